@@ -1,0 +1,514 @@
+# SPDX-FileCopyrightText: 2026 nodecraft.kubeadm contributors
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The one place where the checks of this project are listed; make only starts what stands here.
+
+``nox --list`` shows all sessions. Everything they write is below ``build/``.
+"""
+
+from __future__ import annotations
+
+import atexit
+import json
+import os
+import shutil
+import subprocess
+import sys
+import typing as t
+import xml.etree.ElementTree as ET
+from pathlib import Path
+
+import antsibull_nox
+import nox
+
+ROOT = Path(__file__).parent.resolve()
+BUILD = ROOT / "build"
+RESULTS = BUILD / "results"
+COLLECTIONS = BUILD / "collections"
+CONSTRAINTS = ROOT / "tests" / "constraints.txt"
+
+
+class Core(t.NamedTuple):
+    """One ansible-core: the release that is tested, and the Pythons it can be started with."""
+
+    release: str
+    pythons: tuple[str, ...]
+
+
+CORES = {
+    "2.18": Core("2.18.19", ("3.11", "3.12", "3.13")),
+    "2.19": Core("2.19.14", ("3.11", "3.12", "3.13")),
+    "2.20": Core("2.20.10", ("3.12", "3.13", "3.14")),
+    "2.21": Core("2.21.5", ("3.13", "3.12", "3.14")),
+    "2.22": Core("2.22.0rc1", ("3.13", "3.14")),
+}
+# The unit tests meet the oldest and the newest core, each on a Python it supports. Older Pythons
+# run no ansible-core of today: there only the node's side is tested, which needs none.
+UNIT_CORES = {"3.11": "2.18", "3.12": "2.20", "3.13": "2.21", "3.14": "2.21"}
+NODE_SIDE = ("_plan", "_node")
+KUBERNETES = ("1.32", "1.36")
+
+# What `make test` runs: the cheap sessions first, so that most mistakes show within a minute.
+TEST_SESSIONS = (
+    "ruff",
+    "unit",
+    "contracts",
+    "typing",
+    "yamllint",
+    "antsibull-nox-config",
+    "extra-checks",
+    "license-check",
+    "changelog",
+    "docs-check",
+    "ansible-lint",
+    "build-import-check",
+    "sanity",
+    "test_lab",
+)
+LINT_SESSIONS = tuple(
+    name for name in TEST_SESSIONS if name not in ("unit", "sanity", "test_lab")
+)
+
+# Programs that the tests start, and the Debian package that brings each.
+HOST_PROGRAMS = {"git": "git", "ssh": "openssh-client", "strace": "strace"}
+
+
+def pyenv_interpreters() -> list[str]:
+    """The folders of pyenv's real interpreters, newest first.
+
+    Its shims answer only for versions that are switched on, and ansible-test takes a shim that
+    does not answer for a broken Python.
+    """
+    root = Path(os.environ.get("PYENV_ROOT", "~/.pyenv")).expanduser()
+    versions = [
+        path.parent
+        for path in root.glob("versions/*/bin")
+        if not (path.parent / "pyvenv.cfg").exists()
+        and path.parent.name.replace(".", "").isdigit()
+    ]
+    versions.sort(key=lambda path: [int(part) for part in path.name.split(".")])
+    return [str(path / "bin") for path in reversed(versions)]
+
+
+def without_shims(path: str) -> list[str]:
+    """The entries of PATH that are not pyenv's shims."""
+    return [entry for entry in path.split(os.pathsep) if not entry.endswith("shims")]
+
+
+def answers(python: str) -> bool:
+    """Whether an interpreter of that name starts."""
+    if shutil.which(python) is None:
+        return False
+    return subprocess.run([python, "-c", ""], check=False).returncode == 0
+
+
+def hand_pip_settings_to_uv() -> None:
+    """uv reads no pip configuration: without this it would ask another index than pip does."""
+    listed = subprocess.run(
+        [sys.executable, "-m", "pip", "config", "list"],
+        check=False,
+        capture_output=True,
+        text=True,
+    ).stdout
+    settings = dict(line.split("=", 1) for line in listed.splitlines() if "=" in line)
+    for option, variable in {
+        "index-url": "UV_DEFAULT_INDEX",
+        "extra-index-url": "UV_INDEX",
+        "find-links": "UV_FIND_LINKS",
+        "cert": "SSL_CERT_FILE",
+    }.items():
+        for source in (f"global.{option}", f":env:.{option}"):
+            if source in settings:
+                os.environ.setdefault(variable, settings[source].strip("'"))
+
+
+def prepare_environment() -> None:
+    """What every session needs around it."""
+    os.environ["PATH"] = os.pathsep.join(
+        without_shims(os.environ["PATH"]) + pyenv_interpreters()
+    )
+    # ansible-core 2.19 and newer refuse to start without a UTF-8 locale.
+    os.environ.setdefault("LC_ALL", "C.UTF-8")
+    os.environ["ANSIBLE_COLLECTIONS_PATH"] = str(COLLECTIONS)
+    os.environ.setdefault("ANSIBLE_HOME", str(BUILD / "ansible"))
+    os.environ["UV_PYTHON_DOWNLOADS"] = "never"
+    hand_pip_settings_to_uv()
+    link = COLLECTIONS / "ansible_collections" / "nodecraft" / "kubeadm"
+    link.parent.mkdir(parents=True, exist_ok=True)
+    if not link.is_symlink():
+        link.symlink_to(ROOT, target_is_directory=True)
+
+
+prepare_environment()
+
+PYTHONS = [
+    f"3.{minor}" for minor in range(9, 16) if answers(f"python3.{minor}")
+]
+# Where ansible runs: the newest Python that the pinned tools know.
+CONTROLLER = max(
+    (version for version in PYTHONS if version in UNIT_CORES),
+    key=lambda version: int(version.split(".")[1]),
+    default="3.11",
+)
+SANITY_PYTHONS = {
+    name: next((python for python in core.pythons if python in PYTHONS), None)
+    for name, core in CORES.items()
+}
+
+nox.needs_version = ">=2025.2.9"
+nox.options.default_venv_backend = "uv|virtualenv"
+nox.options.download_python = "never"
+nox.options.envdir = str(BUILD / "envs")
+nox.options.reuse_venv = "yes"
+nox.options.sessions = ["test"]
+nox.options.error_on_missing_interpreters = True
+
+antsibull_nox.load_antsibull_nox_toml()
+
+
+def install(session: nox.Session, *packages: str) -> None:
+    """Bring packages into the session's venv, in the pinned versions."""
+    session.install("--constraint", str(CONSTRAINTS), *packages)
+
+
+def require_host_programs(session: nox.Session) -> None:
+    """Install what is missing when that is possible here, else name it."""
+    missing = sorted(
+        package
+        for program, package in HOST_PROGRAMS.items()
+        if shutil.which(program) is None
+    )
+    if not missing:
+        return
+    if os.geteuid() != 0 or shutil.which("apt-get") is None:
+        session.error(f"Please install: {' '.join(missing)} (names of Debian packages)")
+    apt_get = ("apt-get", "--quiet", "--yes")
+    session.run(*apt_get, "update", external=True)
+    session.run(
+        *apt_get,
+        "install",
+        "--no-install-recommends",
+        *missing,
+        external=True,
+        env={"DEBIAN_FRONTEND": "noninteractive"},
+    )
+
+
+def run_pytest(session: nox.Session, *arguments: str) -> None:
+    """Run pytest and leave its counts where ``test`` reads them."""
+    report = RESULTS / f"{session.name}.xml"
+    report.unlink(missing_ok=True)
+    session.run("pytest", f"--junit-xml={report}", *arguments, *session.posargs)
+
+
+@nox.session
+def ruff(session: nox.Session) -> None:
+    """Style, imports and format; what runs on nodes is held to their oldest Python."""
+    install(session, "ruff")
+    configs = ("ruff.toml", "ruff-modules.toml")
+    commands = [
+        ("ruff", *mode, "--config", config, ".")
+        for config in configs
+        for mode in (("check",), ("format", "--check", "--diff"))
+    ]
+    run_all(session, commands)
+
+
+@nox.session(default=False)
+def format(session: nox.Session) -> None:
+    """Write the format that ``ruff`` checks."""
+    install(session, "ruff")
+    for config in ("ruff.toml", "ruff-modules.toml"):
+        session.run("ruff", "check", "--fix-only", "--config", config, ".")
+        session.run("ruff", "format", "--config", config, ".")
+
+
+def run_all(session: nox.Session, commands: t.Sequence[t.Sequence[str]]) -> None:
+    """Run every command, also after one failed, so that one run shows all findings."""
+    failed = False
+    for command in commands:
+        try:
+            session.run(*command)
+        except nox.command.CommandFailed:
+            failed = True
+    if failed:
+        session.error("see above")
+
+
+@nox.session(python=PYTHONS)
+def unit(session: nox.Session) -> None:
+    """Unit tests: all of them where ansible-core runs, those of the node's side everywhere."""
+    require_host_programs(session)
+    python = str(session.python)
+    tools = ["pytest", "hypothesis", "PyYAML"]
+    if python in UNIT_CORES:
+        install(session, *tools, f"ansible-core=={CORES[UNIT_CORES[python]].release}")
+        run_pytest(session, "tests/unit")
+        return
+    install(session, *tools)
+    folders = [
+        f"tests/unit/plugins/module_utils/{name}"
+        for name in NODE_SIDE
+        if (ROOT / "tests/unit/plugins/module_utils" / name).is_dir()
+    ]
+    run_pytest(session, *folders)
+
+
+@nox.session(python=CONTROLLER)
+def contracts(session: nox.Session) -> None:
+    """The architecture's promises: imports, payloads, action groups, role specs, README."""
+    core = CORES[UNIT_CORES[CONTROLLER]].release
+    install(session, "pytest", "PyYAML", f"ansible-core=={core}")
+    run_pytest(session, "tests/contracts")
+
+
+@nox.session
+def changelog(session: nox.Session) -> None:
+    """The fragments of the changelog."""
+    install(session, "antsibull-changelog")
+    session.run("antsibull-changelog", "lint")
+
+
+@nox.session(name="ansible-lint", python=CONTROLLER)
+def ansible_lint(session: nox.Session) -> None:
+    """Playbooks, roles and metadata under the profile that certification asks for."""
+    install(session, "ansible", "ansible-lint")
+    with session.chdir(collection_copy("lint")):
+        session.run("ansible-lint", "--offline", "--strict", "--profile", "production")
+
+
+def collection_copy(name: str) -> Path:
+    """A copy of what git knows or would take, in a tree as Ansible's own tools want it."""
+    tree = BUILD / "trees" / name / "ansible_collections" / "nodecraft" / "kubeadm"
+    shutil.rmtree(tree, ignore_errors=True)
+    listed = subprocess.run(
+        ["git", "ls-files", "-z", "--cached", "--others", "--exclude-standard"],
+        cwd=ROOT,
+        check=True,
+        capture_output=True,
+        text=True,
+    ).stdout
+    for path in filter(None, listed.split("\0")):
+        if (ROOT / path).is_file():
+            (tree / path).parent.mkdir(parents=True, exist_ok=True)
+            shutil.copy2(ROOT / path, tree / path)
+    return tree
+
+
+@nox.session
+@nox.parametrize(
+    "python,core",
+    [
+        nox.param(python, name, id=name)
+        for name, python in SANITY_PYTHONS.items()
+        if python is not None
+    ],
+)
+def sanity(session: nox.Session, core: str) -> None:
+    """All sanity tests of ansible-test, without a container and without an ignore file."""
+    install(session, f"ansible-core=={CORES[core].release}")
+    home = BUILD / "trees" / "home"
+    offer_pip(session, home)
+    with session.chdir(collection_copy(f"sanity-{core}")):
+        session.run(
+            "ansible-test",
+            "sanity",
+            "--venv",
+            "--color=no",
+            *SANITY_ARGUMENTS.get(core, ()),
+            *session.posargs,
+            env={"HOME": str(home), "PIP_CACHE_DIR": pip_cache()},
+        )
+
+
+# The requirements of this release candidate's pylint name an archive on GitHub, no release of it.
+SANITY_ARGUMENTS = {"2.22": ("--skip-test", "pylint")}
+
+
+def pip_cache() -> str:
+    """pip's cache of this user, for a process whose HOME is another."""
+    default = Path(os.environ.get("XDG_CACHE_HOME", "~/.cache")).expanduser() / "pip"
+    return os.environ.get("PIP_CACHE_DIR", str(default))
+
+
+def offer_pip(session: nox.Session, home: Path) -> None:
+    """Put Python's own copy of pip where ansible-test keeps the script it would download for it."""
+    version = session.run(
+        "python",
+        "-c",
+        "import re, ansible_test._internal.python_requirements as m;"
+        "print(re.search(r\"pip='([0-9.]+)'\", open(m.__file__).read())[1])",
+        silent=True,
+    )
+    cache = home / ".ansible" / "test" / "cache"
+    cache.mkdir(parents=True, exist_ok=True)
+    script = cache / f"get_pip_{str(version).strip().replace('.', '_')}.py"
+    script.write_text(
+        "import ensurepip\nensurepip.bootstrap(upgrade=True, default_pip=True)\n",
+        encoding="utf-8",
+    )
+
+
+def lab_variables() -> dict[str, str]:
+    """What make hands over, or its defaults."""
+    return {
+        "LAB": os.environ.get("LAB", "lab"),
+        "K8S": os.environ.get("K8S", "1.36"),
+        "CONTROL_PLANES": os.environ.get("CONTROL_PLANES", "1"),
+        "WORKERS": os.environ.get("WORKERS", "2"),
+    }
+
+
+@nox.session(default=False, python=CONTROLLER)
+def lab_up(session: nox.Session) -> None:
+    """A cluster to work with."""
+    install(session, "ansible")
+    lab = lab_variables()
+    session.run(
+        "ansible-playbook",
+        "lab/up.yml",
+        f"--extra-vars=lab_name={lab['LAB']}",
+        f"--extra-vars=lab_kubernetes={lab['K8S']}",
+        f"--extra-vars=lab_control_planes={lab['CONTROL_PLANES']}",
+        f"--extra-vars=lab_workers={lab['WORKERS']}",
+        *session.posargs,
+    )
+
+
+@nox.session(default=False, python=CONTROLLER)
+def lab_down(session: nox.Session) -> None:
+    """Remove a cluster of ``lab_up``."""
+    install(session, "ansible")
+    session.run(
+        "ansible-playbook",
+        "lab/down.yml",
+        f"--extra-vars=lab_name={lab_variables()['LAB']}",
+        *session.posargs,
+    )
+
+
+@nox.session(python=CONTROLLER)
+@nox.parametrize("kubernetes", KUBERNETES, ids=KUBERNETES)
+def test_lab(session: nox.Session, kubernetes: str) -> None:
+    """Every Molecule scenario on a real cluster; they share one, and one failing stops no other."""
+    install(session, "ansible", "molecule")
+    folder = ROOT / "extensions" / "molecule"
+    scenarios = sorted(
+        path.parent.name
+        for path in folder.glob("*/molecule.yml")
+        if path.parent.name != "default"
+    )
+    environment = {"K8S": kubernetes, "LAB": f"test-{kubernetes.replace('.', '-')}"}
+
+    def molecule(*arguments: str) -> bool:
+        try:
+            session.run("molecule", *arguments, env=environment)
+        except nox.command.CommandFailed:
+            return False
+        return True
+
+    with session.chdir(folder.parent):
+        try:
+            outcome = {"lab": molecule("create", "--scenario-name=default")}
+            for name in scenarios if outcome["lab"] else ():
+                outcome[name] = molecule(
+                    "test",
+                    f"--scenario-name={name}",
+                    "--no-shared-state",
+                    "--destroy=never",
+                )
+        finally:
+            molecule("destroy", "--scenario-name=default")
+    report = RESULTS / f"{session.name}.json"
+    report.write_text(json.dumps(outcome, indent=2), encoding="utf-8")
+    failed = [name for name, passed in outcome.items() if not passed]
+    if failed:
+        session.error(f"failed on Kubernetes {kubernetes}: {', '.join(failed)}")
+
+
+@nox.session(default=False, python=CONTROLLER)
+def demo(session: nox.Session) -> None:
+    """The collection at work on a fresh cluster."""
+    install(session, "ansible")
+    session.run("python", "demo/run.py", *session.posargs, env=lab_variables())
+
+
+@nox.session(default=False, python=CONTROLLER)
+def bench(session: nox.Session) -> None:
+    """Figures beside those of other ways to the same end."""
+    install(session, "ansible")
+    session.run("python", "bench/run.py", *session.posargs, env=lab_variables())
+
+
+class Count(t.NamedTuple):
+    """How many checks passed and failed."""
+
+    passed: int
+    failed: int
+
+    def __add__(self, other: t.Any) -> Count:
+        return Count(self.passed + other.passed, self.failed + other.failed)
+
+
+def own_count(session_name: str) -> Count:
+    """The checks that a session counted itself: tests of pytest, scenarios of Molecule."""
+    junit = RESULTS / f"{session_name}.xml"
+    if junit.exists():
+        suite = next(ET.parse(junit).iter("testsuite"))
+        total, failures, errors, skipped = (
+            int(suite.get(key, "0")) for key in ("tests", "failures", "errors", "skipped")
+        )
+        return Count(total - failures - errors - skipped, failures + errors)
+    outcome = RESULTS / f"{session_name}.json"
+    if outcome.exists():
+        passed = list(json.loads(outcome.read_text(encoding="utf-8")).values())
+        return Count(passed.count(True), passed.count(False))
+    return Count(0, 0)
+
+
+def count_of(session: dict[str, t.Any]) -> Count:
+    """The checks of one session; a session that counts nothing itself is one check."""
+    own = own_count(session["name"])
+    succeeded = session["result"] == "success"
+    if succeeded:
+        return own if sum(own) else Count(1, 0)
+    # A session that broke outside its own tests must not look better than they do.
+    return own if own.failed else own + Count(0, 1)
+
+
+@nox.session(python=False)
+def test(session: nox.Session) -> None:
+    """All checks. The last line says how many passed and failed."""
+    shutil.rmtree(RESULTS, ignore_errors=True)
+    RESULTS.mkdir(parents=True)
+    report = RESULTS / "nox-report.json"
+    session.run(
+        sys.executable,
+        "-m",
+        "nox",
+        f"--noxfile={__file__}",
+        "--non-interactive",
+        f"--report={report}",
+        "--sessions",
+        *TEST_SESSIONS,
+        success_codes=range(256),
+        external=True,
+    )
+    sessions = json.loads(report.read_text(encoding="utf-8"))["sessions"]
+    counted = [session for session in sessions if session["result"] != "skipped"]
+    total = Count(0, 0)
+    for entry in counted:
+        total += count_of(entry)
+    for core, python in SANITY_PYTHONS.items():
+        if python is None:
+            session.warn(f"Not run: sanity of ansible-core {core}, no Python for it is here")
+    # nox has a last word of its own; the count comes after it.
+    atexit.register(print, f"{total.passed} passed, {total.failed} failed", flush=True)
+    if total.failed:
+        session.error("not everything passed")
+
+
+@nox.session(python=False, default=False)
+def test_lint(session: nox.Session) -> None:
+    """Lint, types, documentation, contracts and what Galaxy checks."""
+    for name in LINT_SESSIONS:
+        session.notify(name)
