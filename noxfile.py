@@ -47,6 +47,9 @@ UNIT_CORES = {"3.11": "2.18", "3.12": "2.20", "3.13": "2.21", "3.14": "2.21"}
 NODE_SIDE = ("_plan", "_node")
 KUBERNETES = ("1.32", "1.36")
 
+# The requirements of this release candidate's pylint name an archive on GitHub, no release of it.
+SANITY_ARGUMENTS = {"2.22": ("--skip-test", "pylint")}
+
 # What `make test` runs: the cheap sessions first, so that most mistakes show within a minute.
 TEST_SESSIONS = (
     "ruff",
@@ -64,9 +67,7 @@ TEST_SESSIONS = (
     "sanity",
     "test_lab",
 )
-LINT_SESSIONS = tuple(
-    name for name in TEST_SESSIONS if name not in ("unit", "sanity", "test_lab")
-)
+LINT_SESSIONS = tuple(name for name in TEST_SESSIONS if name not in ("unit", "sanity", "test_lab"))
 
 # Programs that the tests start, and the Debian package that brings each.
 HOST_PROGRAMS = {"git": "git", "ssh": "openssh-client", "strace": "strace"}
@@ -82,8 +83,7 @@ def pyenv_interpreters() -> list[str]:
     versions = [
         path.parent
         for path in root.glob("versions/*/bin")
-        if not (path.parent / "pyvenv.cfg").exists()
-        and path.parent.name.replace(".", "").isdigit()
+        if not (path.parent / "pyvenv.cfg").exists() and path.parent.name.replace(".", "").isdigit()
     ]
     versions.sort(key=lambda path: [int(part) for part in path.name.split(".")])
     return [str(path / "bin") for path in reversed(versions)]
@@ -123,9 +123,7 @@ def hand_pip_settings_to_uv() -> None:
 
 def prepare_environment() -> None:
     """What every session needs around it."""
-    os.environ["PATH"] = os.pathsep.join(
-        without_shims(os.environ["PATH"]) + pyenv_interpreters()
-    )
+    os.environ["PATH"] = os.pathsep.join(without_shims(os.environ["PATH"]) + pyenv_interpreters())
     # ansible-core 2.19 and newer refuse to start without a UTF-8 locale.
     os.environ.setdefault("LC_ALL", "C.UTF-8")
     os.environ["ANSIBLE_COLLECTIONS_PATH"] = str(COLLECTIONS)
@@ -140,9 +138,7 @@ def prepare_environment() -> None:
 
 prepare_environment()
 
-PYTHONS = [
-    f"3.{minor}" for minor in range(9, 16) if answers(f"python3.{minor}")
-]
+PYTHONS = [f"3.{minor}" for minor in range(9, 16) if answers(f"python3.{minor}")]
 # Where ansible runs: the newest Python that the pinned tools know.
 CONTROLLER = max(
     (version for version in PYTHONS if version in UNIT_CORES),
@@ -150,8 +146,7 @@ CONTROLLER = max(
     default="3.11",
 )
 SANITY_PYTHONS = {
-    name: next((python for python in core.pythons if python in PYTHONS), None)
-    for name, core in CORES.items()
+    name: next((python for python in core.pythons if python in PYTHONS), None) for name, core in CORES.items()
 }
 
 nox.needs_version = ">=2025.2.9"
@@ -172,11 +167,7 @@ def install(session: nox.Session, *packages: str) -> None:
 
 def require_host_programs(session: nox.Session) -> None:
     """Install what is missing when that is possible here, else name it."""
-    missing = sorted(
-        package
-        for program, package in HOST_PROGRAMS.items()
-        if shutil.which(program) is None
-    )
+    missing = sorted(package for program, package in HOST_PROGRAMS.items() if shutil.which(program) is None)
     if not missing:
         return
     if os.geteuid() != 0 or shutil.which("apt-get") is None:
@@ -204,22 +195,15 @@ def run_pytest(session: nox.Session, *arguments: str) -> None:
 def ruff(session: nox.Session) -> None:
     """Style, imports and format; what runs on nodes is held to their oldest Python."""
     install(session, "ruff")
-    configs = ("ruff.toml", "ruff-modules.toml")
-    commands = [
-        ("ruff", *mode, "--config", config, ".")
-        for config in configs
-        for mode in (("check",), ("format", "--check", "--diff"))
-    ]
-    run_all(session, commands)
+    run_all(session, [("ruff", "check", "."), ("ruff", "format", "--check", "--diff", ".")])
 
 
-@nox.session(default=False)
-def format(session: nox.Session) -> None:
+@nox.session(name="format", default=False)
+def write_format(session: nox.Session) -> None:
     """Write the format that ``ruff`` checks."""
     install(session, "ruff")
-    for config in ("ruff.toml", "ruff-modules.toml"):
-        session.run("ruff", "check", "--fix-only", "--config", config, ".")
-        session.run("ruff", "format", "--config", config, ".")
+    session.run("ruff", "check", "--fix-only", ".")
+    session.run("ruff", "format", ".")
 
 
 def run_all(session: nox.Session, commands: t.Sequence[t.Sequence[str]]) -> None:
@@ -277,9 +261,35 @@ def ansible_lint(session: nox.Session) -> None:
 
 
 def collection_copy(name: str) -> Path:
-    """A copy of what git knows or would take, in a tree as Ansible's own tools want it."""
+    """A copy of what git knows or would take, in a tree as Ansible's own tools want it.
+
+    What ansible-test made there stays: its venvs serve the next run.
+    """
     tree = BUILD / "trees" / name / "ansible_collections" / "nodecraft" / "kubeadm"
-    shutil.rmtree(tree, ignore_errors=True)
+    for path in tree.glob("*"):
+        if path.name != "tests":
+            remove(path)
+    for path in tree.glob("tests/*"):
+        if path.name != "output":
+            remove(path)
+    for name_of_file in project_files():
+        (tree / name_of_file).parent.mkdir(parents=True, exist_ok=True)
+        shutil.copy2(ROOT / name_of_file, tree / name_of_file)
+    # Without a repository of its own the copy would be taken for a part of this one that git ignores.
+    subprocess.run(["git", "init", "--quiet"], cwd=tree, check=True)
+    return tree
+
+
+def remove(path: Path) -> None:
+    """Remove a file or a folder."""
+    if path.is_dir():
+        shutil.rmtree(path)
+    else:
+        path.unlink()
+
+
+def project_files() -> list[str]:
+    """Every file that git knows or would take."""
     listed = subprocess.run(
         ["git", "ls-files", "-z", "--cached", "--others", "--exclude-standard"],
         cwd=ROOT,
@@ -287,21 +297,13 @@ def collection_copy(name: str) -> Path:
         capture_output=True,
         text=True,
     ).stdout
-    for path in filter(None, listed.split("\0")):
-        if (ROOT / path).is_file():
-            (tree / path).parent.mkdir(parents=True, exist_ok=True)
-            shutil.copy2(ROOT / path, tree / path)
-    return tree
+    return [name for name in listed.split("\0") if name and (ROOT / name).is_file()]
 
 
 @nox.session
 @nox.parametrize(
     "python,core",
-    [
-        nox.param(python, name, id=name)
-        for name, python in SANITY_PYTHONS.items()
-        if python is not None
-    ],
+    [nox.param(python, name, id=name) for name, python in SANITY_PYTHONS.items() if python is not None],
 )
 def sanity(session: nox.Session, core: str) -> None:
     """All sanity tests of ansible-test, without a container and without an ignore file."""
@@ -318,10 +320,6 @@ def sanity(session: nox.Session, core: str) -> None:
             *session.posargs,
             env={"HOME": str(home), "PIP_CACHE_DIR": pip_cache()},
         )
-
-
-# The requirements of this release candidate's pylint name an archive on GitHub, no release of it.
-SANITY_ARGUMENTS = {"2.22": ("--skip-test", "pylint")}
 
 
 def pip_cache() -> str:
@@ -392,11 +390,7 @@ def test_lab(session: nox.Session, kubernetes: str) -> None:
     """Every Molecule scenario on a real cluster; they share one, and one failing stops no other."""
     install(session, "ansible", "molecule")
     folder = ROOT / "extensions" / "molecule"
-    scenarios = sorted(
-        path.parent.name
-        for path in folder.glob("*/molecule.yml")
-        if path.parent.name != "default"
-    )
+    scenarios = sorted(path.parent.name for path in folder.glob("*/molecule.yml") if path.parent.name != "default")
     environment = {"K8S": kubernetes, "LAB": f"test-{kubernetes.replace('.', '-')}"}
 
     def molecule(*arguments: str) -> bool:

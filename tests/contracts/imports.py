@@ -1,0 +1,205 @@
+# SPDX-FileCopyrightText: 2026 nodecraft.kubeadm contributors
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Who may import whom below ``plugins/``, read from the source without running it."""
+
+from __future__ import annotations
+
+import ast
+import sys
+import typing as t
+from dataclasses import dataclass
+from pathlib import Path
+
+COLLECTION = ("ansible_collections", "nodecraft", "kubeadm")
+STANDARD = frozenset(sys.stdlib_module_names)
+# Values in, values out: nothing here reaches a file, a process, the network or the clock.
+PURE = frozenset(
+    {
+        "__future__",
+        "base64",
+        "bisect",
+        "collections",
+        "copy",
+        "dataclasses",
+        "decimal",
+        "difflib",
+        "enum",
+        "fnmatch",
+        "fractions",
+        "functools",
+        "graphlib",
+        "hashlib",
+        "itertools",
+        "json",
+        "math",
+        "operator",
+        "posixpath",
+        "re",
+        "shlex",
+        "string",
+        "textwrap",
+        "types",
+        "typing",
+    }
+)
+# posixpath is pure only where it computes with names.
+PURE_POSIXPATH = frozenset(
+    {"basename", "commonpath", "dirname", "isabs", "join", "normpath", "sep", "split", "splitext"}
+)
+IMPURE_CALLS = frozenset({"__import__", "compile", "eval", "exec", "input", "open", "print"})
+
+
+@dataclass(frozen=True)
+class Room:
+    """What the files of one folder may import.
+
+    ``rooms`` are folders of this collection, ``outside`` the top-level packages from elsewhere.
+    Those in ``guarded`` may be missing on the machine, so their import has to survive that.
+    """
+
+    rooms: tuple[str, ...] = ()
+    outside: frozenset[str] = frozenset()
+    guarded: frozenset[str] = frozenset()
+    pure: bool = False
+
+
+UTILS = "plugins.module_utils"
+STANDARD_NO_PROCESS = STANDARD - {"subprocess"}
+PYYAML = frozenset({"yaml"})
+# The most specific entry counts.
+ROOMS = {
+    f"{UTILS}._plan": Room(rooms=(f"{UTILS}._plan",), outside=PURE, guarded=PYYAML, pure=True),
+    f"{UTILS}._node.engine": Room(outside=STANDARD),
+    f"{UTILS}._node": Room(rooms=(f"{UTILS}._node", f"{UTILS}._plan"), outside=STANDARD_NO_PROCESS, guarded=PYYAML),
+    f"{UTILS}._api": Room(
+        rooms=(f"{UTILS}._api", f"{UTILS}._plan"),
+        outside=STANDARD_NO_PROCESS,
+        guarded=frozenset({"jsonpatch", "kubernetes", "urllib3", "yaml"}),
+    ),
+    f"{UTILS}._module": Room(
+        rooms=(f"{UTILS}._module", f"{UTILS}._plan"), outside=STANDARD_NO_PROCESS | {"ansible.module_utils"}
+    ),
+    "plugins.modules": Room(
+        rooms=(f"{UTILS}._module", f"{UTILS}._node", f"{UTILS}._api", f"{UTILS}._plan"),
+        outside=STANDARD_NO_PROCESS | {"ansible.module_utils"},
+    ),
+    "plugins.action": Room(rooms=(f"{UTILS}._module", f"{UTILS}._plan"), outside=STANDARD_NO_PROCESS | {"ansible"}),
+    "plugins.doc_fragments": Room(outside=frozenset({"__future__"})),
+}
+
+
+@dataclass(frozen=True)
+class Import:
+    """One imported name, absolute, with its line and whether a missing package is caught."""
+
+    name: str
+    line: int
+    guarded: bool
+
+
+def findings(root: Path) -> list[str]:
+    """What is wrong below ``root/plugins``, one line each."""
+    return [
+        finding
+        for path in sorted((root / "plugins").rglob("*.py"))
+        for finding in findings_of_file(path.relative_to(root), path.read_text(encoding="utf-8"))
+    ]
+
+
+def findings_of_file(path: Path, source: str) -> list[str]:
+    """What is wrong in one file; ``path`` is relative to the collection."""
+    own_name = ".".join(path.with_suffix("").parts)
+    room = room_of(own_name)
+    if room is None:
+        return [f"{path}: no room of the architecture has this folder"]
+    tree = ast.parse(source)
+    imports = list(imports_of(tree, own_name))
+    found = [f"{path}:{entry.line}: {problem}" for entry in imports if (problem := problem_of(entry, room))]
+    if own_name.startswith("plugins.modules."):
+        sides = {side for side in ("_node", "_api") for entry in imports if is_below(entry.name, f"{UTILS}.{side}")}
+        if len(sides) > 1:
+            found.append(f"{path}: a module is of the node's side or of the API's side, not of both")
+    if room.pure:
+        found += [f"{path}:{line}: {name} is not pure" for name, line in impure_uses_of(tree)]
+    return found
+
+
+def room_of(own_name: str) -> Room | None:
+    """The rule for a file, by its dotted name."""
+    matching = [name for name in ROOMS if is_below(own_name, name)]
+    return ROOMS[max(matching, key=len)] if matching else None
+
+
+def problem_of(entry: Import, room: Room) -> str | None:
+    """What is wrong with one import, if anything."""
+    if entry.name.startswith("plugins"):
+        if any(is_below(entry.name, allowed) for allowed in room.rooms):
+            return None
+        return f"{entry.name} may not be imported here"
+    if any(is_below(entry.name, allowed) for allowed in room.outside):
+        return None
+    if any(is_below(entry.name, allowed) for allowed in room.guarded):
+        return None if entry.guarded else f"{entry.name} may be missing: its import needs an except ImportError"
+    return f"{entry.name} may not be imported here"
+
+
+def is_below(name: str, ancestor: str) -> bool:
+    """Whether a dotted name is another one or lies below it."""
+    return name == ancestor or name.startswith(f"{ancestor}.")
+
+
+def imports_of(tree: ast.AST, own_name: str) -> t.Iterator[Import]:
+    """Every import of a file, also those inside functions: AnsiballZ ships all of them."""
+    guarded = {
+        id(node)
+        for handler in ast.walk(tree)
+        if isinstance(handler, ast.Try) and catches_import_error(handler)
+        for statement in handler.body
+        for node in ast.walk(statement)
+    }
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Import):
+            for alias in node.names:
+                yield Import(own_part(alias.name), node.lineno, id(node) in guarded)
+        elif isinstance(node, ast.ImportFrom):
+            base = absolute(node, own_name)
+            for alias in node.names:
+                yield Import(own_part(f"{base}.{alias.name}"), node.lineno, id(node) in guarded)
+
+
+def absolute(node: ast.ImportFrom, own_name: str) -> str:
+    """The dotted name that a ``from`` import starts at."""
+    if not node.level:
+        return node.module or ""
+    parent = own_name.split(".")[: -node.level]
+    return ".".join([*parent, node.module] if node.module else parent)
+
+
+def own_part(name: str) -> str:
+    """A name of this collection without the collection's own name before it."""
+    parts = tuple(name.split("."))
+    return ".".join(parts[3:]) if parts[:3] == COLLECTION else name
+
+
+def catches_import_error(statement: ast.Try) -> bool:
+    """Whether a ``try`` survives a missing package."""
+    caught = [
+        name.id
+        for handler in statement.handlers
+        if handler.type is not None
+        for name in ast.walk(handler.type)
+        if isinstance(name, ast.Name)
+    ]
+    return bool({"ImportError", "ModuleNotFoundError"} & set(caught))
+
+
+def impure_uses_of(tree: ast.AST) -> t.Iterator[tuple[str, int]]:
+    """Every call of an impure builtin, and every use of posixpath that asks the file system."""
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id in IMPURE_CALLS:
+            yield f"{node.func.id}()", node.lineno
+        elif isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name) and node.value.id == "posixpath":
+            if node.attr not in PURE_POSIXPATH:
+                yield f"posixpath.{node.attr}", node.lineno
+        elif isinstance(node, ast.ImportFrom) and node.module == "posixpath":
+            yield from ((f"posixpath.{a.name}", node.lineno) for a in node.names if a.name not in PURE_POSIXPATH)

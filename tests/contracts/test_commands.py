@@ -1,0 +1,56 @@
+# SPDX-FileCopyrightText: 2026 nodecraft.kubeadm contributors
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The README names exactly the make targets that exist, and make knows only sessions that exist."""
+
+from __future__ import annotations
+
+import ast
+import re
+
+from ansible_collections.nodecraft.kubeadm.tests.contracts.project import ROOT
+
+
+def targets_of(makefile: str) -> set[str]:
+    """The targets that the Makefile declares."""
+    return {name for line in re.findall(r"^\.PHONY:(.*)$", makefile, re.MULTILINE) for name in line.split()}
+
+
+def targets_named_in(text: str) -> set[str]:
+    """The targets that a text tells its reader to make."""
+    return set(re.findall(r"\bmake ([a-z]+(?:-[a-z]+)*)(?=[ `\n])", text))
+
+
+def sessions_of(noxfile: str) -> set[str]:
+    """The functions of the noxfile that are sessions."""
+    return {
+        node.name
+        for node in ast.parse(noxfile).body
+        if isinstance(node, ast.FunctionDef) and any("nox.session" in ast.unparse(item) for item in node.decorator_list)
+    }
+
+
+def test_readme_names_exactly_the_targets() -> None:
+    targets = targets_of((ROOT / "Makefile").read_text(encoding="utf-8"))
+    assert targets
+    assert targets_named_in((ROOT / "README.md").read_text(encoding="utf-8")) == targets
+
+
+def test_every_target_is_a_session() -> None:
+    targets = targets_of((ROOT / "Makefile").read_text(encoding="utf-8"))
+    sessions = sessions_of((ROOT / "noxfile.py").read_text(encoding="utf-8"))
+    assert {name.replace("-", "_").removeprefix("test_") for name in targets} <= {
+        name.removeprefix("test_") for name in sessions
+    }
+
+
+def test_a_breach_is_found() -> None:
+    assert targets_of(".PHONY: demo test\n.PHONY: lab-up\n") == {"demo", "test", "lab-up"}
+    assert targets_named_in("`make demo`, `make lab-up LAB=x`\nmake test\n and make `sure`") == {
+        "demo",
+        "lab-up",
+        "test",
+    }
+    assert sessions_of("@nox.session\ndef a(s): ...\n@nox.session(python='3.13')\ndef b(s): ...\ndef c(s): ...") == {
+        "a",
+        "b",
+    }

@@ -1,0 +1,48 @@
+# SPDX-FileCopyrightText: 2026 nodecraft.kubeadm contributors
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The payload contract: nodes are sent what they need, and nothing of the API's side."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+import yaml
+from ansible_collections.nodecraft.kubeadm.tests.contracts.payload import payload_of
+from ansible_collections.nodecraft.kubeadm.tests.contracts.project import ROOT
+
+COLLECTIONS = ROOT / "build" / "collections"
+OWN = "ansible_collections/nodecraft/kubeadm/plugins"
+NODE_MODULES = yaml.safe_load((ROOT / "meta/runtime.yml").read_text(encoding="utf-8"))["action_groups"]["node"]
+
+
+def foreign(payload: list[str], collection: str = OWN) -> list[str]:
+    """What a node module must not carry."""
+    return [name for name in payload if name.startswith(f"{collection}/module_utils/_api")]
+
+
+@pytest.mark.parametrize("module", NODE_MODULES)
+def test_node_module_carries_nothing_of_the_api_side(module: str) -> None:
+    payload = payload_of(COLLECTIONS, f"nodecraft.kubeadm.{module}")
+    assert f"{OWN}/modules/{module}.py" in payload
+    assert foreign(payload) == []
+
+
+def test_static_pod_carries_its_engine() -> None:
+    assert f"{OWN}/module_utils/_node/engine.py" in payload_of(COLLECTIONS, "nodecraft.kubeadm.static_pod")
+
+
+def test_a_breach_is_found(tmp_path: Path) -> None:
+    """A module that reaches the API's side only through another file is caught as well."""
+    plugins = tmp_path / "ansible_collections/example/breach/plugins"
+    for path, source in {
+        "modules/leak.py": "from ..module_utils._node import reader",
+        "module_utils/_node/reader.py": "def read():\n    from .._api import client",
+        "module_utils/_api/client.py": "",
+    }.items():
+        (plugins / path).parent.mkdir(parents=True, exist_ok=True)
+        (plugins / path).write_text(f"#!/usr/bin/python\n{source}\n", encoding="utf-8")
+    payload = payload_of(tmp_path, "example.breach.leak")
+    assert "ansible_collections/example/breach/plugins/module_utils/_api/client.py" in foreign(
+        payload, "ansible_collections/example/breach/plugins"
+    )
