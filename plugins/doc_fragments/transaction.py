@@ -1,0 +1,77 @@
+# Copyright (c) 2026, nodecraft.kubeadm contributors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""Options and attributes of the modules that change a node in a transaction."""
+
+from __future__ import annotations
+
+
+class ModuleDocFragment:
+    """Documentation that several modules share."""
+
+    DOCUMENTATION = r"""
+options:
+  rehearse:
+    description:
+      - Start the component's own binary with the new settings in a sandbox before anything is written, and refuse the
+        change when the component refuses it. This also happens in check mode.
+      - With V(false) a bad setting is found only when the component does not come up, which costs an outage.
+    type: bool
+    default: true
+  rollback:
+    description:
+      - Put the former files back when the component does not become healthy, and prove that the former state is back.
+      - With V(false) an unhealthy component is left as it is and the task fails.
+    type: bool
+    default: true
+  wait_timeout:
+    description:
+      - Seconds for the component to become healthy after the change.
+    type: int
+    default: 300
+  min_ready_seconds:
+    description:
+      - Seconds for which the component has to stay healthy without a break before the change is committed. They come on
+        top of O(wait_timeout).
+    type: int
+    default: 10
+"""
+
+    ATTRIBUTES = r"""
+options: {}
+attributes:
+  check_mode:
+    support: full
+    description: Can run in check mode and return the changes that it would make, rehearsed.
+  diff_mode:
+    support: full
+    description: Returns the difference of every file, except values of environment variables and sensitive contents.
+  idempotent:
+    support: full
+    description: A second run with the same options changes nothing and restarts nothing.
+"""
+
+    INFO = r"""
+options: {}
+attributes:
+  check_mode:
+    support: full
+    description: Reads only.
+  diff_mode:
+    support: N/A
+    description: Reads only.
+  idempotent:
+    support: full
+    description: Reads only.
+"""
+
+    ACTIONGROUP_NODE = r"""
+options: {}
+attributes:
+  action_group:
+    support: full
+    description: Use C(group/nodecraft.kubeadm.node) in C(module_defaults) to set defaults for this module.
+    membership:
+      - nodecraft.kubeadm.node
+"""

@@ -1,0 +1,84 @@
+# Copyright (c) 2026, nodecraft.kubeadm contributors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+# PRIVATE to the collection: no promise of stability to code outside it.
+
+"""The one way of every state module: read, plan, rehearse, apply, report. Check mode is decided here and nowhere else."""
+
+from __future__ import annotations
+
+import typing as t
+
+from .._plan.errors import KubeadmError, Refusal
+from .._plan.rehearsal import NOT_NEEDED, REFUSED, SKIPPED, Verdict
+
+if t.TYPE_CHECKING:  # pragma: no cover
+    from ansible.module_utils.basic import AnsibleModule
+
+
+class Plan(t.Protocol):
+    """What a planner returns: empty operations mean that there is nothing to do."""
+
+    @property
+    def operations(self) -> t.Sequence[t.Any]: ...
+
+    @property
+    def warnings(self) -> t.Sequence[str]: ...
+
+
+class Steps(t.Protocol):
+    """What a module hands to the runner. Each step may raise KubeadmError."""
+
+    def session(self) -> t.ContextManager[None]:
+        """Whatever has to be held from reading to applying, such as a lock."""
+
+    def read(self) -> None:
+        """Read what is there."""
+
+    def plan(self) -> Plan:
+        """Work out the change; pure."""
+
+    def rehearse(self) -> Verdict:
+        """Try the change where it can do no harm."""
+
+    def apply(self) -> None:
+        """Make the change, or start what makes it."""
+
+    def report(self) -> t.Dict[str, t.Any]:
+        """The result. Must work after any step, and have the same keys after each."""
+
+
+def run(module: AnsibleModule, steps: Steps, *, rehearse: bool) -> t.NoReturn:
+    """Take a module through its steps and end it."""
+    verdict = Verdict(NOT_NEEDED, "nothing changes")
+    try:
+        with steps.session():
+            steps.read()
+            plan = steps.plan()
+            for warning in plan.warnings:
+                module.warn(warning)
+            if plan.operations:
+                verdict = steps.rehearse() if rehearse else Verdict(SKIPPED, "rehearse is off")
+                if verdict.verdict == REFUSED:
+                    raise Refusal(f"refused in the rehearsal, nothing was changed: {verdict.message}")
+                if not module.check_mode:
+                    steps.apply()
+    except KubeadmError as exc:
+        module.fail_json(msg=str(exc), changed=False, rehearsal=_shown(verdict), **steps.report())
+    module.exit_json(changed=bool(plan.operations), rehearsal=_shown(verdict), **steps.report())
+
+
+def run_info(module: AnsibleModule, read: t.Callable[[], t.Dict[str, t.Any]]) -> t.NoReturn:
+    """Run a module that only reads."""
+    try:
+        found = read()
+    except KubeadmError as exc:
+        module.fail_json(msg=str(exc))
+    module.exit_json(changed=False, **found)
+
+
+def _shown(verdict: Verdict) -> t.Dict[str, t.Any]:
+    return {"verdict": verdict.verdict, "message": verdict.message, "seconds": verdict.seconds, "command": list(verdict.command)}
+
+

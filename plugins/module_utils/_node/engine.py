@@ -1,0 +1,821 @@
+# Copyright (c) 2026, nodecraft.kubeadm contributors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+# PRIVATE to the collection: no promise of stability to code outside it.
+
+"""The transaction: what changes files on a node, waits for the outcome, and commits or restores.
+
+One file, Python's standard library only, because it runs in two places: imported by the modules, and alone on the node
+under systemd, where neither a lost connection nor the end of Ansible stops it:
+
+    python3 engine.py /var/lib/nodecraft-kubeadm/kube-apiserver
+
+The folder holds one C(journal.json) while a transaction is open. It is written and synced before the first byte of a
+file changes, and after each step, so an engine that died goes on where it stopped. The rule at the end is always the
+same: proven healthy is committed; everything else is restored to the former bytes, and the former state is proven too.
+
+Journal (JSON, 0600; format 1):
+    id, name, requested        who asked for what, for messages
+    phase                      prepared, applying, waiting, restoring, proving, or closed
+    files                      [{path, switch, before, after}]; before and after: {content (base64), mode, uid, gid} or
+                               null for a file that does not exist; the one with "switch" is the manifest, whose rename
+                               makes the change take effect
+    directories                folders that the files need and that do not exist yet
+    watch                      how the component is recognised: log_prefix, container, before and after, each with
+                               arguments (null stands for any), probes; feature_gates with the metrics address
+    wait_timeout, min_ready_seconds, rollback
+    result                     of a closed transaction: outcome, reason, proof, times in seconds, log lines
+"""
+
+from __future__ import annotations
+
+import base64
+import contextlib
+import dataclasses
+import datetime
+import errno
+import fcntl
+import hashlib
+import http.client
+import json
+import os
+import re
+import socket
+import ssl
+import sys
+import time
+import typing as t
+
+FORMAT = 1
+PREPARED, APPLYING, WAITING, RESTORING, PROVING, CLOSED = (
+    "prepared",
+    "applying",
+    "waiting",
+    "restoring",
+    "proving",
+    "closed",
+)
+COMMITTED, RESTORED, ABANDONED, UNHEALTHY, ALARM = "committed", "restored", "abandoned", "unhealthy", "alarm"
+
+POLL_SECONDS = 0.25
+PROBE_TIMEOUT = 5.0
+LOCK_SECONDS = 10.0
+KEEP_HISTORY = 10
+LOG_LINES = 20
+# A component that crashed this often without ever becoming ready does not come up later by waiting.
+MAX_CRASHES = 3
+# An engine that itself dies this often in one transaction leaves the decision to a human.
+MAX_ATTEMPTS = 5
+
+Json = t.Dict[str, t.Any]
+
+
+class EngineError(Exception):
+    """The transaction cannot go on by itself; the message says why."""
+
+
+class ForeignEdit(EngineError):
+    """A file holds bytes that are neither the former nor the new ones: somebody else wrote it."""
+
+
+# ---- files ---------------------------------------------------------------------------------------------------------
+
+
+def read_bytes(path: str) -> t.Optional[bytes]:
+    """A file's content; None when it does not exist."""
+    try:
+        with open(path, "rb") as stream:
+            return stream.read()
+    except FileNotFoundError:
+        return None
+
+
+def sync_folder(path: str) -> None:
+    """Make renames and removals in a folder survive a power loss."""
+    descriptor = os.open(path, os.O_RDONLY | os.O_DIRECTORY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
+
+
+def write_atomically(
+    path: str, content: bytes, *, mode: int, uid: int, gid: int, recheck: t.Callable[[], None] = lambda: None
+) -> None:
+    """Replace a file so that every reader, at every instant and after a power loss, sees the old or the new bytes.
+
+    The temporary file stands in the same folder (a rename must not cross file systems) under a name with a leading
+    dot, because the kubelet takes every other name in its folder for a pod. Extended attributes (ACL, SELinux label)
+    of the replaced file are kept. A symbolic link stays and its target is replaced. C(recheck) runs last before the
+    rename and stops it by raising.
+    """
+    real = os.path.realpath(path)
+    folder, name = os.path.split(real)
+    temporary = os.path.join(folder, f".{name}.nodecraft-kubeadm")
+    with contextlib.suppress(FileNotFoundError):
+        os.unlink(temporary)  # of a run that was killed
+    try:
+        descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW, 0o600)
+        with os.fdopen(descriptor, "wb") as stream:
+            stream.write(content)
+            stream.flush()
+            os.fchown(descriptor, uid, gid)
+            _copy_attributes(real, descriptor)
+            os.fchmod(descriptor, mode)
+            os.fsync(descriptor)
+        recheck()
+        os.rename(temporary, real)
+    except BaseException:
+        with contextlib.suppress(OSError):
+            os.unlink(temporary)
+        raise
+    sync_folder(folder)
+
+
+def _copy_attributes(source: str, descriptor: int) -> None:
+    try:
+        names = os.listxattr(source)
+    except OSError:  # the file is new, or its file system has no attributes
+        return
+    for name in names:
+        with contextlib.suppress(OSError):  # not every attribute may be written; owner and mode are set apart
+            os.setxattr(descriptor, name, os.getxattr(source, name))
+
+
+def remove(path: str) -> None:
+    """Remove a file for good; one that is gone already is fine."""
+    with contextlib.suppress(FileNotFoundError):
+        os.unlink(path)
+        sync_folder(os.path.dirname(path))
+
+
+def to_json(data: t.Any) -> bytes:
+    """The one form in which data of ours is written."""
+    return (json.dumps(data, indent=1, sort_keys=True) + "\n").encode("utf-8")
+
+
+def write_json(path: str, data: t.Any) -> None:
+    """Replace a file of ours: 0600, atomically, synced."""
+    write_atomically(path, to_json(data), mode=0o600, uid=os.getuid(), gid=os.getgid())
+
+
+def read_json(path: str) -> t.Any:
+    """A JSON file's value; None when it does not exist. Raises EngineError when it is no JSON."""
+    content = read_bytes(path)
+    if content is None:
+        return None
+    try:
+        return json.loads(content)
+    except ValueError as exc:
+        raise EngineError(f"{path} is damaged: {exc}") from exc
+
+
+def version_of(content: bytes, mode: int, uid: int, gid: int) -> Json:
+    """A file's version as a journal holds it."""
+    return {
+        "content": base64.b64encode(content).decode("ascii"),
+        "sha256": hashlib.sha256(content).hexdigest(),
+        "mode": mode,
+        "uid": uid,
+        "gid": gid,
+    }
+
+
+def content_of(version: t.Optional[Json]) -> t.Optional[bytes]:
+    """The bytes of a version. Raises EngineError when they are damaged: damaged bytes are never written anywhere."""
+    if version is None:
+        return None
+    content = base64.b64decode(version["content"])
+    if hashlib.sha256(content).hexdigest() != version["sha256"]:
+        raise EngineError("the journal's copy of a file does not match its checksum")
+    return content
+
+
+@contextlib.contextmanager
+def locked(
+    folder: str, *, seconds: float, clock: t.Callable[[], float], sleep: t.Callable[[float], None]
+) -> t.Iterator[None]:
+    """Hold the folder's lock. The kernel releases it when the holder dies. Raises EngineError after C(seconds)."""
+    descriptor = os.open(os.path.join(folder, "lock"), os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+    try:
+        limit = clock() + seconds
+        while True:
+            try:
+                fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                break
+            except OSError as exc:
+                if exc.errno not in (errno.EAGAIN, errno.EACCES):
+                    raise
+                if clock() >= limit:
+                    raise EngineError(f"another process holds {folder}/lock") from exc
+                sleep(POLL_SECONDS)
+        yield
+    finally:
+        os.close(descriptor)
+
+
+# ---- processes of a static pod ---------------------------------------------------------------------------------------
+
+_CGROUP = re.compile(r"pod(?P<uid>[0-9a-f]{32})(?:\.slice)?/(?:[a-z-]+-)?(?P<container>[0-9a-f]{64})")
+
+
+@dataclasses.dataclass(frozen=True)
+class Process:
+    """One process of a static pod. uid: the pod's, which the kubelet derives from the manifest's content."""
+
+    uid: str
+    pid: int
+    container_id: str
+    arguments: t.Tuple[str, ...]
+
+    def runs(self, expected: t.Sequence[t.Optional[str]]) -> bool:
+        """Whether it runs exactly this command line; None stands for any one argument."""
+        return len(expected) == len(self.arguments) and all(
+            want in (None, have) for want, have in zip(expected, self.arguments)
+        )
+
+
+@dataclasses.dataclass(frozen=True)
+class Host:
+    """Where a node keeps what is observed here; other folders in tests."""
+
+    proc: str = "/proc"
+    pod_logs: str = "/var/log/pods"
+
+    def pod_folders(self, log_prefix: str) -> t.Dict[str, str]:
+        """UID -> log folder of the static pod's instances, running or gone. UIDs of static pods have no dashes."""
+        pattern = re.compile(re.escape(log_prefix) + r"([0-9a-f]{32})")
+        try:
+            names = os.listdir(self.pod_logs)
+        except FileNotFoundError:
+            return {}
+        matches = ((name, pattern.fullmatch(name)) for name in names)
+        return {match.group(1): os.path.join(self.pod_logs, name) for name, match in matches if match}
+
+    def processes(self, uids: t.Container[str]) -> t.List[Process]:
+        """The processes in the containers of these pods, without the pod's sandbox."""
+        found: t.List[Process] = []
+        for entry in os.listdir(self.proc):
+            if not entry.isdigit():
+                continue
+            # A process may end between two reads; it is then no process of the pod any more.
+            with contextlib.suppress(OSError):
+                match = _CGROUP.search(self._read(entry, "cgroup"))
+                if match and match.group("uid") in uids:
+                    arguments = tuple(self._read(entry, "cmdline").split("\0")[:-1])
+                    if arguments and os.path.basename(arguments[0]) != "pause":
+                        found.append(Process(match.group("uid"), int(entry), match.group("container"), arguments))
+        return sorted(found, key=lambda process: process.pid)
+
+    def _read(self, pid: str, name: str) -> str:
+        with open(os.path.join(self.proc, pid, name), encoding="utf-8", errors="surrogateescape") as stream:
+            return stream.read()
+
+    def started(self, pid: int) -> t.Optional[float]:
+        """When a process started, in seconds since 1970; None when it ended."""
+        try:
+            ticks = int(self._read(str(pid), "stat").rpartition(")")[2].split()[19])
+            boot = re.search(r"^btime (\d+)", self._read("", "stat"), re.MULTILINE)
+        except OSError:
+            return None
+        return round(int(boot.group(1)) + ticks / os.sysconf("SC_CLK_TCK"), 2) if boot else None
+
+    def log_files(self, folder: str, container: str) -> t.List[str]:
+        """The log files of a container, one for each start, oldest first."""
+        try:
+            names = os.listdir(os.path.join(folder, container))
+        except FileNotFoundError:
+            return []
+        numbers = sorted(int(name[: -len(".log")]) for name in names if re.fullmatch(r"\d+\.log", name))
+        return [os.path.join(folder, container, f"{number}.log") for number in numbers]
+
+
+def log_tail(path: str, lines: int = LOG_LINES) -> t.List[str]:
+    """The last lines of a container's log, without the runtime's own columns."""
+    try:
+        with open(path, "rb") as stream:
+            stream.seek(max(0, os.path.getsize(path) - 65536))
+            text = stream.read().decode("utf-8", "replace")
+    except OSError:
+        return []
+    columns = (line.split(" ", 3) for line in text.splitlines() if line)
+    return [column[3] if len(column) == 4 else " ".join(column) for column in columns][-lines:]
+
+
+# ---- probes ------------------------------------------------------------------------------------------------------------
+
+
+def run_probe(probe: Json) -> t.Tuple[bool, str]:
+    """Run a probe of the manifest as the kubelet does: no credentials, certificates not verified, 200-399 is success."""
+    name = (
+        f"{probe['scheme']}://{probe['host']}:{probe['port']}{probe['path']}"
+        if probe["kind"] == "http"
+        else f"{probe['host']}:{probe['port']}"
+    )
+    try:
+        if probe["kind"] == "tcp":
+            socket.create_connection((probe["host"], probe["port"]), timeout=PROBE_TIMEOUT).close()
+            return True, name
+        status, dummy = http_get(probe, probe["path"], context=_unverified())
+        return 200 <= status < 400, f"{name} answers {status}"
+    except (OSError, http.client.HTTPException) as exc:
+        return False, f"{name}: {exc}"
+
+
+def http_get(
+    address: Json, path: str, *, context: ssl.SSLContext, timeout: float = PROBE_TIMEOUT
+) -> t.Tuple[int, bytes]:
+    """One GET request. address: scheme, host, port."""
+    connection: http.client.HTTPConnection
+    if address["scheme"] == "https":
+        connection = http.client.HTTPSConnection(address["host"], address["port"], timeout=timeout, context=context)
+    else:
+        connection = http.client.HTTPConnection(address["host"], address["port"], timeout=timeout)
+    try:
+        connection.request("GET", path)
+        response = connection.getresponse()
+        return response.status, response.read()
+    finally:
+        connection.close()
+
+
+def _unverified() -> ssl.SSLContext:
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+    context.check_hostname = False
+    context.verify_mode = ssl.CERT_NONE
+    return context
+
+
+def client_context(kubeconfig: str) -> t.Optional[ssl.SSLContext]:
+    """A TLS context with the client certificate of a kubeconfig that kubeadm wrote; None when it has none.
+
+    The key never touches a disk: it is handed to OpenSSL through an anonymous file in memory.
+    """
+    text = (read_bytes(kubeconfig) or b"").decode("utf-8", "replace")
+    parts = [re.search(rf"^\s*client-{part}-data:\s*(\S+)\s*$", text, re.MULTILINE) for part in ("certificate", "key")]
+    if not all(parts):
+        return None
+    descriptor = os.memfd_create("client", os.MFD_CLOEXEC)
+    try:
+        os.write(descriptor, b"\n".join(base64.b64decode(match.group(1)) for match in parts if match))
+        context = _unverified()
+        context.load_cert_chain(f"/proc/self/fd/{descriptor}")
+        return context
+    finally:
+        os.close(descriptor)
+
+
+_GATE_METRIC = re.compile(r'^kubernetes_feature_enabled\{name="([^"]+)"[^}]*\} ([0-9.]+)', re.MULTILINE)
+
+
+def read_gates(metrics: Json) -> t.Tuple[t.Optional[t.Dict[str, bool]], str]:
+    """The feature gates that a running component reports in its metrics: gate -> on. None, and why, when unreadable."""
+    try:
+        context = client_context(metrics["kubeconfig"])
+        if context is None:
+            return None, f"{metrics['kubeconfig']} holds no client certificate"
+        status, body = http_get(metrics, "/metrics", context=context, timeout=4 * PROBE_TIMEOUT)
+    except (OSError, http.client.HTTPException) as exc:
+        return None, f"/metrics cannot be read: {exc}"
+    if status != 200:
+        return None, f"/metrics answers {status}"
+    return {gate: float(value) > 0 for gate, value in _GATE_METRIC.findall(body.decode("utf-8", "replace"))}, ""
+
+
+# ---- what is seen of a component -------------------------------------------------------------------------------------
+
+
+@dataclasses.dataclass(frozen=True)
+class Sight:
+    """One look at a static pod.
+
+    process: the process that runs the wanted command line in a pod that may be the wanted one; None when there is none.
+    others: processes of other instances of the same pod that still run.
+    probes_ok, probes: whether all of the manifest's own probes pass, and what each one said.
+    starts: how often the wanted instance's container was started.
+    """
+
+    process: t.Optional[Process]
+    others: t.Tuple[Process, ...]
+    probes_ok: bool
+    probes: t.Tuple[str, ...]
+    starts: int
+    log: t.Optional[str]
+
+    @property
+    def healthy(self) -> bool:
+        """The one criterion: exactly the wanted process, alone, and ready."""
+        return self.process is not None and not self.others and self.probes_ok
+
+    def missing(self) -> str:
+        """What is not as it should be, in words."""
+        if self.process is None and self.others:
+            return "the old process still runs"
+        if self.process is None:
+            return (
+                "stopped, waiting for the new one" if self.starts == 0 else f"not running after {self.starts} start(s)"
+            )
+        if self.others:
+            return "the old process still runs beside the new one"
+        return "running, not ready yet: " + "; ".join(self.probes)
+
+
+def look(
+    host: Host, watch: Json, wanted: Json, *, acceptable: t.Callable[[str], bool], baseline: t.Mapping[str, int]
+) -> Sight:
+    """Look at a static pod once.
+
+    wanted: arguments and probes of the instance that should run. acceptable: whether an instance with this UID can be
+    the wanted one. baseline: the starts of each UID that happened before, because the kubelet keeps counting when an
+    instance with the same UID comes back.
+    """
+    folders = host.pod_folders(watch["log_prefix"])
+    processes = host.processes(folders)
+    right = [process for process in processes if acceptable(process.uid) and process.runs(wanted["arguments"])]
+    process = right[-1] if right else None
+    results = [run_probe(probe) for probe in wanted["probes"] if probe["kind"] in ("http", "tcp")]
+    starts, log = _starts(
+        host, {uid: folder for uid, folder in folders.items() if acceptable(uid)}, watch["container"], baseline
+    )
+    return Sight(
+        process=process,
+        others=tuple(other for other in processes if process is None or other.uid != process.uid),
+        probes_ok=all(ok for ok, dummy in results),
+        probes=tuple(text for dummy, text in results),
+        starts=starts,
+        log=log,
+    )
+
+
+def count_starts(host: Host, folder: str, container: str) -> int:
+    """How often the kubelet started a container, by the number of its newest log file."""
+    logs = host.log_files(folder, container)
+    return int(os.path.basename(logs[-1])[: -len(".log")]) + 1 if logs else 0
+
+
+def _starts(
+    host: Host, folders: t.Mapping[str, str], container: str, baseline: t.Mapping[str, int]
+) -> t.Tuple[int, t.Optional[str]]:
+    """The new starts among these instances, and the log of the newest one."""
+    fresh = {uid: count_starts(host, folder, container) - baseline.get(uid, 0) for uid, folder in folders.items()}
+    uid = max((uid for uid in fresh if fresh[uid] > 0), key=lambda uid: fresh[uid], default=None)
+    if uid is None:
+        return 0, None
+    return fresh[uid], host.log_files(folders[uid], container)[-1]
+
+
+# ---- the transaction -------------------------------------------------------------------------------------------------
+
+
+def utc_now() -> str:
+    """The wall clock, for people. Deadlines never use it."""
+    return datetime.datetime.now(datetime.timezone.utc).strftime("%Y-%m-%dT%H:%M:%SZ")
+
+
+class Engine:
+    """Takes one journal to its end."""
+
+    def __init__(
+        self,
+        folder: str,
+        *,
+        host: Host = Host(),
+        clock: t.Callable[[], float] = time.monotonic,
+        sleep: t.Callable[[float], None] = time.sleep,
+    ) -> None:
+        self.folder = folder
+        self.host = host
+        self.clock = clock
+        self.sleep = sleep
+        self.journal: Json = {}
+        self._progress: t.Tuple[str, str] = ("", "")
+
+    def path(self, *names: str) -> str:
+        """A path in the transaction's folder."""
+        return os.path.join(self.folder, *names)
+
+    def run(self) -> int:
+        """Finish the open transaction, if there is one. Returns 0 when none is open any more."""
+        with locked(self.folder, seconds=LOCK_SECONDS, clock=self.clock, sleep=self.sleep):
+            journal = read_json(self.path("journal.json"))
+            if journal is None:
+                return 0
+            if journal.get("format") != FORMAT:
+                raise EngineError(
+                    f"{self.path('journal.json')} has format {journal.get('format')}; this engine knows {FORMAT}"
+                )
+            self.journal = journal
+            self._begin_attempt()
+            while self.journal["phase"] != CLOSED:
+                self._PHASES[self.journal["phase"]](self)
+            self._file_away()
+            return 0
+
+    def _begin_attempt(self) -> None:
+        self.journal["attempts"] = self.journal.get("attempts", 0) + 1
+        with open("/proc/sys/kernel/random/boot_id", encoding="ascii") as stream:
+            boot = stream.read().strip()
+        if self.journal.get("boot") != boot:
+            # The monotonic clock started anew: times from before a reboot mean nothing.
+            self.journal.update(boot=boot, deadline=None, times={})
+        if self.journal["attempts"] > MAX_ATTEMPTS and self.journal["phase"] != CLOSED:
+            self._close(
+                ALARM,
+                f"the engine was started {MAX_ATTEMPTS} times and never finished; the files were left as they are",
+            )
+        self._save()
+
+    def _save(self, **changes: t.Any) -> None:
+        self.journal.update(changes)
+        write_json(self.path("journal.json"), self.journal)
+
+    def _say(self, message: str) -> None:
+        """Tell followers where we are. Not synced: it is news, not state."""
+        if (self.journal["phase"], message) != self._progress:
+            self._progress = (self.journal["phase"], message)
+            temporary = self.path(".progress.json")
+            with open(temporary, "w", encoding="utf-8") as stream:
+                json.dump(
+                    {
+                        "id": self.journal["id"],
+                        "phase": self.journal["phase"],
+                        "message": message,
+                        "clock": self.clock(),
+                    },
+                    stream,
+                )
+            os.rename(temporary, self.path("progress.json"))
+
+    # -- phases --------------------------------------------------------------------------------------------------------
+
+    def _prepare(self) -> None:
+        """Look at what runs before anything changes: what a failed change must come back to."""
+        watch = self.journal["watch"]
+        sight = look(self.host, watch, watch["before"], acceptable=lambda uid: True, baseline={})
+        folders = self.host.pod_folders(watch["log_prefix"])
+        before = {
+            "healthy": sight.healthy,
+            "uids": sorted({process.uid for process in (*sight.others, sight.process) if process}),
+            "starts": {uid: count_starts(self.host, folder, watch["container"]) for uid, folder in folders.items()},
+        }
+        self._time("began")
+        self._save(phase=APPLYING, before=before)
+
+    def _apply(self) -> None:
+        try:
+            for folder in self.journal["directories"]:
+                os.makedirs(folder, mode=0o755, exist_ok=True)
+            for entry in self._ordered("after"):
+                self._put(entry, "before", "after")
+        except (OSError, EngineError) as exc:
+            self._begin_restore(f"a file could not be written: {exc}")
+            return
+        self._time("switched")
+        self._save(phase=WAITING)
+
+    def _ordered(self, side: str) -> t.List[Json]:
+        """The order that never lets the component see a manifest whose files are missing."""
+        rank = {True: 0, False: 2}
+        return sorted(self.journal["files"], key=lambda entry: 1 if entry["switch"] else rank[entry[side] is not None])
+
+    def _put(self, entry: Json, expected: str, wanted: str) -> None:
+        """Bring one file from one version to the other; it may be there already. Raises ForeignEdit for a third one."""
+        path = entry["path"]
+        old, new = content_of(entry[expected]), content_of(entry[wanted])
+
+        def recheck() -> None:
+            if read_bytes(path) != old:
+                raise ForeignEdit(f"{path} was changed by someone else in the meantime")
+
+        if read_bytes(path) == new:
+            return
+        recheck()
+        if new is None:
+            remove(path)
+        else:
+            version = entry[wanted]
+            write_atomically(path, new, mode=version["mode"], uid=version["uid"], gid=version["gid"], recheck=recheck)
+
+    def _wait(self) -> None:
+        watch = self.journal["watch"]
+        failure, sight = self._watch_until_healthy(watch["after"], self._may_be_new, verify=self._wrong_gates)
+        if failure is None:
+            self._close(COMMITTED, None, sight)
+            return
+        log = log_tail(sight.log) if sight.log else []
+        if self.journal["rollback"]:
+            self.journal["log"] = log
+            self._begin_restore(failure)
+        else:
+            self.journal["log"] = log
+            self._close(UNHEALTHY, failure, sight)
+
+    def _wrong_gates(self) -> t.Optional[str]:
+        wanted = self.journal["watch"].get("feature_gates") or {}
+        if not wanted:
+            return None
+        gates, why = read_gates(self.journal["watch"]["metrics"])
+        if gates is None:
+            self.journal["gates_note"] = why
+            return None
+        self.journal["gates"] = {gate: gates.get(gate) for gate in wanted}
+        wrong = [gate for gate, value in wanted.items() if gates.get(gate) != value]
+        return f"the running process reports other values than asked for: {', '.join(wrong)}" if wrong else None
+
+    def _may_be_new(self, uid: str) -> bool:
+        return uid not in self.journal["before"]["uids"]
+
+    def _may_be_former(self, uid: str) -> bool:
+        """A UID is derived from the manifest, so the former bytes bring the former UID back."""
+        return not self.journal["before"]["uids"] or uid in self.journal["before"]["uids"]
+
+    def _begin_restore(self, reason: str) -> None:
+        """Note, before the first file goes back, whether the component has seen the change: it must be proven then."""
+        switched = any(
+            entry["switch"] and read_bytes(entry["path"]) == content_of(entry["after"])
+            for entry in self.journal["files"]
+        )
+        self._save(
+            phase=RESTORING, reason=reason, switched=switched or "switched" in self.journal["times"], deadline=None
+        )
+
+    def _restore(self) -> None:
+        self._say("putting the former files back")
+        foreign = [entry["path"] for entry in self.journal["files"] if self._is_foreign(entry)]
+        if foreign and self.journal["switched"]:
+            self._close(
+                ALARM,
+                f"{self.journal['reason']}; nothing was put back, because someone else changed {', '.join(foreign)}",
+            )
+            return
+        for entry in self._ordered("before"):
+            if entry["path"] not in foreign:
+                self._put(entry, "after", "before")
+        for folder in reversed(self.journal["directories"]):
+            with contextlib.suppress(OSError):  # it was never made, or someone else uses it by now
+                os.rmdir(folder)
+        if self.journal["switched"]:
+            self._save(phase=PROVING)
+        else:
+            self._close(ABANDONED, self.journal["reason"])
+
+    @staticmethod
+    def _is_foreign(entry: Json) -> bool:
+        return read_bytes(entry["path"]) not in (content_of(entry["before"]), content_of(entry["after"]))
+
+    def _prove(self) -> None:
+        watch = self.journal["watch"]
+        failure, sight = self._watch_until_healthy(watch["before"], self._may_be_former, verify=lambda: None)
+        if failure is None or not self.journal["before"]["healthy"]:
+            # What was broken before need not be healthy now: it is as it was.
+            self._close(RESTORED, self.journal["reason"], sight)
+        else:
+            self._close(ALARM, f"{self.journal['reason']}; the former files are back, but {failure}", sight)
+
+    _PHASES: t.Dict[str, t.Callable[[Engine], None]] = {
+        PREPARED: _prepare,
+        APPLYING: _apply,
+        WAITING: _wait,
+        RESTORING: _restore,
+        PROVING: _prove,
+    }
+
+    # -- waiting -------------------------------------------------------------------------------------------------------
+
+    def _watch_until_healthy(
+        self, wanted: Json, acceptable: t.Callable[[str], bool], *, verify: t.Callable[[], t.Optional[str]]
+    ) -> t.Tuple[t.Optional[str], Sight]:
+        """Watch until the wanted instance was healthy for min_ready_seconds without a break.
+
+        Returns why not (None: it was), and the last look. The time limit is for becoming healthy; the seconds of
+        proving come on top.
+        """
+        if self.journal.get("deadline") is None:
+            self._save(deadline=self.clock() + self.journal["wait_timeout"])
+        ready_since: t.Optional[float] = None
+        identity: t.Optional[Process] = None
+        while True:
+            sight = look(
+                self.host,
+                self.journal["watch"],
+                wanted,
+                acceptable=acceptable,
+                baseline=self.journal["before"]["starts"],
+            )
+            now = self.clock()
+            self._measure_outage(sight)
+            if not sight.healthy or sight.process != identity:
+                identity, ready_since = sight.process, now if sight.healthy else None
+            if ready_since is not None:
+                self._say(f"healthy, watching for {self.journal['min_ready_seconds']} s")
+                if now - ready_since >= self.journal["min_ready_seconds"]:
+                    return verify(), sight
+            else:
+                failure = self._given_up(sight, now)
+                if failure:
+                    return failure, sight
+                self._say(sight.missing())
+            self.sleep(POLL_SECONDS)
+
+    def _given_up(self, sight: Sight, now: float) -> t.Optional[str]:
+        if self.journal["phase"] == WAITING and sight.starts > MAX_CRASHES and WAITING not in self.journal["times"]:
+            return f"{self.journal['name']} crashed {sight.starts - 1} times and was never ready"
+        if now < self.journal["deadline"]:
+            return None
+        return f"{self.journal['name']} was not healthy within {self.journal['wait_timeout']} s: {sight.missing()}"
+
+    def _time(self, event: str) -> None:
+        """Note when an event happened first, by the monotonic clock."""
+        self.journal["times"].setdefault(event, self.clock())
+
+    def _measure_outage(self, sight: Sight) -> None:
+        """From the first failed probe after the switch to the first look at which the component is healthy again."""
+        if not sight.probes_ok:
+            self._time("down")
+        if sight.healthy:
+            self._time(self.journal["phase"])
+
+    # -- the end -------------------------------------------------------------------------------------------------------
+
+    def _close(self, outcome: str, reason: t.Optional[str], sight: t.Optional[Sight] = None) -> None:
+        times, now = self.journal["times"], self.clock()
+        healthy_again = times.get(self.journal["phase"])
+        result = {
+            "outcome": outcome,
+            "reason": reason,
+            "ended": utc_now(),
+            "seconds": _span(times.get("began"), now),
+            "restart_seconds": _span(times.get("switched"), healthy_again),
+            "outage_seconds": _span(times.get("down"), now if healthy_again is None else healthy_again) or 0.0,
+            "proof": _proof(sight, self.journal) if sight else None,
+            "log": self.journal.get("log", []),
+        }
+        self._save(phase=CLOSED, result=result)
+
+    def _file_away(self) -> None:
+        """Move the closed journal to the history, which keeps the last ones and always the last committed one."""
+        history = self.path("history")
+        os.makedirs(history, mode=0o700, exist_ok=True)
+        os.rename(self.path("journal.json"), os.path.join(history, f"{self.journal['id']}.json"))
+        sync_folder(history)
+        sync_folder(self.folder)
+        self._say(self.journal["result"]["outcome"])
+        prune_history(history)
+
+
+def _span(start: t.Optional[float], end: t.Optional[float]) -> t.Optional[float]:
+    return None if start is None or end is None else round(end - start, 2)
+
+
+def _proof(sight: Sight, journal: Json) -> t.Optional[Json]:
+    if sight.process is None:
+        return None
+    return {
+        "uid": sight.process.uid,
+        "pid": sight.process.pid,
+        "container_id": sight.process.container_id,
+        "arguments": list(sight.process.arguments),
+        "probes": list(sight.probes),
+        "feature_gates": journal.get("gates"),
+        "feature_gates_note": journal.get("gates_note"),
+    }
+
+
+def history_ids(history: str) -> t.List[str]:
+    """The ids of closed transactions, oldest first. Ids begin with a time stamp, so their order is theirs in time."""
+    try:
+        return sorted(
+            name[: -len(".json")] for name in os.listdir(history) if name.endswith(".json") and not name.startswith(".")
+        )
+    except FileNotFoundError:
+        return []
+
+
+def prune_history(history: str) -> None:
+    """Bound the history, keeping the newest committed transaction in any case."""
+    ids = history_ids(history)
+    outcomes = {}
+    for identifier in ids:
+        with contextlib.suppress(EngineError, KeyError, TypeError):
+            outcomes[identifier] = read_json(os.path.join(history, f"{identifier}.json"))["result"]["outcome"]
+    good = [identifier for identifier in ids if outcomes.get(identifier) == COMMITTED]
+    for identifier in ids[:-KEEP_HISTORY]:
+        if identifier not in good[-1:]:
+            remove(os.path.join(history, f"{identifier}.json"))
+
+
+def main(arguments: t.Sequence[str]) -> int:
+    """Finish the open transaction of a folder; for systemd."""
+    if len(arguments) != 2:
+        print("usage: engine.py FOLDER", file=sys.stderr)
+        return 2
+    try:
+        return Engine(arguments[1]).run()
+    except (EngineError, OSError) as exc:
+        print(f"{arguments[1]}: {exc}", file=sys.stderr)
+        return 1
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv))

@@ -1,0 +1,86 @@
+# Copyright (c) 2026, nodecraft.kubeadm contributors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+# PRIVATE to the collection: no promise of stability to code outside it.
+
+"""What the module C(static_pod_info) returns."""
+
+from __future__ import annotations
+
+import dataclasses
+import os
+import typing as t
+
+from .._plan.errors import KubeadmError, Refusal
+from . import engine, static_pods, transactions
+from .kubelet import Run, read_kubelet
+
+
+def read_all(name: t.Optional[str], manifest_dir: t.Optional[str], *, run: Run, host: engine.Host = engine.Host()) -> engine.Json:
+    """Read the static pods of a node, or the one of that name. Raises KubeadmError when it is not there."""
+    kubelet = read_kubelet(run, proc=host.proc)
+    folder = manifest_dir or kubelet.manifest_dir
+    files = static_pods.manifest_files(folder)
+    identities = {path: static_pods.pod_identity(path) for path in files}
+    names = sorted({identity[1] for identity in identities.values() if identity})
+    if name is not None and name not in names:
+        raise KubeadmError(f"there is no static pod {name} in {folder} on {os.uname().nodename}; found: {', '.join(names) or 'none'}.")
+    return {
+        "node": kubelet.node_name,
+        "manifest_dir": folder,
+        "unreadable_files": [path for path in files if identities[path] is None],
+        "static_pods": [_describe(pod, folder, kubelet.node_name, host) for pod in names if name in (None, pod)],
+    }
+
+
+def _describe(name: str, folder: str, node_name: str, host: engine.Host) -> engine.Json:
+    return {
+        "name": name,
+        **_describe_pod(name, folder, node_name, host),
+        "open_transaction": _open_transaction(name),
+        "last_transaction": _last_transaction(name),
+        "last_known_good": transactions.last_known_good(name),
+    }
+
+
+def _describe_pod(name: str, folder: str, node_name: str, host: engine.Host) -> engine.Json:
+    path, others = static_pods.find(name, folder)
+    nothing: engine.Json = dict.fromkeys(
+        ("image", "arguments", "feature_gates", "admission_plugins", "args", "env", "volumes", "owned", "process", "in_step")
+    )
+    try:
+        pod = static_pods.parse_static_pod(name, path, node_name)
+    except Refusal as exc:
+        return {**nothing, "manifest": path, "stray_files": [], "error": str(exc)}
+    values = pod.manifest.values()
+    process = static_pods.running_process(pod, host)
+    return {
+        "manifest": path,
+        "image": pod.manifest.container.get("image"),
+        "arguments": pod.manifest.arguments,
+        "feature_gates": values["feature_gates"],
+        "admission_plugins": values["admission_plugins"],
+        "args": values["args"],
+        "env": sorted(values["env"]),
+        "volumes": {key: value for key, value in values["volumes"].items() if "other" not in value},
+        "owned": {field: sorted(keys) for field, keys in pod.record.items()},
+        "process": None if process is None else {**dataclasses.asdict(process), "started": host.started(process.pid)},
+        "in_step": process is not None and process.runs(pod.manifest.expected_arguments()),
+        "stray_files": static_pods.stray_files(path, others, pod.manifest.pod),
+        "error": None,
+    }
+
+
+def _open_transaction(name: str) -> t.Optional[engine.Json]:
+    journal = transactions.open_journal(name)
+    if journal is None:
+        return None
+    phase, message = transactions.progress(name, journal["id"])
+    return {"id": journal["id"], "phase": phase, "message": message, "requested": journal["requested"]}
+
+
+def _last_transaction(name: str) -> t.Optional[engine.Json]:
+    ids = transactions.history(name)
+    journal = transactions.closed_journal(name, ids[-1]) if ids else None
+    return transactions.outcome(journal) if journal else None

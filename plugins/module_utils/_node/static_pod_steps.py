@@ -1,0 +1,118 @@
+# Copyright (c) 2026, nodecraft.kubeadm contributors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+# PRIVATE to the collection: no promise of stability to code outside it.
+
+"""The steps of the module C(static_pod), for the runner."""
+
+from __future__ import annotations
+
+import dataclasses
+import os
+import time
+import typing as t
+
+from .._plan import outcome, static_pod
+from .._plan.errors import KubeadmError
+from .._plan.rehearsal import Verdict
+from . import engine, rehearsals, static_pods, transactions
+from .kubelet import Kubelet, Run, read_kubelet
+
+ADMIN_KUBECONFIG = "/etc/kubernetes/admin.conf"
+
+
+class StaticPodSteps:
+    """One run of the module: reads, plans, rehearses and starts a change of one static pod."""
+
+    def __init__(
+        self,
+        params: t.Mapping[str, t.Any],
+        *,
+        dry: bool,
+        run: Run,
+        host: engine.Host = engine.Host(),
+    ) -> None:
+        self._params = params
+        self._name = str(params["name"])
+        self._dry = dry
+        self._run = run
+        self._host = host
+        self._wish: t.Optional[static_pod.Wish] = None
+        self._settings: t.Optional[transactions.Settings] = None
+        self._kubelet: t.Optional[Kubelet] = None
+        self._pod: t.Optional[static_pods.StaticPod] = None
+        self._state: t.Optional[static_pod.State] = None
+        self._plan: t.Optional[static_pod.StaticPodPlan] = None
+        self._transaction: t.Optional[engine.Json] = None
+        self._previous: t.Optional[engine.Json] = None
+
+    def session(self) -> t.ContextManager[None]:
+        """Check what was asked, finish what an earlier run left open, then keep other runs out."""
+        self._wish = static_pod.parse_wish(self._params)
+        self._settings = transactions.Settings.of(self._params)
+        self._recover()
+        return transactions.exclusive(self._name, dry=self._dry)
+
+    def _recover(self) -> None:
+        identifier = transactions.recover(self._name, run=self._run, dry=self._dry)
+        seen = ""
+        while identifier is not None:
+            ended, dummy, seen = transactions.follow(
+                self._name, identifier, seconds=3600, seen=seen, clock=time.monotonic, sleep=time.sleep
+            )
+            if ended is not None:
+                return
+
+    def read(self) -> None:
+        """Read the kubelet, the manifest, our record, and the files that may change."""
+        self._kubelet = read_kubelet(self._run, proc=self._host.proc)
+        self._previous = transactions.unreported(self._name)
+        wish = t.cast(static_pod.Wish, self._wish)
+        folder = self._params["manifest_dir"] or self._kubelet.manifest_dir
+        self._pod = static_pods.read_static_pod(self._name, folder, self._kubelet.node_name)
+        _refuse_pods_as_files(wish, folder)
+        paths = {entry.path for entry in wish.files} | set(self._pod.record.get("files", {}))
+        self._state = static_pod.State(self._pod.manifest, self._pod.record, static_pods.read_files(paths))
+
+    def plan(self) -> static_pod.StaticPodPlan:
+        """Work out the change, and check that what it names is there."""
+        plan = static_pod.plan(t.cast(static_pod.Wish, self._wish), t.cast(static_pod.State, self._state))
+        static_pods.refuse_unreachable_files(plan)
+        self._plan = plan
+        if self._previous is None:
+            return plan
+        news = outcome.report(self._name, t.cast(Kubelet, self._kubelet).node_name, self._previous)
+        if not self._dry:
+            transactions.mark_followed(self._name, self._previous["id"])
+        return dataclasses.replace(plan, warnings=(*plan.warnings, news))
+
+    def rehearse(self) -> Verdict:
+        """Start the component with its new command line in a sandbox."""
+        pod, plan = t.cast(static_pods.StaticPod, self._pod), t.cast(static_pod.StaticPodPlan, self._plan)
+        return rehearsals.rehearse(pod, plan, run=self._run, clock=time.monotonic, host=self._host)
+
+    def apply(self) -> None:
+        """Hand the change to the node's engine."""
+        pod, plan = t.cast(static_pods.StaticPod, self._pod), t.cast(static_pod.StaticPodPlan, self._plan)
+        journal = transactions.journal_for(pod, plan, t.cast(transactions.Settings, self._settings), ADMIN_KUBECONFIG)
+        transactions.start(journal, run=self._run)
+        self._transaction = {"id": journal["id"], "requested": journal["requested"], "outcome": None}
+
+    def report(self) -> t.Dict[str, t.Any]:
+        """The result of the module, whatever step it reached."""
+        return {
+            "name": self._name,
+            "node": self._kubelet.node_name if self._kubelet else None,
+            "manifest": self._pod.path if self._pod else None,
+            "operations": [dataclasses.asdict(change) for change in self._plan.operations] if self._plan else [],
+            "diff": static_pod.diff(self._plan) if self._plan else [],
+            "transaction": self._transaction,
+            "previous_transaction": self._previous,
+        }
+
+
+def _refuse_pods_as_files(wish: static_pod.Wish, folder: str) -> None:
+    for entry in wish.files:
+        if os.path.dirname(os.path.realpath(entry.path)) == os.path.realpath(folder):
+            raise KubeadmError(f"files: {entry.path} would stand in the folder of static pods, where the kubelet takes it for one.")

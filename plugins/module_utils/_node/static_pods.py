@@ -1,0 +1,230 @@
+# Copyright (c) 2026, nodecraft.kubeadm contributors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+# PRIVATE to the collection: no promise of stability to code outside it.
+
+"""Reading static pods on a node: manifests, what runs, and what stands in the way of a change."""
+
+from __future__ import annotations
+
+import dataclasses
+import os
+import stat
+import typing as t
+
+from .._plan import ownership, static_pod
+from .._plan.errors import KubeadmError, Refusal
+from .._plan.manifest import Manifest
+from . import engine
+
+try:
+    import yaml
+except ImportError:
+    yaml = None  # type: ignore[assignment]  # the module respawns or names the missing package
+
+STATE_DIR = "/var/lib/nodecraft-kubeadm"
+
+
+@dataclasses.dataclass(frozen=True)
+class StaticPod:
+    """One static pod as a node has it.
+
+    path: its manifest. version: the manifest's bytes, mode and owner in the form of a journal.
+    manifest: the same, parsed. record: what we own of it; record_version: its file.
+    """
+
+    name: str
+    path: str
+    version: engine.Json
+    manifest: Manifest
+    record: ownership.Record
+    record_version: t.Optional[engine.Json]
+    log_prefix: str
+
+    @property
+    def container(self) -> str:
+        """The name of the component's container."""
+        return str(self.manifest.container["name"])
+
+
+def state_folder(name: str) -> str:
+    """Where journal, history and record of one static pod are kept."""
+    return os.path.join(STATE_DIR, name)
+
+
+def record_path(name: str) -> str:
+    """The file that says what we own of a static pod."""
+    return os.path.join(state_folder(name), "owned.json")
+
+
+def read_static_pod(name: str, manifest_dir: str, node_name: str) -> StaticPod:
+    """Find and read a static pod that is going to be changed.
+
+    Raises KubeadmError when there is none, Refusal when it cannot be edited or another file would shadow it.
+    """
+    path, others = find(name, manifest_dir)
+    pod = parse_static_pod(name, path, node_name)
+    strays = stray_files(path, others, pod.manifest.pod)
+    if strays:
+        raise Refusal(
+            f"{', '.join(strays)} on {os.uname().nodename} stands beside {os.path.basename(path)}. The kubelet takes every file"
+            " there whose name has no leading dot for a pod, and of two with one name the last in the alphabet wins, so a"
+            " change would not hold. Move it out of the folder; if it is the one that runs now, the component restarts then."
+        )
+    return pod
+
+
+def parse_static_pod(name: str, path: str, node_name: str) -> StaticPod:
+    """Read a manifest and what we own of it. Raises Refusal when the manifest cannot be edited."""
+    manifest = Manifest.parse(_decode(path), path, name)
+    metadata = manifest.pod["metadata"]
+    record = engine.read_json(record_path(name))
+    return StaticPod(
+        name=name,
+        path=path,
+        version=t.cast(engine.Json, read_version(path)),
+        manifest=manifest,
+        record=ownership.load_record(record["owned"]) if record else {},
+        record_version=read_version(record_path(name)),
+        log_prefix=f"{metadata.get('namespace', 'default')}_{metadata['name']}-{node_name}_",
+    )
+
+
+def read_version(path: str) -> t.Optional[engine.Json]:
+    """A file's bytes, mode and owner; None when it does not exist."""
+    content = engine.read_bytes(path)
+    if content is None:
+        return None
+    status = os.stat(path)
+    return engine.version_of(content, stat.S_IMODE(status.st_mode), status.st_uid, status.st_gid)
+
+
+def read_files(paths: t.Iterable[str]) -> t.Dict[str, t.Optional[static_pod.NodeFile]]:
+    """The policy files that a plan is about; None for one that does not exist."""
+    files: t.Dict[str, t.Optional[static_pod.NodeFile]] = {}
+    for path in paths:
+        if os.path.isdir(path):
+            raise Refusal(f"files: {path} is a folder on {os.uname().nodename}; name a file.")
+        content = engine.read_bytes(path)
+        files[path] = None if content is None else static_pod.NodeFile(content, stat.S_IMODE(os.stat(path).st_mode))
+    return files
+
+
+def _decode(path: str) -> str:
+    content = engine.read_bytes(path)
+    if content is None:
+        raise KubeadmError(f"{path} is a link to a file that does not exist.")
+    try:
+        return content.decode("utf-8")
+    except UnicodeDecodeError as exc:
+        raise Refusal(f"{path} is not UTF-8 text: {exc}.") from exc
+
+
+# ---- the folder --------------------------------------------------------------------------------------------------------
+
+
+def manifest_files(manifest_dir: str) -> t.List[str]:
+    """Every file that the kubelet takes for a static pod: any name without a leading dot. Folders are passed over."""
+    try:
+        names = sorted(name for name in os.listdir(manifest_dir) if not name.startswith("."))
+    except OSError as exc:
+        raise KubeadmError(
+            f"{os.uname().nodename} is no kubeadm control plane: its folder for static pods cannot be read ({exc.strerror}: {manifest_dir})."
+        ) from exc
+    paths = (os.path.join(manifest_dir, name) for name in names)
+    return [path for path in paths if not os.path.isdir(path)]
+
+
+def find(name: str, manifest_dir: str) -> t.Tuple[str, t.List[str]]:
+    """The manifest of a static pod, and the other files beside it."""
+    files = manifest_files(manifest_dir)
+    usual = os.path.join(manifest_dir, f"{name}.yaml")
+    # A file under another name is taken when it alone declares the pod.
+    path = (
+        usual if usual in files else next((file for file in files if (pod_identity(file) or ("", ""))[1] == name), None)
+    )
+    if path is None:
+        found = ", ".join(os.path.basename(file) for file in files) or "no file"
+        raise KubeadmError(
+            f"there is no manifest of {name} in {manifest_dir} on {os.uname().nodename} (found: {found})."
+            " Is this host a control plane, and is the name that of a static pod?"
+        )
+    return path, [file for file in files if file != path]
+
+
+def pod_identity(path: str) -> t.Optional[t.Tuple[str, str]]:
+    """(namespace, name) of the pod that a file declares; None when it declares none."""
+    try:
+        data = yaml.safe_load(_decode(path))
+        return str(data["metadata"].get("namespace", "default")), str(data["metadata"]["name"])
+    except (KubeadmError, yaml.YAMLError, KeyError, TypeError, AttributeError, OSError):
+        return None
+
+
+def stray_files(path: str, others: t.Sequence[str], pod: t.Mapping[str, t.Any]) -> t.List[str]:
+    """Files that the kubelet takes for the same pod, or that are copies of its manifest which it cannot read."""
+    identity = (str(pod["metadata"].get("namespace", "default")), str(pod["metadata"]["name"]))
+    copy_of = os.path.basename(path)
+    return [other for other in others if pod_identity(other) == identity or os.path.basename(other).startswith(copy_of)]
+
+
+# ---- what runs -----------------------------------------------------------------------------------------------------------
+
+
+def running_process(pod: StaticPod, host: engine.Host) -> t.Optional[engine.Process]:
+    """The component's process: of this static pod and of the binary that the manifest names. None when it is down."""
+    name = os.path.basename(pod.manifest.arguments[0])
+    processes = host.processes(host.pod_folders(pod.log_prefix))
+    right = [process for process in processes if os.path.basename(process.arguments[0]) == name]
+    return right[-1] if right else None
+
+
+# ---- files that arguments name ---------------------------------------------------------------------------------------
+
+# Flags whose value is a place to write to, or may not exist yet.
+_WRITTEN = ("audit-log-path", "log-file", "log-dir", "cert-dir", "profiling-path")
+
+
+def refuse_unreachable_files(plan: static_pod.StaticPodPlan) -> None:
+    """Check that every file which a new argument names can be opened inside the container.
+
+    Many files are opened only after the point at which a rehearsal ends, so this looks at the host through the mounts.
+    """
+    former = plan.before.values()["args"]
+    mounts = plan.after.mounts()
+    files = {change.path: change.after for change in plan.files}
+    for flag, values in plan.after.values()["args"].items():
+        for value in values:
+            if value.startswith("/") and value not in former.get(flag, []):
+                _refuse_unreachable(flag, value, mounts, files)
+
+
+def _refuse_unreachable(
+    flag: str, path: str, mounts: t.Sequence[t.Any], files: t.Mapping[str, t.Optional[static_pod.NodeFile]]
+) -> None:
+    path = os.path.normpath(path)
+    covering = [
+        mount for mount in mounts if path == mount.mount_path or path.startswith(mount.mount_path.rstrip("/") + "/")
+    ]
+    if not covering:
+        raise Refusal(
+            f"args: --{flag}={path} on {os.uname().nodename}: no volume of the static pod is mounted over {path}, so the component"
+            " cannot see it. Name one in volumes (host_path, mount_path)."
+        )
+    mount = max(covering, key=lambda mount: len(mount.mount_path))
+    on_host = os.path.normpath(mount.host_path + path[len(mount.mount_path.rstrip("/")) :])
+    if flag in _WRITTEN:
+        if mount.read_only:
+            raise Refusal(
+                f"args: --{flag}={path} is written to, but its volume is mounted read-only; set read_only: false."
+            )
+        return
+    exists = files[on_host] is not None if on_host in files else os.path.lexists(on_host)
+    if (not exists and mount.path_type not in ("DirectoryOrCreate", "FileOrCreate")) or (
+        not exists and on_host != mount.host_path
+    ):
+        raise Refusal(
+            f"args: --{flag}={path} on {os.uname().nodename}: {on_host} does not exist on the node."
+            " Name it in files, or put it there first."
+        )

@@ -1,0 +1,334 @@
+# Copyright (c) 2026, nodecraft.kubeadm contributors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+# PRIVATE to the collection: no promise of stability to code outside it.
+
+"""The module's side of a transaction: write its journal, start its engine as a service, read how it goes."""
+
+from __future__ import annotations
+
+import contextlib
+import dataclasses
+import os
+import secrets
+import sys
+import time
+import typing as t
+
+from .._plan import ownership, static_pod
+from .._plan.errors import KubeadmError, Refusal
+from . import engine
+from .kubelet import Run
+from .rehearsals import source_of
+from .static_pods import StaticPod, read_version, record_path, state_folder
+
+UNIT = "nodecraft-kubeadm@{name}.service"
+_UNIT_FILE = "/etc/systemd/system/nodecraft-kubeadm@.service"
+_UNIT_TEXT = """\
+# Written by the Ansible collection nodecraft.kubeadm.
+[Unit]
+Description=Change of %i by nodecraft.kubeadm
+ConditionPathExists=/var/lib/nodecraft-kubeadm/%i/journal.json
+StartLimitIntervalSec=0
+
+[Service]
+Type=exec
+ExecStart={python} -I /var/lib/nodecraft-kubeadm/%i/engine.py /var/lib/nodecraft-kubeadm/%i
+Restart=on-failure
+RestartSec=5
+UMask=0077
+"""
+# The service must not depend on a virtual environment that Ansible happens to use.
+_SYSTEM_PYTHONS = ("/usr/bin/python3", "/usr/libexec/platform-python")
+
+
+@dataclasses.dataclass(frozen=True)
+class Settings:
+    """How a transaction waits and ends. Times in seconds."""
+
+    wait_timeout: int
+    min_ready_seconds: int
+    rollback: bool
+
+    @classmethod
+    def of(cls, params: t.Mapping[str, t.Any]) -> Settings:
+        """The settings among a module's parameters. Raises Refusal for times that make no sense."""
+        for key, least in (("wait_timeout", 1), ("min_ready_seconds", 0)):
+            if params[key] < least:
+                raise Refusal(f"{key} is {params[key]}; write a number of seconds of at least {least}.")
+        return cls(params["wait_timeout"], params["min_ready_seconds"], params["rollback"])
+
+
+# ---- starting --------------------------------------------------------------------------------------------------------
+
+
+def journal_for(pod: StaticPod, plan: static_pod.StaticPodPlan, settings: Settings, kubeconfig: str) -> engine.Json:
+    """The journal of a planned change."""
+    before, after = _instance(plan.before), _instance(plan.after)
+    return {
+        "format": engine.FORMAT,
+        "id": f"{time.strftime('%Y%m%dT%H%M%SZ', time.gmtime())}-{secrets.token_hex(3)}",
+        "name": pod.name,
+        "requested": {"at": engine.utc_now(), "from": _origin()},
+        "phase": engine.PREPARED,
+        "files": [
+            *(_file_entry(change) for change in plan.files),
+            {"path": pod.path, "switch": True, "before": pod.version, "after": _changed(pod.version, plan.after.text.encode("utf-8"))},
+            *_record_entry(pod, plan.record),
+        ],
+        "directories": _missing_folders([change.path for change in plan.files if change.after is not None]),
+        "watch": {
+            "log_prefix": pod.log_prefix,
+            "container": pod.container,
+            "before": before,
+            "after": after,
+            "feature_gates": {key: value for key, value in plan.after.values()["feature_gates"].items() if isinstance(value, bool)},
+            "metrics": _metrics_address(after, kubeconfig),
+        },
+        "wait_timeout": settings.wait_timeout,
+        "min_ready_seconds": settings.min_ready_seconds,
+        "rollback": settings.rollback,
+        "times": {},
+        "result": None,
+    }
+
+
+def _instance(manifest: t.Any) -> engine.Json:
+    return {"arguments": manifest.expected_arguments(), "probes": manifest.probes()}
+
+
+def _metrics_address(instance: engine.Json, kubeconfig: str) -> t.Optional[engine.Json]:
+    probe = next((probe for probe in instance["probes"] if probe["kind"] == "http"), None)
+    return None if probe is None else {**{key: probe[key] for key in ("scheme", "host", "port")}, "kubeconfig": kubeconfig}
+
+
+def _origin() -> str:
+    return os.environ.get("SSH_CLIENT", "").split(" ")[0] or os.environ.get("SUDO_USER", "") or "this host"
+
+
+def _changed(version: engine.Json, content: bytes) -> engine.Json:
+    return engine.version_of(content, version["mode"], version["uid"], version["gid"])
+
+
+def _file_entry(change: static_pod.FileChange) -> engine.Json:
+    before = read_version(change.path)
+    owner = (before["uid"], before["gid"]) if before else (0, 0)
+    after = None if change.after is None else engine.version_of(change.after.content, change.after.mode, *owner)
+    return {"path": change.path, "switch": False, "before": before, "after": after}
+
+
+def _record_entry(pod: StaticPod, record: ownership.Record) -> t.List[engine.Json]:
+    """What we own changes in the same transaction as the manifest, so that the two never disagree."""
+    if record == pod.record:
+        return []
+    data = engine.to_json({"format": engine.FORMAT, "owned": ownership.dump_record(record)})
+    after = engine.version_of(data, 0o600, 0, 0) if record else None
+    return [{"path": record_path(pod.name), "switch": False, "before": pod.record_version, "after": after}]
+
+
+def _missing_folders(paths: t.Sequence[str]) -> t.List[str]:
+    """The folders that have to be made for these files, outermost first."""
+    missing: t.Set[str] = set()
+    for path in paths:
+        folder = os.path.dirname(path)
+        while not os.path.isdir(folder):
+            missing.add(folder)
+            folder = os.path.dirname(folder)
+    return sorted(missing)
+
+
+def start(journal: engine.Json, *, run: Run) -> None:
+    """Put the journal on disk and start the engine as a service of the node; from here on it needs nobody.
+
+    Raises KubeadmError when systemd does not start it; nothing was changed then.
+    """
+    folder = state_folder(journal["name"])
+    _write_unit(run)
+    engine.write_atomically(os.path.join(folder, "engine.py"), source_of(engine).encode("utf-8"), mode=0o600, uid=0, gid=0)
+    engine.write_json(os.path.join(folder, "journal.json"), journal)
+    try:
+        _start_unit(journal["name"], run)
+    except KubeadmError:
+        engine.remove(os.path.join(folder, "journal.json"))
+        raise
+
+
+def _start_unit(name: str, run: Run) -> None:
+    status, dummy, error = run(["systemctl", "start", "--no-block", UNIT.format(name=name)])
+    if status != 0:
+        raise KubeadmError(f"systemd on {os.uname().nodename} does not start {UNIT.format(name=name)}: {error.strip()}. No file was changed.")
+
+
+def _write_unit(run: Run) -> None:
+    python = next((path for path in _SYSTEM_PYTHONS if os.access(path, os.X_OK)), os.path.realpath(sys.executable))
+    wanted = _UNIT_TEXT.format(python=python).encode("utf-8")
+    if engine.read_bytes(_UNIT_FILE) != wanted:
+        engine.write_atomically(_UNIT_FILE, wanted, mode=0o644, uid=0, gid=0)
+        run(["systemctl", "daemon-reload"], check_rc=True)
+
+
+@contextlib.contextmanager
+def exclusive(name: str, *, dry: bool) -> t.Iterator[None]:
+    """Keep engines and other runs out while a change is read, planned and prepared.
+
+    dry: leave no trace on a node that never had a transaction. Raises KubeadmError when somebody is at work.
+    """
+    folder = state_folder(name)
+    if not os.path.isdir(folder):
+        if dry:
+            yield
+            return
+        os.makedirs(folder, mode=0o700)
+    with contextlib.ExitStack() as stack:
+        try:
+            stack.enter_context(engine.locked(folder, seconds=0, clock=time.monotonic, sleep=time.sleep))
+        except engine.EngineError as exc:
+            raise KubeadmError(_busy(name)) from exc
+        yield
+
+
+def _busy(name: str) -> str:
+    journal = open_journal(name)
+    if journal is None:
+        return f"another run prepares a change of {name} on {os.uname().nodename} at this moment. Run again when it is done."
+    return (
+        f"a change of {name} on {os.uname().nodename} is open: transaction {journal['id']}, asked for from {journal['requested']['from']}"
+        f" at {journal['requested']['at']}, phase {journal['phase']}. It ends by itself, with a commit or a restore, in at most"
+        f" about {2 * (journal['wait_timeout'] + journal['min_ready_seconds'])} s; run again then."
+    )
+
+
+# ---- reading -----------------------------------------------------------------------------------------------------------
+
+
+def open_journal(name: str) -> t.Optional[engine.Json]:
+    """The journal of the open transaction; None when there is none."""
+    return t.cast(t.Optional[engine.Json], _read(os.path.join(state_folder(name), "journal.json")))
+
+
+def closed_journal(name: str, identifier: str) -> t.Optional[engine.Json]:
+    """The journal of a transaction that ended."""
+    return t.cast(t.Optional[engine.Json], _read(os.path.join(state_folder(name), "history", f"{identifier}.json")))
+
+
+def _read(path: str) -> t.Any:
+    try:
+        return engine.read_json(path)
+    except engine.EngineError as exc:
+        raise KubeadmError(f"{exc}. It is not guessed at: move the file away once you know what the component should run with.") from exc
+
+
+def history(name: str) -> t.List[str]:
+    """The ids of the transactions that ended, oldest first."""
+    return engine.history_ids(os.path.join(state_folder(name), "history"))
+
+
+def outcome(journal: engine.Json) -> engine.Json:
+    """What a result says of a closed transaction: no file contents."""
+    return {"id": journal["id"], "requested": journal["requested"], **journal["result"]}
+
+
+def last_known_good(name: str) -> t.Optional[str]:
+    """The id of the newest committed transaction."""
+    for identifier in reversed(history(name)):
+        journal = closed_journal(name, identifier)
+        if journal and journal["result"]["outcome"] == engine.COMMITTED:
+            return identifier
+    return None
+
+
+# ---- recovery at the next run ------------------------------------------------------------------------------------------
+
+
+def recover(name: str, *, run: Run, dry: bool) -> t.Optional[str]:
+    """Look after a transaction that an earlier run left open; its engine is not at work.
+
+    Returns the id of a transaction whose engine was started again and has to be waited for; None when nothing is open
+    any more. A journal whose engine was never started is dropped: nothing was written yet, and its wish may be stale.
+    Raises KubeadmError when nothing may be touched (dry), or when systemd is about to start the engine.
+    """
+    with exclusive(name, dry=dry):
+        journal = open_journal(name)
+        if journal is None:
+            return None
+        if dry or _is_active(name, run):
+            raise KubeadmError(_busy(name))
+        if journal["phase"] == engine.PREPARED:
+            engine.remove(os.path.join(state_folder(name), "journal.json"))
+            return None
+    _start_unit(name, run)
+    return str(journal["id"])
+
+
+def _is_active(name: str, run: Run) -> bool:
+    dummy, output, error = run(["systemctl", "is-active", UNIT.format(name=name)])
+    return output.strip() == "active"
+
+
+# ---- following ---------------------------------------------------------------------------------------------------------
+
+
+def progress(name: str, identifier: str) -> t.Tuple[str, str]:
+    """(phase, message) of a transaction, for people."""
+    try:
+        news = engine.read_json(os.path.join(state_folder(name), "progress.json"))
+    except engine.EngineError:
+        news = None
+    if news and news["id"] == identifier:
+        return news["phase"], news["message"]
+    return engine.PREPARED, "starting"
+
+
+def follow(
+    name: str, identifier: str, *, seconds: float, seen: str, clock: t.Callable[[], float], sleep: t.Callable[[float], None]
+) -> t.Tuple[t.Optional[engine.Json], str, str]:
+    """Wait until a transaction ends or has other news than C(seen), for so many seconds at most.
+
+    Returns (its outcome or None while it is open, phase, message). Raises KubeadmError for an unknown transaction.
+    """
+    limit = clock() + seconds
+    while True:
+        current = open_journal(name)
+        is_open = current is not None and current["id"] == identifier
+        # Asked in this order: a transaction that ends between the two questions is found by the second.
+        closed = None if is_open else closed_journal(name, identifier)
+        if closed is not None:
+            return outcome(closed), closed["phase"], closed["result"]["outcome"]
+        if not is_open:
+            raise KubeadmError(f"transaction {identifier} of {name} is not known on {os.uname().nodename}.")
+        phase, message = progress(name, identifier)
+        if message != seen or clock() >= limit:
+            return None, phase, message
+        sleep(engine.POLL_SECONDS)
+
+
+def report_progress(name: str, identifier: t.Optional[str], *, wait: int, seen: str, dry: bool) -> engine.Json:
+    """What the module C(node_transaction) returns."""
+    identifier = identifier or _latest(name)
+    if identifier is None:
+        return {"name": name, "phase": None, "message": "there was no transaction", "transaction": None}
+    ended, phase, message = follow(name, identifier, seconds=wait, seen=seen, clock=time.monotonic, sleep=time.sleep)
+    if ended is not None and not dry:
+        mark_followed(name, identifier)
+    return {"name": name, "phase": phase, "message": message, "transaction": ended}
+
+
+def _latest(name: str) -> t.Optional[str]:
+    journal = open_journal(name)
+    return str(journal["id"]) if journal else next(reversed(history(name)), None)
+
+
+def mark_followed(name: str, identifier: str) -> None:
+    """Note that somebody was told how a transaction ended."""
+    engine.write_json(os.path.join(state_folder(name), "followed.json"), {"id": identifier})
+
+
+def unreported(name: str) -> t.Optional[engine.Json]:
+    """The outcome of the last transaction when nobody was told of it."""
+    ids = history(name)
+    followed = _read(os.path.join(state_folder(name), "followed.json"))
+    if not ids or (followed and followed["id"] == ids[-1]):
+        return None
+    journal = closed_journal(name, ids[-1])
+    return outcome(journal) if journal else None

@@ -1,0 +1,25 @@
+# Copyright (c) 2026, nodecraft.kubeadm contributors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+# PRIVATE to the collection: no promise of stability to code outside it.
+
+"""The one exception of the collection: what a user is told when something cannot be done."""
+
+from __future__ import annotations
+
+
+class KubeadmError(Exception):
+    """A condition that ends the task with a message for the user.
+
+    The message says what was asked, what was found, on which node or file, and what to do.
+    Only the glue in C(_module) turns it into a failed task.
+    """
+
+
+class Refusal(KubeadmError):
+    """The wish was understood and declined before anything was written."""
+
+
+class MissingDependency(KubeadmError):
+    """A Python library is missing on the machine where the module runs."""

@@ -1,0 +1,139 @@
+# Copyright (c) 2026, nodecraft.kubeadm contributors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+# PRIVATE to the collection: no promise of stability to code outside it.
+
+"""Command lines of Kubernetes components: flags, feature gates and admission plugins as values.
+
+All of it follows pflag, the flag library of every Kubernetes component: C(--name=value), C(--name value), a bare
+C(--name) for a boolean, and C(_) for C(-) in names.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import typing as t
+
+FEATURE_GATES = "feature-gates"
+ENABLE_PLUGINS = "enable-admission-plugins"
+DISABLE_PLUGINS = "disable-admission-plugins"
+
+_TRUE = frozenset(("1", "t", "T", "TRUE", "true", "True"))
+_FALSE = frozenset(("0", "f", "F", "FALSE", "false", "False"))
+# Components may be given gates by component name since 1.31. API server flags know the prefix "kube:".
+_GATE_PREFIX = "kube:"
+
+
+@dataclasses.dataclass(frozen=True)
+class Flag:
+    """One occurrence of a flag in a list of arguments.
+
+    name: without dashes, C(_) turned into C(-).
+    value: the text after C(=) or the following item; None for a bare flag, which means "true".
+    index: where the flag stands in the list.
+    split: True when the value is the item after the flag.
+    """
+
+    name: str
+    value: t.Optional[str]
+    index: int
+    split: bool = False
+
+    @property
+    def text(self) -> str:
+        """The value as the component reads it."""
+        return "true" if self.value is None else self.value
+
+
+def normalise(name: str) -> str:
+    """The one spelling of a flag's name."""
+    return name.replace("_", "-")
+
+
+def parse(arguments: t.Sequence[str]) -> t.List[Flag]:
+    """The flags in a list of arguments, in order. Items that are no flag (the binary's name) are passed over.
+
+    An item without a dash after a bare flag is taken for its value: Kubernetes components have no positional arguments.
+    """
+    flags: t.List[Flag] = []
+    skip = False
+    for index, item in enumerate(arguments):
+        if skip or not item.startswith("-") or not item.strip("-"):
+            skip = False
+            continue
+        name, equals, value = item.lstrip("-").partition("=")
+        following = arguments[index + 1] if index + 1 < len(arguments) else None
+        if equals:
+            flags.append(Flag(normalise(name), value, index))
+        elif following is not None and not following.startswith("-"):
+            flags.append(Flag(normalise(name), following, index, split=True))
+            skip = True
+        else:
+            flags.append(Flag(normalise(name), None, index))
+    return flags
+
+
+def values(flags: t.Iterable[Flag], name: str) -> t.List[str]:
+    """All values that a flag is given, in order; empty when it is not set."""
+    return [flag.text for flag in flags if flag.name == name]
+
+
+def last(arguments: t.Sequence[str], name: str, default: t.Optional[str] = None) -> t.Optional[str]:
+    """The value that counts for a flag that takes one: the last one given."""
+    found = values(parse(arguments), name)
+    return found[-1] if found else default
+
+
+# ---- feature gates ---------------------------------------------------------------------------------------------------
+
+
+def parse_gates(texts: t.Iterable[str]) -> t.Dict[str, str]:
+    """Gate -> text of its value, over all occurrences of the flag; the last one wins, as in the component."""
+    gates: t.Dict[str, str] = {}
+    for text in texts:
+        for entry in filter(None, (part.strip() for part in text.split(","))):
+            gate, dummy, value = entry.partition("=")
+            gates[gate.strip()] = value.strip()
+    return gates
+
+
+def gate_key(gates: t.Mapping[str, str], gate: str) -> str:
+    """The spelling under which a gate stands, or would have to stand, among C(gates).
+
+    Prefixed and bare names may not be mixed on one command line, so a new gate follows what is there.
+    """
+    if gate in gates:
+        return gate
+    prefixed = _GATE_PREFIX + gate
+    if prefixed in gates or any(key.startswith(_GATE_PREFIX) for key in gates):
+        return prefixed
+    return gate
+
+
+def gate_values(gates: t.Mapping[str, str]) -> t.Dict[str, t.Any]:
+    """Gate -> bool, without prefixes; a text that is no boolean is given as it is."""
+    return {_bare(gate): gate_value(text) for gate, text in gates.items()}
+
+
+def _bare(gate: str) -> str:
+    return gate[len(_GATE_PREFIX) :] if gate.startswith(_GATE_PREFIX) else gate
+
+
+def gate_value(text: str) -> t.Union[bool, str]:
+    """The boolean that the component reads, by the rules of Go's strconv.ParseBool."""
+    return True if text in _TRUE else False if text in _FALSE else text
+
+
+def render_gates(gates: t.Mapping[str, str]) -> str:
+    """The flag's value."""
+    return ",".join(f"{gate}={value}" for gate, value in gates.items())
+
+
+# ---- admission plugins -----------------------------------------------------------------------------------------------
+
+
+def parse_plugins(texts: t.Iterable[str]) -> t.List[str]:
+    """The plugins in all occurrences of a plugin flag, in order, each once."""
+    names = (name.strip() for text in texts for name in text.split(","))
+    return list(dict.fromkeys(filter(None, names)))

@@ -1,0 +1,389 @@
+# Copyright (c) 2026, nodecraft.kubeadm contributors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+# PRIVATE to the collection: no promise of stability to code outside it.
+
+"""A static pod's manifest as values that can be read and changed: flags, gates, plugins, environment, volumes.
+
+C(Manifest.values) and C(Manifest.change) speak the language of C(ownership): a field, a key, a value.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import re
+import typing as t
+
+from . import flags
+from .errors import Refusal
+from .ownership import Change, Values
+from .yaml_edit import Document, Operation, Path
+
+FIELDS = ("feature_gates", "admission_plugins", "args", "env", "volumes", "annotations")
+_MERGED_FLAGS = {
+    flags.FEATURE_GATES: "feature_gates",
+    flags.ENABLE_PLUGINS: "admission_plugins",
+    flags.DISABLE_PLUGINS: "admission_plugins",
+}
+_REFERENCE = re.compile(r"\$\$|\$\(([^)]+)\)")
+_PROBES = ("startupProbe", "livenessProbe", "readinessProbe")
+
+
+@dataclasses.dataclass(frozen=True)
+class Mount:
+    """A host path that the component sees. path_type: Kubernetes' HostPathType, '' when not set."""
+
+    host_path: str
+    mount_path: str
+    read_only: bool
+    path_type: str
+
+
+@dataclasses.dataclass(frozen=True)
+class Manifest:
+    """The manifest of one static pod and the container in it that is meant. Immutable."""
+
+    document: Document
+    container_index: int
+
+    @classmethod
+    def parse(cls, text: str, source: str, name: str) -> Manifest:
+        """Read a manifest. name: the component; its container is the one of that name, or the only one.
+
+        Raises Refusal when the file is no single Pod, or holds something that makes changes ineffective.
+        """
+        document = Document.parse(text, source)
+        data = document.data
+        if not isinstance(data, dict) or data.get("apiVersion") != "v1" or data.get("kind") != "Pod":
+            raise Refusal(f"{source} is not a v1 Pod, so it is not the manifest of static pod {name}.")
+        if (data.get("metadata") or {}).get("uid"):
+            raise Refusal(
+                f"{source} sets metadata.uid: the kubelet then never notices a change of the manifest. Remove that line first."
+            )
+        containers = (data.get("spec") or {}).get("containers") or []
+        names = [container.get("name") for container in containers]
+        if name in names:
+            index = names.index(name)
+        elif len(containers) == 1:
+            index = 0
+        else:
+            raise Refusal(f"{source}: no container is named {name}; found: {', '.join(map(str, names)) or 'none'}.")
+        manifest = cls(document, index)
+        manifest._check_argument_types()
+        return manifest
+
+    def _check_argument_types(self) -> None:
+        for list_name in ("command", "args"):
+            items = self.container.get(list_name) or []
+            wrong = [item for item in items if not isinstance(item, str)]
+            if wrong:
+                raise Refusal(
+                    f"{self.document.source}: {list_name} holds {wrong[0]!r}, which is no text; the kubelet refuses such a pod."
+                )
+        if not self.container.get("command"):
+            raise Refusal(
+                f"{self.document.source}: container {self.container.get('name')} has no command, so its flags cannot be known."
+            )
+
+    # -- reading -------------------------------------------------------------------------------------------------------
+
+    @property
+    def text(self) -> str:
+        """The whole file."""
+        return self.document.text
+
+    @property
+    def pod(self) -> t.Dict[str, t.Any]:
+        """The parsed pod."""
+        return t.cast(t.Dict[str, t.Any], self.document.data)
+
+    @property
+    def container(self) -> t.Dict[str, t.Any]:
+        """The parsed container."""
+        return t.cast(t.Dict[str, t.Any], self.pod["spec"]["containers"][self.container_index])
+
+    @property
+    def arguments(self) -> t.List[str]:
+        """The command line as written, the binary's name first."""
+        return list(self.container.get("command") or []) + list(self.container.get("args") or [])
+
+    @property
+    def environment(self) -> t.Dict[str, str]:
+        """The environment variables that the manifest gives a literal value."""
+        return {
+            entry["name"]: entry.get("value", "")
+            for entry in self.container.get("env") or []
+            if "valueFrom" not in entry
+        }
+
+    def expected_arguments(self) -> t.List[t.Optional[str]]:
+        """The command line of the running process: C($(VAR)) expanded as the kubelet does.
+
+        None for an argument that depends on a value which only the kubelet knows.
+        """
+        literal = self.environment
+        computed = {entry["name"] for entry in self.container.get("env") or [] if "valueFrom" in entry}
+        return [_expand(argument, literal, computed) for argument in self.arguments]
+
+    def mounts(self) -> t.List[Mount]:
+        """The host paths that the container mounts."""
+        volumes = {
+            volume["name"]: volume["hostPath"]
+            for volume in self.pod["spec"].get("volumes") or []
+            if volume.get("hostPath")
+        }
+        return [
+            Mount(
+                host_path=volumes[mount["name"]]["path"],
+                mount_path=mount["mountPath"],
+                read_only=bool(mount.get("readOnly", False)),
+                path_type=volumes[mount["name"]].get("type") or "",
+            )
+            for mount in self.container.get("volumeMounts") or []
+            if mount["name"] in volumes
+        ]
+
+    def probes(self) -> t.List[t.Dict[str, t.Any]]:
+        """The container's own probes, each once: kind (http, tcp, or the kind that cannot be run from outside), host, port, scheme, path."""
+        found: t.List[t.Dict[str, t.Any]] = []
+        for name in _PROBES:
+            probe = self.container.get(name)
+            if probe:
+                described = self._probe(probe)
+                if described not in found:
+                    found.append(described)
+        return found
+
+    def _probe(self, probe: t.Mapping[str, t.Any]) -> t.Dict[str, t.Any]:
+        if "httpGet" in probe:
+            get = probe["httpGet"]
+            return {
+                "kind": "http",
+                "scheme": str(get.get("scheme", "HTTP")).lower(),
+                "host": get.get("host") or "127.0.0.1",
+                "port": self._port(get["port"]),
+                "path": get.get("path") or "/",
+            }
+        if "tcpSocket" in probe:
+            return {
+                "kind": "tcp",
+                "host": probe["tcpSocket"].get("host") or "127.0.0.1",
+                "port": self._port(probe["tcpSocket"]["port"]),
+            }
+        return {"kind": "grpc" if "grpc" in probe else "exec"}
+
+    def _port(self, port: t.Union[int, str]) -> int:
+        if isinstance(port, int):
+            return port
+        for entry in self.container.get("ports") or []:
+            if entry.get("name") == port:
+                return int(entry["containerPort"])
+        raise Refusal(f"{self.document.source}: a probe names the port {port!r}, which the container does not declare.")
+
+    # -- values --------------------------------------------------------------------------------------------------------
+
+    def values(self) -> Values:
+        """Everything that can be changed, as field -> key -> value."""
+        found = self._all_flags()
+        args: t.Dict[str, t.Any] = {}
+        for flag in found:
+            if flag.name not in _MERGED_FLAGS:
+                args.setdefault(flag.name, []).append(flag.text)
+        plugins = dict.fromkeys(flags.parse_plugins(flags.values(found, flags.DISABLE_PLUGINS)), "disabled")
+        plugins.update(dict.fromkeys(flags.parse_plugins(flags.values(found, flags.ENABLE_PLUGINS)), "enabled"))
+        return {
+            "feature_gates": flags.gate_values(flags.parse_gates(flags.values(found, flags.FEATURE_GATES))),
+            "admission_plugins": dict(plugins),
+            "args": args,
+            "env": {
+                entry["name"]: entry.get("valueFrom", entry.get("value", ""))
+                for entry in self.container.get("env") or []
+            },
+            "volumes": self._volume_values(),
+            "annotations": dict((self.pod.get("metadata") or {}).get("annotations") or {}),
+        }
+
+    def _all_flags(self) -> t.List[flags.Flag]:
+        return [flag for list_name in ("command", "args") for flag in flags.parse(self.container.get(list_name) or [])]
+
+    def _volume_values(self) -> t.Dict[str, t.Any]:
+        mounts: t.Dict[str, t.List[t.Dict[str, t.Any]]] = {}
+        for mount in self.container.get("volumeMounts") or []:
+            mounts.setdefault(mount["name"], []).append(mount)
+        values: t.Dict[str, t.Any] = {}
+        for volume in self.pod["spec"].get("volumes") or []:
+            used = mounts.get(volume["name"], [])
+            if volume.get("hostPath") and len(used) == 1:
+                values[volume["name"]] = {
+                    "host_path": volume["hostPath"]["path"],
+                    "path_type": volume["hostPath"].get("type") or "",
+                    "mount_path": used[0]["mountPath"],
+                    "read_only": bool(used[0].get("readOnly", False)),
+                }
+            else:
+                values[volume["name"]] = {"other": volume}
+        return values
+
+    # -- changing ------------------------------------------------------------------------------------------------------
+
+    def change(self, change: Change) -> Manifest:
+        """The manifest with one value changed; every other byte stays. Raises Refusal when that cannot be done."""
+        return getattr(self, f"_change_{change.field}")(change.key, change.after)  # type: ignore[no-any-return]
+
+    def _apply(self, op: str, path: Path, value: t.Any = None) -> Manifest:
+        return dataclasses.replace(self, document=self.document.apply(Operation(op, path, value)))
+
+    @property
+    def _container_path(self) -> Path:
+        return ("spec", "containers", self.container_index)
+
+    def _change_args(self, key: str, after: t.Optional[t.Sequence[str]]) -> Manifest:
+        return self._set_flag(key, list(after or []))
+
+    def _change_feature_gates(self, key: str, after: t.Optional[bool]) -> Manifest:
+        gates = flags.parse_gates(flags.values(self._all_flags(), flags.FEATURE_GATES))
+        spelling = flags.gate_key(gates, key)
+        if after is None:
+            gates.pop(spelling, None)
+        else:
+            gates[spelling] = "true" if after else "false"
+        return self._set_flag(flags.FEATURE_GATES, [flags.render_gates(gates)] if gates else [])
+
+    def _change_admission_plugins(self, key: str, after: t.Optional[str]) -> Manifest:
+        manifest = self._set_plugin(flags.ENABLE_PLUGINS, key, after == "enabled")
+        return manifest._set_plugin(flags.DISABLE_PLUGINS, key, after == "disabled")
+
+    def _set_plugin(self, flag: str, plugin: str, wanted: bool) -> Manifest:
+        plugins = flags.parse_plugins(flags.values(self._all_flags(), flag))
+        if wanted == (plugin in plugins):
+            return self
+        plugins = plugins + [plugin] if wanted else [name for name in plugins if name != plugin]
+        return self._set_flag(flag, [",".join(plugins)] if plugins else [])
+
+    def _change_env(self, key: str, after: t.Optional[str]) -> Manifest:
+        path = self._container_path + ("env",)
+        entries = self.container.get("env") or []
+        index = next((number for number, entry in enumerate(entries) if entry["name"] == key), None)
+        if index is None:
+            return self._append(path, {"name": key, "value": after})
+        if "valueFrom" in entries[index]:
+            raise Refusal(
+                f"{self.document.source}: the environment variable {key} is computed (valueFrom); remove that entry by hand before you set it."
+            )
+        if after is None:
+            return self._remove(path + (index,))
+        return self._set_key(path + (index,), "value", after)
+
+    def _change_annotations(self, key: str, after: t.Optional[str]) -> Manifest:
+        path: Path = ("metadata", "annotations")
+        if after is None:
+            return self._remove(path + (key,))
+        if not (self.pod["metadata"].get("annotations")):
+            return self._set_key(path[:-1], path[-1], {key: after})
+        return self._set_key(path, key, after)
+
+    def _change_volumes(self, key: str, after: t.Optional[t.Mapping[str, t.Any]]) -> Manifest:
+        volumes, mounts = ("spec", "volumes"), self._container_path + ("volumeMounts",)
+        volume = _index_of(self.pod["spec"].get("volumes"), key)
+        mount = _index_of(self.container.get("volumeMounts"), key)
+        if volume is not None and "other" in self._volume_values()[key]:
+            raise Refusal(
+                f"{self.document.source}: the volume {key} is no hostPath volume with one mount; it cannot be changed here."
+            )
+        if after is None:
+            return self._remove(mounts + (t.cast(int, mount),))._remove(volumes + (t.cast(int, volume),))
+        if volume is None:
+            host = {"path": after["host_path"], **({"type": after["path_type"]} if after["path_type"] else {})}
+            entry = {
+                "mountPath": after["mount_path"],
+                "name": key,
+                **({"readOnly": True} if after["read_only"] else {}),
+            }
+            return self._append(mounts, entry)._append(volumes, {"hostPath": host, "name": key})
+        return (
+            self._set_key(volumes + (volume, "hostPath"), "path", after["host_path"])
+            ._set_key(volumes + (volume, "hostPath"), "type", after["path_type"] or None)
+            ._set_key(mounts + (t.cast(int, mount),), "mountPath", after["mount_path"])
+            ._set_key(mounts + (t.cast(int, mount),), "readOnly", after["read_only"] or None)
+        )
+
+    def _set_flag(self, name: str, wanted: t.Sequence[str]) -> Manifest:
+        """Give a flag exactly these values, in this order: replace, then append behind, then drop what is too much."""
+        manifest = self
+        for number, value in enumerate(wanted):
+            places = manifest._flag_places(name)
+            if number < len(places):
+                manifest = manifest._replace_flag(*places[number], value=value)
+            else:
+                manifest = manifest._insert_flag(places, f"--{name}={value}")
+        for list_name, flag in reversed(manifest._flag_places(name)[len(wanted) :]):
+            for offset in (1, 0) if flag.split else (0,):
+                manifest = manifest._remove(self._container_path + (list_name, flag.index + offset))
+        return manifest
+
+    def _flag_places(self, name: str) -> t.List[t.Tuple[str, flags.Flag]]:
+        return [
+            (list_name, flag)
+            for list_name in ("command", "args")
+            for flag in flags.parse(self.container.get(list_name) or [])
+            if flag.name == name
+        ]
+
+    def _replace_flag(self, list_name: str, flag: flags.Flag, *, value: str) -> Manifest:
+        if flag.text == value:
+            return self
+        path = self._container_path + (list_name,)
+        if flag.split:
+            return self._apply("replace", path + (flag.index + 1,), value)
+        spelling = self.container[list_name][flag.index].partition("=")[0]
+        return self._apply("replace", path + (flag.index,), f"{spelling}={value}")
+
+    def _insert_flag(self, places: t.Sequence[t.Tuple[str, flags.Flag]], argument: str) -> Manifest:
+        if places:
+            list_name, flag = places[-1]
+            index = flag.index + (2 if flag.split else 1)
+        else:
+            list_name = "args" if self.container.get("args") else "command"
+            index = len(self.container[list_name])
+        return self._apply("add", self._container_path + (list_name, index), argument)
+
+    def _append(self, path: Path, item: t.Any) -> Manifest:
+        """Add an item to a list, creating the list when it is missing."""
+        existing = self._at(path)
+        if existing is None:
+            return self._set_key(path[:-1], t.cast(str, path[-1]), [item])
+        return self._apply("add", path + (len(existing),), item)
+
+    def _remove(self, path: Path) -> Manifest:
+        """Take an entry away, and its list or mapping with it when nothing else is in it: YAML has no empty block."""
+        return self._apply("remove", path if len(self._at(path[:-1])) > 1 else path[:-1])
+
+    def _set_key(self, path: Path, key: t.Union[str, int], value: t.Any) -> Manifest:
+        """Set a key of a mapping; None takes it away."""
+        current = self._at(path)
+        if value is None:
+            return self._apply("remove", path + (key,)) if key in current else self
+        if key not in current:
+            return self._apply("add", path + (key,), value)
+        return self if current[key] == value else self._apply("replace", path + (key,), value)
+
+    def _at(self, path: Path) -> t.Any:
+        data: t.Any = self.pod
+        for step in path:
+            data = data.get(step) if isinstance(data, dict) else data[step]
+        return data
+
+
+def _index_of(entries: t.Optional[t.Sequence[t.Mapping[str, t.Any]]], name: str) -> t.Optional[int]:
+    return next((number for number, entry in enumerate(entries or []) if entry.get("name") == name), None)
+
+
+def _expand(argument: str, literal: t.Mapping[str, str], computed: t.Container[str]) -> t.Optional[str]:
+    """Kubernetes' expansion: C($(NAME)) of a known variable, C($$) for a dollar sign, everything else as it stands."""
+    names = [match.group(1) for match in _REFERENCE.finditer(argument)]
+    if any(name in computed for name in names if name):
+        return None
+    return _REFERENCE.sub(
+        lambda match: "$" if match.group(0) == "$$" else literal.get(match.group(1), match.group(0)), argument
+    )

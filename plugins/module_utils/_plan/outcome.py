@@ -1,0 +1,51 @@
+# Copyright (c) 2026, nodecraft.kubeadm contributors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+# PRIVATE to the collection: no promise of stability to code outside it.
+
+"""What the outcome of a transaction means for the task that asked for it."""
+
+from __future__ import annotations
+
+import typing as t
+
+_ENDINGS = {
+    "restored": "the former state was put back and is proven",
+    "abandoned": "nothing was changed",
+    "unhealthy": "the change was left in place, because rollback is off",
+    "alarm": "the node needs a human",
+}
+
+
+def failure(name: str, node: str, transaction: t.Mapping[str, t.Any]) -> t.Optional[str]:
+    """Why a task failed, with the component's own last words; None when the change was committed."""
+    if transaction["outcome"] == "committed":
+        return None
+    ending = _ENDINGS[transaction["outcome"]]
+    log = transaction.get("log") or []
+    words = f" {name} said last: {_telling(log)}" if log else ""
+    return f"{name} on {node}: {transaction['reason']}; {ending} (transaction {transaction['id']}).{words}"
+
+
+def _telling(log: t.Sequence[str]) -> str:
+    """The line of a log that most likely tells why a component ended."""
+    for mark in ("command failed", "panic:", "Error:", "unknown flag", "invalid argument"):
+        for line in reversed(log):
+            if mark in line:
+                return line.strip()
+    errors = [line for line in log if line[:1] in ("E", "F")]
+    return (errors or list(log))[-1].strip()
+
+
+def report(name: str, node: str, transaction: t.Mapping[str, t.Any]) -> str:
+    """One line about a transaction that ended while nobody followed it."""
+    return (
+        failure(name, node, transaction)
+        or f"{name} on {node}: transaction {transaction['id']} of an earlier run, which nobody followed to its end, was committed at {transaction['ended']}."
+    )
+
+
+def changed(outcome: str) -> bool:
+    """Whether the node differs from before."""
+    return outcome in ("committed", "unhealthy", "alarm")

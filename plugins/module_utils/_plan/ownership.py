@@ -1,0 +1,127 @@
+# Copyright (c) 2026, nodecraft.kubeadm contributors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+# PRIVATE to the collection: no promise of stability to code outside it.
+
+"""Who set what: which keys a task changes, and which of them the collection owns afterwards.
+
+Values are grouped by field ("args", "feature_gates", ...) and key. A value is anything that JSON can hold;
+None means that the key is not set. The record of what we own is kept by the node modules in their state folder.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import typing as t
+
+Values = t.Dict[str, t.Dict[str, t.Any]]
+
+
+@dataclasses.dataclass(frozen=True)
+class Owned:
+    """One key that we set: to what, and what stood there before us (None: nothing)."""
+
+    set: t.Any
+    original: t.Any
+
+
+Record = t.Dict[str, t.Dict[str, Owned]]
+
+
+@dataclasses.dataclass(frozen=True)
+class Change:
+    """One key that gets another value. None as a value: the key is not set."""
+
+    field: str
+    key: str
+    before: t.Any
+    after: t.Any
+
+
+@dataclasses.dataclass(frozen=True)
+class Resolution:
+    """What a wish comes to: the changes, the record after them, and what the user should know."""
+
+    changes: t.Tuple[Change, ...]
+    record: Record
+    warnings: t.Tuple[str, ...]
+
+
+def resolve(*, wish: Values, live: Values, record: Record, state: str, purge: bool) -> Resolution:
+    """Compare a wish with what is there.
+
+    wish: the keys that the task names, with their wanted values.
+    live: the values that are set now. Keys with other fields than the wish's are allowed.
+    record: what we own.
+    state: C(present): named keys get their values, other keys stay. C(absent): named keys go back to what stood there
+    before us, or are removed; without any key, everything that we own goes back.
+    purge: everything that we own and the task does not name goes back as well.
+    """
+    targets = _targets(wish, record, state, purge)
+    changes: t.List[Change] = []
+    warnings: t.List[str] = []
+    after: Record = {field: dict(keys) for field, keys in record.items()}
+    for (field, key), target in targets.items():
+        now = live.get(field, {}).get(key)
+        owned = record.get(field, {}).get(key)
+        if target.ours_to_return and owned is not None and now != owned.set:
+            warnings.append(
+                f"{field} {key}: set to {owned.set!r} by this collection earlier and to {now!r} by someone else since; it is left alone."
+            )
+            after[field].pop(key)
+            continue
+        if now != target.value:
+            changes.append(Change(field, key, now, target.value))
+        _remember(after, field, key, now, target.value, owned)
+    return Resolution(tuple(changes), {field: keys for field, keys in after.items() if keys}, tuple(warnings))
+
+
+@dataclasses.dataclass(frozen=True)
+class _Target:
+    value: t.Any
+    ours_to_return: bool = False
+
+
+def _targets(wish: Values, record: Record, state: str, purge: bool) -> t.Dict[t.Tuple[str, str], _Target]:
+    named = {(field, key): value for field, keys in wish.items() for key, value in keys.items()}
+    owned = {(field, key): entry for field, keys in record.items() for key, entry in keys.items()}
+    targets: t.Dict[t.Tuple[str, str], _Target] = {}
+    for place, value in named.items():
+        if state == "present":
+            targets[place] = _Target(value)
+        else:
+            targets[place] = _Target(owned[place].original if place in owned else None)
+    if purge or (state == "absent" and not named):
+        for place, entry in owned.items():
+            if place not in named:
+                targets[place] = _Target(entry.original, ours_to_return=True)
+    return targets
+
+
+def _remember(record: Record, field: str, key: str, now: t.Any, target: t.Any, owned: t.Optional[Owned]) -> None:
+    """Enter what a change makes ours. A key that already had the wanted value is not ours."""
+    if owned is None and now == target:
+        return
+    original = owned.original if owned is not None else now
+    keys = record.setdefault(field, {})
+    if target == original:
+        keys.pop(key, None)
+    else:
+        keys[key] = Owned(set=target, original=original)
+
+
+def load_record(data: t.Mapping[str, t.Any]) -> Record:
+    """The record from its JSON form."""
+    return {
+        field: {key: Owned(entry["set"], entry["original"]) for key, entry in keys.items()}
+        for field, keys in data.items()
+    }
+
+
+def dump_record(record: Record) -> t.Dict[str, t.Any]:
+    """The record's JSON form."""
+    return {
+        field: {key: dataclasses.asdict(entry) for key, entry in sorted(keys.items())}
+        for field, keys in sorted(record.items())
+    }

@@ -1,0 +1,441 @@
+# Copyright (c) 2026, nodecraft.kubeadm contributors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+# PRIVATE to the collection: no promise of stability to code outside it.
+
+"""The plan of the module C(static_pod): a wish and what was read, in; every byte that will change, out."""
+
+from __future__ import annotations
+
+import base64
+import dataclasses
+import hashlib
+import posixpath
+import re
+import typing as t
+
+from . import flags, ownership
+from .errors import Refusal
+from .manifest import Manifest
+from .ownership import Change, Record, Values
+from .yaml_edit import Path
+
+FILES_ANNOTATION = "nodecraft.kubeadm/files-checksum"
+
+_POD_NAME = re.compile(r"[a-z0-9](?:[a-z0-9.-]*[a-z0-9])?")
+_GATE_NAME = re.compile(r"[A-Za-z][A-Za-z0-9]*")
+_FLAG_NAME = re.compile(r"[a-z][a-zA-Z0-9._-]*")
+_ENV_NAME = re.compile(r"[A-Za-z_.-][A-Za-z0-9_.-]*")
+_PLUGIN_NAME = re.compile(r"[A-Za-z][A-Za-z0-9]*")
+_PLUGIN_STATES = {"enabled": "enabled", "disabled": "disabled", "default": None}
+_OWN_OPTION = {
+    flags.FEATURE_GATES: "feature_gates",
+    flags.ENABLE_PLUGINS: "admission_plugins",
+    flags.DISABLE_PLUGINS: "admission_plugins",
+}
+_HIDDEN = "(hidden)"
+_DIFFERENT = "(hidden, different)"
+
+
+# ---- the wish ------------------------------------------------------------------------------------------------------
+
+
+@dataclasses.dataclass(frozen=True)
+class NodeFile:
+    """A file on the node. content: its bytes. mode: the permission bits."""
+
+    content: bytes
+    mode: int
+
+    @property
+    def digest(self) -> t.Dict[str, t.Any]:
+        """What the record and comparisons hold instead of the content."""
+        return {"sha256": hashlib.sha256(self.content).hexdigest(), "mode": f"{self.mode:04o}"}
+
+
+@dataclasses.dataclass(frozen=True)
+class WantedFile:
+    """A file that the task names. content: None when the task removes it. sensitive: never show its content."""
+
+    path: str
+    content: t.Optional[bytes]
+    mode: int
+    sensitive: bool
+
+
+@dataclasses.dataclass(frozen=True)
+class Wish:
+    """What a task asks for, checked and in canonical form. values: field -> key -> value, None to remove."""
+
+    name: str
+    values: Values
+    files: t.Tuple[WantedFile, ...]
+    state: str
+    purge: bool
+
+
+def parse_wish(params: t.Mapping[str, t.Any]) -> Wish:
+    """Turn module parameters into a wish. Raises Refusal for values that no component could take."""
+    if not _POD_NAME.fullmatch(params["name"]):
+        raise Refusal(f"name: {params['name']!r} is no name of a static pod (lower case letters, digits, dots and dashes).")
+    values: Values = {
+        "feature_gates": {gate: _gate(gate, value) for gate, value in (params["feature_gates"] or {}).items()},
+        "admission_plugins": {
+            plugin: _plugin(plugin, value) for plugin, value in (params["admission_plugins"] or {}).items()
+        },
+        "args": {flags.normalise(name): _argument(name, value) for name, value in (params["args"] or {}).items()},
+        "env": {name: _environment(name, value) for name, value in (params["env"] or {}).items()},
+        "volumes": {volume["name"]: _volume(volume) for volume in params["volumes"] or []},
+    }
+    if values["admission_plugins"] and params["name"] != "kube-apiserver":
+        raise Refusal(
+            f"admission_plugins was given for {params['name']}, but only kube-apiserver has admission plugins."
+        )
+    files = tuple(_wanted_file(entry) for entry in params["files"] or [])
+    _refuse_twice("volumes", [volume["name"] for volume in params["volumes"] or []])
+    _refuse_twice("files", [entry.path for entry in files])
+    return Wish(params["name"], values, files, params["state"], params["purge"])
+
+
+def _gate(gate: str, value: t.Any) -> t.Optional[bool]:
+    if not _GATE_NAME.fullmatch(gate):
+        raise Refusal(f"feature_gates: {gate!r} is no name of a feature gate (letters and digits).")
+    if value is None or isinstance(value, bool):
+        return value
+    # Jinja2 hands over text, inventories in INI form always do.
+    parsed = {
+        "true": True,
+        "yes": True,
+        "on": True,
+        "1": True,
+        "false": False,
+        "no": False,
+        "off": False,
+        "0": False,
+    }.get(str(value).lower())
+    if parsed is None:
+        raise Refusal(
+            f"feature_gates: {gate} is {value!r}; write true, false, or null to take the gate off the command line."
+        )
+    return parsed
+
+
+def _plugin(plugin: str, value: t.Any) -> t.Optional[str]:
+    if not _PLUGIN_NAME.fullmatch(plugin):
+        raise Refusal(f"admission_plugins: {plugin!r} is no name of an admission plugin (letters and digits).")
+    if value is None:
+        return None
+    if value not in _PLUGIN_STATES:
+        raise Refusal(f"admission_plugins: {plugin} is {value!r}; write enabled, disabled or default.")
+    return _PLUGIN_STATES[value]
+
+
+def _argument(name: str, value: t.Any) -> t.Optional[t.List[str]]:
+    if not _FLAG_NAME.fullmatch(name):
+        raise Refusal(f"args: {name!r} is no name of a flag; write it without leading dashes and without a value.")
+    if flags.normalise(name) in _OWN_OPTION:
+        raise Refusal(
+            f"args: --{name} is merged entry by entry; use the option {_OWN_OPTION[flags.normalise(name)]} instead."
+        )
+    if value is None:
+        return None
+    items = value if isinstance(value, list) else [value]
+    if not items:
+        raise Refusal(f"args: {name} is an empty list; write null to take the flag away.")
+    return [_argument_text(name, item) for item in items]
+
+
+def _argument_text(name: str, value: t.Any) -> str:
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    if isinstance(value, (int, float)):
+        return str(value)
+    if not isinstance(value, str):
+        raise Refusal(f"args: {name} is {value!r}; write a text, a number, a boolean, a list of them, or null.")
+    return _no_empty_text("args", name, value)
+
+
+def _environment(name: str, value: t.Any) -> t.Optional[str]:
+    if not _ENV_NAME.fullmatch(name):
+        raise Refusal(f"env: {name!r} is no name of an environment variable.")
+    if value is None:
+        return None
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    if not isinstance(value, (str, int, float)):
+        raise Refusal(f"env: the value of {name} is neither text, number nor boolean.")
+    return _no_empty_text("env", name, str(value))
+
+
+def _no_empty_text(option: str, name: str, value: str) -> str:
+    # A template that yields None arrives as '' on ansible-core 2.18 and as None later: '' must not mean two things.
+    if value == "":
+        raise Refusal(f"{option}: {name} is an empty text; write null to remove it.")
+    if "\n" in value or "\0" in value:
+        raise Refusal(f"{option}: {name} holds a line break or a NUL, which has no place there.")
+    return value
+
+
+def _volume(volume: t.Mapping[str, t.Any]) -> t.Optional[t.Dict[str, t.Any]]:
+    if volume["state"] == "absent":
+        return None
+    for key in ("host_path", "mount_path"):
+        if not volume[key] or not volume[key].startswith("/"):
+            raise Refusal(f"volumes: {volume['name']} needs {key}, an absolute path; found {volume[key]!r}.")
+    return {
+        "host_path": volume["host_path"],
+        "path_type": volume["path_type"] or "",
+        "mount_path": volume["mount_path"],
+        "read_only": volume["read_only"],
+    }
+
+
+def _wanted_file(entry: t.Mapping[str, t.Any]) -> WantedFile:
+    path = entry["path"]
+    if not path.startswith("/") or posixpath.normpath(path) != path:
+        raise Refusal(f"files: {path!r} is no absolute path in its plain form.")
+    if not re.fullmatch(r"0?[0-7]{3}", entry["mode"]):
+        raise Refusal(f"files: mode {entry['mode']!r} of {path}: write three octal digits in quotes, such as '0600'.")
+    if entry["state"] == "present" and entry["content"] is None:
+        raise Refusal(f"files: {path} has no content.")
+    content = entry["content"].encode("utf-8") if entry["state"] == "present" else None
+    return WantedFile(path, content, int(entry["mode"], 8), entry["sensitive"])
+
+
+def _refuse_twice(option: str, keys: t.Sequence[str]) -> None:
+    for key in keys:
+        if keys.count(key) > 1:
+            raise Refusal(f"{option}: {key} is named twice.")
+
+
+# ---- what was read ---------------------------------------------------------------------------------------------------
+
+
+@dataclasses.dataclass(frozen=True)
+class State:
+    """What the node has.
+
+    manifest: the manifest as it stands.
+    mode: its permission bits.
+    record: what we own of it, its raw bytes in C(record_file) (None: never changed by us).
+    files: every file that the wish or the record names, None when it does not exist.
+    """
+
+    manifest: Manifest
+    record: Record
+    files: t.Mapping[str, t.Optional[NodeFile]]
+
+
+# ---- the plan ----------------------------------------------------------------------------------------------------------
+
+
+@dataclasses.dataclass(frozen=True)
+class FileChange:
+    """One policy file that changes. None: it does not exist before, or after."""
+
+    path: str
+    before: t.Optional[NodeFile]
+    after: t.Optional[NodeFile]
+    sensitive: bool
+
+
+@dataclasses.dataclass(frozen=True)
+class StaticPodPlan:
+    """Everything that a run will do to one static pod. C(operations) empty: nothing at all."""
+
+    before: Manifest
+    after: Manifest
+    files: t.Tuple[FileChange, ...]
+    operations: t.Tuple[Change, ...]
+    record: Record
+    warnings: t.Tuple[str, ...]
+
+
+def plan(wish: Wish, state: State) -> StaticPodPlan:
+    """Work out a wish against what the node has. Raises Refusal for what cannot be done safely."""
+    live = {
+        **state.manifest.values(),
+        "files": {path: file.digest for path, file in state.files.items() if file is not None},
+    }
+    wanted = dict(wish.values)
+    wanted["files"] = {entry.path: _digest_of(entry) for entry in wish.files}
+    resolution = ownership.resolve(
+        wish=wanted, live=live, record=_comparable(state.record), state=wish.state, purge=wish.purge
+    )
+    file_changes = tuple(_file_change(change, wish, state) for change in resolution.changes if change.field == "files")
+    record = _with_originals(resolution.record, state, file_changes)
+    manifest = state.manifest
+    for change in resolution.changes:
+        if change.field != "files":
+            manifest = manifest.change(change)
+    manifest = _with_checksum(manifest, record, file_changes)
+    _refuse_shared_mount_paths(manifest)
+    _refuse_anonymous_probes(wish, state.manifest, manifest)
+    return StaticPodPlan(
+        before=state.manifest,
+        after=manifest,
+        files=file_changes,
+        operations=tuple(_shown(change, wish) for change in resolution.changes),
+        record=record,
+        warnings=resolution.warnings,
+    )
+
+
+def _digest_of(entry: WantedFile) -> t.Optional[t.Dict[str, t.Any]]:
+    return None if entry.content is None else NodeFile(entry.content, entry.mode).digest
+
+
+def _file_change(change: Change, wish: Wish, state: State) -> FileChange:
+    named = next((entry for entry in wish.files if entry.path == change.key), None)
+    if change.after is None:
+        after = None
+    elif named is not None and named.content is not None and change.after == _digest_of(named):
+        after = NodeFile(named.content, named.mode)
+    else:
+        after = _load_original(state.record["files"][change.key].original)
+    return FileChange(change.key, state.files.get(change.key), after, named is None or named.sensitive)
+
+
+# The record holds the whole former content of a file that we replaced; everything else compares digests.
+
+
+def _comparable(record: Record) -> Record:
+    files = {
+        path: ownership.Owned(owned.set, _digest_only(owned.original))
+        for path, owned in record.get("files", {}).items()
+    }
+    return {
+        **{field: keys for field, keys in record.items() if field != "files"},
+        **({"files": files} if files else {}),
+    }
+
+
+def _digest_only(original: t.Optional[t.Mapping[str, t.Any]]) -> t.Optional[t.Dict[str, t.Any]]:
+    return None if original is None else _load_original(original).digest
+
+
+def _with_originals(record: Record, state: State, changes: t.Sequence[FileChange]) -> Record:
+    if "files" not in record:
+        return record
+    before = {change.path: change.before for change in changes}
+    files = {}
+    for path, owned in record["files"].items():
+        known = state.record.get("files", {}).get(path)
+        original = known.original if known else _dump_original(before[path])
+        files[path] = ownership.Owned(owned.set, original)
+    return {**record, "files": files}
+
+
+def _dump_original(file: t.Optional[NodeFile]) -> t.Optional[t.Dict[str, str]]:
+    return (
+        None
+        if file is None
+        else {"content": base64.b64encode(file.content).decode("ascii"), "mode": f"{file.mode:04o}"}
+    )
+
+
+def _load_original(original: t.Mapping[str, t.Any]) -> NodeFile:
+    return NodeFile(base64.b64decode(original["content"]), int(original["mode"], 8))
+
+
+def _with_checksum(manifest: Manifest, record: Record, changes: t.Sequence[FileChange]) -> Manifest:
+    """Tie the manifest to the content of its files: a component reads them at start only, and the kubelet restarts it
+    only when the pod differs."""
+    if not changes:
+        return manifest
+    owned = record.get("files", {})
+    checksum = None
+    if owned:
+        text = "\n".join(f"{path} {entry.set and entry.set['sha256']}" for path, entry in sorted(owned.items()))
+        checksum = hashlib.sha256(text.encode("utf-8")).hexdigest()[:16]
+    current = manifest.values()["annotations"].get(FILES_ANNOTATION)
+    if checksum == current:
+        return manifest
+    return manifest.change(Change("annotations", FILES_ANNOTATION, current, checksum))
+
+
+def _refuse_shared_mount_paths(manifest: Manifest) -> None:
+    paths = [mount["mountPath"] for mount in manifest.container.get("volumeMounts") or []]
+    for path in paths:
+        if paths.count(path) > 1:
+            raise Refusal(
+                f"volumes: {path} is already mounted in {manifest.document.source}; the kubelet refuses two mounts at one path."
+            )
+
+
+def _refuse_anonymous_probes(wish: Wish, before: Manifest, after: Manifest) -> None:
+    """The kubelet's probes carry no credentials: without anonymous requests each gets 401 and the pod is killed for ever."""
+    probes = [probe for probe in after.probes() if probe["kind"] == "http"]
+    turned_off = (
+        flags.last(after.arguments, "anonymous-auth") == "false" != flags.last(before.arguments, "anonymous-auth")
+    )
+    if wish.name == "kube-apiserver" and probes and turned_off:
+        raise Refusal(
+            "args: anonymous-auth=false would make the API server answer the kubelet's own probes with 401, and the kubelet"
+            " would restart it for ever. Use an AuthenticationConfiguration with anonymous conditions"
+            " (--authentication-config) that lets /livez, /readyz and /healthz through instead."
+        )
+
+
+# ---- what is shown -----------------------------------------------------------------------------------------------------
+
+
+def _shown(change: Change, wish: Wish) -> Change:
+    """A change without secrets: values of environment variables and digests of sensitive files stay on the node."""
+    if change.field == "env":
+        return dataclasses.replace(change, before=change.before and _HIDDEN, after=change.after and _HIDDEN)
+    if change.field == "files" and any(entry.path == change.key and entry.sensitive for entry in wish.files):
+        return dataclasses.replace(
+            change,
+            before=change.before and {"mode": change.before["mode"]},
+            after=change.after and {"mode": change.after["mode"]},
+        )
+    return change
+
+
+def diff(plan_: StaticPodPlan) -> t.List[t.Dict[str, str]]:
+    """The difference as Ansible shows it: the manifest, then each file. Values of environment variables are hidden."""
+    shown: t.List[t.Dict[str, str]] = []
+    if plan_.before.text != plan_.after.text:
+        former = _environment_values(plan_.before)
+        texts = [
+            manifest.document.masked(
+                {
+                    path: _HIDDEN if value in former.values() else _DIFFERENT
+                    for path, value in _environment_values(manifest).items()
+                }
+            )
+            for manifest in (plan_.before, plan_.after)
+        ]
+        shown.append(_diff_entry(plan_.before.document.source, *texts))
+    for change in plan_.files:
+        shown.append(_diff_entry(change.path, *_file_texts(change)))
+    return shown
+
+
+def _file_texts(change: FileChange) -> t.Tuple[str, str]:
+    if not change.sensitive:
+        before, after = (
+            "" if file is None else file.content.decode("utf-8", "replace") for file in (change.before, change.after)
+        )
+        return before, after
+    return (
+        f"{_HIDDEN}\n" if change.before else "",
+        f"{_DIFFERENT if change.before else _HIDDEN}\n" if change.after else "",
+    )
+
+
+def _environment_values(manifest: Manifest) -> t.Dict[Path, str]:
+    """Where the literal values of environment variables stand in a manifest, in all of its containers."""
+    return {
+        ("spec", kind, number, "env", position, "value"): str(entry["value"])
+        for kind in ("initContainers", "containers")
+        for number, container in enumerate(manifest.pod["spec"].get(kind) or [])
+        for position, entry in enumerate(container.get("env") or [])
+        if entry.get("value")
+    }
+
+
+def _diff_entry(path: str, before: str, after: str) -> t.Dict[str, str]:
+    return {"before_header": path, "after_header": path, "before": before, "after": after}

@@ -1,0 +1,103 @@
+#!/usr/bin/python
+
+# Copyright (c) 2026, nodecraft.kubeadm contributors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+from __future__ import annotations
+
+DOCUMENTATION = r"""
+module: node_transaction
+short_description: Follow a change that a node makes by itself
+description:
+  - Waits until a transaction of M(nodecraft.kubeadm.static_pod) ends or gets further, and says where it is.
+  - A transaction is a service of the node. It ends by itself, with a commit or a restore, whether anybody follows it or not.
+  - The action plugin of M(nodecraft.kubeadm.static_pod) uses this module to follow, also after a lost connection. By hand it
+    tells how a change went on whose controller died.
+version_added: 0.1.0
+author:
+  - nodecraft.kubeadm contributors (@nodecraft)
+extends_documentation_fragment:
+  - nodecraft.kubeadm.transaction.info
+  - nodecraft.kubeadm.transaction.actiongroup_node
+notes:
+  - Once this module has returned the outcome of a transaction, later runs do not report it again as one that nobody followed.
+options:
+  name:
+    description: Name of the static pod that is changed.
+    type: str
+    required: true
+  id:
+    description: Id of the transaction. By default the open one, else the last one.
+    type: str
+  wait:
+    description: Seconds to wait for the end, or for other news than O(seen).
+    type: int
+    default: 0
+  seen:
+    description: The RV(message) that is known already. The module returns at once when there is another one.
+    type: str
+    default: ''
+seealso:
+  - module: nodecraft.kubeadm.static_pod
+  - module: nodecraft.kubeadm.static_pod_info
+"""
+
+EXAMPLES = r"""
+- name: See how the last change of the API server ended
+  nodecraft.kubeadm.node_transaction:
+    name: kube-apiserver
+    wait: 300
+  register: change
+"""
+
+RETURN = r"""
+name:
+  description: Name of the static pod.
+  returned: always
+  type: str
+phase:
+  description: Where the transaction is; V(closed) when it ended; V(null) when there never was one.
+  returned: success
+  type: str
+  sample: waiting
+message:
+  description: The same in words, or the outcome.
+  returned: success
+  type: str
+  sample: stopped, waiting for the new one
+transaction:
+  description: The outcome, as M(nodecraft.kubeadm.static_pod) returns it; V(null) while the transaction is open.
+  returned: success
+  type: dict
+"""
+
+import typing as t
+
+from ansible.module_utils.basic import AnsibleModule
+from ansible_collections.nodecraft.kubeadm.plugins.module_utils._module import runner
+from ansible_collections.nodecraft.kubeadm.plugins.module_utils._node import transactions
+
+
+def main() -> t.NoReturn:
+    """Hand the reader to the runner."""
+    module = AnsibleModule(
+        argument_spec={
+            "name": {"type": "str", "required": True},
+            "id": {"type": "str"},
+            "wait": {"type": "int", "default": 0},
+            "seen": {"type": "str", "default": ""},
+        },
+        supports_check_mode=True,
+    )
+    wanted = module.params
+    runner.run_info(
+        module,
+        lambda: transactions.report_progress(
+            wanted["name"], wanted["id"], wait=wanted["wait"], seen=wanted["seen"], dry=module.check_mode
+        ),
+    )
+
+
+if __name__ == "__main__":
+    main()

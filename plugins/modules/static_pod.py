@@ -1,0 +1,371 @@
+#!/usr/bin/python
+
+# Copyright (c) 2026, nodecraft.kubeadm contributors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+from __future__ import annotations
+
+DOCUMENTATION = r"""
+module: static_pod
+short_description: Change a control plane component of a running kubeadm cluster
+description:
+  - Changes feature gates, admission plugins, flags, environment variables, volumes and policy files of a static pod such
+    as kube-apiserver, kube-controller-manager or kube-scheduler, and nothing else in its manifest.
+  - A change is rehearsed with the component's own binary before anything is written, applied as one transaction by a
+    service on the node, proven on the running process, and rolled back by itself when the component does not become
+    healthy. Neither a lost connection nor the end of Ansible stops a transaction.
+  - What a task does not name stays as it is. Flags that hold lists of feature gates or admission plugins are merged entry
+    by entry.
+  - What this module sets is recorded on the node together with what stood there before, so that it can be taken back.
+version_added: 0.1.0
+author:
+  - nodecraft.kubeadm contributors (@nodecraft)
+extends_documentation_fragment:
+  - nodecraft.kubeadm.transaction
+  - nodecraft.kubeadm.transaction.attributes
+  - nodecraft.kubeadm.transaction.actiongroup_node
+requirements:
+  - PyYAML on the node (for any of its Python interpreters)
+  - systemd, and kubeadm's layout of kubelet and static pods
+notes:
+  - Run it with root permissions, one control plane node at a time. The role P(nodecraft.kubeadm.control_plane#role) does so.
+  - C(kubeadm upgrade) writes the manifests anew and so undoes the change; run the task again after an upgrade.
+  - A stacked etcd is not rehearsed, because a second etcd would open the live database.
+options:
+  name:
+    description:
+      - Name of the static pod.
+      - V(kube-apiserver), V(kube-controller-manager) and V(kube-scheduler) are rehearsed. Others are changed without.
+    type: str
+    required: true
+  feature_gates:
+    description:
+      - Feature gates to set, by name, with V(true) or V(false). V(null) takes a gate off the command line.
+    type: dict
+  admission_plugins:
+    description:
+      - Admission plugins of kube-apiserver, by name, with V(enabled), V(disabled) or V(default).
+      - V(default) takes the plugin out of both lists, so that Kubernetes' own choice holds.
+    type: dict
+  args:
+    description:
+      - Flags to set, by name without leading dashes.
+      - A list gives the flag several times, in that order. V(null) takes the flag away.
+      - Feature gates and admission plugins have options of their own.
+    type: dict
+  env:
+    description:
+      - Environment variables to set, by name. V(null) takes a variable away. Values are never shown.
+    type: dict
+  volumes:
+    description:
+      - Folders and files of the node that the component sees.
+    type: list
+    elements: dict
+    suboptions:
+      name:
+        description: Name of the volume in the manifest.
+        type: str
+        required: true
+      host_path:
+        description: Absolute path on the node. Required with O(volumes[].state=present).
+        type: str
+      mount_path:
+        description: Absolute path that the component sees. Required with O(volumes[].state=present).
+        type: str
+      read_only:
+        description: Whether the component may only read.
+        type: bool
+        default: true
+      path_type:
+        description: Kubernetes' type of the host path. Without it the path must exist on the node.
+        type: str
+        choices:
+          - DirectoryOrCreate
+          - Directory
+          - FileOrCreate
+          - File
+          - Socket
+          - CharDevice
+          - BlockDevice
+      state:
+        description: Whether the volume is there.
+        type: str
+        choices:
+          - present
+          - absent
+        default: present
+  files:
+    description:
+      - Files that the flags name, such as an audit policy. They are written in the same transaction as the manifest, and
+        restored with it.
+      - A changed content restarts the component, because components read such files when they start. For that a checksum of
+        the files is kept as an annotation in the manifest.
+    type: list
+    elements: dict
+    suboptions:
+      path:
+        description: Absolute path on the node. It must be covered by a volume.
+        type: path
+        required: true
+      content:
+        description: The whole content. Required with O(files[].state=present).
+        type: str
+      mode:
+        description: Permissions, as octal digits in quotes.
+        type: str
+        default: '0600'
+      sensitive:
+        description: Never show the content in a diff.
+        type: bool
+        default: false
+      state:
+        description: Whether the file is there.
+        type: str
+        choices:
+          - present
+          - absent
+        default: present
+  state:
+    description:
+      - With V(present) the named settings get their values.
+      - With V(absent) the named settings go back to what they were before this module set them, or are removed. Without any
+        setting, everything that this module ever set goes back.
+    type: str
+    choices:
+      - present
+      - absent
+    default: present
+  purge:
+    description:
+      - Also take back what this module set earlier and this task does not name.
+      - What others set is never taken back, and neither is a value of ours that someone changed since.
+    type: bool
+    default: false
+  manifest_dir:
+    description:
+      - Folder of the manifests. By default the kubelet's own C(staticPodPath).
+    type: path
+seealso:
+  - module: nodecraft.kubeadm.static_pod_info
+  - module: nodecraft.kubeadm.node_transaction
+"""
+
+EXAMPLES = r"""
+- name: Turn on a feature gate and an admission plugin
+  nodecraft.kubeadm.static_pod:
+    name: kube-apiserver
+    feature_gates:
+      InPlacePodVerticalScaling: true
+    admission_plugins:
+      ExtendedResourceToleration: enabled
+
+- name: Write an audit log, with its policy
+  nodecraft.kubeadm.static_pod:
+    name: kube-apiserver
+    args:
+      audit-policy-file: /etc/kubernetes/audit/policy.yaml
+      audit-log-path: /var/log/kubernetes/audit.log
+      audit-log-maxage: 30
+    volumes:
+      - name: audit-policy
+        host_path: /etc/kubernetes/audit
+        mount_path: /etc/kubernetes/audit
+        path_type: DirectoryOrCreate
+      - name: audit-log
+        host_path: /var/log/kubernetes
+        mount_path: /var/log/kubernetes
+        read_only: false
+        path_type: DirectoryOrCreate
+    files:
+      - path: /etc/kubernetes/audit/policy.yaml
+        content: |
+          apiVersion: audit.k8s.io/v1
+          kind: Policy
+          rules:
+            - level: Metadata
+
+- name: Take back everything that this collection set on the scheduler
+  nodecraft.kubeadm.static_pod:
+    name: kube-scheduler
+    state: absent
+"""
+
+RETURN = r"""
+name:
+  description: Name of the static pod.
+  returned: always
+  type: str
+  sample: kube-apiserver
+node:
+  description: Name of the node, as its kubelet registers it. V(null) when the kubelet could not be asked.
+  returned: always
+  type: str
+  sample: cp1
+manifest:
+  description: Path of the manifest. V(null) when it was not found.
+  returned: always
+  type: str
+  sample: /etc/kubernetes/manifests/kube-apiserver.yaml
+operations:
+  description: Every setting that changes. Values of environment variables are hidden.
+  returned: always
+  type: list
+  elements: dict
+  contains:
+    field:
+      description: The option the setting belongs to.
+      type: str
+    key:
+      description: Its name.
+      type: str
+    before:
+      description: The former value; V(null) when it was not set.
+      type: raw
+    after:
+      description: The new value; V(null) when it is not set any more.
+      type: raw
+  sample:
+    - field: feature_gates
+      key: InPlacePodVerticalScaling
+      before:
+      after: true
+rehearsal:
+  description: What the component itself said to the change before anything was written.
+  returned: always
+  type: dict
+  contains:
+    verdict:
+      description: V(accepted), V(refused), V(skipped) or V(not_needed).
+      type: str
+    message:
+      description: The component's own word, or why there was no rehearsal.
+      type: str
+    seconds:
+      description: How long it took.
+      type: float
+    command:
+      description: The command line that was run; empty when none was.
+      type: list
+      elements: str
+transaction:
+  description: What the node did; V(null) when nothing was changed.
+  returned: always
+  type: dict
+  contains:
+    id:
+      description: Its id.
+      type: str
+    requested:
+      description: When (C(at)) and from which address (C(from)) it was asked for.
+      type: dict
+    outcome:
+      description:
+        - V(committed) when the component is healthy with the change, V(restored) when the former state was put back and is
+          proven, V(abandoned) when nothing was written, V(unhealthy) when rollback was off, V(alarm) when the former state
+          could not be proven.
+      type: str
+    reason:
+      description: Why the change was not committed.
+      type: str
+    ended:
+      description: When it ended, UTC.
+      type: str
+    seconds:
+      description: How long it took.
+      type: float
+    restart_seconds:
+      description: From the write of the manifest until the component was healthy.
+      type: float
+    outage_seconds:
+      description: From the first failed probe until all probes passed again.
+      type: float
+    proof:
+      description: >-
+        What was seen of the running process: C(uid) of the pod, C(pid), C(container_id), C(arguments), C(probes), and
+        C(feature_gates) as the process itself reports them.
+      type: dict
+    log:
+      description: The last log lines of a component that did not become healthy.
+      type: list
+      elements: str
+previous_transaction:
+  description: The same for an earlier transaction that ended while nobody followed it; V(null) when there is none.
+  returned: always
+  type: dict
+"""
+
+import functools
+import typing as t
+
+from ansible.module_utils.basic import AnsibleModule
+from ansible_collections.nodecraft.kubeadm.plugins.module_utils._module import runner
+from ansible_collections.nodecraft.kubeadm.plugins.module_utils._module.arguments import transaction_options
+from ansible_collections.nodecraft.kubeadm.plugins.module_utils._module.dependencies import require_yaml
+from ansible_collections.nodecraft.kubeadm.plugins.module_utils._node.static_pod_steps import StaticPodSteps
+
+
+def _state() -> dict[str, t.Any]:
+    return {"type": "str", "choices": ["present", "absent"], "default": "present"}
+
+
+_VOLUME = {
+    "name": {"type": "str", "required": True},
+    "host_path": {"type": "str"},
+    "mount_path": {"type": "str"},
+    "read_only": {"type": "bool", "default": True},
+    "path_type": {
+        "type": "str",
+        "choices": ["DirectoryOrCreate", "Directory", "FileOrCreate", "File", "Socket", "CharDevice", "BlockDevice"],
+    },
+    "state": _state(),
+}
+_FILE = {
+    "path": {"type": "path", "required": True},
+    "content": {"type": "str"},
+    "mode": {"type": "str", "default": "0600"},
+    "sensitive": {"type": "bool", "default": False},
+    "state": _state(),
+}
+
+
+def main() -> t.NoReturn:
+    """Hand the steps to the runner."""
+    module = AnsibleModule(
+        argument_spec={
+            "name": {"type": "str", "required": True},
+            "feature_gates": {"type": "dict"},
+            "admission_plugins": {"type": "dict"},
+            "args": {"type": "dict"},
+            "env": {"type": "dict"},
+            "volumes": {
+                "type": "list",
+                "elements": "dict",
+                "options": _VOLUME,
+                "required_if": [("state", "present", ("host_path", "mount_path"))],
+            },
+            "files": {
+                "type": "list",
+                "elements": "dict",
+                "options": _FILE,
+                "required_if": [("state", "present", ("content",))],
+            },
+            "state": _state(),
+            "purge": {"type": "bool", "default": False},
+            "manifest_dir": {"type": "path"},
+            **transaction_options(),
+        },
+        supports_check_mode=True,
+    )
+    require_yaml(module)
+    steps = StaticPodSteps(
+        module.params,
+        dry=module.check_mode,
+        run=functools.partial(module.run_command, expand_user_and_vars=False),
+    )
+    runner.run(module, steps, rehearse=module.params["rehearse"])
+
+
+if __name__ == "__main__":
+    main()

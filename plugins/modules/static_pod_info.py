@@ -1,0 +1,144 @@
+#!/usr/bin/python
+
+# Copyright (c) 2026, nodecraft.kubeadm contributors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+from __future__ import annotations
+
+DOCUMENTATION = r"""
+module: static_pod_info
+short_description: Read what a kubeadm node's static pods are and run
+description:
+  - Reads the static pods of a node, what their manifests say, which process really runs, what this collection set, stray
+    files in the folder of manifests, and open or past transactions.
+version_added: 0.1.0
+author:
+  - nodecraft.kubeadm contributors (@nodecraft)
+extends_documentation_fragment:
+  - nodecraft.kubeadm.transaction.info
+  - nodecraft.kubeadm.transaction.actiongroup_node
+requirements:
+  - PyYAML on the node (for any of its Python interpreters)
+  - systemd, and kubeadm's layout of kubelet and static pods
+options:
+  name:
+    description: Read this static pod only. By default all of them.
+    type: str
+  manifest_dir:
+    description: Folder of the manifests. By default the kubelet's own C(staticPodPath).
+    type: path
+seealso:
+  - module: nodecraft.kubeadm.static_pod
+"""
+
+EXAMPLES = r"""
+- name: Read all static pods
+  nodecraft.kubeadm.static_pod_info:
+  register: found
+
+- name: Show which feature gates the API server has
+  ansible.builtin.debug:
+    msg: "{{ (found.static_pods | selectattr('name', 'eq', 'kube-apiserver') | first).feature_gates }}"
+"""
+
+RETURN = r"""
+node:
+  description: Name of the node, as its kubelet registers it.
+  returned: success
+  type: str
+manifest_dir:
+  description: The folder that was read.
+  returned: success
+  type: str
+unreadable_files:
+  description: Files in the folder that declare no pod. The kubelet tries to read them all the same.
+  returned: success
+  type: list
+  elements: str
+static_pods:
+  description: The static pods, by name.
+  returned: success
+  type: list
+  elements: dict
+  contains:
+    name:
+      description: Name in the manifest.
+      type: str
+    manifest:
+      description: Path of the manifest.
+      type: str
+    image:
+      description: The container's image.
+      type: str
+    arguments:
+      description: The command line in the manifest.
+      type: list
+      elements: str
+    feature_gates:
+      description: Feature gates on the command line.
+      type: dict
+    admission_plugins:
+      description: Admission plugins on the command line, V(enabled) or V(disabled).
+      type: dict
+    args:
+      description: All other flags, each with the list of its values.
+      type: dict
+    env:
+      description: Names of the environment variables. Values are never shown.
+      type: list
+      elements: str
+    volumes:
+      description: Volumes with a host path and one mount, by name.
+      type: dict
+    owned:
+      description: What this collection set, by option; the names only.
+      type: dict
+    process:
+      description: >-
+        The running process with C(uid) (of the pod), C(pid), C(container_id), C(arguments) and C(started) (seconds since
+        1970); V(null) when the component does not run.
+      type: dict
+    in_step:
+      description: Whether the running process has the command line of the manifest.
+      type: bool
+    stray_files:
+      description: Other files that the kubelet takes for the same pod. Nothing is changed while there are any.
+      type: list
+      elements: str
+    open_transaction:
+      description: C(id), C(phase), C(message) and C(requested) of the open transaction; V(null) when there is none.
+      type: dict
+    last_transaction:
+      description: How the last transaction ended, as M(nodecraft.kubeadm.static_pod) returns it; V(null) without one.
+      type: dict
+    last_known_good:
+      description: Id of the last committed transaction; V(null) without one.
+      type: str
+    error:
+      description: Why the manifest cannot be read, and so cannot be changed; V(null) when it can.
+      type: str
+"""
+
+import functools
+import typing as t
+
+from ansible.module_utils.basic import AnsibleModule
+from ansible_collections.nodecraft.kubeadm.plugins.module_utils._module import runner
+from ansible_collections.nodecraft.kubeadm.plugins.module_utils._module.dependencies import require_yaml
+from ansible_collections.nodecraft.kubeadm.plugins.module_utils._node.static_pod_report import read_all
+
+
+def main() -> t.NoReturn:
+    """Hand the reader to the runner."""
+    module = AnsibleModule(
+        argument_spec={"name": {"type": "str"}, "manifest_dir": {"type": "path"}},
+        supports_check_mode=True,
+    )
+    require_yaml(module)
+    run = functools.partial(module.run_command, expand_user_and_vars=False)
+    runner.run_info(module, lambda: read_all(module.params["name"], module.params["manifest_dir"], run=run))
+
+
+if __name__ == "__main__":
+    main()
