@@ -79,6 +79,9 @@ def run_info(module: AnsibleModule, read: t.Callable[[], t.Dict[str, t.Any]]) ->
 
 
 def _shown(verdict: Verdict) -> t.Dict[str, t.Any]:
-    return {"verdict": verdict.verdict, "message": verdict.message, "seconds": verdict.seconds, "command": list(verdict.command)}
-
-
+    return {
+        "verdict": verdict.verdict,
+        "message": verdict.message,
+        "seconds": verdict.seconds,
+        "command": list(verdict.command),
+    }

@@ -17,7 +17,9 @@ from . import engine, static_pods, transactions
 from .kubelet import Run, read_kubelet
 
 
-def read_all(name: t.Optional[str], manifest_dir: t.Optional[str], *, run: Run, host: engine.Host = engine.Host()) -> engine.Json:
+def read_all(
+    name: t.Optional[str], manifest_dir: t.Optional[str], *, run: Run, host: engine.Host = engine.Host()
+) -> engine.Json:
     """Read the static pods of a node, or the one of that name. Raises KubeadmError when it is not there."""
     kubelet = read_kubelet(run, proc=host.proc)
     folder = manifest_dir or kubelet.manifest_dir
@@ -25,7 +27,9 @@ def read_all(name: t.Optional[str], manifest_dir: t.Optional[str], *, run: Run, 
     identities = {path: static_pods.pod_identity(path) for path in files}
     names = sorted({identity[1] for identity in identities.values() if identity})
     if name is not None and name not in names:
-        raise KubeadmError(f"there is no static pod {name} in {folder} on {os.uname().nodename}; found: {', '.join(names) or 'none'}.")
+        raise KubeadmError(
+            f"there is no static pod {name} in {folder} on {os.uname().nodename}; found: {', '.join(names) or 'none'}."
+        )
     return {
         "node": kubelet.node_name,
         "manifest_dir": folder,
@@ -47,7 +51,18 @@ def _describe(name: str, folder: str, node_name: str, host: engine.Host) -> engi
 def _describe_pod(name: str, folder: str, node_name: str, host: engine.Host) -> engine.Json:
     path, others = static_pods.find(name, folder)
     nothing: engine.Json = dict.fromkeys(
-        ("image", "arguments", "feature_gates", "admission_plugins", "args", "env", "volumes", "owned", "process", "in_step")
+        (
+            "image",
+            "arguments",
+            "feature_gates",
+            "admission_plugins",
+            "args",
+            "env",
+            "volumes",
+            "owned",
+            "process",
+            "in_step",
+        )
     )
     try:
         pod = static_pods.parse_static_pod(name, path, node_name)

@@ -115,4 +115,6 @@ class StaticPodSteps:
 def _refuse_pods_as_files(wish: static_pod.Wish, folder: str) -> None:
     for entry in wish.files:
         if os.path.dirname(os.path.realpath(entry.path)) == os.path.realpath(folder):
-            raise KubeadmError(f"files: {entry.path} would stand in the folder of static pods, where the kubelet takes it for one.")
+            raise KubeadmError(
+                f"files: {entry.path} would stand in the folder of static pods, where the kubelet takes it for one."
+            )

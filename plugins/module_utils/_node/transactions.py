@@ -74,7 +74,12 @@ def journal_for(pod: StaticPod, plan: static_pod.StaticPodPlan, settings: Settin
         "phase": engine.PREPARED,
         "files": [
             *(_file_entry(change) for change in plan.files),
-            {"path": pod.path, "switch": True, "before": pod.version, "after": _changed(pod.version, plan.after.text.encode("utf-8"))},
+            {
+                "path": pod.path,
+                "switch": True,
+                "before": pod.version,
+                "after": _changed(pod.version, plan.after.text.encode("utf-8")),
+            },
             *_record_entry(pod, plan.record),
         ],
         "directories": _missing_folders([change.path for change in plan.files if change.after is not None]),
@@ -83,7 +88,9 @@ def journal_for(pod: StaticPod, plan: static_pod.StaticPodPlan, settings: Settin
             "container": pod.container,
             "before": before,
             "after": after,
-            "feature_gates": {key: value for key, value in plan.after.values()["feature_gates"].items() if isinstance(value, bool)},
+            "feature_gates": {
+                key: value for key, value in plan.after.values()["feature_gates"].items() if isinstance(value, bool)
+            },
             "metrics": _metrics_address(after, kubeconfig),
         },
         "wait_timeout": settings.wait_timeout,
@@ -100,7 +107,9 @@ def _instance(manifest: t.Any) -> engine.Json:
 
 def _metrics_address(instance: engine.Json, kubeconfig: str) -> t.Optional[engine.Json]:
     probe = next((probe for probe in instance["probes"] if probe["kind"] == "http"), None)
-    return None if probe is None else {**{key: probe[key] for key in ("scheme", "host", "port")}, "kubeconfig": kubeconfig}
+    return (
+        None if probe is None else {**{key: probe[key] for key in ("scheme", "host", "port")}, "kubeconfig": kubeconfig}
+    )
 
 
 def _origin() -> str:
@@ -145,7 +154,9 @@ def start(journal: engine.Json, *, run: Run) -> None:
     """
     folder = state_folder(journal["name"])
     _write_unit(run)
-    engine.write_atomically(os.path.join(folder, "engine.py"), source_of(engine).encode("utf-8"), mode=0o600, uid=0, gid=0)
+    engine.write_atomically(
+        os.path.join(folder, "engine.py"), source_of(engine).encode("utf-8"), mode=0o600, uid=0, gid=0
+    )
     engine.write_json(os.path.join(folder, "journal.json"), journal)
     try:
         _start_unit(journal["name"], run)
@@ -157,7 +168,9 @@ def start(journal: engine.Json, *, run: Run) -> None:
 def _start_unit(name: str, run: Run) -> None:
     status, dummy, error = run(["systemctl", "start", "--no-block", UNIT.format(name=name)])
     if status != 0:
-        raise KubeadmError(f"systemd on {os.uname().nodename} does not start {UNIT.format(name=name)}: {error.strip()}. No file was changed.")
+        raise KubeadmError(
+            f"systemd on {os.uname().nodename} does not start {UNIT.format(name=name)}: {error.strip()}. No file was changed."
+        )
 
 
 def _write_unit(run: Run) -> None:
@@ -216,7 +229,9 @@ def _read(path: str) -> t.Any:
     try:
         return engine.read_json(path)
     except engine.EngineError as exc:
-        raise KubeadmError(f"{exc}. It is not guessed at: move the file away once you know what the component should run with.") from exc
+        raise KubeadmError(
+            f"{exc}. It is not guessed at: move the file away once you know what the component should run with."
+        ) from exc
 
 
 def history(name: str) -> t.List[str]:
@@ -281,7 +296,13 @@ def progress(name: str, identifier: str) -> t.Tuple[str, str]:
 
 
 def follow(
-    name: str, identifier: str, *, seconds: float, seen: str, clock: t.Callable[[], float], sleep: t.Callable[[float], None]
+    name: str,
+    identifier: str,
+    *,
+    seconds: float,
+    seen: str,
+    clock: t.Callable[[], float],
+    sleep: t.Callable[[float], None],
 ) -> t.Tuple[t.Optional[engine.Json], str, str]:
     """Wait until a transaction ends or has other news than C(seen), for so many seconds at most.
 

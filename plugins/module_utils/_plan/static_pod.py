@@ -78,7 +78,9 @@ class Wish:
 def parse_wish(params: t.Mapping[str, t.Any]) -> Wish:
     """Turn module parameters into a wish. Raises Refusal for values that no component could take."""
     if not _POD_NAME.fullmatch(params["name"]):
-        raise Refusal(f"name: {params['name']!r} is no name of a static pod (lower case letters, digits, dots and dashes).")
+        raise Refusal(
+            f"name: {params['name']!r} is no name of a static pod (lower case letters, digits, dots and dashes)."
+        )
     values: Values = {
         "feature_gates": {gate: _gate(gate, value) for gate, value in (params["feature_gates"] or {}).items()},
         "admission_plugins": {
