@@ -17,7 +17,7 @@ from ansible_collections.nodecraft.kubeadm.tests.contracts import imports
 from ansible_collections.nodecraft.kubeadm.tests.contracts.project import ROOT
 
 SIDES = {"node": "_node", "api": "_api"}
-ATTRIBUTES = ("action_group", "check_mode", "diff_mode", "idempotent", "platform")
+ATTRIBUTES = ("action_group", "check_mode", "diff_mode", "idempotent")
 
 
 def side_of(source: str) -> str | None:
