@@ -19,11 +19,11 @@ PYTHONS := python3 python3.14 python3.13 python3.12 python3.11
 # The demo switches on what Kubernetes 1.32 has switched off.
 demo: K8S = 1.32
 
-demo bench: $(READY)
-	@$(NOX) --session $@
+test-unit: SESSION = unit
+test-sanity: SESSION = sanity
 
-test test-unit test-sanity test-lint test-lab lab-up lab-down: $(READY)
-	@$(NOX) --session $(subst -,_,$@)
+demo test test-unit test-sanity test-lint test-lab lab-up lab-down bench: $(READY)
+	@$(NOX) --session $(or $(SESSION),$(subst -,_,$@))
 
 $(READY): tests/constraints.txt
 	@set -e; \

@@ -195,7 +195,7 @@ def run_pytest(session: nox.Session, *arguments: str) -> None:
 def ruff(session: nox.Session) -> None:
     """Style, imports and format; what runs on nodes is held to their oldest Python."""
     install(session, "ruff")
-    run_all(session, [("ruff", "check", "."), ("ruff", "format", "--check", "--diff", ".")])
+    run_all(session, [("ruff", "check", "--output-format=concise", "."), ("ruff", "format", "--check", "--diff", ".")])
 
 
 @nox.session(name="format", default=False)
