@@ -411,14 +411,12 @@ class Sight:
     def missing(self) -> str:
         """What is not as it should be, in words."""
         if self.process is None and self.others:
-            return "the old process still runs"
+            return "stops"
         if self.process is None:
-            return (
-                "stopped, waiting for the new one" if self.starts == 0 else f"not running after {self.starts} start(s)"
-            )
+            return "is down, waiting for its start" if self.starts == 0 else f"is down after {self.starts} start(s)"
         if self.others:
-            return "the old process still runs beside the new one"
-        return "running, not ready yet: " + "; ".join(self.probes)
+            return "runs, and the former process as well"
+        return "runs, not ready yet"
 
 
 def look(
@@ -440,7 +438,7 @@ def look(
     )
     return Sight(
         process=process,
-        others=tuple(other for other in processes if process is None or other.uid != process.uid),
+        others=tuple(other for other in processes if (other.uid != process.uid if process else not acceptable(other.uid))),
         probes_ok=all(ok for ok, dummy in results),
         probes=tuple(text for dummy, text in results),
         starts=starts,
@@ -641,7 +639,7 @@ class Engine:
         )
 
     def _restore(self) -> None:
-        self._say("putting the former files back")
+        self._say("did not become healthy, the former files are put back")
         foreign = [entry["path"] for entry in self.journal["files"] if self._is_foreign(entry)]
         if foreign and self.journal["switched"]:
             self._close(
@@ -705,10 +703,13 @@ class Engine:
             )
             now = self.clock()
             self._measure_outage(sight)
-            if not sight.healthy or sight.process != identity:
-                identity, ready_since = sight.process, now if sight.healthy else None
+            if not sight.healthy:
+                ready_since = None
+            elif ready_since is None or sight.process != identity:
+                ready_since = now
+            identity = sight.process
             if ready_since is not None:
-                self._say(f"healthy, watching for {self.journal['min_ready_seconds']} s")
+                self._say(f"is healthy, watched for {self.journal['min_ready_seconds']} s")
                 if now - ready_since >= self.journal["min_ready_seconds"]:
                     return verify(), sight
             else:
@@ -723,11 +724,14 @@ class Engine:
             return f"{self.journal['name']} crashed {sight.starts - 1} times and was never ready"
         if now < self.journal["deadline"]:
             return None
-        return f"{self.journal['name']} was not healthy within {self.journal['wait_timeout']} s: {sight.missing()}"
+        probes = "; ".join(sight.probes)
+        return f"{self.journal['name']} was not healthy within {self.journal['wait_timeout']} s: it {sight.missing()} ({probes})"
 
     def _time(self, event: str) -> None:
         """Note when an event happened first, by the monotonic clock."""
-        self.journal["times"].setdefault(event, self.clock())
+        if event not in self.journal["times"]:
+            self.journal["times"][event] = self.clock()
+            self._save()
 
     def _measure_outage(self, sight: Sight) -> None:
         """From the first failed probe after the switch to the first look at which the component is healthy again."""
