@@ -61,6 +61,7 @@ TEST_SESSIONS = (
     "extra-checks",
     "license-check",
     "changelog",
+    "execution-environment",
     "docs-check",
     "ansible-lint",
     "build-import-check",
@@ -172,7 +173,7 @@ def require_host_programs(session: nox.Session) -> None:
         return
     if os.geteuid() != 0 or shutil.which("apt-get") is None:
         session.error(f"Please install: {' '.join(missing)} (names of Debian packages)")
-    apt_get = ("apt-get", "--quiet", "--yes")
+    apt_get = ("apt-get", "--quiet", "--yes", "--option=DPkg::Lock::Timeout=300")
     session.run(*apt_get, "update", external=True)
     session.run(
         *apt_get,
@@ -253,6 +254,16 @@ def changelog(session: nox.Session) -> None:
     """The fragments of the changelog."""
     install(session, "antsibull-changelog")
     session.run("antsibull-changelog", "lint")
+
+
+@nox.session(name="execution-environment", python=CONTROLLER)
+def execution_environment(session: nox.Session) -> None:
+    """What the collection tells ansible-builder, and the definition of its execution environment."""
+    install(session, "ansible-builder")
+    tree = collection_copy("execution-environment")
+    session.run("ansible-builder", "introspect", str(tree.parents[2]))
+    context = f"--context={BUILD / 'ee'}"
+    session.run("ansible-builder", "create", "--file=ee/execution-environment.yml", context)
 
 
 @nox.session(name="ansible-lint", python=CONTROLLER)
@@ -404,6 +415,8 @@ def test_lab(session: nox.Session, kubernetes: str) -> None:
         return True
 
     with session.chdir(folder.parent):
+        # What an interrupted run left behind would be taken for this run's lab.
+        molecule("destroy", "--scenario-name=default")
         try:
             outcome = {"lab": molecule("create", "--scenario-name=default")}
             for name in scenarios if outcome["lab"] else ():
