@@ -13,6 +13,7 @@ from ansible.errors import AnsibleActionFail, AnsibleConnectionFailure
 from ansible.plugins.action import ActionBase
 from ansible.utils.display import Display
 
+
 from ..module_utils._plan import outcome
 
 display = Display()
@@ -20,7 +21,7 @@ display = Display()
 _FOLLOWER = "nodecraft.kubeadm.node_transaction"
 _POLL_SECONDS = 5  # of one call of the follower; it returns earlier when there is news
 _RECONNECT_SECONDS = 2
-# How long a node may be out of reach beyond the time that its transaction can take at the most.
+# On top of the time that a transaction can take at the most.
 _PATIENCE_SECONDS = 120
 
 
@@ -31,6 +32,7 @@ class ActionModule(ActionBase):
         """Run the module, and follow the transaction that it started, if it did."""
         result: dict[str, t.Any] = super().run(tmp, task_vars)
         result.update(self._execute_module(task_vars=task_vars))
+        result.pop("invocation", None)  # it holds environment variables and file contents
         started = result.get("transaction")
         if not started or result.get("failed"):
             return result
@@ -43,27 +45,25 @@ class ActionModule(ActionBase):
         return result
 
     def _follow(self, result: dict[str, t.Any], task_vars: dict[str, t.Any]) -> dict[str, t.Any]:
-        began = last_contact = time.monotonic()
+        began = time.monotonic()
+        longest = result["transaction"]["longest_seconds"] + _PATIENCE_SECONDS
         arguments = {"name": result["name"], "id": result["transaction"]["id"], "wait": _POLL_SECONDS, "seen": ""}
-        longest = 2 * sum(int(self._task.args.get(key, default)) for key, default in _TIMES.items()) + _PATIENCE_SECONDS
-        while True:
+        while time.monotonic() - began < longest:
             news = self._ask(arguments, task_vars)
-            if news is not None:
-                last_contact = time.monotonic()
-                if news["transaction"]:
-                    return t.cast(dict[str, t.Any], news["transaction"])
-                if news["message"] != arguments["seen"]:
-                    self._show(result, news["message"], began)
-                    arguments["seen"] = news["message"]
-            elif time.monotonic() - last_contact > longest:
-                raise AnsibleConnectionFailure(
-                    f"{result['node']} is out of reach since {longest} s, in the middle of transaction {arguments['id']} of"
-                    f" {result['name']}. The node ends it by itself; the next run reports how."
-                )
-            else:
-                self._show(result, "out of reach, trying again; the node goes on by itself", began)
+            if news is None:
+                self._show(result, "is out of reach, trying again; the node goes on by itself", began)
                 time.sleep(_RECONNECT_SECONDS)
                 self._reconnect()
+            elif news["transaction"]:
+                return t.cast("dict[str, t.Any]", news["transaction"])
+            elif news["message"] != arguments["seen"]:
+                self._show(result, news["message"], began)
+                arguments["seen"] = news["message"]
+        raise AnsibleActionFail(
+            f"{result['node']}: transaction {arguments['id']} of {result['name']} was followed for {longest} s without seeing its"
+            f" end. The node ends it by itself and the next run reports how; on the node, ask systemctl status"
+            f" nodecraft-kubeadm@{result['name']}."
+        )
 
     def _ask(self, arguments: dict[str, t.Any], task_vars: dict[str, t.Any]) -> dict[str, t.Any] | None:
         """One call of the follower; None when the node cannot be reached."""
@@ -86,6 +86,3 @@ class ActionModule(ActionBase):
     @staticmethod
     def _show(result: dict[str, t.Any], message: str, began: float) -> None:
         display.display(f"{result['node']}: {result['name']} {message}, {time.monotonic() - began:.0f} s")
-
-
-_TIMES = {"wait_timeout": 300, "min_ready_seconds": 10}

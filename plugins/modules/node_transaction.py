@@ -74,21 +74,21 @@ transaction:
 
 import typing as t
 
-from ansible.module_utils.basic import AnsibleModule
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._module import runner
+from ansible_collections.nodecraft.kubeadm.plugins.module_utils._module.node_module import NodeModule
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._node import transactions
 
 
 def main() -> t.NoReturn:
     """Hand the reader to the runner."""
-    module = AnsibleModule(
+    module = NodeModule(
         argument_spec={
             "name": {"type": "str", "required": True},
             "id": {"type": "str"},
             "wait": {"type": "int", "default": 0},
             "seen": {"type": "str", "default": ""},
         },
-        supports_check_mode=True,
+        needs_yaml=False,
     )
     wanted = module.params
     runner.run_info(

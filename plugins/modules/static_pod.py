@@ -296,13 +296,11 @@ previous_transaction:
   type: dict
 """
 
-import functools
 import typing as t
 
-from ansible.module_utils.basic import AnsibleModule
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._module import runner
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._module.arguments import transaction_options
-from ansible_collections.nodecraft.kubeadm.plugins.module_utils._module.dependencies import require_yaml
+from ansible_collections.nodecraft.kubeadm.plugins.module_utils._module.node_module import NodeModule
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._node.static_pod_steps import StaticPodSteps
 
 
@@ -332,7 +330,7 @@ _FILE = {
 
 def main() -> t.NoReturn:
     """Hand the steps to the runner."""
-    module = AnsibleModule(
+    module = NodeModule(
         argument_spec={
             "name": {"type": "str", "required": True},
             "feature_gates": {"type": "dict"},
@@ -356,13 +354,12 @@ def main() -> t.NoReturn:
             "manifest_dir": {"type": "path"},
             **transaction_options(),
         },
-        supports_check_mode=True,
+        needs_yaml=True,
     )
-    require_yaml(module)
     steps = StaticPodSteps(
         module.params,
         dry=module.check_mode,
-        run=functools.partial(module.run_command, expand_user_and_vars=False),
+        run=module.run,
     )
     runner.run(module, steps, rehearse=module.params["rehearse"])
 

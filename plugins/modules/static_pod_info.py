@@ -120,24 +120,20 @@ static_pods:
       type: str
 """
 
-import functools
 import typing as t
 
-from ansible.module_utils.basic import AnsibleModule
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._module import runner
-from ansible_collections.nodecraft.kubeadm.plugins.module_utils._module.dependencies import require_yaml
+from ansible_collections.nodecraft.kubeadm.plugins.module_utils._module.node_module import NodeModule
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._node.static_pod_report import read_all
 
 
 def main() -> t.NoReturn:
     """Hand the reader to the runner."""
-    module = AnsibleModule(
+    module = NodeModule(
         argument_spec={"name": {"type": "str"}, "manifest_dir": {"type": "path"}},
-        supports_check_mode=True,
+        needs_yaml=True,
     )
-    require_yaml(module)
-    run = functools.partial(module.run_command, expand_user_and_vars=False)
-    runner.run_info(module, lambda: read_all(module.params["name"], module.params["manifest_dir"], run=run))
+    runner.run_info(module, lambda: read_all(module.params["name"], module.params["manifest_dir"], run=module.run))
 
 
 if __name__ == "__main__":

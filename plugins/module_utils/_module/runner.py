@@ -60,11 +60,13 @@ def run(module: AnsibleModule, steps: Steps, *, rehearse: bool) -> t.NoReturn:
                 module.warn(warning)
             if plan.operations:
                 verdict = steps.rehearse() if rehearse else Verdict(SKIPPED, "rehearse is off")
+                if rehearse and verdict.verdict == SKIPPED:
+                    module.warn(f"not rehearsed: {verdict.message}")
                 if verdict.verdict == REFUSED:
                     raise Refusal(f"refused in the rehearsal, nothing was changed: {verdict.message}")
                 if not module.check_mode:
                     steps.apply()
-    except KubeadmError as exc:
+    except (KubeadmError, OSError) as exc:
         module.fail_json(msg=str(exc), changed=False, rehearsal=_shown(verdict), **steps.report())
     module.exit_json(changed=bool(plan.operations), rehearsal=_shown(verdict), **steps.report())
 
@@ -73,7 +75,7 @@ def run_info(module: AnsibleModule, read: t.Callable[[], t.Dict[str, t.Any]]) ->
     """Run a module that only reads."""
     try:
         found = read()
-    except KubeadmError as exc:
+    except (KubeadmError, OSError) as exc:
         module.fail_json(msg=str(exc))
     module.exit_json(changed=False, **found)
 

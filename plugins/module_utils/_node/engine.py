@@ -62,7 +62,12 @@ POLL_SECONDS = 0.25
 PROBE_TIMEOUT = 5.0
 LOCK_SECONDS = 10.0
 KEEP_HISTORY = 10
+# The exit status that tells systemd not to start the engine again.
+STUCK = 3
 LOG_LINES = 20
+# A restore gets at least this time, however short the user's patience with the change was: a component with watches
+# open takes its whole grace period to stop, and the kubelet some time to start it again.
+RESTORE_SECONDS = 300
 # A component that crashed this often without ever becoming ready does not come up later by waiting.
 MAX_CRASHES = 3
 # An engine that itself dies this often in one transaction leaves the decision to a human.
@@ -438,7 +443,9 @@ def look(
     )
     return Sight(
         process=process,
-        others=tuple(other for other in processes if (other.uid != process.uid if process else not acceptable(other.uid))),
+        others=tuple(
+            other for other in processes if (other.uid != process.uid if process else not acceptable(other.uid))
+        ),
         probes_ok=all(ok for ok, dummy in results),
         probes=tuple(text for dummy, text in results),
         starts=starts,
@@ -690,7 +697,7 @@ class Engine:
         proving come on top.
         """
         if self.journal.get("deadline") is None:
-            self._save(deadline=self.clock() + self.journal["wait_timeout"])
+            self._save(deadline=self.clock() + self._patience())
         ready_since: t.Optional[float] = None
         identity: t.Optional[Process] = None
         while True:
@@ -719,13 +726,20 @@ class Engine:
                 self._say(sight.missing())
             self.sleep(POLL_SECONDS)
 
+    def _patience(self) -> float:
+        """Seconds for becoming healthy."""
+        wanted = float(self.journal["wait_timeout"])
+        return wanted if self.journal["phase"] == WAITING else max(wanted, RESTORE_SECONDS)
+
     def _given_up(self, sight: Sight, now: float) -> t.Optional[str]:
         if self.journal["phase"] == WAITING and sight.starts > MAX_CRASHES and WAITING not in self.journal["times"]:
             return f"{self.journal['name']} crashed {sight.starts - 1} times and was never ready"
         if now < self.journal["deadline"]:
             return None
         probes = "; ".join(sight.probes)
-        return f"{self.journal['name']} was not healthy within {self.journal['wait_timeout']} s: it {sight.missing()} ({probes})"
+        return (
+            f"{self.journal['name']} was not healthy within {self._patience():.0f} s: it {sight.missing()} ({probes})"
+        )
 
     def _time(self, event: str) -> None:
         """Note when an event happened first, by the monotonic clock."""
@@ -816,7 +830,10 @@ def main(arguments: t.Sequence[str]) -> int:
         return 2
     try:
         return Engine(arguments[1]).run()
-    except (EngineError, OSError) as exc:
+    except EngineError as exc:  # trying again would find the same
+        print(f"{arguments[1]}: {exc}", file=sys.stderr)
+        return STUCK
+    except OSError as exc:
         print(f"{arguments[1]}: {exc}", file=sys.stderr)
         return 1
 

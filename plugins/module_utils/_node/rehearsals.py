@@ -34,11 +34,11 @@ def rehearse(
 
     Raises KubeadmError when the node lacks what a rehearsal needs.
     """
-    arguments = [argument or "" for argument in plan.after.expected_arguments()]
+    arguments = plan.after.expected_arguments()
     reason = rehearsal.obstacle(pod.name, arguments)
     if reason:
         return rehearsal.Verdict(rehearsal.SKIPPED, reason)
-    command = rehearsal.command(pod.name, arguments)
+    command = rehearsal.command(pod.name, t.cast(t.Sequence[str], arguments))
     began = clock()
     with _binary(pod, run, host) as binary, tempfile.TemporaryDirectory(prefix="rehearsal-") as root:
         request = {

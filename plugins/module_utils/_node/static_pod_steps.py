@@ -97,7 +97,12 @@ class StaticPodSteps:
         pod, plan = t.cast(static_pods.StaticPod, self._pod), t.cast(static_pod.StaticPodPlan, self._plan)
         journal = transactions.journal_for(pod, plan, t.cast(transactions.Settings, self._settings), ADMIN_KUBECONFIG)
         transactions.start(journal, run=self._run)
-        self._transaction = {"id": journal["id"], "requested": journal["requested"], "outcome": None}
+        self._transaction = {
+            "id": journal["id"],
+            "requested": journal["requested"],
+            "outcome": None,
+            "longest_seconds": transactions.longest_seconds(journal),
+        }
 
     def report(self) -> t.Dict[str, t.Any]:
         """The result of the module, whatever step it reached."""

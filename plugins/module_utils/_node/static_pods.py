@@ -79,7 +79,7 @@ def parse_static_pod(name: str, path: str, node_name: str) -> StaticPod:
     """Read a manifest and what we own of it. Raises Refusal when the manifest cannot be edited."""
     manifest = Manifest.parse(_decode(path), path, name)
     metadata = manifest.pod["metadata"]
-    record = engine.read_json(record_path(name))
+    record = read_json(record_path(name))
     return StaticPod(
         name=name,
         path=path,
@@ -89,6 +89,17 @@ def parse_static_pod(name: str, path: str, node_name: str) -> StaticPod:
         record_version=read_version(record_path(name)),
         log_prefix=f"{metadata.get('namespace', 'default')}_{metadata['name']}-{node_name}_",
     )
+
+
+def read_json(path: str) -> t.Any:
+    """A file of our state; None when it does not exist. Raises KubeadmError when it is damaged."""
+    try:
+        return engine.read_json(path)
+    except engine.EngineError as exc:
+        raise KubeadmError(
+            f"{os.uname().nodename}: {exc}. Nothing is guessed from it: move the file away once you know what the component"
+            " should run with."
+        ) from exc
 
 
 def read_version(path: str) -> t.Optional[engine.Json]:

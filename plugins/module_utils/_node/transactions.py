@@ -21,7 +21,7 @@ from .._plan.errors import KubeadmError, Refusal
 from . import engine
 from .kubelet import Run
 from .rehearsals import source_of
-from .static_pods import StaticPod, read_version, record_path, state_folder
+from .static_pods import STATE_DIR, StaticPod, read_json, read_version, record_path, state_folder
 
 UNIT = "nodecraft-kubeadm@{name}.service"
 _UNIT_FILE = "/etc/systemd/system/nodecraft-kubeadm@.service"
@@ -29,18 +29,17 @@ _UNIT_TEXT = """\
 # Written by the Ansible collection nodecraft.kubeadm.
 [Unit]
 Description=Change of %i by nodecraft.kubeadm
-ConditionPathExists=/var/lib/nodecraft-kubeadm/%i/journal.json
+ConditionPathExists={state}/%i/journal.json
 StartLimitIntervalSec=0
 
 [Service]
 Type=exec
-ExecStart={python} -I /var/lib/nodecraft-kubeadm/%i/engine.py /var/lib/nodecraft-kubeadm/%i
+ExecStart={python} -I {state}/%i/engine.py {state}/%i
 Restart=on-failure
 RestartSec=5
+RestartPreventExitStatus={stuck}
 UMask=0077
 """
-# The service must not depend on a virtual environment that Ansible happens to use.
-_SYSTEM_PYTHONS = ("/usr/bin/python3", "/usr/libexec/platform-python")
 
 
 @dataclasses.dataclass(frozen=True)
@@ -174,8 +173,10 @@ def _start_unit(name: str, run: Run) -> None:
 
 
 def _write_unit(run: Run) -> None:
-    python = next((path for path in _SYSTEM_PYTHONS if os.access(path, os.X_OK)), os.path.realpath(sys.executable))
-    wanted = _UNIT_TEXT.format(python=python).encode("utf-8")
+    # Of a virtual environment, the interpreter below it: the service must not vanish with the environment. It runs this
+    # very code, so its version is right.
+    python = os.path.realpath(getattr(sys, "_base_executable", sys.executable))
+    wanted = _UNIT_TEXT.format(python=python, state=STATE_DIR, stuck=engine.STUCK).encode("utf-8")
     if engine.read_bytes(_UNIT_FILE) != wanted:
         engine.write_atomically(_UNIT_FILE, wanted, mode=0o644, uid=0, gid=0)
         run(["systemctl", "daemon-reload"], check_rc=True)
@@ -201,14 +202,20 @@ def exclusive(name: str, *, dry: bool) -> t.Iterator[None]:
         yield
 
 
+def longest_seconds(journal: engine.Json) -> int:
+    """How long a transaction can take, with a restore."""
+    wait, ready = int(journal["wait_timeout"]), int(journal["min_ready_seconds"])
+    return wait + max(wait, engine.RESTORE_SECONDS) + 2 * ready
+
+
 def _busy(name: str) -> str:
     journal = open_journal(name)
     if journal is None:
         return f"another run prepares a change of {name} on {os.uname().nodename} at this moment. Run again when it is done."
     return (
-        f"a change of {name} on {os.uname().nodename} is open: transaction {journal['id']}, asked for from {journal['requested']['from']}"
-        f" at {journal['requested']['at']}, phase {journal['phase']}. It ends by itself, with a commit or a restore, in at most"
-        f" about {2 * (journal['wait_timeout'] + journal['min_ready_seconds'])} s; run again then."
+        f"a change of {name} on {os.uname().nodename} is open: transaction {journal['id']}, asked for from"
+        f" {journal['requested']['from']} at {journal['requested']['at']}, phase {journal['phase']}. It ends by itself, with a"
+        f" commit or a restore, at most about {longest_seconds(journal)} s after it began; run again then."
     )
 
 
@@ -217,21 +224,12 @@ def _busy(name: str) -> str:
 
 def open_journal(name: str) -> t.Optional[engine.Json]:
     """The journal of the open transaction; None when there is none."""
-    return t.cast(t.Optional[engine.Json], _read(os.path.join(state_folder(name), "journal.json")))
+    return t.cast(t.Optional[engine.Json], read_json(os.path.join(state_folder(name), "journal.json")))
 
 
 def closed_journal(name: str, identifier: str) -> t.Optional[engine.Json]:
     """The journal of a transaction that ended."""
-    return t.cast(t.Optional[engine.Json], _read(os.path.join(state_folder(name), "history", f"{identifier}.json")))
-
-
-def _read(path: str) -> t.Any:
-    try:
-        return engine.read_json(path)
-    except engine.EngineError as exc:
-        raise KubeadmError(
-            f"{exc}. It is not guessed at: move the file away once you know what the component should run with."
-        ) from exc
+    return t.cast(t.Optional[engine.Json], read_json(os.path.join(state_folder(name), "history", f"{identifier}.json")))
 
 
 def history(name: str) -> t.List[str]:
@@ -286,10 +284,7 @@ def _is_active(name: str, run: Run) -> bool:
 
 def progress(name: str, identifier: str) -> t.Tuple[str, str]:
     """(phase, message) of a transaction, for people."""
-    try:
-        news = engine.read_json(os.path.join(state_folder(name), "progress.json"))
-    except engine.EngineError:
-        news = None
+    news = read_json(os.path.join(state_folder(name), "progress.json"))
     if news and news["id"] == identifier:
         return news["phase"], news["message"]
     return engine.PREPARED, "starting"
@@ -348,7 +343,7 @@ def mark_followed(name: str, identifier: str) -> None:
 def unreported(name: str) -> t.Optional[engine.Json]:
     """The outcome of the last transaction when nobody was told of it."""
     ids = history(name)
-    followed = _read(os.path.join(state_folder(name), "followed.json"))
+    followed = read_json(os.path.join(state_folder(name), "followed.json"))
     if not ids or (followed and followed["id"] == ids[-1]):
         return None
     journal = closed_journal(name, ids[-1])

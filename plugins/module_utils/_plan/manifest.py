@@ -54,6 +54,13 @@ class Manifest:
         Raises Refusal when the file is no single Pod, or holds something that makes changes ineffective.
         """
         document = Document.parse(text, source)
+        try:
+            return cls._of(document, source, name)
+        except (AttributeError, KeyError, TypeError, ValueError) as exc:
+            raise Refusal(f"{source} is not a Pod that the kubelet could run: {type(exc).__name__}: {exc}.") from exc
+
+    @classmethod
+    def _of(cls, document: Document, source: str, name: str) -> Manifest:
         data = document.data
         if not isinstance(data, dict) or data.get("apiVersion") != "v1" or data.get("kind") != "Pod":
             raise Refusal(f"{source} is not a v1 Pod, so it is not the manifest of static pod {name}.")
@@ -71,6 +78,7 @@ class Manifest:
             raise Refusal(f"{source}: no container is named {name}; found: {', '.join(map(str, names)) or 'none'}.")
         manifest = cls(document, index)
         manifest._check_argument_types()
+        manifest.values(), manifest.mounts(), manifest.probes()  # a pod that cannot be read through is no pod
         return manifest
 
     def _check_argument_types(self) -> None:

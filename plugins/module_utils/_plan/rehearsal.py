@@ -49,14 +49,16 @@ class Verdict:
     command: t.Tuple[str, ...] = ()
 
 
-def obstacle(component: str, arguments: t.Sequence[str]) -> t.Optional[str]:
-    """Why a component's start cannot be rehearsed; None when it can."""
+def obstacle(component: str, arguments: t.Sequence[t.Optional[str]]) -> t.Optional[str]:
+    """Why a component's start cannot be rehearsed; None when it can. An argument of None is one only the kubelet knows."""
     if component == "etcd":
         # Tried: with its own arguments etcd takes the ports and opens the live database for writing.
         return "etcd is never started with its data folder a second time, so its flags are not rehearsed"
     if component not in _DEFAULT_PORTS:
         return f"{component} is no component whose start is known to stop at a missing serving certificate"
-    if flags.last(arguments, "service-account-signing-endpoint"):
+    if None in arguments:
+        return "an argument is made from a value that only the kubelet knows (valueFrom)"
+    if flags.last(t.cast(t.Sequence[str], arguments), "service-account-signing-endpoint"):
         return "--service-account-signing-endpoint is contacted at start, which a rehearsal without network cannot do"
     return None
 
