@@ -409,7 +409,7 @@ def test_lab(session: nox.Session, kubernetes: str) -> None:
 
     def molecule(*arguments: str) -> bool:
         try:
-            session.run("molecule", *arguments, env=environment)
+            session.run("molecule", "--base-config=molecule/config.yml", *arguments, env=environment)
         except nox.command.CommandFailed:
             return False
         return True
