@@ -131,6 +131,7 @@ def prepare_environment() -> None:
     os.environ.setdefault("ANSIBLE_HOME", str(BUILD / "ansible"))
     os.environ["UV_PYTHON_DOWNLOADS"] = "never"
     hand_pip_settings_to_uv()
+    RESULTS.mkdir(parents=True, exist_ok=True)
     link = COLLECTIONS / "ansible_collections" / "nodecraft" / "kubeadm"
     link.parent.mkdir(parents=True, exist_ok=True)
     if not link.is_symlink():
