@@ -13,7 +13,6 @@ from ansible.errors import AnsibleActionFail, AnsibleConnectionFailure
 from ansible.plugins.action import ActionBase
 from ansible.utils.display import Display
 
-
 from ..module_utils._plan import outcome
 
 display = Display()

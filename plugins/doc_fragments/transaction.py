@@ -50,6 +50,10 @@ attributes:
   idempotent:
     support: full
     description: A second run with the same options changes nothing and restarts nothing.
+  platform:
+    platforms: posix
+    support: full
+    description: Needs a node that kubeadm set up, with systemd.
 """
 
     INFO = r"""
@@ -64,6 +68,10 @@ attributes:
   idempotent:
     support: full
     description: Reads only.
+  platform:
+    platforms: posix
+    support: full
+    description: Needs a node that kubeadm set up, with systemd.
 """
 
     ACTIONGROUP_NODE = r"""

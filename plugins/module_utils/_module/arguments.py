@@ -11,7 +11,7 @@ from __future__ import annotations
 import typing as t
 
 
-def transaction_options() -> t.Dict[str, t.Any]:
+def transaction_options() -> dict[str, t.Any]:
     """How a change of a node is rehearsed, waited for and ended."""
     return {
         "rehearse": {"type": "bool", "default": True},

@@ -18,10 +18,10 @@ from ansible.module_utils.common.respawn import has_respawned, probe_interpreter
 _SYSTEM_PYTHONS = ("/usr/bin/python3", "/usr/libexec/platform-python")
 
 
-class NodeModule(AnsibleModule):  # type: ignore[misc]  # ansible-core has no type information
+class NodeModule(AnsibleModule):
     """A module that reads or changes a node."""
 
-    def __init__(self, argument_spec: t.Dict[str, t.Any], *, needs_yaml: bool) -> None:
+    def __init__(self, argument_spec: dict[str, t.Any], *, needs_yaml: bool) -> None:
         """Parse the parameters and make sure that the node can be worked on; end the module otherwise."""
         super().__init__(argument_spec=argument_spec, supports_check_mode=True)
         if os.geteuid() != 0:
@@ -50,9 +50,9 @@ class NodeModule(AnsibleModule):  # type: ignore[misc]  # ansible-core has no ty
             )
         )
 
-    def run(self, arguments: t.Sequence[str], **options: t.Any) -> t.Tuple[int, str, str]:
+    def run(self, arguments: t.Sequence[str], **options: t.Any) -> tuple[int, str, str]:
         """Run a program with these literal arguments in the C locale: (status, output, error)."""
-        result: t.Tuple[int, str, str] = self.run_command(
+        result: tuple[int, str, str] = self.run_command(
             list(arguments), expand_user_and_vars=False, environ_update={"LC_ALL": "C", "LANGUAGE": "C"}, **options
         )
         return result

@@ -21,10 +21,12 @@ class Plan(t.Protocol):
     """What a planner returns: empty operations mean that there is nothing to do."""
 
     @property
-    def operations(self) -> t.Sequence[t.Any]: ...
+    def operations(self) -> t.Sequence[t.Any]:
+        """What will be done, in order."""
 
     @property
-    def warnings(self) -> t.Sequence[str]: ...
+    def warnings(self) -> t.Sequence[str]:
+        """What the user should know."""
 
 
 class Steps(t.Protocol):
@@ -45,7 +47,7 @@ class Steps(t.Protocol):
     def apply(self) -> None:
         """Make the change, or start what makes it."""
 
-    def report(self) -> t.Dict[str, t.Any]:
+    def report(self) -> dict[str, t.Any]:
         """The result. Must work after any step, and have the same keys after each."""
 
 
@@ -71,7 +73,7 @@ def run(module: AnsibleModule, steps: Steps, *, rehearse: bool) -> t.NoReturn:
     module.exit_json(changed=bool(plan.operations), rehearsal=_shown(verdict), **steps.report())
 
 
-def run_info(module: AnsibleModule, read: t.Callable[[], t.Dict[str, t.Any]]) -> t.NoReturn:
+def run_info(module: AnsibleModule, read: t.Callable[[], dict[str, t.Any]]) -> t.NoReturn:
     """Run a module that only reads."""
     try:
         found = read()
@@ -80,7 +82,7 @@ def run_info(module: AnsibleModule, read: t.Callable[[], t.Dict[str, t.Any]]) ->
     module.exit_json(changed=False, **found)
 
 
-def _shown(verdict: Verdict) -> t.Dict[str, t.Any]:
+def _shown(verdict: Verdict) -> dict[str, t.Any]:
     return {
         "verdict": verdict.verdict,
         "message": verdict.message,

@@ -73,7 +73,7 @@ MAX_CRASHES = 3
 # An engine that itself dies this often in one transaction leaves the decision to a human.
 MAX_ATTEMPTS = 5
 
-Json = t.Dict[str, t.Any]
+Json = dict[str, t.Any]
 
 
 class EngineError(Exception):
@@ -87,7 +87,7 @@ class ForeignEdit(EngineError):
 # ---- files ---------------------------------------------------------------------------------------------------------
 
 
-def read_bytes(path: str) -> t.Optional[bytes]:
+def read_bytes(path: str) -> bytes | None:
     """A file's content; None when it does not exist."""
     try:
         with open(path, "rb") as stream:
@@ -187,7 +187,7 @@ def version_of(content: bytes, mode: int, uid: int, gid: int) -> Json:
     }
 
 
-def content_of(version: t.Optional[Json]) -> t.Optional[bytes]:
+def content_of(version: Json | None) -> bytes | None:
     """The bytes of a version. Raises EngineError when they are damaged: damaged bytes are never written anywhere."""
     if version is None:
         return None
@@ -232,9 +232,9 @@ class Process:
     uid: str
     pid: int
     container_id: str
-    arguments: t.Tuple[str, ...]
+    arguments: tuple[str, ...]
 
-    def runs(self, expected: t.Sequence[t.Optional[str]]) -> bool:
+    def runs(self, expected: t.Sequence[str | None]) -> bool:
         """Whether it runs exactly this command line; None stands for any one argument."""
         return len(expected) == len(self.arguments) and all(
             want in (None, have) for want, have in zip(expected, self.arguments)
@@ -248,7 +248,7 @@ class Host:
     proc: str = "/proc"
     pod_logs: str = "/var/log/pods"
 
-    def pod_folders(self, log_prefix: str) -> t.Dict[str, str]:
+    def pod_folders(self, log_prefix: str) -> dict[str, str]:
         """UID -> log folder of the static pod's instances, running or gone. UIDs of static pods have no dashes."""
         pattern = re.compile(re.escape(log_prefix) + r"([0-9a-f]{32})")
         try:
@@ -258,9 +258,9 @@ class Host:
         matches = ((name, pattern.fullmatch(name)) for name in names)
         return {match.group(1): os.path.join(self.pod_logs, name) for name, match in matches if match}
 
-    def processes(self, uids: t.Container[str]) -> t.List[Process]:
+    def processes(self, uids: t.Container[str]) -> list[Process]:
         """The processes in the containers of these pods, without the pod's sandbox."""
-        found: t.List[Process] = []
+        found: list[Process] = []
         for entry in os.listdir(self.proc):
             if not entry.isdigit():
                 continue
@@ -277,7 +277,7 @@ class Host:
         with open(os.path.join(self.proc, pid, name), encoding="utf-8", errors="surrogateescape") as stream:
             return stream.read()
 
-    def started(self, pid: int) -> t.Optional[float]:
+    def started(self, pid: int) -> float | None:
         """When a process started, in seconds since 1970; None when it ended."""
         try:
             ticks = int(self._read(str(pid), "stat").rpartition(")")[2].split()[19])
@@ -286,7 +286,7 @@ class Host:
             return None
         return round(int(boot.group(1)) + ticks / os.sysconf("SC_CLK_TCK"), 2) if boot else None
 
-    def log_files(self, folder: str, container: str) -> t.List[str]:
+    def log_files(self, folder: str, container: str) -> list[str]:
         """The log files of a container, one for each start, oldest first."""
         try:
             names = os.listdir(os.path.join(folder, container))
@@ -296,7 +296,7 @@ class Host:
         return [os.path.join(folder, container, f"{number}.log") for number in numbers]
 
 
-def log_tail(path: str, lines: int = LOG_LINES) -> t.List[str]:
+def log_tail(path: str, lines: int = LOG_LINES) -> list[str]:
     """The last lines of a container's log, without the runtime's own columns."""
     try:
         with open(path, "rb") as stream:
@@ -308,10 +308,13 @@ def log_tail(path: str, lines: int = LOG_LINES) -> t.List[str]:
     return [column[3] if len(column) == 4 else " ".join(column) for column in columns][-lines:]
 
 
+NODE = Host()
+
+
 # ---- probes ------------------------------------------------------------------------------------------------------------
 
 
-def run_probe(probe: Json) -> t.Tuple[bool, str]:
+def run_probe(probe: Json) -> tuple[bool, str]:
     """Run a probe of the manifest as the kubelet does: no credentials, certificates not verified, 200-399 is success."""
     name = (
         f"{probe['scheme']}://{probe['host']}:{probe['port']}{probe['path']}"
@@ -328,9 +331,7 @@ def run_probe(probe: Json) -> t.Tuple[bool, str]:
         return False, f"{name}: {exc}"
 
 
-def http_get(
-    address: Json, path: str, *, context: ssl.SSLContext, timeout: float = PROBE_TIMEOUT
-) -> t.Tuple[int, bytes]:
+def http_get(address: Json, path: str, *, context: ssl.SSLContext, timeout: float = PROBE_TIMEOUT) -> tuple[int, bytes]:
     """One GET request. address: scheme, host, port."""
     connection: http.client.HTTPConnection
     if address["scheme"] == "https":
@@ -352,7 +353,7 @@ def _unverified() -> ssl.SSLContext:
     return context
 
 
-def client_context(kubeconfig: str) -> t.Optional[ssl.SSLContext]:
+def client_context(kubeconfig: str) -> ssl.SSLContext | None:
     """A TLS context with the client certificate of a kubeconfig that kubeadm wrote; None when it has none.
 
     The key never touches a disk: it is handed to OpenSSL through an anonymous file in memory.
@@ -374,7 +375,7 @@ def client_context(kubeconfig: str) -> t.Optional[ssl.SSLContext]:
 _GATE_METRIC = re.compile(r'^kubernetes_feature_enabled\{name="([^"]+)"[^}]*\} ([0-9.]+)', re.MULTILINE)
 
 
-def read_gates(metrics: Json) -> t.Tuple[t.Optional[t.Dict[str, bool]], str]:
+def read_gates(metrics: Json) -> tuple[dict[str, bool] | None, str]:
     """The feature gates that a running component reports in its metrics: gate -> on. None, and why, when unreadable."""
     try:
         context = client_context(metrics["kubeconfig"])
@@ -401,12 +402,12 @@ class Sight:
     starts: how often the wanted instance's container was started.
     """
 
-    process: t.Optional[Process]
-    others: t.Tuple[Process, ...]
+    process: Process | None
+    others: tuple[Process, ...]
     probes_ok: bool
-    probes: t.Tuple[str, ...]
+    probes: tuple[str, ...]
     starts: int
-    log: t.Optional[str]
+    log: str | None
 
     @property
     def healthy(self) -> bool:
@@ -461,7 +462,7 @@ def count_starts(host: Host, folder: str, container: str) -> int:
 
 def _starts(
     host: Host, folders: t.Mapping[str, str], container: str, baseline: t.Mapping[str, int]
-) -> t.Tuple[int, t.Optional[str]]:
+) -> tuple[int, str | None]:
     """The new starts among these instances, and the log of the newest one."""
     fresh = {uid: count_starts(host, folder, container) - baseline.get(uid, 0) for uid, folder in folders.items()}
     uid = max((uid for uid in fresh if fresh[uid] > 0), key=lambda uid: fresh[uid], default=None)
@@ -485,7 +486,7 @@ class Engine:
         self,
         folder: str,
         *,
-        host: Host = Host(),
+        host: Host = NODE,
         clock: t.Callable[[], float] = time.monotonic,
         sleep: t.Callable[[float], None] = time.sleep,
     ) -> None:
@@ -494,7 +495,7 @@ class Engine:
         self.clock = clock
         self.sleep = sleep
         self.journal: Json = {}
-        self._progress: t.Tuple[str, str] = ("", "")
+        self._progress: tuple[str, str] = ("", "")
 
     def path(self, *names: str) -> str:
         """A path in the transaction's folder."""
@@ -570,7 +571,7 @@ class Engine:
     def _apply(self) -> None:
         try:
             for folder in self.journal["directories"]:
-                os.makedirs(folder, mode=0o755, exist_ok=True)
+                os.makedirs(folder, mode=0o700, exist_ok=True)
             for entry in self._ordered("after"):
                 self._put(entry, "before", "after")
         except (OSError, EngineError) as exc:
@@ -579,7 +580,7 @@ class Engine:
         self._time("switched")
         self._save(phase=WAITING)
 
-    def _ordered(self, side: str) -> t.List[Json]:
+    def _ordered(self, side: str) -> list[Json]:
         """The order that never lets the component see a manifest whose files are missing."""
         rank = {True: 0, False: 2}
         return sorted(self.journal["files"], key=lambda entry: 1 if entry["switch"] else rank[entry[side] is not None])
@@ -616,7 +617,7 @@ class Engine:
             self.journal["log"] = log
             self._close(UNHEALTHY, failure, sight)
 
-    def _wrong_gates(self) -> t.Optional[str]:
+    def _wrong_gates(self) -> str | None:
         wanted = self.journal["watch"].get("feature_gates") or {}
         if not wanted:
             return None
@@ -678,7 +679,7 @@ class Engine:
         else:
             self._close(ALARM, f"{self.journal['reason']}; the former files are back, but {failure}", sight)
 
-    _PHASES: t.Dict[str, t.Callable[[Engine], None]] = {
+    _PHASES: t.ClassVar[dict[str, t.Callable[[Engine], None]]] = {
         PREPARED: _prepare,
         APPLYING: _apply,
         WAITING: _wait,
@@ -689,8 +690,8 @@ class Engine:
     # -- waiting -------------------------------------------------------------------------------------------------------
 
     def _watch_until_healthy(
-        self, wanted: Json, acceptable: t.Callable[[str], bool], *, verify: t.Callable[[], t.Optional[str]]
-    ) -> t.Tuple[t.Optional[str], Sight]:
+        self, wanted: Json, acceptable: t.Callable[[str], bool], *, verify: t.Callable[[], str | None]
+    ) -> tuple[str | None, Sight]:
         """Watch until the wanted instance was healthy for min_ready_seconds without a break.
 
         Returns why not (None: it was), and the last look. The time limit is for becoming healthy; the seconds of
@@ -698,8 +699,8 @@ class Engine:
         """
         if self.journal.get("deadline") is None:
             self._save(deadline=self.clock() + self._patience())
-        ready_since: t.Optional[float] = None
-        identity: t.Optional[Process] = None
+        ready_since: float | None = None
+        identity: Process | None = None
         while True:
             sight = look(
                 self.host,
@@ -731,7 +732,7 @@ class Engine:
         wanted = float(self.journal["wait_timeout"])
         return wanted if self.journal["phase"] == WAITING else max(wanted, RESTORE_SECONDS)
 
-    def _given_up(self, sight: Sight, now: float) -> t.Optional[str]:
+    def _given_up(self, sight: Sight, now: float) -> str | None:
         if self.journal["phase"] == WAITING and sight.starts > MAX_CRASHES and WAITING not in self.journal["times"]:
             return f"{self.journal['name']} crashed {sight.starts - 1} times and was never ready"
         if now < self.journal["deadline"]:
@@ -756,7 +757,7 @@ class Engine:
 
     # -- the end -------------------------------------------------------------------------------------------------------
 
-    def _close(self, outcome: str, reason: t.Optional[str], sight: t.Optional[Sight] = None) -> None:
+    def _close(self, outcome: str, reason: str | None, sight: Sight | None = None) -> None:
         times, now = self.journal["times"], self.clock()
         healthy_again = times.get(self.journal["phase"])
         result = {
@@ -782,11 +783,11 @@ class Engine:
         prune_history(history)
 
 
-def _span(start: t.Optional[float], end: t.Optional[float]) -> t.Optional[float]:
+def _span(start: float | None, end: float | None) -> float | None:
     return None if start is None or end is None else round(end - start, 2)
 
 
-def _proof(sight: Sight, journal: Json) -> t.Optional[Json]:
+def _proof(sight: Sight, journal: Json) -> Json | None:
     if sight.process is None:
         return None
     return {
@@ -800,7 +801,7 @@ def _proof(sight: Sight, journal: Json) -> t.Optional[Json]:
     }
 
 
-def history_ids(history: str) -> t.List[str]:
+def history_ids(history: str) -> list[str]:
     """The ids of closed transactions, oldest first. Ids begin with a time stamp, so their order is theirs in time."""
     try:
         return sorted(
@@ -826,17 +827,17 @@ def prune_history(history: str) -> None:
 def main(arguments: t.Sequence[str]) -> int:
     """Finish the open transaction of a folder; for systemd."""
     if len(arguments) != 2:
-        print("usage: engine.py FOLDER", file=sys.stderr)
+        sys.stderr.write("usage: engine.py FOLDER\n")
         return 2
     try:
         return Engine(arguments[1]).run()
     except EngineError as exc:  # trying again would find the same
-        print(f"{arguments[1]}: {exc}", file=sys.stderr)
+        sys.stderr.write(f"{arguments[1]}: {exc}\n")
         return STUCK
     except OSError as exc:
-        print(f"{arguments[1]}: {exc}", file=sys.stderr)
+        sys.stderr.write(f"{arguments[1]}: {exc}\n")
         return 1
 
 
 if __name__ == "__main__":
-    sys.exit(main(sys.argv))
+    raise SystemExit(main(sys.argv))

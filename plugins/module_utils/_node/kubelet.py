@@ -20,7 +20,7 @@ try:
 except ImportError:
     yaml = None  # type: ignore[assignment]  # the module respawns or names the missing package
 
-Run = t.Callable[..., t.Tuple[int, str, str]]
+Run = t.Callable[..., tuple[int, str, str]]
 
 DEFAULT_MANIFEST_DIR = "/etc/kubernetes/manifests"
 
@@ -65,7 +65,7 @@ def _main_pid(run: Run) -> int:
     )
 
 
-def _config(path: t.Optional[str], proc: str, pid: int) -> t.Dict[str, t.Any]:
+def _config(path: str | None, proc: str, pid: int) -> dict[str, t.Any]:
     if path is None:
         return {}
     try:

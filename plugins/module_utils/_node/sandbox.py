@@ -31,7 +31,7 @@ _MS_RDONLY, _MS_REMOUNT, _MS_BIND, _MS_REC, _MS_PRIVATE = 1, 32, 4096, 16384, 1 
 
 _libc = ctypes.CDLL(None, use_errno=True)
 
-Staged = t.Dict[str, t.Optional[str]]
+Staged = dict[str, t.Optional[str]]
 
 
 def _call(name: str, *arguments: t.Any) -> None:
@@ -41,7 +41,7 @@ def _call(name: str, *arguments: t.Any) -> None:
         raise OSError(number, f"{name}: {os.strerror(number)}", str(arguments[0]))
 
 
-def _mount(source: str, target: str, kind: t.Optional[str], options: int) -> None:
+def _mount(source: str, target: str, kind: str | None, options: int) -> None:
     _call("mount", source, target, kind, ctypes.c_ulong(options), None)
 
 
@@ -60,7 +60,7 @@ def _write(path: str, content: bytes) -> None:
         stream.write(content)
 
 
-def provide(source: str, target: str, missing: t.Optional[str], staged: Staged) -> None:
+def provide(source: str, target: str, missing: str | None, staged: Staged) -> None:
     """Show a host path at a place in the sandbox as it will be after the change."""
     below = {
         path: content for path, content in staged.items() if path == source or path.startswith(source.rstrip("/") + "/")
@@ -105,12 +105,13 @@ def main() -> None:
         provide(mount["source"], root + mount["target"], mount["missing"], request["staged"])
     os.chroot(root)
     os.chdir("/")
-    os.execve(binary, request["arguments"], request["environment"])
+    # This process is the rehearsal's child and has nothing left to do but to become the component.
+    os.execve(binary, request["arguments"], request["environment"])  # noqa: S606  # pylint: disable=ansible-bad-function
 
 
 if __name__ == "__main__":
     try:
         main()
     except OSError as exc:
-        print(f"sandbox: {exc.strerror}: {exc.filename}", file=sys.stderr)
-        sys.exit(125)
+        sys.stderr.write(f"sandbox: {exc.strerror}: {exc.filename}\n")
+        raise SystemExit(125) from exc

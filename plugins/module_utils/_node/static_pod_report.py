@@ -10,16 +10,13 @@ from __future__ import annotations
 
 import dataclasses
 import os
-import typing as t
 
 from .._plan.errors import KubeadmError, Refusal
 from . import engine, static_pods, transactions
 from .kubelet import Run, read_kubelet
 
 
-def read_all(
-    name: t.Optional[str], manifest_dir: t.Optional[str], *, run: Run, host: engine.Host = engine.Host()
-) -> engine.Json:
+def read_all(name: str | None, manifest_dir: str | None, *, run: Run, host: engine.Host = engine.NODE) -> engine.Json:
     """Read the static pods of a node, or the one of that name. Raises KubeadmError when it is not there."""
     kubelet = read_kubelet(run, proc=host.proc)
     folder = manifest_dir or kubelet.manifest_dir
@@ -87,7 +84,7 @@ def _describe_pod(name: str, folder: str, node_name: str, host: engine.Host) -> 
     }
 
 
-def _open_transaction(name: str) -> t.Optional[engine.Json]:
+def _open_transaction(name: str) -> engine.Json | None:
     journal = transactions.open_journal(name)
     if journal is None:
         return None
@@ -95,7 +92,7 @@ def _open_transaction(name: str) -> t.Optional[engine.Json]:
     return {"id": journal["id"], "phase": phase, "message": message, "requested": journal["requested"]}
 
 
-def _last_transaction(name: str) -> t.Optional[engine.Json]:
+def _last_transaction(name: str) -> engine.Json | None:
     ids = transactions.history(name)
     journal = transactions.closed_journal(name, ids[-1]) if ids else None
     return transactions.outcome(journal) if journal else None

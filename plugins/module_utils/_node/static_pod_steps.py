@@ -31,21 +31,21 @@ class StaticPodSteps:
         *,
         dry: bool,
         run: Run,
-        host: engine.Host = engine.Host(),
+        host: engine.Host = engine.NODE,
     ) -> None:
         self._params = params
         self._name = str(params["name"])
         self._dry = dry
         self._run = run
         self._host = host
-        self._wish: t.Optional[static_pod.Wish] = None
-        self._settings: t.Optional[transactions.Settings] = None
-        self._kubelet: t.Optional[Kubelet] = None
-        self._pod: t.Optional[static_pods.StaticPod] = None
-        self._state: t.Optional[static_pod.State] = None
-        self._plan: t.Optional[static_pod.StaticPodPlan] = None
-        self._transaction: t.Optional[engine.Json] = None
-        self._previous: t.Optional[engine.Json] = None
+        self._wish: static_pod.Wish | None = None
+        self._settings: transactions.Settings | None = None
+        self._kubelet: Kubelet | None = None
+        self._pod: static_pods.StaticPod | None = None
+        self._state: static_pod.State | None = None
+        self._plan: static_pod.StaticPodPlan | None = None
+        self._transaction: engine.Json | None = None
+        self._previous: engine.Json | None = None
 
     def session(self) -> t.ContextManager[None]:
         """Check what was asked, finish what an earlier run left open, then keep other runs out."""
@@ -104,7 +104,7 @@ class StaticPodSteps:
             "longest_seconds": transactions.longest_seconds(journal),
         }
 
-    def report(self) -> t.Dict[str, t.Any]:
+    def report(self) -> dict[str, t.Any]:
         """The result of the module, whatever step it reached."""
         return {
             "name": self._name,

@@ -39,7 +39,7 @@ class StaticPod:
     version: engine.Json
     manifest: Manifest
     record: ownership.Record
-    record_version: t.Optional[engine.Json]
+    record_version: engine.Json | None
     log_prefix: str
 
     @property
@@ -102,7 +102,7 @@ def read_json(path: str) -> t.Any:
         ) from exc
 
 
-def read_version(path: str) -> t.Optional[engine.Json]:
+def read_version(path: str) -> engine.Json | None:
     """A file's bytes, mode and owner; None when it does not exist."""
     content = engine.read_bytes(path)
     if content is None:
@@ -111,9 +111,9 @@ def read_version(path: str) -> t.Optional[engine.Json]:
     return engine.version_of(content, stat.S_IMODE(status.st_mode), status.st_uid, status.st_gid)
 
 
-def read_files(paths: t.Iterable[str]) -> t.Dict[str, t.Optional[static_pod.NodeFile]]:
+def read_files(paths: t.Iterable[str]) -> dict[str, static_pod.NodeFile | None]:
     """The policy files that a plan is about; None for one that does not exist."""
-    files: t.Dict[str, t.Optional[static_pod.NodeFile]] = {}
+    files: dict[str, static_pod.NodeFile | None] = {}
     for path in paths:
         if os.path.isdir(path):
             raise Refusal(f"files: {path} is a folder on {os.uname().nodename}; name a file.")
@@ -135,7 +135,7 @@ def _decode(path: str) -> str:
 # ---- the folder --------------------------------------------------------------------------------------------------------
 
 
-def manifest_files(manifest_dir: str) -> t.List[str]:
+def manifest_files(manifest_dir: str) -> list[str]:
     """Every file that the kubelet takes for a static pod: any name without a leading dot. Folders are passed over."""
     try:
         names = sorted(name for name in os.listdir(manifest_dir) if not name.startswith("."))
@@ -147,7 +147,7 @@ def manifest_files(manifest_dir: str) -> t.List[str]:
     return [path for path in paths if not os.path.isdir(path)]
 
 
-def find(name: str, manifest_dir: str) -> t.Tuple[str, t.List[str]]:
+def find(name: str, manifest_dir: str) -> tuple[str, list[str]]:
     """The manifest of a static pod, and the other files beside it."""
     files = manifest_files(manifest_dir)
     usual = os.path.join(manifest_dir, f"{name}.yaml")
@@ -164,7 +164,7 @@ def find(name: str, manifest_dir: str) -> t.Tuple[str, t.List[str]]:
     return path, [file for file in files if file != path]
 
 
-def pod_identity(path: str) -> t.Optional[t.Tuple[str, str]]:
+def pod_identity(path: str) -> tuple[str, str] | None:
     """(namespace, name) of the pod that a file declares; None when it declares none."""
     try:
         data = yaml.safe_load(_decode(path))
@@ -173,7 +173,7 @@ def pod_identity(path: str) -> t.Optional[t.Tuple[str, str]]:
         return None
 
 
-def stray_files(path: str, others: t.Sequence[str], pod: t.Mapping[str, t.Any]) -> t.List[str]:
+def stray_files(path: str, others: t.Sequence[str], pod: t.Mapping[str, t.Any]) -> list[str]:
     """Files that the kubelet takes for the same pod, or that are copies of its manifest which it cannot read."""
     identity = (str(pod["metadata"].get("namespace", "default")), str(pod["metadata"]["name"]))
     copy_of = os.path.basename(path)
@@ -183,7 +183,7 @@ def stray_files(path: str, others: t.Sequence[str], pod: t.Mapping[str, t.Any]) 
 # ---- what runs -----------------------------------------------------------------------------------------------------------
 
 
-def running_process(pod: StaticPod, host: engine.Host) -> t.Optional[engine.Process]:
+def running_process(pod: StaticPod, host: engine.Host) -> engine.Process | None:
     """The component's process: of this static pod and of the binary that the manifest names. None when it is down."""
     name = os.path.basename(pod.manifest.arguments[0])
     processes = host.processes(host.pod_folders(pod.log_prefix))
@@ -212,7 +212,7 @@ def refuse_unreachable_files(plan: static_pod.StaticPodPlan) -> None:
 
 
 def _refuse_unreachable(
-    flag: str, path: str, mounts: t.Sequence[t.Any], files: t.Mapping[str, t.Optional[static_pod.NodeFile]]
+    flag: str, path: str, mounts: t.Sequence[t.Any], files: t.Mapping[str, static_pod.NodeFile | None]
 ) -> None:
     path = os.path.normpath(path)
     covering = [

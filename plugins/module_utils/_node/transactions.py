@@ -104,7 +104,7 @@ def _instance(manifest: t.Any) -> engine.Json:
     return {"arguments": manifest.expected_arguments(), "probes": manifest.probes()}
 
 
-def _metrics_address(instance: engine.Json, kubeconfig: str) -> t.Optional[engine.Json]:
+def _metrics_address(instance: engine.Json, kubeconfig: str) -> engine.Json | None:
     probe = next((probe for probe in instance["probes"] if probe["kind"] == "http"), None)
     return (
         None if probe is None else {**{key: probe[key] for key in ("scheme", "host", "port")}, "kubeconfig": kubeconfig}
@@ -126,7 +126,7 @@ def _file_entry(change: static_pod.FileChange) -> engine.Json:
     return {"path": change.path, "switch": False, "before": before, "after": after}
 
 
-def _record_entry(pod: StaticPod, record: ownership.Record) -> t.List[engine.Json]:
+def _record_entry(pod: StaticPod, record: ownership.Record) -> list[engine.Json]:
     """What we own changes in the same transaction as the manifest, so that the two never disagree."""
     if record == pod.record:
         return []
@@ -135,9 +135,9 @@ def _record_entry(pod: StaticPod, record: ownership.Record) -> t.List[engine.Jso
     return [{"path": record_path(pod.name), "switch": False, "before": pod.record_version, "after": after}]
 
 
-def _missing_folders(paths: t.Sequence[str]) -> t.List[str]:
+def _missing_folders(paths: t.Sequence[str]) -> list[str]:
     """The folders that have to be made for these files, outermost first."""
-    missing: t.Set[str] = set()
+    missing: set[str] = set()
     for path in paths:
         folder = os.path.dirname(path)
         while not os.path.isdir(folder):
@@ -222,17 +222,17 @@ def _busy(name: str) -> str:
 # ---- reading -----------------------------------------------------------------------------------------------------------
 
 
-def open_journal(name: str) -> t.Optional[engine.Json]:
+def open_journal(name: str) -> engine.Json | None:
     """The journal of the open transaction; None when there is none."""
     return t.cast(t.Optional[engine.Json], read_json(os.path.join(state_folder(name), "journal.json")))
 
 
-def closed_journal(name: str, identifier: str) -> t.Optional[engine.Json]:
+def closed_journal(name: str, identifier: str) -> engine.Json | None:
     """The journal of a transaction that ended."""
     return t.cast(t.Optional[engine.Json], read_json(os.path.join(state_folder(name), "history", f"{identifier}.json")))
 
 
-def history(name: str) -> t.List[str]:
+def history(name: str) -> list[str]:
     """The ids of the transactions that ended, oldest first."""
     return engine.history_ids(os.path.join(state_folder(name), "history"))
 
@@ -242,7 +242,7 @@ def outcome(journal: engine.Json) -> engine.Json:
     return {"id": journal["id"], "requested": journal["requested"], **journal["result"]}
 
 
-def last_known_good(name: str) -> t.Optional[str]:
+def last_known_good(name: str) -> str | None:
     """The id of the newest committed transaction."""
     for identifier in reversed(history(name)):
         journal = closed_journal(name, identifier)
@@ -254,7 +254,7 @@ def last_known_good(name: str) -> t.Optional[str]:
 # ---- recovery at the next run ------------------------------------------------------------------------------------------
 
 
-def recover(name: str, *, run: Run, dry: bool) -> t.Optional[str]:
+def recover(name: str, *, run: Run, dry: bool) -> str | None:
     """Look after a transaction that an earlier run left open; its engine is not at work.
 
     Returns the id of a transaction whose engine was started again and has to be waited for; None when nothing is open
@@ -275,14 +275,13 @@ def recover(name: str, *, run: Run, dry: bool) -> t.Optional[str]:
 
 
 def _is_active(name: str, run: Run) -> bool:
-    dummy, output, error = run(["systemctl", "is-active", UNIT.format(name=name)])
-    return output.strip() == "active"
+    return run(["systemctl", "is-active", UNIT.format(name=name)])[1].strip() == "active"
 
 
 # ---- following ---------------------------------------------------------------------------------------------------------
 
 
-def progress(name: str, identifier: str) -> t.Tuple[str, str]:
+def progress(name: str, identifier: str) -> tuple[str, str]:
     """(phase, message) of a transaction, for people."""
     news = read_json(os.path.join(state_folder(name), "progress.json"))
     if news and news["id"] == identifier:
@@ -298,7 +297,7 @@ def follow(
     seen: str,
     clock: t.Callable[[], float],
     sleep: t.Callable[[float], None],
-) -> t.Tuple[t.Optional[engine.Json], str, str]:
+) -> tuple[engine.Json | None, str, str]:
     """Wait until a transaction ends or has other news than C(seen), for so many seconds at most.
 
     Returns (its outcome or None while it is open, phase, message). Raises KubeadmError for an unknown transaction.
@@ -319,7 +318,7 @@ def follow(
         sleep(engine.POLL_SECONDS)
 
 
-def report_progress(name: str, identifier: t.Optional[str], *, wait: int, seen: str, dry: bool) -> engine.Json:
+def report_progress(name: str, identifier: str | None, *, wait: int, seen: str, dry: bool) -> engine.Json:
     """What the module C(node_transaction) returns."""
     identifier = identifier or _latest(name)
     if identifier is None:
@@ -330,7 +329,7 @@ def report_progress(name: str, identifier: t.Optional[str], *, wait: int, seen: 
     return {"name": name, "phase": phase, "message": message, "transaction": ended}
 
 
-def _latest(name: str) -> t.Optional[str]:
+def _latest(name: str) -> str | None:
     journal = open_journal(name)
     return str(journal["id"]) if journal else next(reversed(history(name)), None)
 
@@ -340,7 +339,7 @@ def mark_followed(name: str, identifier: str) -> None:
     engine.write_json(os.path.join(state_folder(name), "followed.json"), {"id": identifier})
 
 
-def unreported(name: str) -> t.Optional[engine.Json]:
+def unreported(name: str) -> engine.Json | None:
     """The outcome of the last transaction when nobody was told of it."""
     ids = history(name)
     followed = read_json(os.path.join(state_folder(name), "followed.json"))

@@ -36,7 +36,7 @@ class Flag:
     """
 
     name: str
-    value: t.Optional[str]
+    value: str | None
     index: int
     split: bool = False
 
@@ -51,12 +51,12 @@ def normalise(name: str) -> str:
     return name.replace("_", "-")
 
 
-def parse(arguments: t.Sequence[str]) -> t.List[Flag]:
+def parse(arguments: t.Sequence[str]) -> list[Flag]:
     """The flags in a list of arguments, in order. Items that are no flag (the binary's name) are passed over.
 
     An item without a dash after a bare flag is taken for its value: Kubernetes components have no positional arguments.
     """
-    flags: t.List[Flag] = []
+    flags: list[Flag] = []
     skip = False
     for index, item in enumerate(arguments):
         if skip or not item.startswith("-") or not item.strip("-"):
@@ -74,12 +74,12 @@ def parse(arguments: t.Sequence[str]) -> t.List[Flag]:
     return flags
 
 
-def values(flags: t.Iterable[Flag], name: str) -> t.List[str]:
+def values(flags: t.Iterable[Flag], name: str) -> list[str]:
     """All values that a flag is given, in order; empty when it is not set."""
     return [flag.text for flag in flags if flag.name == name]
 
 
-def last(arguments: t.Sequence[str], name: str, default: t.Optional[str] = None) -> t.Optional[str]:
+def last(arguments: t.Sequence[str], name: str, default: str | None = None) -> str | None:
     """The value that counts for a flag that takes one: the last one given."""
     found = values(parse(arguments), name)
     return found[-1] if found else default
@@ -88,9 +88,9 @@ def last(arguments: t.Sequence[str], name: str, default: t.Optional[str] = None)
 # ---- feature gates ---------------------------------------------------------------------------------------------------
 
 
-def parse_gates(texts: t.Iterable[str]) -> t.Dict[str, str]:
+def parse_gates(texts: t.Iterable[str]) -> dict[str, str]:
     """Gate -> text of its value, over all occurrences of the flag; the last one wins, as in the component."""
-    gates: t.Dict[str, str] = {}
+    gates: dict[str, str] = {}
     for text in texts:
         for entry in filter(None, (part.strip() for part in text.split(","))):
             gate, dummy, value = entry.partition("=")
@@ -111,7 +111,7 @@ def gate_key(gates: t.Mapping[str, str], gate: str) -> str:
     return gate
 
 
-def gate_values(gates: t.Mapping[str, str]) -> t.Dict[str, t.Any]:
+def gate_values(gates: t.Mapping[str, str]) -> dict[str, t.Any]:
     """Gate -> bool, without prefixes; a text that is no boolean is given as it is."""
     return {_bare(gate): gate_value(text) for gate, text in gates.items()}
 
@@ -120,7 +120,7 @@ def _bare(gate: str) -> str:
     return gate[len(_GATE_PREFIX) :] if gate.startswith(_GATE_PREFIX) else gate
 
 
-def gate_value(text: str) -> t.Union[bool, str]:
+def gate_value(text: str) -> bool | str:
     """The boolean that the component reads, by the rules of Go's strconv.ParseBool."""
     return True if text in _TRUE else False if text in _FALSE else text
 
@@ -133,7 +133,7 @@ def render_gates(gates: t.Mapping[str, str]) -> str:
 # ---- admission plugins -----------------------------------------------------------------------------------------------
 
 
-def parse_plugins(texts: t.Iterable[str]) -> t.List[str]:
+def parse_plugins(texts: t.Iterable[str]) -> list[str]:
     """The plugins in all occurrences of a plugin flag, in order, each once."""
     names = (name.strip() for text in texts for name in text.split(","))
     return list(dict.fromkeys(filter(None, names)))

@@ -102,22 +102,22 @@ class Manifest:
         return self.document.text
 
     @property
-    def pod(self) -> t.Dict[str, t.Any]:
+    def pod(self) -> dict[str, t.Any]:
         """The parsed pod."""
-        return t.cast(t.Dict[str, t.Any], self.document.data)
+        return t.cast(dict[str, t.Any], self.document.data)
 
     @property
-    def container(self) -> t.Dict[str, t.Any]:
+    def container(self) -> dict[str, t.Any]:
         """The parsed container."""
-        return t.cast(t.Dict[str, t.Any], self.pod["spec"]["containers"][self.container_index])
+        return t.cast(dict[str, t.Any], self.pod["spec"]["containers"][self.container_index])
 
     @property
-    def arguments(self) -> t.List[str]:
+    def arguments(self) -> list[str]:
         """The command line as written, the binary's name first."""
         return list(self.container.get("command") or []) + list(self.container.get("args") or [])
 
     @property
-    def environment(self) -> t.Dict[str, str]:
+    def environment(self) -> dict[str, str]:
         """The environment variables that the manifest gives a literal value."""
         return {
             entry["name"]: entry.get("value", "")
@@ -125,7 +125,7 @@ class Manifest:
             if "valueFrom" not in entry
         }
 
-    def expected_arguments(self) -> t.List[t.Optional[str]]:
+    def expected_arguments(self) -> list[str | None]:
         """The command line of the running process: C($(VAR)) expanded as the kubelet does.
 
         None for an argument that depends on a value which only the kubelet knows.
@@ -134,7 +134,7 @@ class Manifest:
         computed = {entry["name"] for entry in self.container.get("env") or [] if "valueFrom" in entry}
         return [_expand(argument, literal, computed) for argument in self.arguments]
 
-    def mounts(self) -> t.List[Mount]:
+    def mounts(self) -> list[Mount]:
         """The host paths that the container mounts."""
         volumes = {
             volume["name"]: volume["hostPath"]
@@ -152,9 +152,9 @@ class Manifest:
             if mount["name"] in volumes
         ]
 
-    def probes(self) -> t.List[t.Dict[str, t.Any]]:
+    def probes(self) -> list[dict[str, t.Any]]:
         """The container's own probes, each once: kind (http, tcp, or the kind that cannot be run from outside), host, port, scheme, path."""
-        found: t.List[t.Dict[str, t.Any]] = []
+        found: list[dict[str, t.Any]] = []
         for name in _PROBES:
             probe = self.container.get(name)
             if probe:
@@ -163,7 +163,7 @@ class Manifest:
                     found.append(described)
         return found
 
-    def _probe(self, probe: t.Mapping[str, t.Any]) -> t.Dict[str, t.Any]:
+    def _probe(self, probe: t.Mapping[str, t.Any]) -> dict[str, t.Any]:
         if "httpGet" in probe:
             get = probe["httpGet"]
             return {
@@ -181,7 +181,7 @@ class Manifest:
             }
         return {"kind": "grpc" if "grpc" in probe else "exec"}
 
-    def _port(self, port: t.Union[int, str]) -> int:
+    def _port(self, port: int | str) -> int:
         if isinstance(port, int):
             return port
         for entry in self.container.get("ports") or []:
@@ -194,7 +194,7 @@ class Manifest:
     def values(self) -> Values:
         """Everything that can be changed, as field -> key -> value."""
         found = self._all_flags()
-        args: t.Dict[str, t.Any] = {}
+        args: dict[str, t.Any] = {}
         for flag in found:
             if flag.name not in _MERGED_FLAGS:
                 args.setdefault(flag.name, []).append(flag.text)
@@ -212,14 +212,14 @@ class Manifest:
             "annotations": dict((self.pod.get("metadata") or {}).get("annotations") or {}),
         }
 
-    def _all_flags(self) -> t.List[flags.Flag]:
+    def _all_flags(self) -> list[flags.Flag]:
         return [flag for list_name in ("command", "args") for flag in flags.parse(self.container.get(list_name) or [])]
 
-    def _volume_values(self) -> t.Dict[str, t.Any]:
-        mounts: t.Dict[str, t.List[t.Dict[str, t.Any]]] = {}
+    def _volume_values(self) -> dict[str, t.Any]:
+        mounts: dict[str, list[dict[str, t.Any]]] = {}
         for mount in self.container.get("volumeMounts") or []:
             mounts.setdefault(mount["name"], []).append(mount)
-        values: t.Dict[str, t.Any] = {}
+        values: dict[str, t.Any] = {}
         for volume in self.pod["spec"].get("volumes") or []:
             used = mounts.get(volume["name"], [])
             if volume.get("hostPath") and len(used) == 1:
@@ -246,10 +246,10 @@ class Manifest:
     def _container_path(self) -> Path:
         return ("spec", "containers", self.container_index)
 
-    def _change_args(self, key: str, after: t.Optional[t.Sequence[str]]) -> Manifest:
+    def _change_args(self, key: str, after: t.Sequence[str] | None) -> Manifest:
         return self._set_flag(key, list(after or []))
 
-    def _change_feature_gates(self, key: str, after: t.Optional[bool]) -> Manifest:
+    def _change_feature_gates(self, key: str, after: bool | None) -> Manifest:
         gates = flags.parse_gates(flags.values(self._all_flags(), flags.FEATURE_GATES))
         spelling = flags.gate_key(gates, key)
         if after is None:
@@ -258,7 +258,7 @@ class Manifest:
             gates[spelling] = "true" if after else "false"
         return self._set_flag(flags.FEATURE_GATES, [flags.render_gates(gates)] if gates else [])
 
-    def _change_admission_plugins(self, key: str, after: t.Optional[str]) -> Manifest:
+    def _change_admission_plugins(self, key: str, after: str | None) -> Manifest:
         manifest = self._set_plugin(flags.ENABLE_PLUGINS, key, after == "enabled")
         return manifest._set_plugin(flags.DISABLE_PLUGINS, key, after == "disabled")
 
@@ -269,7 +269,7 @@ class Manifest:
         plugins = plugins + [plugin] if wanted else [name for name in plugins if name != plugin]
         return self._set_flag(flag, [",".join(plugins)] if plugins else [])
 
-    def _change_env(self, key: str, after: t.Optional[str]) -> Manifest:
+    def _change_env(self, key: str, after: str | None) -> Manifest:
         path = self._container_path + ("env",)
         entries = self.container.get("env") or []
         index = next((number for number, entry in enumerate(entries) if entry["name"] == key), None)
@@ -283,7 +283,7 @@ class Manifest:
             return self._remove(path + (index,))
         return self._set_key(path + (index,), "value", after)
 
-    def _change_annotations(self, key: str, after: t.Optional[str]) -> Manifest:
+    def _change_annotations(self, key: str, after: str | None) -> Manifest:
         path: Path = ("metadata", "annotations")
         if after is None:
             return self._remove(path + (key,))
@@ -291,7 +291,7 @@ class Manifest:
             return self._set_key(path[:-1], path[-1], {key: after})
         return self._set_key(path, key, after)
 
-    def _change_volumes(self, key: str, after: t.Optional[t.Mapping[str, t.Any]]) -> Manifest:
+    def _change_volumes(self, key: str, after: t.Mapping[str, t.Any] | None) -> Manifest:
         volumes, mounts = ("spec", "volumes"), self._container_path + ("volumeMounts",)
         volume = _index_of(self.pod["spec"].get("volumes"), key)
         mount = _index_of(self.container.get("volumeMounts"), key)
@@ -320,17 +320,18 @@ class Manifest:
         """Give a flag exactly these values, in this order: replace, then append behind, then drop what is too much."""
         manifest = self
         for number, value in enumerate(wanted):
-            places = manifest._flag_places(name)
-            if number < len(places):
-                manifest = manifest._replace_flag(*places[number], value=value)
-            else:
-                manifest = manifest._insert_flag(places, f"--{name}={value}")
+            manifest = manifest._put_flag(manifest._flag_places(name), number, name, value)
         for list_name, flag in reversed(manifest._flag_places(name)[len(wanted) :]):
             for offset in (1, 0) if flag.split else (0,):
                 manifest = manifest._remove(self._container_path + (list_name, flag.index + offset))
         return manifest
 
-    def _flag_places(self, name: str) -> t.List[t.Tuple[str, flags.Flag]]:
+    def _put_flag(self, places: list[tuple[str, flags.Flag]], number: int, name: str, value: str) -> Manifest:
+        if number < len(places):
+            return self._replace_flag(*places[number], value=value)
+        return self._insert_flag(places, f"--{name}={value}")
+
+    def _flag_places(self, name: str) -> list[tuple[str, flags.Flag]]:
         return [
             (list_name, flag)
             for list_name in ("command", "args")
@@ -347,7 +348,7 @@ class Manifest:
         spelling = self.container[list_name][flag.index].partition("=")[0]
         return self._apply("replace", path + (flag.index,), f"{spelling}={value}")
 
-    def _insert_flag(self, places: t.Sequence[t.Tuple[str, flags.Flag]], argument: str) -> Manifest:
+    def _insert_flag(self, places: t.Sequence[tuple[str, flags.Flag]], argument: str) -> Manifest:
         if places:
             list_name, flag = places[-1]
             index = flag.index + (2 if flag.split else 1)
@@ -367,7 +368,7 @@ class Manifest:
         """Take an entry away, and its list or mapping with it when nothing else is in it: YAML has no empty block."""
         return self._apply("remove", path if len(self._at(path[:-1])) > 1 else path[:-1])
 
-    def _set_key(self, path: Path, key: t.Union[str, int], value: t.Any) -> Manifest:
+    def _set_key(self, path: Path, key: str | int, value: t.Any) -> Manifest:
         """Set a key of a mapping; None takes it away."""
         current = self._at(path)
         if value is None:
@@ -383,11 +384,11 @@ class Manifest:
         return data
 
 
-def _index_of(entries: t.Optional[t.Sequence[t.Mapping[str, t.Any]]], name: str) -> t.Optional[int]:
+def _index_of(entries: t.Sequence[t.Mapping[str, t.Any]] | None, name: str) -> int | None:
     return next((number for number, entry in enumerate(entries or []) if entry.get("name") == name), None)
 
 
-def _expand(argument: str, literal: t.Mapping[str, str], computed: t.Container[str]) -> t.Optional[str]:
+def _expand(argument: str, literal: t.Mapping[str, str], computed: t.Container[str]) -> str | None:
     """Kubernetes' expansion: C($(NAME)) of a known variable, C($$) for a dollar sign, everything else as it stands."""
     names = [match.group(1) for match in _REFERENCE.finditer(argument)]
     if any(name in computed for name in names if name):

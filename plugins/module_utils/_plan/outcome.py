@@ -18,7 +18,7 @@ _ENDINGS = {
 }
 
 
-def failure(name: str, node: str, transaction: t.Mapping[str, t.Any]) -> t.Optional[str]:
+def failure(name: str, node: str, transaction: t.Mapping[str, t.Any]) -> str | None:
     """Why a task failed, with the component's own last words; None when the change was committed."""
     if transaction["outcome"] == "committed":
         return None

@@ -15,7 +15,7 @@ from __future__ import annotations
 import dataclasses
 import typing as t
 
-Values = t.Dict[str, t.Dict[str, t.Any]]
+Values = dict[str, dict[str, t.Any]]
 
 
 @dataclasses.dataclass(frozen=True)
@@ -26,7 +26,7 @@ class Owned:
     original: t.Any
 
 
-Record = t.Dict[str, t.Dict[str, Owned]]
+Record = dict[str, dict[str, Owned]]
 
 
 @dataclasses.dataclass(frozen=True)
@@ -43,9 +43,9 @@ class Change:
 class Resolution:
     """What a wish comes to: the changes, the record after them, and what the user should know."""
 
-    changes: t.Tuple[Change, ...]
+    changes: tuple[Change, ...]
     record: Record
-    warnings: t.Tuple[str, ...]
+    warnings: tuple[str, ...]
 
 
 def resolve(*, wish: Values, live: Values, record: Record, state: str, purge: bool) -> Resolution:
@@ -59,8 +59,8 @@ def resolve(*, wish: Values, live: Values, record: Record, state: str, purge: bo
     purge: everything that we own and the task does not name goes back as well.
     """
     targets = _targets(wish, record, state, purge)
-    changes: t.List[Change] = []
-    warnings: t.List[str] = []
+    changes: list[Change] = []
+    warnings: list[str] = []
     after: Record = {field: dict(keys) for field, keys in record.items()}
     for (field, key), target in targets.items():
         now = live.get(field, {}).get(key)
@@ -83,10 +83,10 @@ class _Target:
     ours_to_return: bool = False
 
 
-def _targets(wish: Values, record: Record, state: str, purge: bool) -> t.Dict[t.Tuple[str, str], _Target]:
+def _targets(wish: Values, record: Record, state: str, purge: bool) -> dict[tuple[str, str], _Target]:
     named = {(field, key): value for field, keys in wish.items() for key, value in keys.items()}
     owned = {(field, key): entry for field, keys in record.items() for key, entry in keys.items()}
-    targets: t.Dict[t.Tuple[str, str], _Target] = {}
+    targets: dict[tuple[str, str], _Target] = {}
     for place, value in named.items():
         if state == "present":
             targets[place] = _Target(value)
@@ -99,7 +99,7 @@ def _targets(wish: Values, record: Record, state: str, purge: bool) -> t.Dict[t.
     return targets
 
 
-def _remember(record: Record, field: str, key: str, now: t.Any, target: t.Any, owned: t.Optional[Owned]) -> None:
+def _remember(record: Record, field: str, key: str, now: t.Any, target: t.Any, owned: Owned | None) -> None:
     """Enter what a change makes ours. A key that already had the wanted value is not ours."""
     if owned is None and now == target:
         return
@@ -119,7 +119,7 @@ def load_record(data: t.Mapping[str, t.Any]) -> Record:
     }
 
 
-def dump_record(record: Record) -> t.Dict[str, t.Any]:
+def dump_record(record: Record) -> dict[str, t.Any]:
     """The record's JSON form."""
     return {
         field: {key: dataclasses.asdict(entry) for key, entry in sorted(keys.items())}

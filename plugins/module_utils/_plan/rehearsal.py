@@ -46,10 +46,10 @@ class Verdict:
     verdict: str
     message: str
     seconds: float = 0.0
-    command: t.Tuple[str, ...] = ()
+    command: tuple[str, ...] = ()
 
 
-def obstacle(component: str, arguments: t.Sequence[t.Optional[str]]) -> t.Optional[str]:
+def obstacle(component: str, arguments: t.Sequence[str | None]) -> str | None:
     """Why a component's start cannot be rehearsed; None when it can. An argument of None is one only the kubelet knows."""
     if component == "etcd":
         # Tried: with its own arguments etcd takes the ports and opens the live database for writing.
@@ -63,7 +63,7 @@ def obstacle(component: str, arguments: t.Sequence[t.Optional[str]]) -> t.Option
     return None
 
 
-def command(component: str, arguments: t.Sequence[str]) -> t.List[str]:
+def command(component: str, arguments: t.Sequence[str]) -> list[str]:
     """The command line of the rehearsal: the new one, with what must differ appended or adjusted."""
     adjusted = list(arguments)
     overrides = [f"--tls-cert-file={CERTIFICATE}", "--tls-private-key-file=/rehearsal-ends-here.key"]
@@ -91,15 +91,15 @@ def judge(component: str, returncode: int, output: str) -> Verdict:
     return Verdict(REFUSED, f"{component} ended with status {returncode} and no known message: {_tail(output)}")
 
 
-def error_message(output: str) -> t.Optional[str]:
+def error_message(output: str) -> str | None:
     """The component's reason for ending, out of its log: text or JSON logging, a flag error or a panic."""
-    found: t.Optional[str] = None
+    found: str | None = None
     for line in output.splitlines():
         found = _error_in(line) or found
     return found
 
 
-def _error_in(line: str) -> t.Optional[str]:
+def _error_in(line: str) -> str | None:
     if line.startswith("{"):
         try:
             entry = json.loads(line)

@@ -49,7 +49,7 @@ class NodeFile:
     mode: int
 
     @property
-    def digest(self) -> t.Dict[str, t.Any]:
+    def digest(self) -> dict[str, t.Any]:
         """What the record and comparisons hold instead of the content."""
         return {"sha256": hashlib.sha256(self.content).hexdigest(), "mode": f"{self.mode:04o}"}
 
@@ -59,7 +59,7 @@ class WantedFile:
     """A file that the task names. content: None when the task removes it. sensitive: never show its content."""
 
     path: str
-    content: t.Optional[bytes]
+    content: bytes | None
     mode: int
     sensitive: bool
 
@@ -70,7 +70,7 @@ class Wish:
 
     name: str
     values: Values
-    files: t.Tuple[WantedFile, ...]
+    files: tuple[WantedFile, ...]
     state: str
     purge: bool
 
@@ -100,7 +100,7 @@ def parse_wish(params: t.Mapping[str, t.Any]) -> Wish:
     return Wish(params["name"], values, files, params["state"], params["purge"])
 
 
-def _gate(gate: str, value: t.Any) -> t.Optional[bool]:
+def _gate(gate: str, value: t.Any) -> bool | None:
     if not _GATE_NAME.fullmatch(gate):
         raise Refusal(f"feature_gates: {gate!r} is no name of a feature gate (letters and digits).")
     if value is None or isinstance(value, bool):
@@ -123,7 +123,7 @@ def _gate(gate: str, value: t.Any) -> t.Optional[bool]:
     return parsed
 
 
-def _plugin(plugin: str, value: t.Any) -> t.Optional[str]:
+def _plugin(plugin: str, value: t.Any) -> str | None:
     if not _PLUGIN_NAME.fullmatch(plugin):
         raise Refusal(f"admission_plugins: {plugin!r} is no name of an admission plugin (letters and digits).")
     if value is None:
@@ -133,7 +133,7 @@ def _plugin(plugin: str, value: t.Any) -> t.Optional[str]:
     return _PLUGIN_STATES[value]
 
 
-def _argument(name: str, value: t.Any) -> t.Optional[t.List[str]]:
+def _argument(name: str, value: t.Any) -> list[str] | None:
     if not _FLAG_NAME.fullmatch(name):
         raise Refusal(f"args: {name!r} is no name of a flag; write it without leading dashes and without a value.")
     if flags.normalise(name) in _OWN_OPTION:
@@ -158,7 +158,7 @@ def _argument_text(name: str, value: t.Any) -> str:
     return _no_empty_text("args", name, value)
 
 
-def _environment(name: str, value: t.Any) -> t.Optional[str]:
+def _environment(name: str, value: t.Any) -> str | None:
     if not _ENV_NAME.fullmatch(name):
         raise Refusal(f"env: {name!r} is no name of an environment variable.")
     if value is None:
@@ -179,7 +179,7 @@ def _no_empty_text(option: str, name: str, value: str) -> str:
     return value
 
 
-def _volume(volume: t.Mapping[str, t.Any]) -> t.Optional[t.Dict[str, t.Any]]:
+def _volume(volume: t.Mapping[str, t.Any]) -> dict[str, t.Any] | None:
     if volume["state"] == "absent":
         return None
     for key in ("host_path", "mount_path"):
@@ -226,7 +226,7 @@ class State:
 
     manifest: Manifest
     record: Record
-    files: t.Mapping[str, t.Optional[NodeFile]]
+    files: t.Mapping[str, NodeFile | None]
 
 
 # ---- the plan ----------------------------------------------------------------------------------------------------------
@@ -237,8 +237,8 @@ class FileChange:
     """One policy file that changes. None: it does not exist before, or after."""
 
     path: str
-    before: t.Optional[NodeFile]
-    after: t.Optional[NodeFile]
+    before: NodeFile | None
+    after: NodeFile | None
     sensitive: bool
 
 
@@ -248,10 +248,10 @@ class StaticPodPlan:
 
     before: Manifest
     after: Manifest
-    files: t.Tuple[FileChange, ...]
-    operations: t.Tuple[Change, ...]
+    files: tuple[FileChange, ...]
+    operations: tuple[Change, ...]
     record: Record
-    warnings: t.Tuple[str, ...]
+    warnings: tuple[str, ...]
 
 
 def plan(wish: Wish, state: State) -> StaticPodPlan:
@@ -284,7 +284,7 @@ def plan(wish: Wish, state: State) -> StaticPodPlan:
     )
 
 
-def _digest_of(entry: WantedFile) -> t.Optional[t.Dict[str, t.Any]]:
+def _digest_of(entry: WantedFile) -> dict[str, t.Any] | None:
     return None if entry.content is None else NodeFile(entry.content, entry.mode).digest
 
 
@@ -313,7 +313,7 @@ def _comparable(record: Record) -> Record:
     }
 
 
-def _digest_only(original: t.Optional[t.Mapping[str, t.Any]]) -> t.Optional[t.Dict[str, t.Any]]:
+def _digest_only(original: t.Mapping[str, t.Any] | None) -> dict[str, t.Any] | None:
     return None if original is None else _load_original(original).digest
 
 
@@ -329,7 +329,7 @@ def _with_originals(record: Record, state: State, changes: t.Sequence[FileChange
     return {**record, "files": files}
 
 
-def _dump_original(file: t.Optional[NodeFile]) -> t.Optional[t.Dict[str, str]]:
+def _dump_original(file: NodeFile | None) -> dict[str, str] | None:
     return (
         None
         if file is None
@@ -396,9 +396,9 @@ def _shown(change: Change, wish: Wish) -> Change:
     return change
 
 
-def diff(plan_: StaticPodPlan) -> t.List[t.Dict[str, str]]:
+def diff(plan_: StaticPodPlan) -> list[dict[str, str]]:
     """The difference as Ansible shows it: the manifest, then each file. Values of environment variables are hidden."""
-    shown: t.List[t.Dict[str, str]] = []
+    shown: list[dict[str, str]] = []
     if plan_.before.text != plan_.after.text:
         former = _environment_values(plan_.before)
         texts = [
@@ -411,12 +411,11 @@ def diff(plan_: StaticPodPlan) -> t.List[t.Dict[str, str]]:
             for manifest in (plan_.before, plan_.after)
         ]
         shown.append(_diff_entry(plan_.before.document.source, *texts))
-    for change in plan_.files:
-        shown.append(_diff_entry(change.path, *_file_texts(change)))
+    shown.extend(_diff_entry(change.path, *_file_texts(change)) for change in plan_.files)
     return shown
 
 
-def _file_texts(change: FileChange) -> t.Tuple[str, str]:
+def _file_texts(change: FileChange) -> tuple[str, str]:
     if not change.sensitive:
         before, after = (
             "" if file is None else file.content.decode("utf-8", "replace") for file in (change.before, change.after)
@@ -428,7 +427,7 @@ def _file_texts(change: FileChange) -> t.Tuple[str, str]:
     )
 
 
-def _environment_values(manifest: Manifest) -> t.Dict[Path, str]:
+def _environment_values(manifest: Manifest) -> dict[Path, str]:
     """Where the literal values of environment variables stand in a manifest, in all of its containers."""
     return {
         ("spec", kind, number, "env", position, "value"): str(entry["value"])
@@ -439,5 +438,5 @@ def _environment_values(manifest: Manifest) -> t.Dict[Path, str]:
     }
 
 
-def _diff_entry(path: str, before: str, after: str) -> t.Dict[str, str]:
+def _diff_entry(path: str, before: str, after: str) -> dict[str, str]:
     return {"before_header": path, "after_header": path, "before": before, "after": after}

@@ -27,12 +27,15 @@ try:
 except ImportError:
     yaml = None  # type: ignore[assignment]  # the module respawns or names the missing package
 
-Path = t.Tuple[t.Union[str, int], ...]
+Path = tuple[t.Union[str, int], ...]
 
 # Words that YAML 1.1 readers take for booleans or null. The kubelet's reader (go-yaml) knows `y` and `n`, PyYAML does
 # not, so a round trip through PyYAML alone would call a plain `y` safe.
 _RESERVED_WORDS = frozenset(("y", "n", "yes", "no", "on", "off", "true", "false", "null", "~", ""))
 _PLAIN = re.compile(r"[A-Za-z/-][^\s]*(?: [^\s]+)*")
+_MERGE_TAG = "tag:yaml.org,2002:merge"
+# What PyYAML's constructors let through for a value that does not fit its tag, such as `!!int ""`.
+_CONSTRUCTION_ERRORS = (ValueError, LookupError, AttributeError, TypeError, OverflowError, RecursionError)
 _ITEM_PREFIX = re.compile(r" *- +")
 
 
@@ -116,7 +119,7 @@ def _compose(text: str, source: str) -> t.Any:
     try:
         _refuse_anchors(text, source)
         root = yaml.compose(text, Loader=yaml.SafeLoader)
-    except yaml.YAMLError as exc:
+    except (yaml.YAMLError, RecursionError) as exc:
         raise Refusal(f"{source} is not a single YAML document: {_one_line(exc)}") from exc
     _refuse_duplicate_keys(root, source)
     return root
@@ -125,7 +128,7 @@ def _compose(text: str, source: str) -> t.Any:
 def _construct(text: str, source: str) -> t.Any:
     try:
         return yaml.load(text, Loader=yaml.SafeLoader)
-    except (yaml.YAMLError, ValueError) as exc:
+    except (yaml.YAMLError, *_CONSTRUCTION_ERRORS) as exc:
         raise Refusal(f"{source} cannot be read: {_one_line(exc)}") from exc
 
 
@@ -141,10 +144,12 @@ def _refuse_anchors(text: str, source: str) -> None:
 
 def _refuse_duplicate_keys(node: t.Any, source: str) -> None:
     if isinstance(node, yaml.MappingNode):
-        seen: t.Dict[t.Tuple[str, str], int] = {}
+        seen: dict[tuple[str, str], int] = {}
         for key, value in node.value:
             identity = (key.tag, str(key.value))
             line = key.start_mark.line + 1
+            if key.tag == _MERGE_TAG:
+                raise Refusal(f"{source} line {line}: a merge (<<) cannot be edited in place. Write the values out.")
             if identity in seen:
                 raise Refusal(
                     f"{source} line {line}: the key {key.value!r} stands twice (first in line {seen[identity]});"
@@ -172,7 +177,7 @@ class _Cursor:
             node = self.entry(node, step)[1]
         return node
 
-    def entry(self, node: t.Any, step: t.Union[str, int]) -> t.Tuple[t.Any, t.Any]:
+    def entry(self, node: t.Any, step: str | int) -> tuple[t.Any, t.Any]:
         """The (key, value) nodes of one step; a list item is its own key."""
         if isinstance(node, yaml.SequenceNode) and isinstance(step, int):
             return node.value[step], node.value[step]
@@ -208,13 +213,13 @@ def _content_end(text: str, node: t.Any) -> int:
     if not isinstance(node, yaml.ScalarNode) and not node.flow_style and node.value:
         last = node.value[-1]
         return _content_end(text, last[1] if isinstance(last, tuple) else last)
-    start, end = node.start_mark.index, node.end_mark.index
+    start, end = int(node.start_mark.index), int(node.end_mark.index)
     if isinstance(node, yaml.ScalarNode) and node.style in ("|", ">"):
         return start + len(text[start:end].rstrip())
     return end
 
 
-_Span = t.Tuple[int, int, str]
+_Span = tuple[int, int, str]
 
 
 def _replace_span(at: _Cursor, operation: Operation) -> _Span:
@@ -237,7 +242,7 @@ def _add_span(at: _Cursor, operation: Operation) -> _Span:
     return _add_key(at, parent, t.cast(str, step), operation.value)
 
 
-def _add_to_flow(at: _Cursor, parent: t.Any, step: t.Union[str, int], value: t.Any) -> _Span:
+def _add_to_flow(at: _Cursor, parent: t.Any, step: str | int, value: t.Any) -> _Span:
     is_list = isinstance(parent, yaml.SequenceNode)
     text = _flow(value) if is_list else f"{_scalar(step)}: {_flow(value)}"
     before = parent.value[: t.cast(int, step)] if is_list else parent.value
@@ -300,7 +305,7 @@ def _remove_from_flow(at: _Cursor, parent: t.Any, key: t.Any, value: t.Any) -> _
     return key.start_mark.index, _content_end(at.text, value), ""
 
 
-_SPANS: t.Dict[str, t.Callable[[_Cursor, Operation], _Span]] = {
+_SPANS: dict[str, t.Callable[[_Cursor, Operation], _Span]] = {
     "replace": _replace_span,
     "add": _add_span,
     "remove": _remove_span,
@@ -310,7 +315,7 @@ _SPANS: t.Dict[str, t.Callable[[_Cursor, Operation], _Span]] = {
 # ---- rendering -----------------------------------------------------------------------------------------------------
 
 
-def _scalar(value: t.Any, style: t.Optional[str] = None, *, flow: bool = False) -> str:
+def _scalar(value: t.Any, style: str | None = None, *, flow: bool = False) -> str:
     """One value on one line, in the wanted quoting where the value allows it."""
     if isinstance(value, bool):
         return "true" if value else "false"
@@ -341,7 +346,7 @@ def _flow(value: t.Any) -> str:
     return _scalar(value, flow=True)
 
 
-def _block_entry(key: str, value: t.Any, indent: int) -> t.List[str]:
+def _block_entry(key: str, value: t.Any, indent: int) -> list[str]:
     lead = " " * indent + _scalar(key) + ":"
     if isinstance(value, dict):
         return [lead] + [line for name, item in value.items() for line in _block_entry(name, item, indent + 2)]
@@ -350,7 +355,7 @@ def _block_entry(key: str, value: t.Any, indent: int) -> t.List[str]:
     return [f"{lead} {_scalar(value)}"]
 
 
-def _block_item(value: t.Any, indent: int, dash: str = "- ") -> t.List[str]:
+def _block_item(value: t.Any, indent: int, dash: str = "- ") -> list[str]:
     lead = " " * indent + dash
     if not isinstance(value, dict):
         return [lead + _scalar(value)]
