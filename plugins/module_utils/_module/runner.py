@@ -38,6 +38,9 @@ class Steps(t.Protocol):
     def read(self) -> None:
         """Read what is there."""
 
+    def notes(self) -> t.Sequence[str]:
+        """What the user should know of what was read."""
+
     def plan(self) -> Plan:
         """Work out the change; pure."""
 
@@ -57,9 +60,9 @@ def run(module: AnsibleModule, steps: Steps, *, rehearse: bool) -> t.NoReturn:
     try:
         with steps.session():
             steps.read()
+            warn_all(module, steps.notes())
             plan = steps.plan()
-            for warning in plan.warnings:
-                module.warn(warning)
+            warn_all(module, plan.warnings)
             if plan.operations:
                 verdict = steps.rehearse() if rehearse else Verdict(SKIPPED, "rehearse is off")
                 if rehearse and verdict.verdict == SKIPPED:
@@ -71,6 +74,12 @@ def run(module: AnsibleModule, steps: Steps, *, rehearse: bool) -> t.NoReturn:
     except (KubeadmError, OSError) as exc:
         module.fail_json(msg=str(exc), changed=False, rehearsal=_shown(verdict), **steps.report())
     module.exit_json(changed=bool(plan.operations), rehearsal=_shown(verdict), **steps.report())
+
+
+def warn_all(module: AnsibleModule, messages: t.Sequence[str]) -> None:
+    """Show each message as a warning."""
+    for message in messages:
+        module.warn(message)
 
 
 def run_info(module: AnsibleModule, read: t.Callable[[], dict[str, t.Any]]) -> t.NoReturn:

@@ -43,6 +43,7 @@ import os
 import re
 import socket
 import ssl
+import stat
 import sys
 import time
 import typing as t
@@ -195,6 +196,16 @@ def content_of(version: Json | None) -> bytes | None:
     if hashlib.sha256(content).hexdigest() != version["sha256"]:
         raise EngineError("the journal's copy of a file does not match its checksum")
     return content
+
+
+def is_at(path: str, version: Json | None) -> bool:
+    """Whether a file has this version's bytes, mode and owner."""
+    if read_bytes(path) != content_of(version):
+        return False
+    status = None if version is None else os.stat(path)
+    return status is None or [stat.S_IMODE(status.st_mode), status.st_uid, status.st_gid] == [
+        version[key] for key in ("mode", "uid", "gid")
+    ]
 
 
 @contextlib.contextmanager
@@ -558,11 +569,10 @@ class Engine:
     def _prepare(self) -> None:
         """Look at what runs before anything changes: what a failed change must come back to."""
         watch = self.journal["watch"]
-        sight = look(self.host, watch, watch["before"], acceptable=lambda uid: True, baseline={})
         folders = self.host.pod_folders(watch["log_prefix"])
         before = {
-            "healthy": sight.healthy,
-            "uids": sorted({process.uid for process in (*sight.others, sight.process) if process}),
+            "healthy": look(self.host, watch, watch["before"], acceptable=lambda uid: True, baseline={}).healthy,
+            "uids": sorted({process.uid for process in self.host.processes(folders)}),
             "starts": {uid: count_starts(self.host, folder, watch["container"]) for uid, folder in folders.items()},
         }
         self._time("began")
@@ -594,7 +604,7 @@ class Engine:
             if read_bytes(path) != old:
                 raise ForeignEdit(f"{path} was changed by someone else in the meantime")
 
-        if read_bytes(path) == new:
+        if is_at(path, entry[wanted]):
             return
         recheck()
         if new is None:

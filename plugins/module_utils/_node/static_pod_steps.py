@@ -56,13 +56,16 @@ class StaticPodSteps:
 
     def _recover(self) -> None:
         identifier = transactions.recover(self._name, run=self._run, dry=self._dry)
-        seen = ""
-        while identifier is not None:
-            ended, dummy, seen = transactions.follow(
-                self._name, identifier, seconds=3600, seen=seen, clock=time.monotonic, sleep=time.sleep
-            )
-            if ended is not None:
-                return
+        if identifier is not None:
+            transactions.wait_for_end(self._name, identifier, clock=time.monotonic, sleep=time.sleep)
+
+    def notes(self) -> list[str]:
+        """Tell how a transaction ended that nobody followed, once."""
+        if self._previous is None:
+            return []
+        if not self._dry:
+            transactions.mark_followed(self._name, self._previous["id"])
+        return [outcome.report(self._name, t.cast("Kubelet", self._kubelet).node_name, self._previous)]
 
     def read(self) -> None:
         """Read the kubelet, the manifest, our record, and the files that may change."""
@@ -80,12 +83,7 @@ class StaticPodSteps:
         plan = static_pod.plan(t.cast(static_pod.Wish, self._wish), t.cast(static_pod.State, self._state))
         static_pods.refuse_unreachable_files(plan)
         self._plan = plan
-        if self._previous is None:
-            return plan
-        news = outcome.report(self._name, t.cast(Kubelet, self._kubelet).node_name, self._previous)
-        if not self._dry:
-            transactions.mark_followed(self._name, self._previous["id"])
-        return dataclasses.replace(plan, warnings=(*plan.warnings, news))
+        return plan
 
     def rehearse(self) -> Verdict:
         """Start the component with its new command line in a sandbox."""

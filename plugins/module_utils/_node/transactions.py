@@ -318,6 +318,26 @@ def follow(
         sleep(engine.POLL_SECONDS)
 
 
+def wait_for_end(
+    name: str, identifier: str, *, clock: t.Callable[[], float], sleep: t.Callable[[float], None]
+) -> engine.Json:
+    """Wait for the outcome of a transaction. Raises KubeadmError when it takes longer than it can take."""
+    journal = open_journal(name)
+    limit = clock() + (longest_seconds(journal) if journal else 0)
+    seen = ""
+    while True:
+        ended, dummy, seen = follow(
+            name, identifier, seconds=max(0.0, limit - clock()), seen=seen, clock=clock, sleep=sleep
+        )
+        if ended is not None:
+            return ended
+        if clock() >= limit:
+            raise KubeadmError(
+                f"transaction {identifier} of {name} on {os.uname().nodename} does not end. Ask systemctl status"
+                f" {UNIT.format(name=name)} on the node why."
+            )
+
+
 def report_progress(name: str, identifier: str | None, *, wait: int, seen: str, dry: bool) -> engine.Json:
     """What the module C(node_transaction) returns."""
     identifier = identifier or _latest(name)

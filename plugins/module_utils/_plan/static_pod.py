@@ -349,7 +349,7 @@ def _with_checksum(manifest: Manifest, record: Record, changes: t.Sequence[FileC
     owned = record.get("files", {})
     checksum = None
     if owned:
-        text = "\n".join(f"{path} {entry.set and entry.set['sha256']}" for path, entry in sorted(owned.items()))
+        text = "\n".join(f"{path} {entry.set}" for path, entry in sorted(owned.items()))
         checksum = hashlib.sha256(text.encode("utf-8")).hexdigest()[:16]
     current = manifest.values()["annotations"].get(FILES_ANNOTATION)
     if checksum == current:
