@@ -1,0 +1,169 @@
+# SPDX-FileCopyrightText: 2026 nodecraft.kubeadm contributors
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Manifests as kubeadm lays them out, and what the tests need to speak about them."""
+
+from __future__ import annotations
+
+import typing as t
+
+from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan import static_pod
+from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.manifest import Manifest
+
+SOURCE = "/etc/kubernetes/manifests/kube-apiserver.yaml"
+
+API_SERVER = """\
+apiVersion: v1
+kind: Pod
+metadata:
+  annotations:
+    kubeadm.kubernetes.io/kube-apiserver.advertise-address.endpoint: 10.0.0.11:6443
+  creationTimestamp: null
+  labels:
+    component: kube-apiserver
+    tier: control-plane
+  name: kube-apiserver
+  namespace: kube-system
+spec:
+  containers:
+  - command:
+    - kube-apiserver
+    - --advertise-address=10.0.0.11
+    - --allow-privileged=true
+    - --authorization-mode=Node,RBAC
+    - --client-ca-file=/etc/kubernetes/pki/ca.crt
+    - --enable-admission-plugins=NodeRestriction
+    - --secure-port=6443
+    image: registry.k8s.io/kube-apiserver:v1.34.4
+    imagePullPolicy: IfNotPresent
+    livenessProbe:
+      failureThreshold: 8
+      httpGet:
+        host: 10.0.0.11
+        path: /livez
+        port: 6443
+        scheme: HTTPS
+      periodSeconds: 10
+    name: kube-apiserver
+    readinessProbe:
+      httpGet:
+        host: 10.0.0.11
+        path: /readyz
+        port: 6443
+        scheme: HTTPS
+    resources:
+      requests:
+        cpu: 250m
+    startupProbe:
+      httpGet:
+        host: 10.0.0.11
+        path: /livez
+        port: 6443
+        scheme: HTTPS
+    volumeMounts:
+    - mountPath: /etc/ssl/certs
+      name: ca-certs
+      readOnly: true
+    - mountPath: /etc/kubernetes/pki
+      name: k8s-certs
+      readOnly: true
+  hostNetwork: true
+  priorityClassName: system-node-critical
+  volumes:
+  - hostPath:
+      path: /etc/ssl/certs
+      type: DirectoryOrCreate
+    name: ca-certs
+  - hostPath:
+      path: /etc/kubernetes/pki
+      type: DirectoryOrCreate
+    name: k8s-certs
+status: {}
+"""
+
+SCHEDULER = """\
+apiVersion: v1
+kind: Pod
+metadata:
+  name: kube-scheduler
+  namespace: kube-system
+spec:
+  containers:
+  - command:
+    - kube-scheduler
+    - --kubeconfig=/etc/kubernetes/scheduler.conf
+    image: registry.k8s.io/kube-scheduler:v1.34.4
+    livenessProbe:
+      httpGet:
+        path: /livez
+        port: probe-port
+        scheme: HTTPS
+    name: kube-scheduler
+    ports:
+    - containerPort: 10259
+      name: probe-port
+    volumeMounts:
+    - mountPath: /etc/kubernetes/scheduler.conf
+      name: kubeconfig
+      readOnly: true
+  volumes:
+  - hostPath:
+      path: /etc/kubernetes/scheduler.conf
+      type: FileOrCreate
+    name: kubeconfig
+"""
+
+
+def manifest(text: str = API_SERVER, name: str = "kube-apiserver") -> Manifest:
+    """A parsed manifest."""
+    return Manifest.parse(text, SOURCE, name)
+
+
+def with_command(*arguments: str, base: str = API_SERVER) -> str:
+    """The API server's manifest with other flags than kubeadm's."""
+    start = base.index("    - --")
+    end = base.index("    image: ")
+    return base[:start] + "".join(f"    - {argument}\n" for argument in arguments) + base[end:]
+
+
+def parameters(**given: t.Any) -> dict[str, t.Any]:
+    """Module parameters with their defaults."""
+    defaults = {
+        "name": "kube-apiserver",
+        "feature_gates": None,
+        "admission_plugins": None,
+        "args": None,
+        "env": None,
+        "volumes": None,
+        "files": None,
+        "state": "present",
+        "purge": False,
+        "rehearse": True,
+        "rollback": True,
+        "wait_timeout": 300,
+        "min_ready_seconds": 10,
+        "manifest_dir": None,
+    }
+    return {**defaults, **given}
+
+
+def wish(**given: t.Any) -> static_pod.Wish:
+    """A wish as the module makes it from its parameters."""
+    return static_pod.parse_wish(parameters(**given))
+
+
+def volume(name: str, path: str, **given: t.Any) -> dict[str, t.Any]:
+    """One entry of the option ``volumes`` with its defaults."""
+    return {
+        "name": name,
+        "host_path": path,
+        "mount_path": path,
+        "read_only": True,
+        "path_type": None,
+        "state": "present",
+        **given,
+    }
+
+
+def file(path: str, content: str | None = "", **given: t.Any) -> dict[str, t.Any]:
+    """One entry of the option ``files`` with its defaults."""
+    return {"path": path, "content": content, "mode": "0600", "sensitive": False, "state": "present", **given}
