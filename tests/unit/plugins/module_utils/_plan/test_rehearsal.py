@@ -1,0 +1,169 @@
+# SPDX-FileCopyrightText: 2026 nodecraft.kubeadm contributors
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""What a component's own words mean. The messages are those of Kubernetes 1.28 to 1.36."""
+
+from __future__ import annotations
+
+import pytest
+from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan import rehearsal
+from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.rehearsal import CERTIFICATE
+
+COMPONENTS = ("kube-apiserver", "kube-controller-manager", "kube-scheduler")
+
+KLOG = 'E1121 11:02:03.456789       1 run.go:72] "command failed" err="{}"\n'
+STARTUP = (
+    "I1121 11:02:03.100000       1 options.go:221] external host was not specified, using 10.0.0.11\n"
+    "W1121 11:02:03.200000       1 feature_gate.go:354] Setting GA feature gate AAA=true. It will be removed in a future release.\n"
+    'I1121 11:02:03.300000       1 server.go:146] "Golang settings" GOGC="" GOMAXPROCS="" GOTRACEBACK=""\n'
+)
+USAGE = "Usage:\n  kube-apiserver [flags]\n\nGeneric flags:\n\n      --cors-allowed-origins strings  List of allowed origins\n"
+ENDS_AT_CERTIFICATE = f"open {CERTIFICATE}: no such file or directory"
+
+ACCEPTED = {
+    "text logging": STARTUP + KLOG.format(ENDS_AT_CERTIFICATE),
+    "JSON logging": (
+        '{"ts":1763722923000.1,"caller":"app/server.go:146","msg":"Version","v":0,"kubeVersion":"v1.34.4"}\n'
+        f'{{"ts":1763722923000.2,"caller":"cli/run.go:72","msg":"command failed","err":"{ENDS_AT_CERTIFICATE}"}}\n'
+    ),
+    "plain error": f"Error: {ENDS_AT_CERTIFICATE}\n",
+    "wrapped": KLOG.format(f'failed to build: \\"{CERTIFICATE}\\": {ENDS_AT_CERTIFICATE}'),
+}
+
+REFUSED = {
+    "unknown gate": (KLOG.format("unrecognized feature gate: NoSuchGate"), "unrecognized feature gate: NoSuchGate"),
+    "unknown gate up to 1.30": (
+        'Error: invalid argument "NoSuchGate=true" for "--feature-gates" flag: unrecognized feature gate: NoSuchGate\n'
+        + USAGE,
+        'invalid argument "NoSuchGate=true" for "--feature-gates" flag: unrecognized feature gate: NoSuchGate',
+    ),
+    "locked gate": (
+        STARTUP + KLOG.format("cannot set feature gate DevicePlugins to false, feature is locked to true"),
+        "cannot set feature gate DevicePlugins to false, feature is locked to true",
+    ),
+    "gate of a later version": (
+        KLOG.format("cannot set feature gate X to true, feature is PreAlpha at emulated version 1.34"),
+        "cannot set feature gate X to true, feature is PreAlpha at emulated version 1.34",
+    ),
+    "gate that needs another": (
+        KLOG.format("X is enabled, but depends on features that are disabled: [Y]"),
+        "X is enabled, but depends on features that are disabled: [Y]",
+    ),
+    "unknown plugin": (
+        KLOG.format('enable-admission-plugins plugin \\"NoSuchPlugin\\" is unknown'),
+        'enable-admission-plugins plugin "NoSuchPlugin" is unknown',
+    ),
+    "several errors": (
+        KLOG.format('[--etcd-servers must be specified, enable-admission-plugins plugin \\"X\\" is unknown]'),
+        '[--etcd-servers must be specified, enable-admission-plugins plugin "X" is unknown]',
+    ),
+    "error over several lines": (KLOG.format("one\\ntwo"), "one; two"),
+    "unknown flag": (
+        "Error: unknown flag: --no-such-flag\n" + USAGE + "\nunknown flag: --no-such-flag\n",
+        "unknown flag: --no-such-flag",
+    ),
+    "bad value": (
+        'Error: invalid argument "abc" for "--audit-log-maxage" flag: strconv.ParseInt: parsing "abc": invalid syntax\n'
+        + USAGE,
+        'invalid argument "abc" for "--audit-log-maxage" flag: strconv.ParseInt: parsing "abc": invalid syntax',
+    ),
+    "JSON logging": (
+        '{"ts":1.5,"caller":"server.go:1","msg":"Version","err":""}\n'
+        '{"ts":1.6,"caller":"cli/run.go:72","msg":"command failed","err":"unrecognized feature gate: NoSuchGate"}\n',
+        "unrecognized feature gate: NoSuchGate",
+    ),
+    "JSON logging, broken line": (
+        '{"ts":1.5, broken\n{"msg":"command failed","err":"unknown"}\n{"msg":"bye"}\n',
+        "unknown",
+    ),
+    "panic": (
+        "panic: runtime error: index out of range\n\ngoroutine 1 [running]:\n",
+        "panic: runtime error: index out of range",
+    ),
+    "file that is not there": (
+        STARTUP + KLOG.format("open /etc/kubernetes/audit.yaml: no such file or directory"),
+        "open /etc/kubernetes/audit.yaml: no such file or directory",
+    ),
+    "backslash in a message": (KLOG.format("open C:\\\\x"), "open C:\\x"),
+}
+
+
+@pytest.mark.parametrize("component", COMPONENTS)
+@pytest.mark.parametrize("output", ACCEPTED.values(), ids=ACCEPTED)
+def test_ending_at_the_missing_certificate_is_acceptance(component: str, output: str) -> None:
+    verdict = rehearsal.judge(component, 1, output)
+    assert verdict.verdict == rehearsal.ACCEPTED
+    assert component in verdict.message
+
+
+@pytest.mark.parametrize(("output", "message"), REFUSED.values(), ids=REFUSED)
+def test_a_refusal_carries_the_components_own_words(output: str, message: str) -> None:
+    verdict = rehearsal.judge("kube-apiserver", 1, output)
+    assert verdict.verdict == rehearsal.REFUSED
+    assert verdict.message == message
+
+
+@pytest.mark.parametrize("status", [124, 137, -9])
+def test_running_into_the_time_limit_is_no_acceptance(status: int) -> None:
+    verdict = rehearsal.judge("kube-scheduler", status, STARTUP)
+    assert verdict.verdict == rehearsal.REFUSED
+    assert f"still running after {rehearsal.TIME_LIMIT} s" in verdict.message
+
+
+@pytest.mark.parametrize("status", [0, 1, 2, 139])
+def test_an_end_without_a_known_message_is_a_refusal_with_the_last_lines(status: int) -> None:
+    verdict = rehearsal.judge("kube-scheduler", status, "one\n\ntwo\nthree\nfour\n")
+    assert verdict.verdict == rehearsal.REFUSED
+    assert f"status {status}" in verdict.message
+    assert verdict.message.endswith("two | three | four")
+
+
+def test_an_end_without_a_word_is_a_refusal() -> None:
+    assert "(no output)" in rehearsal.judge("kube-scheduler", 0, "\n").message
+
+
+def test_an_acceptance_is_not_read_out_of_another_file_that_is_missing() -> None:
+    output = KLOG.format(f"open /etc{CERTIFICATE}.bak: no such file or directory")
+    assert rehearsal.judge("kube-apiserver", 1, output).verdict == rehearsal.REFUSED
+
+
+@pytest.mark.parametrize("component", COMPONENTS)
+def test_the_command_is_the_new_one_with_a_certificate_that_does_not_exist(component: str) -> None:
+    arguments = [component, "--advertise-address=10.0.0.1", "--feature-gates=A=true", "--tls-cert-file=/real.crt"]
+    command = rehearsal.command(component, arguments)
+    assert command[:4] == arguments
+    assert command[4:] == [f"--tls-cert-file={CERTIFICATE}", "--tls-private-key-file=/rehearsal-ends-here.key"]
+
+
+@pytest.mark.parametrize(
+    ("component", "arguments", "extra"),
+    [
+        ("kube-apiserver", [], ["--advertise-address=192.0.2.1"]),
+        ("kube-scheduler", [], []),
+        ("kube-scheduler", ["--secure-port=0"], ["--secure-port=10259"]),
+        ("kube-controller-manager", ["--secure-port", "0"], ["--secure-port=10257"]),
+        ("kube-controller-manager", ["--secure-port=0", "--secure-port=10257"], []),
+        ("kube-scheduler", ["--bind-address=::1"], ["--bind-address=0.0.0.0"]),
+        ("kube-scheduler", ["--bind-address=127.0.0.1"], []),
+        ("kube-apiserver", ["--advertise_address=10.0.0.1", "--bind-address=::"], ["--bind-address=0.0.0.0"]),
+    ],
+)
+def test_what_has_no_place_in_the_sandbox_is_adjusted(component: str, arguments: list[str], extra: list[str]) -> None:
+    command = rehearsal.command(component, [component, *arguments])
+    assert command[len(arguments) + 3 :] == extra
+
+
+@pytest.mark.parametrize("component", COMPONENTS)
+def test_the_three_components_can_be_rehearsed(component: str) -> None:
+    assert rehearsal.obstacle(component, [component]) is None
+
+
+@pytest.mark.parametrize(
+    ("component", "arguments", "reason"),
+    [
+        ("etcd", [], "data folder"),
+        ("haproxy", [], "haproxy is no component"),
+        ("kube-apiserver", ["--service-account-signing-endpoint=@sign"], "--service-account-signing-endpoint"),
+    ],
+)
+def test_what_cannot_be_rehearsed_is_skipped_with_the_reason(component: str, arguments: list[str], reason: str) -> None:
+    assert reason in str(rehearsal.obstacle(component, [component, *arguments]))
