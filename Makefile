@@ -19,11 +19,12 @@ PYTHONS := python3 python3.14 python3.13 python3.12 python3.11
 # The demo switches on what Kubernetes 1.32 has switched off.
 demo: K8S = 1.32
 
+SESSION = $(subst -,_,$@)
 test-unit: SESSION = unit
 test-sanity: SESSION = sanity
 
 demo test test-unit test-sanity test-lint test-lab lab-up lab-down bench: $(READY)
-	@$(NOX) --session $(or $(SESSION),$(subst -,_,$@))
+	@$(NOX) --session $(SESSION)
 
 $(READY): tests/constraints.txt
 	@set -e; \
