@@ -130,8 +130,9 @@ options:
   state:
     description:
       - With V(present) the named settings get their values.
-      - With V(absent) the named settings go back to what they were before this module set them, or are removed. Without any
-        setting, everything that this module ever set goes back.
+      - With V(absent) those of the named settings that this module set go back to what they were before. Without any setting
+        named, everything that this module ever set goes back. To take away what someone else set, give it the value V(null)
+        with O(state=present).
     type: str
     choices:
       - present

@@ -54,8 +54,9 @@ def resolve(*, wish: Values, live: Values, record: Record, state: str, purge: bo
     wish: the keys that the task names, with their wanted values.
     live: the values that are set now. Keys with other fields than the wish's are allowed.
     record: what we own.
-    state: C(present): named keys get their values, other keys stay. C(absent): named keys go back to what stood there
-    before us, or are removed; without any key, everything that we own goes back.
+    state: C(present): named keys get their values, other keys stay. C(absent): named keys that
+    we own go back to what stood there before us; without any key, everything that we own goes back. What others set
+    stays: taking that away is what None with C(present) is for, and only there would a second run find nothing to do.
     purge: everything that we own and the task does not name goes back as well.
     """
     targets = _targets(wish, record, state, purge)
@@ -90,8 +91,8 @@ def _targets(wish: Values, record: Record, state: str, purge: bool) -> dict[tupl
     for place, value in named.items():
         if state == "present":
             targets[place] = _Target(value)
-        else:
-            targets[place] = _Target(owned[place].original if place in owned else None)
+        elif place in owned:
+            targets[place] = _Target(owned[place].original)
     if purge or (state == "absent" and not named):
         for place, entry in owned.items():
             if place not in named:
