@@ -1,0 +1,82 @@
+#!/usr/bin/env python3
+# SPDX-FileCopyrightText: 2026 nodecraft.kubeadm contributors
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Start a command, wait until it says a certain thing, and end it in a rude way.
+
+Prints, as JSON, what it said until then and what another command, run just before the end, came to.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import re
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+
+def descendants(pid: int) -> list[int]:
+    """A process and all below it; Ansible's workers and its connections have sessions of their own."""
+    children: dict[int, list[int]] = {}
+    for folder in Path("/proc").iterdir():
+        if folder.name.isdigit():
+            try:
+                parent = int((folder / "stat").read_text(encoding="utf-8").rpartition(")")[2].split()[1])
+            except OSError:
+                continue
+            children.setdefault(parent, []).append(int(folder.name))
+    found = [pid]
+    for one in found:
+        found += children.get(one, [])
+    return found
+
+
+def end(process: subprocess.Popen[str], how: str) -> None:
+    """Ctrl-C reaches the foreground group, as from a terminal; KILL leaves nothing alive."""
+    if how == "INT":
+        os.killpg(process.pid, signal.SIGINT)
+        return
+    for pid in descendants(process.pid):
+        try:
+            os.kill(pid, signal.SIGKILL)
+        except ProcessLookupError:
+            continue
+
+
+def main() -> None:
+    """Do it."""
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--when", required=True, help="regular expression of the line to wait for")
+    parser.add_argument("--how", required=True, choices=["INT", "KILL"])
+    parser.add_argument("--meanwhile", type=json.loads, default=[], help="a command, as a JSON list, to run just before the end")
+    parser.add_argument("command", nargs="+")
+    wanted = parser.parse_args()
+    said: list[str] = []
+    with subprocess.Popen(wanted.command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, process_group=0) as process:
+        assert process.stdout is not None
+        for line in process.stdout:
+            said.append(line)
+            if re.search(wanted.when, line):
+                break
+        else:
+            sys.exit(f"it ended without saying {wanted.when}:\n{''.join(said)}")
+        meanwhile = subprocess.run(wanted.meanwhile, capture_output=True, text=True, check=False) if wanted.meanwhile else None
+        alive = process.poll() is None
+        end(process, wanted.how)
+        said.append(process.stdout.read())
+    json.dump(
+        {
+            "said": "".join(said),
+            "alive": alive,
+            "rc": process.returncode,
+            "meanwhile": {"rc": meanwhile.returncode, "said": meanwhile.stdout} if meanwhile else None,
+        },
+        sys.stdout,
+    )
+
+
+if __name__ == "__main__":
+    main()
