@@ -410,25 +410,19 @@ def test_lab(session: nox.Session, kubernetes: str) -> None:
 
     def molecule(*arguments: str) -> bool:
         try:
-            session.run("molecule", "--base-config=molecule/config.yml", *arguments, env=environment)
+            session.run("molecule", *arguments, env=environment)
         except nox.command.CommandFailed:
             return False
         return True
 
-    with session.chdir(folder.parent):
-        # What an interrupted run left behind would be taken for this run's lab.
+    # What an interrupted run left behind would be taken for this run's lab.
+    molecule("destroy", "--scenario-name=default")
+    try:
+        outcome = {"lab": molecule("create", "--scenario-name=default")}
+        for name in scenarios if outcome["lab"] else ():
+            outcome[name] = molecule("test", f"--scenario-name={name}", "--no-shared-state", "--destroy=never")
+    finally:
         molecule("destroy", "--scenario-name=default")
-        try:
-            outcome = {"lab": molecule("create", "--scenario-name=default")}
-            for name in scenarios if outcome["lab"] else ():
-                outcome[name] = molecule(
-                    "test",
-                    f"--scenario-name={name}",
-                    "--no-shared-state",
-                    "--destroy=never",
-                )
-        finally:
-            molecule("destroy", "--scenario-name=default")
     report = RESULTS / f"{session.name}.json"
     report.write_text(json.dumps(outcome, indent=2), encoding="utf-8")
     failed = [name for name, passed in outcome.items() if not passed]
@@ -440,14 +434,14 @@ def test_lab(session: nox.Session, kubernetes: str) -> None:
 def demo(session: nox.Session) -> None:
     """The collection at work on a fresh cluster."""
     install(session, "ansible")
-    session.run("python", "demo/run.py", *session.posargs, env=lab_variables())
+    session.run("python", "lab/demo/demo.py", *session.posargs, env=lab_variables())
 
 
 @nox.session(default=False, python=CONTROLLER)
 def bench(session: nox.Session) -> None:
     """Figures beside those of other ways to the same end."""
     install(session, "ansible")
-    session.run("python", "bench/run.py", *session.posargs, env=lab_variables())
+    session.run("python", "lab/demo/bench.py", *session.posargs, env=lab_variables())
 
 
 class Count(t.NamedTuple):
