@@ -9,8 +9,9 @@ from __future__ import annotations
 import time
 import typing as t
 
-from ansible.errors import AnsibleActionFail, AnsibleConnectionFailure
+from ansible.errors import AnsibleError
 from ansible.plugins.action import ActionBase
+from ansible.plugins.connection import ConnectionBase
 from ansible.utils.display import Display
 
 from ..module_utils._plan import outcome
@@ -36,6 +37,9 @@ class ActionModule(ActionBase):
         if not started or result.get("failed"):
             return result
         ended = self._follow(result, task_vars or {})
+        if ended is None:
+            result.update(failed=True, changed=True, msg=self._lost(result))
+            return result
         result["transaction"] = ended
         result["changed"] = outcome.changed(ended["outcome"])
         failure = outcome.failure(result["name"], result["node"], ended)
@@ -43,14 +47,15 @@ class ActionModule(ActionBase):
             result.update(failed=True, msg=failure)
         return result
 
-    def _follow(self, result: dict[str, t.Any], task_vars: dict[str, t.Any]) -> dict[str, t.Any]:
+    def _follow(self, result: dict[str, t.Any], task_vars: dict[str, t.Any]) -> dict[str, t.Any] | None:
+        """The outcome of the transaction; None when it could not be seen in all the time that it can take."""
         began = time.monotonic()
         longest = result["transaction"]["longest_seconds"] + _PATIENCE_SECONDS
         arguments = {"name": result["name"], "id": result["transaction"]["id"], "wait": _POLL_SECONDS, "seen": ""}
         while time.monotonic() - began < longest:
             news = self._ask(arguments, task_vars)
             if news is None:
-                self._show(result, "is out of reach, trying again; the node goes on by itself", began)
+                self._show(result, "cannot be followed, trying again; the node goes on by itself", began)
                 time.sleep(_RECONNECT_SECONDS)
                 self._reconnect()
             elif news["transaction"]:
@@ -58,29 +63,36 @@ class ActionModule(ActionBase):
             elif news["message"] != arguments["seen"]:
                 self._show(result, news["message"], began)
                 arguments["seen"] = news["message"]
-        raise AnsibleActionFail(
-            f"{result['node']}: transaction {arguments['id']} of {result['name']} was followed for {longest} s without seeing its"
-            f" end. The node ends it by itself and the next run reports how; on the node, ask systemctl status"
-            f" nodecraft-kubeadm@{result['name']}."
-        )
-
-    def _ask(self, arguments: dict[str, t.Any], task_vars: dict[str, t.Any]) -> dict[str, t.Any] | None:
-        """One call of the follower; None when the node cannot be reached."""
-        try:
-            news: dict[str, t.Any] = self._execute_module(_FOLLOWER, module_args=arguments, task_vars=task_vars)
-        except AnsibleConnectionFailure:
-            return None
-        if "phase" in news:
-            return news
-        if news.get("failed") and "module_stdout" not in news:  # the module ran and has something to say
-            raise AnsibleActionFail(news["msg"])
         return None
 
+    def _ask(self, arguments: dict[str, t.Any], task_vars: dict[str, t.Any]) -> dict[str, t.Any] | None:
+        """One call of the follower; None when it had no answer, for whatever reason: the node is at work all the same."""
+        try:
+            news: dict[str, t.Any] = self._execute_module(_FOLLOWER, module_args=arguments, task_vars=task_vars)
+        except AnsibleError as exc:
+            display.vvv(f"{_FOLLOWER}: {exc}")
+            return None
+        if "phase" not in news:
+            display.vvv(f"{_FOLLOWER}: {news.get('msg', news)}")
+            return None
+        return news
+
     def _reconnect(self) -> None:
+        """Open the connection anew, where it is one that stays open; the others would only warn that they cannot."""
+        if type(self._connection).reset is ConnectionBase.reset:
+            return
         try:
             self._connection.reset()
-        except (AnsibleConnectionFailure, NotImplementedError):
-            display.vvv("the connection cannot be reset; the next call opens it anew")
+        except AnsibleError as exc:
+            display.vvv(f"reset: {exc}")
+
+    @staticmethod
+    def _lost(result: dict[str, t.Any]) -> str:
+        return (
+            f"{result['node']}: transaction {result['transaction']['id']} of {result['name']} was started, but its end was not"
+            f" seen in {result['transaction']['longest_seconds'] + _PATIENCE_SECONDS} s. The node ends it by itself, and the next"
+            f" run reports how; on the node, ask systemctl status nodecraft-kubeadm@{result['name']}."
+        )
 
     @staticmethod
     def _show(result: dict[str, t.Any], message: str, began: float) -> None:

@@ -110,10 +110,12 @@ options:
         type: path
         required: true
       content:
-        description: The whole content. Required with O(files[].state=present).
-        type: str
+        description:
+          - The whole content. Required with O(files[].state=present).
+          - A mapping or a list is written as JSON, which is YAML as well.
+        type: raw
       mode:
-        description: Permissions, as octal digits in quotes.
+        description: Permissions, as four octal digits in quotes. Without quotes YAML makes another number of them.
         type: str
         default: '0600'
       sensitive:
@@ -209,6 +211,11 @@ manifest:
   returned: always
   type: str
   sample: /etc/kubernetes/manifests/kube-apiserver.yaml
+diff:
+  description: The difference of the manifest and of each file. Empty unless diff mode is on.
+  returned: always
+  type: list
+  elements: dict
 operations:
   description: Every setting that changes. Values of environment variables are hidden.
   returned: always
@@ -291,6 +298,12 @@ transaction:
       description: The last log lines of a component that did not become healthy.
       type: list
       elements: str
+open_transaction:
+  description:
+    - C(id) and C(phase) of a transaction that is open although its engine does not run; V(null) when there is none.
+    - Only check mode meets one. A run without check mode ends it before it plans.
+  returned: always
+  type: dict
 previous_transaction:
   description: The same for an earlier transaction that ended while nobody followed it; V(null) when there is none.
   returned: always
@@ -322,7 +335,7 @@ _VOLUME = {
 }
 _FILE = {
     "path": {"type": "path", "required": True},
-    "content": {"type": "str"},
+    "content": {"type": "raw"},
     "mode": {"type": "str", "default": "0600"},
     "sensitive": {"type": "bool", "default": False},
     "state": _state(),
@@ -360,6 +373,7 @@ def main() -> t.NoReturn:
     steps = StaticPodSteps(
         module.params,
         dry=module.check_mode,
+        diff=module._diff,
         run=module.run,
     )
     runner.run(module, steps, rehearse=module.params["rehearse"])

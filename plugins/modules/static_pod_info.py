@@ -23,7 +23,7 @@ requirements:
   - systemd, and kubeadm's layout of kubelet and static pods
 options:
   name:
-    description: Read this static pod only. By default all of them.
+    description: Read this static pod only; the list is empty when the node has none of that name. By default all of them.
     type: str
   manifest_dir:
     description: Folder of the manifests. By default the kubelet's own C(staticPodPath).

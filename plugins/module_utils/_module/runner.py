@@ -56,14 +56,16 @@ class Steps(t.Protocol):
 
 def run(module: AnsibleModule, steps: Steps, *, rehearse: bool) -> t.NoReturn:
     """Take a module through its steps and end it."""
-    verdict = Verdict(NOT_NEEDED, "nothing changes")
+    verdict = Verdict(SKIPPED, "the run ended before")
     try:
         with steps.session():
             steps.read()
             warn_all(module, steps.notes())
             plan = steps.plan()
             warn_all(module, plan.warnings)
-            if plan.operations:
+            if not plan.operations:
+                verdict = Verdict(NOT_NEEDED, "nothing changes")
+            else:
                 verdict = steps.rehearse() if rehearse else Verdict(SKIPPED, "rehearse is off")
                 if rehearse and verdict.verdict == SKIPPED:
                     module.warn(f"not rehearsed: {verdict.message}")

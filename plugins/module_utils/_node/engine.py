@@ -800,14 +800,16 @@ def _span(start: float | None, end: float | None) -> float | None:
 def _proof(sight: Sight, journal: Json) -> Json | None:
     if sight.process is None:
         return None
+    is_new = sight.process.uid not in journal["before"]["uids"]
     return {
         "uid": sight.process.uid,
         "pid": sight.process.pid,
         "container_id": sight.process.container_id,
-        "arguments": list(sight.process.arguments),
+        # The process runs exactly these, with $(VARIABLES) expanded; their values are nobody's business.
+        "arguments": journal["watch"]["after" if is_new else "before"]["written"],
         "probes": list(sight.probes),
-        "feature_gates": journal.get("gates"),
-        "feature_gates_note": journal.get("gates_note"),
+        "feature_gates": journal.get("gates") if is_new else None,
+        "feature_gates_note": journal.get("gates_note") if is_new else None,
     }
 
 

@@ -14,13 +14,12 @@ import typing as t
 
 from .._plan import flags
 from .._plan.errors import KubeadmError
+from .state import Run
 
 try:
     import yaml
 except ImportError:
     yaml = None  # type: ignore[assignment]  # the module respawns or names the missing package
-
-Run = t.Callable[..., tuple[int, str, str]]
 
 DEFAULT_MANIFEST_DIR = "/etc/kubernetes/manifests"
 

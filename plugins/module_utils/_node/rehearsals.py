@@ -12,7 +12,6 @@ import base64
 import contextlib
 import json
 import os
-import pkgutil
 import sys
 import tempfile
 import typing as t
@@ -20,7 +19,8 @@ import typing as t
 from .._plan import rehearsal, static_pod
 from .._plan.errors import KubeadmError
 from . import engine, sandbox
-from .kubelet import Run
+from .source import source_of
+from .state import Run
 from .static_pods import StaticPod, running_process
 
 _MISSING = {"DirectoryOrCreate": "folder", "FileOrCreate": "file"}
@@ -38,22 +38,15 @@ def rehearse(
     reason = rehearsal.obstacle(pod.name, arguments)
     if reason:
         return rehearsal.Verdict(rehearsal.SKIPPED, reason)
-    command = rehearsal.command(pod.name, t.cast(t.Sequence[str], arguments))
     began = clock()
     with _binary(pod, run, host) as binary, tempfile.TemporaryDirectory(prefix="rehearsal-") as root:
         request = {
             "binary": binary,
-            "arguments": command,
+            "arguments": rehearsal.command(pod.name, t.cast("t.Sequence[str]", arguments)),
             "environment": {"PATH": _PATH, **plan.after.environment},
             "root": root,
-            "mounts": [
-                {"source": mount.host_path, "target": mount.mount_path, "missing": _MISSING.get(mount.path_type)}
-                for mount in plan.after.mounts()
-            ],
-            "staged": {
-                change.path: None if change.after is None else base64.b64encode(change.after.content).decode("ascii")
-                for change in plan.files
-            },
+            "mounts": [{"source": rehearsal.FOLDER, "target": rehearsal.FOLDER, "missing": "folder"}, *_mounts(plan)],
+            "staged": {path: _base64(text.encode("utf-8")) for path, text in rehearsal.FILES.items()} | _staged(plan),
         }
         status, output, error = run(
             ["timeout", "--signal=KILL", str(rehearsal.TIME_LIMIT), sys.executable, "-I", "-c", source_of(sandbox)],
@@ -62,24 +55,37 @@ def rehearse(
     if status == 125:
         raise KubeadmError(f"the rehearsal of {pod.name} on {os.uname().nodename} could not be set up: {error.strip()}")
     verdict = rehearsal.judge(pod.name, status, output + "\n" + error)
-    return rehearsal.Verdict(verdict.verdict, verdict.message, round(clock() - began, 2), tuple(command))
+    # Shown as the manifest has it: an expanded argument may hold the value of an environment variable.
+    shown = rehearsal.command(pod.name, plan.after.arguments)
+    return rehearsal.Verdict(verdict.verdict, verdict.message, round(clock() - began, 2), tuple(shown))
 
 
-def source_of(module: t.Any) -> str:
-    """The source text of one of our own files, also out of the archive in which Ansible ships modules."""
-    package, dummy, name = module.__name__.rpartition(".")
-    data = pkgutil.get_data(package, f"{name}.py")
-    if data is None:
-        raise KubeadmError(f"the source of {module.__name__} is not in this module's archive")
-    return data.decode("utf-8")
+def _mounts(plan: static_pod.StaticPodPlan) -> list[engine.Json]:
+    return [
+        {"source": mount.host_path, "target": mount.mount_path, "missing": _MISSING.get(mount.path_type)}
+        for mount in plan.after.mounts()
+    ]
+
+
+def _staged(plan: static_pod.StaticPodPlan) -> dict[str, str | None]:
+    return {change.path: None if change.after is None else _base64(change.after.content) for change in plan.files}
+
+
+def _base64(content: bytes) -> str:
+    return base64.b64encode(content).decode("ascii")
 
 
 @contextlib.contextmanager
 def _binary(pod: StaticPod, run: Run, host: engine.Host) -> t.Iterator[str]:
     """The component's binary: of the process that runs, or out of its image when the component is down."""
     process = running_process(pod, host)
-    if process is not None:
-        yield os.path.join(host.proc, str(process.pid), "exe")
+    # Held open, because a component that crashes may be gone when the sandbox starts.
+    descriptor = None if process is None else _open(os.path.join(host.proc, str(process.pid), "exe"))
+    if descriptor is not None:
+        try:
+            yield f"/proc/{os.getpid()}/fd/{descriptor}"
+        finally:
+            os.close(descriptor)
         return
     image = str(pod.manifest.container.get("image"))
     with tempfile.TemporaryDirectory(prefix="image-") as folder:
@@ -93,6 +99,13 @@ def _binary(pod: StaticPod, run: Run, host: engine.Host) -> t.Iterator[str]:
             yield _in_image(folder, pod.manifest.arguments[0])
         finally:
             run(["ctr", "--namespace", "k8s.io", "images", "unmount", "--rm", folder])
+
+
+def _open(path: str) -> int | None:
+    try:
+        return os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+    except OSError:
+        return None
 
 
 def _in_image(folder: str, command: str) -> str:

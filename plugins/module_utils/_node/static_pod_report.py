@@ -9,24 +9,20 @@
 from __future__ import annotations
 
 import dataclasses
-import os
 
-from .._plan.errors import KubeadmError, Refusal
+from .._plan.errors import Refusal
 from . import engine, static_pods, transactions
-from .kubelet import Run, read_kubelet
+from .kubelet import read_kubelet
+from .state import Run
 
 
 def read_all(name: str | None, manifest_dir: str | None, *, run: Run, host: engine.Host = engine.NODE) -> engine.Json:
-    """Read the static pods of a node, or the one of that name. Raises KubeadmError when it is not there."""
+    """Read the static pods of a node, or the one of that name; none when it is not there."""
     kubelet = read_kubelet(run, proc=host.proc)
     folder = manifest_dir or kubelet.manifest_dir
     files = static_pods.manifest_files(folder)
     identities = {path: static_pods.pod_identity(path) for path in files}
     names = sorted({identity[1] for identity in identities.values() if identity})
-    if name is not None and name not in names:
-        raise KubeadmError(
-            f"there is no static pod {name} in {folder} on {os.uname().nodename}; found: {', '.join(names) or 'none'}."
-        )
     return {
         "node": kubelet.node_name,
         "manifest_dir": folder,
@@ -77,11 +73,19 @@ def _describe_pod(name: str, folder: str, node_name: str, host: engine.Host) -> 
         "env": sorted(values["env"]),
         "volumes": {key: value for key, value in values["volumes"].items() if "other" not in value},
         "owned": {field: sorted(keys) for field, keys in pod.record.items()},
-        "process": None if process is None else {**dataclasses.asdict(process), "started": host.started(process.pid)},
+        "process": None if process is None else _describe_process(process, pod, host),
         "in_step": process is not None and process.runs(pod.manifest.expected_arguments()),
         "stray_files": static_pods.stray_files(path, others, pod.manifest.pod),
         "error": None,
     }
+
+
+def _describe_process(process: engine.Process, pod: static_pods.StaticPod, host: engine.Host) -> engine.Json:
+    described = {**dataclasses.asdict(process), "started": host.started(process.pid)}
+    if process.runs(pod.manifest.expected_arguments()):
+        # As the manifest has them: expanded ones may hold the values of environment variables.
+        described["arguments"] = pod.manifest.arguments
+    return described
 
 
 def _open_transaction(name: str) -> engine.Json | None:

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import dataclasses
 import os
+import re
 import stat
 import typing as t
 
@@ -17,13 +18,12 @@ from .._plan import ownership, static_pod
 from .._plan.errors import KubeadmError, Refusal
 from .._plan.manifest import Manifest
 from . import engine
+from .state import read_json, state_folder
 
 try:
     import yaml
 except ImportError:
     yaml = None  # type: ignore[assignment]  # the module respawns or names the missing package
-
-STATE_DIR = "/var/lib/nodecraft-kubeadm"
 
 
 @dataclasses.dataclass(frozen=True)
@@ -46,11 +46,6 @@ class StaticPod:
     def container(self) -> str:
         """The name of the component's container."""
         return str(self.manifest.container["name"])
-
-
-def state_folder(name: str) -> str:
-    """Where journal, history and record of one static pod are kept."""
-    return os.path.join(STATE_DIR, name)
 
 
 def record_path(name: str) -> str:
@@ -89,17 +84,6 @@ def parse_static_pod(name: str, path: str, node_name: str) -> StaticPod:
         record_version=read_version(record_path(name)),
         log_prefix=f"{metadata.get('namespace', 'default')}_{metadata['name']}-{node_name}_",
     )
-
-
-def read_json(path: str) -> t.Any:
-    """A file of our state; None when it does not exist. Raises KubeadmError when it is damaged."""
-    try:
-        return engine.read_json(path)
-    except engine.EngineError as exc:
-        raise KubeadmError(
-            f"{os.uname().nodename}: {exc}. Nothing is guessed from it: move the file away once you know what the component"
-            " should run with."
-        ) from exc
 
 
 def read_version(path: str) -> engine.Json | None:
@@ -193,8 +177,13 @@ def running_process(pod: StaticPod, host: engine.Host) -> engine.Process | None:
 
 # ---- files that arguments name ---------------------------------------------------------------------------------------
 
-# Flags whose value is a place to write to, or may not exist yet.
-_WRITTEN = ("audit-log-path", "log-file", "log-dir", "cert-dir", "profiling-path")
+# Flags of the components that name files which must exist, by the endings that Kubernetes gives them. Other values may
+# begin with a slash as well: paths of URLs (authorization-always-allow-paths), of etcd keys (etcd-prefix).
+_READ = re.compile(
+    r"config|cloud-config|tls-sni-cert-key|kubelet-client-key|.*-(?:file|cafile|certfile|keyfile|config|kubeconfig|certificate"
+    r"|certificate-authority)|kubeconfig|.*-filepath-[a-z]+"
+)
+_WRITTEN = frozenset(("audit-log-path", "log-file"))
 
 
 def refuse_unreachable_files(plan: static_pod.StaticPodPlan) -> None:
@@ -206,9 +195,13 @@ def refuse_unreachable_files(plan: static_pod.StaticPodPlan) -> None:
     mounts = plan.after.mounts()
     files = {change.path: change.after for change in plan.files}
     for flag, values in plan.after.values()["args"].items():
-        for value in values:
-            if value.startswith("/") and value not in former.get(flag, []):
-                _refuse_unreachable(flag, value, mounts, files)
+        if flag in _WRITTEN or _READ.fullmatch(flag):
+            for value in values:
+                if value not in former.get(flag, []):
+                    # tls-sni-cert-key is "certificate,key", with names behind a colon.
+                    for path in value.partition(":")[0].split(","):
+                        if path.startswith("/"):
+                            _refuse_unreachable(flag, path, mounts, files)
 
 
 def _refuse_unreachable(

@@ -9,19 +9,16 @@
 from __future__ import annotations
 
 import contextlib
-import dataclasses
 import os
-import secrets
 import sys
 import time
 import typing as t
 
-from .._plan import ownership, static_pod
-from .._plan.errors import KubeadmError, Refusal
+from .._plan.errors import KubeadmError
+from .._plan.names import is_pod_name
 from . import engine
-from .kubelet import Run
-from .rehearsals import source_of
-from .static_pods import STATE_DIR, StaticPod, read_json, read_version, record_path, state_folder
+from .source import source_of
+from .state import STATE_DIR, Run, read_json, state_folder
 
 UNIT = "nodecraft-kubeadm@{name}.service"
 _UNIT_FILE = "/etc/systemd/system/nodecraft-kubeadm@.service"
@@ -42,108 +39,7 @@ UMask=0077
 """
 
 
-@dataclasses.dataclass(frozen=True)
-class Settings:
-    """How a transaction waits and ends. Times in seconds."""
-
-    wait_timeout: int
-    min_ready_seconds: int
-    rollback: bool
-
-    @classmethod
-    def of(cls, params: t.Mapping[str, t.Any]) -> Settings:
-        """The settings among a module's parameters. Raises Refusal for times that make no sense."""
-        for key, least in (("wait_timeout", 1), ("min_ready_seconds", 0)):
-            if params[key] < least:
-                raise Refusal(f"{key} is {params[key]}; write a number of seconds of at least {least}.")
-        return cls(params["wait_timeout"], params["min_ready_seconds"], params["rollback"])
-
-
 # ---- starting --------------------------------------------------------------------------------------------------------
-
-
-def journal_for(pod: StaticPod, plan: static_pod.StaticPodPlan, settings: Settings, kubeconfig: str) -> engine.Json:
-    """The journal of a planned change."""
-    before, after = _instance(plan.before), _instance(plan.after)
-    return {
-        "format": engine.FORMAT,
-        "id": f"{time.strftime('%Y%m%dT%H%M%SZ', time.gmtime())}-{secrets.token_hex(3)}",
-        "name": pod.name,
-        "requested": {"at": engine.utc_now(), "from": _origin()},
-        "phase": engine.PREPARED,
-        "files": [
-            *(_file_entry(change) for change in plan.files),
-            {
-                "path": pod.path,
-                "switch": True,
-                "before": pod.version,
-                "after": _changed(pod.version, plan.after.text.encode("utf-8")),
-            },
-            *_record_entry(pod, plan.record),
-        ],
-        "directories": _missing_folders([change.path for change in plan.files if change.after is not None]),
-        "watch": {
-            "log_prefix": pod.log_prefix,
-            "container": pod.container,
-            "before": before,
-            "after": after,
-            "feature_gates": {
-                key: value for key, value in plan.after.values()["feature_gates"].items() if isinstance(value, bool)
-            },
-            "metrics": _metrics_address(after, kubeconfig),
-        },
-        "wait_timeout": settings.wait_timeout,
-        "min_ready_seconds": settings.min_ready_seconds,
-        "rollback": settings.rollback,
-        "times": {},
-        "result": None,
-    }
-
-
-def _instance(manifest: t.Any) -> engine.Json:
-    return {"arguments": manifest.expected_arguments(), "probes": manifest.probes()}
-
-
-def _metrics_address(instance: engine.Json, kubeconfig: str) -> engine.Json | None:
-    probe = next((probe for probe in instance["probes"] if probe["kind"] == "http"), None)
-    return (
-        None if probe is None else {**{key: probe[key] for key in ("scheme", "host", "port")}, "kubeconfig": kubeconfig}
-    )
-
-
-def _origin() -> str:
-    return os.environ.get("SSH_CLIENT", "").split(" ")[0] or os.environ.get("SUDO_USER", "") or "this host"
-
-
-def _changed(version: engine.Json, content: bytes) -> engine.Json:
-    return engine.version_of(content, version["mode"], version["uid"], version["gid"])
-
-
-def _file_entry(change: static_pod.FileChange) -> engine.Json:
-    before = read_version(change.path)
-    owner = (before["uid"], before["gid"]) if before else (0, 0)
-    after = None if change.after is None else engine.version_of(change.after.content, change.after.mode, *owner)
-    return {"path": change.path, "switch": False, "before": before, "after": after}
-
-
-def _record_entry(pod: StaticPod, record: ownership.Record) -> list[engine.Json]:
-    """What we own changes in the same transaction as the manifest, so that the two never disagree."""
-    if record == pod.record:
-        return []
-    data = engine.to_json({"format": engine.FORMAT, "owned": ownership.dump_record(record)})
-    after = engine.version_of(data, 0o600, 0, 0) if record else None
-    return [{"path": record_path(pod.name), "switch": False, "before": pod.record_version, "after": after}]
-
-
-def _missing_folders(paths: t.Sequence[str]) -> list[str]:
-    """The folders that have to be made for these files, outermost first."""
-    missing: set[str] = set()
-    for path in paths:
-        folder = os.path.dirname(path)
-        while not os.path.isdir(folder):
-            missing.add(folder)
-            folder = os.path.dirname(folder)
-    return sorted(missing)
 
 
 def start(journal: engine.Json, *, run: Run) -> None:
@@ -254,24 +150,33 @@ def last_known_good(name: str) -> str | None:
 # ---- recovery at the next run ------------------------------------------------------------------------------------------
 
 
-def recover(name: str, *, run: Run, dry: bool) -> str | None:
-    """Look after a transaction that an earlier run left open; its engine is not at work.
+def recover(name: str, *, run: Run) -> str | None:
+    """Take up a transaction that an earlier run left open and whose engine is not at work.
 
     Returns the id of a transaction whose engine was started again and has to be waited for; None when nothing is open
     any more. A journal whose engine was never started is dropped: nothing was written yet, and its wish may be stale.
-    Raises KubeadmError when nothing may be touched (dry), or when systemd is about to start the engine.
+    Raises KubeadmError when an engine is at work.
     """
-    with exclusive(name, dry=dry):
-        journal = open_journal(name)
+    with exclusive(name, dry=False):
+        journal = left_open(name, run)
         if journal is None:
             return None
-        if dry or _is_active(name, run):
-            raise KubeadmError(_busy(name))
         if journal["phase"] == engine.PREPARED:
             engine.remove(os.path.join(state_folder(name), "journal.json"))
             return None
     _start_unit(name, run)
     return str(journal["id"])
+
+
+def left_open(name: str, run: Run) -> engine.Json | None:
+    """The open journal of an engine that is not at work: it was stopped, or the node was started anew. Call with the lock.
+
+    Raises KubeadmError when systemd is about to start that engine.
+    """
+    journal = open_journal(name)
+    if journal is not None and _is_active(name, run):
+        raise KubeadmError(_busy(name))
+    return journal
 
 
 def _is_active(name: str, run: Run) -> bool:
@@ -340,6 +245,8 @@ def wait_for_end(
 
 def report_progress(name: str, identifier: str | None, *, wait: int, seen: str, dry: bool) -> engine.Json:
     """What the module C(node_transaction) returns."""
+    if not is_pod_name(name):
+        raise KubeadmError(f"name: {name!r} is no name of a static pod.")
     identifier = identifier or _latest(name)
     if identifier is None:
         return {"name": name, "phase": None, "message": "there was no transaction", "transaction": None}

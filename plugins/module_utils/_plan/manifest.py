@@ -84,7 +84,7 @@ class Manifest:
     def _check_argument_types(self) -> None:
         for list_name in ("command", "args"):
             items = self.container.get(list_name) or []
-            wrong = [item for item in items if not isinstance(item, str)]
+            wrong = [item for item in items if not isinstance(item, str)] if isinstance(items, list) else [items]
             if wrong:
                 raise Refusal(
                     f"{self.document.source}: {list_name} holds {wrong[0]!r}, which is no text; the kubelet refuses such a pod."
@@ -287,7 +287,7 @@ class Manifest:
         path: Path = ("metadata", "annotations")
         if after is None:
             return self._remove(path + (key,))
-        if not (self.pod["metadata"].get("annotations")):
+        if "annotations" not in self.pod["metadata"]:
             return self._set_key(path[:-1], path[-1], {key: after})
         return self._set_key(path, key, after)
 

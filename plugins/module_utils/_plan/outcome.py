@@ -49,3 +49,11 @@ def report(name: str, node: str, transaction: t.Mapping[str, t.Any]) -> str:
 def changed(outcome: str) -> bool:
     """Whether the node differs from before."""
     return outcome in ("committed", "unhealthy", "alarm")
+
+
+def left_open(name: str, node: str, identifier: str, phase: str) -> str:
+    """What check mode says of a transaction whose engine does not run."""
+    return (
+        f"{name} on {node}: transaction {identifier} is open in phase {phase} and its engine does not run (it was stopped, or"
+        " the node was started anew). A run without check mode takes it up again and ends it before it plans."
+    )

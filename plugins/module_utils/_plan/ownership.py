@@ -54,9 +54,9 @@ def resolve(*, wish: Values, live: Values, record: Record, state: str, purge: bo
     wish: the keys that the task names, with their wanted values.
     live: the values that are set now. Keys with other fields than the wish's are allowed.
     record: what we own.
-    state: C(present): named keys get their values, other keys stay. C(absent): named keys that
-    we own go back to what stood there before us; without any key, everything that we own goes back. What others set
-    stays: taking that away is what None with C(present) is for, and only there would a second run find nothing to do.
+    state: C(present): named keys get their values, other keys stay. C(absent): named keys that we own go back to what
+    stood there before us. What others set stays: taking that away is what None with C(present) is for, and only there
+    would a second run find nothing to do.
     purge: everything that we own and the task does not name goes back as well.
     """
     targets = _targets(wish, record, state, purge)
@@ -68,7 +68,7 @@ def resolve(*, wish: Values, live: Values, record: Record, state: str, purge: bo
         owned = record.get(field, {}).get(key)
         if target.ours_to_return and owned is not None and now != owned.set:
             warnings.append(
-                f"{field} {key}: set to {owned.set!r} by this collection earlier and to {now!r} by someone else since; it is left alone."
+                f"{field} {key}: somebody changed it since this collection set it, so it is left alone from now on."
             )
             after[field].pop(key)
             continue
@@ -93,7 +93,7 @@ def _targets(wish: Values, record: Record, state: str, purge: bool) -> dict[tupl
             targets[place] = _Target(value)
         elif place in owned:
             targets[place] = _Target(owned[place].original)
-    if purge or (state == "absent" and not named):
+    if purge:
         for place, entry in owned.items():
             if place not in named:
                 targets[place] = _Target(entry.original, ours_to_return=True)

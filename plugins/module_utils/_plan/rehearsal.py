@@ -6,10 +6,9 @@
 
 """The rehearsal of a control-plane component: which command to run, and what its answer means.
 
-The component's own binary is started with the exact new command line and one argument more: a serving certificate
-that does not exist. Kubernetes' components check flags, feature gates, admission plugins and most files before they
-load that certificate, so they stop there when all is well, and earlier, with their own message, when it is not.
-Measured at 0.1 s on 1.32 to 1.36 (docs/rehearsal.md).
+The component's own binary is started with the exact new command line and one argument more, a file that does not exist.
+It is one that Kubernetes' components open late, after flags, feature gates, admission plugins and most files were
+checked: so they stop there when all is well, and earlier, with their own message, when it is not. See docs/rehearsal.md.
 """
 
 from __future__ import annotations
@@ -21,13 +20,22 @@ import typing as t
 
 from . import flags
 
-CERTIFICATE = "/rehearsal-ends-here.crt"
+END = "/rehearsal-ends-here"  # the file that does not exist
+FOLDER = "/rehearsal"  # where the sandbox shows FILES
+AUDIT_POLICY = f"{FOLDER}/audit-policy.yaml"
+FILES = {AUDIT_POLICY: "apiVersion: audit.k8s.io/v1\nkind: Policy\nrules: [{level: None}]\n"}
 TIME_LIMIT = 20  # seconds; a component that still runs then was not stopped by the missing certificate
 
 ACCEPTED, REFUSED, SKIPPED, NOT_NEEDED = "accepted", "refused", "skipped", "not_needed"
 
 _DEFAULT_PORTS = {"kube-apiserver": "6443", "kube-controller-manager": "10257", "kube-scheduler": "10259"}
-_ACCEPT_POINT = f"open {CERTIFICATE}: no such file or directory"
+# kube-apiserver sets up its audit webhook after it has read the serving certificate, the audit policy, and the
+# configuration of authentication, encryption and tracing; the other two have nothing that late but the certificate.
+_ACCEPT_POINTS = {
+    "kube-apiserver": f"initializing audit webhook: stat {END}: no such file or directory",
+    "kube-controller-manager": f"open {END}: no such file or directory",
+    "kube-scheduler": f"open {END}: no such file or directory",
+}
 _QUOTED_ERROR = re.compile(r'err="((?:[^"\\]|\\.)*)"')
 # pflag prints the whole usage behind an error; kube-apiserver's is 60 kB.
 _PLAIN_ERROR = re.compile(r"^(?:Error: |error: |panic: |unknown flag: |invalid argument )", re.MULTILINE)
@@ -55,7 +63,7 @@ def obstacle(component: str, arguments: t.Sequence[str | None]) -> str | None:
         # Tried: with its own arguments etcd takes the ports and opens the live database for writing.
         return "etcd is never started with its data folder a second time, so its flags are not rehearsed"
     if component not in _DEFAULT_PORTS:
-        return f"{component} is no component whose start is known to stop at a missing serving certificate"
+        return f"{component} is no component whose start is known to stop at a missing file"
     if None in arguments:
         return "an argument is made from a value that only the kubelet knows (valueFrom)"
     if flags.last(t.cast(t.Sequence[str], arguments), "service-account-signing-endpoint"):
@@ -64,21 +72,36 @@ def obstacle(component: str, arguments: t.Sequence[str | None]) -> str | None:
 
 
 def command(component: str, arguments: t.Sequence[str]) -> list[str]:
-    """The command line of the rehearsal: the new one, with what must differ appended or adjusted."""
-    adjusted = list(arguments)
-    overrides = [f"--tls-cert-file={CERTIFICATE}", "--tls-private-key-file=/rehearsal-ends-here.key"]
+    """The command line of the rehearsal: the new one, and behind it what must differ. Of a flag given twice the last counts."""
+    overrides = (
+        _api_server_overrides(arguments) if component == "kube-apiserver" else _other_overrides(component, arguments)
+    )
+    if flags.last(arguments, "bind-address", "0.0.0.0") != "0.0.0.0":  # noqa: S104  # compared, not bound
+        overrides.append("--bind-address=0.0.0.0")  # the sandbox's network has no other address
+    return [*arguments, *overrides]
+
+
+def _api_server_overrides(arguments: t.Sequence[str]) -> list[str]:
+    overrides = [f"--audit-webhook-config-file={END}"]
+    if flags.last(arguments, "audit-policy-file") is None:  # without a policy the webhook is not set up
+        overrides.append(f"--audit-policy-file={AUDIT_POLICY}")
+    if flags.last(arguments, "audit-log-path", "-") != "-":  # the sandbox is read-only
+        overrides.append("--audit-log-path=-")
+    if flags.last(arguments, "advertise-address") is None:
+        overrides.append("--advertise-address=192.0.2.1")  # the sandbox has no default route to choose one from
+    return overrides
+
+
+def _other_overrides(component: str, arguments: t.Sequence[str]) -> list[str]:
+    overrides = [f"--tls-cert-file={END}", f"--tls-private-key-file={END}"]
     if flags.last(arguments, "secure-port") == "0":  # no serving port, no certificate: it would run until the limit
         overrides.append(f"--secure-port={_DEFAULT_PORTS[component]}")
-    if component == "kube-apiserver" and flags.last(arguments, "advertise-address") is None:
-        overrides.append("--advertise-address=192.0.2.1")  # the sandbox has no default route to choose one from
-    if ":" in (flags.last(arguments, "bind-address") or ""):
-        overrides.append("--bind-address=0.0.0.0")  # the sandbox's network has no IPv6 address
-    return adjusted + overrides
+    return overrides
 
 
 def judge(component: str, returncode: int, output: str) -> Verdict:
     """What the component said. C(returncode) is the process's; C(output) standard output and error together."""
-    if _ACCEPT_POINT in output:
+    if _ACCEPT_POINTS[component] in output:
         return Verdict(ACCEPTED, f"{component} accepts its new command line")
     message = error_message(output)
     if message:

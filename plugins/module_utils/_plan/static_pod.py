@@ -11,6 +11,7 @@ from __future__ import annotations
 import base64
 import dataclasses
 import hashlib
+import json
 import posixpath
 import re
 import typing as t
@@ -18,12 +19,12 @@ import typing as t
 from . import flags, ownership
 from .errors import Refusal
 from .manifest import Manifest
+from .names import is_pod_name
 from .ownership import Change, Record, Values
 from .yaml_edit import Path
 
 FILES_ANNOTATION = "nodecraft.kubeadm/files-checksum"
 
-_POD_NAME = re.compile(r"[a-z0-9](?:[a-z0-9.-]*[a-z0-9])?")
 _GATE_NAME = re.compile(r"[A-Za-z][A-Za-z0-9]*")
 _FLAG_NAME = re.compile(r"[a-z][a-zA-Z0-9._-]*")
 _ENV_NAME = re.compile(r"[A-Za-z_.-][A-Za-z0-9_.-]*")
@@ -34,6 +35,7 @@ _OWN_OPTION = {
     flags.ENABLE_PLUGINS: "admission_plugins",
     flags.DISABLE_PLUGINS: "admission_plugins",
 }
+_SETTINGS = ("feature_gates", "admission_plugins", "args", "env", "volumes", "files")
 _HIDDEN = "(hidden)"
 _DIFFERENT = "(hidden, different)"
 
@@ -66,7 +68,11 @@ class WantedFile:
 
 @dataclasses.dataclass(frozen=True)
 class Wish:
-    """What a task asks for, checked and in canonical form. values: field -> key -> value, None to remove."""
+    """What a task asks for, checked and in canonical form.
+
+    values: field -> key -> value, None to remove. state: what to do with the named keys. purge: whether everything else
+    that we own goes back.
+    """
 
     name: str
     values: Values
@@ -77,7 +83,7 @@ class Wish:
 
 def parse_wish(params: t.Mapping[str, t.Any]) -> Wish:
     """Turn module parameters into a wish. Raises Refusal for values that no component could take."""
-    if not _POD_NAME.fullmatch(params["name"]):
+    if not is_pod_name(params["name"]):
         raise Refusal(
             f"name: {params['name']!r} is no name of a static pod (lower case letters, digits, dots and dashes)."
         )
@@ -95,9 +101,12 @@ def parse_wish(params: t.Mapping[str, t.Any]) -> Wish:
             f"admission_plugins was given for {params['name']}, but only kube-apiserver has admission plugins."
         )
     files = tuple(_wanted_file(entry) for entry in params["files"] or [])
+    _refuse_twice("args", [flags.normalise(name) for name in params["args"] or {}])
     _refuse_twice("volumes", [volume["name"] for volume in params["volumes"] or []])
     _refuse_twice("files", [entry.path for entry in files])
-    return Wish(params["name"], values, files, params["state"], params["purge"])
+    # An option that is given but empty names nothing: an empty variable must not take back everything.
+    everything = params["state"] == "absent" and all(params[option] is None for option in _SETTINGS)
+    return Wish(params["name"], values, files, params["state"], params["purge"] or everything)
 
 
 def _gate(gate: str, value: t.Any) -> bool | None:
@@ -128,7 +137,7 @@ def _plugin(plugin: str, value: t.Any) -> str | None:
         raise Refusal(f"admission_plugins: {plugin!r} is no name of an admission plugin (letters and digits).")
     if value is None:
         return None
-    if value not in _PLUGIN_STATES:
+    if not isinstance(value, str) or value not in _PLUGIN_STATES:
         raise Refusal(f"admission_plugins: {plugin} is {value!r}; write enabled, disabled or default.")
     return _PLUGIN_STATES[value]
 
@@ -195,14 +204,28 @@ def _volume(volume: t.Mapping[str, t.Any]) -> dict[str, t.Any] | None:
 
 def _wanted_file(entry: t.Mapping[str, t.Any]) -> WantedFile:
     path = entry["path"]
-    if not path.startswith("/") or posixpath.normpath(path) != path:
+    if not path.startswith("/") or path.startswith("//") or posixpath.normpath(path) != path:
         raise Refusal(f"files: {path!r} is no absolute path in its plain form.")
-    if not re.fullmatch(r"0?[0-7]{3}", entry["mode"]):
-        raise Refusal(f"files: mode {entry['mode']!r} of {path}: write three octal digits in quotes, such as '0600'.")
+    if not re.fullmatch(r"0[0-7]{3}", entry["mode"]):
+        raise Refusal(
+            f"files: mode {entry['mode']!r} of {path}: write a zero and three octal digits in quotes, such as '0600'."
+        )
     if entry["state"] == "present" and entry["content"] is None:
         raise Refusal(f"files: {path} has no content.")
-    content = entry["content"].encode("utf-8") if entry["state"] == "present" else None
+    content = _file_content(path, entry["content"]) if entry["state"] == "present" else None
     return WantedFile(path, content, int(entry["mode"], 8), entry["sensitive"])
+
+
+def _file_content(path: str, content: t.Any) -> bytes:
+    """Text as it is; a mapping or a list as JSON, which is YAML too: Ansible turns text that looks like one into one."""
+    if isinstance(content, (dict, list)):
+        content = json.dumps(content, indent=2, sort_keys=True) + "\n"
+    if not isinstance(content, str):
+        raise Refusal(f"files: the content of {path} is neither text nor a mapping or list.")
+    try:
+        return content.encode("utf-8")
+    except UnicodeEncodeError as exc:
+        raise Refusal(f"files: the content of {path} is no UTF-8 text.") from exc
 
 
 def _refuse_twice(option: str, keys: t.Sequence[str]) -> None:
@@ -274,6 +297,7 @@ def plan(wish: Wish, state: State) -> StaticPodPlan:
     manifest = _with_checksum(manifest, record, file_changes)
     _refuse_shared_mount_paths(manifest)
     _refuse_anonymous_probes(wish, state.manifest, manifest)
+    _refuse_unreachable_probes(state.manifest, manifest)
     return StaticPodPlan(
         before=state.manifest,
         after=manifest,
@@ -369,15 +393,36 @@ def _refuse_shared_mount_paths(manifest: Manifest) -> None:
 def _refuse_anonymous_probes(wish: Wish, before: Manifest, after: Manifest) -> None:
     """The kubelet's probes carry no credentials: without anonymous requests each gets 401 and the pod is killed for ever."""
     probes = [probe for probe in after.probes() if probe["kind"] == "http"]
-    turned_off = (
-        flags.last(after.arguments, "anonymous-auth") == "false" != flags.last(before.arguments, "anonymous-auth")
-    )
-    if wish.name == "kube-apiserver" and probes and turned_off:
+    off = [flags.gate_value(flags.last(each.arguments, "anonymous-auth", "true")) is False for each in (before, after)]
+    if wish.name == "kube-apiserver" and probes and off == [False, True]:
         raise Refusal(
             "args: anonymous-auth=false would make the API server answer the kubelet's own probes with 401, and the kubelet"
             " would restart it for ever. Use an AuthenticationConfiguration with anonymous conditions"
             " (--authentication-config) that lets /livez, /readyz and /healthz through instead."
         )
+
+
+def _refuse_unreachable_probes(before: Manifest, after: Manifest) -> None:
+    """The probes in the manifest have an address of their own. Away from it, a component is killed for ever as well."""
+    port, address = (_changed_flag(name, before, after) for name in ("secure-port", "bind-address"))
+    for probe in after.probes():
+        if probe["kind"] != "http":
+            continue
+        if port is not None and port != str(probe["port"]):
+            raise Refusal(
+                f"args: with secure-port {port} the kubelet's probes, which ask port {probe['port']}, would fail and the"
+                " component would be restarted for ever. Probes are not changed by this module."
+            )
+        if address not in (None, "0.0.0.0", "::", probe["host"]):  # noqa: S104  # compared, not bound
+            raise Refusal(
+                f"args: with bind-address {address} the kubelet's probes, which ask {probe['host']}, would fail and the"
+                " component would be restarted for ever. Probes are not changed by this module."
+            )
+
+
+def _changed_flag(name: str, before: Manifest, after: Manifest) -> str | None:
+    value = flags.last(after.arguments, name)
+    return value if value != flags.last(before.arguments, name) else None
 
 
 # ---- what is shown -----------------------------------------------------------------------------------------------------
@@ -387,13 +432,13 @@ def _shown(change: Change, wish: Wish) -> Change:
     """A change without secrets: values of environment variables and digests of sensitive files stay on the node."""
     if change.field == "env":
         return dataclasses.replace(change, before=change.before and _HIDDEN, after=change.after and _HIDDEN)
-    if change.field == "files" and any(entry.path == change.key and entry.sensitive for entry in wish.files):
-        return dataclasses.replace(
-            change,
-            before=change.before and {"mode": change.before["mode"]},
-            after=change.after and {"mode": change.after["mode"]},
-        )
+    if change.field == "files" and not any(entry.path == change.key and not entry.sensitive for entry in wish.files):
+        return dataclasses.replace(change, before=_mode_only(change.before), after=_mode_only(change.after))
     return change
+
+
+def _mode_only(digest: dict[str, t.Any] | None) -> dict[str, t.Any] | None:
+    return None if digest is None else {"mode": digest["mode"]}
 
 
 def diff(plan_: StaticPodPlan) -> list[dict[str, str]]:

@@ -1,0 +1,122 @@
+# Copyright (c) 2026, nodecraft.kubeadm contributors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+# PRIVATE to the collection: no promise of stability to code outside it.
+
+"""The journal of a planned change: all that the node needs to carry it out alone."""
+
+from __future__ import annotations
+
+import dataclasses
+import os
+import secrets
+import time
+import typing as t
+
+from .._plan import ownership, static_pod
+from .._plan.errors import Refusal
+from .._plan.manifest import Manifest
+from . import engine
+from .static_pods import StaticPod, read_version, record_path
+
+
+@dataclasses.dataclass(frozen=True)
+class Settings:
+    """How a transaction waits and ends. Times in seconds."""
+
+    wait_timeout: int
+    min_ready_seconds: int
+    rollback: bool
+
+    @classmethod
+    def of(cls, params: t.Mapping[str, t.Any]) -> Settings:
+        """The settings among a module's parameters. Raises Refusal for times that make no sense."""
+        for key, least in (("wait_timeout", 1), ("min_ready_seconds", 0)):
+            if params[key] < least:
+                raise Refusal(f"{key} is {params[key]}; write a number of seconds of at least {least}.")
+        return cls(params["wait_timeout"], params["min_ready_seconds"], params["rollback"])
+
+
+def journal_for(pod: StaticPod, plan: static_pod.StaticPodPlan, settings: Settings, kubeconfig: str) -> engine.Json:
+    """The journal of a planned change."""
+    before, after = _instance(plan.before), _instance(plan.after)
+    return {
+        "format": engine.FORMAT,
+        "id": f"{time.strftime('%Y%m%dT%H%M%SZ', time.gmtime())}-{secrets.token_hex(3)}",
+        "name": pod.name,
+        "requested": {"at": engine.utc_now(), "from": _origin()},
+        "phase": engine.PREPARED,
+        "files": [
+            *(_file_entry(change) for change in plan.files),
+            {
+                "path": pod.path,
+                "switch": True,
+                "before": pod.version,
+                "after": _changed(pod.version, plan.after.text.encode("utf-8")),
+            },
+            *_record_entry(pod, plan.record),
+        ],
+        "directories": _missing_folders([change.path for change in plan.files if change.after is not None]),
+        "watch": {
+            "log_prefix": pod.log_prefix,
+            "container": pod.container,
+            "before": before,
+            "after": after,
+            "feature_gates": {
+                key: value for key, value in plan.after.values()["feature_gates"].items() if isinstance(value, bool)
+            },
+            "metrics": _metrics_address(after, kubeconfig),
+        },
+        "wait_timeout": settings.wait_timeout,
+        "min_ready_seconds": settings.min_ready_seconds,
+        "rollback": settings.rollback,
+        "times": {},
+        "result": None,
+    }
+
+
+def _instance(manifest: Manifest) -> engine.Json:
+    return {"arguments": manifest.expected_arguments(), "written": manifest.arguments, "probes": manifest.probes()}
+
+
+def _metrics_address(instance: engine.Json, kubeconfig: str) -> engine.Json | None:
+    probe = next((probe for probe in instance["probes"] if probe["kind"] == "http"), None)
+    return (
+        None if probe is None else {**{key: probe[key] for key in ("scheme", "host", "port")}, "kubeconfig": kubeconfig}
+    )
+
+
+def _origin() -> str:
+    return os.environ.get("SSH_CLIENT", "").split(" ")[0] or os.environ.get("SUDO_USER", "") or "this host"
+
+
+def _changed(version: engine.Json, content: bytes) -> engine.Json:
+    return engine.version_of(content, version["mode"], version["uid"], version["gid"])
+
+
+def _file_entry(change: static_pod.FileChange) -> engine.Json:
+    before = read_version(change.path)
+    owner = (before["uid"], before["gid"]) if before else (0, 0)
+    after = None if change.after is None else engine.version_of(change.after.content, change.after.mode, *owner)
+    return {"path": change.path, "switch": False, "before": before, "after": after}
+
+
+def _record_entry(pod: StaticPod, record: ownership.Record) -> list[engine.Json]:
+    """What we own changes in the same transaction as the manifest, so that the two never disagree."""
+    if record == pod.record:
+        return []
+    data = engine.to_json({"format": engine.FORMAT, "owned": ownership.dump_record(record)})
+    after = engine.version_of(data, 0o600, 0, 0) if record else None
+    return [{"path": record_path(pod.name), "switch": False, "before": pod.record_version, "after": after}]
+
+
+def _missing_folders(paths: t.Sequence[str]) -> list[str]:
+    """The folders that have to be made for these files, outermost first."""
+    missing: set[str] = set()
+    for path in paths:
+        folder = os.path.dirname(path)
+        while not os.path.isdir(folder):
+            missing.add(folder)
+            folder = os.path.dirname(folder)
+    return sorted(missing)

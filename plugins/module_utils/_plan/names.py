@@ -1,0 +1,18 @@
+# Copyright (c) 2026, nodecraft.kubeadm contributors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+# PRIVATE to the collection: no promise of stability to code outside it.
+
+"""Names that are checked in more than one place."""
+
+from __future__ import annotations
+
+import re
+
+_POD_NAME = re.compile(r"[a-z0-9](?:[a-z0-9.-]*[a-z0-9])?")
+
+
+def is_pod_name(name: str) -> bool:
+    """Whether a text can be the name of a static pod. Folders and a service are named after it."""
+    return _POD_NAME.fullmatch(name) is not None
