@@ -277,6 +277,11 @@ transaction:
     reason:
       description: Why the change was not committed.
       type: str
+    healthy:
+      description: >-
+        Whether the component was healthy at the end. With V(restored) it is not when it was not before the change either.
+        V(null) when it was not looked at.
+      type: bool
     ended:
       description: When it ended, UTC.
       type: str

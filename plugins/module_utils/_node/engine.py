@@ -62,6 +62,7 @@ COMMITTED, RESTORED, ABANDONED, UNHEALTHY, ALARM = "committed", "restored", "aba
 POLL_SECONDS = 0.25
 PROBE_TIMEOUT = 5.0
 LOCK_SECONDS = 10.0
+HICCUP_SECONDS = 10.0
 KEEP_HISTORY = 10
 # The exit status that tells systemd not to start the engine again.
 STUCK = 3
@@ -410,11 +411,14 @@ class Sight:
     process: the process that runs the wanted command line in a pod that may be the wanted one; None when there is none.
     others: processes of other instances of the same pod that still run.
     probes_ok, probes: whether all of the manifest's own probes pass, and what each one said.
-    starts: how often the wanted instance's container was started.
+    strange: processes of an instance that may be the wanted one, with another command line. For a moment after its start
+    that is the container runtime's own.
+    starts: how often the wanted instance's container was started; log: its newest log file.
     """
 
     process: Process | None
     others: tuple[Process, ...]
+    strange: tuple[Process, ...]
     probes_ok: bool
     probes: tuple[str, ...]
     starts: int
@@ -427,6 +431,8 @@ class Sight:
 
     def missing(self) -> str:
         """What is not as it should be, in words."""
+        if self.strange:
+            return "starts, or runs with other arguments than its manifest has"
         if self.process is None and self.others:
             return "stops"
         if self.process is None:
@@ -456,8 +462,9 @@ def look(
     return Sight(
         process=process,
         others=tuple(
-            other for other in processes if (other.uid != process.uid if process else not acceptable(other.uid))
+            other for other in processes if not acceptable(other.uid) or (process and other.uid != process.uid)
         ),
+        strange=() if process else tuple(other for other in processes if acceptable(other.uid)),
         probes_ok=all(ok for ok, dummy in results),
         probes=tuple(text for dummy, text in results),
         starts=starts,
@@ -571,12 +578,21 @@ class Engine:
         watch = self.journal["watch"]
         folders = self.host.pod_folders(watch["log_prefix"])
         before = {
-            "healthy": look(self.host, watch, watch["before"], acceptable=lambda uid: True, baseline={}).healthy,
+            "healthy": self._is_healthy_before(),
             "uids": sorted({process.uid for process in self.host.processes(folders)}),
             "starts": {uid: count_starts(self.host, folder, watch["container"]) for uid, folder in folders.items()},
         }
         self._time("began")
         self._save(phase=APPLYING, before=before)
+
+    def _is_healthy_before(self) -> bool:
+        """Whether the component is healthy now. One failed probe of a busy node does not mean that it is not."""
+        watch, limit = self.journal["watch"], self.clock() + HICCUP_SECONDS
+        while not look(self.host, watch, watch["before"], acceptable=lambda uid: True, baseline={}).healthy:
+            if self.clock() >= limit:
+                return False
+            self.sleep(POLL_SECONDS)
+        return True
 
     def _apply(self) -> None:
         try:
@@ -665,9 +681,10 @@ class Engine:
                 f"{self.journal['reason']}; nothing was put back, because someone else changed {', '.join(foreign)}",
             )
             return
-        for entry in self._ordered("before"):
-            if entry["path"] not in foreign:
-                self._put(entry, "after", "before")
+        failure = self._put_back([entry for entry in self._ordered("before") if entry["path"] not in foreign])
+        if failure:
+            self._close(ALARM, f"{self.journal['reason']}; the former files could not be put back: {failure}")
+            return
         for folder in reversed(self.journal["directories"]):
             with contextlib.suppress(OSError):  # it was never made, or someone else uses it by now
                 os.rmdir(folder)
@@ -675,6 +692,23 @@ class Engine:
             self._save(phase=PROVING)
         else:
             self._close(ABANDONED, self.journal["reason"])
+
+    def _put_back(self, entries: list[Json]) -> str | None:
+        """Bring files back to their former versions, trying as long as a restore may take: a full disk may get space,
+        a read-only one be mounted anew. Returns why it did not work."""
+        limit = self.clock() + RESTORE_SECONDS
+        while True:
+            try:
+                for entry in entries:
+                    self._put(entry, "after", "before")
+                return None
+            except OSError as exc:
+                if self.clock() >= limit:
+                    return str(exc)
+                self._say(f"cannot be restored yet: {exc}")
+            except EngineError as exc:
+                return str(exc)
+            self.sleep(POLL_SECONDS)
 
     @staticmethod
     def _is_foreign(entry: Json) -> bool:
@@ -720,7 +754,7 @@ class Engine:
                 baseline=self.journal["before"]["starts"],
             )
             now = self.clock()
-            self._measure_outage(sight)
+            self._measure(sight)
             if not sight.healthy:
                 ready_since = None
             elif ready_since is None or sight.process != identity:
@@ -740,16 +774,23 @@ class Engine:
     def _patience(self) -> float:
         """Seconds for becoming healthy."""
         wanted = float(self.journal["wait_timeout"])
-        return wanted if self.journal["phase"] == WAITING else max(wanted, RESTORE_SECONDS)
+        restores = self.journal["phase"] == PROVING and self.journal["before"]["healthy"]
+        return max(wanted, RESTORE_SECONDS) if restores else wanted
 
     def _given_up(self, sight: Sight, now: float) -> str | None:
-        if self.journal["phase"] == WAITING and sight.starts > MAX_CRASHES and WAITING not in self.journal["times"]:
-            return f"{self.journal['name']} crashed {sight.starts - 1} times and was never ready"
+        name = self.journal["name"]
+        if self.journal["phase"] == WAITING:
+            foreign = next(
+                (entry["path"] for entry in self.journal["files"] if entry["switch"] and self._is_foreign(entry)), None
+            )
+            if foreign:
+                return f"{foreign} was changed by someone else while {name} was waited for"
+            if sight.starts > MAX_CRASHES and WAITING not in self.journal["times"]:
+                return f"{name} crashed {sight.starts - 1} times and was never ready"
         if now < self.journal["deadline"]:
             return None
-        probes = "; ".join(sight.probes)
         return (
-            f"{self.journal['name']} was not healthy within {self._patience():.0f} s: it {sight.missing()} ({probes})"
+            f"{name} was not healthy within {self._patience():.0f} s: it {sight.missing()} ({'; '.join(sight.probes)})"
         )
 
     def _time(self, event: str) -> None:
@@ -758,10 +799,14 @@ class Engine:
             self.journal["times"][event] = self.clock()
             self._save()
 
-    def _measure_outage(self, sight: Sight) -> None:
-        """From the first failed probe after the switch to the first look at which the component is healthy again."""
+    def _measure(self, sight: Sight) -> None:
+        """Note when the probes failed first after the switch, when they passed again, and when all was well."""
+        times = self.journal["times"]
         if not sight.probes_ok:
             self._time("down")
+            times.pop("up", None)
+        elif "down" in times:
+            self._time("up")
         if sight.healthy:
             self._time(self.journal["phase"])
 
@@ -769,14 +814,14 @@ class Engine:
 
     def _close(self, outcome: str, reason: str | None, sight: Sight | None = None) -> None:
         times, now = self.journal["times"], self.clock()
-        healthy_again = times.get(self.journal["phase"])
         result = {
             "outcome": outcome,
             "reason": reason,
+            "healthy": sight.healthy if sight else None,
             "ended": utc_now(),
             "seconds": _span(times.get("began"), now),
-            "restart_seconds": _span(times.get("switched"), healthy_again),
-            "outage_seconds": _span(times.get("down"), now if healthy_again is None else healthy_again) or 0.0,
+            "restart_seconds": _span(times.get("switched"), times.get(self.journal["phase"])),
+            "outage_seconds": _span(times.get("down"), times.get("up", now)) or 0.0,
             "proof": _proof(sight, self.journal) if sight else None,
             "log": self.journal.get("log", []),
         }

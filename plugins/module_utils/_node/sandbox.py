@@ -23,6 +23,7 @@ import base64
 import ctypes
 import json
 import os
+import re
 import sys
 import typing as t
 
@@ -46,13 +47,22 @@ def _mount(source: str, target: str, kind: str | None, options: int) -> None:
 
 
 def _bind(source: str, target: str) -> None:
+    """Show a path of the host read-only, with everything that is mounted below it, as the kubelet does."""
     if os.path.isdir(source):
         os.makedirs(target, exist_ok=True)
-    else:
+    elif not os.path.lexists(target):
         os.makedirs(os.path.dirname(target), exist_ok=True)
         _write(target, b"")
-    _mount(source, target, None, _MS_BIND)
-    _mount(source, target, None, _MS_BIND | _MS_REMOUNT | _MS_RDONLY)
+    _mount(source, target, None, _MS_BIND | _MS_REC)
+    for mounted in _mounts_below(target):
+        _mount(source, mounted, None, _MS_BIND | _MS_REMOUNT | _MS_RDONLY)
+
+
+def _mounts_below(path: str) -> list[str]:
+    """The mount points at and below a path. The kernel writes special characters as octal escapes."""
+    with open("/proc/self/mountinfo", encoding="utf-8", errors="surrogateescape") as stream:
+        points = [re.sub(r"\\([0-7]{3})", lambda match: chr(int(match[1], 8)), line.split(" ")[4]) for line in stream]
+    return [point for point in points if point == path or point.startswith(path + "/")]
 
 
 def _write(path: str, content: bytes) -> None:
@@ -89,6 +99,9 @@ def _compose(source: str, target: str, staged: Staged) -> None:
     names = set(os.listdir(source)) if os.path.isdir(source) else set()
     names.update(path[len(source.rstrip("/")) + 1 :].split("/", 1)[0] for path in staged)
     for name in sorted(names):
+        if os.path.islink(os.path.join(source, name)):
+            os.symlink(os.readlink(os.path.join(source, name)), os.path.join(target, name))
+            continue
         provide(os.path.join(source, name), os.path.join(target, name), "folder", staged)
 
 

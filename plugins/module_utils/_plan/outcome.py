@@ -23,6 +23,8 @@ def failure(name: str, node: str, transaction: t.Mapping[str, t.Any]) -> str | N
     if transaction["outcome"] == "committed":
         return None
     ending = _ENDINGS[transaction["outcome"]]
+    if transaction["outcome"] == "restored" and not transaction["healthy"]:
+        ending = "the former files were put back, and the component is as unhealthy as it was before the change"
     log = transaction.get("log") or []
     words = f" {name} said last: {_telling(log)}" if log else ""
     return f"{name} on {node}: {transaction['reason']}; {ending} (transaction {transaction['id']}).{words}"
