@@ -21,6 +21,9 @@ display = Display()
 _FOLLOWER = "nodecraft.kubeadm.node_transaction"
 _POLL_SECONDS = 5  # of one call of the follower; it returns earlier when there is news
 _RECONNECT_SECONDS = 2
+# How often in a row an engine may be found not running before nobody waits for it any more: systemd needs a moment to
+# start it, and again after a fault.
+_MAX_IDLE = 3
 # On top of the time that a transaction can take at the most.
 _PATIENCE_SECONDS = 120
 
@@ -48,18 +51,21 @@ class ActionModule(ActionBase):
         return result
 
     def _follow(self, result: dict[str, t.Any], task_vars: dict[str, t.Any]) -> dict[str, t.Any] | None:
-        """The outcome of the transaction; None when it could not be seen in all the time that it can take."""
-        began = time.monotonic()
+        """The outcome of the transaction; None when it was not seen in all the time that it can take, or nobody works on it."""
+        began, asked_in_vain = time.monotonic(), 0
         longest = result["transaction"]["longest_seconds"] + _PATIENCE_SECONDS
         arguments = {"name": result["name"], "id": result["transaction"]["id"], "wait": _POLL_SECONDS, "seen": ""}
         while time.monotonic() - began < longest:
             news = self._ask(arguments, task_vars)
+            asked_in_vain = 0 if news is None or news["running"] else asked_in_vain + 1
             if news is None:
                 self._show(result, "cannot be followed, trying again; the node goes on by itself", began)
                 time.sleep(_RECONNECT_SECONDS)
                 self._reconnect()
             elif news["transaction"]:
                 return t.cast("dict[str, t.Any]", news["transaction"])
+            elif not news["running"] and asked_in_vain >= _MAX_IDLE:
+                return None
             elif news["message"] != arguments["seen"]:
                 self._show(result, news["message"], began)
                 arguments["seen"] = news["message"]
@@ -89,9 +95,9 @@ class ActionModule(ActionBase):
     @staticmethod
     def _lost(result: dict[str, t.Any]) -> str:
         return (
-            f"{result['node']}: transaction {result['transaction']['id']} of {result['name']} was started, but its end was not"
-            f" seen in {result['transaction']['longest_seconds'] + _PATIENCE_SECONDS} s. The node ends it by itself, and the next"
-            f" run reports how; on the node, ask systemctl status nodecraft-kubeadm@{result['name']}."
+            f"{result['node']}: transaction {result['transaction']['id']} of {result['name']} was started, but its end was not seen:"
+            f" either the node was out of reach for longer than it can take, or its engine does not run. Ask systemctl status"
+            f" nodecraft-kubeadm@{result['name']} on the node; the next run takes the transaction up again and reports its end."
         )
 
     @staticmethod

@@ -28,6 +28,7 @@ options:
   wait_timeout:
     description:
       - Seconds for the component to become healthy after the change.
+      - A restore has at least 300 seconds of its own, so a task that fails may take that much longer.
     type: int
     default: 300
   min_ready_seconds:
@@ -44,6 +45,9 @@ attributes:
   check_mode:
     support: full
     description: Can run in check mode and return the changes that it would make, rehearsed.
+  async:
+    support: none
+    description: The node works by itself; the task only follows it.
   diff_mode:
     support: full
     description: Returns the difference of every file, except values of environment variables and sensitive contents.
@@ -61,13 +65,13 @@ options: {}
 attributes:
   check_mode:
     support: full
-    description: Reads only.
+    description: Changes nothing.
   diff_mode:
     support: N/A
-    description: Reads only.
+    description: Changes nothing.
   idempotent:
     support: full
-    description: Reads only.
+    description: Changes nothing.
   platform:
     platforms: posix
     support: full

@@ -54,7 +54,7 @@ EXAMPLES = r"""
 RETURN = r"""
 name:
   description: Name of the static pod.
-  returned: always
+  returned: success
   type: str
 phase:
   description: Where the transaction is; V(closed) when it ended; V(null) when there never was one.
@@ -66,6 +66,12 @@ message:
   returned: success
   type: str
   sample: stopped, waiting for the new one
+running:
+  description:
+    - Whether the engine is at work. An open transaction whose engine is not (the service was stopped, or the node was started
+      anew) is taken up again by the next run of M(nodecraft.kubeadm.static_pod).
+  returned: success
+  type: bool
 transaction:
   description: The outcome, as M(nodecraft.kubeadm.static_pod) returns it; V(null) while the transaction is open.
   returned: success
@@ -94,7 +100,12 @@ def main() -> t.NoReturn:
     runner.run_info(
         module,
         lambda: transactions.report_progress(
-            wanted["name"], wanted["id"], wait=wanted["wait"], seen=wanted["seen"], dry=module.check_mode
+            wanted["name"],
+            wanted["id"],
+            wait=wanted["wait"],
+            seen=wanted["seen"],
+            dry=module.check_mode,
+            run=module.run,
         ),
     )
 

@@ -26,7 +26,7 @@ extends_documentation_fragment:
   - nodecraft.kubeadm.transaction.attributes
   - nodecraft.kubeadm.transaction.actiongroup_node
 requirements:
-  - PyYAML on the node (for any of its Python interpreters)
+  - PyYAML on the node, for C(ansible_python_interpreter) or for C(/usr/bin/python3)
   - systemd, and kubeadm's layout of kubelet and static pods
 notes:
   - Run it with root permissions, one control plane node at a time. The role P(nodecraft.kubeadm.control_plane#role) does so.
@@ -46,7 +46,7 @@ options:
   admission_plugins:
     description:
       - Admission plugins of kube-apiserver, by name, with V(enabled), V(disabled) or V(default).
-      - V(default) takes the plugin out of both lists, so that Kubernetes' own choice holds.
+      - V(default), and V(null) too, takes the plugin out of both lists, so that Kubernetes' own choice holds.
     type: dict
   args:
     description:
@@ -202,12 +202,12 @@ name:
   type: str
   sample: kube-apiserver
 node:
-  description: Name of the node, as its kubelet registers it. V(null) when the kubelet could not be asked.
+  description: Name of the node, as its kubelet registers it. V(null) when the task failed before the kubelet was asked.
   returned: always
   type: str
   sample: cp1
 manifest:
-  description: Path of the manifest. V(null) when it was not found.
+  description: Path of the manifest. V(null) when the task failed before it was found.
   returned: always
   type: str
   sample: /etc/kubernetes/manifests/kube-apiserver.yaml
@@ -266,12 +266,12 @@ transaction:
       description: Its id.
       type: str
     requested:
-      description: When (C(at)) and from which address (C(from)) it was asked for.
+      description: When (C(at)) and from where (C(from): the address of the connection, else the user) it was asked for.
       type: dict
     outcome:
       description:
         - V(committed) when the component is healthy with the change, V(restored) when the former state was put back and is
-          proven, V(abandoned) when nothing was written, V(unhealthy) when rollback was off, V(alarm) when the former state
+          as healthy as it was, V(abandoned) when nothing was written, V(unhealthy) when rollback was off, V(alarm) when the former state
           could not be proven.
       type: str
     reason:

@@ -19,7 +19,7 @@ extends_documentation_fragment:
   - nodecraft.kubeadm.transaction.info
   - nodecraft.kubeadm.transaction.actiongroup_node
 requirements:
-  - PyYAML on the node (for any of its Python interpreters)
+  - PyYAML on the node, for C(ansible_python_interpreter) or for C(/usr/bin/python3)
   - systemd, and kubeadm's layout of kubelet and static pods
 options:
   name:
@@ -116,7 +116,7 @@ static_pods:
       description: Id of the last committed transaction; V(null) without one.
       type: str
     error:
-      description: Why the manifest cannot be read, and so cannot be changed; V(null) when it can.
+      description: Why the manifest cannot be read, and so cannot be changed; V(null) when it can. Most other keys are V(null) then.
       type: str
 """
 

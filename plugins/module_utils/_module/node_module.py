@@ -8,14 +8,18 @@
 
 from __future__ import annotations
 
-import importlib.util
 import os
 import typing as t
 
 from ansible.module_utils.basic import AnsibleModule
 from ansible.module_utils.common.respawn import has_respawned, probe_interpreters_for_module, respawn_module
 
-_SYSTEM_PYTHONS = ("/usr/bin/python3", "/usr/libexec/platform-python")
+try:
+    import yaml
+except ImportError:
+    yaml = None  # type: ignore[assignment]  # NodeModule starts anew with a Python that has it
+
+_SYSTEM_PYTHON = "/usr/bin/python3"
 
 
 class NodeModule(AnsibleModule):
@@ -37,10 +41,10 @@ class NodeModule(AnsibleModule):
 
     def _require_yaml(self) -> None:
         """Go on with PyYAML: in this interpreter, in the system's, or not at all."""
-        if importlib.util.find_spec("yaml") is not None:
+        if hasattr(yaml, "SafeLoader"):
             return
         if not has_respawned():
-            interpreter = probe_interpreters_for_module(list(_SYSTEM_PYTHONS), "yaml")
+            interpreter = probe_interpreters_for_module([_SYSTEM_PYTHON], "yaml")
             if interpreter:
                 respawn_module(interpreter)
         self.fail_json(

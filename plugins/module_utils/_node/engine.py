@@ -94,7 +94,7 @@ def read_bytes(path: str) -> bytes | None:
     try:
         with open(path, "rb") as stream:
             return stream.read()
-    except FileNotFoundError:
+    except (FileNotFoundError, NotADirectoryError):
         return None
 
 
@@ -339,7 +339,7 @@ def run_probe(probe: Json) -> tuple[bool, str]:
             return True, name
         status, dummy = http_get(probe, probe["path"], context=_unverified())
         return 200 <= status < 400, f"{name} answers {status}"
-    except (OSError, http.client.HTTPException) as exc:
+    except (OSError, ValueError, OverflowError, http.client.HTTPException) as exc:
         return False, f"{name}: {exc}"
 
 
@@ -387,14 +387,16 @@ def client_context(kubeconfig: str) -> ssl.SSLContext | None:
 _GATE_METRIC = re.compile(r'^kubernetes_feature_enabled\{name="([^"]+)"[^}]*\} ([0-9.]+)', re.MULTILINE)
 
 
-def read_gates(metrics: Json) -> tuple[dict[str, bool] | None, str]:
+def read_gates(metrics: Json | None) -> tuple[dict[str, bool] | None, str]:
     """The feature gates that a running component reports in its metrics: gate -> on. None, and why, when unreadable."""
+    if metrics is None:
+        return None, "the manifest has no HTTP probe, so the address of /metrics is not known"
     try:
         context = client_context(metrics["kubeconfig"])
         if context is None:
             return None, f"{metrics['kubeconfig']} holds no client certificate"
         status, body = http_get(metrics, "/metrics", context=context, timeout=4 * PROBE_TIMEOUT)
-    except (OSError, http.client.HTTPException) as exc:
+    except (OSError, ValueError, OverflowError, http.client.HTTPException) as exc:
         return None, f"/metrics cannot be read: {exc}"
     if status != 200:
         return None, f"/metrics answers {status}"

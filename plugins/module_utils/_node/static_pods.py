@@ -187,10 +187,11 @@ _WRITTEN = frozenset(("audit-log-path", "log-file"))
 
 
 def refuse_unreachable_files(plan: static_pod.StaticPodPlan) -> None:
-    """Check that every file which a new argument names can be opened inside the container.
+    """Check that the component can open every file which is written, or which a new argument names.
 
     Many files are opened only after the point at which a rehearsal ends, so this looks at the host through the mounts.
     """
+    _refuse_uncovered_files(plan)
     former = plan.before.values()["args"]
     mounts = plan.after.mounts()
     files = {change.path: change.after for change in plan.files}
@@ -202,6 +203,18 @@ def refuse_unreachable_files(plan: static_pod.StaticPodPlan) -> None:
                     for path in value.partition(":")[0].split(","):
                         if path.startswith("/"):
                             _refuse_unreachable(flag, path, mounts, files)
+
+
+def _refuse_uncovered_files(plan: static_pod.StaticPodPlan) -> None:
+    folders = [mount.host_path.rstrip("/") for mount in plan.after.mounts()]
+    for change in plan.files:
+        if change.after is not None and not any(
+            change.path == folder or change.path.startswith(folder + "/") for folder in folders
+        ):
+            raise Refusal(
+                f"files: {change.path} on {os.uname().nodename} lies below no host path that the static pod mounts, so the component"
+                " cannot see it. Name one in volumes (host_path, mount_path)."
+            )
 
 
 def _refuse_unreachable(

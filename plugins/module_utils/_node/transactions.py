@@ -180,7 +180,8 @@ def left_open(name: str, run: Run) -> engine.Json | None:
 
 
 def _is_active(name: str, run: Run) -> bool:
-    return run(["systemctl", "is-active", UNIT.format(name=name)])[1].strip() == "active"
+    """Whether the engine is at work, or systemd is about to start it."""
+    return run(["systemctl", "is-active", UNIT.format(name=name)])[1].strip() in ("active", "activating", "reloading")
 
 
 # ---- following ---------------------------------------------------------------------------------------------------------
@@ -243,17 +244,24 @@ def wait_for_end(
             )
 
 
-def report_progress(name: str, identifier: str | None, *, wait: int, seen: str, dry: bool) -> engine.Json:
+def report_progress(name: str, identifier: str | None, *, wait: int, seen: str, dry: bool, run: Run) -> engine.Json:
     """What the module C(node_transaction) returns."""
     if not is_pod_name(name):
         raise KubeadmError(f"name: {name!r} is no name of a static pod.")
     identifier = identifier or _latest(name)
     if identifier is None:
-        return {"name": name, "phase": None, "message": "there was no transaction", "transaction": None}
+        return {
+            "name": name,
+            "phase": None,
+            "message": "there was no transaction",
+            "running": False,
+            "transaction": None,
+        }
     ended, phase, message = follow(name, identifier, seconds=wait, seen=seen, clock=time.monotonic, sleep=time.sleep)
     if ended is not None and not dry:
         mark_followed(name, identifier)
-    return {"name": name, "phase": phase, "message": message, "transaction": ended}
+    running = ended is None and _is_active(name, run)
+    return {"name": name, "phase": phase, "message": message, "running": running, "transaction": ended}
 
 
 def _latest(name: str) -> str | None:

@@ -19,7 +19,3 @@ class KubeadmError(Exception):
 
 class Refusal(KubeadmError):
     """The wish was understood and declined before anything was written."""
-
-
-class MissingDependency(KubeadmError):
-    """A Python library is missing on the machine where the module runs."""

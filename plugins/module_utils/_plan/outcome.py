@@ -23,7 +23,7 @@ def failure(name: str, node: str, transaction: t.Mapping[str, t.Any]) -> str | N
     if transaction["outcome"] == "committed":
         return None
     ending = _ENDINGS[transaction["outcome"]]
-    if transaction["outcome"] == "restored" and not transaction["healthy"]:
+    if transaction["outcome"] == "restored" and not transaction.get("healthy"):
         ending = "the former files were put back, and the component is as unhealthy as it was before the change"
     log = transaction.get("log") or []
     words = f" {name} said last: {_telling(log)}" if log else ""

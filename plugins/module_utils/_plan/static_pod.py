@@ -27,6 +27,7 @@ FILES_ANNOTATION = "nodecraft.kubeadm/files-checksum"
 
 _GATE_NAME = re.compile(r"[A-Za-z][A-Za-z0-9]*")
 _FLAG_NAME = re.compile(r"[a-z][a-zA-Z0-9._-]*")
+_VOLUME_NAME = re.compile(r"[a-z0-9](?:[-a-z0-9]{0,61}[a-z0-9])?")
 _ENV_NAME = re.compile(r"[A-Za-z_.-][A-Za-z0-9_.-]*")
 _PLUGIN_NAME = re.compile(r"[A-Za-z][A-Za-z0-9]*")
 _PLUGIN_STATES = {"enabled": "enabled", "disabled": "disabled", "default": None}
@@ -181,7 +182,7 @@ def _environment(name: str, value: t.Any) -> str | None:
 
 def _no_empty_text(option: str, name: str, value: str) -> str:
     # A template that yields None arrives as '' on ansible-core 2.18 and as None later: '' must not mean two things.
-    if value == "":
+    if not value.strip():
         raise Refusal(f"{option}: {name} is an empty text; write null to remove it.")
     if "\n" in value or "\0" in value:
         raise Refusal(f"{option}: {name} holds a line break or a NUL, which has no place there.")
@@ -191,9 +192,17 @@ def _no_empty_text(option: str, name: str, value: str) -> str:
 def _volume(volume: t.Mapping[str, t.Any]) -> dict[str, t.Any] | None:
     if volume["state"] == "absent":
         return None
+    if not _VOLUME_NAME.fullmatch(volume["name"]):
+        raise Refusal(
+            f"volumes: {volume['name']!r} is no name of a volume (at most 63 lower case letters, digits and dashes)."
+        )
     for key in ("host_path", "mount_path"):
         if not volume[key] or not volume[key].startswith("/"):
             raise Refusal(f"volumes: {volume['name']} needs {key}, an absolute path; found {volume[key]!r}.")
+    if ".." in volume["host_path"].split("/") or ":" in volume["mount_path"]:
+        raise Refusal(
+            f"volumes: the kubelet refuses '..' in host_path and ':' in mount_path of {volume['name']}, and with them the pod."
+        )
     return {
         "host_path": volume["host_path"],
         "path_type": volume["path_type"] or "",
@@ -382,7 +391,7 @@ def _with_checksum(manifest: Manifest, record: Record, changes: t.Sequence[FileC
 
 
 def _refuse_shared_mount_paths(manifest: Manifest) -> None:
-    paths = [mount["mountPath"] for mount in manifest.container.get("volumeMounts") or []]
+    paths = [posixpath.normpath(mount["mountPath"]) for mount in manifest.container.get("volumeMounts") or []]
     for path in paths:
         if paths.count(path) > 1:
             raise Refusal(

@@ -20,7 +20,7 @@ import json
 import re
 import typing as t
 
-from .errors import MissingDependency, Refusal
+from .errors import Refusal
 
 try:
     import yaml
@@ -72,7 +72,6 @@ class Document:
         """Read one YAML document, refusing what cannot be edited safely.
 
         Raises Refusal, with the line, for broken YAML, several documents, duplicate keys, anchors, aliases and merges.
-        Raises MissingDependency without PyYAML.
         """
         root = _compose(text, source)
         return cls(text=text, data=_construct(text, source) if root is not None else None, source=source)
@@ -114,8 +113,6 @@ _UNREADABLE = object()
 
 
 def _compose(text: str, source: str) -> t.Any:
-    if yaml is None:
-        raise MissingDependency("PyYAML")
     try:
         _refuse_anchors(text, source)
         root = yaml.compose(text, Loader=yaml.SafeLoader)
