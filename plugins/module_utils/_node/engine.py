@@ -203,10 +203,12 @@ def is_at(path: str, version: Json | None) -> bool:
     """Whether a file has this version's bytes, mode and owner."""
     if read_bytes(path) != content_of(version):
         return False
-    status = None if version is None else os.stat(path)
-    return status is None or [stat.S_IMODE(status.st_mode), status.st_uid, status.st_gid] == [
-        version[key] for key in ("mode", "uid", "gid")
-    ]
+    if version is None:
+        return True
+    status = os.stat(path)
+    return bool(
+        [stat.S_IMODE(status.st_mode), status.st_uid, status.st_gid] == [version[key] for key in ("mode", "uid", "gid")]
+    )
 
 
 @contextlib.contextmanager

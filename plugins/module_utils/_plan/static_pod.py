@@ -402,7 +402,9 @@ def _refuse_shared_mount_paths(manifest: Manifest) -> None:
 def _refuse_anonymous_probes(wish: Wish, before: Manifest, after: Manifest) -> None:
     """The kubelet's probes carry no credentials: without anonymous requests each gets 401 and the pod is killed for ever."""
     probes = [probe for probe in after.probes() if probe["kind"] == "http"]
-    off = [flags.gate_value(flags.last(each.arguments, "anonymous-auth", "true")) is False for each in (before, after)]
+    off = [
+        flags.gate_value(flags.last(each.arguments, "anonymous-auth") or "true") is False for each in (before, after)
+    ]
     if wish.name == "kube-apiserver" and probes and off == [False, True]:
         raise Refusal(
             "args: anonymous-auth=false would make the API server answer the kubelet's own probes with 401, and the kubelet"
