@@ -164,6 +164,6 @@ def volume(name: str, path: str, **given: t.Any) -> dict[str, t.Any]:
     }
 
 
-def file(path: str, content: str | None = "", **given: t.Any) -> dict[str, t.Any]:
+def file(path: str, content: t.Any = "", **given: t.Any) -> dict[str, t.Any]:
     """One entry of the option ``files`` with its defaults."""
     return {"path": path, "content": content, "mode": "0600", "sensitive": False, "state": "present", **given}

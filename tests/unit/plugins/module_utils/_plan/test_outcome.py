@@ -19,6 +19,7 @@ def transaction(ended: str, log: t.Sequence[str] = ()) -> dict[str, t.Any]:
         "reason": None if ended == "committed" else REASON,
         "ended": "2026-01-01T00:05:00Z",
         "log": list(log),
+        "healthy": True,
     }
 
 
@@ -42,6 +43,16 @@ def test_every_other_end_is_a_failure_with_cause_and_ending(ended: str, words: s
     assert words in message
     assert "20260101T000000Z-abc" in message
     assert outcome.changed(ended) is changed
+
+
+def test_what_was_broken_before_is_not_called_proven() -> None:
+    message = str(outcome.failure("kube-apiserver", "cp1", {**transaction("restored"), "healthy": False}))
+    assert "as unhealthy as it was before the change" in message
+    assert "proven" not in message
+
+
+def test_check_mode_names_the_transaction_that_waits() -> None:
+    assert "transaction 1 is open in phase waiting" in outcome.left_open("kube-apiserver", "cp1", "1", "waiting")
 
 
 @pytest.mark.parametrize(

@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import pytest
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan import rehearsal
-from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.rehearsal import CERTIFICATE
+from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.rehearsal import END
 
 COMPONENTS = ("kube-apiserver", "kube-controller-manager", "kube-scheduler")
 
@@ -17,16 +17,19 @@ STARTUP = (
     'I1121 11:02:03.300000       1 server.go:146] "Golang settings" GOGC="" GOMAXPROCS="" GOTRACEBACK=""\n'
 )
 USAGE = "Usage:\n  kube-apiserver [flags]\n\nGeneric flags:\n\n      --cors-allowed-origins strings  List of allowed origins\n"
-ENDS_AT_CERTIFICATE = f"open {CERTIFICATE}: no such file or directory"
+ENDS = {
+    "kube-apiserver": f"initializing audit webhook: stat {END}: no such file or directory",
+    "kube-controller-manager": f"open {END}: no such file or directory",
+    "kube-scheduler": f"open {END}: no such file or directory",
+}
 
 ACCEPTED = {
-    "text logging": STARTUP + KLOG.format(ENDS_AT_CERTIFICATE),
+    "text logging": STARTUP + KLOG.format("END"),
     "JSON logging": (
         '{"ts":1763722923000.1,"caller":"app/server.go:146","msg":"Version","v":0,"kubeVersion":"v1.34.4"}\n'
-        f'{{"ts":1763722923000.2,"caller":"cli/run.go:72","msg":"command failed","err":"{ENDS_AT_CERTIFICATE}"}}\n'
+        '{"ts":1763722923000.2,"caller":"cli/run.go:72","msg":"command failed","err":"END"}\n'
     ),
-    "plain error": f"Error: {ENDS_AT_CERTIFICATE}\n",
-    "wrapped": KLOG.format(f'failed to build: \\"{CERTIFICATE}\\": {ENDS_AT_CERTIFICATE}'),
+    "plain error": "Error: END\n",
 }
 
 REFUSED = {
@@ -89,8 +92,8 @@ REFUSED = {
 
 @pytest.mark.parametrize("component", COMPONENTS)
 @pytest.mark.parametrize("output", ACCEPTED.values(), ids=ACCEPTED)
-def test_ending_at_the_missing_certificate_is_acceptance(component: str, output: str) -> None:
-    verdict = rehearsal.judge(component, 1, output)
+def test_ending_at_the_missing_file_is_acceptance(component: str, output: str) -> None:
+    verdict = rehearsal.judge(component, 1, output.replace("END", ENDS[component]))
     assert verdict.verdict == rehearsal.ACCEPTED
     assert component in verdict.message
 
@@ -122,34 +125,45 @@ def test_an_end_without_a_word_is_a_refusal() -> None:
 
 
 def test_an_acceptance_is_not_read_out_of_another_file_that_is_missing() -> None:
-    output = KLOG.format(f"open /etc{CERTIFICATE}.bak: no such file or directory")
-    assert rehearsal.judge("kube-apiserver", 1, output).verdict == rehearsal.REFUSED
+    output = KLOG.format(f"open /etc{END}.bak: no such file or directory")
+    assert rehearsal.judge("kube-scheduler", 1, output).verdict == rehearsal.REFUSED
 
 
-@pytest.mark.parametrize("component", COMPONENTS)
-def test_the_command_is_the_new_one_with_a_certificate_that_does_not_exist(component: str) -> None:
-    arguments = [component, "--advertise-address=10.0.0.1", "--feature-gates=A=true", "--tls-cert-file=/real.crt"]
-    command = rehearsal.command(component, arguments)
-    assert command[:4] == arguments
-    assert command[4:] == [f"--tls-cert-file={CERTIFICATE}", "--tls-private-key-file=/rehearsal-ends-here.key"]
+def test_an_earlier_point_of_the_api_server_is_no_acceptance() -> None:
+    """Its serving certificate is read before the configuration of authentication and encryption."""
+    assert rehearsal.judge("kube-apiserver", 1, KLOG.format(ENDS["kube-scheduler"])).verdict == rehearsal.REFUSED
 
 
-@pytest.mark.parametrize(
-    ("component", "arguments", "extra"),
-    [
-        ("kube-apiserver", [], ["--advertise-address=192.0.2.1"]),
-        ("kube-scheduler", [], []),
-        ("kube-scheduler", ["--secure-port=0"], ["--secure-port=10259"]),
-        ("kube-controller-manager", ["--secure-port", "0"], ["--secure-port=10257"]),
-        ("kube-controller-manager", ["--secure-port=0", "--secure-port=10257"], []),
-        ("kube-scheduler", ["--bind-address=::1"], ["--bind-address=0.0.0.0"]),
-        ("kube-scheduler", ["--bind-address=127.0.0.1"], []),
-        ("kube-apiserver", ["--advertise_address=10.0.0.1", "--bind-address=::"], ["--bind-address=0.0.0.0"]),
-    ],
-)
-def test_what_has_no_place_in_the_sandbox_is_adjusted(component: str, arguments: list[str], extra: list[str]) -> None:
-    command = rehearsal.command(component, [component, *arguments])
-    assert command[len(arguments) + 3 :] == extra
+CERTIFICATE = [f"--tls-cert-file={END}", f"--tls-private-key-file={END}"]
+WEBHOOK = [f"--audit-webhook-config-file={END}"]
+POLICY = [f"--audit-policy-file={rehearsal.AUDIT_POLICY}"]
+ADDRESS = ["--advertise-address=192.0.2.1"]
+COMMANDS: list[tuple[str, list[str], list[str]]] = [
+    ("kube-apiserver", [], WEBHOOK + POLICY + ADDRESS),
+    ("kube-apiserver", ["--advertise_address=10.0.0.1"], WEBHOOK + POLICY),
+    ("kube-apiserver", ["--advertise-address=10.0.0.1", "--audit-policy-file=/p"], WEBHOOK),
+    ("kube-apiserver", ["--audit-log-path=/var/log/a"], [*WEBHOOK, *POLICY, "--audit-log-path=-", *ADDRESS]),
+    ("kube-apiserver", ["--audit-log-path=-"], WEBHOOK + POLICY + ADDRESS),
+    ("kube-apiserver", ["--bind-address=::"], [*WEBHOOK, *POLICY, *ADDRESS, "--bind-address=0.0.0.0"]),
+    ("kube-scheduler", [], CERTIFICATE),
+    ("kube-scheduler", ["--tls-cert-file=/real.crt"], CERTIFICATE),
+    ("kube-scheduler", ["--secure-port=0"], [*CERTIFICATE, "--secure-port=10259"]),
+    ("kube-controller-manager", ["--secure-port", "0"], [*CERTIFICATE, "--secure-port=10257"]),
+    ("kube-controller-manager", ["--secure-port=0", "--secure-port=10257"], CERTIFICATE),
+    ("kube-scheduler", ["--bind-address=::1"], [*CERTIFICATE, "--bind-address=0.0.0.0"]),
+    ("kube-scheduler", ["--bind-address=0.0.0.0"], CERTIFICATE),
+]
+
+
+@pytest.mark.parametrize(("component", "arguments", "extra"), COMMANDS)
+def test_the_command_is_the_new_one_and_behind_it_what_must_differ(
+    component: str, arguments: list[str], extra: list[str]
+) -> None:
+    assert rehearsal.command(component, [component, *arguments]) == [component, *arguments, *extra]
+
+
+def test_an_argument_that_only_the_kubelet_knows_cannot_be_rehearsed() -> None:
+    assert "valueFrom" in str(rehearsal.obstacle("kube-scheduler", ["kube-scheduler", None]))
 
 
 @pytest.mark.parametrize("component", COMPONENTS)

@@ -195,6 +195,19 @@ def test_anonymous_auth_is_the_api_servers_alone() -> None:
     assert plan(before, name="kube-scheduler", args={"anonymous-auth": False}).operations
 
 
+@pytest.mark.parametrize(
+    ("arguments", "complaint"), [({"secure-port": 7443}, "port 6443"), ({"bind-address": "127.0.0.1"}, "ask 10.0.0.11")]
+)
+def test_a_component_is_not_moved_away_from_its_probes(arguments: dict[str, t.Any], complaint: str) -> None:
+    with pytest.raises(Refusal, match=complaint):
+        plan(args=arguments)
+
+
+@pytest.mark.parametrize("address", ["::", "10.0.0.11"])
+def test_addresses_that_the_probes_reach_are_taken(address: str) -> None:
+    assert plan(args={"bind-address": address, "secure-port": 6443}).operations
+
+
 def test_two_mounts_at_one_path_are_refused() -> None:
     with pytest.raises(Refusal, match="/etc/ssl/certs is already mounted"):
         plan(volumes=[samples.volume("mine", "/mine", mount_path="/etc/ssl/certs")])
@@ -295,7 +308,7 @@ PLUGINS = st.dictionaries(
     max_size=2,
 )
 ARGUMENTS = st.dictionaries(
-    st.sampled_from(["v", "audit-log-path", "profiling", "secure-port"]),
+    st.sampled_from(["v", "audit-log-path", "profiling", "goaway-chance"]),
     st.one_of(st.none(), WORDS, st.lists(WORDS, min_size=1, max_size=3)),
     max_size=3,
 )
@@ -342,7 +355,6 @@ FLAGS = st.sampled_from(
         ["--v", "1"],
         ["--profiling"],
         ["--feature-gates=Alpha=true,Beta=false"],
-        ["--feature_gates=kube:Alpha=true"],
         ["--enable-admission-plugins=NodeRestriction,Other"],
         ["--disable-admission-plugins", "Third"],
         ["--audit-log-path=-"],
@@ -373,13 +385,16 @@ def _pod(groups: list[list[str]], env: dict[str, str], volumes: list[str], annot
     return {"apiVersion": "v1", "kind": "Pod", "metadata": metadata, "spec": spec, "status": {}}
 
 
+# No component takes prefixed and bare gates together.
+PREFIXED = st.sampled_from([["--feature_gates=kube:Alpha=true"], ["--v=1"], ["--feature-gates", "kube:Beta=true"]])
+
 PODS = st.builds(
     _pod,
-    st.lists(FLAGS, max_size=4),
+    st.one_of(st.lists(FLAGS, max_size=4), st.lists(FLAGS, max_size=4), st.lists(PREFIXED, max_size=3)),
     st.dictionaries(st.sampled_from(["HOST", "B"]), WORDS, max_size=2),
     st.lists(st.sampled_from(["certs", "other"]), unique=True, max_size=2),
     st.booleans(),
-    st.one_of(st.just([]), st.lists(FLAGS, min_size=1, max_size=1).map(lambda groups: groups[0])),
+    st.sampled_from([[], ["--v=1"], ["--profiling", "--audit-log-path", "-"]]),
 )
 
 

@@ -4,6 +4,7 @@
 
 from __future__ import annotations
 
+import json
 import typing as t
 
 import pytest
@@ -79,7 +80,7 @@ def test_volumes() -> None:
 def test_files() -> None:
     wish = samples.wish(
         files=[
-            samples.file("/a", "ä", mode="640", sensitive=True),
+            samples.file("/a", "ä", mode="0640", sensitive=True),
             samples.file("/b", None, state="absent"),
             samples.file("/c", ""),
         ]
@@ -89,6 +90,18 @@ def test_files() -> None:
         WantedFile("/b", None, 0o600, False),
         WantedFile("/c", b"", 0o600, False),
     )
+
+
+def test_a_mapping_as_content_is_json() -> None:
+    (file,) = samples.wish(files=[samples.file("/a", {"b": [1], "a": None})]).files
+    assert json.loads(file.content or b"") == {"a": None, "b": [1]}
+
+
+def test_absent_without_any_option_takes_everything_back_and_with_empty_ones_nothing() -> None:
+    assert samples.wish(state="absent").purge
+    assert not samples.wish(state="absent", args={}).purge
+    assert samples.wish(state="absent", args={}, purge=True).purge
+    assert not samples.wish(state="present").purge
 
 
 def test_nothing_asked_for_is_a_wish_too() -> None:
@@ -161,6 +174,9 @@ BAD: dict[str, tuple[dict[str, t.Any], str]] = {
     "file mode that is no octal": ({"files": [samples.file("/a", mode="0680")]}, "files: mode '0680' of /a"),
     "file mode read as a number": ({"files": [samples.file("/a", mode="384")]}, "files: mode '384' of /a"),
     "file mode with more than permissions": ({"files": [samples.file("/a", mode="4755")]}, "files: mode '4755' of /a"),
+    "file mode without the zero": ({"files": [samples.file("/a", mode="640")]}, "files: mode '640' of /a"),
+    "file content that is a number": ({"files": [samples.file("/a", 5)]}, "files: the content of /a is neither"),
+    "file content that is no text": ({"files": [samples.file("/a", "\ud800")]}, "files: the content of /a is no UTF-8"),
     "file without content": ({"files": [samples.file("/a", None)]}, "files: /a has no content"),
     "file twice": ({"files": [samples.file("/a"), samples.file("/a")]}, "files: /a is named twice"),
 }

@@ -7,8 +7,7 @@ from __future__ import annotations
 import typing as t
 
 import pytest
-from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan import yaml_edit
-from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.errors import MissingDependency, Refusal
+from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.errors import Refusal
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.yaml_edit import Document, Operation, Path
 
 
@@ -225,9 +224,3 @@ def test_masked_shows_other_words_and_the_rest_as_it_is() -> None:
     text = "a:  'secret' # x\nb: {c: other}\nd:\n- |\n  line\n  line\n- e\n"
     shown = Document.parse(text, "file").masked({("a",): "(1)", ("b", "c"): "(2)", ("d", 0): "(3)"})
     assert shown == "a:  (1) # x\nb: {c: (2)}\nd:\n- (3)\n- e\n"
-
-
-def test_without_pyyaml_the_missing_package_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(yaml_edit, "yaml", None)  # what the guarded import leaves behind
-    with pytest.raises(MissingDependency, match="PyYAML"):
-        Document.parse("a: b\n", "file")

@@ -83,7 +83,8 @@ def _common(one: str, other: str) -> int:
 
 def _nodes(text: str, path: Path) -> tuple[t.Any, t.Any]:
     """The (value, key) nodes of a place, by PyYAML's marks; a list item is its own key."""
-    node = key = yaml.compose(text, Loader=yaml.SafeLoader)
+    node: t.Any = yaml.compose(text, Loader=yaml.SafeLoader)
+    key = node
     for step in path:
         if isinstance(node, yaml.SequenceNode):
             node = key = node.value[step]

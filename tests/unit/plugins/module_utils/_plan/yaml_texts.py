@@ -14,9 +14,8 @@ import yaml
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.yaml_edit import Operation, Path
 from hypothesis import strategies as st
 
-KEYS = st.sampled_from(
-    ["name", "value", "mountPath", "x/y", "creationTimestamp", "no", "a b", "12", "ключ", "env", "args", "-dash"]
-)
+NAMES = ["name", "value", "mountPath", "x/y", "creationTimestamp", "no", "a b", "12", "ключ", "env", "args", "-dash"]
+KEYS = st.sampled_from(NAMES)
 WORDS = st.sampled_from(
     [
         "--v=2",
@@ -57,7 +56,7 @@ WORDS = st.sampled_from(
 )
 SINGLE = st.one_of(
     WORDS,
-    st.text(alphabet=st.characters(max_codepoint=0x2FF, exclude_categories=("Cc",)), max_size=12),
+    st.text(alphabet=st.characters(max_codepoint=0x2FF, exclude_categories=["Cc"]), max_size=12),
 )
 LINES = st.lists(st.sampled_from(["text", "  deeper", "# no comment", "- x", "a: b"]), min_size=1, max_size=3).map(
     lambda lines: "text\n" + "\n".join(lines) + "\n"
@@ -232,22 +231,20 @@ def operations(data: t.Any, kinds: t.Collection[str] = ("add", "replace", "remov
         if path and "replace" in kinds:
             choices.append(st.builds(Operation, st.just("replace"), st.just(path), NEW_VALUES))
         if isinstance(value, dict) and "add" in kinds:
-            keys = KEYS.filter(lambda key, taken=frozenset(value): key not in taken)
-            choices.append(keys.flatmap(lambda key, path=path: _add(path + (key,))))
+            choices.append(_add([path + (key,) for key in NAMES if key not in value]))
         if isinstance(value, list) and "add" in kinds:
-            indexes = st.integers(0, len(value))
-            choices.append(indexes.flatmap(lambda index, path=path: _add(path + (index,))))
+            choices.append(_add([path + (index,) for index in range(len(value) + 1)]))
     return st.one_of(choices)
 
 
-def _add(path: Path) -> st.SearchStrategy[Operation]:
+def _add(places: list[Path]) -> st.SearchStrategy[Operation]:
     values = st.one_of(
         NEW_VALUES,
         st.dictionaries(KEYS, NEW_VALUES, min_size=1, max_size=3),
         st.lists(NEW_VALUES, min_size=1, max_size=3),
         st.just([{"name": "A", "value": "1"}]),
     )
-    return st.builds(Operation, st.just("add"), st.just(path), values)
+    return st.builds(Operation, st.just("add"), st.sampled_from(places), values)
 
 
 def after(data: t.Any, operation: Operation) -> t.Any:
@@ -260,7 +257,7 @@ def after(data: t.Any, operation: Operation) -> t.Any:
     if operation.op == "remove":
         parent.pop(step)
     elif operation.op == "add" and isinstance(parent, list):
-        parent[step:step] = [operation.value]
+        parent.insert(t.cast(int, step), operation.value)
     else:
         parent[step] = operation.value
     return result

@@ -1,0 +1,126 @@
+# SPDX-FileCopyrightText: 2026 nodecraft.kubeadm contributors
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""A real web server on this machine that answers as a component does: health and metrics."""
+
+from __future__ import annotations
+
+import base64
+import http.server
+import ssl
+import tempfile
+import textwrap
+import threading
+import typing as t
+
+# A key that was made for these tests and guards nothing, and its certificate, as they stand in a kubeconfig's fields.
+_KEY = (
+    "MIGHAgEAMBMGByqGSM49AgEGCCqGSM49AwEHBG0wawIBAQQgjigYemOL3GwqvvDb6K+wGq8wC8vtDWWsxnvrG0v5G8ehRANCAAT8"
+    "7GSMfk3eeArsi1uLcRErHTQDNte7420K428IBEQkGOwlJksBfw0V7xSQhE2VF8gtNAjsjfwjWKfltGU1URwG"
+)
+_CERTIFICATE = (
+    "MIIBgDCCASegAwIBAgIUOr017QxTimTgvbD0moGQovFoqkcwCgYIKoZIzj0EAwIwFTETMBEGA1UEAwwKdW5pdC10ZXN0czAgFw0y"
+    "NjExMjExMjI5MzhaGA8yMTI2MTAyODEyMjkzOFowFTETMBEGA1UEAwwKdW5pdC10ZXN0czBZMBMGByqGSM49AgEGCCqGSM49AwEH"
+    "A0IABPzsZIx+Td54CuyLW4txESsdNAM217vjbQrjbwgERCQY7CUmSwF/DRXvFJCETZUXyC00COyN/CNYp+W0ZTVRHAajUzBRMB0G"
+    "A1UdDgQWBBReb8+ztFE4L3iyn39Q0TLnVmPtkzAfBgNVHSMEGDAWgBReb8+ztFE4L3iyn39Q0TLnVmPtkzAPBgNVHRMBAf8EBTAD"
+    "AQH/MAoGCCqGSM49BAMCA0cAMEQCIHFmIfiPiOlkRRRZ4fTk9JlEziHbg/U+M64achs01TiyAiBLGz7oK8dChCExGs+kEg/6/Co/"
+    "KS50Si2Lm/uONl4Bxg=="
+)
+
+
+def _pem(kind: str, text: str) -> str:
+    lines = "\n".join(textwrap.wrap(text, 64))
+    return f"-----BEGIN {kind}-----\n{lines}\n-----END {kind}-----\n"
+
+
+CERTIFICATE_PEM = _pem("CERTIFICATE", _CERTIFICATE)
+PAIR_PEM = CERTIFICATE_PEM + _pem("PRIVATE KEY", _KEY)
+
+
+def kubeconfig(**fields: str) -> str:
+    """A kubeconfig as kubeadm writes it. C(fields) take the place of the client certificate's."""
+    encoded = {
+        "client-certificate-data": base64.b64encode(CERTIFICATE_PEM.encode()).decode(),
+        "client-key-data": base64.b64encode(_pem("PRIVATE KEY", _KEY).encode()).decode(),
+    }
+    lines = [f"    {key}: {value}" for key, value in (fields or encoded).items()]
+    head = "apiVersion: v1\nkind: Config\nusers:\n- name: kubernetes-admin\n  user:\n"
+    return head + "\n".join(lines) + "\n"
+
+
+class Web:
+    """The server. What it answers is set by its attributes.
+
+    up: False hangs up on every caller. status: of the health paths. gates: what /metrics tells; None answers 403.
+    """
+
+    def __init__(self, *, tls: bool = False) -> None:
+        self.up = True
+        self.status = 200
+        self.gates: dict[str, bool] | None = {}
+        self.requests: list[str] = []
+        self._server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), self._handler())
+        self._server.daemon_threads = True
+        if tls:
+            self._server.socket = _server_context().wrap_socket(self._server.socket, server_side=True)
+        self.scheme = "https" if tls else "http"
+        self.port = int(self._server.server_address[1])
+        self._thread = threading.Thread(target=self._server.serve_forever, kwargs={"poll_interval": 0.01})
+        self._thread.start()
+
+    def probe(self, path: str = "/livez") -> dict[str, t.Any]:
+        """The address of a health path as a journal holds it."""
+        return {"kind": "http", "scheme": self.scheme, "host": "127.0.0.1", "port": self.port, "path": path}
+
+    def metrics(self, kubeconfig_path: str) -> dict[str, t.Any]:
+        """The address of the metrics as a journal holds it."""
+        return {"scheme": self.scheme, "host": "127.0.0.1", "port": self.port, "kubeconfig": kubeconfig_path}
+
+    def close(self) -> None:
+        """End the server."""
+        self._server.shutdown()
+        self._server.server_close()
+        self._thread.join()
+
+    def _handler(self) -> type[http.server.BaseHTTPRequestHandler]:
+        web = self
+
+        class Handler(http.server.BaseHTTPRequestHandler):
+            def do_GET(self) -> None:
+                web.requests.append(self.path)
+                if not web.up:
+                    return
+                if self.path == "/metrics":
+                    self._answer(*web._metrics(self.connection))
+                else:
+                    self._answer(web.status, "ok")
+
+            def _answer(self, status: int, body: str) -> None:
+                self.send_response(status)
+                self.end_headers()
+                self.wfile.write(body.encode())
+
+            def log_request(self, code: t.Any = "-", size: t.Any = "-") -> None:
+                """Say nothing."""
+
+        return Handler
+
+    def _metrics(self, connection: t.Any) -> tuple[int, str]:
+        known = not isinstance(connection, ssl.SSLSocket) or connection.getpeercert()
+        if self.gates is None or not known:
+            return 403, "Forbidden"
+        lines = ["# TYPE kubernetes_feature_enabled gauge", "other_metric 5"]
+        for gate, on in self.gates.items():
+            lines.append(f'kubernetes_feature_enabled{{name="{gate}",stage="BETA"}} {int(on)}')
+        return 200, "\n".join(lines) + "\n"
+
+
+def _server_context() -> ssl.SSLContext:
+    """As the API server's: certificates of callers are asked for, and a caller without one is let in."""
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    with tempfile.NamedTemporaryFile("w") as file:
+        file.write(PAIR_PEM)
+        file.flush()
+        context.load_cert_chain(file.name)
+    context.verify_mode = ssl.CERT_OPTIONAL
+    context.load_verify_locations(cadata=CERTIFICATE_PEM)
+    return context
