@@ -1,0 +1,207 @@
+# SPDX-FileCopyrightText: 2026 nodecraft.kubeadm contributors
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""An engine that dies goes on where it stopped: after every step, after a reboot, and never with damaged bytes."""
+
+from __future__ import annotations
+
+import typing as t
+
+import pytest
+from ansible_collections.nodecraft.kubeadm.plugins.module_utils._node import engine
+from ansible_collections.nodecraft.kubeadm.tests.unit.plugins.module_utils._node.fake_node import (
+    FOREIGN,
+    NEW,
+    OLD,
+    Behaviour,
+    FakeNode,
+)
+
+QUICK = Behaviour(stop=1, start=1, ready=0.5)
+
+
+class Killed(BaseException):
+    """The engine's process ends here."""
+
+
+class DyingEngine(engine.Engine):
+    """An engine that is killed around the saving of its journal."""
+
+    saves = 0
+    dies_at = 0
+    before_saving = False
+
+    def _save(self, **changes: t.Any) -> None:
+        self.saves += 1
+        if self.saves == self.dies_at and self.before_saving:
+            raise Killed
+        super()._save(**changes)
+        if self.saves == self.dies_at:
+            raise Killed
+
+
+def start_over(node: FakeNode, tmp: str, ready: float | None) -> None:
+    """The node as it was at first, with a journal."""
+    node.write_manifest(OLD)
+    node.kubelet.behaviours = {"--v=1": QUICK, "--v=2": Behaviour(stop=1, start=1, ready=ready)}
+    node.settle()
+    node.prepare(
+        files=[node.entry(node.policy, "policy")],
+        directories=[str(node.policy.parent.parent), str(node.policy.parent)],
+        wait_timeout=6,
+        min_ready_seconds=1,
+        id=tmp,
+    )
+    node.watcher.events()
+
+
+@pytest.mark.parametrize("before_saving", [True, False], ids=["before a save", "after a save"])
+@pytest.mark.parametrize(("ready", "outcome"), [(0.5, engine.COMMITTED), (None, engine.RESTORED)])
+def test_an_engine_killed_at_any_step_is_finished_by_the_next(
+    node: FakeNode, ready: float | None, outcome: str, before_saving: bool
+) -> None:
+    phases = set()
+    for dies_at in range(1, 40):
+        start_over(node, f"2026{dies_at:04}", ready)
+        dying = t.cast("DyingEngine", node.engine(DyingEngine))
+        dying.dies_at, dying.before_saving = dies_at, before_saving
+        try:
+            dying.run()
+        except Killed:
+            phases.add(engine.read_json(str(node.journal_path))["phase"])
+        else:
+            break
+        assert node.run()["outcome"] == outcome
+        assert node.manifest.read_text(encoding="utf-8") == (NEW if ready else OLD)
+        assert node.policy.exists() == bool(ready)
+        node.assert_only_whole_files_appeared()
+        if ready:
+            node.policy.unlink()
+            node.policy.parent.rmdir()
+            node.policy.parent.parent.rmdir()
+    else:
+        pytest.fail("the engine never got to its end")
+    expected = {engine.PREPARED, engine.APPLYING, engine.WAITING} | (
+        set() if ready else {engine.RESTORING, engine.PROVING}
+    )
+    assert expected <= phases, "every phase was met"
+
+
+def test_an_engine_killed_before_it_filed_its_journal_away_files_it(node: FakeNode) -> None:
+    node.prepare()
+    node.run()
+    closed = node.closed()
+    engine.write_json(str(node.journal_path), closed)
+    assert node.run() == closed["result"]
+
+
+def test_a_deadline_holds_over_a_restart_of_the_engine(node: FakeNode) -> None:
+    node.kubelet.behaviours["--v=2"] = Behaviour(ready=None)
+    node.prepare(wait_timeout=20)
+    began = node.clock.now
+
+    def die() -> None:
+        raise Killed
+
+    node.at(15, die)
+    with pytest.raises(Killed):
+        node.engine().run()
+    assert node.run()["outcome"] == engine.RESTORED
+    assert node.clock.now - began == pytest.approx(20 + 6 + 3, abs=1.5)
+
+
+def reboot(node: FakeNode) -> None:
+    """The monotonic clock begins anew; the kubelet brings up whatever the manifest says."""
+    journal = engine.read_json(str(node.journal_path))
+    engine.write_json(str(node.journal_path), {**journal, "boot": "another boot"})
+    for instance in list(node.kubelet.instances):
+        node.kubelet.kill(instance)
+    node.clock.now = 5.0
+    node.kubelet.due = None
+
+
+def die_when_waiting(node: FakeNode) -> None:
+    def die() -> None:
+        raise Killed
+
+    node.once(engine.WAITING, die)
+    with pytest.raises(Killed):
+        node.engine().run()
+
+
+@pytest.mark.parametrize(("ready", "outcome"), [(1.0, engine.COMMITTED), (None, engine.RESTORED)])
+def test_a_reboot_in_the_middle_is_survived(node: FakeNode, ready: float | None, outcome: str) -> None:
+    node.kubelet.behaviours["--v=2"] = Behaviour(ready=ready)
+    node.prepare()
+    die_when_waiting(node)
+    reboot(node)
+    result = node.run()
+    assert result["outcome"] == outcome
+    assert result["seconds"] is None or 0 <= result["seconds"] < 100
+
+
+def test_a_foreign_edit_and_a_reboot_are_an_alarm_and_nothing_is_written(node: FakeNode) -> None:
+    node.prepare(files=[node.entry(node.policy, "policy")], directories=[str(node.policy.parent)])
+    die_when_waiting(node)
+    node.foreign_edit()
+    reboot(node)
+    result = node.run()
+    assert result["outcome"] == engine.ALARM
+    assert node.manifest.read_text(encoding="utf-8") == FOREIGN
+    assert node.policy.exists()
+
+
+def test_an_engine_that_never_finishes_leaves_it_to_a_human(node: FakeNode) -> None:
+    node.prepare()
+    node.kubelet.enabled = False
+
+    def die() -> None:
+        raise Killed
+
+    for dummy in range(engine.MAX_ATTEMPTS):
+        node.at(0, die)
+        with pytest.raises(Killed):
+            node.engine().run()
+    result = node.run()
+    assert result["outcome"] == engine.ALARM
+    assert "never finished" in result["reason"]
+    assert node.manifest.read_text(encoding="utf-8") == NEW
+
+
+@pytest.mark.parametrize("content", ["", "{", '{"format": 1, "phase"', "\0\0\0"])
+def test_a_damaged_journal_is_not_guessed_at(node: FakeNode, content: str) -> None:
+    node.journal_path.write_text(content, encoding="ascii")
+    with pytest.raises(engine.EngineError, match="is damaged"):
+        node.engine().run()
+    assert node.manifest.read_text(encoding="utf-8") == OLD
+    assert node.journal_path.read_text(encoding="ascii") == content
+
+
+@pytest.mark.parametrize("number", [0, 2, None])
+def test_a_journal_of_another_format_is_refused_and_kept(node: FakeNode, number: int | None) -> None:
+    journal = node.prepare(format=number)
+    with pytest.raises(engine.EngineError, match=f"has format {number}; this engine knows 1"):
+        node.engine().run()
+    assert engine.read_json(str(node.journal_path)) == journal
+    assert node.manifest.read_text(encoding="utf-8") == OLD
+
+
+@pytest.mark.parametrize("side", ["before", "after"])
+def test_bytes_that_do_not_match_their_checksum_are_never_written(node: FakeNode, side: str) -> None:
+    journal = node.journal()
+    journal["files"][-1][side]["content"] = engine.version_of(b"damaged", 0o600, 0, 0)["content"]
+    engine.write_json(str(node.journal_path), journal)
+    with pytest.raises(engine.EngineError, match="does not match its checksum"):
+        node.engine().run()
+    assert node.manifest.read_text(encoding="utf-8") == OLD
+
+
+def test_a_second_engine_waits_for_the_lock_and_then_gives_up(node: FakeNode) -> None:
+    node.prepare()
+    began = node.clock.now
+    with (
+        engine.locked(str(node.state), seconds=0, clock=node.clock, sleep=node.clock.sleep),
+        pytest.raises(engine.EngineError, match="another process holds"),
+    ):
+        node.engine().run()
+    assert node.clock.now - began >= engine.LOCK_SECONDS
+    assert node.run()["outcome"] == engine.COMMITTED
