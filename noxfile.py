@@ -472,7 +472,8 @@ def own_count(session_name: str) -> Count:
 
 def count_of(session: dict[str, t.Any]) -> Count:
     """The checks of one session; a session that counts nothing itself is one check."""
-    own = own_count(session["name"])
+    # The first signature is what the session itself is called, with its Python and parameters.
+    own = own_count(session["signatures"][0])
     succeeded = session["result"] == "success"
     if succeeded:
         return own if sum(own) else Count(1, 0)
