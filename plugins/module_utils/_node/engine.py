@@ -668,13 +668,11 @@ class Engine:
 
     def _begin_restore(self, reason: str) -> None:
         """Note, before the first file goes back, whether the component has seen the change: it must be proven then."""
-        switched = any(
+        switched = self.journal["phase"] == WAITING or any(
             entry["switch"] and read_bytes(entry["path"]) == content_of(entry["after"])
             for entry in self.journal["files"]
         )
-        self._save(
-            phase=RESTORING, reason=reason, switched=switched or "switched" in self.journal["times"], deadline=None
-        )
+        self._save(phase=RESTORING, reason=reason, switched=switched, deadline=None)
 
     def _restore(self) -> None:
         self._say("did not become healthy, the former files are put back")

@@ -21,6 +21,8 @@ from .source import source_of
 from .state import STATE_DIR, Run, read_json, state_folder
 
 UNIT = "nodecraft-kubeadm@{name}.service"
+# An engine that has just filed its journal away, or a check of another run, is done in a moment.
+_LOCK_SECONDS = 5.0
 _UNIT_FILE = "/etc/systemd/system/nodecraft-kubeadm@.service"
 _UNIT_TEXT = """\
 # Written by the Ansible collection nodecraft.kubeadm.
@@ -92,7 +94,7 @@ def exclusive(name: str, *, dry: bool) -> t.Iterator[None]:
         os.makedirs(folder, mode=0o700)
     with contextlib.ExitStack() as stack:
         try:
-            stack.enter_context(engine.locked(folder, seconds=0, clock=time.monotonic, sleep=time.sleep))
+            stack.enter_context(engine.locked(folder, seconds=_LOCK_SECONDS, clock=time.monotonic, sleep=time.sleep))
         except engine.EngineError as exc:
             raise KubeadmError(_busy(name)) from exc
         yield

@@ -287,7 +287,7 @@ class Manifest:
         path: Path = ("metadata", "annotations")
         if after is None:
             return self._remove(path + (key,))
-        if "annotations" not in self.pod["metadata"]:
+        if self.pod["metadata"].get("annotations") is None:
             return self._set_key(path[:-1], path[-1], {key: after})
         return self._set_key(path, key, after)
 
