@@ -77,7 +77,10 @@ ROOMS = {
         guarded=frozenset({"jsonpatch", "kubernetes", "urllib3", "yaml"}),
     ),
     f"{UTILS}._module": Room(
-        rooms=(f"{UTILS}._module", f"{UTILS}._plan"), outside=STANDARD_NO_PROCESS | {"ansible.module_utils"}
+        rooms=(f"{UTILS}._module", f"{UTILS}._plan"),
+        outside=STANDARD_NO_PROCESS | {"ansible.module_utils"},
+        # It looks for a Python that has PyYAML when the module's own has not.
+        guarded=PYYAML,
     ),
     "plugins.modules": Room(
         rooms=(f"{UTILS}._module", f"{UTILS}._node", f"{UTILS}._api", f"{UTILS}._plan"),

@@ -35,6 +35,7 @@ def test_there_is_something_to_check() -> None:
         ),
         (f"{UTILS}/_module/a.py", f"from {ABSOLUTE}._node.x import y", "_node.x.y may not"),
         (f"{UTILS}/_module/a.py", "from .. import _api", "_api may not"),
+        (f"{UTILS}/_module/a.py", "import yaml", "may be missing"),
         (f"{UTILS}/_module/a.py", "from .._node import x", "_node.x may not"),
         (f"{UTILS}/_plan/a.py", "import os", "os may not"),
         (f"{UTILS}/_plan/a.py", "def f():\n    import time", "time may not"),
