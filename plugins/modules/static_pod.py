@@ -142,7 +142,8 @@ options:
     default: present
   purge:
     description:
-      - Also take back what this module set earlier and this task does not name.
+      - Also take back what this module set earlier and this task does not name. What it removed because of a V(null) is put
+        back in the same way, so keep the V(null) of a repair in the task.
       - What others set is never taken back, and neither is a value of ours that someone changed since.
     type: bool
     default: false

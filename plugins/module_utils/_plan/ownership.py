@@ -101,13 +101,12 @@ def _targets(wish: Values, record: Record, state: str, purge: bool) -> dict[tupl
 
 
 def _remember(record: Record, field: str, key: str, now: t.Any, target: t.Any, owned: Owned | None) -> None:
-    """Enter what a change makes ours. A key that already had the wanted value is not ours, and neither is one that the
-    user took away: nobody wants that back when the wish is forgotten."""
+    """Enter what a change makes ours, a removal included. A key that already had the wanted value is not ours."""
     if owned is None and now == target:
         return
     original = owned.original if owned is not None else now
     keys = record.setdefault(field, {})
-    if target in (original, None):
+    if target == original:
         keys.pop(key, None)
     else:
         keys[key] = Owned(set=target, original=original)
