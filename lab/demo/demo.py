@@ -82,7 +82,7 @@ def arguments(node: dict[str, t.Any], component: str) -> list[str]:
 
 def messages(run: Run) -> list[str]:
     """Why a run failed, each reason once."""
-    return list(dict.fromkeys(result["msg"] for result in run.results() if result.get("failed")))
+    return list(dict.fromkeys(result["msg"] for result in run.results() if "msg" in result))
 
 
 def change(lab: Lab) -> None:

@@ -1,4 +1,3 @@
-#!/usr/bin/env python3
 # SPDX-FileCopyrightText: 2026 nodecraft.kubeadm contributors
 # SPDX-License-Identifier: GPL-3.0-or-later
 """Start a command, wait until it says a certain thing, and end it in a rude way.
@@ -15,6 +14,7 @@ import re
 import signal
 import subprocess
 import sys
+import typing as t
 from pathlib import Path
 
 
@@ -51,22 +51,30 @@ def main() -> None:
     parser = argparse.ArgumentParser()
     parser.add_argument("--when", required=True, help="regular expression of the line to wait for")
     parser.add_argument("--how", required=True, choices=["INT", "KILL"])
-    parser.add_argument("--meanwhile", type=json.loads, default=[], help="a command, as a JSON list, to run just before the end")
+    parser.add_argument(
+        "--meanwhile", type=json.loads, default=[], help="a command, as a JSON list, to run just before the end"
+    )
     parser.add_argument("command", nargs="+")
     wanted = parser.parse_args()
     said: list[str] = []
-    with subprocess.Popen(wanted.command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, process_group=0) as process:
-        assert process.stdout is not None
-        for line in process.stdout:
+    with subprocess.Popen(
+        wanted.command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, process_group=0
+    ) as process:
+        output = t.cast(t.TextIO, process.stdout)
+        for line in output:
             said.append(line)
             if re.search(wanted.when, line):
                 break
         else:
             sys.exit(f"it ended without saying {wanted.when}:\n{''.join(said)}")
-        meanwhile = subprocess.run(wanted.meanwhile, capture_output=True, text=True, check=False) if wanted.meanwhile else None
+        meanwhile = (
+            subprocess.run(wanted.meanwhile, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, check=False)
+            if wanted.meanwhile
+            else None
+        )
         alive = process.poll() is None
         end(process, wanted.how)
-        said.append(process.stdout.read())
+        said.append(output.read())
     json.dump(
         {
             "said": "".join(said),

@@ -1,4 +1,3 @@
-#!/usr/bin/env python3
 # SPDX-FileCopyrightText: 2026 nodecraft.kubeadm contributors
 # SPDX-License-Identifier: GPL-3.0-or-later
 """Print, as JSON, all of a node that a change of its control plane may touch. Knows nothing of the collection's own code."""
@@ -33,7 +32,12 @@ def process(folder: Path) -> dict[str, object] | None:
         return None
     if not arguments or Path(arguments[0]).name not in COMPONENTS:
         return None
-    return {"component": Path(arguments[0]).name, "pid": int(folder.name), "started": started, "arguments": arguments[1:]}
+    return {
+        "component": Path(arguments[0]).name,
+        "pid": int(folder.name),
+        "started": started,
+        "arguments": arguments[1:],
+    }
 
 
 processes = [process(folder) for folder in Path("/proc").iterdir() if folder.name.isdigit()]
