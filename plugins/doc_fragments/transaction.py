@@ -83,7 +83,9 @@ options: {}
 attributes:
   action_group:
     support: full
-    description: Use C(group/nodecraft.kubeadm.node) in C(module_defaults) to set defaults for this module.
+    description: >-
+      C(group/nodecraft.kubeadm.node) in C(module_defaults) sets defaults for all modules that run on nodes. They have to be of
+      options that all of these modules take.
     membership:
       - nodecraft.kubeadm.node
 """

@@ -267,7 +267,7 @@ transaction:
       description: Its id.
       type: str
     requested:
-      description: When (C(at)) and from where (C(from): the address of the connection, else the user) it was asked for.
+      description: When C(at) and from where C(from) it was asked for, which is the address of the connection or else the user.
       type: dict
     outcome:
       description:
