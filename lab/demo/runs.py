@@ -13,7 +13,7 @@ import typing as t
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
-SNAPSHOT = ROOT / "extensions/molecule/shared/snapshot.py"
+SNAPSHOT = ROOT / "extensions/molecule/common/snapshot.py"
 
 
 @dataclasses.dataclass(frozen=True)
