@@ -4,12 +4,18 @@
 
 from __future__ import annotations
 
+import os
+import pkgutil
 import typing as t
 from pathlib import Path
 
 import pytest
+from ansible_collections.nodecraft.kubeadm.plugins.module_utils._node import state, transactions
 from ansible_collections.nodecraft.kubeadm.tests.unit.plugins.module_utils._node.fake_node import FakeNode
+from ansible_collections.nodecraft.kubeadm.tests.unit.plugins.module_utils._node.fake_run import FakeRun, add_kubelet
 from ansible_collections.nodecraft.kubeadm.tests.unit.plugins.module_utils._node.web import Web
+
+CODE = Path(state.__file__).parent
 
 
 @pytest.fixture(name="web")
@@ -28,3 +34,23 @@ def fixture_node(tmp_path: Path, web: Web) -> t.Iterator[FakeNode]:
     node.look()
     node.assert_only_whole_files_appeared()
     node.watcher.close()
+
+
+@pytest.fixture(name="run")
+def fixture_run() -> FakeRun:
+    """Programs that answer as on a healthy node."""
+    return FakeRun()
+
+
+@pytest.fixture(name="master")
+def fixture_master(node: FakeNode, monkeypatch: pytest.MonkeyPatch) -> FakeNode:
+    """The node with its kubelet's process, and with our state and unit file in its folder."""
+    add_kubelet(node)
+    monkeypatch.setattr(state, "STATE_DIR", str(node.state.parent))
+    monkeypatch.setattr(transactions, "_UNIT_FILE", str(node.state.parent / "unit.service"))
+    monkeypatch.setattr(transactions, "_LOCK_SECONDS", 0.0)
+    # Here the collection's folders are no packages; test_source.py reads out of an archive as it is shipped.
+    monkeypatch.setattr(pkgutil, "get_data", lambda package, name: (CODE / name).read_bytes())
+    if os.geteuid() != 0:  # files of ours belong to root
+        monkeypatch.setattr(os, "fchown", lambda descriptor, uid, gid: None)
+    return node

@@ -276,6 +276,7 @@ class FakeNode:
         place = f"/kubepods.slice/kubepods-pod{uid}.slice/cri-containerd-{identifier}.scope" if uid else "/init.scope"
         (folder / "cgroup").write_text(f"0::{place}\n", encoding="ascii")
         (folder / "cmdline").write_bytes(b"".join(os.fsencode(argument) + b"\0" for argument in arguments))
+        (folder / "exe").write_text("a binary", encoding="ascii")
         ticks = 100 * pid
         (folder / "stat").write_text(f"{pid} (a b) c) S 1 {'0 ' * 17}{ticks} 0 0\n", encoding="ascii")
         if uid and arguments[0] != "/pause":

@@ -124,7 +124,7 @@ KEYED = st.dictionaries(st.sampled_from("kmn"), VALUES, max_size=3)
     originals=KEYED,
     wishes=st.lists(st.tuples(KEYED, st.booleans()), max_size=4),
 )
-def test_absent_gives_back_what_was_there_before_any_wish(
+def test_purge_gives_back_what_was_there_before_any_wish(
     originals: dict[str, t.Any], wishes: list[tuple[dict[str, t.Any], bool]]
 ) -> None:
     originals = {key: value for key, value in originals.items() if value is not None}

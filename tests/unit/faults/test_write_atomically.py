@@ -1,0 +1,92 @@
+# SPDX-FileCopyrightText: 2026 nodecraft.kubeadm contributors
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""A kill or an error at every system call with which a manifest is replaced."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from ansible_collections.nodecraft.kubeadm.plugins.module_utils._node import engine
+
+NAME = "kube-apiserver.yaml"
+OLD, NEW = b"old: manifest\n", b"new: manifest\n" * 400
+PROGRAM = """
+import importlib.util, os, sys
+spec = importlib.util.spec_from_file_location("engine", sys.argv[1])
+engine = importlib.util.module_from_spec(spec)
+sys.modules["engine"] = engine
+spec.loader.exec_module(engine)
+engine.write_atomically(sys.argv[2], b"new: manifest\\n" * 400, mode=0o600, uid=os.getuid(), gid=os.getgid())
+"""
+CALLS = ("openat", "write", "fsync", "rename", "close")
+ERRORS = {"openat": "EROFS", "write": "ENOSPC", "fsync": "EIO", "rename": "EACCES"}
+
+
+def inject(folder: Path, call: str, what: str, number: int) -> int:
+    """Replace the manifest, with something going wrong at one system call on it, its folder or its temporary file."""
+    paths = [folder, folder / NAME, folder / f".{NAME}.nodecraft-kubeadm"]
+    watched = [item for path in paths for item in ("-P", str(path))]
+    expression = f"inject={call}:{what}:when={number}"
+    tracing = ["strace", "-f", "-qq", "-o", os.devnull, *watched, "-e", f"trace={call}", "-e", expression]
+    program = [sys.executable, "-I", "-S", "-c", PROGRAM, engine.__file__, str(folder / NAME)]
+    return subprocess.run([*tracing, *program], check=False, capture_output=True).returncode
+
+
+def old_manifest(folder: Path) -> None:
+    for path in folder.iterdir():
+        path.unlink()
+    (folder / NAME).write_bytes(OLD)
+
+
+def visible(folder: Path) -> list[str]:
+    return [name for name in os.listdir(folder) if not name.startswith(".")]
+
+
+@pytest.mark.parametrize("call", CALLS)
+def test_killed_at_any_call_the_manifest_is_old_or_new_and_alone(tmp_path: Path, call: str) -> None:
+    seen: list[bytes] = []
+    for number in range(1, 12):
+        old_manifest(tmp_path)
+        status = inject(tmp_path, call, "signal=KILL", number)
+        content = (tmp_path / NAME).read_bytes()
+        assert content in (OLD, NEW)
+        assert visible(tmp_path) == [NAME]
+        if status == 0:
+            assert content == NEW
+            break
+        assert status in (-signal.SIGKILL, 128 + signal.SIGKILL)
+        seen.append(content)
+    else:
+        pytest.fail("there is no end of calls")
+    assert seen, f"no {call} was met, so nothing was tested"
+    if call in ("openat", "write"):
+        assert seen[0] == OLD
+
+
+@pytest.mark.parametrize("call", ERRORS)
+def test_an_error_at_any_call_leaves_the_manifest_whole_and_no_rest(tmp_path: Path, call: str) -> None:
+    failures = 0
+    for number in range(1, 12):
+        old_manifest(tmp_path)
+        status = inject(tmp_path, call, f"error={ERRORS[call]}", number)
+        content = (tmp_path / NAME).read_bytes()
+        assert content in (OLD, NEW)
+        assert os.listdir(tmp_path) == [NAME]
+        if status == 0:
+            assert content == NEW
+            break
+        failures += 1
+    else:
+        pytest.fail("there is no end of calls")
+    assert failures, f"no {call} was met, so nothing was tested"
+
+
+def test_without_injection_the_program_does_its_work(tmp_path: Path) -> None:
+    old_manifest(tmp_path)
+    assert inject(tmp_path, "write", "signal=KILL", 99) == 0
+    assert (tmp_path / NAME).read_bytes() == NEW

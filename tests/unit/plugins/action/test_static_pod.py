@@ -1,0 +1,167 @@
+# SPDX-FileCopyrightText: 2026 nodecraft.kubeadm contributors
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The follower: progress lines, reconnects, and what the end of a transaction makes of the task."""
+
+from __future__ import annotations
+
+import types
+import typing as t
+
+import pytest
+from ansible.errors import AnsibleConnectionFailure
+from ansible.plugins.action import ActionBase
+from ansible.plugins.connection import ConnectionBase
+from ansible_collections.nodecraft.kubeadm.plugins.action import static_pod
+
+STARTED = {
+    "name": "kube-apiserver",
+    "node": "cp1",
+    "changed": True,
+    "transaction": {"id": "1", "outcome": None, "longest_seconds": 400},
+    "invocation": {"module_args": {"env": {"TOKEN": "secret"}}},
+}
+OUT_OF_REACH = AnsibleConnectionFailure("ssh: connection refused")
+
+
+def ended(outcome: str) -> dict[str, t.Any]:
+    reason = None if outcome == "committed" else "it was not healthy"
+    transaction = {"id": "1", "outcome": outcome, "reason": reason, "log": [], "healthy": True}
+    return {"phase": "closed", "message": outcome, "running": False, "transaction": transaction}
+
+
+def news(message: str) -> dict[str, t.Any]:
+    return {"phase": "waiting", "message": message, "running": True, "transaction": None}
+
+
+class Connection(ConnectionBase):
+    """A connection that stays open, and counts how often it was opened anew."""
+
+    transport = "fake"
+
+    def __init__(self) -> None:
+        """Without a play."""
+        self.resets = 0
+
+    def reset(self) -> None:
+        self.resets += 1
+
+    def _connect(self) -> t.Any:
+        return self
+
+    def exec_command(self, *args: t.Any, **options: t.Any) -> t.Any:
+        raise NotImplementedError
+
+    def put_file(self, *args: t.Any, **options: t.Any) -> t.Any:
+        raise NotImplementedError
+
+    def fetch_file(self, *args: t.Any, **options: t.Any) -> t.Any:
+        raise NotImplementedError
+
+    def close(self) -> None:
+        """Nothing is open."""
+
+
+class Run:
+    """One run of the action plugin against answers of the module and of its follower."""
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        self.lines: list[str] = []
+        self.calls: list[tuple[str | None, t.Any]] = []
+        self.now = 100.0
+        self.connection = Connection()
+        # The plugin lives in Ansible's own process: its clock and its screen are not handed to it.
+        clock = types.SimpleNamespace(monotonic=lambda: self.now, sleep=self._sleep)
+        screen = types.SimpleNamespace(display=self.lines.append, vvv=lambda message: None)
+        monkeypatch.setattr(static_pod, "time", clock)
+        monkeypatch.setattr(static_pod, "display", screen)
+        monkeypatch.setattr(ActionBase, "run", lambda plugin, tmp=None, task_vars=None: {})
+
+    def _sleep(self, seconds: float) -> None:
+        self.now += seconds
+
+    def __call__(self, first: dict[str, t.Any], *answers: t.Any) -> dict[str, t.Any]:
+        plugin = object.__new__(static_pod.ActionModule)
+        plugin._connection = self.connection
+        plugin._task = t.cast("t.Any", types.SimpleNamespace(args={}))
+        queue = [first, *answers]
+
+        def execute(module_name: str | None = None, **options: t.Any) -> dict[str, t.Any]:
+            self.calls.append((module_name, dict(options.get("module_args") or {})))
+            self.now += 1
+            answer = queue.pop(0) if len(queue) > 1 else queue[0]
+            if isinstance(answer, Exception):
+                raise answer
+            return dict(answer)
+
+        plugin._execute_module = execute  # type: ignore[method-assign]  # what it does needs a node
+        result: dict[str, t.Any] = plugin.run(task_vars={})
+        return result
+
+
+@pytest.fixture(name="run")
+def fixture_run(monkeypatch: pytest.MonkeyPatch) -> Run:
+    return Run(monkeypatch)
+
+
+@pytest.mark.parametrize("transaction", [None, {"id": "1", "outcome": None, "longest_seconds": 1}])
+def test_a_module_that_failed_is_not_followed(run: Run, transaction: t.Any) -> None:
+    result = run({**STARTED, "failed": True, "msg": "no", "transaction": transaction})
+    assert result["msg"] == "no"
+    assert len(run.calls) == 1
+
+
+def test_a_module_that_started_nothing_is_not_followed(run: Run) -> None:
+    result = run({**STARTED, "changed": False, "transaction": None})
+    assert result["changed"] is False
+    assert len(run.calls) == 1
+
+
+def test_a_commit_changes_the_task(run: Run) -> None:
+    result = run(STARTED, news("stops"), ended("committed"))
+    assert result["changed"] is True
+    assert "failed" not in result
+    assert result["transaction"]["outcome"] == "committed"
+    assert "invocation" not in result
+
+
+@pytest.mark.parametrize(
+    ("outcome", "changed"), [("restored", False), ("abandoned", False), ("unhealthy", True), ("alarm", True)]
+)
+def test_every_other_end_fails_the_task(run: Run, outcome: str, changed: bool) -> None:
+    result = run(STARTED, ended(outcome))
+    assert result["failed"] is True
+    assert result["changed"] is changed
+    assert "it was not healthy" in result["msg"]
+    assert result["transaction"]["outcome"] == outcome
+
+
+def test_each_step_is_shown_once(run: Run) -> None:
+    run(STARTED, news("stops"), news("stops"), news("is down"), news("is down"), ended("committed"))
+    assert [line.rpartition(",")[0] for line in run.lines] == [
+        "cp1: kube-apiserver stops",
+        "cp1: kube-apiserver is down",
+    ]
+    seen = [arguments["seen"] for name, arguments in run.calls if name]
+    assert seen == ["", "stops", "stops", "is down", "is down"]
+    assert {name for name, dummy in run.calls} == {None, "nodecraft.kubeadm.node_transaction"}
+
+
+def test_a_lost_connection_is_opened_anew(run: Run) -> None:
+    result = run(STARTED, OUT_OF_REACH, OUT_OF_REACH, news("is down"), ended("committed"))
+    assert result["changed"] is True
+    assert run.connection.resets == 2
+    assert any("the node goes on by itself" in line for line in run.lines)
+
+
+@pytest.mark.parametrize("answer", [{"failed": True, "msg": "busy"}, {"unreachable": True, "msg": "no route"}])
+def test_an_answer_that_says_nothing_is_asked_for_again(run: Run, answer: dict[str, t.Any]) -> None:
+    assert run(STARTED, answer, ended("committed"))["changed"] is True
+
+
+def test_a_node_that_is_never_seen_again_fails_the_task_with_what_is_known(run: Run) -> None:
+    result = run(STARTED, OUT_OF_REACH)
+    assert result["failed"] is True
+    assert result["changed"] is True
+    assert "transaction 1 of kube-apiserver was started, but its end was not seen" in result["msg"]
+    assert result["transaction"]["id"] == "1"
+    assert 400 < run.now - 100 < 1000

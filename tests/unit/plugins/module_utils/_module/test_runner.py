@@ -1,0 +1,181 @@
+# SPDX-FileCopyrightText: 2026 nodecraft.kubeadm contributors
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The one way of every state module, with steps that only note that they were called."""
+
+from __future__ import annotations
+
+import contextlib
+import types
+import typing as t
+
+import pytest
+from ansible_collections.nodecraft.kubeadm.plugins.module_utils._module import runner
+from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.errors import KubeadmError
+from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.rehearsal import (
+    ACCEPTED,
+    REFUSED,
+    SKIPPED,
+    Verdict,
+)
+
+
+class Ended(Exception):
+    """The module ended."""
+
+
+class FakeModule:
+    """What the runner uses of AnsibleModule."""
+
+    def __init__(self, *, check_mode: bool = False) -> None:
+        self.check_mode = check_mode
+        self.warnings: list[str] = []
+        self.result: dict[str, t.Any] = {}
+
+    def warn(self, message: str) -> None:
+        self.warnings.append(message)
+
+    def exit_json(self, **result: t.Any) -> t.NoReturn:
+        self.result = result
+        raise Ended
+
+    def fail_json(self, **result: t.Any) -> t.NoReturn:
+        self.exit_json(failed=True, **result)
+
+
+class FakeSteps:
+    """Steps that note their calls. fails_in: the step that has an error."""
+
+    def __init__(
+        self, *, changes: bool = True, verdict: str = ACCEPTED, fails_in: str = "", error: Exception | None = None
+    ) -> None:
+        self.changes = changes
+        self.verdict = Verdict(verdict, "its words", 0.1, ("kube-apiserver",))
+        self.fails_in = fails_in
+        self.error = error or KubeadmError("cannot")
+        self.calls: list[str] = []
+
+    def _note(self, name: str) -> None:
+        self.calls.append(name)
+        if name == self.fails_in:
+            raise self.error
+
+    @contextlib.contextmanager
+    def session(self) -> t.Iterator[None]:
+        self._note("session")
+        yield
+        self.calls.append("release")
+
+    def read(self) -> None:
+        self._note("read")
+
+    def notes(self) -> list[str]:
+        self._note("notes")
+        return ["news"]
+
+    def plan(self) -> t.Any:
+        self._note("plan")
+        return types.SimpleNamespace(operations=["op"] if self.changes else [], warnings=["beware"])
+
+    def rehearse(self) -> Verdict:
+        self._note("rehearse")
+        return self.verdict
+
+    def apply(self) -> None:
+        self._note("apply")
+
+    def report(self) -> dict[str, t.Any]:
+        self.calls.append("report")
+        return {"name": "x"}
+
+
+def run(steps: FakeSteps, *, rehearse: bool = True, check_mode: bool = False) -> FakeModule:
+    module = FakeModule(check_mode=check_mode)
+    with pytest.raises(Ended):
+        runner.run(t.cast("t.Any", module), t.cast("t.Any", steps), rehearse=rehearse)
+    return module
+
+
+def test_the_way_of_a_change() -> None:
+    steps = FakeSteps()
+    module = run(steps)
+    assert steps.calls == ["session", "read", "notes", "plan", "rehearse", "apply", "release", "report"]
+    assert module.result == {
+        "changed": True,
+        "name": "x",
+        "rehearsal": {"verdict": ACCEPTED, "message": "its words", "seconds": 0.1, "command": ["kube-apiserver"]},
+    }
+    assert module.warnings == ["news", "beware"]
+
+
+def test_check_mode_does_everything_but_the_change() -> None:
+    steps = FakeSteps()
+    module = run(steps, check_mode=True)
+    assert "rehearse" in steps.calls
+    assert "apply" not in steps.calls
+    assert module.result["changed"] is True
+
+
+def test_without_a_change_nothing_is_rehearsed_or_applied() -> None:
+    steps = FakeSteps(changes=False)
+    module = run(steps)
+    assert not {"rehearse", "apply"} & set(steps.calls)
+    assert module.result["changed"] is False
+    assert module.result["rehearsal"]["verdict"] == "not_needed"
+
+
+def test_a_refused_rehearsal_ends_the_task_before_the_change() -> None:
+    steps = FakeSteps(verdict=REFUSED)
+    module = run(steps)
+    assert "apply" not in steps.calls
+    assert module.result["failed"]
+    assert module.result["changed"] is False
+    assert module.result["msg"] == "refused in the rehearsal, nothing was changed: its words"
+    assert module.result["rehearsal"]["verdict"] == REFUSED
+
+
+def test_a_rehearsal_that_was_switched_off_is_skipped_in_silence() -> None:
+    steps = FakeSteps()
+    module = run(steps, rehearse=False)
+    assert "rehearse" not in steps.calls
+    assert "apply" in steps.calls
+    assert module.result["rehearsal"]["verdict"] == SKIPPED
+    assert module.warnings == ["news", "beware"]
+
+
+def test_a_rehearsal_that_is_not_possible_is_a_warning() -> None:
+    assert any("not rehearsed: its words" in warning for warning in run(FakeSteps(verdict=SKIPPED)).warnings)
+
+
+@pytest.mark.parametrize("step", ["session", "read", "plan", "rehearse", "apply"])
+@pytest.mark.parametrize("error", [KubeadmError("cannot"), OSError(28, "No space left on device")])
+def test_every_path_has_the_same_keys(step: str, error: Exception) -> None:
+    module = run(FakeSteps(fails_in=step, error=error))
+    assert set(module.result) == {"failed", "msg", "changed", "rehearsal", "name"}
+    assert module.result["msg"] == str(error)
+
+
+def test_an_error_of_ours_in_the_code_is_not_hidden() -> None:
+    with pytest.raises(ZeroDivisionError):
+        runner.run(
+            t.cast("t.Any", FakeModule()),
+            t.cast("t.Any", FakeSteps(fails_in="plan", error=ZeroDivisionError())),
+            rehearse=True,
+        )
+
+
+def test_a_module_that_only_reads() -> None:
+    module = FakeModule()
+    with pytest.raises(Ended):
+        runner.run_info(t.cast("t.Any", module), lambda: {"a": 1})
+    assert module.result == {"changed": False, "a": 1}
+
+
+@pytest.mark.parametrize("error", [KubeadmError("cannot"), OSError(5, "Input/output error")])
+def test_a_module_that_cannot_read(error: Exception) -> None:
+    def read() -> dict[str, t.Any]:
+        raise error
+
+    module = FakeModule()
+    with pytest.raises(Ended):
+        runner.run_info(t.cast("t.Any", module), read)
+    assert module.result == {"failed": True, "msg": str(error)}

@@ -1,0 +1,73 @@
+# SPDX-FileCopyrightText: 2026 nodecraft.kubeadm contributors
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The kubelet of a node: found by its unit, asked by its own command line and configuration."""
+
+from __future__ import annotations
+
+import os
+
+import pytest
+from ansible_collections.nodecraft.kubeadm.plugins.module_utils._node.kubelet import read_kubelet
+from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.errors import KubeadmError
+from ansible_collections.nodecraft.kubeadm.tests.unit.plugins.module_utils._node.fake_node import FakeNode
+from ansible_collections.nodecraft.kubeadm.tests.unit.plugins.module_utils._node.fake_run import FakeRun, add_kubelet
+
+
+def test_kubeadms_kubelet(node: FakeNode, run: FakeRun) -> None:
+    add_kubelet(node)
+    kubelet = read_kubelet(run, proc=str(node.proc))
+    assert (kubelet.pid, kubelet.manifest_dir, kubelet.node_name) == (50, str(node.manifests), "cp1")
+
+
+def test_flags_win_over_the_configuration(node: FakeNode, run: FakeRun) -> None:
+    add_kubelet(
+        node,
+        "kubelet",
+        "--pod-manifest-path",
+        "/other/",
+        "--hostname_override= CP2 ",
+        "--config",
+        "/var/lib/kubelet/config.yaml",
+    )
+    kubelet = read_kubelet(run, proc=str(node.proc))
+    assert (kubelet.manifest_dir, kubelet.node_name) == ("/other", "cp2")
+
+
+def test_without_flags_the_hosts_name_counts(node: FakeNode, run: FakeRun) -> None:
+    add_kubelet(node, "kubelet", "--pod-manifest-path=/m")
+    assert read_kubelet(run, proc=str(node.proc)).node_name == os.uname().nodename.lower()
+
+
+@pytest.mark.parametrize("config", ["", "kind: KubeletConfiguration\n"])
+def test_a_worker_is_no_control_plane(node: FakeNode, run: FakeRun, config: str) -> None:
+    add_kubelet(node, config=config)
+    with pytest.raises(KubeadmError, match=r"is no kubeadm control plane.*staticPodPath"):
+        read_kubelet(run, proc=str(node.proc))
+
+
+@pytest.mark.parametrize(
+    ("answer", "found"),
+    [
+        ((0, "ActiveState=inactive\nMainPID=0\n", ""), "kubelet.service is inactive"),
+        ((0, "ActiveState=activating\nMainPID=7\n", ""), "kubelet.service is activating"),
+        ((0, "ActiveState=active\nMainPID=0\n", ""), "kubelet.service is active"),
+        ((0, "", ""), "kubelet.service is unknown"),
+        ((1, "", "System has not been booted with systemd\n"), "System has not been booted with systemd"),
+    ],
+)
+def test_a_host_without_a_running_kubelet_is_refused(
+    node: FakeNode, run: FakeRun, answer: tuple[int, str, str], found: str
+) -> None:
+    run.answers["systemctl show"] = answer
+    with pytest.raises(KubeadmError) as refusal:
+        read_kubelet(run, proc=str(node.proc))
+    assert found in str(refusal.value)
+
+
+def test_a_configuration_that_cannot_be_read_is_named(node: FakeNode, run: FakeRun) -> None:
+    add_kubelet(node, config="a: [")
+    with pytest.raises(KubeadmError, match=r"/var/lib/kubelet/config\.yaml"):
+        read_kubelet(run, proc=str(node.proc))
+    (node.proc / "50/root/var/lib/kubelet/config.yaml").unlink()
+    with pytest.raises(KubeadmError, match=r"/var/lib/kubelet/config\.yaml"):
+        read_kubelet(run, proc=str(node.proc))

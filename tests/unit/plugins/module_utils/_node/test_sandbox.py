@@ -1,0 +1,60 @@
+# SPDX-FileCopyrightText: 2026 nodecraft.kubeadm contributors
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""What the sandbox shows of the host: the files of the change, and what is to be made. Mounting needs the lab."""
+
+from __future__ import annotations
+
+import base64
+import os
+from pathlib import Path
+
+import pytest
+from ansible_collections.nodecraft.kubeadm.plugins.module_utils._node.sandbox import provide
+
+
+def encoded(text: str) -> str:
+    return base64.b64encode(text.encode()).decode()
+
+
+def test_a_staged_file_is_shown_with_its_new_content(tmp_path: Path) -> None:
+    source, target = tmp_path / "host" / "policy.yaml", tmp_path / "root" / "etc" / "policy.yaml"
+    provide(str(source), str(target), None, {str(source): encoded("new")})
+    assert target.read_text(encoding="utf-8") == "new"
+
+
+def test_a_file_that_goes_is_not_shown(tmp_path: Path) -> None:
+    source, target = tmp_path / "policy.yaml", tmp_path / "root" / "policy.yaml"
+    source.write_text("old", encoding="utf-8")
+    provide(str(source), str(target), None, {str(source): None})
+    assert not target.exists()
+
+
+def test_a_folder_is_composed_of_staged_files_and_links(tmp_path: Path) -> None:
+    source, target = tmp_path / "host", tmp_path / "root"
+    source.mkdir()
+    (source / "link").symlink_to("a")
+    staged = {f"{source}/a": encoded("A"), f"{source}/sub/b": encoded("B"), f"{source}x/c": encoded("not below")}
+    provide(str(source), str(target), None, staged)
+    assert sorted(os.listdir(target)) == ["a", "link", "sub"]
+    assert (target / "a").read_text(encoding="utf-8") == "A"
+    assert (target / "sub" / "b").read_text(encoding="utf-8") == "B"
+    assert os.readlink(target / "link") == "a"
+
+
+def test_a_folder_that_does_not_exist_yet_holds_its_staged_files(tmp_path: Path) -> None:
+    target = tmp_path / "root"
+    provide(str(tmp_path / "none"), str(target), "folder", {f"{tmp_path}/none/x/y": encoded("Y")})
+    assert (target / "x" / "y").read_text(encoding="utf-8") == "Y"
+
+
+def test_what_the_kubelet_would_make_is_made(tmp_path: Path) -> None:
+    provide(str(tmp_path / "none"), str(tmp_path / "folder"), "folder", {})
+    provide(str(tmp_path / "none"), str(tmp_path / "new" / "file"), "file", {})
+    assert (tmp_path / "folder").is_dir()
+    assert (tmp_path / "new" / "file").read_bytes() == b""
+
+
+def test_what_has_to_exist_is_an_error_when_it_does_not(tmp_path: Path) -> None:
+    with pytest.raises(FileNotFoundError) as error:
+        provide(str(tmp_path / "none"), str(tmp_path / "target"), None, {})
+    assert error.value.filename == str(tmp_path / "none")

@@ -1,0 +1,191 @@
+# SPDX-FileCopyrightText: 2026 nodecraft.kubeadm contributors
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Manifests in their folder, and what stands in the way of a change."""
+
+from __future__ import annotations
+
+import typing as t
+from pathlib import Path
+
+import pytest
+from ansible_collections.nodecraft.kubeadm.plugins.module_utils._node import engine, static_pods
+from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan import static_pod
+from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.errors import KubeadmError, Refusal
+from ansible_collections.nodecraft.kubeadm.tests.unit.plugins.module_utils._node.fake_node import (
+    NAME,
+    NODE,
+    OLD,
+    FakeNode,
+)
+from ansible_collections.nodecraft.kubeadm.tests.unit.plugins.module_utils._plan import samples
+
+
+@pytest.fixture(name="folder")
+def fixture_folder(tmp_path: Path) -> Path:
+    (tmp_path / "kube-apiserver.yaml").write_text(OLD, encoding="utf-8")
+    (tmp_path / "kube-scheduler.yaml").write_text(samples.SCHEDULER, encoding="utf-8")
+    (tmp_path / ".kube-apiserver.yaml.swp").write_text(OLD, encoding="utf-8")
+    (tmp_path / "folder").mkdir()
+    return tmp_path
+
+
+def test_a_manifest_is_found_by_its_usual_name(folder: Path) -> None:
+    path, others = static_pods.find(NAME, str(folder))
+    assert path == str(folder / "kube-apiserver.yaml")
+    assert others == [str(folder / "kube-scheduler.yaml")]
+
+
+def test_a_manifest_under_another_name_is_found_by_its_pod(folder: Path) -> None:
+    (folder / "kube-apiserver.yaml").rename(folder / "api.json")
+    assert static_pods.find(NAME, str(folder))[0] == str(folder / "api.json")
+
+
+def test_a_missing_manifest_is_named_with_what_is_there(folder: Path) -> None:
+    with pytest.raises(KubeadmError, match=r"no manifest of etcd in .*kube-apiserver\.yaml, kube-scheduler\.yaml"):
+        static_pods.find("etcd", str(folder))
+
+
+def test_a_missing_folder_is_no_control_plane(tmp_path: Path) -> None:
+    with pytest.raises(KubeadmError, match="is no kubeadm control plane"):
+        static_pods.find(NAME, str(tmp_path / "none"))
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "stray"),
+    [
+        ("kube-apiserver.yaml.bak", OLD, True),
+        ("kube-apiserver.yaml.1234.2026-11-20@10:00:00~", "broken: [", True),
+        ("kube-apiserver.yaml.orig", "", True),
+        ("old-apiserver.yaml", OLD, True),
+        (".kube-apiserver.yaml.bak", OLD, False),
+        ("etcd.yaml", OLD.replace(f"name: {NAME}", "name: etcd"), False),
+        ("other.yaml", OLD.replace("namespace: kube-system", "namespace: other"), False),
+        ("notes.txt", "no pod at all", False),
+    ],
+)
+def test_files_that_shadow_the_manifest_are_refused_by_name(
+    master: FakeNode, name: str, text: str, stray: bool
+) -> None:
+    (master.manifests / name).write_text(text, encoding="utf-8")
+    try:
+        static_pods.read_static_pod(NAME, str(master.manifests), NODE)
+    except Refusal as exc:
+        refusal = str(exc)
+    else:
+        refusal = ""
+    (master.manifests / name).unlink()
+    master.watcher.events()
+    assert (str(master.manifests / name) in refusal) is stray
+
+
+def test_a_link_to_nothing_is_named(master: FakeNode) -> None:
+    master.manifest.rename(master.manifests / ".aside")
+    master.manifest.symlink_to("nowhere")
+    with pytest.raises(KubeadmError, match="link to a file that does not exist"):
+        static_pods.read_static_pod(NAME, str(master.manifests), NODE)
+    (master.manifests / ".aside").rename(master.manifest)
+    master.watcher.events()
+
+
+def test_a_manifest_that_is_no_text_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "kube-apiserver.yaml").write_bytes(b"\xff\xfe")
+    with pytest.raises(Refusal, match="not UTF-8"):
+        static_pods.read_static_pod(NAME, str(tmp_path), NODE)
+
+
+def test_what_is_read_of_a_static_pod(master: FakeNode) -> None:
+    master.manifest.chmod(0o640)
+    pod = static_pods.read_static_pod(NAME, str(master.manifests), NODE)
+    assert pod.version["mode"] == 0o640
+    assert engine.content_of(pod.version) == OLD.encode()
+    assert pod.log_prefix == "kube-system_kube-apiserver-cp1_"
+    assert (pod.record, pod.record_version, pod.container) == ({}, None, NAME)
+    assert static_pods.running_process(pod, master.host).pid == master.kubelet.instances[0].pid
+    master.kubelet.kill(master.kubelet.instances[0])
+    assert static_pods.running_process(pod, master.host) is None
+
+
+def test_the_record_is_read_or_refused_when_it_is_damaged(master: FakeNode) -> None:
+    record = {"format": 1, "owned": {"args": {"v": {"set": ["1"], "original": None}}}}
+    engine.write_json(static_pods.record_path(NAME), record)
+    pod = static_pods.read_static_pod(NAME, str(master.manifests), NODE)
+    assert pod.record["args"]["v"].set == ["1"]
+    assert pod.record_version is not None
+    Path(static_pods.record_path(NAME)).write_text("{", encoding="ascii")
+    with pytest.raises(KubeadmError, match="is damaged"):
+        static_pods.read_static_pod(NAME, str(master.manifests), NODE)
+
+
+def test_policy_files(tmp_path: Path) -> None:
+    (tmp_path / "a").write_bytes(b"x")
+    (tmp_path / "a").chmod(0o640)
+    below_a_file, missing = str(tmp_path / "a" / "b"), str(tmp_path / "none")
+    assert static_pods.read_files([str(tmp_path / "a"), missing, below_a_file]) == {
+        str(tmp_path / "a"): static_pod.NodeFile(b"x", 0o640),
+        missing: None,
+        below_a_file: None,
+    }
+    with pytest.raises(Refusal, match="is a folder"):
+        static_pods.read_files([str(tmp_path)])
+
+
+# ---- files that arguments name ---------------------------------------------------------------------------------------
+
+
+def check(wish: dict[str, t.Any]) -> None:
+    files = {entry["path"]: None for entry in wish.get("files", [])}
+    state = static_pod.State(samples.manifest(), {}, files)
+    static_pods.refuse_unreachable_files(static_pod.plan(samples.wish(**wish), state))
+
+
+def test_a_file_that_the_component_can_open_passes(tmp_path: Path) -> None:
+    (tmp_path / "policy.yaml").write_text("x", encoding="ascii")
+    volume = samples.volume("audit", str(tmp_path), mount_path="/audit")
+    check({"args": {"audit-policy-file": "/audit/policy.yaml"}, "volumes": [volume]})
+    staged = samples.file(str(tmp_path / "new.yaml"), "x")
+    check({"args": {"audit-policy-file": "/audit/new.yaml"}, "volumes": [volume], "files": [staged]})
+    writable = samples.volume("logs", str(tmp_path), mount_path="/logs", read_only=False)
+    check({"args": {"audit-log-path": "/logs/audit.log"}, "volumes": [writable]})
+    check({"args": {"audit-log-path": "-", "authorization-always-allow-paths": "/healthz", "etcd-prefix": "/registry"}})
+
+
+UNREACHABLE = {
+    "not mounted": (
+        {"args": {"audit-policy-file": "/audit/policy.yaml"}},
+        "no volume of the static pod is mounted over",
+    ),
+    "not there": (
+        {"args": {"audit-policy-file": "/m/x"}, "volumes": [samples.volume("a", "/nowhere/at/all", mount_path="/m")]},
+        "/nowhere/at/all/x does not exist on the node",
+    ),
+    "not there, inside a folder that would be made": (
+        {
+            "args": {"audit-policy-file": "/m/x"},
+            "volumes": [samples.volume("a", "/nowhere/at/all", mount_path="/m", path_type="DirectoryOrCreate")],
+        },
+        "/nowhere/at/all/x does not exist on the node",
+    ),
+    "written to a read-only volume": (
+        {"args": {"audit-log-path": "/m/log"}, "volumes": [samples.volume("a", "/nowhere", mount_path="/m")]},
+        "set read_only: false",
+    ),
+    "a name that only begins like the mount": (
+        {"args": {"audit-policy-file": "/etc/ssl/certs-other/x"}},
+        "no volume of the static pod is mounted over",
+    ),
+    "a file of ours that is not mounted": (
+        {"files": [samples.file("/srv/policy.yaml", "x")]},
+        "lies below no host path",
+    ),
+}
+
+
+@pytest.mark.parametrize(("wish", "complaint"), UNREACHABLE.values(), ids=UNREACHABLE)
+def test_a_file_that_the_component_cannot_open_is_refused(wish: dict[str, t.Any], complaint: str) -> None:
+    with pytest.raises(Refusal) as refusal:
+        check(wish)
+    assert complaint in str(refusal.value)
+
+
+def test_files_that_were_named_before_are_not_questioned() -> None:
+    check({"args": {"v": 4}})  # client-ca-file of the sample is on no disk here

@@ -1,0 +1,410 @@
+# SPDX-FileCopyrightText: 2026 nodecraft.kubeadm contributors
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""From the module's parameters to a journal, its engine, and what is told of it."""
+
+from __future__ import annotations
+
+import ast
+import json
+import os
+import typing as t
+from pathlib import Path
+
+import pytest
+from ansible_collections.nodecraft.kubeadm.plugins.module_utils._node import engine, journals, static_pods, transactions
+from ansible_collections.nodecraft.kubeadm.plugins.module_utils._node.static_pod_report import read_all
+from ansible_collections.nodecraft.kubeadm.plugins.module_utils._node.static_pod_steps import StaticPodSteps
+from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.errors import KubeadmError, Refusal
+from ansible_collections.nodecraft.kubeadm.tests.unit.plugins.module_utils._node.fake_node import (
+    NAME,
+    OLD,
+    Behaviour,
+    FakeNode,
+    pod,
+)
+from ansible_collections.nodecraft.kubeadm.tests.unit.plugins.module_utils._node.fake_run import FakeRun
+from ansible_collections.nodecraft.kubeadm.tests.unit.plugins.module_utils._plan import samples
+
+UNIT = "nodecraft-kubeadm@kube-apiserver.service"
+KEYS = {
+    "name",
+    "node",
+    "manifest",
+    "operations",
+    "diff",
+    "transaction",
+    "previous_transaction",
+    "open_transaction",
+}
+
+
+def steps(master: FakeNode, run: FakeRun, *, dry: bool = False, diff: bool = True, **wish: t.Any) -> StaticPodSteps:
+    given = {"wait_timeout": 20, "min_ready_seconds": 3, **wish}
+    return StaticPodSteps(samples.parameters(**given), dry=dry, diff=diff, run=run, host=master.host)
+
+
+def carry_out(master: FakeNode, run: FakeRun, **wish: t.Any) -> engine.Json:
+    """A whole run of the module, and then of the engine."""
+    all_steps = steps(master, run, **wish)
+    with all_steps.session():
+        all_steps.read()
+        all_steps.notes()
+        all_steps.plan()
+        all_steps.apply()
+    journal = engine.read_json(str(master.journal_path))
+    for entry in journal["files"]:  # this may not run as root
+        if entry["after"]:
+            entry["after"].update(uid=os.getuid(), gid=os.getgid())
+    engine.write_json(str(master.journal_path), journal)
+    master.run()
+    return all_steps.report()
+
+
+# ---- one run ---------------------------------------------------------------------------------------------------------
+
+
+def test_a_change_from_the_wish_to_the_commit(master: FakeNode, run: FakeRun) -> None:
+    master.allowed.add(pod("--v=4", "--feature-gates=A=true").encode())
+    report = carry_out(master, run, args={"v": 4}, feature_gates={"A": True})
+    assert set(report) == KEYS
+    assert (report["name"], report["node"], report["manifest"]) == (NAME, "cp1", str(master.manifest))
+    assert {operation["key"] for operation in report["operations"]} == {"A", "v"}
+    assert report["transaction"]["outcome"] is None
+    assert report["transaction"]["longest_seconds"] >= 2 * (20 + 3)
+    assert report["transaction"]["id"] == master.closed()["id"]
+    assert master.result()["outcome"] == engine.COMMITTED
+    assert "--feature-gates=A=true" in master.manifest.read_text(encoding="utf-8")
+    record = Path(static_pods.record_path(NAME))
+    assert record.stat().st_mode & 0o7777 == 0o600
+    assert set(json.loads(record.read_text(encoding="utf-8"))["owned"]) == {"args", "feature_gates"}
+
+
+def test_purge_gives_the_bytes_back_and_drops_the_record(master: FakeNode, run: FakeRun) -> None:
+    master.allowed.add(pod("--v=4").encode())
+    carry_out(master, run, args={"v": 4})
+    assert static_pods.read_static_pod(NAME, str(master.manifests), "cp1").record
+    carry_out(master, run, purge=True)
+    assert master.manifest.read_text(encoding="utf-8") == OLD
+    assert not Path(static_pods.record_path(NAME)).exists()
+
+
+def test_a_restore_takes_the_record_back_too(master: FakeNode, run: FakeRun) -> None:
+    master.allowed.add(pod("--v=4").encode())
+    master.kubelet.behaviours["--v=4"] = Behaviour(ready=None)
+    master.clock.pace = 4
+    original = journals.journal_for
+
+    def with_probe(*given: t.Any) -> engine.Json:
+        journal = original(*given)
+        for side in ("before", "after"):
+            journal["watch"][side]["probes"] = [master.web.probe()]
+        return journal
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(journals, "journal_for", with_probe)  # a probe that answers on this machine
+        carry_out(master, run, args={"v": 4})
+    assert master.result()["outcome"] == engine.RESTORED
+    assert not Path(static_pods.record_path(NAME)).exists()
+
+
+def test_check_mode_leaves_no_trace(master: FakeNode, run: FakeRun) -> None:
+    master.state.rmdir()
+    dry = steps(master, run, dry=True, args={"v": 4})
+    with dry.session():
+        dry.read()
+        assert dry.plan().operations
+        assert dry.rehearse().verdict == "accepted"
+    assert not master.state.exists()
+    assert dry.report()["transaction"] is None
+    assert dry.report()["diff"]
+    assert master.manifest.read_text(encoding="utf-8") == OLD
+
+
+def test_without_diff_mode_there_is_no_diff(master: FakeNode, run: FakeRun) -> None:
+    quiet = steps(master, run, dry=True, diff=False, args={"v": 4})
+    with quiet.session():
+        quiet.read()
+        quiet.plan()
+    assert quiet.report()["diff"] == []
+
+
+def test_the_report_has_its_keys_before_anything_was_read(master: FakeNode, run: FakeRun) -> None:
+    assert set(steps(master, run).report()) == KEYS
+
+
+@pytest.mark.parametrize("given", [{"wait_timeout": 0}, {"min_ready_seconds": -1}, {"name": "../x"}])
+def test_bad_parameters_are_refused_before_anything_is_touched(
+    master: FakeNode, run: FakeRun, given: dict[str, t.Any]
+) -> None:
+    with pytest.raises(Refusal):
+        steps(master, run, **given).session()
+    assert run.calls == []
+    assert os.listdir(master.state) == []
+
+
+def test_a_policy_file_in_the_folder_of_manifests_is_refused(master: FakeNode, run: FakeRun) -> None:
+    bad = steps(master, run, files=[samples.file(str(master.manifests / "policy.yaml"), "x")])
+    with bad.session(), pytest.raises(KubeadmError, match="would stand in the folder of static pods"):
+        bad.read()
+
+
+# ---- the journal -----------------------------------------------------------------------------------------------------
+
+
+def test_what_a_journal_holds(master: FakeNode, run: FakeRun, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("SSH_CLIENT", "10.0.0.99 51000 22")
+    policy = master.policy
+    volume = samples.volume("audit", str(policy.parent), path_type="DirectoryOrCreate")
+    wish = {
+        "files": [samples.file(str(policy), "p", mode="0640")],
+        "volumes": [volume],
+        "args": {"audit-policy-file": str(policy)},
+        "feature_gates": {"A": True},
+        "rollback": False,
+    }
+    all_steps = steps(master, run, **wish)
+    with all_steps.session():
+        all_steps.read()
+        all_steps.plan()
+        all_steps.apply()
+    journal = engine.read_json(str(master.journal_path))
+    assert master.journal_path.stat().st_mode & 0o7777 == 0o600
+    assert (journal["format"], journal["phase"], journal["rollback"]) == (engine.FORMAT, engine.PREPARED, False)
+    assert journal["requested"]["from"] == "10.0.0.99"
+    assert [entry["path"] for entry in journal["files"]] == [
+        str(policy),
+        str(master.manifest),
+        static_pods.record_path(NAME),
+    ]
+    assert [entry["switch"] for entry in journal["files"]] == [False, True, False]
+    first, switch, record = journal["files"]
+    assert (first["before"], first["after"]["mode"]) == (None, 0o640)
+    assert engine.content_of(switch["before"]) == OLD.encode()
+    assert switch["after"]["mode"] == switch["before"]["mode"]
+    assert record["after"]["mode"] == 0o600
+    assert journal["directories"] == [str(policy.parent.parent), str(policy.parent)]
+    assert journal["watch"]["feature_gates"] == {"A": True}
+    assert f"--audit-policy-file={policy}" in journal["watch"]["after"]["arguments"]
+    assert journal["watch"]["before"]["arguments"] == [NAME, "--v=1"]
+    # Its engine, its unit, and the start.
+    source = (master.state / "engine.py").read_text(encoding="utf-8")
+    assert ast.parse(source)
+    unit = (master.state.parent / "unit.service").read_text(encoding="ascii")
+    assert "UMask=0077" in unit
+    assert "Restart=on-failure" in unit
+    assert f"RestartPreventExitStatus={engine.STUCK}" in unit
+    assert run.calls[-1] == ["systemctl", "start", "--no-block", UNIT]
+    assert run.ran("systemctl daemon-reload")
+
+
+def test_a_service_that_does_not_start_leaves_no_journal(master: FakeNode, run: FakeRun) -> None:
+    run.answers["systemctl start"] = (1, "", "Unit is masked\n")
+    all_steps = steps(master, run, args={"v": 4})
+    with all_steps.session():
+        all_steps.read()
+        all_steps.plan()
+        with pytest.raises(KubeadmError, match=r"does not start .*Unit is masked\. No file was changed"):
+            all_steps.apply()
+    assert not master.journal_path.exists()
+
+
+# ---- runs beside each other, and after one another -------------------------------------------------------------------
+
+
+def test_two_runs_at_once_are_refused(master: FakeNode) -> None:
+    with (
+        transactions.exclusive(NAME, dry=False),
+        pytest.raises(KubeadmError, match="another run prepares a change"),
+        transactions.exclusive(NAME, dry=False),
+    ):
+        pass
+    with transactions.exclusive(NAME, dry=False):
+        pass
+
+
+def test_a_transaction_at_work_is_named_with_who_asked_for_it(master: FakeNode, run: FakeRun) -> None:
+    journal = master.prepare(phase=engine.WAITING)
+    with (
+        engine.locked(str(master.state), seconds=0, clock=master.clock, sleep=master.clock.sleep),
+        pytest.raises(KubeadmError) as busy,
+        transactions.exclusive(NAME, dry=True),
+    ):
+        pass
+    for word in (journal["id"], "10.0.0.99", "2026-01-01T00:00:00Z", "phase waiting"):
+        assert word in str(busy.value)
+
+
+def test_recover_without_a_journal(master: FakeNode, run: FakeRun) -> None:
+    assert transactions.recover(NAME, run=run) is None
+    assert run.calls == []
+
+
+def test_recover_drops_a_journal_whose_engine_was_never_started(master: FakeNode, run: FakeRun) -> None:
+    master.prepare()
+    assert transactions.recover(NAME, run=run) is None
+    assert not master.journal_path.exists()
+    assert not run.ran("systemctl start")
+
+
+def test_recover_starts_the_engine_of_an_open_journal_again(master: FakeNode, run: FakeRun) -> None:
+    journal = master.prepare(phase=engine.WAITING)
+    assert transactions.recover(NAME, run=run) == journal["id"]
+    assert run.calls[-1] == ["systemctl", "start", "--no-block", UNIT]
+
+
+def test_recover_leaves_an_engine_that_is_at_work_alone(master: FakeNode, run: FakeRun) -> None:
+    master.prepare()
+    run.answers["systemctl is-active"] = (0, "active\n", "")
+    with pytest.raises(KubeadmError, match="is open"):
+        transactions.recover(NAME, run=run)
+    assert master.journal_path.exists()
+
+
+def test_recover_does_not_guess_at_a_damaged_journal(master: FakeNode, run: FakeRun) -> None:
+    master.journal_path.write_text("{", encoding="ascii")
+    with pytest.raises(KubeadmError, match="is damaged"):
+        transactions.recover(NAME, run=run)
+
+
+def test_check_mode_tells_of_an_open_transaction_and_plans_on(master: FakeNode, run: FakeRun) -> None:
+    journal = master.prepare(phase=engine.WAITING)
+    dry = steps(master, run, dry=True, args={"v": 4})
+    with dry.session():
+        dry.read()
+        (note,) = dry.notes()
+        assert dry.plan().operations
+    assert journal["id"] in note
+    assert dry.report()["open_transaction"] == {"id": journal["id"], "phase": engine.WAITING}
+
+
+def test_a_transaction_that_nobody_followed_is_told_once(master: FakeNode, run: FakeRun) -> None:
+    master.change()
+    for dry, told in ((True, 1), (False, 1), (False, 0)):
+        again = steps(master, run, dry=dry)
+        with again.session():
+            again.read()
+            notes = again.notes()
+        assert len(notes) == told
+        assert bool(again.report()["previous_transaction"]) is bool(told)
+
+
+# ---- following -------------------------------------------------------------------------------------------------------
+
+
+def follow(
+    master: FakeNode, identifier: str, seconds: float = 5, seen: str = ""
+) -> tuple[engine.Json | None, str, str]:
+    return transactions.follow(
+        NAME, identifier, seconds=seconds, seen=seen, clock=master.clock, sleep=master.clock.sleep
+    )
+
+
+def test_following_returns_at_once_with_news(master: FakeNode) -> None:
+    journal = master.prepare()
+    began = master.clock.now
+    assert follow(master, journal["id"]) == (None, engine.PREPARED, "starting")
+    assert master.clock.now == began
+
+
+def test_following_waits_for_news_as_long_as_it_may(master: FakeNode) -> None:
+    journal = master.prepare()
+    began = master.clock.now
+    assert follow(master, journal["id"], seen="starting")[0] is None
+    assert master.clock.now - began >= 5
+
+
+def test_following_ends_with_the_outcome(master: FakeNode) -> None:
+    journal = master.prepare()
+    master.at(2, lambda: master.journal_path.exists() and end(master))
+    ended, phase, message = follow(master, journal["id"], seconds=60, seen="starting")
+    assert ended is not None
+    assert (ended["id"], ended["outcome"]) == (journal["id"], engine.ABANDONED)
+    assert (phase, message) == (engine.CLOSED, engine.ABANDONED)
+    assert "files" not in ended
+
+
+def end(master: FakeNode) -> None:
+    journal = engine.read_json(str(master.journal_path))
+    (master.state / "history").mkdir()
+    closed = {**journal, "phase": engine.CLOSED, "result": {"outcome": engine.ABANDONED}}
+    engine.write_json(str(master.state / "history" / f"{journal['id']}.json"), closed)
+    master.journal_path.unlink()
+
+
+def test_following_an_unknown_transaction_is_an_error(master: FakeNode) -> None:
+    with pytest.raises(KubeadmError, match="transaction x of kube-apiserver is not known"):
+        follow(master, "x")
+
+
+def test_waiting_for_the_end_has_an_end(master: FakeNode) -> None:
+    journal = master.prepare(wait_timeout=1, min_ready_seconds=0)
+    master.clock.pace = 40
+    with pytest.raises(KubeadmError, match=f"transaction {journal['id']} .* does not end"):
+        transactions.wait_for_end(NAME, journal["id"], clock=master.clock, sleep=master.clock.sleep)
+    master.at(1, lambda: end(master))
+    ended = transactions.wait_for_end(NAME, journal["id"], clock=master.clock, sleep=master.clock.sleep)
+    assert ended["outcome"] == engine.ABANDONED
+
+
+def test_the_follower_marks_what_it_told(master: FakeNode, run: FakeRun) -> None:
+    report = transactions.report_progress(NAME, None, wait=0, seen="", dry=False, run=run)
+    assert (report["phase"], report["transaction"]) == (None, None)
+    master.change()
+    assert transactions.unreported(NAME) is not None
+    transactions.report_progress(NAME, None, wait=0, seen="", dry=True, run=run)
+    assert transactions.unreported(NAME) is not None
+    report = transactions.report_progress(NAME, None, wait=0, seen="", dry=False, run=run)
+    assert report["transaction"]["outcome"] == engine.COMMITTED
+    assert transactions.unreported(NAME) is None
+    assert (master.state / "followed.json").stat().st_mode & 0o7777 == 0o600
+
+
+def test_the_follower_takes_no_path_for_a_name(master: FakeNode, run: FakeRun) -> None:
+    with pytest.raises(KubeadmError, match="no name of a static pod"):
+        transactions.report_progress("../x", None, wait=0, seen="", dry=False, run=run)
+
+
+# ---- static_pod_info -------------------------------------------------------------------------------------------------
+
+
+def test_what_is_told_of_a_node(master: FakeNode, run: FakeRun) -> None:
+    master.allowed.add(pod("--v=4").encode())
+    carry_out(master, run, args={"v": 4})
+    (master.manifests / ".hidden").write_text("x", encoding="ascii")
+    found = read_all(None, None, run=run, host=master.host)
+    assert (found["node"], found["manifest_dir"], found["unreadable_files"]) == ("cp1", str(master.manifests), [])
+    (told,) = found["static_pods"]
+    assert told["name"] == NAME
+    assert told["args"] == {"v": ["4"]}
+    assert told["owned"] == {"args": ["v"]}
+    assert told["in_step"] is True
+    assert told["process"]["pid"] == master.kubelet.instances[0].pid
+    assert told["process"]["started"] > 1700000000
+    assert told["last_transaction"]["outcome"] == engine.COMMITTED
+    assert told["last_known_good"] == master.closed()["id"]
+    assert (told["open_transaction"], told["error"], told["stray_files"]) == (None, None, [])
+
+
+def test_what_is_told_of_a_node_in_trouble(master: FakeNode, run: FakeRun, tmp_path: Path) -> None:
+    folder = tmp_path / "others"
+    folder.mkdir()
+    (folder / "kube-apiserver.yaml").write_text(OLD + "\nx: &a b\n", encoding="utf-8")
+    (folder / "notes.txt").write_text("no pod", encoding="utf-8")
+    journal = master.prepare(phase=engine.WAITING)
+    found = read_all(NAME, str(folder), run=run, host=master.host)
+    assert found["unreadable_files"] == [str(folder / "notes.txt")]
+    (told,) = found["static_pods"]
+    assert "anchor" in told["error"]
+    assert told["arguments"] is None
+    assert told["open_transaction"]["id"] == journal["id"]
+    assert read_all("etcd", str(folder), run=run, host=master.host)["static_pods"] == []
+
+
+def test_no_value_of_the_environment_is_told(master: FakeNode, run: FakeRun) -> None:
+    text = OLD.replace(
+        "    name: kube-apiserver\n", "    env:\n    - name: TOKEN\n      value: secret\n    name: kube-apiserver\n"
+    )
+    master.foreign_edit(text)
+    found = read_all(None, None, run=run, host=master.host)
+    assert found["static_pods"][0]["env"] == ["TOKEN"]
+    assert "secret" not in json.dumps(found)

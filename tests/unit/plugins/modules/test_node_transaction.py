@@ -1,0 +1,49 @@
+# SPDX-FileCopyrightText: 2026 nodecraft.kubeadm contributors
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The module that follows a transaction."""
+
+from __future__ import annotations
+
+import json
+import typing as t
+from pathlib import Path
+
+import pytest
+from ansible_collections.nodecraft.kubeadm.plugins.module_utils._node import engine, state
+from ansible_collections.nodecraft.kubeadm.plugins.modules import node_transaction
+
+
+def test_a_node_without_transactions(
+    start: t.Callable[..., t.Any], monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(state, "STATE_DIR", str(tmp_path))
+    with pytest.raises(SystemExit):
+        start(node_transaction.main, name="kube-apiserver")
+    result = json.loads(capsys.readouterr().out)
+    assert (result["changed"], result["phase"], result["transaction"]) == (False, None, None)
+
+
+def test_the_outcome_of_the_last_one_is_told_and_noted(
+    start: t.Callable[..., t.Any], monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(state, "STATE_DIR", str(tmp_path))
+    history = tmp_path / "kube-apiserver" / "history"
+    history.mkdir(parents=True)
+    closed = {"id": "1", "phase": "closed", "requested": {}, "result": {"outcome": "committed"}, "files": ["secret"]}
+    engine.write_json(str(history / "1.json"), closed)
+    with pytest.raises(SystemExit):
+        start(node_transaction.main, name="kube-apiserver", wait=5)
+    result = json.loads(capsys.readouterr().out)
+    assert result["transaction"] == {"id": "1", "requested": {}, "outcome": "committed"}
+    assert engine.read_json(str(history.parent / "followed.json")) == {"id": "1"}
+
+
+def test_an_unknown_transaction_is_an_error(
+    start: t.Callable[..., t.Any], monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(state, "STATE_DIR", str(tmp_path))
+    with pytest.raises(SystemExit):
+        start(node_transaction.main, name="kube-apiserver", id="7")
+    result = json.loads(capsys.readouterr().out)
+    assert result["failed"]
+    assert "transaction 7 of kube-apiserver is not known" in result["msg"]

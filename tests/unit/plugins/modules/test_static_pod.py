@@ -1,0 +1,124 @@
+# SPDX-FileCopyrightText: 2026 nodecraft.kubeadm contributors
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The module's parameters, and what it hands to the runner."""
+
+from __future__ import annotations
+
+import importlib.util
+import json
+import os
+import typing as t
+
+import pytest
+from ansible_collections.nodecraft.kubeadm.plugins.module_utils._module import node_module, runner
+from ansible_collections.nodecraft.kubeadm.plugins.modules import static_pod
+from ansible_collections.nodecraft.kubeadm.tests.unit.plugins.module_utils._plan import samples
+
+Start = t.Callable[..., t.Any]
+
+
+class Handed(t.NamedTuple):
+    """What the runner was given."""
+
+    module: t.Any
+    steps: t.Any
+    rehearse: bool
+
+
+@pytest.fixture(name="handed")
+def fixture_handed(monkeypatch: pytest.MonkeyPatch) -> list[Handed]:
+    given: list[Handed] = []
+
+    def run(module: t.Any, steps: t.Any, *, rehearse: bool) -> None:
+        given.append(Handed(module, steps, rehearse))
+
+    monkeypatch.setattr(runner, "run", run)
+    return given
+
+
+def failure(capsys: pytest.CaptureFixture[str]) -> str:
+    return str(json.loads(capsys.readouterr().out)["msg"])
+
+
+def test_the_defaults(start: Start, handed: list[Handed]) -> None:
+    start(static_pod.main, name="kube-apiserver")
+    ((module, steps, rehearse),) = handed
+    assert module.params == samples.parameters()
+    assert rehearse is True
+    assert module.supports_check_mode
+    assert steps.report()["name"] == "kube-apiserver"
+
+
+def test_suboptions_have_their_defaults(start: Start, handed: list[Handed]) -> None:
+    start(
+        static_pod.main,
+        name="kube-apiserver",
+        volumes=[{"name": "a", "host_path": "/a", "mount_path": "/a"}, {"name": "b", "state": "absent"}],
+        files=[{"path": "/a/b", "content": "x"}, {"path": "/a/c", "state": "absent"}],
+        rehearse="no",
+    )
+    params = handed[0].module.params
+    assert params["volumes"][0] == samples.volume("a", "/a")
+    assert params["files"][0] == samples.file("/a/b", "x")
+    assert handed[0].rehearse is False
+
+
+@pytest.mark.parametrize(
+    ("given", "complaint"),
+    [
+        ({}, "missing required arguments: name"),
+        ({"name": "x", "feature_gate": {}}, "feature_gate"),
+        ({"name": "x", "volumes": [{"name": "a"}]}, "host_path, mount_path"),
+        ({"name": "x", "files": [{"path": "/a"}]}, "content"),
+        ({"name": "x", "state": "gone"}, "must be one of: present, absent"),
+        ({"name": "x", "volumes": [{"name": "a", "state": "absent", "path_type": "Folder"}]}, "path_type"),
+        ({"name": "x", "wait_timeout": "soon"}, "wait_timeout"),
+    ],
+)
+def test_bad_parameters_are_refused(
+    start: Start, handed: list[Handed], capsys: pytest.CaptureFixture[str], given: dict[str, t.Any], complaint: str
+) -> None:
+    with pytest.raises(SystemExit):
+        start(static_pod.main, **given)
+    assert complaint in failure(capsys)
+    assert handed == []
+
+
+def test_without_root_the_way_out_is_named(
+    start: Start, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(os, "geteuid", lambda: 1000)
+    with pytest.raises(SystemExit):
+        start(static_pod.main, name="kube-apiserver")
+    assert "become: true" in failure(capsys)
+
+
+@pytest.mark.parametrize("respawned", [True, False])
+def test_without_pyyaml_the_package_is_named(
+    start: Start, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], respawned: bool
+) -> None:
+    find = importlib.util.find_spec
+    monkeypatch.setattr(node_module, "yaml", None, raising=False)
+    monkeypatch.setattr(importlib.util, "find_spec", lambda name, *rest: None if name == "yaml" else find(name, *rest))
+    monkeypatch.setattr(node_module, "has_respawned", lambda: respawned)
+    monkeypatch.setattr(node_module, "probe_interpreters_for_module", lambda paths, module: None)
+    with pytest.raises(SystemExit):
+        start(static_pod.main, name="kube-apiserver")
+    assert "python3-yaml" in failure(capsys)
+
+
+def test_parameters_do_not_reach_the_nodes_log(
+    start: Start, handed: list[Handed], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    logged: list[t.Any] = []
+    monkeypatch.setattr(node_module.NodeModule, "log", lambda module, *given, **more: logged.append((given, more)))
+    start(static_pod.main, name="kube-apiserver", env={"TOKEN": "secret"})
+    assert "secret" not in repr(logged)
+
+
+def test_programs_are_run_literally_and_in_the_c_locale(
+    start: Start, handed: list[Handed], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    start(static_pod.main, name="kube-apiserver")
+    assert handed[0].module.run(["printf", "%s", "$HOME ~"]) == (0, "$HOME ~", "")
+    assert handed[0].module.run(["printenv", "LC_ALL"])[1] == "C\n"
