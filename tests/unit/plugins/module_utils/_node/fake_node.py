@@ -370,13 +370,13 @@ class FakeNode:
         engine.write_json(str(self.journal_path), journal)
         return journal
 
-    def engine(self, kind: type[engine.Engine] = engine.Engine, **given: t.Any) -> engine.Engine:
+    def new_engine(self, kind: type[engine.Engine] = engine.Engine) -> engine.Engine:
         """An engine of this node."""
-        return kind(str(self.state), host=self.host, clock=self.clock, sleep=self.clock.sleep, **given)
+        return kind(str(self.state), host=self.host, clock=self.clock, sleep=self.clock.sleep)
 
     def run(self) -> engine.Json:
         """Take the open transaction to its end; its result."""
-        assert self.engine().run() == 0
+        assert self.new_engine().run() == 0
         return self.result()
 
     def change(self, text: str = NEW, files: t.Sequence[engine.Json] = (), **given: t.Any) -> engine.Json:

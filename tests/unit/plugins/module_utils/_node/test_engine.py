@@ -66,7 +66,7 @@ def test_the_steps_are_told_in_words(node: FakeNode) -> None:
 
 
 def test_without_a_journal_there_is_nothing_to_do(node: FakeNode) -> None:
-    assert node.engine().run() == 0
+    assert node.new_engine().run() == 0
     assert os.listdir(node.state) == ["lock"]
 
 

@@ -62,7 +62,7 @@ def test_an_engine_killed_at_any_step_is_finished_by_the_next(
     phases = set()
     for dies_at in range(1, 40):
         start_over(node, f"2026{dies_at:04}", ready)
-        dying = t.cast("DyingEngine", node.engine(DyingEngine))
+        dying = t.cast("DyingEngine", node.new_engine(DyingEngine))
         dying.dies_at, dying.before_saving = dies_at, before_saving
         try:
             dying.run()
@@ -104,7 +104,7 @@ def test_a_deadline_holds_over_a_restart_of_the_engine(node: FakeNode) -> None:
 
     node.at(15, die)
     with pytest.raises(Killed):
-        node.engine().run()
+        node.new_engine().run()
     assert node.run()["outcome"] == engine.RESTORED
     assert node.clock.now - began == pytest.approx(20 + 6 + 3, abs=1.5)
 
@@ -125,7 +125,7 @@ def die_when_waiting(node: FakeNode) -> None:
 
     node.once(engine.WAITING, die)
     with pytest.raises(Killed):
-        node.engine().run()
+        node.new_engine().run()
 
 
 @pytest.mark.parametrize(("ready", "outcome"), [(1.0, engine.COMMITTED), (None, engine.RESTORED)])
@@ -160,7 +160,7 @@ def test_an_engine_that_never_finishes_leaves_it_to_a_human(node: FakeNode) -> N
     for dummy in range(engine.MAX_ATTEMPTS):
         node.at(0, die)
         with pytest.raises(Killed):
-            node.engine().run()
+            node.new_engine().run()
     result = node.run()
     assert result["outcome"] == engine.ALARM
     assert "never finished" in result["reason"]
@@ -171,7 +171,7 @@ def test_an_engine_that_never_finishes_leaves_it_to_a_human(node: FakeNode) -> N
 def test_a_damaged_journal_is_not_guessed_at(node: FakeNode, content: str) -> None:
     node.journal_path.write_text(content, encoding="ascii")
     with pytest.raises(engine.EngineError, match="is damaged"):
-        node.engine().run()
+        node.new_engine().run()
     assert node.manifest.read_text(encoding="utf-8") == OLD
     assert node.journal_path.read_text(encoding="ascii") == content
 
@@ -180,7 +180,7 @@ def test_a_damaged_journal_is_not_guessed_at(node: FakeNode, content: str) -> No
 def test_a_journal_of_another_format_is_refused_and_kept(node: FakeNode, number: int | None) -> None:
     journal = node.prepare(format=number)
     with pytest.raises(engine.EngineError, match=f"has format {number}; this engine knows 1"):
-        node.engine().run()
+        node.new_engine().run()
     assert engine.read_json(str(node.journal_path)) == journal
     assert node.manifest.read_text(encoding="utf-8") == OLD
 
@@ -191,7 +191,7 @@ def test_bytes_that_do_not_match_their_checksum_are_never_written(node: FakeNode
     journal["files"][-1][side]["content"] = engine.version_of(b"damaged", 0o600, 0, 0)["content"]
     engine.write_json(str(node.journal_path), journal)
     with pytest.raises(engine.EngineError, match="does not match its checksum"):
-        node.engine().run()
+        node.new_engine().run()
     assert node.manifest.read_text(encoding="utf-8") == OLD
 
 
@@ -202,6 +202,6 @@ def test_a_second_engine_waits_for_the_lock_and_then_gives_up(node: FakeNode) ->
         engine.locked(str(node.state), seconds=0, clock=node.clock, sleep=node.clock.sleep),
         pytest.raises(engine.EngineError, match="another process holds"),
     ):
-        node.engine().run()
+        node.new_engine().run()
     assert node.clock.now - began >= engine.LOCK_SECONDS
     assert node.run()["outcome"] == engine.COMMITTED

@@ -33,7 +33,11 @@ def test_a_folder_is_composed_of_staged_files_and_links(tmp_path: Path) -> None:
     source, target = tmp_path / "host", tmp_path / "root"
     source.mkdir()
     (source / "link").symlink_to("a")
-    staged = {f"{source}/a": encoded("A"), f"{source}/sub/b": encoded("B"), f"{source}x/c": encoded("not below")}
+    staged: dict[str, str | None] = {
+        f"{source}/a": encoded("A"),
+        f"{source}/sub/b": encoded("B"),
+        f"{source}x/c": encoded("not below"),
+    }
     provide(str(source), str(target), None, staged)
     assert sorted(os.listdir(target)) == ["a", "link", "sub"]
     assert (target / "a").read_text(encoding="utf-8") == "A"

@@ -100,7 +100,9 @@ def test_what_is_read_of_a_static_pod(master: FakeNode) -> None:
     assert engine.content_of(pod.version) == OLD.encode()
     assert pod.log_prefix == "kube-system_kube-apiserver-cp1_"
     assert (pod.record, pod.record_version, pod.container) == ({}, None, NAME)
-    assert static_pods.running_process(pod, master.host).pid == master.kubelet.instances[0].pid
+    process = static_pods.running_process(pod, master.host)
+    assert process is not None
+    assert process.pid == master.kubelet.instances[0].pid
     master.kubelet.kill(master.kubelet.instances[0])
     assert static_pods.running_process(pod, master.host) is None
 

@@ -155,7 +155,7 @@ def test_what_a_journal_holds(master: FakeNode, run: FakeRun, monkeypatch: pytes
     monkeypatch.setenv("SSH_CLIENT", "10.0.0.99 51000 22")
     policy = master.policy
     volume = samples.volume("audit", str(policy.parent), path_type="DirectoryOrCreate")
-    wish = {
+    wish: dict[str, t.Any] = {
         "files": [samples.file(str(policy), "p", mode="0640")],
         "volumes": [volume],
         "args": {"audit-policy-file": str(policy)},
@@ -315,7 +315,7 @@ def test_following_waits_for_news_as_long_as_it_may(master: FakeNode) -> None:
 
 def test_following_ends_with_the_outcome(master: FakeNode) -> None:
     journal = master.prepare()
-    master.at(2, lambda: master.journal_path.exists() and end(master))
+    master.at(2, lambda: end(master))
     ended, phase, message = follow(master, journal["id"], seconds=60, seen="starting")
     assert ended is not None
     assert (ended["id"], ended["outcome"]) == (journal["id"], engine.ABANDONED)

@@ -22,7 +22,7 @@ def test_an_edit_is_exact_or_refused() -> None:
     """Also counts: a parser that refuses everything must not pass."""
     outcomes = {"exact": 0, "refused": 0}
 
-    @settings(max_examples=max(700, settings().max_examples))
+    @settings(max_examples=max(400, settings().max_examples))
     @given(st.data())
     def check(data: st.DataObject) -> None:
         text = data.draw(yaml_texts.texts())
@@ -145,7 +145,7 @@ def _squeezed(text: str) -> str:
         max_size=12,
     ).map("".join)
 )
-@settings(max_examples=max(600, settings().max_examples))
+@settings(max_examples=max(400, settings().max_examples))
 def test_any_text_is_read_or_refused(text: str) -> None:
     try:
         assert Document.parse(text, "file").text == text
