@@ -32,7 +32,7 @@ _MS_RDONLY, _MS_REMOUNT, _MS_BIND, _MS_REC, _MS_PRIVATE = 1, 32, 4096, 16384, 1 
 
 _libc = ctypes.CDLL(None, use_errno=True)
 
-Staged = dict[str, t.Optional[str]]
+Staged = t.Mapping[str, t.Optional[str]]
 
 
 def _call(name: str, *arguments: t.Any) -> None:
