@@ -2,7 +2,8 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """How hard the property-based tests search.
 
-The default is quick and the same in every run. ``HYPOTHESIS_PROFILE=long`` searches for minutes, at random.
+The default is quick and the same in every run. ``HYPOTHESIS_PROFILE=long`` searches for minutes, at random; ``brief`` is
+for further Pythons, where only a difference between Pythons could show.
 """
 
 from __future__ import annotations
@@ -20,5 +21,6 @@ settings.register_profile(
     phases=[Phase.explicit, Phase.generate, Phase.shrink],
     suppress_health_check=[HealthCheck.too_slow],
 )
+settings.register_profile("brief", settings.get_profile("quick"), max_examples=10)
 settings.register_profile("long", settings.get_profile("quick"), derandomize=False, max_examples=5000)
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "quick"))

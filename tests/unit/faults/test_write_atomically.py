@@ -66,6 +66,8 @@ def test_killed_at_any_call_the_manifest_is_old_or_new_and_alone(tmp_path: Path,
     assert seen, f"no {call} was met, so nothing was tested"
     if call in ("openat", "write"):
         assert seen[0] == OLD
+    if call == "fsync":
+        assert seen == [OLD, NEW], "the file is synced before the rename, and the folder after it"
 
 
 @pytest.mark.parametrize("call", ERRORS)
