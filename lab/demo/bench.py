@@ -16,7 +16,7 @@ import threading
 import time
 import typing as t
 
-from runs import ROOT, Lab, run_playbook
+from runs import ROOT, Lab, run_playbook  # type: ignore[import-not-found]  # beside this program
 
 OUTPUT = ROOT / "build/bench"
 ROUNDS = int(os.environ.get("BENCH_ROUNDS", "3"))
@@ -108,16 +108,16 @@ def module(lab: Lab, probe: Probe, direction: str, state: str) -> Sample:
         "min_ready_seconds": MIN_READY,
     }
     began = time.monotonic()
-    ansible(lab, lab.first, "nodecraft.kubeadm.static_pod", json.dumps(options))
+    ansible(lab, lab.first, "nodecraft.kubeadm.static_pod", f"--args={json.dumps(options)}")
     ended = time.monotonic()
     probe.wait_ready(began)
     return Sample("static_pod", direction, probe.outage(began), ended - began)
 
 
-def ansible(lab: Lab, hosts: str, name: str, arguments: str = "{}") -> float:
+def ansible(lab: Lab, hosts: str, name: str, *arguments: str) -> float:
     """Run one module; returns the seconds that took."""
     began = time.monotonic()
-    command = ["ansible", f"--inventory={lab.inventory}", hosts, f"--module-name={name}", f"--args={arguments}"]
+    command = ["ansible", f"--inventory={lab.inventory}", hosts, f"--module-name={name}", *arguments]
     done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
     if done.returncode != 0:
         raise SystemExit(f"{' '.join(command)}:\n{done.stdout}{done.stderr}")

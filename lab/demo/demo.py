@@ -10,7 +10,7 @@ import sys
 import textwrap
 import typing as t
 
-from runs import ROOT, Lab, Run, run_playbook
+from runs import ROOT, Lab, Run, run_playbook  # type: ignore[import-not-found]  # beside this program
 
 OUTPUT = ROOT / "build/demo"
 GATE = "InPlacePodVerticalScaling"
