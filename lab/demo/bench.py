@@ -30,6 +30,8 @@ sed '{{expression}}' {MANIFEST} > /etc/kubernetes/bench.yaml && chmod 0600 /etc/
 SWITCH_ON = f"s/=NodeRestriction$/=NodeRestriction,{PLUGIN}/"
 SWITCH_OFF = f"s/=NodeRestriction,{PLUGIN}$/=NodeRestriction/"
 MIN_READY = 10
+# An API server whose clients have not come back yet stops sooner: every change starts from a cluster at rest.
+SETTLE = 30
 
 
 @dataclasses.dataclass(frozen=True)
@@ -136,6 +138,7 @@ def measure_changes(lab: Lab) -> list[Sample]:
             lambda: module(lab, probe, "on", "enabled"),
             lambda: module(lab, probe, "off", "default"),
         ):
+            time.sleep(SETTLE)
             sample = take()
             samples.append(sample)
             say(
