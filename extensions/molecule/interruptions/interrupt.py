@@ -14,8 +14,12 @@ import re
 import signal
 import subprocess
 import sys
+import threading
 import typing as t
 from pathlib import Path
+
+
+LONGEST_END = 120  # seconds that the command may take to end once it was told to
 
 
 def descendants(pid: int) -> list[int]:
@@ -48,6 +52,9 @@ def end(process: subprocess.Popen[str], how: str) -> None:
 
 def main() -> None:
     """Do it."""
+    # A shell starts what it puts into the background deaf to Ctrl-C, and so is everything below it. A signal that is
+    # handled here is back at its default in the command.
+    signal.signal(signal.SIGINT, signal.default_int_handler)
     parser = argparse.ArgumentParser()
     parser.add_argument("--when", required=True, help="regular expression of the line to wait for")
     parser.add_argument("--how", required=True, choices=["INT", "KILL"])
@@ -74,7 +81,12 @@ def main() -> None:
         )
         alive = process.poll() is None
         end(process, wanted.how)
+        guard = threading.Timer(LONGEST_END, end, (process, "KILL"))
+        guard.start()
         said.append(output.read())
+        if not guard.is_alive():
+            sys.exit(f"it did not end within {LONGEST_END} s of {wanted.how}:\n{''.join(said)}")
+        guard.cancel()
     json.dump(
         {
             "said": "".join(said),
