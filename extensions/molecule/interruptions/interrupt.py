@@ -18,7 +18,6 @@ import threading
 import typing as t
 from pathlib import Path
 
-
 LONGEST_END = 120  # seconds that the command may take to end once it was told to
 
 
