@@ -8,13 +8,16 @@
 from __future__ import annotations
 
 import atexit
+import functools
 import json
 import os
 import shutil
 import subprocess
 import sys
+import time
 import typing as t
 import xml.etree.ElementTree as ET
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import antsibull_nox
@@ -228,13 +231,15 @@ def unit(session: nox.Session) -> None:
     # The property-based tests search in earnest on the oldest Python that is here.
     profile = "quick" if python == PYTHONS[0] else "brief"
     session.env["HYPOTHESIS_PROFILE"] = os.environ.get("HYPOTHESIS_PROFILE", profile)
-    tools = ["pytest", "hypothesis", "PyYAML"]
+    tools = ["pytest", "pytest-xdist", "hypothesis", "PyYAML"]
     if python in UNIT_CORES:
         install(session, *tools, f"ansible-core=={CORES[UNIT_CORES[python]].release}")
-        run_pytest(session, "tests/unit")
+        run_pytest(session, "--numprocesses=auto", "tests/unit")
         return
     install(session, *tools)
-    run_pytest(session, "tests/unit", *(f"--ignore=tests/unit/plugins/{name}" for name in NEED_ANSIBLE))
+    run_pytest(
+        session, "--numprocesses=auto", "tests/unit", *(f"--ignore=tests/unit/plugins/{name}" for name in NEED_ANSIBLE)
+    )
 
 
 def newest_core(python: str) -> str:
@@ -403,34 +408,54 @@ def lab_down(session: nox.Session) -> None:
 
 
 @nox.session(python=CONTROLLER)
-@nox.parametrize("kubernetes", KUBERNETES, ids=KUBERNETES)
-def test_lab(session: nox.Session, kubernetes: str) -> None:
-    """Every Molecule scenario on a real cluster; they share one, and one failing stops no other."""
+def test_lab(session: nox.Session) -> None:
+    """Every Molecule scenario on real clusters, all versions of Kubernetes at once; arguments select versions."""
     install(session, "ansible", "molecule")
-    folder = ROOT / "extensions" / "molecule"
-    scenarios = sorted(path.parent.name for path in folder.glob("*/molecule.yml") if path.parent.name != "default")
-    environment = {"K8S": kubernetes, "LAB": f"test-{kubernetes.replace('.', '-')}"}
-
-    def molecule(*arguments: str) -> bool:
-        try:
-            session.run("molecule", *arguments, env=environment)
-        except nox.command.CommandFailed:
-            return False
-        return True
-
-    # What an interrupted run left behind would be taken for this run's lab.
-    molecule("destroy", "--scenario-name=default")
-    try:
-        outcome = {"lab": molecule("create", "--scenario-name=default")}
-        for name in scenarios if outcome["lab"] else ():
-            outcome[name] = molecule("test", f"--scenario-name={name}", "--no-shared-state", "--destroy=never")
-    finally:
-        molecule("destroy", "--scenario-name=default")
-    report = RESULTS / f"{session.name}.json"
-    report.write_text(json.dumps(outcome, indent=2), encoding="utf-8")
+    versions = session.posargs or KUBERNETES
+    # A cluster mostly waits for its components to stop and start, so two of them hardly get in each other's way.
+    with ThreadPoolExecutor(len(versions)) as pool:
+        outcomes = list(pool.map(functools.partial(run_scenarios, session), versions))
+    outcome = {name: passed for outcome in outcomes for name, passed in outcome.items()}
+    (RESULTS / f"{session.name}.json").write_text(json.dumps(outcome, indent=2), encoding="utf-8")
     failed = [name for name, passed in outcome.items() if not passed]
     if failed:
-        session.error(f"failed on Kubernetes {kubernetes}: {', '.join(failed)}")
+        session.error(f"failed: {', '.join(failed)}")
+
+
+def run_scenarios(session: nox.Session, kubernetes: str) -> dict[str, bool]:
+    """All scenarios on one version; they share a cluster, and one that fails stops no other. Returns which passed."""
+    folder = ROOT / "extensions" / "molecule"
+    scenarios = sorted(path.parent.name for path in folder.glob("*/molecule.yml") if path.parent.name != "default")
+
+    def molecule(action: str, scenario: str, *options: str) -> bool:
+        return run_molecule(session, kubernetes, action, f"--scenario-name={scenario}", *options)
+
+    # What an interrupted run left behind would be taken for this run's lab.
+    molecule("destroy", "default")
+    try:
+        outcome = {f"{kubernetes} lab": molecule("create", "default")}
+        for name in scenarios if all(outcome.values()) else ():
+            outcome[f"{kubernetes} {name}"] = molecule("test", name, "--no-shared-state", "--destroy=never")
+    finally:
+        molecule("destroy", "default")
+    return outcome
+
+
+def run_molecule(session: nox.Session, kubernetes: str, *arguments: str) -> bool:
+    """Run it with its output in a log, which is shown when it failed: several run at once."""
+    title = f"Kubernetes {kubernetes}: molecule {' '.join(arguments)}"
+    log = RESULTS / "molecule" / f"{kubernetes}-{'-'.join(arguments[:2]).replace('--scenario-name=', '')}.log"
+    log.parent.mkdir(exist_ok=True)
+    environment = {"K8S": kubernetes, "LAB": f"test-{kubernetes.replace('.', '-')}"}
+    began = time.monotonic()
+    try:
+        with log.open("w", encoding="utf-8") as output:
+            session.run("molecule", *arguments, env=environment, stdout=output, stderr=subprocess.STDOUT, log=False)
+    except nox.command.CommandFailed:
+        session.warn(f"{title}: failed after {time.monotonic() - began:.0f} s\n{log.read_text(encoding='utf-8')}")
+        return False
+    session.log(f"{title}: {time.monotonic() - began:.0f} s")
+    return True
 
 
 @nox.session(default=False, python=CONTROLLER)
