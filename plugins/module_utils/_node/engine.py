@@ -764,14 +764,16 @@ class Engine:
             identity = sight.process
             if ready_since is not None:
                 self._say(f"is healthy, watched for {self.journal['min_ready_seconds']} s")
-                if now - ready_since >= self.journal["min_ready_seconds"]:
+                left = ready_since + self.journal["min_ready_seconds"] - now
+                if left <= 0:
                     return verify(), sight
+                self.sleep(min(POLL_SECONDS, left))
             else:
                 failure = self._given_up(sight, now)
                 if failure:
                     return failure, sight
                 self._say(sight.missing())
-            self.sleep(POLL_SECONDS)
+                self.sleep(POLL_SECONDS)
 
     def _patience(self) -> float:
         """Seconds for becoming healthy."""

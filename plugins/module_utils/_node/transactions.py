@@ -23,6 +23,8 @@ from .state import STATE_DIR, Run, read_json, state_folder
 UNIT = "nodecraft-kubeadm@{name}.service"
 # An engine that has just filed its journal away, or a check of another run, is done in a moment.
 _LOCK_SECONDS = 5.0
+# Between two looks at what the engine says: two small files, and somebody waits for them.
+_NEWS_SECONDS = 0.1
 _UNIT_FILE = "/etc/systemd/system/nodecraft-kubeadm@.service"
 _UNIT_TEXT = """\
 # Written by the Ansible collection nodecraft.kubeadm.
@@ -223,7 +225,7 @@ def follow(
         phase, message = progress(name, identifier)
         if message != seen or clock() >= limit:
             return None, phase, message
-        sleep(engine.POLL_SECONDS)
+        sleep(_NEWS_SECONDS)
 
 
 def wait_for_end(
