@@ -19,8 +19,8 @@ FEATURE_GATES = "feature-gates"
 ENABLE_PLUGINS = "enable-admission-plugins"
 DISABLE_PLUGINS = "disable-admission-plugins"
 
-_TRUE = frozenset(("1", "t", "T", "TRUE", "true", "True"))
-_FALSE = frozenset(("0", "f", "F", "FALSE", "false", "False"))
+TRUE = frozenset(("1", "t", "T", "TRUE", "true", "True"))
+FALSE = frozenset(("0", "f", "F", "FALSE", "false", "False"))
 # Components may be given gates by component name since 1.31. API server flags know the prefix "kube:".
 _GATE_PREFIX = "kube:"
 
@@ -122,7 +122,7 @@ def _bare(gate: str) -> str:
 
 def gate_value(text: str) -> bool | str:
     """The boolean that the component reads, by the rules of Go's strconv.ParseBool."""
-    return True if text in _TRUE else False if text in _FALSE else text
+    return True if text in TRUE else False if text in FALSE else text
 
 
 def render_gates(gates: t.Mapping[str, str]) -> str:

@@ -16,7 +16,7 @@ import posixpath
 import re
 import typing as t
 
-from . import flags, ownership
+from . import flags, ownership, settings
 from .errors import Refusal
 from .manifest import Manifest
 from .names import is_pod_name
@@ -25,8 +25,6 @@ from .yaml_edit import Path
 
 FILES_ANNOTATION = "nodecraft.kubeadm/files-checksum"
 
-_GATE_NAME = re.compile(r"[A-Za-z][A-Za-z0-9]*")
-_FLAG_NAME = re.compile(r"[a-z][a-zA-Z0-9._-]*")
 _VOLUME_NAME = re.compile(r"[a-z0-9](?:[-a-z0-9]{0,61}[a-z0-9])?")
 _ENV_NAME = re.compile(r"[A-Za-z_.-][A-Za-z0-9_.-]*")
 _PLUGIN_NAME = re.compile(r"[A-Za-z][A-Za-z0-9]*")
@@ -89,11 +87,14 @@ def parse_wish(params: t.Mapping[str, t.Any]) -> Wish:
             f"name: {params['name']!r} is no name of a static pod (lower case letters, digits, dots and dashes)."
         )
     values: Values = {
-        "feature_gates": {gate: _gate(gate, value) for gate, value in (params["feature_gates"] or {}).items()},
+        "feature_gates": {gate: settings.gate(gate, value) for gate, value in (params["feature_gates"] or {}).items()},
         "admission_plugins": {
             plugin: _plugin(plugin, value) for plugin, value in (params["admission_plugins"] or {}).items()
         },
-        "args": {flags.normalise(name): _argument(name, value) for name, value in (params["args"] or {}).items()},
+        "args": {
+            flags.normalise(name): settings.argument(name, value, _OWN_OPTION)
+            for name, value in (params["args"] or {}).items()
+        },
         "env": {name: _environment(name, value) for name, value in (params["env"] or {}).items()},
         "volumes": {volume["name"]: _volume(volume) for volume in params["volumes"] or []},
     }
@@ -102,35 +103,12 @@ def parse_wish(params: t.Mapping[str, t.Any]) -> Wish:
             f"admission_plugins was given for {params['name']}, but only kube-apiserver has admission plugins."
         )
     files = tuple(_wanted_file(entry) for entry in params["files"] or [])
-    _refuse_twice("args", [flags.normalise(name) for name in params["args"] or {}])
-    _refuse_twice("volumes", [volume["name"] for volume in params["volumes"] or []])
-    _refuse_twice("files", [entry.path for entry in files])
+    settings.refuse_twice("args", [flags.normalise(name) for name in params["args"] or {}])
+    settings.refuse_twice("volumes", [volume["name"] for volume in params["volumes"] or []])
+    settings.refuse_twice("files", [entry.path for entry in files])
     # An option that is given but empty names nothing: an empty variable must not take back everything.
     everything = params["state"] == "absent" and all(params[option] is None for option in _SETTINGS)
     return Wish(params["name"], values, files, params["state"], params["purge"] or everything)
-
-
-def _gate(gate: str, value: t.Any) -> bool | None:
-    if not _GATE_NAME.fullmatch(gate):
-        raise Refusal(f"feature_gates: {gate!r} is no name of a feature gate (letters and digits).")
-    if value is None or isinstance(value, bool):
-        return value
-    # Jinja2 hands over text, inventories in INI form always do.
-    parsed = {
-        "true": True,
-        "yes": True,
-        "on": True,
-        "1": True,
-        "false": False,
-        "no": False,
-        "off": False,
-        "0": False,
-    }.get(str(value).lower())
-    if parsed is None:
-        raise Refusal(
-            f"feature_gates: {gate} is {value!r}; write true, false, or null to take the gate off the command line."
-        )
-    return parsed
 
 
 def _plugin(plugin: str, value: t.Any) -> str | None:
@@ -143,31 +121,6 @@ def _plugin(plugin: str, value: t.Any) -> str | None:
     return _PLUGIN_STATES[value]
 
 
-def _argument(name: str, value: t.Any) -> list[str] | None:
-    if not _FLAG_NAME.fullmatch(name):
-        raise Refusal(f"args: {name!r} is no name of a flag; write it without leading dashes and without a value.")
-    if flags.normalise(name) in _OWN_OPTION:
-        raise Refusal(
-            f"args: --{name} is merged entry by entry; use the option {_OWN_OPTION[flags.normalise(name)]} instead."
-        )
-    if value is None:
-        return None
-    items = value if isinstance(value, list) else [value]
-    if not items:
-        raise Refusal(f"args: {name} is an empty list; write null to take the flag away.")
-    return [_argument_text(name, item) for item in items]
-
-
-def _argument_text(name: str, value: t.Any) -> str:
-    if isinstance(value, bool):
-        return "true" if value else "false"
-    if isinstance(value, (int, float)):
-        return str(value)
-    if not isinstance(value, str):
-        raise Refusal(f"args: {name} is {value!r}; write a text, a number, a boolean, a list of them, or null.")
-    return _no_empty_text("args", name, value)
-
-
 def _environment(name: str, value: t.Any) -> str | None:
     if not _ENV_NAME.fullmatch(name):
         raise Refusal(f"env: {name!r} is no name of an environment variable.")
@@ -177,16 +130,7 @@ def _environment(name: str, value: t.Any) -> str | None:
         return "true" if value else "false"
     if not isinstance(value, (str, int, float)):
         raise Refusal(f"env: the value of {name} is neither text, number nor boolean.")
-    return _no_empty_text("env", name, str(value))
-
-
-def _no_empty_text(option: str, name: str, value: str) -> str:
-    # A template that yields None arrives as '' on ansible-core 2.18 and as None later: '' must not mean two things.
-    if not value.strip():
-        raise Refusal(f"{option}: {name} is an empty text; write null to remove it.")
-    if "\n" in value or "\0" in value:
-        raise Refusal(f"{option}: {name} holds a line break or a NUL, which has no place there.")
-    return value
+    return settings.no_empty_text("env", name, str(value))
 
 
 def _volume(volume: t.Mapping[str, t.Any]) -> dict[str, t.Any] | None:
@@ -235,12 +179,6 @@ def _file_content(path: str, content: t.Any) -> bytes:
         return content.encode("utf-8")
     except UnicodeEncodeError as exc:
         raise Refusal(f"files: the content of {path} is no UTF-8 text.") from exc
-
-
-def _refuse_twice(option: str, keys: t.Sequence[str]) -> None:
-    for key in keys:
-        if keys.count(key) > 1:
-            raise Refusal(f"{option}: {key} is named twice.")
 
 
 # ---- what was read ---------------------------------------------------------------------------------------------------
