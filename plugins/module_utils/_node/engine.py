@@ -22,8 +22,11 @@ Journal (JSON, 0600; format 1):
                                null for a file that does not exist; the one with "switch" is the manifest, whose rename
                                makes the change take effect
     directories                folders that the files need and that do not exist yet
-    watch                      how the component is recognised: log_prefix, container, before and after, each with
-                               arguments (null stands for any), probes; feature_gates with the metrics address
+    obsolete                   folders of ours that nobody needs after a commit; removed when they are empty then
+    watch                      how the component is recognised: kind, before and after, each with arguments (null stands
+                               for any) and probes. Of a static pod (no kind, or "static_pod") log_prefix, container,
+                               feature_gates, metrics. Of a systemd unit ("systemd_unit") unit, node (name, kubeconfig),
+                               set_aside (files of the component that make way while it is stopped)
     wait_timeout, min_ready_seconds, rollback
     result                     of a closed transaction: outcome, reason, proof, times in seconds, log lines
 """
@@ -31,6 +34,7 @@ Journal (JSON, 0600; format 1):
 from __future__ import annotations
 
 import base64
+import calendar
 import contextlib
 import dataclasses
 import datetime
@@ -44,9 +48,11 @@ import re
 import socket
 import ssl
 import stat
+import subprocess
 import sys
 import time
 import typing as t
+import urllib.parse
 
 FORMAT = 1
 PREPARED, APPLYING, WAITING, RESTORING, PROVING, CLOSED = (
@@ -57,6 +63,7 @@ PREPARED, APPLYING, WAITING, RESTORING, PROVING, CLOSED = (
     "proving",
     "closed",
 )
+STATIC_POD, SYSTEMD_UNIT = "static_pod", "systemd_unit"
 COMMITTED, RESTORED, ABANDONED, UNHEALTHY, ALARM = "committed", "restored", "abandoned", "unhealthy", "alarm"
 
 POLL_SECONDS = 0.25
@@ -72,10 +79,16 @@ LOG_LINES = 20
 RESTORE_SECONDS = 300
 # A component that crashed this often without ever becoming ready does not come up later by waiting.
 MAX_CRASHES = 3
+# systemd starts a service anew in the same way each time, and a kubelet only every ten seconds.
+MAX_UNIT_CRASHES = 2
+# An API server has other things to do than to tell four times a second that a Node is ready.
+NODE_SECONDS = 1.0
+PROGRAM_SECONDS = 120
 # An engine that itself dies this often in one transaction leaves the decision to a human.
 MAX_ATTEMPTS = 5
 
 Json = dict[str, t.Any]
+Run = t.Callable[[t.Sequence[str]], tuple[int, str, str]]
 
 
 class EngineError(Exception):
@@ -241,7 +254,11 @@ _CGROUP = re.compile(r"pod(?P<uid>[0-9a-f]{32})(?:\.slice)?/(?:[a-z-]+-)?(?P<con
 
 @dataclasses.dataclass(frozen=True)
 class Process:
-    """One process of a static pod. uid: the pod's, which the kubelet derives from the manifest's content."""
+    """One process of a component.
+
+    uid: of the instance: a static pod's UID, which the kubelet derives from the manifest's content, or the id that systemd
+    gives to each start of a service.
+    """
 
     uid: str
     pid: int
@@ -286,6 +303,13 @@ class Host:
                     if arguments and os.path.basename(arguments[0]) != "pause":
                         found.append(Process(match.group("uid"), int(entry), match.group("container"), arguments))
         return sorted(found, key=lambda process: process.pid)
+
+    def arguments(self, pid: int) -> tuple[str, ...]:
+        """A process's command line; empty when it ended."""
+        try:
+            return tuple(self._read(str(pid), "cmdline").split("\0")[:-1])
+        except OSError:
+            return ()
 
     def _read(self, pid: str, name: str) -> str:
         with open(os.path.join(self.proc, pid, name), encoding="utf-8", errors="surrogateescape") as stream:
@@ -370,20 +394,56 @@ def _unverified() -> ssl.SSLContext:
 def client_context(kubeconfig: str) -> ssl.SSLContext | None:
     """A TLS context with the client certificate of a kubeconfig that kubeadm wrote; None when it has none.
 
-    The key never touches a disk: it is handed to OpenSSL through an anonymous file in memory.
+    A key in the kubeconfig itself never touches a disk: it is handed to OpenSSL through an anonymous file in memory.
     """
     text = (read_bytes(kubeconfig) or b"").decode("utf-8", "replace")
-    parts = [re.search(rf"^\s*client-{part}-data:\s*(\S+)\s*$", text, re.MULTILINE) for part in ("certificate", "key")]
+    context = _unverified()
+    # A kubelet's certificate is renewed in a file of its own.
+    paths = [_field(text, f"client-{part}") for part in ("certificate", "key")]
+    if all(paths):
+        context.load_cert_chain(t.cast(str, paths[0]), paths[1])
+        return context
+    parts = [_field(text, f"client-{part}-data") for part in ("certificate", "key")]
     if not all(parts):
         return None
     descriptor = os.memfd_create("client", os.MFD_CLOEXEC)
     try:
-        os.write(descriptor, b"\n".join(base64.b64decode(match.group(1)) for match in parts if match))
-        context = _unverified()
+        os.write(descriptor, b"\n".join(base64.b64decode(part) for part in parts if part))
         context.load_cert_chain(f"/proc/self/fd/{descriptor}")
         return context
     finally:
         os.close(descriptor)
+
+
+def _field(kubeconfig: str, name: str) -> str | None:
+    """A field of a kubeconfig with one cluster and one user, as kubeadm and the kubelet write it."""
+    match = re.search(rf"^[\s-]*{name}:\s*[\"']?([^\s\"']+)[\"']?\s*$", kubeconfig, re.MULTILINE)
+    return match.group(1) if match else None
+
+
+def api_get(kubeconfig: str, path: str) -> tuple[Json | None, str]:
+    """Ask the API server for an object with a node's own credential. None, and why, when it does not give it."""
+    text = (read_bytes(kubeconfig) or b"").decode("utf-8", "replace")
+    server = urllib.parse.urlsplit(_field(text, "server") or "")
+    try:
+        context = client_context(kubeconfig)
+        if context is None or not server.hostname:
+            return None, f"{kubeconfig} names no API server, or holds no client certificate"
+        # This certificate goes to nobody else than the cluster's API server.
+        context.verify_mode = ssl.CERT_REQUIRED
+        context.check_hostname = True
+        authority = _field(text, "certificate-authority-data")
+        context.load_verify_locations(
+            cafile=None if authority else _field(text, "certificate-authority"),
+            cadata=base64.b64decode(authority).decode("ascii") if authority else None,
+        )
+        address = {"scheme": server.scheme, "host": server.hostname, "port": server.port or 443}
+        status, body = http_get(address, path, context=context)
+        if status != 200:
+            return None, f"the API server answers {status}"
+        return t.cast(Json, json.loads(body)), ""
+    except (OSError, ValueError, OverflowError, TypeError, http.client.HTTPException) as exc:
+        return None, f"the API server cannot be asked: {exc}"
 
 
 _GATE_METRIC = re.compile(r'^kubernetes_feature_enabled\{name="([^"]+)"[^}]*\} ([0-9.]+)', re.MULTILINE)
@@ -406,6 +466,61 @@ def read_gates(metrics: Json | None) -> tuple[dict[str, bool] | None, str]:
 
 
 # ---- what is seen of a component -------------------------------------------------------------------------------------
+
+
+class Seen(t.Protocol):
+    """One look at a component, of whatever kind.
+
+    process: the wanted one; None while there is none. probes_ok, probes: whether its probes pass, and what each said.
+    crashes: how often the wanted instance ended by itself.
+    """
+
+    @property
+    def process(self) -> Process | None: ...
+    @property
+    def probes_ok(self) -> bool: ...
+    @property
+    def probes(self) -> tuple[str, ...]: ...
+    @property
+    def crashes(self) -> int: ...
+    @property
+    def healthy(self) -> bool: ...
+    def missing(self) -> str:
+        """What is not as it should be, in words."""
+
+
+class Watcher(t.Protocol):
+    """What the transaction has to know of one kind of component. Everything else of it stands in the journal."""
+
+    max_crashes: int
+
+    def what_runs(self) -> Json:
+        """What is remembered of the former instance, to tell the new one from it."""
+
+    def look(self) -> Seen:
+        """Look once for the instance that the journal's phase wants."""
+
+    def has_seen_change(self) -> bool:
+        """Whether the component may have seen the new files, so that a restore has to be proven on it."""
+
+    def mark(self) -> Json | None:
+        """What tells later whether the files were made to take effect; None when that needs no help."""
+
+    def switch(self) -> None:
+        """Make the files take effect, unless that happened since the mark. Raises EngineError."""
+
+    def verify(self) -> str | None:
+        """What is wrong with an instance that is healthy; None when nothing is."""
+
+    def log(self, sight: Seen) -> list[str]:
+        """The component's last words."""
+
+    def proof(self, sight: Seen) -> Json | None:
+        """What was seen of it, for the result."""
+
+
+# Which side of the journal's watch is looked for in which phase.
+_WANTED = {PREPARED: "before", WAITING: "after", PROVING: "before"}
 
 
 @dataclasses.dataclass(frozen=True)
@@ -432,6 +547,11 @@ class Sight:
     def healthy(self) -> bool:
         """The one criterion: exactly the wanted process, alone, and ready."""
         return self.process is not None and not self.others and self.probes_ok
+
+    @property
+    def crashes(self) -> int:
+        """How often the wanted instance ended by itself."""
+        return max(self.starts - 1, 0)
 
     def missing(self) -> str:
         """What is not as it should be, in words."""
@@ -493,6 +613,317 @@ def _starts(
     return fresh[uid], host.log_files(folders[uid], container)[-1]
 
 
+class StaticPodWatcher:
+    """A static pod: the kubelet sees its manifest change, and each version of the manifest has a UID of its own."""
+
+    max_crashes = MAX_CRASHES
+
+    def __init__(self, journal: Json, host: Host) -> None:
+        self.journal = journal
+        self.watch: Json = journal["watch"]
+        self.host = host
+
+    def what_runs(self) -> Json:
+        """UIDs, and how often each was started."""
+        folders = self.host.pod_folders(self.watch["log_prefix"])
+        return {
+            "uids": sorted({process.uid for process in self.host.processes(folders)}),
+            "starts": {uid: count_starts(self.host, path, self.watch["container"]) for uid, path in folders.items()},
+        }
+
+    def look(self) -> Sight:
+        """One look at the pod's processes and probes."""
+        phase = self.journal["phase"]
+        acceptable = {PREPARED: lambda uid: True, WAITING: self._may_be_new, PROVING: self._may_be_former}[phase]
+        return look(
+            self.host,
+            self.watch,
+            self.watch[_WANTED[phase]],
+            acceptable=acceptable,
+            baseline=self.journal.get("before", {}).get("starts", {}),
+        )
+
+    def _may_be_new(self, uid: str) -> bool:
+        return uid not in self.journal["before"]["uids"]
+
+    def _may_be_former(self, uid: str) -> bool:
+        """A UID is derived from the manifest, so the former bytes bring the former UID back."""
+        return not self.journal["before"]["uids"] or uid in self.journal["before"]["uids"]
+
+    def has_seen_change(self) -> bool:
+        """The kubelet reads the manifest as soon as it is there."""
+        return any(
+            entry["switch"] and read_bytes(entry["path"]) == content_of(entry["after"])
+            for entry in self.journal["files"]
+        )
+
+    def mark(self) -> Json | None:
+        """The kubelet needs no help."""
+        return None
+
+    def switch(self) -> None:
+        """The kubelet does it."""
+
+    def verify(self) -> str | None:
+        """Whether the process itself reports the wanted feature gates."""
+        wanted = self.watch.get("feature_gates") or {}
+        if not wanted:
+            return None
+        gates, why = read_gates(self.watch["metrics"])
+        if gates is None:
+            self.journal["gates_note"] = why
+            return None
+        self.journal["gates"] = {gate: gates.get(gate) for gate in wanted}
+        wrong = [gate for gate, value in wanted.items() if gates.get(gate) != value]
+        return f"the running process reports other values than asked for: {', '.join(wrong)}" if wrong else None
+
+    def log(self, sight: Seen) -> list[str]:
+        """The end of the newest container's log."""
+        path = t.cast(Sight, sight).log
+        return log_tail(path) if path else []
+
+    def proof(self, sight: Seen) -> Json | None:
+        """The process, its probes and its gates."""
+        if sight.process is None:
+            return None
+        is_new = self._may_be_new(sight.process.uid)
+        return {
+            "uid": sight.process.uid,
+            "pid": sight.process.pid,
+            "container_id": sight.process.container_id,
+            # The process runs exactly these, with $(VARIABLES) expanded; their values are nobody's business.
+            "arguments": self.watch["after" if is_new else "before"]["written"],
+            "probes": list(sight.probes),
+            "feature_gates": self.journal.get("gates") if is_new else None,
+            "feature_gates_note": self.journal.get("gates_note") if is_new else None,
+        }
+
+
+# ---- a systemd unit --------------------------------------------------------------------------------------------------
+
+
+def run_program(arguments: t.Sequence[str]) -> tuple[int, str, str]:
+    """Run a program of the node: (status, output, error). One that hangs is given up."""
+    try:
+        done = subprocess.run(
+            list(arguments),
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            env={**os.environ, "LC_ALL": "C"},
+            timeout=PROGRAM_SECONDS,
+            check=False,
+        )
+    except subprocess.TimeoutExpired:
+        return 124, "", f"no answer within {PROGRAM_SECONDS} s"
+    return done.returncode, done.stdout.decode("utf-8", "replace"), done.stderr.decode("utf-8", "replace")
+
+
+@dataclasses.dataclass(frozen=True)
+class UnitSight:
+    """One look at a systemd unit.
+
+    state: systemd's own word. strange: the unit runs, but not the wanted command line; of the former instance that is so
+    until it stops. node_ok, node: whether the Node object counts as ready, and what was seen of it.
+    """
+
+    process: Process | None
+    state: str
+    strange: bool
+    probes_ok: bool
+    probes: tuple[str, ...]
+    crashes: int
+    node_ok: bool
+    node: str
+
+    @property
+    def healthy(self) -> bool:
+        """The one criterion: exactly the wanted process, ready, and its Node too."""
+        return self.process is not None and self.probes_ok and self.node_ok
+
+    def missing(self) -> str:
+        """What is not as it should be, in words."""
+        if self.strange:
+            return "stops or starts, or runs with other arguments than its unit has"
+        if self.process is None:
+            return f"is {self.state}" + (f" after {self.crashes} crash(es)" if self.crashes else "")
+        return f"runs, {self.node}" if self.probes_ok else "runs, not ready yet"
+
+
+class UnitWatcher:
+    """A systemd unit, the kubelet's: it is started anew once, and each start has an id of its own."""
+
+    max_crashes = MAX_UNIT_CRASHES
+
+    def __init__(self, journal: Json, host: Host, run: Run, clock: t.Callable[[], float]) -> None:
+        self.journal = journal
+        self.watch: Json = journal["watch"]
+        self.host = host
+        self.run = run
+        self.clock = clock
+        self._node: tuple[float, Json | None, str] | None = None
+
+    def what_runs(self) -> Json:
+        """The id of what runs, whether its Node could be read, and complaints about its configuration that are not ours."""
+        invocation = self._show()["InvocationID"]
+        return {
+            "invocation": invocation,
+            "node": self._read_node()[0] is not None,
+            "complaints": self._complaints(invocation),
+        }
+
+    def look(self) -> UnitSight:
+        """One look at unit, process, probes and Node."""
+        shown, phase = self._show(), self.journal["phase"]
+        wanted = self.watch[_WANTED[phase]]
+        pid, is_active = int(shown["MainPID"] or 0), shown["ActiveState"] == "active"
+        found = Process(shown["InvocationID"], pid, "", self.host.arguments(pid)) if pid and is_active else None
+        # What runs before the change is taken as it is: its files may have changed since it was started.
+        right = found is not None and (
+            phase == PREPARED or (found.uid != self._marked("invocation") and found.runs(wanted["arguments"]))
+        )
+        process = found if right else None
+        results = [run_probe(probe) for probe in wanted["probes"]]
+        probes_ok = all(ok for ok, dummy in results)
+        node_ok, node = self._judge_node(process) if process and probes_ok else (False, "")
+        return UnitSight(
+            process=process,
+            state=f"{shown['ActiveState']} ({shown['SubState']})",
+            strange=found is not None and process is None,
+            probes_ok=probes_ok and process is not None,
+            probes=(*(text for dummy, text in results), *([node] if node else [])),
+            crashes=self._crashes(shown),
+            node_ok=node_ok,
+            node=node,
+        )
+
+    def _show(self) -> dict[str, str]:
+        names = ("ActiveState", "SubState", "MainPID", "InvocationID", "NRestarts")
+        status, output, error = self.run(["systemctl", "show", f"--property={','.join(names)}", self.watch["unit"]])
+        shown = dict(line.split("=", 1) for line in output.splitlines() if "=" in line)
+        if status != 0 or not shown:
+            # systemd is busy reloading itself: there is nothing to be seen at this moment.
+            shown = {"ActiveState": "unknown", "SubState": error.strip() or "no answer"}
+        return {**dict.fromkeys(names, ""), **shown}
+
+    def _marked(self, key: str) -> t.Any:
+        return (self.journal.get("mark") or {}).get(key)
+
+    def _crashes(self, shown: t.Mapping[str, str]) -> int:
+        """systemd counts from the last start that somebody asked for; versions that go on counting are allowed for."""
+        count, marked = int(shown["NRestarts"] or 0), self._marked("restarts") or 0
+        waits = 1 if shown["SubState"] == "auto-restart" or shown["ActiveState"] == "failed" else 0
+        return (count - marked if count >= marked else count) + waits
+
+    # -- the Node ------------------------------------------------------------------------------------------------------
+
+    def _judge_node(self, process: Process) -> tuple[bool, str]:
+        """Whether the Node is ready, by a word of this process.
+
+        Where the API server could be asked before the change it must be possible after it. It may be this very change
+        that made it impossible; but an outage of the API server that was there before, or came while the former files
+        are proven, is not the kubelet's.
+        """
+        node, why = self._read_node()
+        phase = self.journal["phase"]
+        if node is None:
+            return phase != WAITING or not self.journal["before"]["node"], f"its Node is not known ({why})"
+        ready = next((entry for entry in node["status"].get("conditions", []) if entry["type"] == "Ready"), None)
+        if ready is None or ready["status"] != "True":
+            return False, f"its Node is not ready ({(ready or {}).get('message', 'no condition')})"
+        started = self.host.started(process.pid) or 0.0
+        beat = calendar.timegm(time.strptime(ready["lastHeartbeatTime"], "%Y-%m-%dT%H:%M:%SZ"))
+        # Both clocks are this node's; the one counts whole seconds, and the other's beginning is known to a second.
+        if phase != PREPARED and beat < started - 1:
+            return False, "its Node is ready by the word of the former process only"
+        return True, f"its Node is ready, last heard of at {ready['lastHeartbeatTime']}"
+
+    def _read_node(self) -> tuple[Json | None, str]:
+        if self._node is None or self.clock() - self._node[0] >= NODE_SECONDS:
+            node = self.watch["node"]
+            found = api_get(node["kubeconfig"], f"/api/v1/nodes/{node['name']}")
+            self._node = (self.clock(), *found)
+        return self._node[1], self._node[2]
+
+    # -- the change ----------------------------------------------------------------------------------------------------
+
+    def has_seen_change(self) -> bool:
+        """It reads its files when it is started, and is started after the mark is set."""
+        return self.journal.get("mark") is not None
+
+    def mark(self) -> Json | None:
+        """The instance that has to go."""
+        shown = self._show()
+        return {"invocation": shown["InvocationID"], "restarts": int(shown["NRestarts"] or 0)}
+
+    def switch(self) -> None:
+        """Start the unit anew, once: an engine that died after it had done so finds another instance than the marked one."""
+        shown = self._show()
+        if shown["ActiveState"] == "active" and shown["InvocationID"] != self._marked("invocation"):
+            return
+        self._systemctl("daemon-reload")
+        if not self.watch["set_aside"]:
+            self._systemctl("restart", "--no-block", self.watch["unit"])
+            return
+        # It would write these files again as long as it runs.
+        self._systemctl("stop", self.watch["unit"])
+        for entry in self.watch["set_aside"]:
+            if self.journal["phase"] == APPLYING:
+                self._set_aside(**entry)
+            else:
+                self._bring_back(**entry)
+        self._systemctl("start", "--no-block", self.watch["unit"])
+
+    def _systemctl(self, *arguments: str) -> None:
+        status, dummy, error = self.run(["systemctl", *arguments])
+        if status != 0:
+            raise EngineError(f"systemctl {' '.join(arguments)} failed: {error.strip()}")
+
+    @staticmethod
+    def _set_aside(path: str, aside: str, existed: bool) -> None:
+        if existed and not os.path.lexists(aside):
+            with contextlib.suppress(FileNotFoundError):
+                os.rename(path, aside)
+                sync_folder(os.path.dirname(path))
+
+    @staticmethod
+    def _bring_back(path: str, aside: str, existed: bool) -> None:
+        if not existed:
+            remove(path)
+        elif os.path.lexists(aside):
+            os.replace(aside, path)
+            sync_folder(os.path.dirname(path))
+
+    # -- the end -------------------------------------------------------------------------------------------------------
+
+    def verify(self) -> str | None:
+        """Whether it read its configuration without passing over mistakes. What it complained of before is not ours."""
+        former = self.journal["before"]["complaints"]
+        found = [line for line in self._complaints(self._show()["InvocationID"]) if line not in former]
+        return f"it passed over mistakes in its configuration: {'; '.join(found)}" if found else None
+
+    def _complaints(self, invocation: str) -> list[str]:
+        output = self.run(["journalctl", "--output=cat", "--no-pager", f"_SYSTEMD_INVOCATION_ID={invocation}"])[1]
+        return sorted(set(re.findall(r"strict decoding error: [^\n]*", output)))
+
+    def log(self, sight: Seen) -> list[str]:
+        """The unit's last lines, which are those of a process that may be gone."""
+        dummy, output, dummy = self.run(
+            ["journalctl", "--output=cat", "--no-pager", f"--lines={LOG_LINES}", f"_SYSTEMD_UNIT={self.watch['unit']}"]
+        )
+        return output.splitlines()
+
+    def proof(self, sight: Seen) -> Json | None:
+        """The process, its probes and its Node."""
+        if sight.process is None:
+            return None
+        return {
+            "uid": sight.process.uid,
+            "pid": sight.process.pid,
+            "arguments": list(sight.process.arguments),
+            "probes": list(sight.probes),
+        }
+
+
 # ---- the transaction -------------------------------------------------------------------------------------------------
 
 
@@ -511,12 +942,15 @@ class Engine:
         host: Host = NODE,
         clock: t.Callable[[], float] = time.monotonic,
         sleep: t.Callable[[float], None] = time.sleep,
+        run: Run = run_program,
     ) -> None:
         self.folder = folder
         self.host = host
+        self.run_program = run
         self.clock = clock
         self.sleep = sleep
         self.journal: Json = {}
+        self.watcher: Watcher
         self._progress: tuple[str, str] = ("", "")
 
     def path(self, *names: str) -> str:
@@ -534,11 +968,21 @@ class Engine:
                     f"{self.path('journal.json')} has format {journal.get('format')}; this engine knows {FORMAT}"
                 )
             self.journal = journal
+            self.watcher = self._watcher()
             self._begin_attempt()
             while self.journal["phase"] != CLOSED:
                 self._PHASES[self.journal["phase"]](self)
             self._file_away()
             return 0
+
+    def _watcher(self) -> Watcher:
+        """The watcher for the kind of component that the journal is about."""
+        kind = self.journal["watch"].get("kind", STATIC_POD)
+        if kind == STATIC_POD:
+            return StaticPodWatcher(self.journal, self.host)
+        if kind == SYSTEMD_UNIT:
+            return UnitWatcher(self.journal, self.host, self.run_program, self.clock)
+        raise EngineError(f"{self.path('journal.json')} is about a {kind}, which this engine does not know")
 
     def _begin_attempt(self) -> None:
         self.journal["attempts"] = self.journal.get("attempts", 0) + 1
@@ -579,20 +1023,14 @@ class Engine:
 
     def _prepare(self) -> None:
         """Look at what runs before anything changes: what a failed change must come back to."""
-        watch = self.journal["watch"]
-        folders = self.host.pod_folders(watch["log_prefix"])
-        before = {
-            "healthy": self._is_healthy_before(),
-            "uids": sorted({process.uid for process in self.host.processes(folders)}),
-            "starts": {uid: count_starts(self.host, folder, watch["container"]) for uid, folder in folders.items()},
-        }
+        before = {"healthy": self._is_healthy_before(), **self.watcher.what_runs()}
         self._time("began")
         self._save(phase=APPLYING, before=before)
 
     def _is_healthy_before(self) -> bool:
         """Whether the component is healthy now. One failed probe of a busy node does not mean that it is not."""
-        watch, limit = self.journal["watch"], self.clock() + HICCUP_SECONDS
-        while not look(self.host, watch, watch["before"], acceptable=lambda uid: True, baseline={}).healthy:
+        limit = self.clock() + HICCUP_SECONDS
+        while not self.watcher.look().healthy:
             if self.clock() >= limit:
                 return False
             self.sleep(POLL_SECONDS)
@@ -607,8 +1045,19 @@ class Engine:
         except (OSError, EngineError) as exc:
             self._begin_restore(f"a file could not be written: {exc}")
             return
+        try:
+            self._switch()
+        except (OSError, EngineError) as exc:
+            self._begin_restore(str(exc))
+            return
         self._time("switched")
         self._save(phase=WAITING)
+
+    def _switch(self) -> None:
+        """Make the files take effect. The mark is on disk before, so that it happens once even if this engine dies."""
+        if self.journal.get("mark") is None:
+            self._save(mark=self.watcher.mark())
+        self.watcher.switch()
 
     def _ordered(self, side: str) -> list[Json]:
         """The order that never lets the component see a manifest whose files are missing."""
@@ -634,45 +1083,21 @@ class Engine:
             write_atomically(path, new, mode=version["mode"], uid=version["uid"], gid=version["gid"], recheck=recheck)
 
     def _wait(self) -> None:
-        watch = self.journal["watch"]
-        failure, sight = self._watch_until_healthy(watch["after"], self._may_be_new, verify=self._wrong_gates)
+        failure, sight = self._watch_until_healthy()
+        failure = failure or self.watcher.verify()
         if failure is None:
             self._close(COMMITTED, None, sight)
             return
-        log = log_tail(sight.log) if sight.log else []
+        self.journal["log"] = self.watcher.log(sight)
         if self.journal["rollback"]:
-            self.journal["log"] = log
             self._begin_restore(failure)
         else:
-            self.journal["log"] = log
             self._close(UNHEALTHY, failure, sight)
-
-    def _wrong_gates(self) -> str | None:
-        wanted = self.journal["watch"].get("feature_gates") or {}
-        if not wanted:
-            return None
-        gates, why = read_gates(self.journal["watch"]["metrics"])
-        if gates is None:
-            self.journal["gates_note"] = why
-            return None
-        self.journal["gates"] = {gate: gates.get(gate) for gate in wanted}
-        wrong = [gate for gate, value in wanted.items() if gates.get(gate) != value]
-        return f"the running process reports other values than asked for: {', '.join(wrong)}" if wrong else None
-
-    def _may_be_new(self, uid: str) -> bool:
-        return uid not in self.journal["before"]["uids"]
-
-    def _may_be_former(self, uid: str) -> bool:
-        """A UID is derived from the manifest, so the former bytes bring the former UID back."""
-        return not self.journal["before"]["uids"] or uid in self.journal["before"]["uids"]
 
     def _begin_restore(self, reason: str) -> None:
         """Note, before the first file goes back, whether the component has seen the change: it must be proven then."""
-        switched = self.journal["phase"] == WAITING or any(
-            entry["switch"] and read_bytes(entry["path"]) == content_of(entry["after"])
-            for entry in self.journal["files"]
-        )
-        self._save(phase=RESTORING, reason=reason, switched=switched, deadline=None)
+        switched = self.journal["phase"] == WAITING or self.watcher.has_seen_change()
+        self._save(phase=RESTORING, reason=reason, switched=switched, deadline=None, mark=None)
 
     def _restore(self) -> None:
         self._say("did not become healthy, the former files are put back")
@@ -691,6 +1116,9 @@ class Engine:
             with contextlib.suppress(OSError):  # it was never made, or someone else uses it by now
                 os.rmdir(folder)
         if self.journal["switched"]:
+            # What cannot be switched back is found by the proof.
+            with contextlib.suppress(OSError, EngineError):
+                self._switch()
             self._save(phase=PROVING)
         else:
             self._close(ABANDONED, self.journal["reason"])
@@ -717,8 +1145,7 @@ class Engine:
         return read_bytes(entry["path"]) not in (content_of(entry["before"]), content_of(entry["after"]))
 
     def _prove(self) -> None:
-        watch = self.journal["watch"]
-        failure, sight = self._watch_until_healthy(watch["before"], self._may_be_former, verify=lambda: None)
+        failure, sight = self._watch_until_healthy()
         if failure is None or not self.journal["before"]["healthy"]:
             # What was broken before need not be healthy now: it is as it was.
             self._close(RESTORED, self.journal["reason"], sight)
@@ -735,9 +1162,7 @@ class Engine:
 
     # -- waiting -------------------------------------------------------------------------------------------------------
 
-    def _watch_until_healthy(
-        self, wanted: Json, acceptable: t.Callable[[str], bool], *, verify: t.Callable[[], str | None]
-    ) -> tuple[str | None, Sight]:
+    def _watch_until_healthy(self) -> tuple[str | None, Seen]:
         """Watch until the wanted instance was healthy for min_ready_seconds without a break.
 
         Returns why not (None: it was), and the last look. The time limit is for becoming healthy; the seconds of
@@ -748,13 +1173,7 @@ class Engine:
         ready_since: float | None = None
         identity: Process | None = None
         while True:
-            sight = look(
-                self.host,
-                self.journal["watch"],
-                wanted,
-                acceptable=acceptable,
-                baseline=self.journal["before"]["starts"],
-            )
+            sight = self.watcher.look()
             now = self.clock()
             self._measure(sight)
             if not sight.healthy:
@@ -766,7 +1185,7 @@ class Engine:
                 self._say(f"is healthy, watched for {self.journal['min_ready_seconds']} s")
                 left = ready_since + self.journal["min_ready_seconds"] - now
                 if left <= 0:
-                    return verify(), sight
+                    return None, sight
                 self.sleep(min(POLL_SECONDS, left))
             else:
                 failure = self._given_up(sight, now)
@@ -781,7 +1200,7 @@ class Engine:
         restores = self.journal["phase"] == PROVING and self.journal["before"]["healthy"]
         return max(wanted, RESTORE_SECONDS) if restores else wanted
 
-    def _given_up(self, sight: Sight, now: float) -> str | None:
+    def _given_up(self, sight: Seen, now: float) -> str | None:
         name = self.journal["name"]
         if self.journal["phase"] == WAITING:
             foreign = next(
@@ -789,8 +1208,8 @@ class Engine:
             )
             if foreign:
                 return f"{foreign} was changed by someone else while {name} was waited for"
-            if sight.starts > MAX_CRASHES and WAITING not in self.journal["times"]:
-                return f"{name} crashed {sight.starts - 1} times and was never ready"
+            if sight.crashes >= self.watcher.max_crashes and WAITING not in self.journal["times"]:
+                return f"{name} crashed {sight.crashes} times and was never ready"
         if now < self.journal["deadline"]:
             return None
         return (
@@ -803,7 +1222,7 @@ class Engine:
             self.journal["times"][event] = self.clock()
             self._save()
 
-    def _measure(self, sight: Sight) -> None:
+    def _measure(self, sight: Seen) -> None:
         """Note when the probes failed first after the switch, when they passed again, and when all was well."""
         times = self.journal["times"]
         if not sight.probes_ok:
@@ -816,7 +1235,7 @@ class Engine:
 
     # -- the end -------------------------------------------------------------------------------------------------------
 
-    def _close(self, outcome: str, reason: str | None, sight: Sight | None = None) -> None:
+    def _close(self, outcome: str, reason: str | None, sight: Seen | None = None) -> None:
         times, now = self.journal["times"], self.clock()
         result = {
             "outcome": outcome,
@@ -826,10 +1245,14 @@ class Engine:
             "seconds": _span(times.get("began"), now),
             "restart_seconds": _span(times.get("switched"), times.get(self.journal["phase"])),
             "outage_seconds": _span(times.get("down"), times.get("up", now)) or 0.0,
-            "proof": _proof(sight, self.journal) if sight else None,
+            "proof": self.watcher.proof(sight) if sight else None,
             "log": self.journal.get("log", []),
         }
         self._save(phase=CLOSED, result=result)
+        if outcome == COMMITTED:
+            for folder in self.journal.get("obsolete", []):
+                with contextlib.suppress(OSError):  # somebody else uses it by now
+                    os.rmdir(folder)
 
     def _file_away(self) -> None:
         """Move the closed journal to the history, which keeps the last ones and always the last committed one."""
@@ -844,22 +1267,6 @@ class Engine:
 
 def _span(start: float | None, end: float | None) -> float | None:
     return None if start is None or end is None else round(end - start, 2)
-
-
-def _proof(sight: Sight, journal: Json) -> Json | None:
-    if sight.process is None:
-        return None
-    is_new = sight.process.uid not in journal["before"]["uids"]
-    return {
-        "uid": sight.process.uid,
-        "pid": sight.process.pid,
-        "container_id": sight.process.container_id,
-        # The process runs exactly these, with $(VARIABLES) expanded; their values are nobody's business.
-        "arguments": journal["watch"]["after" if is_new else "before"]["written"],
-        "probes": list(sight.probes),
-        "feature_gates": journal.get("gates") if is_new else None,
-        "feature_gates_note": journal.get("gates_note") if is_new else None,
-    }
 
 
 def history_ids(history: str) -> list[str]:

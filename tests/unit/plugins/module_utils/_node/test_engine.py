@@ -438,7 +438,7 @@ def test_gates_that_differ_in_the_running_process_are_restored(node: FakeNode, r
     [
         (None, "holds no client certificate"),
         (kubeconfig(**{"client-certificate": "/a.crt"}), "holds no client certificate"),
-        (kubeconfig(**{"client-certificate": "/a.crt", "client-key": "/a.key"}), "holds no client certificate"),
+        (kubeconfig(**{"client-certificate": "/a.crt", "client-key": "/a.key"}), "cannot be read"),
         (kubeconfig(**{"client-certificate-data": "AAAA", "client-key-data": "AAAA"}), "cannot be read"),
         (kubeconfig(**{"client-certificate-data": "A", "client-key-data": "A"}), "cannot be read"),
     ],
