@@ -963,10 +963,9 @@ class Engine:
             journal = read_json(self.path("journal.json"))
             if journal is None:
                 return 0
-            if journal.get("format") != FORMAT:
-                raise EngineError(
-                    f"{self.path('journal.json')} has format {journal.get('format')}; this engine knows {FORMAT}"
-                )
+            found = journal.get("format") if isinstance(journal, dict) else None
+            if found != FORMAT:
+                raise EngineError(f"{self.path('journal.json')} has format {found}; this engine knows {FORMAT}")
             self.journal = journal
             self.watcher = self._watcher()
             self._begin_attempt()

@@ -24,12 +24,21 @@ def state_folder(name: str) -> str:
     return os.path.join(STATE_DIR, name)
 
 
-def read_json(path: str) -> t.Any:
-    """A file of our state; None when it does not exist. Raises KubeadmError when it is damaged."""
+def read_json(path: str) -> engine.Json | None:
+    """A file of our state; None when it does not exist. Raises KubeadmError when it is damaged or not of our format."""
     try:
-        return engine.read_json(path)
+        data = engine.read_json(path)
     except engine.EngineError as exc:
-        raise KubeadmError(
-            f"{os.uname().nodename}: {exc}. Nothing is guessed from it: move the file away once you know what the component"
-            " should run with."
-        ) from exc
+        raise _unusable(str(exc)) from exc
+    if data is not None or os.path.exists(path):
+        found = data.get("format") if isinstance(data, dict) else None
+        if found != engine.FORMAT:
+            raise _unusable(f"{path} has format {found}, and this version of the collection knows {engine.FORMAT}")
+    return t.cast(t.Optional[engine.Json], data)
+
+
+def _unusable(problem: str) -> KubeadmError:
+    return KubeadmError(
+        f"{os.uname().nodename}: {problem}. Nothing is guessed from it: move the file away once you know what the component"
+        " should run with."
+    )

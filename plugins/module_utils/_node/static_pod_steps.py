@@ -59,7 +59,7 @@ class StaticPodSteps:
         if not self._dry:
             identifier = transactions.recover(self._name, run=self._run)
             if identifier is not None:
-                transactions.wait_for_end(self._name, identifier, clock=time.monotonic, sleep=time.sleep)
+                transactions.wait_for_end(self._name, identifier, run=self._run, clock=time.monotonic, sleep=time.sleep)
         return transactions.exclusive(self._name, dry=self._dry)
 
     def notes(self) -> list[str]:

@@ -25,6 +25,9 @@ UNIT = "nodecraft-kubeadm@{name}.service"
 _LOCK_SECONDS = 5.0
 # Between two looks at what the engine says: two small files, and somebody waits for them.
 _NEWS_SECONDS = 0.1
+# Between two looks at whether an engine is at work at all, and how often in a row it may not be: systemd needs a moment.
+_ROUND_SECONDS = 2.0
+_MAX_IDLE = 3
 _UNIT_FILE = "/etc/systemd/system/nodecraft-kubeadm@.service"
 _UNIT_TEXT = """\
 # Written by the Ansible collection nodecraft.kubeadm.
@@ -124,12 +127,12 @@ def _busy(name: str) -> str:
 
 def open_journal(name: str) -> engine.Json | None:
     """The journal of the open transaction; None when there is none."""
-    return t.cast(t.Optional[engine.Json], read_json(os.path.join(state_folder(name), "journal.json")))
+    return read_json(os.path.join(state_folder(name), "journal.json"))
 
 
 def closed_journal(name: str, identifier: str) -> engine.Json | None:
     """The journal of a transaction that ended."""
-    return t.cast(t.Optional[engine.Json], read_json(os.path.join(state_folder(name), "history", f"{identifier}.json")))
+    return read_json(os.path.join(state_folder(name), "history", f"{identifier}.json"))
 
 
 def history(name: str) -> list[str]:
@@ -193,10 +196,19 @@ def _is_active(name: str, run: Run) -> bool:
 
 def progress(name: str, identifier: str) -> tuple[str, str]:
     """(phase, message) of a transaction, for people."""
-    news = read_json(os.path.join(state_folder(name), "progress.json"))
-    if news and news["id"] == identifier:
+    news = _hint(name, "progress.json")
+    if news.get("id") == identifier:
         return news["phase"], news["message"]
     return engine.PREPARED, "starting"
+
+
+def _hint(name: str, file: str) -> engine.Json:
+    """What a file says that is for people only: nothing when it is not there, or damaged by a power loss."""
+    try:
+        hint = engine.read_json(os.path.join(state_folder(name), file))
+    except engine.EngineError:
+        return {}
+    return hint if isinstance(hint, dict) else {}
 
 
 def follow(
@@ -229,19 +241,21 @@ def follow(
 
 
 def wait_for_end(
-    name: str, identifier: str, *, clock: t.Callable[[], float], sleep: t.Callable[[float], None]
+    name: str, identifier: str, *, run: Run, clock: t.Callable[[], float], sleep: t.Callable[[float], None]
 ) -> engine.Json:
-    """Wait for the outcome of a transaction. Raises KubeadmError when it takes longer than it can take."""
+    """Wait for the outcome of a transaction that was taken up again.
+
+    Raises KubeadmError when its engine is not at work, or takes longer than it can take.
+    """
     journal = open_journal(name)
     limit = clock() + (longest_seconds(journal) if journal else 0)
-    seen = ""
+    idle, seen = 0, ""
     while True:
-        ended, dummy, seen = follow(
-            name, identifier, seconds=max(0.0, limit - clock()), seen=seen, clock=clock, sleep=sleep
-        )
+        ended, dummy, seen = follow(name, identifier, seconds=_ROUND_SECONDS, seen=seen, clock=clock, sleep=sleep)
         if ended is not None:
             return ended
-        if clock() >= limit:
+        idle = 0 if _is_active(name, run) else idle + 1
+        if idle > _MAX_IDLE or clock() >= limit:
             raise KubeadmError(
                 f"transaction {identifier} of {name} on {os.uname().nodename} does not end. Ask systemctl status"
                 f" {UNIT.format(name=name)} on the node why."
@@ -281,8 +295,7 @@ def mark_followed(name: str, identifier: str) -> None:
 def unreported(name: str) -> engine.Json | None:
     """The outcome of the last transaction when nobody was told of it."""
     ids = history(name)
-    followed = read_json(os.path.join(state_folder(name), "followed.json"))
-    if not ids or (followed and followed["id"] == ids[-1]):
+    if not ids or _hint(name, "followed.json").get("id") == ids[-1]:
         return None
     journal = closed_journal(name, ids[-1])
     return outcome(journal) if journal else None

@@ -336,14 +336,46 @@ def test_following_an_unknown_transaction_is_an_error(master: FakeNode) -> None:
         follow(master, "x")
 
 
-def test_waiting_for_the_end_has_an_end(master: FakeNode) -> None:
+@pytest.mark.parametrize("content", ["{", "[]", "null", '"x"', "\0\0\0"])
+def test_a_damaged_hint_is_no_obstacle(master: FakeNode, content: str) -> None:
+    """Only the journal is synced; what else the engine says may be anything after a power loss."""
+    journal = master.prepare()
+    (master.state / "progress.json").write_text(content, encoding="utf-8")
+    assert follow(master, journal["id"]) == (None, engine.PREPARED, "starting")
+    (master.state / "progress.json").unlink()
+    end(master)
+    (master.state / "followed.json").write_text(content, encoding="utf-8")
+    assert transactions.unreported(NAME) is not None
+
+
+@pytest.mark.parametrize("content", ["{", "[]", "null", "{}", '{"format": 99}'])
+def test_a_journal_of_another_format_is_refused_not_ignored(master: FakeNode, content: str) -> None:
+    master.prepare()
+    master.journal_path.write_text(content, encoding="utf-8")
+    with pytest.raises(KubeadmError, match=r"journal\.json .*Nothing is guessed from it"):
+        transactions.open_journal(NAME)
+
+
+def wait_for_end(master: FakeNode, identifier: str, run: FakeRun) -> engine.Json:
+    return transactions.wait_for_end(NAME, identifier, run=run, clock=master.clock, sleep=master.clock.sleep)
+
+
+def test_waiting_for_the_end_has_an_end(master: FakeNode, run: FakeRun) -> None:
     journal = master.prepare(wait_timeout=1, min_ready_seconds=0)
+    run.answers["systemctl is-active"] = (0, "active\n", "")
     master.clock.pace = 40
     with pytest.raises(KubeadmError, match=f"transaction {journal['id']} .* does not end"):
-        transactions.wait_for_end(NAME, journal["id"], clock=master.clock, sleep=master.clock.sleep)
+        wait_for_end(master, journal["id"], run)
     master.at(1, lambda: end(master))
-    ended = transactions.wait_for_end(NAME, journal["id"], clock=master.clock, sleep=master.clock.sleep)
-    assert ended["outcome"] == engine.ABANDONED
+    assert wait_for_end(master, journal["id"], run)["outcome"] == engine.ABANDONED
+
+
+def test_nobody_waits_for_an_engine_that_is_not_at_work(master: FakeNode, run: FakeRun) -> None:
+    journal = master.prepare()
+    began = master.clock.now
+    with pytest.raises(KubeadmError, match="does not end"):
+        wait_for_end(master, journal["id"], run)
+    assert master.clock.now - began < 15
 
 
 def test_the_follower_marks_what_it_told(master: FakeNode, run: FakeRun) -> None:
