@@ -897,7 +897,7 @@ class UnitWatcher:
 
     def verify(self) -> str | None:
         """Whether it read its configuration without passing over mistakes. What it complained of before is not ours."""
-        former = self.journal["before"]["complaints"]
+        former = [*self.journal["before"]["complaints"], *self.watch["complaints"]]
         found = [line for line in self._complaints(self._show()["InvocationID"]) if line not in former]
         return f"it passed over mistakes in its configuration: {'; '.join(found)}" if found else None
 

@@ -18,7 +18,8 @@ from .._plan import ownership, static_pod
 from .._plan.errors import Refusal
 from .._plan.manifest import Manifest
 from . import engine
-from .static_pods import StaticPod, read_version, record_path
+from .state import read_version, record_path
+from .static_pods import StaticPod
 
 
 @dataclasses.dataclass(frozen=True)
@@ -39,35 +40,43 @@ class Settings:
 
 
 def journal_for(pod: StaticPod, plan: static_pod.StaticPodPlan, settings: Settings, kubeconfig: str) -> engine.Json:
-    """The journal of a planned change."""
+    """The journal of a planned change of a static pod."""
     before, after = _instance(plan.before), _instance(plan.after)
+    files = [
+        *(_file_entry(change) for change in plan.files),
+        {
+            "path": pod.path,
+            "switch": True,
+            "before": pod.version,
+            "after": _changed(pod.version, plan.after.text.encode("utf-8")),
+        },
+        *record_entry(pod.name, before=pod.record, after=plan.record),
+    ]
+    watch = {
+        "kind": engine.STATIC_POD,
+        "log_prefix": pod.log_prefix,
+        "container": pod.container,
+        "before": before,
+        "after": after,
+        "feature_gates": {
+            key: value for key, value in plan.after.values()["feature_gates"].items() if isinstance(value, bool)
+        },
+        "metrics": _metrics_address(after, kubeconfig),
+    }
+    return new_journal(pod.name, files, watch, settings)
+
+
+def new_journal(name: str, files: list[engine.Json], watch: engine.Json, settings: Settings) -> engine.Json:
+    """A journal of whatever kind of component, that has yet to begin."""
     return {
         "format": engine.FORMAT,
         "id": f"{time.strftime('%Y%m%dT%H%M%SZ', time.gmtime())}-{secrets.token_hex(3)}",
-        "name": pod.name,
+        "name": name,
         "requested": {"at": engine.utc_now(), "from": _origin()},
         "phase": engine.PREPARED,
-        "files": [
-            *(_file_entry(change) for change in plan.files),
-            {
-                "path": pod.path,
-                "switch": True,
-                "before": pod.version,
-                "after": _changed(pod.version, plan.after.text.encode("utf-8")),
-            },
-            *_record_entry(pod, plan.record),
-        ],
-        "directories": _missing_folders([change.path for change in plan.files if change.after is not None]),
-        "watch": {
-            "log_prefix": pod.log_prefix,
-            "container": pod.container,
-            "before": before,
-            "after": after,
-            "feature_gates": {
-                key: value for key, value in plan.after.values()["feature_gates"].items() if isinstance(value, bool)
-            },
-            "metrics": _metrics_address(after, kubeconfig),
-        },
+        "files": files,
+        "directories": missing_folders(entry["path"] for entry in files if entry["after"] is not None),
+        "watch": watch,
         "wait_timeout": settings.wait_timeout,
         "min_ready_seconds": settings.min_ready_seconds,
         "rollback": settings.rollback,
@@ -102,16 +111,17 @@ def _file_entry(change: static_pod.FileChange) -> engine.Json:
     return {"path": change.path, "switch": False, "before": before, "after": after}
 
 
-def _record_entry(pod: StaticPod, record: ownership.Record) -> list[engine.Json]:
-    """What we own changes in the same transaction as the manifest, so that the two never disagree."""
-    if record == pod.record:
+def record_entry(name: str, *, before: ownership.Record, after: ownership.Record) -> list[engine.Json]:
+    """What we own changes in the same transaction as the component, so that the two never disagree."""
+    if after == before:
         return []
-    data = engine.to_json({"format": engine.FORMAT, "owned": ownership.dump_record(record)})
-    after = engine.version_of(data, 0o600, 0, 0) if record else None
-    return [{"path": record_path(pod.name), "switch": False, "before": pod.record_version, "after": after}]
+    data = engine.to_json({"format": engine.FORMAT, "owned": ownership.dump_record(after)})
+    version = engine.version_of(data, 0o600, 0, 0) if after else None
+    path = record_path(name)
+    return [{"path": path, "switch": False, "before": read_version(path), "after": version}]
 
 
-def _missing_folders(paths: t.Sequence[str]) -> list[str]:
+def missing_folders(paths: t.Iterable[str]) -> list[str]:
     """The folders that have to be made for these files, outermost first."""
     missing: set[str] = set()
     for path in paths:

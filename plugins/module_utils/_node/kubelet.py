@@ -48,8 +48,13 @@ def read_kubelet(run: Run, *, proc: str = "/proc") -> Kubelet:
             f"{os.uname().nodename} is no kubeadm control plane: its kubelet has no folder for static pods"
             f" (staticPodPath; kubeadm sets {DEFAULT_MANIFEST_DIR})."
         )
+    return Kubelet(pid=pid, manifest_dir=os.path.normpath(manifest_dir), node_name=node_name(arguments))
+
+
+def node_name(arguments: t.Sequence[str]) -> str:
+    """The name under which a kubelet with this command line registers its Node."""
     name = flags.last(arguments, "hostname-override") or os.uname().nodename
-    return Kubelet(pid=pid, manifest_dir=os.path.normpath(manifest_dir), node_name=name.strip().lower())
+    return name.strip().lower()
 
 
 def _main_pid(run: Run) -> int:

@@ -48,16 +48,22 @@ def rehearse(
             "mounts": [{"source": rehearsal.FOLDER, "target": rehearsal.FOLDER, "missing": "folder"}, *_mounts(plan)],
             "staged": {path: _base64(text.encode("utf-8")) for path, text in rehearsal.FILES.items()} | _staged(plan),
         }
-        status, output, error = run(
-            ["timeout", "--signal=KILL", str(rehearsal.TIME_LIMIT), sys.executable, "-I", "-c", source_of(sandbox)],
-            data=json.dumps(request),
-        )
-    if status == 125:
-        raise KubeadmError(f"the rehearsal of {pod.name} on {os.uname().nodename} could not be set up: {error.strip()}")
-    verdict = rehearsal.judge(pod.name, status, output + "\n" + error)
+        status, output = run_in_sandbox(pod.name, request, run)
+    verdict = rehearsal.judge(pod.name, status, output)
     # Shown as the manifest has it: an expanded argument may hold the value of an environment variable.
     shown = rehearsal.command(pod.name, plan.after.arguments)
     return rehearsal.Verdict(verdict.verdict, verdict.message, round(clock() - began, 2), tuple(shown))
+
+
+def run_in_sandbox(name: str, request: engine.Json, run: Run) -> tuple[int, str]:
+    """Start a component by such a request: (status, all that it said). Raises KubeadmError when it cannot be set up."""
+    status, output, error = run(
+        ["timeout", "--signal=KILL", str(rehearsal.TIME_LIMIT), sys.executable, "-I", "-c", source_of(sandbox)],
+        data=json.dumps(request),
+    )
+    if status == 125:
+        raise KubeadmError(f"the rehearsal of {name} on {os.uname().nodename} could not be set up: {error.strip()}")
+    return status, output + "\n" + error
 
 
 def _mounts(plan: static_pod.StaticPodPlan) -> list[engine.Json]:

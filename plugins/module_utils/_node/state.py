@@ -9,8 +9,10 @@
 from __future__ import annotations
 
 import os
+import stat
 import typing as t
 
+from .._plan import ownership
 from .._plan.errors import KubeadmError
 from . import engine
 
@@ -20,7 +22,7 @@ Run = t.Callable[..., tuple[int, str, str]]
 
 
 def state_folder(name: str) -> str:
-    """Where journal, history and record of one static pod are kept."""
+    """Where journal, history and record of one component are kept."""
     return os.path.join(STATE_DIR, name)
 
 
@@ -42,3 +44,23 @@ def _unusable(problem: str) -> KubeadmError:
         f"{os.uname().nodename}: {problem}. Nothing is guessed from it: move the file away once you know what the component"
         " should run with."
     )
+
+
+def record_path(name: str) -> str:
+    """The file that says what we own of a component."""
+    return os.path.join(state_folder(name), "owned.json")
+
+
+def load_record(name: str) -> ownership.Record:
+    """What we own of a component."""
+    record = read_json(record_path(name))
+    return ownership.load_record(record["owned"]) if record else {}
+
+
+def read_version(path: str) -> engine.Json | None:
+    """A file's bytes, mode and owner; None when it does not exist."""
+    content = engine.read_bytes(path)
+    if content is None:
+        return None
+    status = os.stat(path)
+    return engine.version_of(content, stat.S_IMODE(status.st_mode), status.st_uid, status.st_gid)

@@ -35,9 +35,7 @@ def _describe(name: str, folder: str, node_name: str, host: engine.Host) -> engi
     return {
         "name": name,
         **_describe_pod(name, folder, node_name, host),
-        "open_transaction": _open_transaction(name),
-        "last_transaction": _last_transaction(name),
-        "last_known_good": transactions.last_known_good(name),
+        **transactions.summary(name),
     }
 
 
@@ -86,17 +84,3 @@ def _describe_process(process: engine.Process, pod: static_pods.StaticPod, host:
         # As the manifest has them: expanded ones may hold the values of environment variables.
         described["arguments"] = pod.manifest.arguments
     return described
-
-
-def _open_transaction(name: str) -> engine.Json | None:
-    journal = transactions.open_journal(name)
-    if journal is None:
-        return None
-    phase, message = transactions.progress(name, journal["id"])
-    return {"id": journal["id"], "phase": phase, "message": message, "requested": journal["requested"]}
-
-
-def _last_transaction(name: str) -> engine.Json | None:
-    ids = transactions.history(name)
-    journal = transactions.closed_journal(name, ids[-1]) if ids else None
-    return transactions.outcome(journal) if journal else None

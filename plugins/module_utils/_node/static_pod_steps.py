@@ -8,23 +8,23 @@
 
 from __future__ import annotations
 
-import dataclasses
 import os
 import time
 import typing as t
 
-from .._plan import outcome, static_pod
+from .._plan import static_pod
 from .._plan.errors import KubeadmError
 from .._plan.rehearsal import Verdict
-from . import engine, journals, rehearsals, static_pods, transactions
+from . import engine, journals, rehearsals, static_pods
 from .journals import Settings
-from .kubelet import Kubelet, read_kubelet
+from .kubelet import read_kubelet
 from .state import Run
+from .transaction_steps import TransactionSteps
 
 ADMIN_KUBECONFIG = "/etc/kubernetes/admin.conf"
 
 
-class StaticPodSteps:
+class StaticPodSteps(TransactionSteps):
     """One run of the module: reads, plans, rehearses and starts a change of one static pod."""
 
     def __init__(
@@ -36,57 +36,23 @@ class StaticPodSteps:
         run: Run,
         host: engine.Host = engine.NODE,
     ) -> None:
-        self._params = params
-        self._name = str(params["name"])
-        self._dry = dry
-        self._diff = diff
-        self._run = run
-        self._host = host
+        super().__init__(params, name=str(params["name"]), dry=dry, diff=diff, run=run, host=host)
         self._wish: static_pod.Wish | None = None
-        self._settings: Settings | None = None
-        self._kubelet: Kubelet | None = None
         self._pod: static_pods.StaticPod | None = None
         self._state: static_pod.State | None = None
         self._plan: static_pod.StaticPodPlan | None = None
-        self._transaction: engine.Json | None = None
-        self._previous: engine.Json | None = None
-        self._open: engine.Json | None = None
 
-    def session(self) -> t.ContextManager[None]:
-        """Check what was asked, finish what an earlier run left open, then keep other runs out."""
+    def _parse(self) -> None:
         self._wish = static_pod.parse_wish(self._params)
-        self._settings = Settings.of(self._params)
-        if not self._dry:
-            identifier = transactions.recover(self._name, run=self._run)
-            if identifier is not None:
-                transactions.wait_for_end(self._name, identifier, run=self._run, clock=time.monotonic, sleep=time.sleep)
-        return transactions.exclusive(self._name, dry=self._dry)
-
-    def notes(self) -> list[str]:
-        """Tell how a transaction ended that nobody followed, once; and of one that waits to be taken up again."""
-        notes = []
-        if self._open is not None:
-            notes.append(outcome.left_open(self._name, self._node, self._open["id"], self._open["phase"]))
-        if self._previous is not None:
-            notes.append(outcome.report(self._name, self._node, self._previous))
-            if not self._dry:
-                transactions.mark_followed(self._name, self._previous["id"])
-        return notes
-
-    @property
-    def _node(self) -> str:
-        return t.cast("Kubelet", self._kubelet).node_name
 
     def read(self) -> None:
         """Read the kubelet, the manifest, our record, and the files that may change."""
-        self._kubelet = read_kubelet(self._run, proc=self._host.proc)
-        self._previous = transactions.unreported(self._name)
-        left_open = transactions.left_open(self._name, self._run)
-        if left_open is not None and left_open["phase"] != engine.PREPARED:
-            self._open = left_open
+        kubelet = read_kubelet(self._run, proc=self._host.proc)
+        self._node = kubelet.node_name
+        self._read_transactions()
         wish = t.cast(static_pod.Wish, self._wish)
-        folder = self._params["manifest_dir"] or self._kubelet.manifest_dir
-        self._pod = static_pods.read_static_pod(self._name, folder, self._kubelet.node_name)
+        folder = self._params["manifest_dir"] or kubelet.manifest_dir
+        self._pod = static_pods.read_static_pod(self._name, folder, kubelet.node_name)
         _refuse_pods_as_files(wish, folder)
         paths = {entry.path for entry in wish.files} | set(self._pod.record.get("files", {}))
         self._state = static_pod.State(self._pod.manifest, self._pod.record, static_pods.read_files(paths))
@@ -106,26 +72,14 @@ class StaticPodSteps:
     def apply(self) -> None:
         """Hand the change to the node's engine."""
         pod, plan = t.cast(static_pods.StaticPod, self._pod), t.cast(static_pod.StaticPodPlan, self._plan)
-        journal = journals.journal_for(pod, plan, t.cast(Settings, self._settings), ADMIN_KUBECONFIG)
-        transactions.start(journal, run=self._run)
-        self._transaction = {
-            "id": journal["id"],
-            "requested": journal["requested"],
-            "outcome": None,
-            "longest_seconds": transactions.longest_seconds(journal),
-        }
+        self._start(journals.journal_for(pod, plan, t.cast(Settings, self._settings), ADMIN_KUBECONFIG))
 
     def report(self) -> dict[str, t.Any]:
         """The result of the module, whatever step it reached."""
+        plan = self._plan
         return {
-            "name": self._name,
-            "node": self._kubelet.node_name if self._kubelet else None,
+            **self._report(plan.operations if plan else (), static_pod.diff(plan) if plan and self._diff else ()),
             "manifest": self._pod.path if self._pod else None,
-            "operations": [dataclasses.asdict(change) for change in self._plan.operations] if self._plan else [],
-            "diff": static_pod.diff(self._plan) if self._plan and self._diff else [],
-            "transaction": self._transaction,
-            "previous_transaction": self._previous,
-            "open_transaction": None if self._open is None else {"id": self._open["id"], "phase": self._open["phase"]},
         }
 
 

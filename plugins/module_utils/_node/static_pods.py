@@ -18,7 +18,7 @@ from .._plan import ownership, static_pod
 from .._plan.errors import KubeadmError, Refusal
 from .._plan.manifest import Manifest
 from . import engine
-from .state import read_json, state_folder
+from .state import load_record, read_version
 
 try:
     import yaml
@@ -31,7 +31,7 @@ class StaticPod:
     """One static pod as a node has it.
 
     path: its manifest. version: the manifest's bytes, mode and owner in the form of a journal.
-    manifest: the same, parsed. record: what we own of it; record_version: its file.
+    manifest: the same, parsed. record: what we own of it.
     """
 
     name: str
@@ -39,18 +39,12 @@ class StaticPod:
     version: engine.Json
     manifest: Manifest
     record: ownership.Record
-    record_version: engine.Json | None
     log_prefix: str
 
     @property
     def container(self) -> str:
         """The name of the component's container."""
         return str(self.manifest.container["name"])
-
-
-def record_path(name: str) -> str:
-    """The file that says what we own of a static pod."""
-    return os.path.join(state_folder(name), "owned.json")
 
 
 def read_static_pod(name: str, manifest_dir: str, node_name: str) -> StaticPod:
@@ -74,25 +68,14 @@ def parse_static_pod(name: str, path: str, node_name: str) -> StaticPod:
     """Read a manifest and what we own of it. Raises Refusal when the manifest cannot be edited."""
     manifest = Manifest.parse(_decode(path), path, name)
     metadata = manifest.pod["metadata"]
-    record = read_json(record_path(name))
     return StaticPod(
         name=name,
         path=path,
         version=t.cast(engine.Json, read_version(path)),
         manifest=manifest,
-        record=ownership.load_record(record["owned"]) if record else {},
-        record_version=read_version(record_path(name)),
+        record=load_record(name),
         log_prefix=f"{metadata.get('namespace', 'default')}_{metadata['name']}-{node_name}_",
     )
-
-
-def read_version(path: str) -> engine.Json | None:
-    """A file's bytes, mode and owner; None when it does not exist."""
-    content = engine.read_bytes(path)
-    if content is None:
-        return None
-    status = os.stat(path)
-    return engine.version_of(content, stat.S_IMODE(status.st_mode), status.st_uid, status.st_gid)
 
 
 def read_files(paths: t.Iterable[str]) -> dict[str, static_pod.NodeFile | None]:

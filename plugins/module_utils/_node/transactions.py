@@ -154,6 +154,25 @@ def last_known_good(name: str) -> str | None:
     return None
 
 
+def summary(name: str) -> engine.Json:
+    """What an info module says of a component's transactions."""
+    ids = history(name)
+    last = closed_journal(name, ids[-1]) if ids else None
+    return {
+        "open_transaction": _describe_open(name),
+        "last_transaction": outcome(last) if last else None,
+        "last_known_good": last_known_good(name),
+    }
+
+
+def _describe_open(name: str) -> engine.Json | None:
+    journal = open_journal(name)
+    if journal is None:
+        return None
+    phase, message = progress(name, journal["id"])
+    return {"id": journal["id"], "phase": phase, "message": message, "requested": journal["requested"]}
+
+
 # ---- recovery at the next run ------------------------------------------------------------------------------------------
 
 
@@ -265,7 +284,7 @@ def wait_for_end(
 def report_progress(name: str, identifier: str | None, *, wait: int, seen: str, dry: bool, run: Run) -> engine.Json:
     """What the module C(node_transaction) returns."""
     if not is_pod_name(name):
-        raise KubeadmError(f"name: {name!r} is no name of a static pod.")
+        raise KubeadmError(f"name: {name!r} is neither kubelet nor the name of a static pod.")
     identifier = identifier or _latest(name)
     if identifier is None:
         return {

@@ -225,7 +225,7 @@ class KubeletPlan:
 def plan(wish: Wish, state: State) -> KubeletPlan:
     """Work out a wish against what the node has. Raises Refusal for what cannot be done safely."""
     live = layout(state.unit, state.environment, state.main, state.fragments)
-    _refuse_unknown_layout(live.service)
+    refuse_unknown_layout(live.service)
     _refuse_out_of_step(live, state)
     base_unit = with_drop_in(state.unit, DROP_IN, None)
     theirs = tuple(file for file in state.fragments if posixpath.basename(file.path) != FRAGMENT)
@@ -419,7 +419,8 @@ def _changed_policies(live: Layout, after: Layout) -> t.Iterator[Policy]:
 # ---- what is refused ---------------------------------------------------------------------------------------------------
 
 
-def _refuse_unknown_layout(service: Service) -> None:
+def refuse_unknown_layout(service: Service) -> None:
+    """Refuse a unit that does not take its arguments as kubeadm's packages have it, and say whose it is."""
     hook = service.variables.get(HOOK)
     if f"${HOOK}" in service.words and hook is not None and not hook.from_file:
         return
@@ -611,6 +612,24 @@ def _encode(text: str) -> str:
 
 def _digest(text: str) -> str:
     return hashlib.sha256(text.encode("utf-8")).hexdigest()
+
+
+# ---- whether a node is drained -------------------------------------------------------------------------------------------
+
+
+def why_not_drained(node: t.Mapping[str, t.Any], pods: t.Iterable[t.Mapping[str, t.Any]]) -> str | None:
+    """Why a node does not count as drained: it takes new pods, or runs some that kubectl drain would evict."""
+    if not node["spec"].get("unschedulable"):
+        return "it takes new pods (kubectl cordon or drain was not run)"
+    left = sorted(f"{pod['metadata']['namespace']}/{pod['metadata']['name']}" for pod in pods if _would_be_evicted(pod))
+    return f"it runs {', '.join(left[:5])}{' and others' if len(left) > 5 else ''}" if left else None
+
+
+def _would_be_evicted(pod: t.Mapping[str, t.Any]) -> bool:
+    metadata = pod["metadata"]
+    is_static = "kubernetes.io/config.mirror" in (metadata.get("annotations") or {})
+    of_daemon = any(owner.get("kind") == "DaemonSet" for owner in metadata.get("ownerReferences") or [])
+    return not is_static and not of_daemon and pod["status"].get("phase") not in ("Succeeded", "Failed")
 
 
 # ---- what is shown -------------------------------------------------------------------------------------------------------

@@ -4,7 +4,7 @@
 
 # PRIVATE to the collection: no promise of stability to code outside it.
 
-"""The rehearsal of a control-plane component: which command to run, and what its answer means.
+"""The rehearsal of a component: which command to run, and what its answer means.
 
 The component's own binary is started with the exact new command line and one argument more, a file that does not exist.
 It is one that Kubernetes' components open late, after flags, feature gates, admission plugins and most files were
@@ -24,6 +24,8 @@ END = "/rehearsal-ends-here"  # the file that does not exist
 FOLDER = "/rehearsal"  # where the sandbox shows FILES
 AUDIT_POLICY = f"{FOLDER}/audit-policy.yaml"
 FILES = {AUDIT_POLICY: "apiVersion: audit.k8s.io/v1\nkind: Policy\nrules: [{level: None}]\n"}
+KUBELET_END = "/proc/nonexistent/kubeconfig"  # the same for a kubelet
+SCRATCH = "/rehearsal-scratch"  # where a rehearsed kubelet may write, in the sandbox
 TIME_LIMIT = 20  # seconds; a component that still runs then was not stopped by the missing certificate
 
 ACCEPTED, REFUSED, SKIPPED, NOT_NEEDED = "accepted", "refused", "skipped", "not_needed"
@@ -35,7 +37,17 @@ _ACCEPT_POINTS = {
     "kube-apiserver": f"initializing audit webhook: stat {END}: no such file or directory",
     "kube-controller-manager": f"open {END}: no such file or directory",
     "kube-scheduler": f"open {END}: no such file or directory",
+    "kubelet": f"stat {KUBELET_END}: no such file or directory",
 }
+# Without them a rehearsed kubelet could become a second one on its node (tried: it took the live device plugin socket).
+_KUBELET_OVERRIDES = (
+    "--bootstrap-kubeconfig=",
+    f"--kubeconfig={KUBELET_END}",
+    "--lock-file=",
+    "--exit-on-lock-contention=false",
+    f"--cert-dir={SCRATCH}",
+    f"--root-dir={SCRATCH}",
+)
 _QUOTED_ERROR = re.compile(r'err="((?:[^"\\]|\\.)*)"')
 # pflag prints the whole usage behind an error; kube-apiserver's is 60 kB.
 _PLAIN_ERROR = re.compile(r"^(?:Error: |error: |panic: |unknown flag: |invalid argument )", re.MULTILINE)
@@ -97,6 +109,16 @@ def _other_overrides(component: str, arguments: t.Sequence[str]) -> list[str]:
     if flags.last(arguments, "secure-port") == "0":  # no serving port, no certificate: it would run until the limit
         overrides.append(f"--secure-port={_DEFAULT_PORTS[component]}")
     return overrides
+
+
+def kubelet_command(arguments: t.Sequence[str]) -> list[str]:
+    """The command line of a kubelet's rehearsal: the new one, and behind it what makes it harmless."""
+    return [*arguments, *_KUBELET_OVERRIDES]
+
+
+def strict_errors(output: str) -> list[str]:
+    """What a kubelet passed over in its configuration, such as fields that it does not know."""
+    return list(dict.fromkeys(re.findall(r"strict decoding error: [^\n]*", output)))
 
 
 def judge(component: str, returncode: int, output: str) -> Verdict:

@@ -8,7 +8,7 @@ import typing as t
 from pathlib import Path
 
 import pytest
-from ansible_collections.nodecraft.kubeadm.plugins.module_utils._node import engine, static_pods
+from ansible_collections.nodecraft.kubeadm.plugins.module_utils._node import engine, state, static_pods
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan import static_pod
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.errors import KubeadmError, Refusal
 from ansible_collections.nodecraft.kubeadm.tests.unit.plugins.module_utils._node.fake_node import (
@@ -99,7 +99,7 @@ def test_what_is_read_of_a_static_pod(master: FakeNode) -> None:
     assert pod.version["mode"] == 0o640
     assert engine.content_of(pod.version) == OLD.encode()
     assert pod.log_prefix == "kube-system_kube-apiserver-cp1_"
-    assert (pod.record, pod.record_version, pod.container) == ({}, None, NAME)
+    assert (pod.record, pod.container) == ({}, NAME)
     process = static_pods.running_process(pod, master.host)
     assert process is not None
     assert process.pid == master.kubelet.instances[0].pid
@@ -109,11 +109,10 @@ def test_what_is_read_of_a_static_pod(master: FakeNode) -> None:
 
 def test_the_record_is_read_or_refused_when_it_is_damaged(master: FakeNode) -> None:
     record = {"format": 1, "owned": {"args": {"v": {"set": ["1"], "original": None}}}}
-    engine.write_json(static_pods.record_path(NAME), record)
+    engine.write_json(state.record_path(NAME), record)
     pod = static_pods.read_static_pod(NAME, str(master.manifests), NODE)
     assert pod.record["args"]["v"].set == ["1"]
-    assert pod.record_version is not None
-    Path(static_pods.record_path(NAME)).write_text("{", encoding="ascii")
+    Path(state.record_path(NAME)).write_text("{", encoding="ascii")
     with pytest.raises(KubeadmError, match="is damaged"):
         static_pods.read_static_pod(NAME, str(master.manifests), NODE)
 

@@ -11,7 +11,13 @@ import typing as t
 from pathlib import Path
 
 import pytest
-from ansible_collections.nodecraft.kubeadm.plugins.module_utils._node import engine, journals, static_pods, transactions
+from ansible_collections.nodecraft.kubeadm.plugins.module_utils._node import (
+    engine,
+    journals,
+    state,
+    static_pods,
+    transactions,
+)
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._node.static_pod_report import read_all
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._node.static_pod_steps import StaticPodSteps
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.errors import KubeadmError, Refusal
@@ -74,7 +80,7 @@ def test_a_change_from_the_wish_to_the_commit(master: FakeNode, run: FakeRun) ->
     assert report["transaction"]["id"] == master.closed()["id"]
     assert master.result()["outcome"] == engine.COMMITTED
     assert "--feature-gates=A=true" in master.manifest.read_text(encoding="utf-8")
-    record = Path(static_pods.record_path(NAME))
+    record = Path(state.record_path(NAME))
     assert record.stat().st_mode & 0o7777 == 0o600
     assert set(json.loads(record.read_text(encoding="utf-8"))["owned"]) == {"args", "feature_gates"}
 
@@ -85,7 +91,7 @@ def test_purge_gives_the_bytes_back_and_drops_the_record(master: FakeNode, run: 
     assert static_pods.read_static_pod(NAME, str(master.manifests), "cp1").record
     carry_out(master, run, purge=True)
     assert master.manifest.read_text(encoding="utf-8") == OLD
-    assert not Path(static_pods.record_path(NAME)).exists()
+    assert not Path(state.record_path(NAME)).exists()
 
 
 def test_a_restore_takes_the_record_back_too(master: FakeNode, run: FakeRun) -> None:
@@ -104,7 +110,7 @@ def test_a_restore_takes_the_record_back_too(master: FakeNode, run: FakeRun) -> 
         patch.setattr(journals, "journal_for", with_probe)  # a probe that answers on this machine
         carry_out(master, run, args={"v": 4})
     assert master.result()["outcome"] == engine.RESTORED
-    assert not Path(static_pods.record_path(NAME)).exists()
+    assert not Path(state.record_path(NAME)).exists()
 
 
 def test_check_mode_leaves_no_trace(master: FakeNode, run: FakeRun) -> None:
@@ -174,7 +180,7 @@ def test_what_a_journal_holds(master: FakeNode, run: FakeRun, monkeypatch: pytes
     assert [entry["path"] for entry in journal["files"]] == [
         str(policy),
         str(master.manifest),
-        static_pods.record_path(NAME),
+        state.record_path(NAME),
     ]
     assert [entry["switch"] for entry in journal["files"]] == [False, True, False]
     first, switch, record = journal["files"]
@@ -392,7 +398,7 @@ def test_the_follower_marks_what_it_told(master: FakeNode, run: FakeRun) -> None
 
 
 def test_the_follower_takes_no_path_for_a_name(master: FakeNode, run: FakeRun) -> None:
-    with pytest.raises(KubeadmError, match="no name of a static pod"):
+    with pytest.raises(KubeadmError, match="neither kubelet nor the name of a static pod"):
         transactions.report_progress("../x", None, wait=0, seen="", dry=False, run=run)
 
 

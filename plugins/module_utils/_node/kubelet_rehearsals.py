@@ -1,0 +1,85 @@
+# Copyright (c) 2026, nodecraft.kubeadm contributors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+# PRIVATE to the collection: no promise of stability to code outside it.
+
+"""The rehearsal of a kubelet: its own binary and new command line, where it can neither reach nor be reached."""
+
+from __future__ import annotations
+
+import base64
+import os
+import tempfile
+import typing as t
+
+from .._plan import flags, kubelet, rehearsal
+from .kubelet_units import NAME, KubeletUnit
+from .rehearsals import run_in_sandbox
+from .state import Run
+
+# What a dynamically linked binary needs, the node's configuration, and the kernel's own folders. Everything else, the
+# container runtime's socket and the device plugins above all, does not exist in the sandbox.
+_VISIBLE = ("/bin", "/etc", "/lib", "/lib64", "/proc", "/sbin", "/sys", "/usr")
+_CLIENT_CA = ("authentication", "x509", "clientCAFile")
+
+
+def rehearse(
+    unit: KubeletUnit, plan: kubelet.KubeletPlan, *, run: Run, clock: t.Callable[[], float]
+) -> tuple[rehearsal.Verdict, list[str]]:
+    """Start the kubelet with its new command line in a sandbox, and our fragment once more alone.
+
+    Returns the verdict, and what the kubelet passes over in configuration that is not ours. Alone, as C(--config), the
+    fragment is decoded strictly; in its folder the kubelet passes over fields that it does not know. Only that is judged
+    then: a fragment need not make sense without the rest.
+    """
+    began = clock()
+    command = rehearsal.kubelet_command(plan.after.command)
+    status, output = _start(unit, plan, command, run)
+    verdict, message = _judge(status, output)
+    others = rehearsal.strict_errors(output)
+    if verdict == rehearsal.ACCEPTED and plan.fragment is not None:
+        alone = rehearsal.kubelet_command([unit.binary, f"--config={plan.fragment.path}"])
+        errors = rehearsal.strict_errors(_start(unit, plan, alone, run)[1])
+        if errors:
+            verdict, message = rehearsal.REFUSED, "; ".join(error.rstrip('"').replace('\\"', '"') for error in errors)
+    return rehearsal.Verdict(verdict, message, round(clock() - began, 2), tuple(command)), others
+
+
+def _judge(status: int, output: str) -> tuple[str, str]:
+    verdict = rehearsal.judge(NAME, status, output)
+    return verdict.verdict, verdict.message
+
+
+def _start(unit: KubeletUnit, plan: kubelet.KubeletPlan, command: t.Sequence[str], run: Run) -> tuple[int, str]:
+    files = {change.path: change.after for change in plan.files}
+    visible = [*_VISIBLE, *_outside(plan)]
+    with tempfile.TemporaryDirectory(prefix="rehearsal-") as root:
+        request = {
+            "binary": unit.binary,
+            "arguments": list(command),
+            "environment": {"PATH": "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"},
+            "root": root,
+            "mounts": [
+                {"source": rehearsal.SCRATCH, "target": rehearsal.SCRATCH, "missing": "folder"},
+                *({"source": path, "target": path, "missing": "folder"} for path in visible),
+            ],
+            "staged": {path: None if text is None else _base64(text) for path, text in files.items()},
+        }
+        return run_in_sandbox(NAME, request, run)
+
+
+def _outside(plan: kubelet.KubeletPlan) -> list[str]:
+    """What the kubelet reads before the accept point and that lies elsewhere: its configuration, its certificates."""
+    settings, command = plan.after.settings, plan.after.command
+    named = [
+        flags.last(command, "config"),
+        kubelet.config_dir(command),
+        *(settings.field(path) for path in (("tlsCertFile",), ("tlsPrivateKeyFile",), _CLIENT_CA)),
+    ]
+    inside = tuple(f"{place}/" for place in _VISIBLE)
+    return sorted({path for path in named if path and os.path.lexists(path) and not path.startswith(inside)})
+
+
+def _base64(text: str) -> str:
+    return base64.b64encode(text.encode("utf-8")).decode("ascii")

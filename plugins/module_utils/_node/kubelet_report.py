@@ -1,0 +1,69 @@
+# Copyright (c) 2026, nodecraft.kubeadm contributors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+# PRIVATE to the collection: no promise of stability to code outside it.
+
+"""What the module C(kubelet_info) returns."""
+
+from __future__ import annotations
+
+import typing as t
+
+from .._plan import kubelet, kubelet_config
+from .._plan.errors import Refusal
+from .._plan.kubelet_config import CONFIG, GATES
+from . import engine, transactions
+from .kubelet_units import NAME, KubeletUnit, read_unit
+from .state import Run
+
+
+def read_all(*, run: Run, host: engine.Host = engine.NODE) -> engine.Json:
+    """Read the kubelet of a node: what its files make of it, where each setting comes from, and what runs."""
+    unit = read_unit(run, host)
+    settings = unit.layout.settings
+    gates = settings.gates()
+    fields = {kubelet_config.key_of(path): value for path, value in kubelet_config.leaves(settings.config).items()}
+    return {
+        "node": unit.node_name,
+        "version": ".".join(map(str, unit.state.version)),
+        "files": [file.path for file in _files(unit)],
+        "arguments": [
+            {"argument": argument.text, "source": str(argument.source)} for argument in unit.layout.service.arguments
+        ],
+        "config": settings.config,
+        "feature_gates": gates,
+        "sources": {
+            GATES: {gate: _sources(settings, GATES, gate) for gate in gates},
+            CONFIG: {key: _sources(settings, CONFIG, key) for key in fields if not key.startswith("featureGates/")},
+        },
+        "owned": {field: sorted(keys) for field, keys in unit.state.record.items()},
+        "process": _process(unit, host),
+        "in_step": unit.state.running is not None and list(unit.state.running) == unit.layout.command,
+        "obstacle": _obstacle(unit),
+        **transactions.summary(NAME),
+    }
+
+
+def _files(unit: KubeletUnit) -> list[t.Any]:
+    state = unit.state
+    main = [state.main] if state.main else []
+    return [*state.unit, *main, *(state.fragments if kubelet.config_dir(unit.layout.command) else ())]
+
+
+def _sources(settings: kubelet_config.Settings, field: str, key: str) -> list[str]:
+    return [str(source) for source in settings.sources(field, key)]
+
+
+def _process(unit: KubeletUnit, host: engine.Host) -> engine.Json | None:
+    if unit.pid is None or unit.state.running is None:
+        return None
+    return {"pid": unit.pid, "arguments": list(unit.state.running), "started": host.started(unit.pid)}
+
+
+def _obstacle(unit: KubeletUnit) -> str | None:
+    try:
+        kubelet.refuse_unknown_layout(unit.layout.service)
+    except Refusal as exc:
+        return str(exc)
+    return None

@@ -1,0 +1,125 @@
+# Copyright (c) 2026, nodecraft.kubeadm contributors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+# PRIVATE to the collection: no promise of stability to code outside it.
+
+"""The steps of the module C(kubelet), for the runner."""
+
+from __future__ import annotations
+
+import os
+import posixpath
+import time
+import typing as t
+
+from .._plan import kubelet
+from .._plan.errors import Refusal
+from .._plan.rehearsal import Verdict
+from . import engine, journals, kubelet_rehearsals
+from .journals import Settings
+from .kubelet_units import NAME, UNIT, KubeletUnit, instance, read_unit, why_not_drained
+from .state import Run, read_version
+from .transaction_steps import TransactionSteps
+
+
+class KubeletSteps(TransactionSteps):
+    """One run of the module: reads, plans, rehearses and starts a change of the node's kubelet."""
+
+    def __init__(
+        self,
+        params: t.Mapping[str, t.Any],
+        *,
+        dry: bool,
+        diff: bool,
+        run: Run,
+        host: engine.Host = engine.NODE,
+    ) -> None:
+        super().__init__(params, name=NAME, dry=dry, diff=diff, run=run, host=host)
+        self._wish: kubelet.Wish | None = None
+        self._unit: KubeletUnit | None = None
+        self._plan: kubelet.KubeletPlan | None = None
+        self._complaints: list[str] = []
+
+    def _parse(self) -> None:
+        self._wish = kubelet.parse_wish(self._params)
+
+    def read(self) -> None:
+        """Read the unit, its files, the process, and our record."""
+        self._unit = read_unit(self._run, self._host)
+        self._node = self._unit.node_name
+        self._read_transactions()
+
+    def plan(self) -> kubelet.KubeletPlan:
+        """Work out the change, and check that the node may take it."""
+        unit, wish = t.cast(KubeletUnit, self._unit), t.cast(kubelet.Wish, self._wish)
+        self._plan = kubelet.plan(wish, unit.state)
+        if self._plan.policies and not wish.force:
+            _refuse_undrained(unit, self._plan)
+        return self._plan
+
+    def rehearse(self) -> Verdict:
+        """Start the kubelet with its new command line in a sandbox."""
+        unit, plan = t.cast(KubeletUnit, self._unit), t.cast(kubelet.KubeletPlan, self._plan)
+        verdict, self._complaints = kubelet_rehearsals.rehearse(unit, plan, run=self._run, clock=time.monotonic)
+        return verdict
+
+    def apply(self) -> None:
+        """Hand the change to the node's engine."""
+        unit, plan = t.cast(KubeletUnit, self._unit), t.cast(kubelet.KubeletPlan, self._plan)
+        self._start(journal_for(unit, plan, t.cast(Settings, self._settings), self._complaints))
+
+    def report(self) -> dict[str, t.Any]:
+        """The result of the module, whatever step it reached."""
+        plan = self._plan
+        return {
+            **self._report(plan.operations if plan else (), kubelet.diff(plan) if plan and self._diff else ()),
+            "files": [change.path for change in plan.files] if plan and plan.operations else [],
+        }
+
+
+def journal_for(
+    unit: KubeletUnit, plan: kubelet.KubeletPlan, settings: Settings, complaints: t.Sequence[str]
+) -> engine.Json:
+    """The journal of a planned change of the kubelet. complaints: about configuration that is not ours, known before."""
+    files = [
+        *(_file_entry(change) for change in plan.files),
+        *journals.record_entry(NAME, before=unit.state.record, after=plan.record),
+    ]
+    watch = {
+        "kind": engine.SYSTEMD_UNIT,
+        "unit": UNIT,
+        "before": instance(plan.before),
+        "after": instance(plan.after),
+        "node": {"name": unit.node_name, "kubeconfig": unit.kubeconfig},
+        "complaints": list(complaints),
+        "set_aside": [],
+    }
+    journal = journals.new_journal(NAME, files, watch, settings)
+    for policy in plan.policies:
+        path = posixpath.join(unit.root, policy.state_file) if policy.state_file else None
+        if path is not None:
+            aside = f"{path}.nodecraft-kubeadm-{journal['id']}"
+            watch["set_aside"].append({"path": path, "aside": aside, "existed": os.path.exists(path)})
+    folders = [os.path.dirname(change.path) for change in plan.files if change.after is None]
+    # Removed when they are empty then; the folder of fragments only when no kubelet looks for it any more.
+    journal["obsolete"] = [folder for folder in folders if folder != kubelet.config_dir(plan.after.command)]
+    return journal
+
+
+def _file_entry(change: kubelet.FileChange) -> engine.Json:
+    before = read_version(change.path)
+    owner = (before["uid"], before["gid"]) if before else (0, 0)
+    mode = before["mode"] if before else change.mode
+    after = None if change.after is None else engine.version_of(change.after.encode("utf-8"), mode, *owner)
+    return {"path": change.path, "switch": False, "before": before, "after": after}
+
+
+def _refuse_undrained(unit: KubeletUnit, plan: kubelet.KubeletPlan) -> None:
+    reason = why_not_drained(unit)
+    if reason is not None:
+        names = ", ".join(policy.field for policy in plan.policies)
+        raise Refusal(
+            f"config: {names} would change on {unit.node_name}, which is not drained: {reason}. Containers that run keep their"
+            " CPUs and memory while the kubelet forgets them. Drain the node, or set force: true."
+        )

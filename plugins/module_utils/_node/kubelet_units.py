@@ -1,0 +1,148 @@
+# Copyright (c) 2026, nodecraft.kubeadm contributors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+# PRIVATE to the collection: no promise of stability to code outside it.
+
+"""Reading the kubelet of a node: its unit, its configuration files, its process, and whom it may ask."""
+
+from __future__ import annotations
+
+import dataclasses
+import glob
+import os
+import re
+
+from .._plan import flags, kubelet
+from .._plan.errors import KubeadmError, Refusal
+from .._plan.systemd_unit import File, environment_files, read_service
+from . import engine
+from .kubelet import node_name
+from .state import Run, load_record
+
+NAME = "kubelet"
+UNIT = "kubelet.service"
+_DEFAULT_ROOT = "/var/lib/kubelet"
+_HEALTH = {"scheme": "http", "host": "127.0.0.1", "path": "/healthz"}
+
+
+@dataclasses.dataclass(frozen=True)
+class KubeletUnit:
+    """A kubelet as a node has it.
+
+    state: what a plan is made from. layout: what its files make of it. pid: of its process; None when it is down.
+    """
+
+    state: kubelet.State
+    layout: kubelet.Layout
+    pid: int | None
+    node_name: str
+
+    @property
+    def binary(self) -> str:
+        """The program that the unit starts."""
+        return self.layout.command[0]
+
+    @property
+    def kubeconfig(self) -> str:
+        """The credential with which it asks the API server."""
+        return flags.last(self.layout.command, "kubeconfig") or "/etc/kubernetes/kubelet.conf"
+
+    @property
+    def root(self) -> str:
+        """The folder in which it keeps its state."""
+        return flags.last(self.layout.command, "root-dir") or _DEFAULT_ROOT
+
+
+def read_unit(run: Run, host: engine.Host) -> KubeletUnit:
+    """Read the kubelet of this node, running or not. Raises KubeadmError when there is none that can be changed."""
+    shown = _show(run)
+    unit = [_read(path) for path in (shown["FragmentPath"], *shown["DropInPaths"].split())]
+    paths = [path for pattern in environment_files(unit) for path in sorted(glob.glob(pattern)) or [pattern]]
+    environment = {path: _text(path) for path in paths}
+    command = read_service(unit, environment).command
+    main = flags.last(command, "config")
+    pid = int(shown["MainPID"] or 0) or None
+    state = kubelet.State(
+        unit=tuple(unit),
+        environment=environment,
+        main=_read(main) if main else None,
+        fragments=tuple(_read(path) for path in _fragment_paths(kubelet.config_dir(command) or kubelet.CONFIG_DIR)),
+        record=load_record(NAME),
+        version=_version(command[0], run),
+        running=(host.arguments(pid) or None) if pid else None,
+    )
+    layout = kubelet.layout(state.unit, state.environment, state.main, state.fragments)
+    return KubeletUnit(state, layout, pid, node_name(command))
+
+
+def _show(run: Run) -> dict[str, str]:
+    names = ("LoadState", "FragmentPath", "DropInPaths", "MainPID", "NeedDaemonReload")
+    status, output, error = run(["systemctl", "show", f"--property={','.join(names)}", UNIT])
+    shown = {**dict.fromkeys(names, ""), **dict(line.split("=", 1) for line in output.splitlines() if "=" in line)}
+    if status != 0 or shown["LoadState"] != "loaded":
+        raise KubeadmError(
+            f"{os.uname().nodename} has no {UNIT} that systemd could start ({error.strip() or shown['LoadState'] or 'no answer'})."
+            " Kubelets of kubeadm's packages are changed only: check that the host is a node."
+        )
+    if shown["NeedDaemonReload"] == "yes":
+        raise Refusal(
+            f"{os.uname().nodename}: somebody changed a file of {UNIT} and did not load it, and this change would bring that in"
+            " too. Look at it with systemctl cat kubelet, run systemctl daemon-reload and systemctl restart kubelet, and run"
+            " again."
+        )
+    return shown
+
+
+def _read(path: str) -> File:
+    text = _text(path)
+    if text is None:
+        raise KubeadmError(f"{path} on {os.uname().nodename}, which {UNIT} needs, does not exist.")
+    return File(path, text)
+
+
+def _text(path: str) -> str | None:
+    content = engine.read_bytes(path)
+    try:
+        return None if content is None else content.decode("utf-8")
+    except UnicodeDecodeError as exc:
+        raise Refusal(f"{path} on {os.uname().nodename} is not UTF-8 text: {exc}.") from exc
+
+
+def _fragment_paths(folder: str) -> list[str]:
+    """The files of a folder of fragments, as the kubelet finds them: sub-folders too, only *.conf, sorted as a whole."""
+    found = [
+        os.path.join(place, name) for place, dummy, names in os.walk(folder) for name in names if name.endswith(".conf")
+    ]
+    return sorted(found)
+
+
+def _version(binary: str, run: Run) -> tuple[int, int]:
+    status, output, error = run([binary, "--version"])
+    match = re.search(r"v(\d+)\.(\d+)", output)
+    if status != 0 or not match:
+        raise KubeadmError(f"{binary} --version on {os.uname().nodename} gives no version: {(error or output).strip()}")
+    return int(match.group(1)), int(match.group(2))
+
+
+# ---- how it is watched ---------------------------------------------------------------------------------------------------
+
+
+def instance(layout: kubelet.Layout) -> engine.Json:
+    """How a kubelet with these files is recognised."""
+    port = str(layout.settings.field(("healthzPort",)) or 10248)
+    host = layout.settings.field(("healthzBindAddress",)) or _HEALTH["host"]
+    probe = {"kind": "http", **_HEALTH, "host": host, "port": int(port)}
+    return {"arguments": layout.command, "probes": [] if port == "0" else [probe]}
+
+
+# ---- whether it is drained -----------------------------------------------------------------------------------------------
+
+
+def why_not_drained(unit: KubeletUnit) -> str | None:
+    """Why this node does not count as drained, as its own credential sees it; None when it does."""
+    node, why = engine.api_get(unit.kubeconfig, f"/api/v1/nodes/{unit.node_name}")
+    if node is None:
+        return why
+    pods, why = engine.api_get(unit.kubeconfig, f"/api/v1/pods?fieldSelector=spec.nodeName%3D{unit.node_name}")
+    return why if pods is None else kubelet.why_not_drained(node, pods["items"])

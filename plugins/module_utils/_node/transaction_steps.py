@@ -1,0 +1,99 @@
+# Copyright (c) 2026, nodecraft.kubeadm contributors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+# PRIVATE to the collection: no promise of stability to code outside it.
+
+"""What the modules that change a node in a transaction have in common, for the runner."""
+
+from __future__ import annotations
+
+import dataclasses
+import time
+import typing as t
+
+from .._plan import outcome
+from . import engine, transactions
+from .journals import Settings
+from .state import Run
+
+
+class TransactionSteps:
+    """One run of such a module. The subclass parses the wish, reads, plans, rehearses and writes the journal."""
+
+    def __init__(
+        self,
+        params: t.Mapping[str, t.Any],
+        *,
+        name: str,
+        dry: bool,
+        diff: bool,
+        run: Run,
+        host: engine.Host = engine.NODE,
+    ) -> None:
+        self._params = params
+        self._name = name
+        self._dry = dry
+        self._diff = diff
+        self._run = run
+        self._host = host
+        self._node: str | None = None
+        self._settings: Settings | None = None
+        self._transaction: engine.Json | None = None
+        self._previous: engine.Json | None = None
+        self._open: engine.Json | None = None
+
+    def _parse(self) -> None:
+        """Check what was asked. Raises Refusal."""
+        raise NotImplementedError
+
+    def session(self) -> t.ContextManager[None]:
+        """Check what was asked, finish what an earlier run left open, then keep other runs out."""
+        self._parse()
+        self._settings = Settings.of(self._params)
+        if not self._dry:
+            identifier = transactions.recover(self._name, run=self._run)
+            if identifier is not None:
+                transactions.wait_for_end(self._name, identifier, clock=time.monotonic, sleep=time.sleep)
+        return transactions.exclusive(self._name, dry=self._dry)
+
+    def _read_transactions(self) -> None:
+        """See what earlier runs left to tell or to do."""
+        self._previous = transactions.unreported(self._name)
+        left_open = transactions.left_open(self._name, self._run)
+        if left_open is not None and left_open["phase"] != engine.PREPARED:
+            self._open = left_open
+
+    def notes(self) -> list[str]:
+        """Tell how a transaction ended that nobody followed, once; and of one that waits to be taken up again."""
+        notes = []
+        node = self._node or ""
+        if self._open is not None:
+            notes.append(outcome.left_open(self._name, node, self._open["id"], self._open["phase"]))
+        if self._previous is not None:
+            notes.append(outcome.report(self._name, node, self._previous))
+            if not self._dry:
+                transactions.mark_followed(self._name, self._previous["id"])
+        return notes
+
+    def _start(self, journal: engine.Json) -> None:
+        """Hand the change to the node's engine."""
+        transactions.start(journal, run=self._run)
+        self._transaction = {
+            "id": journal["id"],
+            "requested": journal["requested"],
+            "outcome": None,
+            "longest_seconds": transactions.longest_seconds(journal),
+        }
+
+    def _report(self, operations: t.Sequence[t.Any], diff: t.Sequence[t.Any]) -> dict[str, t.Any]:
+        """The keys that the results of all these modules have."""
+        return {
+            "name": self._name,
+            "node": self._node,
+            "operations": [dataclasses.asdict(change) for change in operations],
+            "diff": list(diff) if self._diff else [],
+            "transaction": self._transaction,
+            "previous_transaction": self._previous,
+            "open_transaction": None if self._open is None else {"id": self._open["id"], "phase": self._open["phase"]},
+        }

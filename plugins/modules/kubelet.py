@@ -1,0 +1,304 @@
+#!/usr/bin/python
+
+# Copyright (c) 2026, nodecraft.kubeadm contributors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+from __future__ import annotations
+
+DOCUMENTATION = r"""
+module: kubelet
+short_description: Change the kubelet of a running kubeadm node
+description:
+  - Changes feature gates, fields of KubeletConfiguration, flags, and the taints with which a node registers. All that a task
+    names is one transaction and one restart of the kubelet; running pods keep their containers.
+  - A change is rehearsed with the kubelet's own binary before anything is written, applied by a service on the node, proven
+    on the running process and on the Node object, and rolled back by itself when the kubelet does not become healthy.
+  - Everything is written into two files of this collection, a drop-in of the kubelet's unit and a fragment in its
+    C(--config-dir). The files of kubeadm and of the packages stay byte for byte as they are, and so does
+    C(/etc/default/kubelet) unless O(adopt=true).
+  - What a task does not name stays as it is. Mappings and feature gates are merged key by key, lists are replaced.
+  - Another source that wins over what is asked for, such as an entry of C(KUBELET_EXTRA_ARGS), is refused with its file and
+    line.
+version_added: 0.1.0
+author:
+  - nodecraft.kubeadm contributors (@nodecraft)
+extends_documentation_fragment:
+  - nodecraft.kubeadm.transaction
+  - nodecraft.kubeadm.transaction.attributes
+  - nodecraft.kubeadm.transaction.actiongroup_node
+requirements:
+  - PyYAML on the node, for C(ansible_python_interpreter) or for C(/usr/bin/python3)
+  - systemd, and the unit of kubeadm's packages. Any other, such as Kubespray's, is refused by name.
+notes:
+  - A restarted kubelet admits the node's pods anew and rejects those that do not fit their node any more, for instance after
+    a label was removed. This module does not look for such pods, because a node's credential does not see enough for that.
+  - Before Kubernetes 1.30 the kubelet has no C(--config-dir). Feature gates and taints are given as flags then, and
+    O(config) is refused.
+options:
+  feature_gates:
+    description:
+      - Feature gates to set, by name, with V(true) or V(false). V(null) takes a gate out, whoever set it in a file.
+    type: dict
+  config:
+    description:
+      - Fields of C(KubeletConfiguration) to set, nested as in the file. V(null) takes a field out, so that the kubelet's own
+        default counts.
+      - A field that the kubelet does not know is refused; the kubelet itself would silently pass over it.
+      - V(cpuManagerPolicy), V(memoryManagerPolicy) and V(topologyManagerPolicy) are changed on a drained node only, or with
+        O(force=true). What the kubelet remembers of the former policy is moved away beside its place, and back with a
+        restore.
+    type: dict
+  args:
+    description:
+      - Flags to set, by name without leading dashes. V(null) takes a flag of ours away.
+      - A list gives the flag several times.
+    type: dict
+  register_with_taints:
+    description:
+      - Taints with which the node registers when its Node object is made anew. They do not change a Node that exists.
+    type: list
+    elements: dict
+    suboptions:
+      key:
+        description: Key of the taint.
+        type: str
+        required: true
+      value:
+        description: Value of the taint.
+        type: str
+        default: ''
+      effect:
+        description: Effect of the taint.
+        type: str
+        required: true
+        choices:
+          - NoSchedule
+          - PreferNoSchedule
+          - NoExecute
+  state:
+    description:
+      - With V(present) the named settings get their values.
+      - With V(absent) those of the named settings that this module set go back to what others say. Without any setting named,
+        everything that this module ever set goes back, and its files with it.
+    type: str
+    choices:
+      - present
+      - absent
+    default: present
+  purge:
+    description:
+      - Also take back what this module set earlier and this task does not name.
+    type: bool
+    default: false
+  adopt:
+    description:
+      - Move entries of C(KUBELET_EXTRA_ARGS) that say something about a named setting out of their file into those of this
+        collection. Nothing else in that file changes, and it gets its former bytes back when the settings are taken back.
+      - Without it such an entry that says something else than the task is refused, with its file and line.
+    type: bool
+    default: false
+  force:
+    description:
+      - Change policies that need a drained node on one that is not, and use a folder of fragments although it holds files
+        that the kubelet did not read until now.
+    type: bool
+    default: false
+seealso:
+  - module: nodecraft.kubeadm.kubelet_info
+  - module: nodecraft.kubeadm.node_transaction
+  - module: nodecraft.kubeadm.static_pod
+"""
+
+EXAMPLES = r"""
+- name: Turn on a feature gate and allow more pods
+  nodecraft.kubeadm.kubelet:
+    feature_gates:
+      InPlacePodVerticalScaling: true
+    config:
+      maxPods: 200
+
+- name: Take over a gate that somebody wrote into KUBELET_EXTRA_ARGS
+  nodecraft.kubeadm.kubelet:
+    feature_gates:
+      InPlacePodVerticalScaling: true
+    adopt: true
+
+- name: Give containers CPUs of their own, on a node that was drained before
+  nodecraft.kubeadm.kubelet:
+    config:
+      cpuManagerPolicy: static
+      reservedSystemCPUs: "0"
+
+- name: Protect the node when it registers anew
+  nodecraft.kubeadm.kubelet:
+    register_with_taints:
+      - key: example.com/dongle
+        effect: NoSchedule
+
+- name: Take back everything that this collection set on the kubelet
+  nodecraft.kubeadm.kubelet:
+    state: absent
+"""
+
+RETURN = r"""
+name:
+  description: Always V(kubelet).
+  returned: always
+  type: str
+  sample: kubelet
+node:
+  description: Name of the node, as its kubelet registers it. V(null) when the task failed before the kubelet was read.
+  returned: always
+  type: str
+  sample: worker1
+files:
+  description: The files that change.
+  returned: always
+  type: list
+  elements: str
+  sample:
+    - /etc/kubernetes/kubelet.conf.d/zz-nodecraft-kubeadm.conf
+    - /etc/systemd/system/kubelet.service.d/20-nodecraft-kubeadm.conf
+diff:
+  description: The difference of each file. Empty unless diff mode is on.
+  returned: always
+  type: list
+  elements: dict
+operations:
+  description: Every setting that changes.
+  returned: always
+  type: list
+  elements: dict
+  contains:
+    field:
+      description: >-
+        The option the setting belongs to; V(adopted) for an entry that is moved out of another file or put back, V(unit)
+        for a drop-in that is brought up to what the unit says today.
+      type: str
+    key:
+      description: Its name. Fields of C(config) have slashes between their parts.
+      type: str
+    before:
+      description: The former value; V(null) when it was not set.
+      type: raw
+    after:
+      description: The new value; V(null) when it is not set any more.
+      type: raw
+  sample:
+    - field: config
+      key: maxPods
+      before: 110
+      after: 200
+rehearsal:
+  description: What the component itself said to the change before anything was written.
+  returned: always
+  type: dict
+  contains:
+    verdict:
+      description: V(accepted), V(refused), V(skipped) or V(not_needed).
+      type: str
+    message:
+      description: The component's own word, or why there was no rehearsal.
+      type: str
+    seconds:
+      description: How long it took.
+      type: float
+    command:
+      description: The command line that was run; empty when none was.
+      type: list
+      elements: str
+transaction:
+  description: What the node did; V(null) when nothing was changed.
+  returned: always
+  type: dict
+  contains:
+    id:
+      description: Its id.
+      type: str
+    requested:
+      description: When C(at) and from where C(from) it was asked for, which is the address of the connection or else the user.
+      type: dict
+    outcome:
+      description:
+        - V(committed) when the kubelet is healthy with the change, V(restored) when the former state was put back and is
+          as healthy as it was, V(abandoned) when nothing was written, V(unhealthy) when rollback was off, V(alarm) when the former state
+          could not be proven.
+      type: str
+    reason:
+      description: Why the change was not committed.
+      type: str
+    healthy:
+      description: >-
+        Whether the kubelet was healthy at the end. With V(restored) it is not when it was not before the change either.
+        V(null) when it was not looked at.
+      type: bool
+    ended:
+      description: When it ended, UTC.
+      type: str
+    seconds:
+      description: How long it took.
+      type: float
+    restart_seconds:
+      description: From the restart until the component was healthy.
+      type: float
+    outage_seconds:
+      description: From the first failed look at its health until it was healthy again. Pods run on in the meantime.
+      type: float
+    proof:
+      description: >-
+        What was seen of the running process: C(uid), which is systemd's id of this start, C(pid), C(arguments), and what
+        C(probes) and the Node object said.
+      type: dict
+    log:
+      description: The last log lines of a kubelet that did not become healthy.
+      type: list
+      elements: str
+open_transaction:
+  description:
+    - C(id) and C(phase) of a transaction that is open although its engine does not run; V(null) when there is none.
+    - Only check mode meets one. A run without check mode ends it before it plans.
+  returned: always
+  type: dict
+previous_transaction:
+  description: The same for an earlier transaction that ended while nobody followed it; V(null) when there is none.
+  returned: always
+  type: dict
+"""
+
+import typing as t
+
+from ansible_collections.nodecraft.kubeadm.plugins.module_utils._module import runner
+from ansible_collections.nodecraft.kubeadm.plugins.module_utils._module.arguments import transaction_options
+from ansible_collections.nodecraft.kubeadm.plugins.module_utils._module.node_module import NodeModule
+from ansible_collections.nodecraft.kubeadm.plugins.module_utils._node.kubelet_steps import KubeletSteps
+
+_TAINT = {
+    "key": {"type": "str", "required": True, "no_log": False},
+    "value": {"type": "str", "default": ""},
+    "effect": {"type": "str", "required": True, "choices": ["NoSchedule", "PreferNoSchedule", "NoExecute"]},
+}
+
+
+def main() -> t.NoReturn:
+    """Hand the steps to the runner."""
+    module = NodeModule(
+        argument_spec={
+            "feature_gates": {"type": "dict"},
+            "config": {"type": "dict"},
+            "args": {"type": "dict"},
+            "register_with_taints": {"type": "list", "elements": "dict", "options": _TAINT},
+            "state": {"type": "str", "choices": ["present", "absent"], "default": "present"},
+            "purge": {"type": "bool", "default": False},
+            "adopt": {"type": "bool", "default": False},
+            "force": {"type": "bool", "default": False},
+            **transaction_options(),
+        },
+        needs_yaml=True,
+    )
+    steps = KubeletSteps(module.params, dry=module.check_mode, diff=module._diff, run=module.run)
+    runner.run(module, steps, rehearse=module.params["rehearse"])
+
+
+if __name__ == "__main__":
+    main()

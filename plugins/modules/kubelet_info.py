@@ -1,0 +1,118 @@
+#!/usr/bin/python
+
+# Copyright (c) 2026, nodecraft.kubeadm contributors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+from __future__ import annotations
+
+DOCUMENTATION = r"""
+module: kubelet_info
+short_description: Read what a node's kubelet is set to, and by which file
+description:
+  - Reads the unit, the configuration files and the process of a kubelet, works out what they come to, and tells for each
+    setting which files and lines set it.
+version_added: 0.1.0
+author:
+  - nodecraft.kubeadm contributors (@nodecraft)
+extends_documentation_fragment:
+  - nodecraft.kubeadm.transaction.info
+  - nodecraft.kubeadm.transaction.actiongroup_node
+requirements:
+  - PyYAML on the node, for C(ansible_python_interpreter) or for C(/usr/bin/python3)
+  - systemd
+notes:
+  - This is what the files say. Defaults of the kubelet itself are not among it; the API server's C(/configz) of the node has
+    them.
+seealso:
+  - module: nodecraft.kubeadm.kubelet
+"""
+
+EXAMPLES = r"""
+- name: Read the kubelet
+  nodecraft.kubeadm.kubelet_info:
+  register: found
+
+- name: Show who sets the number of pods
+  ansible.builtin.debug:
+    msg: "{{ found.sources.config.maxPods | default([]) }}"
+"""
+
+RETURN = r"""
+node:
+  description: Name of the node, as its kubelet registers it.
+  returned: success
+  type: str
+version:
+  description: Minor version of the kubelet's binary.
+  returned: success
+  type: str
+  sample: '1.36'
+files:
+  description: The unit's file and its drop-ins, the configuration file, and the fragments that are merged into it, in order.
+  returned: success
+  type: list
+  elements: str
+arguments:
+  description: The command line that the unit comes to, each C(argument) with its C(source).
+  returned: success
+  type: list
+  elements: dict
+config:
+  description: The merged configuration files.
+  returned: success
+  type: dict
+feature_gates:
+  description: Feature gates of files and command line.
+  returned: success
+  type: dict
+sources:
+  description: Files and lines that set a feature gate (C(feature_gates)) or a field (C(config)); the last one counts.
+  returned: success
+  type: dict
+owned:
+  description: What this collection set, by option; the names only.
+  returned: success
+  type: dict
+process:
+  description: >-
+    The running process with C(pid), C(arguments) and C(started) (seconds since 1970); V(null) when the kubelet is down.
+  returned: success
+  type: dict
+in_step:
+  description: Whether the process has the command line that the unit comes to. Nothing is changed while it has not.
+  returned: success
+  type: bool
+obstacle:
+  description: Why M(nodecraft.kubeadm.kubelet) would refuse to change this unit; V(null) when it would not.
+  returned: success
+  type: str
+open_transaction:
+  description: C(id), C(phase), C(message) and C(requested) of the open transaction; V(null) when there is none.
+  returned: success
+  type: dict
+last_transaction:
+  description: How the last transaction ended, as M(nodecraft.kubeadm.kubelet) returns it; V(null) without one.
+  returned: success
+  type: dict
+last_known_good:
+  description: Id of the last committed transaction; V(null) without one.
+  returned: success
+  type: str
+"""
+
+import typing as t
+
+from ansible_collections.nodecraft.kubeadm.plugins.module_utils._module import runner
+from ansible_collections.nodecraft.kubeadm.plugins.module_utils._module.node_module import NodeModule
+from ansible_collections.nodecraft.kubeadm.plugins.module_utils._node.kubelet_report import read_all
+
+
+def main() -> t.NoReturn:
+    """Hand the reader to the runner."""
+    module = NodeModule(argument_spec={}, needs_yaml=True)
+    runner.run_info(module, lambda: read_all(run=module.run))
+
+
+if __name__ == "__main__":
+    main()
