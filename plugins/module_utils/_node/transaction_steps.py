@@ -54,7 +54,7 @@ class TransactionSteps:
         if not self._dry:
             identifier = transactions.recover(self._name, run=self._run)
             if identifier is not None:
-                transactions.wait_for_end(self._name, identifier, clock=time.monotonic, sleep=time.sleep)
+                transactions.wait_for_end(self._name, identifier, run=self._run, clock=time.monotonic, sleep=time.sleep)
         return transactions.exclusive(self._name, dry=self._dry)
 
     def _read_transactions(self) -> None:
