@@ -89,6 +89,7 @@ MAX_ATTEMPTS = 5
 
 Json = dict[str, t.Any]
 Run = t.Callable[[t.Sequence[str]], tuple[int, str, str]]
+Ask = t.Callable[[str, str], tuple[t.Optional[Json], str]]
 
 
 class EngineError(Exception):
@@ -754,11 +755,12 @@ class UnitWatcher:
 
     max_crashes = MAX_UNIT_CRASHES
 
-    def __init__(self, journal: Json, host: Host, run: Run, clock: t.Callable[[], float]) -> None:
+    def __init__(self, journal: Json, host: Host, run: Run, ask: Ask, clock: t.Callable[[], float]) -> None:
         self.journal = journal
         self.watch: Json = journal["watch"]
         self.host = host
         self.run = run
+        self.ask = ask
         self.clock = clock
         self._node: tuple[float, Json | None, str] | None = None
 
@@ -779,7 +781,7 @@ class UnitWatcher:
         found = Process(shown["InvocationID"], pid, "", self.host.arguments(pid)) if pid and is_active else None
         # What runs before the change is taken as it is: its files may have changed since it was started.
         right = found is not None and (
-            phase == PREPARED or (found.uid != self._marked("invocation") and found.runs(wanted["arguments"]))
+            phase == PREPARED or (self._may_be_wanted(found.uid) and found.runs(wanted["arguments"]))
         )
         process = found if right else None
         results = [run_probe(probe) for probe in wanted["probes"]]
@@ -795,6 +797,12 @@ class UnitWatcher:
             node_ok=node_ok,
             node=node,
         )
+
+    def _may_be_wanted(self, invocation: str) -> bool:
+        """A former instance that was never stopped is what a restore wants; otherwise another one than the marked."""
+        if self.journal["phase"] == PROVING and invocation == self.journal["before"]["invocation"]:
+            return True
+        return bool(invocation != self._marked("invocation"))
 
     def _show(self) -> dict[str, str]:
         names = ("ActiveState", "SubState", "MainPID", "InvocationID", "NRestarts")
@@ -840,7 +848,7 @@ class UnitWatcher:
     def _read_node(self) -> tuple[Json | None, str]:
         if self._node is None or self.clock() - self._node[0] >= NODE_SECONDS:
             node = self.watch["node"]
-            found = api_get(node["kubeconfig"], f"/api/v1/nodes/{node['name']}")
+            found = self.ask(node["kubeconfig"], f"/api/v1/nodes/{node['name']}")
             self._node = (self.clock(), *found)
         return self._node[1], self._node[2]
 
@@ -861,6 +869,9 @@ class UnitWatcher:
         if shown["ActiveState"] == "active" and shown["InvocationID"] != self._marked("invocation"):
             return
         self._systemctl("daemon-reload")
+        is_former = shown["InvocationID"] == self.journal["before"]["invocation"]
+        if self.journal["phase"] == RESTORING and shown["ActiveState"] == "active" and is_former:
+            return  # it was never stopped
         if not self.watch["set_aside"]:
             self._systemctl("restart", "--no-block", self.watch["unit"])
             return
@@ -907,9 +918,9 @@ class UnitWatcher:
 
     def log(self, sight: Seen) -> list[str]:
         """The unit's last lines, which are those of a process that may be gone."""
-        dummy, output, dummy = self.run(
+        output = self.run(
             ["journalctl", "--output=cat", "--no-pager", f"--lines={LOG_LINES}", f"_SYSTEMD_UNIT={self.watch['unit']}"]
-        )
+        )[1]
         return output.splitlines()
 
     def proof(self, sight: Seen) -> Json | None:
@@ -943,10 +954,12 @@ class Engine:
         clock: t.Callable[[], float] = time.monotonic,
         sleep: t.Callable[[float], None] = time.sleep,
         run: Run = run_program,
+        ask: Ask = api_get,
     ) -> None:
         self.folder = folder
         self.host = host
         self.run_program = run
+        self.ask = ask
         self.clock = clock
         self.sleep = sleep
         self.journal: Json = {}
@@ -980,7 +993,7 @@ class Engine:
         if kind == STATIC_POD:
             return StaticPodWatcher(self.journal, self.host)
         if kind == SYSTEMD_UNIT:
-            return UnitWatcher(self.journal, self.host, self.run_program, self.clock)
+            return UnitWatcher(self.journal, self.host, self.run_program, self.ask, self.clock)
         raise EngineError(f"{self.path('journal.json')} is about a {kind}, which this engine does not know")
 
     def _begin_attempt(self) -> None:

@@ -86,7 +86,7 @@ def journal_for(
         *(_file_entry(change) for change in plan.files),
         *journals.record_entry(NAME, before=unit.state.record, after=plan.record),
     ]
-    watch = {
+    watch: engine.Json = {
         "kind": engine.SYSTEMD_UNIT,
         "unit": UNIT,
         "before": instance(plan.before),

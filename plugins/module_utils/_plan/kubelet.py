@@ -525,7 +525,7 @@ def _adopt(wish: Wish, base: Layout, state: State) -> dict[str, _Move]:
     text = t.cast(str, state.environment[path])
     entries: list[tuple[str, str]] = []
     places: list[tuple[str, str]] = []
-    for flag in base.settings.flags:
+    for flag in base.settings.given:
         argument = base.service.arguments[flag.index]
         if argument.variable != EXTRA:
             continue

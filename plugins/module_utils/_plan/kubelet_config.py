@@ -160,26 +160,26 @@ class Settings:
         return merged
 
     @property
-    def flags(self) -> list[flags.Flag]:
+    def given(self) -> list[flags.Flag]:
         """The command line's flags."""
         return flags.parse([argument.text for argument in self.arguments])
 
     def gates(self) -> dict[str, t.Any]:
         """Feature gates by name."""
         gates = self.config.get("featureGates")
-        on_command_line = flags.gate_values(flags.parse_gates(flags.values(self.flags, flags.FEATURE_GATES)))
+        on_command_line = flags.gate_values(flags.parse_gates(flags.values(self.given, flags.FEATURE_GATES)))
         return {**(gates if isinstance(gates, dict) else {}), **on_command_line}
 
     def field(self, path: Path, like: t.Any = None) -> t.Any:
         """A field's value. One that a flag sets is given as C(like) when the flag's text means the same."""
-        texts = [flag.text for flag in self.flags if sets(flag.name, path)]
+        texts = [flag.text for flag in self.given if sets(flag.name, path)]
         if not texts:
             return value_at(self.config, path)
         return like if like is not None and texts[-1] in texts_of(like) else texts[-1]
 
     def flag(self, name: str, like: t.Any = None) -> list[str] | None:
         """A flag's values: all of them to compare with a list of several, else the one that counts."""
-        texts = flags.values(self.flags, name)
+        texts = flags.values(self.given, name)
         return None if not texts else texts if like is not None and len(like) > 1 else texts[-1:]
 
     def taints(self) -> dict[str, str]:
@@ -209,7 +209,7 @@ class Settings:
 
     def flags_for(self, field: str, key: str) -> list[flags.Flag]:
         """The flags that set a setting."""
-        return [flag for flag in self.flags if _concerns(flag, field, key)]
+        return [flag for flag in self.given if _concerns(flag, field, key)]
 
 
 def _concerns(flag: flags.Flag, field: str, key: str) -> bool:

@@ -1,0 +1,225 @@
+# SPDX-FileCopyrightText: 2026 nodecraft.kubeadm contributors
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Transactions of a systemd unit: started anew once, proven by its process and its Node, restored when it does not come up."""
+
+from __future__ import annotations
+
+import typing as t
+from pathlib import Path
+
+import pytest
+from ansible_collections.nodecraft.kubeadm.plugins.module_utils._node import engine
+from ansible_collections.nodecraft.kubeadm.tests.unit.plugins.module_utils._node.fake_systemd import (
+    NEW,
+    OLD,
+    Behaviour,
+    FakeUnit,
+)
+from ansible_collections.nodecraft.kubeadm.tests.unit.plugins.module_utils._node.web import (
+    CERTIFICATE_PEM,
+    Web,
+    kubeconfig,
+)
+
+UNKNOWN = (
+    'E1 "Using lenient decoding as strict decoding failed" err="strict decoding error: unknown field \\"maxPodz\\""'
+)
+
+
+@pytest.fixture(name="unit")
+def fixture_unit(tmp_path: Path, web: Web) -> FakeUnit:
+    return FakeUnit(tmp_path, web)
+
+
+def test_a_healthy_change_is_committed_with_one_restart(unit: FakeUnit) -> None:
+    result = unit.change()
+    assert result["outcome"] == engine.COMMITTED
+    assert unit.verbs() == ["daemon-reload", "restart"]
+    assert result["proof"]["pid"] == unit.pid
+    assert result["proof"]["uid"] == unit.invocation
+    assert result["proof"]["arguments"] == ["/usr/bin/kubelet", "--v=2"]
+    assert "its Node is ready, last heard of at" in result["proof"]["probes"][1]
+    assert result["outage_seconds"] == pytest.approx(1.0, abs=0.5)
+    assert result["restart_seconds"] == pytest.approx(2.0, abs=1.3)
+
+
+def test_a_node_is_ready_by_the_word_of_the_new_process_only(unit: FakeUnit) -> None:
+    unit.behaviours["v=2"] = Behaviour(beat=None)
+    result = unit.change(wait_timeout=20)
+    assert result["outcome"] == engine.RESTORED
+    assert "by the word of the former process only" in result["reason"]
+    assert result["proof"]["arguments"] == ["/usr/bin/kubelet", "--v=1"]
+    assert unit.verbs() == ["daemon-reload", "restart"] * 2
+
+
+def test_a_crash_loop_is_restored_within_a_minute(unit: FakeUnit) -> None:
+    unit.behaviours["v=2"] = Behaviour(healthy=None, beat=None, alive=0.5, says='E1 "command failed" err="bogus"')
+    began = unit.clock.now
+    result = unit.change()
+    assert result["outcome"] == engine.RESTORED
+    assert "crashed 2 times and was never ready" in result["reason"]
+    assert result["log"] == ['E1 "command failed" err="bogus"']
+    assert unit.setting.read_text(encoding="ascii") == OLD
+    assert unit.clock.now - began < 40
+
+
+def test_a_process_with_other_arguments_is_no_proof(unit: FakeUnit) -> None:
+    watch = {"after": {**unit.instance(NEW), "arguments": ["/usr/bin/kubelet"]}}
+    result = unit.change(watch=watch, wait_timeout=20)
+    assert result["outcome"] == engine.RESTORED
+    assert "other arguments than its unit has" in result["reason"]
+
+
+def test_an_unhealthy_process_is_restored(unit: FakeUnit) -> None:
+    unit.behaviours["v=2"] = Behaviour(healthy=None)
+    result = unit.change(wait_timeout=20)
+    assert result["outcome"] == engine.RESTORED
+    assert "runs, not ready yet" in result["reason"]
+
+
+def test_what_the_kubelet_passes_over_is_a_failure(unit: FakeUnit) -> None:
+    unit.behaviours["v=2"] = Behaviour(says=UNKNOWN)
+    result = unit.change()
+    assert result["outcome"] == engine.RESTORED
+    assert 'unknown field \\"maxPodz\\"' in result["reason"]
+
+
+@pytest.mark.parametrize("known", [True, False])
+def test_what_it_passed_over_before_is_no_failure(unit: FakeUnit, known: bool) -> None:
+    complaint = UNKNOWN.partition('err="')[2]
+    unit.behaviours["v=2"] = Behaviour(says=UNKNOWN)
+    unit.words[unit.invocation] = "" if known else UNKNOWN
+    assert unit.change(watch={"complaints": [complaint] if known else []})["outcome"] == engine.COMMITTED
+
+
+# ---- the API server --------------------------------------------------------------------------------------------------
+
+
+def test_without_an_api_server_from_the_start_the_proof_is_the_nodes_own(unit: FakeUnit) -> None:
+    unit.api_is_up = False
+    result = unit.change()
+    assert result["outcome"] == engine.COMMITTED
+    assert "its Node is not known (the API server cannot be asked: refused)" in result["proof"]["probes"][1]
+
+
+def test_an_api_server_that_goes_with_the_change_is_waited_for(unit: FakeUnit) -> None:
+    unit.at(0.1, lambda: setattr(unit, "api_is_up", False))
+    unit.at(60, lambda: setattr(unit, "api_is_up", True))
+    began = unit.clock.now
+    assert unit.change()["outcome"] == engine.COMMITTED
+    assert unit.clock.now - began > 60
+
+
+def test_an_api_server_that_stays_away_is_no_alarm(unit: FakeUnit) -> None:
+    unit.at(0.1, lambda: setattr(unit, "api_is_up", False))
+    result = unit.change(wait_timeout=20)
+    assert result["outcome"] == engine.RESTORED
+    assert "its Node is not known" in result["reason"]
+
+
+# ---- an engine that dies -----------------------------------------------------------------------------------------------
+
+
+class Died(BaseException):
+    """The engine is killed."""
+
+
+@pytest.mark.parametrize("dies_at", ["systemctl daemon-reload", "systemctl restart", "systemctl show"])
+@pytest.mark.parametrize("after", [True, False])
+def test_an_engine_that_dies_restarts_the_kubelet_once(unit: FakeUnit, dies_at: str, after: bool) -> None:
+    engine.write_json(str(unit.state / "journal.json"), unit.journal())
+    real, armed = unit.run, [True]
+
+    def run(arguments: t.Sequence[str]) -> tuple[int, str, str]:
+        is_it = " ".join(arguments).startswith(dies_at) and armed[0]
+        armed[0] = armed[0] and not is_it
+        if is_it and not after:
+            raise Died
+        answer = real(arguments)
+        if is_it:
+            raise Died
+        return answer
+
+    unit.run = run  # type: ignore[method-assign]
+    with pytest.raises(Died):
+        unit.new_engine().run()
+    assert unit.finish()["outcome"] == engine.COMMITTED
+    assert unit.starts == 2
+
+
+# ---- files that make way -------------------------------------------------------------------------------------------------
+
+
+def aside(unit: FakeUnit, *, existed: bool = True) -> dict[str, t.Any]:
+    path = unit.files / "cpu_manager_state"
+    if existed:
+        path.write_text("former", encoding="ascii")
+    return {"set_aside": [{"path": str(path), "aside": f"{path}.aside", "existed": existed}]}
+
+
+def test_a_state_file_makes_way_while_the_unit_is_stopped(unit: FakeUnit) -> None:
+    assert unit.change(watch=aside(unit))["outcome"] == engine.COMMITTED
+    assert unit.verbs() == ["daemon-reload", "stop", "start"]
+    assert not (unit.files / "cpu_manager_state").exists()
+    assert (unit.files / "cpu_manager_state.aside").read_text(encoding="ascii") == "former"
+
+
+@pytest.mark.parametrize("existed", [True, False])
+def test_a_restore_brings_it_back(unit: FakeUnit, existed: bool) -> None:
+    unit.behaviours["v=2"] = Behaviour(healthy=None)
+    watch = aside(unit, existed=existed)
+    path = unit.files / "cpu_manager_state"
+    unit.at(5, lambda: path.write_text("of the refused policy", encoding="ascii"))
+    assert unit.change(watch=watch, wait_timeout=20)["outcome"] == engine.RESTORED
+    assert not (unit.files / "cpu_manager_state.aside").exists()
+    assert path.exists() is existed
+    assert not existed or path.read_text(encoding="ascii") == "former"
+
+
+# ---- systemd says no -----------------------------------------------------------------------------------------------------
+
+
+def test_a_systemd_that_refuses_is_restored(unit: FakeUnit) -> None:
+    unit.fails["systemctl daemon-reload"] = "no such interface"
+    result = unit.change()
+    assert result["outcome"] == engine.RESTORED
+    assert "systemctl daemon-reload failed: no such interface" in result["reason"]
+    assert unit.setting.read_text(encoding="ascii") == OLD
+
+
+def test_an_empty_folder_of_ours_goes_with_the_commit(unit: FakeUnit) -> None:
+    for name in ("empty", "used"):
+        (unit.files / name).mkdir()
+    (unit.files / "used" / "theirs").touch()
+    unit.change(obsolete=[str(unit.files / "empty"), str(unit.files / "used"), str(unit.files / "gone")])
+    assert not (unit.files / "empty").exists()
+    assert (unit.files / "used").exists()
+
+
+def test_an_unknown_kind_is_left_to_a_newer_engine(unit: FakeUnit) -> None:
+    engine.write_json(str(unit.state / "journal.json"), unit.journal(watch={"kind": "vehicle"}))
+    with pytest.raises(engine.EngineError, match="about a vehicle"):
+        unit.new_engine().run()
+
+
+# ---- the credential ------------------------------------------------------------------------------------------------------
+
+
+def test_the_api_server_is_asked_with_the_nodes_certificate(tmp_path: Path, web: Web) -> None:
+    path = tmp_path / "kubelet.conf"
+    (tmp_path / "ca").write_text(CERTIFICATE_PEM, encoding="ascii")
+    head = f"clusters:\n- cluster:\n    certificate-authority: {tmp_path}/ca\n    server: http://127.0.0.1:{web.port}\n"
+    path.write_text(head + kubeconfig(), encoding="ascii")
+    node, why = engine.api_get(str(path), "/api/v1/nodes/w1")
+    assert (node, web.requests) == (None, ["/api/v1/nodes/w1"])
+    assert "cannot be asked" in why  # this server speaks no JSON
+    web.status = 403
+    assert engine.api_get(str(path), "/x") == (None, "the API server answers 403")
+
+
+@pytest.mark.parametrize("text", [None, "", kubeconfig(), "server: https://127.0.0.1:1\n"])
+def test_a_credential_that_is_none_is_named(tmp_path: Path, text: str | None) -> None:
+    path = tmp_path / "kubelet.conf"
+    if text is not None:
+        path.write_text(text, encoding="ascii")
+    assert "names no API server" in engine.api_get(str(path), "/x")[1]
