@@ -42,7 +42,7 @@ def rehearse(
         alone = rehearsal.kubelet_command([unit.binary, f"--config={plan.fragment.path}"])
         errors = rehearsal.strict_errors(_start(unit, plan, alone, run)[1])
         if errors:
-            verdict, message = rehearsal.REFUSED, "; ".join(error.rstrip('"').replace('\\"', '"') for error in errors)
+            verdict, message = rehearsal.REFUSED, "; ".join(rehearsal.unquoted(error) for error in errors)
     return rehearsal.Verdict(verdict, message, round(clock() - began, 2), tuple(command)), others
 
 

@@ -121,6 +121,12 @@ def strict_errors(output: str) -> list[str]:
     return list(dict.fromkeys(re.findall(r"strict decoding error: [^\n]*", output)))
 
 
+def unquoted(message: str) -> str:
+    """A message that was cut out of a quoted one: up to the closing quote, without escapes."""
+    inner = re.match(r'(?:[^"\\]|\\.)*', message)
+    return inner.group().replace('\\"', '"') if inner else message
+
+
 def judge(component: str, returncode: int, output: str) -> Verdict:
     """What the component said. C(returncode) is the process's; C(output) standard output and error together."""
     if _ACCEPT_POINTS[component] in output:

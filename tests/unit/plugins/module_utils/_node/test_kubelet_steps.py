@@ -1,0 +1,268 @@
+# SPDX-FileCopyrightText: 2026 nodecraft.kubeadm contributors
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The module's steps on a kubelet in a folder: what is read, rehearsed, and handed to the engine."""
+
+from __future__ import annotations
+
+import base64
+import json
+import pkgutil
+import typing as t
+from pathlib import Path
+
+import pytest
+from ansible_collections.nodecraft.kubeadm.plugins.module_utils._node import (
+    engine,
+    kubelet_report,
+    kubelet_steps,
+    kubelet_units,
+    state,
+    transactions,
+)
+from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan import kubelet, rehearsal
+from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.errors import KubeadmError, Refusal
+from ansible_collections.nodecraft.kubeadm.tests.unit.plugins.module_utils._plan import kubelets
+
+CODE = Path(state.__file__).parent
+ACCEPTED = 'E1 "command failed" err="stat /proc/nonexistent/kubeconfig: no such file or directory"\n'
+UNKNOWN = 'E1 "Using lenient decoding" err="strict decoding error: unknown field \\"maxPodz\\""\n'
+
+
+class Node:
+    """A kubelet's files below a folder, and the programs that are asked about it."""
+
+    def __init__(self, root: Path) -> None:
+        self.root = root
+        self.proc = root / "proc"
+        self.unit = self.write("kubelet.service", kubelets.UNIT_TEXT)
+        self.main = self.write("config.yaml", kubelets.MAIN_TEXT)
+        self.extra = self.write("extra", "KUBELET_EXTRA_ARGS=--hostname-override=W1\n")
+        text = kubelets.KUBEADM_TEXT.replace("/var/lib/kubelet/config.yaml", str(self.main))
+        text = text.replace("/etc/default/kubelet", str(self.extra)).replace(
+            "/var/lib/kubelet/kubeadm-flags.env", "/none"
+        )
+        self.kubeadm = self.write("10-kubeadm.conf", text)
+        self.shown = {
+            "LoadState": "loaded",
+            "FragmentPath": str(self.unit),
+            "DropInPaths": str(self.kubeadm),
+            "MainPID": "7",
+            "NeedDaemonReload": "no",
+        }
+        self.version = "Kubernetes v1.32.2\n"
+        self.answers = [ACCEPTED]
+        self.requests: list[dict[str, t.Any]] = []
+        self.calls: list[str] = []
+        command = (
+            f"/usr/bin/kubelet --bootstrap-kubeconfig=/b --kubeconfig=/etc/kubernetes/kubelet.conf --config={self.main}"
+        )
+        self.write("proc/7/cmdline", "\0".join([*command.split(), "--hostname-override=W1", ""]))
+
+    @property
+    def host(self) -> engine.Host:
+        return engine.Host(proc=str(self.proc))
+
+    def write(self, name: str, text: str) -> Path:
+        path = self.root / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text, encoding="utf-8")
+        return path
+
+    def run(self, arguments: list[str], **options: t.Any) -> tuple[int, str, str]:
+        line = " ".join(arguments)
+        self.calls.append(line)
+        if line.startswith("systemctl show"):
+            return 0, "".join(f"{key}={value}\n" for key, value in self.shown.items()), ""
+        if line.endswith("--version"):
+            return 0, self.version, ""
+        if line.startswith("timeout"):
+            self.requests.append(json.loads(options["data"]))
+            return 1, "", self.answers.pop(0)
+        return (3, "inactive\n", "") if "is-active" in line else (0, "", "")
+
+    def steps(self, *, dry: bool = False, **given: t.Any) -> kubelet_steps.KubeletSteps:
+        return kubelet_steps.KubeletSteps(
+            kubelets.parameters(**given), dry=dry, diff=True, run=self.run, host=self.host
+        )
+
+
+@pytest.fixture(name="node")
+def fixture_node(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Node:
+    monkeypatch.setattr(state, "STATE_DIR", str(tmp_path / "state"))
+    monkeypatch.setattr(transactions, "_UNIT_FILE", str(tmp_path / "unit.service"))
+    monkeypatch.setattr(kubelet, "CONFIG_DIR", str(tmp_path / "kubelet.conf.d"))
+    monkeypatch.setattr(kubelet, "DROP_IN", str(tmp_path / "kubelet.service.d" / "20-nodecraft-kubeadm.conf"))
+    monkeypatch.setattr(pkgutil, "get_data", lambda package, name: (CODE / name).read_bytes())
+    monkeypatch.setattr("os.fchown", lambda descriptor, uid, gid: None)
+    return Node(tmp_path)
+
+
+def carry_out(node: Node, **given: t.Any) -> engine.Json:
+    """Everything up to the journal that the engine gets."""
+    steps = node.steps(**given)
+    with steps.session():
+        steps.read()
+        assert steps.notes() == []
+        steps.plan()
+        assert steps.rehearse().verdict == rehearsal.ACCEPTED
+        steps.apply()
+    assert steps.report()["transaction"]["outcome"] is None
+    return t.cast("engine.Json", transactions.open_journal("kubelet"))
+
+
+def test_the_engine_gets_files_record_and_what_to_watch(node: Node) -> None:
+    node.answers *= 2
+    journal = carry_out(node, config={"maxPods": 50})
+    paths = [entry["path"] for entry in journal["files"]]
+    assert paths == [f"{kubelet.CONFIG_DIR}/{kubelet.FRAGMENT}", kubelet.DROP_IN, state.record_path("kubelet")]
+    assert journal["directories"] == sorted([kubelet.CONFIG_DIR, str(node.root / "kubelet.service.d")])
+    assert [entry["after"]["mode"] for entry in journal["files"]] == [0o600, 0o644, 0o600]
+    watch = journal["watch"]
+    assert (watch["kind"], watch["unit"]) == (engine.SYSTEMD_UNIT, "kubelet.service")
+    assert watch["node"] == {"name": "w1", "kubeconfig": "/etc/kubernetes/kubelet.conf"}
+    assert f"--config-dir={kubelet.CONFIG_DIR}" in watch["after"]["arguments"]
+    assert watch["before"]["probes"] == [
+        {"kind": "http", "scheme": "http", "host": "127.0.0.1", "port": 10248, "path": "/healthz"}
+    ]
+    assert "systemctl start --no-block nodecraft-kubeadm@kubelet.service" in node.calls
+
+
+def test_the_rehearsal_is_the_safe_one_and_the_fragment_is_tried_alone(node: Node) -> None:
+    node.answers *= 2
+    carry_out(node, config={"maxPods": 50})
+    first, second = node.requests
+    overrides = list(rehearsal.kubelet_command([]))
+    assert len(overrides) == 6
+    for request in (first, second):
+        assert request["arguments"][-6:] == overrides
+        assert not [mount for mount in request["mounts"] if mount["source"].startswith(("/run", "/var"))]
+    fragment = f"{kubelet.CONFIG_DIR}/{kubelet.FRAGMENT}"
+    assert second["arguments"][1] == f"--config={fragment}"
+    assert b'"maxPods": 50' in base64.b64decode(first["staged"][fragment])
+
+
+def test_a_field_that_the_kubelet_passes_over_is_refused(node: Node) -> None:
+    node.answers.append(UNKNOWN + ACCEPTED)
+    steps = node.steps(config={"maxPodz": 50})
+    with steps.session():
+        steps.read()
+        steps.plan()
+        verdict = steps.rehearse()
+    assert (verdict.verdict, verdict.message) == (rehearsal.REFUSED, 'strict decoding error: unknown field "maxPodz"')
+
+
+def test_mistakes_of_others_are_known_to_the_engine(node: Node) -> None:
+    node.answers = [UNKNOWN + ACCEPTED]
+    assert carry_out(node, args={"v": 4})["watch"]["complaints"] == [
+        'strict decoding error: unknown field \\"maxPodz\\""'
+    ]
+
+
+def test_a_refusal_of_the_kubelet_ends_it(node: Node) -> None:
+    node.answers = ['E1 "command failed" err="failed to set feature gates: unrecognized feature gate: No"\n']
+    steps = node.steps(feature_gates={"No": True})
+    with steps.session():
+        steps.read()
+        steps.plan()
+        assert "unrecognized feature gate: No" in steps.rehearse().message
+
+
+def test_check_mode_leaves_no_trace(node: Node) -> None:
+    steps = node.steps(dry=True, args={"v": 4})
+    with steps.session():
+        steps.read()
+        steps.plan()
+    assert not (node.root / "state").exists()
+    assert steps.report()["diff"][0]["after_header"] == kubelet.DROP_IN
+
+
+@pytest.mark.parametrize(
+    ("shown", "words"),
+    [
+        ({"LoadState": "not-found"}, "has no kubelet.service"),
+        ({"NeedDaemonReload": "yes"}, "did not load it"),
+        ({"DropInPaths": "/no/such.conf"}, "does not exist"),
+    ],
+)
+def test_a_unit_that_cannot_be_used_is_refused(node: Node, shown: dict[str, str], words: str) -> None:
+    node.shown.update(shown)
+    with pytest.raises(KubeadmError, match=words):
+        kubelet_units.read_unit(node.run, node.host)
+
+
+def test_a_kubelet_without_a_version_is_named(node: Node) -> None:
+    node.version = "what?"
+    with pytest.raises(KubeadmError, match="gives no version: what"):
+        kubelet_units.read_unit(node.run, node.host)
+
+
+# ---- policies --------------------------------------------------------------------------------------------------------
+
+
+def cordoned(*pods: dict[str, t.Any], unschedulable: bool = True) -> t.Callable[[str, str], t.Any]:
+    def ask(kubeconfig: str, path: str) -> tuple[engine.Json | None, str]:
+        return ({"items": list(pods)}, "") if "pods" in path else ({"spec": {"unschedulable": unschedulable}}, "")
+
+    return ask
+
+
+def pod(name: str, **given: t.Any) -> dict[str, t.Any]:
+    return {"metadata": {"namespace": "a", "name": name, **given}, "status": {"phase": given.pop("phase", "Running")}}
+
+
+QUIET = [
+    pod("mirror", annotations={"kubernetes.io/config.mirror": "x"}),
+    pod("daemon", ownerReferences=[{"kind": "DaemonSet"}]),
+    pod("done", phase="Succeeded"),
+]
+
+
+@pytest.mark.parametrize(
+    ("answer", "words"),
+    [
+        (cordoned(*QUIET, pod("web")), "it runs a/web"),
+        (cordoned(*QUIET, unschedulable=False), "it takes new pods"),
+        (lambda kubeconfig, path: (None, "the API server answers 403"), "answers 403"),
+    ],
+)
+def test_a_policy_needs_a_drained_node(node: Node, monkeypatch: pytest.MonkeyPatch, answer: t.Any, words: str) -> None:
+    monkeypatch.setattr(engine, "api_get", answer)
+    steps = node.steps(config={"cpuManagerPolicy": "static"})
+    with steps.session():
+        steps.read()
+        with pytest.raises(Refusal, match=rf"cpuManagerPolicy would change on w1, which is not drained: .*{words}"):
+            steps.plan()
+
+
+@pytest.mark.parametrize("force", [True, False])
+def test_what_it_remembers_of_a_policy_makes_way(node: Node, monkeypatch: pytest.MonkeyPatch, force: bool) -> None:
+    monkeypatch.setattr(engine, "api_get", cordoned(*QUIET, unschedulable=not force))
+    node.answers *= 2
+    journal = carry_out(node, force=force, config={"cpuManagerPolicy": "static", "topologyManagerPolicy": "restricted"})
+    ((entry),) = journal["watch"]["set_aside"]
+    assert entry["path"] == "/var/lib/kubelet/cpu_manager_state"
+    assert entry["aside"].endswith(f"-{journal['id']}")
+
+
+# ---- the report --------------------------------------------------------------------------------------------------------
+
+
+def test_the_report_names_what_sets_what(node: Node) -> None:
+    found = kubelet_report.read_all(run=node.run, host=node.host)
+    assert found["in_step"]
+    assert found["obstacle"] is None
+    assert found["process"]["pid"] == 7
+    assert found["feature_gates"] == {"Theirs": True}
+    assert found["sources"]["config"]["maxPods"] == [f"{node.main}:7"]
+    assert found["sources"]["feature_gates"]["Theirs"] == [f"{node.main}:6"]
+    assert found["arguments"][-1] == {"argument": "--hostname-override=W1", "source": f"{node.extra}:1"}
+    assert found["files"] == [str(node.unit), str(node.kubeadm), str(node.main)]
+    assert found["open_transaction"] is None
+
+
+def test_the_report_tells_why_a_unit_would_be_refused(node: Node) -> None:
+    node.shown.update(MainPID="0", DropInPaths="")
+    node.write("kubelet.service", "[Service]\nExecStart=/usr/bin/kubelet --hostname-override=w1\n")
+    found = kubelet_report.read_all(run=node.run, host=node.host)
+    assert "not the unit of kubeadm's packages" in found["obstacle"]
+    assert (found["process"], found["in_step"]) == (None, False)
