@@ -21,7 +21,7 @@ import typing as t
 from .errors import Refusal
 
 _ESCAPES = {"n": "\n", "t": "\t", "s": " ", "r": "\r", "a": "\a", "b": "\b", "f": "\f", "v": "\v"}
-_VARIABLE = re.compile(r"\$(?:\{(?P<braced>[A-Za-z_][A-Za-z0-9_]*)\}|(?P<plain>[A-Za-z_][A-Za-z0-9_]*))")
+_VARIABLE = re.compile(r"\$(?:(?P<dollar>\$)|\{(?P<braced>[A-Za-z_][A-Za-z0-9_]*)\}|(?P<plain>[A-Za-z_][A-Za-z0-9_]*))")
 _ASSIGNMENT = re.compile(r"\s*(?P<name>[A-Za-z_][A-Za-z0-9_]*)=(?P<value>.*)", re.DOTALL)
 
 
@@ -185,13 +185,15 @@ def _expanded(word: str, source: Source, variables: t.Mapping[str, Variable]) ->
             return []
         texts = split(variable.value, variable.source, unit=False)
         return [Argument(text, variable.source, variable.name) for text in texts]
-    if "$" in word.replace("$$", "") and not _VARIABLE.search(word):
+    if "$" in _VARIABLE.sub("", word):
         raise Refusal(f"{source}: {word!r} in ExecStart is not understood.")
-    text = _VARIABLE.sub(lambda found: _value_of(found, variables), word).replace("$$", "$")
+    text = _VARIABLE.sub(lambda found: _value_of(found, variables), word)
     return [Argument(text, source, None)]
 
 
 def _value_of(found: re.Match[str], variables: t.Mapping[str, Variable]) -> str:
+    if found.group("dollar"):
+        return "$"
     variable = variables.get(found.group("braced") or found.group("plain"))
     return variable.value if variable else ""
 

@@ -10,6 +10,7 @@ import typing as t
 import pytest
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan import kubelet
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.errors import Refusal
+from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.systemd_unit import File
 from ansible_collections.nodecraft.kubeadm.tests.unit.plugins.module_utils._plan import kubelets
 from ansible_collections.nodecraft.kubeadm.tests.unit.plugins.module_utils._plan.kubelets import (
     BASE,
@@ -300,7 +301,7 @@ def test_a_list_is_adopted_only_as_a_whole() -> None:
 def test_another_layout_is_refused_by_name(unit: str, words: str) -> None:
     other = state(
         "KUBELET_CONFIG_ARGS=--config=/x\n" if "override" in words else "",
-        unit=(kubelet.File("/etc/systemd/system/kubelet.service", f"[Service]\n{unit}"),),
+        unit=(File("/etc/systemd/system/kubelet.service", f"[Service]\n{unit}"),),
     )
     with pytest.raises(Refusal, match=words):
         kubelet.plan(wish(args={"v": 4}), other)
