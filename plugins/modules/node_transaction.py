@@ -10,9 +10,10 @@ DOCUMENTATION = r"""
 module: node_transaction
 short_description: Follow a change that a node makes by itself
 description:
-  - Waits until a transaction of M(nodecraft.kubeadm.static_pod) ends or gets further, and says where it is.
+  - Waits until a transaction of M(nodecraft.kubeadm.static_pod) or M(nodecraft.kubeadm.kubelet) ends or gets further, and says
+    where it is.
   - A transaction is a service of the node. It ends by itself, with a commit or a restore, whether anybody follows it or not.
-  - The action plugin of M(nodecraft.kubeadm.static_pod) uses this module to follow, also after a lost connection. By hand it
+  - The action plugin of these modules uses this module to follow, also after a lost connection. By hand it
     tells how a change went on whose controller died.
 version_added: 0.1.0
 author:
@@ -24,7 +25,7 @@ notes:
   - Once this module has returned the outcome of a transaction, later runs do not report it again as one that nobody followed.
 options:
   name:
-    description: Name of the static pod that is changed.
+    description: Name of the static pod that is changed, or V(kubelet).
     type: str
     required: true
   id:
@@ -39,6 +40,7 @@ options:
     type: str
     default: ''
 seealso:
+  - module: nodecraft.kubeadm.kubelet
   - module: nodecraft.kubeadm.static_pod
   - module: nodecraft.kubeadm.static_pod_info
 """
@@ -53,7 +55,7 @@ EXAMPLES = r"""
 
 RETURN = r"""
 name:
-  description: Name of the static pod.
+  description: Name of the static pod, or V(kubelet).
   returned: success
   type: str
 phase:
@@ -69,7 +71,7 @@ message:
 running:
   description:
     - Whether the engine is at work. An open transaction whose engine is not (the service was stopped, or the node was started
-      anew) is taken up again by the next run of M(nodecraft.kubeadm.static_pod).
+      anew) is taken up again by the next run of the module that began it.
   returned: success
   type: bool
 transaction:
