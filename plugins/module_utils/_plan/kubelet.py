@@ -14,23 +14,20 @@ away only when the task says so (C(adopt)).
 
 from __future__ import annotations
 
-import base64
 import dataclasses
-import hashlib
 import json
 import posixpath
 import re
 import typing as t
 
-from . import flags, kubelet_config, ownership, settings
+from . import flags, kubelet_adoption, kubelet_config, ownership, settings
 from .errors import Refusal
+from .kubelet_adoption import EXTRA, Move
 from .kubelet_config import ARGS, CONFIG, GATES, TAINTS, Settings
 from .ownership import Change, Owned, Record, Values
 from .systemd_unit import (
-    Argument,
     File,
     Service,
-    Source,
     quote_argument,
     quote_assignment,
     read_service,
@@ -43,8 +40,6 @@ CONFIG_DIR = "/etc/kubernetes/kubelet.conf.d"
 FRAGMENT = "zz-nodecraft-kubeadm.conf"
 # kubeadm's variable for the arguments that say where the configuration is.
 HOOK = "KUBELET_CONFIG_ARGS"
-# The administrator's variable, which stands last on the command line and so wins.
-EXTRA = "KUBELET_EXTRA_ARGS"
 CONFIG_DIR_SINCE = (1, 30)
 ADOPTED = "adopted"
 
@@ -229,13 +224,15 @@ def plan(wish: Wish, state: State) -> KubeletPlan:
     _refuse_out_of_step(live, state)
     base_unit = with_drop_in(state.unit, DROP_IN, None)
     theirs = tuple(file for file in state.fragments if posixpath.basename(file.path) != FRAGMENT)
-    moved = _adopt(wish, layout(base_unit, state.environment, state.main, theirs), state) if wish.adopt else {}
+    moved = _adopt(wish, layout(base_unit, state.environment, state.main, theirs), state)
     environment = {**state.environment, **{path: move.text for path, move in moved.items()}}
     base = layout(base_unit, environment, state.main, theirs)
 
     resolution = _resolve(wish, state, live, base, moved)
     owned = {field: keys for field, keys in resolution.record.items() if field != ADOPTED}
-    adopted, returned, warnings = _adoptions(state, moved, owned)
+    adopted, returned, warnings = kubelet_adoption.account_for(
+        state.record.get(ADOPTED, {}), moved, owned, state.environment
+    )
     environment.update(returned)
 
     ours = _Ours.render(owned, base, state.version)
@@ -264,9 +261,13 @@ def plan(wish: Wish, state: State) -> KubeletPlan:
     )
 
 
-def _resolve(
-    wish: Wish, state: State, live: Layout, base: Layout, moved: t.Mapping[str, _Move]
-) -> ownership.Resolution:
+def _adopt(wish: Wish, base: Layout, state: State) -> dict[str, Move]:
+    if not wish.adopt or wish.state != "present":
+        return {}
+    return kubelet_adoption.take_out(wish.keys, base.service, base.settings, state.environment)
+
+
+def _resolve(wish: Wish, state: State, live: Layout, base: Layout, moved: t.Mapping[str, Move]) -> ownership.Resolution:
     """Compare the wish with what counts now. What a setting goes back to is always what others say today."""
     record = _without_relatives(wish, state.record)
     likes = {(field, key): value for field, keys in wish.values.items() for key, value in keys.items()}
@@ -502,116 +503,6 @@ def _adoptable(after: Layout, field: str, key: str) -> str:
 
 def _shown(value: t.Any) -> str:
     return "unset" if value is None else json.dumps(value)
-
-
-# ---- adopting entries of KUBELET_EXTRA_ARGS ------------------------------------------------------------------------------
-
-
-@dataclasses.dataclass(frozen=True)
-class _Move:
-    """What is taken out of one environment file: its text then, the (name, text) of each entry, and whose settings they are."""
-
-    text: str
-    entries: tuple[tuple[str, str], ...]
-    places: tuple[tuple[str, str], ...]
-
-
-def _adopt(wish: Wish, base: Layout, state: State) -> dict[str, _Move]:
-    """Take the named settings out of the administrator's environment file."""
-    variable = base.service.variables.get(EXTRA)
-    if variable is None or not variable.from_file or wish.state != "present":
-        return {}
-    path = variable.source.path
-    text = t.cast(str, state.environment[path])
-    entries: list[tuple[str, str]] = []
-    places: list[tuple[str, str]] = []
-    for flag in base.settings.given:
-        argument = base.service.arguments[flag.index]
-        if argument.variable != EXTRA:
-            continue
-        mine = [place for place in wish.keys if _is_movable(flag, *place, wish)]
-        if mine:
-            text = _without(text, variable.source, argument, flag, [key for dummy, key in mine])
-            entries.append((f"--{flag.name}", flag.text))
-            places.extend(mine)
-    return {path: _Move(text, tuple(entries), tuple(places))} if entries else {}
-
-
-def _is_movable(flag: flags.Flag, field: str, key: str, wish: Wish) -> bool:
-    """Whether a flag says this setting and nothing else that would be lost with it."""
-    if field == GATES:
-        return flag.name == flags.FEATURE_GATES and key in flags.gate_values(flags.parse_gates([flag.text]))
-    if field == CONFIG:
-        path = kubelet_config.path_of(key)
-        return kubelet_config.sets(flag.name, path) and not kubelet_config.sets(flag.name, path[:-1] or ("",))
-    if field == ARGS:
-        return flag.name == key
-    taints = [kubelet_config.taint_key(taint) for taint in kubelet_config.parse_taints(flag.text)]
-    return flag.name == kubelet_config.REGISTER_WITH_TAINTS and set(taints) <= set(wish.values[TAINTS])
-
-
-def _without(text: str, source: Source, argument: Argument, flag: flags.Flag, keys: t.Sequence[str]) -> str:
-    """An environment file without an entry; of feature gates, without the named ones. Proven by reading it again."""
-    left = ""
-    if flag.name == flags.FEATURE_GATES:
-        gates = {gate: value for gate, value in flags.parse_gates([flag.text]).items() if gate not in keys}
-        left = f"--{flags.FEATURE_GATES}={flags.render_gates(gates)}" if gates else ""
-    before = _extra_arguments(text, source)
-    entry = re.escape(argument.text) + (rf"\s+{re.escape(flag.text)}" if flag.split else "")
-    lines = text.splitlines(keepends=True)
-    head, tail = "".join(lines[: source.line - 1]), "".join(lines[source.line - 1 :])
-    pattern = rf"(?<![^\s\"'=])({entry})(?![^\s\"'])(?P<space>[ \t]*)"
-    changed, count = re.subn(pattern, lambda found: left + (found["space"] if left else ""), tail, count=1)
-    if not left:
-        changed = re.sub(r"[ \t]+(?=[\"']?\n?$)", "", changed, count=1) if changed.count("\n") <= 1 else changed
-    after = _extra_arguments(head + changed, source)
-    items = 2 if flag.split else 1
-    position = next((n for n in range(len(before)) if before[n : n + items] == [argument.text, flag.text][:items]), 0)
-    wanted = [*before[:position], *([left] if left else []), *before[position + items :]]
-    if count != 1 or after != wanted:
-        raise Refusal(
-            f"adopt: {argument.text} cannot be taken out of {source} without touching more than that. Take it out by hand."
-        )
-    return head + changed
-
-
-def _extra_arguments(text: str, source: Source) -> list[str]:
-    unit = [File("unit", f"[Service]\nEnvironmentFile={source.path}\nExecStart=/kubelet ${EXTRA}\n")]
-    return read_service(unit, {source.path: text}).command[1:]
-
-
-def _adoptions(
-    state: State, moved: t.Mapping[str, _Move], owned: Record
-) -> tuple[dict[str, Owned], dict[str, str], list[str]]:
-    """(what is adopted after the change, files that get their former text back, warnings)."""
-    adopted: dict[str, Owned] = {}
-    returned: dict[str, str] = {}
-    warnings: list[str] = []
-    known = state.record.get(ADOPTED, {})
-    for path in {**known, **moved}:
-        before = state.environment.get(path)
-        original = known[path].original if path in known else _encode(before or "")
-        places = [tuple(place) for place in known[path].set["places"]] if path in known else []
-        places += [place for place in (moved[path].places if path in moved else ()) if place not in places]
-        if any(key in owned.get(field, {}) for field, key in places):
-            text = moved[path].text if path in moved else None
-            digest = known[path].set["sha256"] if text is None else _digest(text)
-            adopted[path] = Owned({"sha256": digest, "places": [list(place) for place in places]}, original)
-        elif before is not None and _digest(before) == known[path].set["sha256"]:
-            returned[path] = base64.b64decode(original).decode("utf-8")
-        else:
-            warnings.append(
-                f"{path} was changed since entries were taken out of it, so they are not put back: compare {EXTRA}."
-            )
-    return adopted, returned, warnings
-
-
-def _encode(text: str) -> str:
-    return base64.b64encode(text.encode("utf-8")).decode("ascii")
-
-
-def _digest(text: str) -> str:
-    return hashlib.sha256(text.encode("utf-8")).hexdigest()
 
 
 # ---- whether a node is drained -------------------------------------------------------------------------------------------
