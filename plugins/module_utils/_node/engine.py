@@ -23,7 +23,8 @@ Journal (JSON, 0600; format 1):
                                makes the change take effect
     directories                folders that the files need and that do not exist yet
     watch                      how the component is recognised: log_prefix, container, before and after, each with
-                               arguments (null stands for any), probes; feature_gates with the metrics address
+                               arguments (null stands for any), probes; feature_gates with the metrics address;
+                               hidden: values that its log may show, and what is shown instead
     wait_timeout, min_ready_seconds, rollback
     result                     of a closed transaction: outcome, reason, proof, times in seconds, log lines
 """
@@ -320,6 +321,13 @@ def log_tail(path: str, lines: int = LOG_LINES) -> list[str]:
         return []
     columns = (line.split(" ", 3) for line in text.splitlines() if line)
     return [column[3] if len(column) == 4 else " ".join(column) for column in columns][-lines:]
+
+
+def hide(text: str, hidden: t.Mapping[str, str]) -> str:
+    """A text without values that nobody may read. hidden: value -> what is shown instead."""
+    for value in sorted(hidden, key=len, reverse=True):
+        text = text.replace(value, hidden[value])
+    return text
 
 
 NODE = Host()
@@ -826,7 +834,7 @@ class Engine:
             "restart_seconds": _span(times.get("switched"), times.get(self.journal["phase"])),
             "outage_seconds": _span(times.get("down"), times.get("up", now)) or 0.0,
             "proof": _proof(sight, self.journal) if sight else None,
-            "log": self.journal.get("log", []),
+            "log": [hide(line, self.journal["watch"].get("hidden", {})) for line in self.journal.get("log", [])],
         }
         self._save(phase=CLOSED, result=result)
 

@@ -67,6 +67,7 @@ def journal_for(pod: StaticPod, plan: static_pod.StaticPodPlan, settings: Settin
                 key: value for key, value in plan.after.values()["feature_gates"].items() if isinstance(value, bool)
             },
             "metrics": _metrics_address(after, kubeconfig),
+            "hidden": plan.after.hidden,
         },
         "wait_timeout": settings.wait_timeout,
         "min_ready_seconds": settings.min_ready_seconds,

@@ -29,7 +29,14 @@ def test_the_outcome_of_the_last_one_is_told_and_noted(
     monkeypatch.setattr(state, "STATE_DIR", str(tmp_path))
     history = tmp_path / "kube-apiserver" / "history"
     history.mkdir(parents=True)
-    closed = {"id": "1", "phase": "closed", "requested": {}, "result": {"outcome": "committed"}, "files": ["secret"]}
+    closed = {
+        "format": 1,
+        "id": "1",
+        "phase": "closed",
+        "requested": {},
+        "result": {"outcome": "committed"},
+        "files": ["secret"],
+    }
     engine.write_json(str(history / "1.json"), closed)
     with pytest.raises(SystemExit):
         start(node_transaction.main, name="kube-apiserver", wait=5)
