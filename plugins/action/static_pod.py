@@ -35,7 +35,7 @@ class ActionModule(ActionBase):
         """Run the module, and follow the transaction that it started, if it did."""
         result: dict[str, t.Any] = super().run(tmp, task_vars)
         result.update(self._execute_module(task_vars=task_vars))
-        result.pop("invocation", None)  # it holds environment variables and file contents
+        result.pop("invocation", None)  # empty, because it would hold environment variables and file contents
         started = result.get("transaction")
         if not started or result.get("failed"):
             return result
@@ -102,4 +102,5 @@ class ActionModule(ActionBase):
 
     @staticmethod
     def _show(result: dict[str, t.Any], message: str, began: float) -> None:
-        display.display(f"{result['node']}: {result['name']} {message}, {time.monotonic() - began:.0f} s")
+        # Standard output belongs to the callbacks, and some of them print JSON there.
+        display.display(f"{result['node']}: {result['name']} {message}, {time.monotonic() - began:.0f} s", stderr=True)

@@ -298,7 +298,7 @@ transaction:
     proof:
       description: >-
         What was seen of the running process: C(uid) of the pod, C(pid), C(container_id), C(arguments), C(probes), and
-        C(feature_gates) as the process itself reports them.
+        C(feature_gates) as the process itself reports them, or C(feature_gates_note) why it could not be asked.
       type: dict
     log:
       description: The last log lines of a component that did not become healthy.
@@ -311,7 +311,8 @@ open_transaction:
   returned: always
   type: dict
 previous_transaction:
-  description: The same for an earlier transaction that ended while nobody followed it; V(null) when there is none.
+  description: >-
+    The RV(transaction) of an earlier run that ended while nobody followed it; V(null) when there is none.
   returned: always
   type: dict
 """

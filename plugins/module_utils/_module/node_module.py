@@ -39,6 +39,11 @@ class NodeModule(AnsibleModule):
         """Ansible writes every parameter to the node's syslog. Ours hold environment variables and file contents, and
         C(no_log) would also blot out their text in diffs, however short it is."""
 
+    def _return_formatted(self, kwargs: dict[str, t.Any]) -> None:
+        """Ansible adds every parameter to what a module prints, and a connection shows that at -vvv."""
+        kwargs.setdefault("invocation", {})
+        super()._return_formatted(kwargs)
+
     def _require_yaml(self) -> None:
         """Go on with PyYAML: in this interpreter, in the system's, or not at all."""
         if hasattr(yaml, "SafeLoader"):

@@ -25,7 +25,8 @@ Journal (JSON, 0600; format 1):
     obsolete                   folders of ours that nobody needs after a commit; removed when they are empty then
     watch                      how the component is recognised: kind, before and after, each with arguments (null stands
                                for any) and probes. Of a static pod (no kind, or "static_pod") log_prefix, container,
-                               feature_gates, metrics. Of a systemd unit ("systemd_unit") unit, node (name, kubeconfig),
+                               feature_gates with the metrics address, hidden (values that its log may show, and what is
+                               shown instead). Of a systemd unit ("systemd_unit") unit, node (name, kubeconfig),
                                set_aside (files of the component that make way while it is stopped)
     wait_timeout, min_ready_seconds, rollback
     result                     of a closed transaction: outcome, reason, proof, times in seconds, log lines
@@ -345,6 +346,13 @@ def log_tail(path: str, lines: int = LOG_LINES) -> list[str]:
         return []
     columns = (line.split(" ", 3) for line in text.splitlines() if line)
     return [column[3] if len(column) == 4 else " ".join(column) for column in columns][-lines:]
+
+
+def hide(text: str, hidden: t.Mapping[str, str]) -> str:
+    """A text without values that nobody may read. hidden: value -> what is shown instead."""
+    for value in sorted(hidden, key=len, reverse=True):
+        text = text.replace(value, hidden[value])
+    return text
 
 
 NODE = Host()
@@ -1258,7 +1266,7 @@ class Engine:
             "restart_seconds": _span(times.get("switched"), times.get(self.journal["phase"])),
             "outage_seconds": _span(times.get("down"), times.get("up", now)) or 0.0,
             "proof": self.watcher.proof(sight) if sight else None,
-            "log": self.journal.get("log", []),
+            "log": [hide(line, self.journal["watch"].get("hidden", {})) for line in self.journal.get("log", [])],
         }
         self._save(phase=CLOSED, result=result)
         if outcome == COMMITTED:

@@ -62,6 +62,7 @@ def journal_for(pod: StaticPod, plan: static_pod.StaticPodPlan, settings: Settin
             key: value for key, value in plan.after.values()["feature_gates"].items() if isinstance(value, bool)
         },
         "metrics": _metrics_address(after, kubeconfig),
+        "hidden": plan.after.hidden,
     }
     return new_journal(pod.name, files, watch, settings)
 

@@ -43,7 +43,10 @@ def rehearse(
         request = {
             "binary": binary,
             "arguments": rehearsal.command(pod.name, t.cast("t.Sequence[str]", arguments)),
-            "environment": {"PATH": _PATH, **plan.after.environment},
+            "environment": {
+                "PATH": _PATH,
+                **{name: value for name, value in plan.after.environment.items() if value is not None},
+            },
             "root": root,
             "mounts": [{"source": rehearsal.FOLDER, "target": rehearsal.FOLDER, "missing": "folder"}, *_mounts(plan)],
             "staged": {path: _base64(text.encode("utf-8")) for path, text in rehearsal.FILES.items()} | _staged(plan),
@@ -52,7 +55,8 @@ def rehearse(
     verdict = rehearsal.judge(pod.name, status, output)
     # Shown as the manifest has it: an expanded argument may hold the value of an environment variable.
     shown = rehearsal.command(pod.name, plan.after.arguments)
-    return rehearsal.Verdict(verdict.verdict, verdict.message, round(clock() - began, 2), tuple(shown))
+    message = engine.hide(verdict.message, plan.after.hidden)
+    return rehearsal.Verdict(verdict.verdict, message, round(clock() - began, 2), tuple(shown))
 
 
 def run_in_sandbox(name: str, request: engine.Json, run: Run) -> tuple[int, str]:

@@ -11,6 +11,7 @@ from __future__ import annotations
 import dataclasses
 
 from .._plan.errors import Refusal
+from .._plan.manifest import Manifest
 from . import engine, static_pods, transactions
 from .kubelet import read_kubelet
 from .state import Run
@@ -79,8 +80,18 @@ def _describe_pod(name: str, folder: str, node_name: str, host: engine.Host) -> 
 
 
 def _describe_process(process: engine.Process, pod: static_pods.StaticPod, host: engine.Host) -> engine.Json:
-    described = {**dataclasses.asdict(process), "started": host.started(process.pid)}
-    if process.runs(pod.manifest.expected_arguments()):
-        # As the manifest has them: expanded ones may hold the values of environment variables.
-        described["arguments"] = pod.manifest.arguments
-    return described
+    manifest = pod.manifest
+    in_step = process.runs(manifest.expected_arguments())
+    return {
+        **dataclasses.asdict(process),
+        # Expanded ones may hold the values of environment variables.
+        "arguments": manifest.arguments if in_step else [_shown(argument, manifest) for argument in process.arguments],
+        "started": host.started(process.pid),
+    }
+
+
+def _shown(argument: str, manifest: Manifest) -> str:
+    """As the manifest has it, where that is made from the environment, which may have had another value."""
+    flag = argument.partition("=")[0]
+    written = [each for each in manifest.arguments if each.partition("=")[0] == flag and "$(" in each]
+    return written[-1] if written else engine.hide(argument, manifest.hidden)

@@ -16,7 +16,7 @@ import typing as t
 
 from .._plan import ownership, static_pod
 from .._plan.errors import KubeadmError, Refusal
-from .._plan.manifest import Manifest
+from .._plan.manifest import Manifest, Mount
 from . import engine
 from .state import load_record, read_version
 
@@ -170,22 +170,31 @@ _WRITTEN = frozenset(("audit-log-path", "log-file"))
 
 
 def refuse_unreachable_files(plan: static_pod.StaticPodPlan) -> None:
-    """Check that the component can open every file which is written, or which a new argument names.
+    """Check that the component can open every file which is written, or whose argument or mount is new.
 
     Many files are opened only after the point at which a rehearsal ends, so this looks at the host through the mounts.
     """
     _refuse_uncovered_files(plan)
-    former = plan.before.values()["args"]
+    former, former_mounts = plan.before.values()["args"], plan.before.mounts()
     mounts = plan.after.mounts()
     files = {change.path: change.after for change in plan.files}
     for flag, values in plan.after.values()["args"].items():
         if flag in _WRITTEN or _READ.fullmatch(flag):
             for value in values:
-                if value not in former.get(flag, []):
-                    # tls-sni-cert-key is "certificate,key", with names behind a colon.
-                    for path in value.partition(":")[0].split(","):
-                        if path.startswith("/"):
-                            _refuse_unreachable(flag, path, mounts, files)
+                is_former = value in former.get(flag, [])
+                # tls-sni-cert-key is "certificate,key", with names behind a colon.
+                for path in map(os.path.normpath, value.partition(":")[0].split(",")):
+                    mount = _covering(path, mounts)
+                    if path.startswith("/") and not (is_former and mount == _covering(path, former_mounts)):
+                        _refuse_unreachable(flag, path, mount, files)
+
+
+def _covering(path: str, mounts: t.Sequence[Mount]) -> Mount | None:
+    """The mount through which a component sees a path; None when it sees its own image there."""
+    covering = [
+        mount for mount in mounts if path == mount.mount_path or path.startswith(mount.mount_path.rstrip("/") + "/")
+    ]
+    return max(covering, key=lambda mount: len(mount.mount_path), default=None)
 
 
 def _refuse_uncovered_files(plan: static_pod.StaticPodPlan) -> None:
@@ -201,18 +210,13 @@ def _refuse_uncovered_files(plan: static_pod.StaticPodPlan) -> None:
 
 
 def _refuse_unreachable(
-    flag: str, path: str, mounts: t.Sequence[t.Any], files: t.Mapping[str, static_pod.NodeFile | None]
+    flag: str, path: str, mount: Mount | None, files: t.Mapping[str, static_pod.NodeFile | None]
 ) -> None:
-    path = os.path.normpath(path)
-    covering = [
-        mount for mount in mounts if path == mount.mount_path or path.startswith(mount.mount_path.rstrip("/") + "/")
-    ]
-    if not covering:
+    if mount is None:
         raise Refusal(
             f"args: --{flag}={path} on {os.uname().nodename}: no volume of the static pod is mounted over {path}, so the component"
             " cannot see it. Name one in volumes (host_path, mount_path)."
         )
-    mount = max(covering, key=lambda mount: len(mount.mount_path))
     on_host = os.path.normpath(mount.host_path + path[len(mount.mount_path.rstrip("/")) :])
     if flag in _WRITTEN:
         if mount.read_only:

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import re
 import sys
 import time
 import typing as t
@@ -285,6 +286,8 @@ def report_progress(name: str, identifier: str | None, *, wait: int, seen: str, 
     """What the module C(node_transaction) returns."""
     if not is_pod_name(name):
         raise KubeadmError(f"name: {name!r} is neither kubelet nor the name of a static pod.")
+    if identifier is not None and not re.fullmatch(r"[0-9A-Za-z-]+", identifier):
+        raise KubeadmError(f"id: {identifier!r} is no id of a transaction.")
     identifier = identifier or _latest(name)
     if identifier is None:
         return {

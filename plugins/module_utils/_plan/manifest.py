@@ -27,6 +27,9 @@ _MERGED_FLAGS = {
     flags.DISABLE_PLUGINS: "admission_plugins",
 }
 _REFERENCE = re.compile(r"\$\$|\$\(([^)]+)\)")
+# What the kubelet itself adds to the environment of a container: the addresses of services.
+_SERVICE_VARIABLE = re.compile(r"[A-Z][A-Z0-9_]*_(?:SERVICE_HOST|SERVICE_PORT(?:_[A-Z0-9_]+)?|PORT(?:_[A-Z0-9_]+)?)")
+_SHORTEST_SECRET = 4
 _PROBES = ("startupProbe", "livenessProbe", "readinessProbe")
 
 
@@ -117,12 +120,23 @@ class Manifest:
         return list(self.container.get("command") or []) + list(self.container.get("args") or [])
 
     @property
-    def environment(self) -> dict[str, str]:
-        """The environment variables that the manifest gives a literal value."""
+    def environment(self) -> dict[str, str | None]:
+        """The manifest's environment variables with their expanded values; None for a value that only the kubelet knows."""
+        found: dict[str, str | None] = {}
+        for entry in self.container.get("env") or []:
+            # Kubernetes expands a value by the variables that stand before it.
+            found[entry["name"]] = None if "valueFrom" in entry else _expand(str(entry.get("value") or ""), found)
+        return found
+
+    @property
+    def hidden(self) -> dict[str, str]:
+        """Values of the environment that stand on the command line -> what is shown instead: nobody else may read them."""
+        referenced = {match.group(1) for argument in self.arguments for match in _REFERENCE.finditer(argument)}
         return {
-            entry["name"]: entry.get("value", "")
-            for entry in self.container.get("env") or []
-            if "valueFrom" not in entry
+            value: f"$({name})"
+            for name, value in self.environment.items()
+            # A shorter one is no secret, and every other number in a message would be hidden with it.
+            if name in referenced and value and len(value) >= _SHORTEST_SECRET
         }
 
     def expected_arguments(self) -> list[str | None]:
@@ -130,9 +144,8 @@ class Manifest:
 
         None for an argument that depends on a value which only the kubelet knows.
         """
-        literal = self.environment
-        computed = {entry["name"] for entry in self.container.get("env") or [] if "valueFrom" in entry}
-        return [_expand(argument, literal, computed) for argument in self.arguments]
+        environment = self.environment
+        return [_expand(argument, environment) for argument in self.arguments]
 
     def mounts(self) -> list[Mount]:
         """The host paths that the container mounts."""
@@ -388,11 +401,17 @@ def _index_of(entries: t.Sequence[t.Mapping[str, t.Any]] | None, name: str) -> i
     return next((number for number, entry in enumerate(entries or []) if entry.get("name") == name), None)
 
 
-def _expand(argument: str, literal: t.Mapping[str, str], computed: t.Container[str]) -> str | None:
-    """Kubernetes' expansion: C($(NAME)) of a known variable, C($$) for a dollar sign, everything else as it stands."""
-    names = [match.group(1) for match in _REFERENCE.finditer(argument)]
-    if any(name in computed for name in names if name):
+def _expand(text: str, environment: t.Mapping[str, str | None]) -> str | None:
+    """Kubernetes' expansion: C($(NAME)) of a known variable, C($$) for a dollar sign, everything else as it stands.
+
+    None when it depends on a value that only the kubelet knows.
+    """
+    names = {match.group(1) for match in _REFERENCE.finditer(text)} - {None}
+    if any(environment.get(name, "") is None for name in names):
+        return None
+    if any(name not in environment and _SERVICE_VARIABLE.fullmatch(name) for name in names):
         return None
     return _REFERENCE.sub(
-        lambda match: "$" if match.group(0) == "$$" else literal.get(match.group(1), match.group(0)), argument
+        lambda match: "$" if match.group(0) == "$$" else t.cast(str, environment.get(match.group(1), match.group(0))),
+        text,
     )

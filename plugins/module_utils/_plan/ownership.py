@@ -67,9 +67,7 @@ def resolve(*, wish: Values, live: Values, record: Record, state: str, purge: bo
         now = live.get(field, {}).get(key)
         owned = record.get(field, {}).get(key)
         if target.ours_to_return and owned is not None and now != owned.set:
-            warnings.append(
-                f"{field} {key}: somebody changed it since this collection set it, so it is left alone from now on."
-            )
+            warnings.append(f"{field} {key}: somebody changed it since this collection set it, so it is left alone.")
             after[field].pop(key)
             continue
         if now != target.value:
@@ -92,7 +90,7 @@ def _targets(wish: Values, record: Record, state: str, purge: bool) -> dict[tupl
         if state == "present":
             targets[place] = _Target(value)
         elif place in owned:
-            targets[place] = _Target(owned[place].original)
+            targets[place] = _Target(owned[place].original, ours_to_return=True)
     if purge:
         for place, entry in owned.items():
             if place not in named:

@@ -26,6 +26,10 @@ from .yaml_edit import Path
 FILES_ANNOTATION = "nodecraft.kubeadm/files-checksum"
 
 _VOLUME_NAME = re.compile(r"[a-z0-9](?:[-a-z0-9]{0,61}[a-z0-9])?")
+# Where a mount would stand over the component's binary and its libraries, or over what every container needs.
+_OF_THE_IMAGE = frozenset(
+    ("/", "/bin", "/dev", "/lib", "/lib64", "/proc", "/sbin", "/sys", "/usr", "/usr/bin", "/usr/lib", "/usr/local")
+) | {"/usr/local/bin", "/usr/local/sbin", "/usr/sbin"}
 _ENV_NAME = re.compile(r"[A-Za-z_.-][A-Za-z0-9_.-]*")
 _PLUGIN_NAME = re.compile(r"[A-Za-z][A-Za-z0-9]*")
 _PLUGIN_STATES = {"enabled": "enabled", "disabled": "disabled", "default": None}
@@ -146,6 +150,10 @@ def _volume(volume: t.Mapping[str, t.Any]) -> dict[str, t.Any] | None:
     if ".." in volume["host_path"].split("/") or ":" in volume["mount_path"]:
         raise Refusal(
             f"volumes: the kubelet refuses '..' in host_path and ':' in mount_path of {volume['name']}, and with them the pod."
+        )
+    if posixpath.normpath(volume["mount_path"]) in _OF_THE_IMAGE:
+        raise Refusal(
+            f"volumes: {volume['name']} at {volume['mount_path']} would hide the component's own image or what its container needs."
         )
     return {
         "host_path": volume["host_path"],

@@ -71,7 +71,7 @@ class Run:
         self.connection = Connection()
         # The plugin lives in Ansible's own process: its clock and its screen are not handed to it.
         clock = types.SimpleNamespace(monotonic=lambda: self.now, sleep=self._sleep)
-        screen = types.SimpleNamespace(display=self.lines.append, vvv=lambda message: None)
+        screen = types.SimpleNamespace(display=lambda line, stderr: self.lines.append(line), vvv=lambda message: None)
         monkeypatch.setattr(static_pod, "time", clock)
         monkeypatch.setattr(static_pod, "display", screen)
         monkeypatch.setattr(ActionBase, "run", lambda plugin, tmp=None, task_vars=None: {})

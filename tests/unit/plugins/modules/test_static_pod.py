@@ -36,6 +36,15 @@ def fixture_handed(monkeypatch: pytest.MonkeyPatch) -> list[Handed]:
     return given
 
 
+def test_parameters_are_not_printed_with_the_result(start: Start, capsys: pytest.CaptureFixture[str]) -> None:
+    """A connection shows at -vvv what a module prints."""
+    with pytest.raises(SystemExit):
+        start(static_pod.main, name="kube-apiserver", env={"TOKEN": "hush"}, wait_timeout=0)
+    output = capsys.readouterr().out
+    assert "wait_timeout" in output
+    assert "hush" not in output
+
+
 def failure(capsys: pytest.CaptureFixture[str]) -> str:
     return str(json.loads(capsys.readouterr().out)["msg"])
 

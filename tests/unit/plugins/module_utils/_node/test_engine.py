@@ -145,6 +145,14 @@ def test_a_component_that_was_down_is_repaired(node: FakeNode) -> None:
 # ---- restore ---------------------------------------------------------------------------------------------------------
 
 
+def test_the_log_that_is_kept_shows_no_hidden_value(node: FakeNode) -> None:
+    node.kubelet.behaviours["--v=2"] = Behaviour(ready=None, log=("E1 invalid secret and secret-2",))
+    journal = node.prepare()
+    journal["watch"]["hidden"] = {"secret": "$(A)", "secret-2": "$(B)"}
+    engine.write_json(str(node.journal_path), journal)
+    assert node.run()["log"] == ["E1 invalid $(A) and $(B)"]
+
+
 def test_what_never_gets_ready_is_restored_and_the_former_state_proven(node: FakeNode) -> None:
     node.kubelet.behaviours["--v=2"] = Behaviour(ready=None, log=("I1 one", "E1 why it hangs"))
     began = node.clock.now

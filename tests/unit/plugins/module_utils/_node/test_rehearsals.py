@@ -52,6 +52,13 @@ def test_no_value_of_the_environment_is_shown(master: FakeNode, run: FakeRun) ->
     assert "secret" not in repr(verdict)
 
 
+def test_no_value_of_the_environment_is_shown_by_a_refusal(master: FakeNode, run: FakeRun) -> None:
+    run.answers["timeout"] = (1, "", 'invalid argument "secret" for "-v, --v" flag: strconv.ParseInt\n')
+    verdict = rehearse(master, run, args={"v": "$(TOKEN)"}, env={"TOKEN": "secret"})
+    assert (verdict.verdict, "secret" in verdict.message) == (rehearsal.REFUSED, False)
+    assert 'invalid argument "$(TOKEN)"' in verdict.message
+
+
 def test_a_refusal_carries_the_components_words(master: FakeNode, run: FakeRun) -> None:
     run.answers["timeout"] = (1, "", 'E1 run.go:72] "command failed" err="unrecognized feature gate: NoSuchGate"\n')
     verdict = rehearse(master, run, feature_gates={"NoSuchGate": True})

@@ -188,5 +188,10 @@ def test_a_file_that_the_component_cannot_open_is_refused(wish: dict[str, t.Any]
     assert complaint in str(refusal.value)
 
 
+def test_a_volume_that_an_argument_needs_cannot_be_taken_away() -> None:
+    with pytest.raises(Refusal, match=r"--client-ca-file=/etc/kubernetes/pki/ca.crt .* no volume"):
+        check({"volumes": [{**samples.volume("k8s-certs", None), "state": "absent"}]})
+
+
 def test_files_that_were_named_before_are_not_questioned() -> None:
     check({"args": {"v": 4}})  # client-ca-file of the sample is on no disk here

@@ -446,3 +446,18 @@ def test_no_value_of_the_environment_is_told(master: FakeNode, run: FakeRun) -> 
     found = read_all(None, None, run=run, host=master.host)
     assert found["static_pods"][0]["env"] == ["TOKEN"]
     assert "secret" not in json.dumps(found)
+
+
+def test_no_value_of_the_environment_is_told_of_a_process_that_is_out_of_step(master: FakeNode, run: FakeRun) -> None:
+    """The process has the argument expanded, with the value that the variable had when it was started."""
+    text = OLD.replace("--v=1", "--v=$(TOKEN)").replace(
+        "    name: kube-apiserver\n", "    env:\n    - name: TOKEN\n      value: later\n    name: kube-apiserver\n"
+    )
+    master.foreign_edit(text)
+    process = read_all(None, None, run=run, host=master.host)["static_pods"][0]["process"]
+    assert process["arguments"][-1] == "--v=$(TOKEN)"
+
+
+def test_an_id_is_no_path(master: FakeNode, run: FakeRun) -> None:
+    with pytest.raises(KubeadmError, match="no id of a transaction"):
+        transactions.report_progress(NAME, "../owned", wait=0, seen="", dry=True, run=run)

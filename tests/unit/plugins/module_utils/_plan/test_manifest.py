@@ -136,7 +136,37 @@ def test_arguments_are_expanded_as_the_kubelet_does(argument: str, expanded: str
     image:"""
     manifest = samples.manifest(samples.with_command(argument).replace("    image:", environment))
     assert manifest.expected_arguments() == ["kube-apiserver", expanded]
-    assert manifest.environment == {"HOST": "10.0.0.11", "EMPTY": ""}
+    assert manifest.environment == {"HOST": "10.0.0.11", "EMPTY": "", "POD_IP": None}
+
+
+def test_values_are_expanded_by_the_variables_before_them_as_the_kubelet_does() -> None:
+    environment = """\
+    env:
+    - name: EARLY
+      value: $(BASE)
+    - name: BASE
+      value: three
+    - name: LEVEL
+      value: $(BASE)-$$(BASE)-$(NOWHERE)
+    - name: ADDRESS
+      valueFrom:
+        fieldRef:
+          fieldPath: status.podIP
+    - name: URL
+      value: http://$(ADDRESS)
+    image:"""
+    manifest = samples.manifest(samples.with_command("--v=$(LEVEL)", "--u=$(URL)").replace("    image:", environment))
+    level = "three-$(BASE)-$(NOWHERE)"
+    assert manifest.environment == {"EARLY": "$(BASE)", "BASE": "three", "LEVEL": level, "ADDRESS": None, "URL": None}
+    assert manifest.expected_arguments()[1:] == [f"--v={level}", None]
+    assert manifest.hidden == {level: "$(LEVEL)"}
+
+
+@pytest.mark.parametrize(
+    "name", ["KUBERNETES_SERVICE_HOST", "KUBE_DNS_SERVICE_PORT_METRICS", "KUBERNETES_PORT_443_TCP"]
+)
+def test_addresses_of_services_are_known_to_the_kubelet_only(name: str) -> None:
+    assert samples.manifest(samples.with_command(f"--x=$({name})")).expected_arguments()[-1] is None
 
 
 NO_MANIFEST = {
@@ -310,8 +340,14 @@ ENVIRONMENT = samples.API_SERVER.replace(
 )
 
 
-def test_environment_is_read_without_computed_values() -> None:
-    assert samples.manifest(ENVIRONMENT).environment == {"A": "one", "B": "two", "EMPTY": ""}
+def test_values_that_only_the_kubelet_knows_are_none() -> None:
+    environment = samples.manifest(ENVIRONMENT).environment
+    assert {name: value for name, value in environment.items() if value is not None} == {
+        "A": "one",
+        "B": "two",
+        "EMPTY": "",
+    }
+    assert None in environment.values()
 
 
 @pytest.mark.parametrize(

@@ -61,6 +61,7 @@ CASES = {
     "absent, named, ours, new": Case("any", "ours", OURS_NEW, "absent", False, None, None),
     "absent, named, of others": Case("any", "old", None, "absent", False, "old", None),
     "absent, named, that we removed": Case("any", None, Owned(None, "first"), "absent", False, "first", None),
+    "absent, named, foreign edit of ours": Case("any", "foreign", OURS, "absent", False, "foreign", None, True),
     "absent, named, not set": Case("any", None, None, "absent", False, None, None),
     "absent without keys takes ours back": Case(UNNAMED, "ours", OURS, "absent", True, "first", None),
     "absent without keys leaves others alone": Case(UNNAMED, "old", None, "absent", True, "old", None),

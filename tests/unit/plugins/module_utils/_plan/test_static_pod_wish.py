@@ -189,6 +189,12 @@ def test_a_bad_value_is_refused_by_its_name(given: dict[str, t.Any], complaint: 
     assert complaint in str(refusal.value)
 
 
+@pytest.mark.parametrize("path", ["/", "/proc", "/usr/local/bin", "/usr/local/bin/", "/usr//bin"])
+def test_a_mount_does_not_hide_the_image(path: str) -> None:
+    with pytest.raises(Refusal, match="would hide"):
+        samples.wish(volumes=[samples.volume("a", "/srv/a", mount_path=path)])
+
+
 def test_no_refusal_shows_a_value_of_the_environment() -> None:
     for given, dummy in (case for name, case in BAD.items() if name.startswith("variable")):
         with pytest.raises(Refusal) as refusal:
