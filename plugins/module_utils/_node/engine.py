@@ -84,7 +84,10 @@ MAX_CRASHES = 3
 MAX_UNIT_CRASHES = 2
 # An API server has other things to do than to tell four times a second that a Node is ready.
 NODE_SECONDS = 1.0
+LEASES = "/apis/coordination.k8s.io/v1/namespaces/kube-node-lease/leases"
 PROGRAM_SECONDS = 120
+# A kubelet describes its whole machine in one line of its log.
+LOG_WIDTH = 500
 # An engine that itself dies this often in one transaction leaves the decision to a human.
 MAX_ATTEMPTS = 5
 
@@ -771,6 +774,7 @@ class UnitWatcher:
         self.ask = ask
         self.clock = clock
         self._node: tuple[float, Json | None, str] | None = None
+        self._heard_of = ""
 
     def what_runs(self) -> Json:
         """The id of what runs, whether its Node could be read, and complaints about its configuration that are not ours."""
@@ -846,12 +850,30 @@ class UnitWatcher:
         ready = next((entry for entry in node["status"].get("conditions", []) if entry["type"] == "Ready"), None)
         if ready is None or ready["status"] != "True":
             return False, f"its Node is not ready ({(ready or {}).get('message', 'no condition')})"
-        started = self.host.started(process.pid) or 0.0
-        beat = calendar.timegm(time.strptime(ready["lastHeartbeatTime"], "%Y-%m-%dT%H:%M:%SZ"))
-        # Both clocks are this node's; the one counts whole seconds, and the other's beginning is known to a second.
-        if phase != PREPARED and beat < started - 1:
+        if phase != PREPARED and process.uid != self.journal["before"]["invocation"] and not self._is_heard_of(process):
             return False, "its Node is ready by the word of the former process only"
-        return True, f"its Node is ready, last heard of at {ready['lastHeartbeatTime']}"
+        return True, "its Node is ready"
+
+    def _is_heard_of(self, process: Process) -> bool:
+        """Whether this process told the API server that it lives. It renews its Lease as soon as it runs; the conditions of
+        its Node it writes only when they change, and every five minutes."""
+        if self._heard_of == process.uid:
+            return True
+        renewed = self._renewed()
+        if renewed is None or renewed == self._marked("renewed"):
+            return False
+        # Both clocks are this node's; the beginning of the one is known to a second.
+        began = calendar.timegm(time.strptime(renewed[:19], "%Y-%m-%dT%H:%M:%S"))
+        if began < (self.host.started(process.pid) or 0.0) - 1:
+            return False
+        self._heard_of = process.uid
+        return True
+
+    def _renewed(self) -> str | None:
+        """When the Node's Lease was renewed."""
+        node = self.watch["node"]
+        lease, dummy = self.ask(node["kubeconfig"], f"{LEASES}/{node['name']}")
+        return t.cast(t.Optional[str], lease["spec"].get("renewTime")) if lease else None
 
     def _read_node(self) -> tuple[Json | None, str]:
         if self._node is None or self.clock() - self._node[0] >= NODE_SECONDS:
@@ -869,7 +891,11 @@ class UnitWatcher:
     def mark(self) -> Json | None:
         """The instance that has to go."""
         shown = self._show()
-        return {"invocation": shown["InvocationID"], "restarts": int(shown["NRestarts"] or 0)}
+        return {
+            "invocation": shown["InvocationID"],
+            "restarts": int(shown["NRestarts"] or 0),
+            "renewed": self._renewed(),
+        }
 
     def switch(self) -> None:
         """Start the unit anew, once: an engine that died after it had done so finds another instance than the marked one."""
@@ -929,7 +955,7 @@ class UnitWatcher:
         output = self.run(
             ["journalctl", "--output=cat", "--no-pager", f"--lines={LOG_LINES}", f"_SYSTEMD_UNIT={self.watch['unit']}"]
         )[1]
-        return output.splitlines()
+        return [line[:LOG_WIDTH] for line in output.splitlines()]
 
     def proof(self, sight: Seen) -> Json | None:
         """The process, its probes and its Node."""

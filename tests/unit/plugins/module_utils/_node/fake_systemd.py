@@ -50,6 +50,7 @@ class FakeUnit:
         self.words: dict[str, str] = {}
         self.fails: dict[str, str] = {}
         self.api_is_up = True
+        self.is_ready = True
         self.pid: int | None = None
         self.invocation = ""
         self.restarts = 0
@@ -138,12 +139,15 @@ class FakeUnit:
         )
 
     def ask(self, kubeconfig: str, path: str) -> tuple[engine.Json | None, str]:
-        """The API server. A Node that was not heard of for 40 s is not ready."""
-        assert (kubeconfig, path) == ("/kubelet.conf", "/api/v1/nodes/w1")
+        """The API server. Conditions of a Node are written when they change, its Lease all the time."""
+        assert kubeconfig == "/kubelet.conf"
         if not self.api_is_up:
             return None, "the API server cannot be asked: refused"
-        beat = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(BOOT + self.last_beat))
-        condition = {"type": "Ready", "status": "True", "lastHeartbeatTime": beat}
+        if path == f"{engine.LEASES}/w1":
+            renewed = time.strftime("%Y-%m-%dT%H:%M:%S.123456Z", time.gmtime(BOOT + self.last_beat))
+            return {"spec": {"renewTime": renewed}}, ""
+        assert path == "/api/v1/nodes/w1"
+        condition = {"type": "Ready", "status": "True" if self.is_ready else "False", "message": "no network"}
         return {"status": {"conditions": [{"type": "Other", "status": "x"}, condition]}}, ""
 
     def verbs(self) -> list[str]:

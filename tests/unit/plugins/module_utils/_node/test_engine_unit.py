@@ -38,7 +38,7 @@ def test_a_healthy_change_is_committed_with_one_restart(unit: FakeUnit) -> None:
     assert result["proof"]["pid"] == unit.pid
     assert result["proof"]["uid"] == unit.invocation
     assert result["proof"]["arguments"] == ["/usr/bin/kubelet", "--v=2"]
-    assert "its Node is ready, last heard of at" in result["proof"]["probes"][1]
+    assert result["proof"]["probes"][1] == "its Node is ready"
     assert result["outage_seconds"] == pytest.approx(1.0, abs=0.5)
     assert result["restart_seconds"] == pytest.approx(2.0, abs=1.3)
 
@@ -50,6 +50,14 @@ def test_a_node_is_ready_by_the_word_of_the_new_process_only(unit: FakeUnit) -> 
     assert "by the word of the former process only" in result["reason"]
     assert result["proof"]["arguments"] == ["/usr/bin/kubelet", "--v=1"]
     assert unit.verbs() == ["daemon-reload", "restart"] * 2
+
+
+def test_a_node_that_is_not_ready_is_restored(unit: FakeUnit) -> None:
+    unit.at(0.1, lambda: setattr(unit, "is_ready", False))
+    unit.at(40, lambda: setattr(unit, "is_ready", True))
+    result = unit.change(wait_timeout=20)
+    assert result["outcome"] == engine.RESTORED
+    assert "its Node is not ready (no network)" in result["reason"]
 
 
 def test_a_crash_loop_is_restored_within_a_minute(unit: FakeUnit) -> None:
