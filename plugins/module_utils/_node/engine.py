@@ -775,6 +775,7 @@ class UnitWatcher:
         self.clock = clock
         self._node: tuple[float, Json | None, str] | None = None
         self._heard_of = ""
+        self._former_restarts: int | None = None
 
     def what_runs(self) -> Json:
         """The id of what runs, whether its Node could be read, and complaints about its configuration that are not ours."""
@@ -829,10 +830,13 @@ class UnitWatcher:
         return (self.journal.get("mark") or {}).get(key)
 
     def _crashes(self, shown: t.Mapping[str, str]) -> int:
-        """systemd counts from the last start that somebody asked for; versions that go on counting are allowed for."""
-        count, marked = int(shown["NRestarts"] or 0), self._marked("restarts") or 0
+        """systemd counts its own starts. What it had counted when the new instance was first seen is not this one's."""
+        if shown["InvocationID"] == self._marked("invocation"):
+            return 0
+        count = int(shown["NRestarts"] or 0)
+        self._former_restarts = count if self._former_restarts is None else min(count, self._former_restarts)
         waits = 1 if shown["SubState"] == "auto-restart" or shown["ActiveState"] == "failed" else 0
-        return (count - marked if count >= marked else count) + waits
+        return count - self._former_restarts + waits
 
     # -- the Node ------------------------------------------------------------------------------------------------------
 
@@ -893,7 +897,6 @@ class UnitWatcher:
         shown = self._show()
         return {
             "invocation": shown["InvocationID"],
-            "restarts": int(shown["NRestarts"] or 0),
             "renewed": self._renewed(),
         }
 
