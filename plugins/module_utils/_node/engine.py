@@ -41,6 +41,7 @@ import dataclasses
 import datetime
 import errno
 import fcntl
+import glob
 import hashlib
 import http.client
 import json
@@ -86,6 +87,8 @@ MAX_UNIT_CRASHES = 2
 NODE_SECONDS = 1.0
 LEASES = "/apis/coordination.k8s.io/v1/namespaces/kube-node-lease/leases"
 PROGRAM_SECONDS = 120
+# Behind the name of a file that makes way, and before the id of the transaction.
+ASIDE = ".nodecraft-kubeadm-"
 # A kubelet describes its whole machine in one line of its log.
 LOG_WIDTH = 500
 # An engine that itself dies this often in one transaction leaves the decision to a human.
@@ -928,10 +931,13 @@ class UnitWatcher:
 
     @staticmethod
     def _set_aside(path: str, aside: str, existed: bool) -> None:
-        if existed and not os.path.lexists(aside):
-            with contextlib.suppress(FileNotFoundError):
-                os.rename(path, aside)
-                sync_folder(os.path.dirname(path))
+        if not existed or os.path.lexists(aside):
+            return
+        for older in glob.glob(f"{glob.escape(path + ASIDE)}*"):
+            remove(older)  # of an earlier transaction; one copy is kept
+        with contextlib.suppress(FileNotFoundError):
+            os.rename(path, aside)
+            sync_folder(os.path.dirname(path))
 
     @staticmethod
     def _bring_back(path: str, aside: str, existed: bool) -> None:

@@ -99,7 +99,7 @@ def journal_for(
     for policy in plan.policies:
         path = posixpath.join(unit.root, policy.state_file) if policy.state_file else None
         if path is not None:
-            aside = f"{path}.nodecraft-kubeadm-{journal['id']}"
+            aside = f"{path}{engine.ASIDE}{journal['id']}"
             watch["set_aside"].append({"path": path, "aside": aside, "existed": os.path.exists(path)})
     folders = [os.path.dirname(change.path) for change in plan.files if change.after is None]
     # Removed when they are empty then; the folder of fragments only when no kubelet looks for it any more.

@@ -162,14 +162,17 @@ def aside(unit: FakeUnit, *, existed: bool = True) -> dict[str, t.Any]:
     path = unit.files / "cpu_manager_state"
     if existed:
         path.write_text("former", encoding="ascii")
-    return {"set_aside": [{"path": str(path), "aside": f"{path}.aside", "existed": existed}]}
+    return {"set_aside": [{"path": str(path), "aside": f"{path}{engine.ASIDE}2", "existed": existed}]}
 
 
 def test_a_state_file_makes_way_while_the_unit_is_stopped(unit: FakeUnit) -> None:
+    older = unit.files / f"cpu_manager_state{engine.ASIDE}1"
+    older.touch()
     assert unit.change(watch=aside(unit))["outcome"] == engine.COMMITTED
     assert unit.verbs() == ["daemon-reload", "stop", "start"]
+    assert not older.exists(), "one copy is kept"
     assert not (unit.files / "cpu_manager_state").exists()
-    assert (unit.files / "cpu_manager_state.aside").read_text(encoding="ascii") == "former"
+    assert (unit.files / f"cpu_manager_state{engine.ASIDE}2").read_text(encoding="ascii") == "former"
 
 
 @pytest.mark.parametrize("existed", [True, False])
@@ -179,7 +182,7 @@ def test_a_restore_brings_it_back(unit: FakeUnit, existed: bool) -> None:
     path = unit.files / "cpu_manager_state"
     unit.at(5, lambda: path.write_text("of the refused policy", encoding="ascii"))
     assert unit.change(watch=watch, wait_timeout=20)["outcome"] == engine.RESTORED
-    assert not (unit.files / "cpu_manager_state.aside").exists()
+    assert not (unit.files / f"cpu_manager_state{engine.ASIDE}2").exists()
     assert path.exists() is existed
     assert not existed or path.read_text(encoding="ascii") == "former"
 
