@@ -733,6 +733,11 @@ def run_program(arguments: t.Sequence[str]) -> tuple[int, str, str]:
     return done.returncode, done.stdout.decode("utf-8", "replace"), done.stderr.decode("utf-8", "replace")
 
 
+def _condition(thing: Json, kind: str) -> Json | None:
+    """A condition of a Node or a Pod."""
+    return next((entry for entry in thing["status"].get("conditions") or [] if entry["type"] == kind), None)
+
+
 @dataclasses.dataclass(frozen=True)
 class UnitSight:
     """One look at a systemd unit.
@@ -786,6 +791,7 @@ class UnitWatcher:
         return {
             "invocation": invocation,
             "node": self._read_node()[0] is not None,
+            "static_pods": sorted(self._ready_static_pods()) if self.watch["has_static_pods"] else [],
             "complaints": self._complaints(invocation),
         }
 
@@ -854,12 +860,29 @@ class UnitWatcher:
         phase = self.journal["phase"]
         if node is None:
             return phase != WAITING or not self.journal["before"]["node"], f"its Node is not known ({why})"
-        ready = next((entry for entry in node["status"].get("conditions", []) if entry["type"] == "Ready"), None)
+        ready = _condition(node, "Ready")
         if ready is None or ready["status"] != "True":
             return False, f"its Node is not ready ({(ready or {}).get('message', 'no condition')})"
         if phase != PREPARED and process.uid != self.journal["before"]["invocation"] and not self._is_heard_of(process):
             return False, "its Node is ready by the word of the former process only"
+        if phase != PREPARED and self.journal["before"]["static_pods"]:
+            # A setting that changes a pod's defaults gives every static pod another UID: then all of them start anew, and
+            # with them a member of etcd. The next node must not have its turn before they are back.
+            missing = sorted(set(self.journal["before"]["static_pods"]) - self._ready_static_pods())
+            if missing:
+                return False, f"its static pods are not ready yet ({', '.join(missing)})"
         return True, "its Node is ready"
+
+    def _ready_static_pods(self) -> set[str]:
+        """The static pods of this node that are ready, by what the API server knows of them."""
+        path = f"/api/v1/pods?fieldSelector=spec.nodeName%3D{self.watch['node']['name']}"
+        found, dummy = self.ask(self.watch["node"]["kubeconfig"], path)
+        return {
+            pod["metadata"]["name"]
+            for pod in (found or {}).get("items", [])
+            if "kubernetes.io/config.mirror" in (pod["metadata"].get("annotations") or {})
+            and (_condition(pod, "Ready") or {}).get("status") == "True"
+        }
 
     def _is_heard_of(self, process: Process) -> bool:
         """Whether this process told the API server that it lives. It renews its Lease as soon as it runs; the conditions of

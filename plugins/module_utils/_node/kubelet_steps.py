@@ -18,7 +18,7 @@ from .._plan.errors import Refusal
 from .._plan.rehearsal import Verdict
 from . import engine, journals, kubelet_rehearsals
 from .journals import Settings
-from .kubelet_units import NAME, UNIT, KubeletUnit, instance, read_unit, why_not_drained
+from .kubelet_units import NAME, UNIT, KubeletUnit, has_static_pods, instance, read_unit, why_not_drained
 from .state import Run, read_version
 from .transaction_steps import TransactionSteps
 
@@ -93,6 +93,7 @@ def journal_for(
         "after": instance(plan.after),
         "node": {"name": unit.node_name, "kubeconfig": unit.kubeconfig},
         "complaints": list(complaints),
+        "has_static_pods": has_static_pods(unit),
         "set_aside": [],
     }
     journal = journals.new_journal(NAME, files, watch, settings)

@@ -136,6 +136,12 @@ def instance(layout: kubelet.Layout) -> engine.Json:
     return {"arguments": layout.command, "probes": [] if port == "0" else [probe]}
 
 
+def has_static_pods(unit: KubeletUnit) -> bool:
+    """Whether the kubelet's folder of static pods holds any."""
+    folder = unit.layout.settings.field(("staticPodPath",))
+    return bool(folder) and any(not os.path.basename(path).startswith(".") for path in glob.glob(f"{folder}/*"))
+
+
 # ---- whether it is drained -----------------------------------------------------------------------------------------------
 
 

@@ -51,6 +51,7 @@ class FakeUnit:
         self.fails: dict[str, str] = {}
         self.api_is_up = True
         self.is_ready = True
+        self.ready_pods = {"etcd", "plain"}
         self.pid: int | None = None
         self.invocation = ""
         self.restarts = 0
@@ -146,9 +147,17 @@ class FakeUnit:
         if path == f"{engine.LEASES}/w1":
             renewed = time.strftime("%Y-%m-%dT%H:%M:%S.123456Z", time.gmtime(BOOT + self.last_beat))
             return {"spec": {"renewTime": renewed}}, ""
+        if path == "/api/v1/pods?fieldSelector=spec.nodeName%3Dw1":
+            return {"items": [self._pod(name, name in self.ready_pods) for name in ("etcd", "broken", "plain")]}, ""
         assert path == "/api/v1/nodes/w1"
         condition = {"type": "Ready", "status": "True" if self.is_ready else "False", "message": "no network"}
         return {"status": {"conditions": [{"type": "Other", "status": "x"}, condition]}}, ""
+
+    @staticmethod
+    def _pod(name: str, ready: bool) -> engine.Json:
+        annotations = None if name == "plain" else {"kubernetes.io/config.mirror": "x"}
+        conditions = [{"type": "Ready", "status": str(ready)}]
+        return {"metadata": {"name": name, "annotations": annotations}, "status": {"conditions": conditions}}
 
     def verbs(self) -> list[str]:
         """What was done to the service."""
@@ -166,6 +175,7 @@ class FakeUnit:
             "after": self.instance(NEW),
             "node": {"name": "w1", "kubeconfig": "/kubelet.conf"},
             "complaints": [],
+            "has_static_pods": False,
             "set_aside": [],
             **given.pop("watch", {}),
         }

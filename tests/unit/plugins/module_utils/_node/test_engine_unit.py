@@ -60,6 +60,22 @@ def test_a_node_that_is_not_ready_is_restored(unit: FakeUnit) -> None:
     assert "its Node is not ready (no network)" in result["reason"]
 
 
+def test_static_pods_that_start_anew_are_waited_for(unit: FakeUnit) -> None:
+    unit.at(0.1, unit.ready_pods.clear)
+    unit.at(15, lambda: unit.ready_pods.add("etcd"))
+    began = unit.clock.now
+    assert unit.change(watch={"has_static_pods": True})["outcome"] == engine.COMMITTED
+    assert unit.clock.now - began >= 15 + 3
+
+
+def test_static_pods_that_do_not_come_back_are_a_failure(unit: FakeUnit) -> None:
+    unit.at(0.1, unit.ready_pods.clear)
+    unit.at(30, lambda: unit.ready_pods.add("etcd"))
+    result = unit.change(watch={"has_static_pods": True}, wait_timeout=20)
+    assert result["outcome"] == engine.RESTORED
+    assert "its static pods are not ready yet (etcd)" in result["reason"]
+
+
 def test_a_crash_loop_is_restored_within_a_minute(unit: FakeUnit) -> None:
     unit.behaviours["v=2"] = Behaviour(healthy=None, beat=None, alive=0.5, says='E1 "command failed" err="bogus"')
     began = unit.clock.now
