@@ -191,7 +191,7 @@ def test_a_file_that_the_component_cannot_open_is_refused(wish: dict[str, t.Any]
 
 def test_a_volume_that_an_argument_needs_cannot_be_taken_away() -> None:
     with pytest.raises(Refusal, match=r"--client-ca-file=/etc/kubernetes/pki/ca.crt .* no volume"):
-        check({"volumes": [{**samples.volume("k8s-certs", None), "state": "absent"}]})
+        check({"volumes": [{**samples.volume("k8s-certs", "/"), "state": "absent"}]})
 
 
 def test_files_that_were_named_before_are_not_questioned() -> None:
