@@ -237,9 +237,7 @@ def unit(session: nox.Session) -> None:
         run_pytest(session, "--numprocesses=auto", "tests/unit")
         return
     install(session, *tools)
-    run_pytest(
-        session, "--numprocesses=auto", "tests/unit", *(f"--ignore=tests/unit/{name}" for name in NEED_ANSIBLE)
-    )
+    run_pytest(session, "--numprocesses=auto", "tests/unit", *(f"--ignore=tests/unit/{name}" for name in NEED_ANSIBLE))
 
 
 def newest_core(python: str) -> str:

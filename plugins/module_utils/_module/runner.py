@@ -44,6 +44,10 @@ class Steps(t.Protocol):
     def plan(self) -> Plan:
         """Work out the change; pure."""
 
+    def settle(self) -> None:
+        """Nothing is to be changed: see that what is there works, so that no task is green over something dead, and note
+        what is known of it now."""
+
     def rehearse(self) -> Verdict:
         """Try the change where it can do no harm."""
 
@@ -65,6 +69,7 @@ def run(module: AnsibleModule, steps: Steps, *, rehearse: bool) -> t.NoReturn:
             warn_all(module, plan.warnings)
             if not plan.operations:
                 verdict = Verdict(NOT_NEEDED, "nothing changes")
+                steps.settle()
             else:
                 verdict = steps.rehearse() if rehearse else Verdict(SKIPPED, "rehearse is off")
                 if rehearse and verdict.verdict == SKIPPED:

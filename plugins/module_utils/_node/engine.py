@@ -158,6 +158,12 @@ def remove(path: str) -> None:
         sync_folder(os.path.dirname(path))
 
 
+def backups_of(manifest: str) -> list[str]:
+    """Files beside a manifest that the kubelet takes for the same pod, such as an editor's backup."""
+    folder, own = os.path.split(manifest)
+    return [os.path.join(folder, name) for name in sorted(os.listdir(folder)) if name.startswith(own) and name != own]
+
+
 def to_json(data: t.Any) -> bytes:
     """The one form in which data of ours is written."""
     return (json.dumps(data, indent=1, sort_keys=True) + "\n").encode("utf-8")
@@ -323,6 +329,12 @@ def log_tail(path: str, lines: int = LOG_LINES) -> list[str]:
     return [column[3] if len(column) == 4 else " ".join(column) for column in columns][-lines:]
 
 
+def last_words(paths: t.Sequence[str]) -> list[str]:
+    """The end of the newest log that is not empty: that of a process which has just been started says nothing yet."""
+    tails = (log_tail(path) for path in reversed(paths))
+    return next((lines for lines in tails if lines), [])
+
+
 def hide(text: str, hidden: t.Mapping[str, str]) -> str:
     """A text without values that nobody may read. hidden: value -> what is shown instead."""
     for value in sorted(hidden, key=len, reverse=True):
@@ -425,7 +437,7 @@ class Sight:
     probes_ok, probes: whether all of the manifest's own probes pass, and what each one said.
     strange: processes of an instance that may be the wanted one, with another command line. For a moment after its start
     that is the container runtime's own.
-    starts: how often the wanted instance's container was started; log: its newest log file.
+    starts: how often the wanted instance's container was started; logs: its log files, oldest first.
     """
 
     process: Process | None
@@ -434,7 +446,7 @@ class Sight:
     probes_ok: bool
     probes: tuple[str, ...]
     starts: int
-    log: str | None
+    logs: tuple[str, ...]
 
     @property
     def healthy(self) -> bool:
@@ -468,7 +480,7 @@ def look(
     right = [process for process in processes if acceptable(process.uid) and process.runs(wanted["arguments"])]
     process = right[-1] if right else None
     results = [run_probe(probe) for probe in wanted["probes"] if probe["kind"] in ("http", "tcp")]
-    starts, log = _starts(
+    starts, logs = _starts(
         host, {uid: folder for uid, folder in folders.items() if acceptable(uid)}, watch["container"], baseline
     )
     return Sight(
@@ -480,7 +492,7 @@ def look(
         probes_ok=all(ok for ok, dummy in results),
         probes=tuple(text for dummy, text in results),
         starts=starts,
-        log=log,
+        logs=logs,
     )
 
 
@@ -492,13 +504,20 @@ def count_starts(host: Host, folder: str, container: str) -> int:
 
 def _starts(
     host: Host, folders: t.Mapping[str, str], container: str, baseline: t.Mapping[str, int]
-) -> tuple[int, str | None]:
-    """The new starts among these instances, and the log of the newest one."""
+) -> tuple[int, tuple[str, ...]]:
+    """The new starts among these instances, and the logs of the newest one."""
     fresh = {uid: count_starts(host, folder, container) - baseline.get(uid, 0) for uid, folder in folders.items()}
-    uid = max((uid for uid in fresh if fresh[uid] > 0), key=lambda uid: fresh[uid], default=None)
-    if uid is None:
-        return 0, None
-    return fresh[uid], host.log_files(folders[uid], container)[-1]
+    logs = {uid: tuple(host.log_files(folders[uid], container)) for uid in fresh if fresh[uid] > 0}
+    uid = max(logs, key=lambda uid: _written(logs[uid]), default=None)
+    return (0, ()) if uid is None else (fresh[uid], logs[uid])
+
+
+def _written(logs: t.Sequence[str]) -> int:
+    """When the newest of these logs was last written; 0 when it is gone."""
+    try:
+        return os.stat(logs[-1]).st_mtime_ns
+    except (OSError, IndexError):
+        return 0
 
 
 # ---- the transaction -------------------------------------------------------------------------------------------------
@@ -646,7 +665,7 @@ class Engine:
         if failure is None:
             self._close(COMMITTED, None, sight)
             return
-        log = log_tail(sight.log) if sight.log else []
+        log = last_words(sight.logs)
         if self.journal["rollback"]:
             self.journal["log"] = log
             self._begin_restore(failure)
@@ -802,7 +821,12 @@ class Engine:
             return None
         return (
             f"{name} was not healthy within {self._patience():.0f} s: it {sight.missing()} ({'; '.join(sight.probes)})"
+            f"{self._backups()}"
         )
+
+    def _backups(self) -> str:
+        found = [path for entry in self.journal["files"] if entry["switch"] for path in backups_of(entry["path"])]
+        return f"; the kubelet also reads {', '.join(found)}: move it out of the folder" if found else ""
 
     def _time(self, event: str) -> None:
         """Note when an event happened first, by the monotonic clock."""

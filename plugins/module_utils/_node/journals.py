@@ -107,9 +107,22 @@ def _record_entry(pod: StaticPod, record: ownership.Record) -> list[engine.Json]
     """What we own changes in the same transaction as the manifest, so that the two never disagree."""
     if record == pod.record:
         return []
-    data = engine.to_json({"format": engine.FORMAT, "owned": ownership.dump_record(record)})
-    after = engine.version_of(data, 0o600, 0, 0) if record else None
+    after = engine.version_of(engine.to_json(_record_data(record)), 0o600, 0, 0) if record else None
     return [{"path": record_path(pod.name), "switch": False, "before": pod.record_version, "after": after}]
+
+
+def write_record(pod: StaticPod, record: ownership.Record) -> None:
+    """Note what we own, where nothing else changes. Call with the lock."""
+    if record == pod.record:
+        return
+    if record:
+        engine.write_json(record_path(pod.name), _record_data(record))
+    else:
+        engine.remove(record_path(pod.name))
+
+
+def _record_data(record: ownership.Record) -> engine.Json:
+    return {"format": engine.FORMAT, "owned": ownership.dump_record(record)}
 
 
 def _missing_folders(paths: t.Sequence[str]) -> list[str]:

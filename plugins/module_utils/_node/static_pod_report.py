@@ -37,7 +37,7 @@ def _describe(name: str, folder: str, node_name: str, host: engine.Host) -> engi
         "name": name,
         **_describe_pod(name, folder, node_name, host),
         "open_transaction": _open_transaction(name),
-        "last_transaction": _last_transaction(name),
+        "last_transaction": transactions.last(name),
         "last_known_good": transactions.last_known_good(name),
     }
 
@@ -105,9 +105,3 @@ def _open_transaction(name: str) -> engine.Json | None:
         return None
     phase, message = transactions.progress(name, journal["id"])
     return {"id": journal["id"], "phase": phase, "message": message, "requested": journal["requested"]}
-
-
-def _last_transaction(name: str) -> engine.Json | None:
-    ids = transactions.history(name)
-    journal = transactions.closed_journal(name, ids[-1]) if ids else None
-    return transactions.outcome(journal) if journal else None

@@ -35,6 +35,7 @@ class StaticPodSteps:
         diff: bool,
         run: Run,
         host: engine.Host = engine.NODE,
+        patience: float = static_pods.SETTLE_SECONDS,
     ) -> None:
         self._params = params
         self._name = str(params["name"])
@@ -42,6 +43,7 @@ class StaticPodSteps:
         self._diff = diff
         self._run = run
         self._host = host
+        self._patience = patience
         self._wish: static_pod.Wish | None = None
         self._settings: Settings | None = None
         self._kubelet: Kubelet | None = None
@@ -97,6 +99,24 @@ class StaticPodSteps:
         self._plan = plan
         static_pods.refuse_unreachable_files(plan)
         return plan
+
+    def settle(self) -> None:
+        """With nothing to change, see that the component runs what its manifest says. Raises KubeadmError when it does not.
+
+        What others changed is noted as theirs, since there is no transaction that could do it.
+        """
+        pod, plan = t.cast(static_pods.StaticPod, self._pod), t.cast(static_pod.StaticPodPlan, self._plan)
+        if not self._dry:
+            journals.write_record(pod, plan.record)
+        if self._open is not None:  # it is in the middle of a change
+            return
+        sight = static_pods.watch_until_healthy(
+            pod, self._host, seconds=self._patience, clock=time.monotonic, sleep=time.sleep
+        )
+        if not sight.healthy:
+            log = [engine.hide(line, pod.manifest.hidden) for line in engine.last_words(sight.logs)]
+            last = transactions.last(self._name)
+            raise KubeadmError(outcome.unwell(self._name, self._node, sight.missing(), sight.probes, log, last))
 
     def rehearse(self) -> Verdict:
         """Start the component with its new command line in a sandbox."""

@@ -41,6 +41,8 @@ StartLimitIntervalSec=0
 Type=exec
 ExecStart={python} -I {state}/%i/engine.py {state}/%i
 Restart=on-failure
+# Only systemctl stop and a shutdown end it before its transaction; systemd takes these signals for a clean end.
+RestartForceExitStatus=SIGHUP SIGINT SIGPIPE SIGTERM
 RestartSec=5
 RestartPreventExitStatus={stuck}
 UMask=0077
@@ -144,6 +146,13 @@ def history(name: str) -> list[str]:
 def outcome(journal: engine.Json) -> engine.Json:
     """What a result says of a closed transaction: no file contents."""
     return {"id": journal["id"], "requested": journal["requested"], **journal["result"]}
+
+
+def last(name: str) -> engine.Json | None:
+    """The outcome of the last transaction that ended."""
+    ids = history(name)
+    journal = closed_journal(name, ids[-1]) if ids else None
+    return outcome(journal) if journal else None
 
 
 def last_known_good(name: str) -> str | None:
@@ -259,7 +268,8 @@ def wait_for_end(
         if idle > _MAX_IDLE or clock() >= limit:
             raise KubeadmError(
                 f"transaction {identifier} of {name} on {os.uname().nodename} does not end. Ask systemctl status"
-                f" {UNIT.format(name=name)} on the node why."
+                f" {UNIT.format(name=name)} on the node why. When its journal is damaged, move"
+                f" {state_folder(name)}/journal.json away once the component runs what it should."
             )
 
 

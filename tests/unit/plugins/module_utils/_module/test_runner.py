@@ -76,6 +76,9 @@ class FakeSteps:
         self._note("plan")
         return types.SimpleNamespace(operations=["op"] if self.changes else [], warnings=["beware"])
 
+    def settle(self) -> None:
+        self._note("settle")
+
     def rehearse(self) -> Verdict:
         self._note("rehearse")
         return self.verdict
@@ -118,7 +121,7 @@ def test_check_mode_does_everything_but_the_change() -> None:
 def test_without_a_change_nothing_is_rehearsed_or_applied() -> None:
     steps = FakeSteps(changes=False)
     module = run(steps)
-    assert not {"rehearse", "apply"} & set(steps.calls)
+    assert steps.calls == ["session", "read", "notes", "plan", "settle", "release", "report"]
     assert module.result["changed"] is False
     assert module.result["rehearsal"]["verdict"] == "not_needed"
 
