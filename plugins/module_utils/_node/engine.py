@@ -134,9 +134,11 @@ def write_atomically(
             os.fsync(descriptor)
         recheck()
         os.rename(temporary, real)
-    except BaseException:
+    except BaseException as exc:
         with contextlib.suppress(OSError):
             os.unlink(temporary)
+        if isinstance(exc, OSError):
+            exc.filename = path  # a write or a sync tells none
         raise
     sync_folder(folder)
 
@@ -581,25 +583,25 @@ class Engine:
         self._save()
 
     def _save(self, **changes: t.Any) -> None:
+        """Keep the journal. Once the change has begun, a full or broken disk must not keep an engine from ending it: all
+        that a restore needs is on the disk already, and one that dies now comes to the same end by an older journal."""
         self.journal.update(changes)
-        write_json(self.path("journal.json"), self.journal)
+        try:
+            write_json(self.path("journal.json"), self.journal)
+        except OSError:
+            if self.journal["phase"] == PREPARED or "before" not in self.journal:
+                raise
 
     def _say(self, message: str) -> None:
         """Tell followers where we are. Not synced: it is news, not state."""
         if (self.journal["phase"], message) != self._progress:
             self._progress = (self.journal["phase"], message)
+            news = {"id": self.journal["id"], "phase": self.journal["phase"], "message": message, "clock": self.clock()}
             temporary = self.path(".progress.json")
-            with open(temporary, "w", encoding="utf-8") as stream:
-                json.dump(
-                    {
-                        "id": self.journal["id"],
-                        "phase": self.journal["phase"],
-                        "message": message,
-                        "clock": self.clock(),
-                    },
-                    stream,
-                )
-            os.rename(temporary, self.path("progress.json"))
+            with contextlib.suppress(OSError):
+                with open(temporary, "w", encoding="utf-8") as stream:
+                    json.dump(news, stream)
+                os.rename(temporary, self.path("progress.json"))
 
     # -- phases --------------------------------------------------------------------------------------------------------
 
@@ -638,8 +640,15 @@ class Engine:
 
     def _ordered(self, side: str) -> list[Json]:
         """The order that never lets the component see a manifest whose files are missing."""
-        rank = {True: 0, False: 2}
-        return sorted(self.journal["files"], key=lambda entry: 1 if entry["switch"] else rank[entry[side] is not None])
+
+        def rank(entry: Json) -> int:
+            if entry["switch"]:
+                return 1
+            # A full disk of ours must not keep the component's own files from being put back.
+            is_record = os.path.dirname(entry["path"]) == self.folder
+            return 2 if entry[side] is None or (is_record and side == "before") else 0
+
+        return sorted(self.journal["files"], key=rank)
 
     def _put(self, entry: Json, expected: str, wanted: str) -> None:
         """Bring one file from one version to the other; it may be there already. Raises ForeignEdit for a third one."""
@@ -749,7 +758,7 @@ class Engine:
             # What was broken before need not be healthy now: it is as it was.
             self._close(RESTORED, self.journal["reason"], sight)
         else:
-            self._close(ALARM, f"{self.journal['reason']}; the former files are back, but {failure}", sight)
+            self._close(ALARM, f"{self.journal['reason']}; the former files were put back, but {failure}", sight)
 
     _PHASES: t.ClassVar[dict[str, t.Callable[[Engine], None]]] = {
         PREPARED: _prepare,
@@ -809,14 +818,14 @@ class Engine:
 
     def _given_up(self, sight: Sight, now: float) -> str | None:
         name = self.journal["name"]
-        if self.journal["phase"] == WAITING:
-            foreign = next(
-                (entry["path"] for entry in self.journal["files"] if entry["switch"] and self._is_foreign(entry)), None
-            )
-            if foreign:
-                return f"{foreign} was changed by someone else while {name} was waited for"
-            if sight.starts > MAX_CRASHES and WAITING not in self.journal["times"]:
-                return f"{name} crashed {sight.starts - 1} times and was never ready"
+        foreign = next(
+            (entry["path"] for entry in self.journal["files"] if entry["switch"] and self._is_foreign(entry)), None
+        )
+        if foreign:
+            return f"{foreign} was changed by someone else while {name} was waited for"
+        never_ready = self.journal["phase"] == WAITING and WAITING not in self.journal["times"]
+        if never_ready and sight.starts > MAX_CRASHES:
+            return f"{name} crashed {sight.starts - 1} times and was never ready"
         if now < self.journal["deadline"]:
             return None
         return (
@@ -864,6 +873,7 @@ class Engine:
 
     def _file_away(self) -> None:
         """Move the closed journal to the history, which keeps the last ones and always the last committed one."""
+        self._insist()
         history = self.path("history")
         os.makedirs(history, mode=0o700, exist_ok=True)
         os.rename(self.path("journal.json"), os.path.join(history, f"{self.journal['id']}.json"))
@@ -871,6 +881,18 @@ class Engine:
         sync_folder(self.folder)
         self._say(self.journal["result"]["outcome"])
         prune_history(history)
+
+    def _insist(self) -> None:
+        """Keep the outcome, however long the disk is full: nobody could tell it otherwise."""
+        limit = self.clock() + RESTORE_SECONDS
+        while True:
+            try:
+                write_json(self.path("journal.json"), self.journal)
+                return
+            except OSError:
+                if self.clock() >= limit:
+                    raise
+            self.sleep(POLL_SECONDS)
 
 
 def _span(start: float | None, end: float | None) -> float | None:

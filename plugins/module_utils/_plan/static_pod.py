@@ -375,8 +375,8 @@ def _with_originals(record: Record, state: State, changes: t.Sequence[FileChange
     files = {}
     for path, owned in record["files"].items():
         known = state.record.get("files", {}).get(path)
-        is_ours = known is not None and (path not in before or _digest(before[path]) == known.set)
-        original = known.original if known and is_ours else _dump_original(before[path])
+        # Unlike a flag, which a kubeadm upgrade may write anew, a file that we made is nobody else's to change.
+        original = known.original if known else _dump_original(before[path])
         files[path] = ownership.Owned(owned.set, original)
     return {**record, "files": files}
 

@@ -5,6 +5,7 @@
 from __future__ import annotations
 
 import contextlib
+import os
 import types
 import typing as t
 
@@ -149,12 +150,19 @@ def test_a_rehearsal_that_is_not_possible_is_a_warning() -> None:
     assert any("not rehearsed: its words" in warning for warning in run(FakeSteps(verdict=SKIPPED)).warnings)
 
 
+def told(error: Exception) -> str:
+    """An error of the system says on which node and file, and what came of the run."""
+    if isinstance(error, OSError):
+        return f"{os.uname().nodename}: {error.filename}: {error.strerror}. Nothing was changed."
+    return str(error)
+
+
 @pytest.mark.parametrize("step", ["session", "read", "plan", "rehearse", "apply"])
-@pytest.mark.parametrize("error", [KubeadmError("cannot"), OSError(28, "No space left on device")])
+@pytest.mark.parametrize("error", [KubeadmError("cannot"), OSError(28, "No space left on device", "/var/x")])
 def test_every_path_has_the_same_keys(step: str, error: Exception) -> None:
     module = run(FakeSteps(fails_in=step, error=error))
     assert set(module.result) == {"failed", "msg", "changed", "rehearsal", "name"}
-    assert module.result["msg"] == str(error)
+    assert module.result["msg"] == told(error)
 
 
 def test_an_error_of_ours_in_the_code_is_not_hidden() -> None:
@@ -173,7 +181,7 @@ def test_a_module_that_only_reads() -> None:
     assert module.result == {"changed": False, "a": 1}
 
 
-@pytest.mark.parametrize("error", [KubeadmError("cannot"), OSError(5, "Input/output error")])
+@pytest.mark.parametrize("error", [KubeadmError("cannot"), OSError(5, "Input/output error", "/etc/x")])
 def test_a_module_that_cannot_read(error: Exception) -> None:
     def read() -> dict[str, t.Any]:
         raise error
@@ -181,4 +189,4 @@ def test_a_module_that_cannot_read(error: Exception) -> None:
     module = FakeModule()
     with pytest.raises(Ended):
         runner.run_info(t.cast("t.Any", module), read)
-    assert module.result == {"failed": True, "msg": str(error)}
+    assert module.result == {"failed": True, "msg": told(error)}

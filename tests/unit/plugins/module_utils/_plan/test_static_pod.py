@@ -164,7 +164,9 @@ def test_a_file_that_drifted_is_put_right_and_the_component_restarted(drift: Nod
     assert done.files[0].after == NodeFile(b"ours", 0o600)
     assert done.after.text != done.before.text
     assert plan(following(done), files=[entry]).operations == ()
-    assert FILES_ANNOTATION not in plan(following(done), purge=True).after.values()["annotations"]
+    back = plan(following(done), purge=True)
+    assert back.files[0].after is None
+    assert FILES_ANNOTATION not in back.after.values()["annotations"]
 
 
 def test_a_file_goes_back_in_a_manifest_that_somebody_wrote_anew() -> None:
