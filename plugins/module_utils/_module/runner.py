@@ -8,6 +8,7 @@
 
 from __future__ import annotations
 
+import os
 import typing as t
 
 from .._plan.errors import KubeadmError, Refusal
@@ -44,6 +45,10 @@ class Steps(t.Protocol):
     def plan(self) -> Plan:
         """Work out the change; pure."""
 
+    def settle(self) -> None:
+        """Nothing is to be changed: see that what is there works, so that no task is green over something dead, and note
+        what is known of it now."""
+
     def rehearse(self) -> Verdict:
         """Try the change where it can do no harm."""
 
@@ -65,6 +70,7 @@ def run(module: AnsibleModule, steps: Steps, *, rehearse: bool) -> t.NoReturn:
             warn_all(module, plan.warnings)
             if not plan.operations:
                 verdict = Verdict(NOT_NEEDED, "nothing changes")
+                steps.settle()
             else:
                 verdict = steps.rehearse() if rehearse else Verdict(SKIPPED, "rehearse is off")
                 if rehearse and verdict.verdict == SKIPPED:
@@ -74,7 +80,7 @@ def run(module: AnsibleModule, steps: Steps, *, rehearse: bool) -> t.NoReturn:
                 if not module.check_mode:
                     steps.apply()
     except (KubeadmError, OSError) as exc:
-        module.fail_json(msg=str(exc), changed=False, rehearsal=_shown(verdict), **steps.report())
+        module.fail_json(msg=_told(exc), changed=False, rehearsal=_shown(verdict), **steps.report())
     module.exit_json(changed=bool(plan.operations), rehearsal=_shown(verdict), **steps.report())
 
 
@@ -89,8 +95,14 @@ def run_info(module: AnsibleModule, read: t.Callable[[], dict[str, t.Any]]) -> t
     try:
         found = read()
     except (KubeadmError, OSError) as exc:
-        module.fail_json(msg=str(exc))
+        module.fail_json(msg=_told(exc))
     module.exit_json(changed=False, **found)
+
+
+def _told(exc: Exception) -> str:
+    if isinstance(exc, OSError):
+        return f"{os.uname().nodename}: {exc.filename or 'a file'}: {exc.strerror or exc}. Nothing was changed."
+    return str(exc)
 
 
 def _shown(verdict: Verdict) -> dict[str, t.Any]:

@@ -154,9 +154,11 @@ def write_atomically(
             os.fsync(descriptor)
         recheck()
         os.rename(temporary, real)
-    except BaseException:
+    except BaseException as exc:
         with contextlib.suppress(OSError):
             os.unlink(temporary)
+        if isinstance(exc, OSError):
+            exc.filename = path  # a write or a sync tells none
         raise
     sync_folder(folder)
 
@@ -176,6 +178,12 @@ def remove(path: str) -> None:
     with contextlib.suppress(FileNotFoundError):
         os.unlink(path)
         sync_folder(os.path.dirname(path))
+
+
+def backups_of(manifest: str) -> list[str]:
+    """Files beside a manifest that the kubelet takes for the same pod, such as an editor's backup."""
+    folder, own = os.path.split(manifest)
+    return [os.path.join(folder, name) for name in sorted(os.listdir(folder)) if name.startswith(own) and name != own]
 
 
 def to_json(data: t.Any) -> bytes:
@@ -352,6 +360,12 @@ def log_tail(path: str, lines: int = LOG_LINES) -> list[str]:
         return []
     columns = (line.split(" ", 3) for line in text.splitlines() if line)
     return [column[3] if len(column) == 4 else " ".join(column) for column in columns][-lines:]
+
+
+def last_words(paths: t.Sequence[str]) -> list[str]:
+    """The end of the newest log that is not empty: that of a process which has just been started says nothing yet."""
+    tails = (log_tail(path) for path in reversed(paths))
+    return next((lines for lines in tails if lines), [])
 
 
 def hide(text: str, hidden: t.Mapping[str, str]) -> str:
@@ -547,7 +561,7 @@ class Sight:
     probes_ok, probes: whether all of the manifest's own probes pass, and what each one said.
     strange: processes of an instance that may be the wanted one, with another command line. For a moment after its start
     that is the container runtime's own.
-    starts: how often the wanted instance's container was started; log: its newest log file.
+    starts: how often the wanted instance's container was started; logs: its log files, oldest first.
     """
 
     process: Process | None
@@ -556,7 +570,7 @@ class Sight:
     probes_ok: bool
     probes: tuple[str, ...]
     starts: int
-    log: str | None
+    logs: tuple[str, ...]
 
     @property
     def healthy(self) -> bool:
@@ -595,7 +609,7 @@ def look(
     right = [process for process in processes if acceptable(process.uid) and process.runs(wanted["arguments"])]
     process = right[-1] if right else None
     results = [run_probe(probe) for probe in wanted["probes"] if probe["kind"] in ("http", "tcp")]
-    starts, log = _starts(
+    starts, logs = _starts(
         host, {uid: folder for uid, folder in folders.items() if acceptable(uid)}, watch["container"], baseline
     )
     return Sight(
@@ -607,7 +621,7 @@ def look(
         probes_ok=all(ok for ok, dummy in results),
         probes=tuple(text for dummy, text in results),
         starts=starts,
-        log=log,
+        logs=logs,
     )
 
 
@@ -619,13 +633,20 @@ def count_starts(host: Host, folder: str, container: str) -> int:
 
 def _starts(
     host: Host, folders: t.Mapping[str, str], container: str, baseline: t.Mapping[str, int]
-) -> tuple[int, str | None]:
-    """The new starts among these instances, and the log of the newest one."""
+) -> tuple[int, tuple[str, ...]]:
+    """The new starts among these instances, and the logs of the newest one."""
     fresh = {uid: count_starts(host, folder, container) - baseline.get(uid, 0) for uid, folder in folders.items()}
-    uid = max((uid for uid in fresh if fresh[uid] > 0), key=lambda uid: fresh[uid], default=None)
-    if uid is None:
-        return 0, None
-    return fresh[uid], host.log_files(folders[uid], container)[-1]
+    logs = {uid: tuple(host.log_files(folders[uid], container)) for uid in fresh if fresh[uid] > 0}
+    uid = max(logs, key=lambda uid: _written(logs[uid]), default=None)
+    return (0, ()) if uid is None else (fresh[uid], logs[uid])
+
+
+def _written(logs: t.Sequence[str]) -> int:
+    """When the newest of these logs was last written; 0 when it is gone."""
+    try:
+        return os.stat(logs[-1]).st_mtime_ns
+    except (OSError, IndexError):
+        return 0
 
 
 class StaticPodWatcher:
@@ -694,8 +715,7 @@ class StaticPodWatcher:
 
     def log(self, sight: Seen) -> list[str]:
         """The end of the newest container's log."""
-        path = t.cast(Sight, sight).log
-        return log_tail(path) if path else []
+        return last_words(t.cast(Sight, sight).logs)
 
     def proof(self, sight: Seen) -> Json | None:
         """The process, its probes and its gates."""
@@ -1077,25 +1097,25 @@ class Engine:
         self._save()
 
     def _save(self, **changes: t.Any) -> None:
+        """Keep the journal. Once the change has begun, a full or broken disk must not keep an engine from ending it: all
+        that a restore needs is on the disk already, and one that dies now comes to the same end by an older journal."""
         self.journal.update(changes)
-        write_json(self.path("journal.json"), self.journal)
+        try:
+            write_json(self.path("journal.json"), self.journal)
+        except OSError:
+            if self.journal["phase"] == PREPARED or "before" not in self.journal:
+                raise
 
     def _say(self, message: str) -> None:
         """Tell followers where we are. Not synced: it is news, not state."""
         if (self.journal["phase"], message) != self._progress:
             self._progress = (self.journal["phase"], message)
+            news = {"id": self.journal["id"], "phase": self.journal["phase"], "message": message, "clock": self.clock()}
             temporary = self.path(".progress.json")
-            with open(temporary, "w", encoding="utf-8") as stream:
-                json.dump(
-                    {
-                        "id": self.journal["id"],
-                        "phase": self.journal["phase"],
-                        "message": message,
-                        "clock": self.clock(),
-                    },
-                    stream,
-                )
-            os.rename(temporary, self.path("progress.json"))
+            with contextlib.suppress(OSError):
+                with open(temporary, "w", encoding="utf-8") as stream:
+                    json.dump(news, stream)
+                os.rename(temporary, self.path("progress.json"))
 
     # -- phases --------------------------------------------------------------------------------------------------------
 
@@ -1139,8 +1159,15 @@ class Engine:
 
     def _ordered(self, side: str) -> list[Json]:
         """The order that never lets the component see a manifest whose files are missing."""
-        rank = {True: 0, False: 2}
-        return sorted(self.journal["files"], key=lambda entry: 1 if entry["switch"] else rank[entry[side] is not None])
+
+        def rank(entry: Json) -> int:
+            if entry["switch"]:
+                return 1
+            # A full disk of ours must not keep the component's own files from being put back.
+            is_record = os.path.dirname(entry["path"]) == self.folder
+            return 2 if entry[side] is None or (is_record and side == "before") else 0
+
+        return sorted(self.journal["files"], key=rank)
 
     def _put(self, entry: Json, expected: str, wanted: str) -> None:
         """Bring one file from one version to the other; it may be there already. Raises ForeignEdit for a third one."""
@@ -1228,7 +1255,7 @@ class Engine:
             # What was broken before need not be healthy now: it is as it was.
             self._close(RESTORED, self.journal["reason"], sight)
         else:
-            self._close(ALARM, f"{self.journal['reason']}; the former files are back, but {failure}", sight)
+            self._close(ALARM, f"{self.journal['reason']}; the former files were put back, but {failure}", sight)
 
     _PHASES: t.ClassVar[dict[str, t.Callable[[Engine], None]]] = {
         PREPARED: _prepare,
@@ -1280,19 +1307,24 @@ class Engine:
 
     def _given_up(self, sight: Seen, now: float) -> str | None:
         name = self.journal["name"]
-        if self.journal["phase"] == WAITING:
-            foreign = next(
-                (entry["path"] for entry in self.journal["files"] if entry["switch"] and self._is_foreign(entry)), None
-            )
-            if foreign:
-                return f"{foreign} was changed by someone else while {name} was waited for"
-            if sight.crashes >= self.watcher.max_crashes and WAITING not in self.journal["times"]:
-                return f"{name} crashed {sight.crashes} times and was never ready"
+        foreign = next(
+            (entry["path"] for entry in self.journal["files"] if entry["switch"] and self._is_foreign(entry)), None
+        )
+        if foreign:
+            return f"{foreign} was changed by someone else while {name} was waited for"
+        never_ready = self.journal["phase"] == WAITING and WAITING not in self.journal["times"]
+        if never_ready and sight.crashes >= self.watcher.max_crashes:
+            return f"{name} crashed {sight.crashes} times and was never ready"
         if now < self.journal["deadline"]:
             return None
         return (
             f"{name} was not healthy within {self._patience():.0f} s: it {sight.missing()} ({'; '.join(sight.probes)})"
+            f"{self._backups()}"
         )
+
+    def _backups(self) -> str:
+        found = [path for entry in self.journal["files"] if entry["switch"] for path in backups_of(entry["path"])]
+        return f"; the kubelet also reads {', '.join(found)}: move it out of the folder" if found else ""
 
     def _time(self, event: str) -> None:
         """Note when an event happened first, by the monotonic clock."""
@@ -1334,6 +1366,7 @@ class Engine:
 
     def _file_away(self) -> None:
         """Move the closed journal to the history, which keeps the last ones and always the last committed one."""
+        self._insist()
         history = self.path("history")
         os.makedirs(history, mode=0o700, exist_ok=True)
         os.rename(self.path("journal.json"), os.path.join(history, f"{self.journal['id']}.json"))
@@ -1341,6 +1374,18 @@ class Engine:
         sync_folder(self.folder)
         self._say(self.journal["result"]["outcome"])
         prune_history(history)
+
+    def _insist(self) -> None:
+        """Keep the outcome, however long the disk is full: nobody could tell it otherwise."""
+        limit = self.clock() + RESTORE_SECONDS
+        while True:
+            try:
+                write_json(self.path("journal.json"), self.journal)
+                return
+            except OSError:
+                if self.clock() >= limit:
+                    raise
+            self.sleep(POLL_SECONDS)
 
 
 def _span(start: float | None, end: float | None) -> float | None:

@@ -116,10 +116,23 @@ def record_entry(name: str, *, before: ownership.Record, after: ownership.Record
     """What we own changes in the same transaction as the component, so that the two never disagree."""
     if after == before:
         return []
-    data = engine.to_json({"format": engine.FORMAT, "owned": ownership.dump_record(after)})
-    version = engine.version_of(data, 0o600, 0, 0) if after else None
+    version = engine.version_of(engine.to_json(_record_data(after)), 0o600, 0, 0) if after else None
     path = record_path(name)
     return [{"path": path, "switch": False, "before": read_version(path), "after": version}]
+
+
+def write_record(pod: StaticPod, record: ownership.Record) -> None:
+    """Note what we own, where nothing else changes. Call with the lock."""
+    if record == pod.record:
+        return
+    if record:
+        engine.write_json(record_path(pod.name), _record_data(record))
+    else:
+        engine.remove(record_path(pod.name))
+
+
+def _record_data(record: ownership.Record) -> engine.Json:
+    return {"format": engine.FORMAT, "owned": ownership.dump_record(record)}
 
 
 def missing_folders(paths: t.Iterable[str]) -> list[str]:

@@ -13,12 +13,22 @@ import posixpath
 import time
 import typing as t
 
-from .._plan import kubelet
-from .._plan.errors import Refusal
+from .._plan import kubelet, outcome
+from .._plan.errors import KubeadmError, Refusal
 from .._plan.rehearsal import Verdict
-from . import engine, journals, kubelet_rehearsals
+from . import engine, journals, kubelet_rehearsals, transactions
 from .journals import Settings
-from .kubelet_units import NAME, UNIT, KubeletUnit, has_static_pods, instance, read_unit, why_not_drained
+from .kubelet_units import (
+    NAME,
+    SETTLE_SECONDS,
+    UNIT,
+    KubeletUnit,
+    has_static_pods,
+    instance,
+    read_unit,
+    watch_until_healthy,
+    why_not_drained,
+)
 from .state import Run, read_version
 from .transaction_steps import TransactionSteps
 
@@ -34,8 +44,10 @@ class KubeletSteps(TransactionSteps):
         diff: bool,
         run: Run,
         host: engine.Host = engine.NODE,
+        patience: float = SETTLE_SECONDS,
     ) -> None:
         super().__init__(params, name=NAME, dry=dry, diff=diff, run=run, host=host)
+        self._patience = patience
         self._wish: kubelet.Wish | None = None
         self._unit: KubeletUnit | None = None
         self._plan: kubelet.KubeletPlan | None = None
@@ -68,6 +80,18 @@ class KubeletSteps(TransactionSteps):
         """Hand the change to the node's engine."""
         unit, plan = t.cast(KubeletUnit, self._unit), t.cast(kubelet.KubeletPlan, self._plan)
         self._start(journal_for(unit, plan, t.cast(Settings, self._settings), self._complaints))
+
+    def settle(self) -> None:
+        """With nothing to change, see that the kubelet runs and is healthy. Raises KubeadmError when it does not get so."""
+        if self._open is not None:  # it is in the middle of a change
+            return
+        unit = t.cast(KubeletUnit, self._unit)
+        sight, log = watch_until_healthy(
+            unit, self._host, run=self._run, seconds=self._patience, clock=time.monotonic, sleep=time.sleep
+        )
+        if sight.process is None or not sight.probes_ok:
+            last = transactions.last(NAME)
+            raise KubeadmError(outcome.unwell(NAME, unit.node_name, sight.missing(), sight.probes, log, last))
 
     def report(self) -> dict[str, t.Any]:
         """The result of the module, whatever step it reached."""

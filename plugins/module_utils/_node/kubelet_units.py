@@ -12,6 +12,7 @@ import dataclasses
 import glob
 import os
 import re
+import typing as t
 
 from .._plan import flags, kubelet
 from .._plan.errors import KubeadmError, Refusal
@@ -22,6 +23,8 @@ from .state import Run, load_record
 
 NAME = "kubelet"
 UNIT = "kubelet.service"
+# systemd waits ten seconds between two starts of what crashed.
+SETTLE_SECONDS = 60.0
 _DEFAULT_ROOT = "/var/lib/kubelet"
 _HEALTH = {"scheme": "http", "host": "127.0.0.1", "path": "/healthz"}
 
@@ -134,6 +137,31 @@ def instance(layout: kubelet.Layout) -> engine.Json:
     host = layout.settings.field(("healthzBindAddress",)) or _HEALTH["host"]
     probe = {"kind": "http", **_HEALTH, "host": host, "port": int(port)}
     return {"arguments": layout.command, "probes": [] if port == "0" else [probe]}
+
+
+def watch_until_healthy(
+    unit: KubeletUnit,
+    host: engine.Host,
+    *,
+    run: Run,
+    seconds: float,
+    clock: t.Callable[[], float],
+    sleep: t.Callable[[float], None],
+) -> tuple[engine.UnitSight, list[str]]:
+    """The look at a kubelet that runs and answers, or the last one when it does not get so; and its last words."""
+    watch = {
+        "unit": UNIT,
+        "before": instance(unit.layout),
+        "node": {"name": unit.node_name, "kubeconfig": unit.kubeconfig},
+    }
+    journal = {"phase": engine.PREPARED, "watch": watch}
+    watcher = engine.UnitWatcher(journal, host, run, engine.api_get, clock)
+    limit = clock() + seconds
+    while True:
+        sight = watcher.look()
+        if (sight.process is not None and sight.probes_ok) or clock() >= limit:
+            return sight, watcher.log(sight)
+        sleep(engine.POLL_SECONDS)
 
 
 def has_static_pods(unit: KubeletUnit) -> bool:

@@ -12,10 +12,10 @@ import os
 import time
 import typing as t
 
-from .._plan import static_pod
+from .._plan import outcome, static_pod
 from .._plan.errors import KubeadmError
 from .._plan.rehearsal import Verdict
-from . import engine, journals, rehearsals, static_pods
+from . import engine, journals, rehearsals, static_pods, transactions
 from .journals import Settings
 from .kubelet import read_kubelet
 from .state import Run
@@ -35,8 +35,10 @@ class StaticPodSteps(TransactionSteps):
         diff: bool,
         run: Run,
         host: engine.Host = engine.NODE,
+        patience: float = static_pods.SETTLE_SECONDS,
     ) -> None:
         super().__init__(params, name=str(params["name"]), dry=dry, diff=diff, run=run, host=host)
+        self._patience = patience
         self._wish: static_pod.Wish | None = None
         self._pod: static_pods.StaticPod | None = None
         self._state: static_pod.State | None = None
@@ -63,6 +65,24 @@ class StaticPodSteps(TransactionSteps):
         self._plan = plan
         static_pods.refuse_unreachable_files(plan)
         return plan
+
+    def settle(self) -> None:
+        """With nothing to change, see that the component runs what its manifest says. Raises KubeadmError when it does not.
+
+        What others changed is noted as theirs, since there is no transaction that could do it.
+        """
+        pod, plan = t.cast(static_pods.StaticPod, self._pod), t.cast(static_pod.StaticPodPlan, self._plan)
+        if not self._dry:
+            journals.write_record(pod, plan.record)
+        if self._open is not None:  # it is in the middle of a change
+            return
+        sight = static_pods.watch_until_healthy(
+            pod, self._host, seconds=self._patience, clock=time.monotonic, sleep=time.sleep
+        )
+        if not sight.healthy:
+            log = [engine.hide(line, pod.manifest.hidden) for line in engine.last_words(sight.logs)]
+            last = transactions.last(self._name)
+            raise KubeadmError(outcome.unwell(self._name, str(self._node), sight.missing(), sight.probes, log, last))
 
     def rehearse(self) -> Verdict:
         """Start the component with its new command line in a sandbox."""

@@ -158,6 +158,29 @@ def running_process(pod: StaticPod, host: engine.Host) -> engine.Process | None:
     return right[-1] if right else None
 
 
+# The kubelet waits between two starts of what crashed, and a restarted API server makes the others start anew.
+SETTLE_SECONDS = 60.0
+
+
+def watch_until_healthy(
+    pod: StaticPod,
+    host: engine.Host,
+    *,
+    seconds: float,
+    clock: t.Callable[[], float],
+    sleep: t.Callable[[float], None],
+) -> engine.Sight:
+    """The look at a component that runs what its manifest says and is ready, or the last one when it does not get so."""
+    manifest, limit = pod.manifest, clock() + seconds
+    watch = {"log_prefix": pod.log_prefix, "container": pod.container}
+    wanted = {"arguments": manifest.expected_arguments(), "probes": manifest.probes()}
+    while True:
+        sight = engine.look(host, watch, wanted, acceptable=lambda uid: True, baseline={})
+        if sight.healthy or clock() >= limit:
+            return sight
+        sleep(engine.POLL_SECONDS)
+
+
 # ---- files that arguments name ---------------------------------------------------------------------------------------
 
 # Flags of the components that name files which must exist, by the endings that Kubernetes gives them. Other values may
@@ -175,6 +198,7 @@ def refuse_unreachable_files(plan: static_pod.StaticPodPlan) -> None:
     Many files are opened only after the point at which a rehearsal ends, so this looks at the host through the mounts.
     """
     _refuse_uncovered_files(plan)
+    _refuse_unusable_volumes(plan)
     former, former_mounts = plan.before.values()["args"], plan.before.mounts()
     mounts = plan.after.mounts()
     files = {change.path: change.after for change in plan.files}
@@ -200,13 +224,45 @@ def _covering(path: str, mounts: t.Sequence[Mount]) -> Mount | None:
 def _refuse_uncovered_files(plan: static_pod.StaticPodPlan) -> None:
     folders = [mount.host_path.rstrip("/") for mount in plan.after.mounts()]
     for change in plan.files:
-        if change.after is not None and not any(
+        if change.wanted and not any(
             change.path == folder or change.path.startswith(folder + "/") for folder in folders
         ):
             raise Refusal(
                 f"files: {change.path} on {os.uname().nodename} lies below no host path that the static pod mounts, so the component"
                 " cannot see it. Name one in volumes (host_path, mount_path)."
             )
+
+
+# What Kubernetes' HostPathType demands of a path that exists; the kubelet never starts a pod where that does not hold.
+_KINDS: dict[str, tuple[str, t.Callable[[int], bool]]] = {
+    "Directory": ("folder", stat.S_ISDIR),
+    "DirectoryOrCreate": ("folder", stat.S_ISDIR),
+    "File": ("file", stat.S_ISREG),
+    "FileOrCreate": ("file", stat.S_ISREG),
+    "Socket": ("socket", stat.S_ISSOCK),
+    "CharDevice": ("character device", stat.S_ISCHR),
+    "BlockDevice": ("block device", stat.S_ISBLK),
+}
+
+
+def _refuse_unusable_volumes(plan: static_pod.StaticPodPlan) -> None:
+    staged = [change.path for change in plan.files if change.after is not None]
+    for mount in plan.after.mounts():
+        path = os.path.normpath(mount.host_path)
+        if mount in plan.before.mounts() or any(file == path or file.startswith(path + "/") for file in staged):
+            continue
+        try:
+            mode = os.stat(path).st_mode
+        except OSError:
+            if mount.path_type.endswith("OrCreate"):
+                continue
+            raise Refusal(
+                f"volumes: {mount.host_path} on {os.uname().nodename} does not exist. Make it first, or set path_type:"
+                " DirectoryOrCreate."
+            ) from None
+        kind, is_right = _KINDS.get(mount.path_type, ("", lambda mode: True))
+        if not is_right(mode):
+            raise Refusal(f"volumes: {mount.host_path} on {os.uname().nodename} is no {kind}, but path_type says so.")
 
 
 def _refuse_unreachable(

@@ -41,6 +41,8 @@ StartLimitIntervalSec=0
 Type=exec
 ExecStart={python} -I {state}/%i/engine.py {state}/%i
 Restart=on-failure
+# Only systemctl stop and a shutdown end it before its transaction; systemd takes these signals for a clean end.
+RestartForceExitStatus=SIGHUP SIGINT SIGPIPE SIGTERM
 RestartSec=5
 RestartPreventExitStatus={stuck}
 UMask=0077
@@ -146,6 +148,13 @@ def outcome(journal: engine.Json) -> engine.Json:
     return {"id": journal["id"], "requested": journal["requested"], **journal["result"]}
 
 
+def last(name: str) -> engine.Json | None:
+    """The outcome of the last transaction that ended."""
+    ids = history(name)
+    journal = closed_journal(name, ids[-1]) if ids else None
+    return outcome(journal) if journal else None
+
+
 def last_known_good(name: str) -> str | None:
     """The id of the newest committed transaction."""
     for identifier in reversed(history(name)):
@@ -157,11 +166,9 @@ def last_known_good(name: str) -> str | None:
 
 def summary(name: str) -> engine.Json:
     """What an info module says of a component's transactions."""
-    ids = history(name)
-    last = closed_journal(name, ids[-1]) if ids else None
     return {
         "open_transaction": _describe_open(name),
-        "last_transaction": outcome(last) if last else None,
+        "last_transaction": last(name),
         "last_known_good": last_known_good(name),
     }
 
@@ -278,7 +285,8 @@ def wait_for_end(
         if idle > _MAX_IDLE or clock() >= limit:
             raise KubeadmError(
                 f"transaction {identifier} of {name} on {os.uname().nodename} does not end. Ask systemctl status"
-                f" {UNIT.format(name=name)} on the node why."
+                f" {UNIT.format(name=name)} on the node why. When its journal is damaged, move"
+                f" {state_folder(name)}/journal.json away once the component runs what it should."
             )
 
 

@@ -30,6 +30,28 @@ def failure(name: str, node: str, transaction: t.Mapping[str, t.Any]) -> str | N
     return f"{name} on {node}: {transaction['reason']}; {ending} (transaction {transaction['id']}).{words}"
 
 
+def unwell(
+    name: str,
+    node: str,
+    missing: str,
+    probes: t.Sequence[str],
+    log: t.Sequence[str],
+    last: t.Mapping[str, t.Any] | None,
+) -> str:
+    """Why a task that has nothing to change failed: the component does not run what its manifest says, or is not ready."""
+    seen = f" ({'; '.join(probes)})" if probes else ""
+    said = f" {name} said last: {_telling(log)}." if log else ""
+    former = (
+        f" Its last transaction, {last['id']}, ended {last['outcome']}: {last['reason']}."
+        if last and last["reason"]
+        else ""
+    )
+    return (
+        f"{name} on {node}: there is nothing to change, but it {missing}{seen}.{said}{former}"
+        " Ask for what puts it right, or repair its files."
+    )
+
+
 def _telling(log: t.Sequence[str]) -> str:
     """The line of a log that most likely tells why a component ended."""
     for mark in ("command failed", "panic:", "Error:", "unknown flag", "invalid argument"):

@@ -67,7 +67,10 @@ def resolve(*, wish: Values, live: Values, record: Record, state: str, purge: bo
         now = live.get(field, {}).get(key)
         owned = record.get(field, {}).get(key)
         if target.ours_to_return and owned is not None and now != owned.set:
-            warnings.append(f"{field} {key}: somebody changed it since this collection set it, so it is left alone.")
+            if now != owned.original:
+                warnings.append(
+                    f"{field} {key}: somebody changed it since this collection set it, so it is left alone from now on."
+                )
             after[field].pop(key)
             continue
         if now != target.value:
@@ -102,7 +105,8 @@ def _remember(record: Record, field: str, key: str, now: t.Any, target: t.Any, o
     """Enter what a change makes ours, a removal included. A key that already had the wanted value is not ours."""
     if owned is None and now == target:
         return
-    original = owned.original if owned is not None else now
+    # What somebody else put in place of ours, an upgrade for one, is what stood there before us from now on.
+    original = owned.original if owned is not None and now == owned.set else now
     keys = record.setdefault(field, {})
     if target == original:
         keys.pop(key, None)

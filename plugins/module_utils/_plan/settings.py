@@ -67,6 +67,8 @@ def no_empty_text(option: str, name: str, value: str) -> str:
         raise Refusal(f"{option}: {name} is an empty text; write null to remove it.")
     if "\n" in value or "\0" in value:
         raise Refusal(f"{option}: {name} holds a line break or a NUL, which has no place there.")
+    if any("\ud800" <= character <= "\udfff" for character in value):
+        raise Refusal(f"{option}: {name} is no Unicode text.")
     return value
 
 

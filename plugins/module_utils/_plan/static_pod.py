@@ -147,11 +147,14 @@ def _volume(volume: t.Mapping[str, t.Any]) -> dict[str, t.Any] | None:
     for key in ("host_path", "mount_path"):
         if not volume[key] or not volume[key].startswith("/"):
             raise Refusal(f"volumes: {volume['name']} needs {key}, an absolute path; found {volume[key]!r}.")
+    plain = "/" + posixpath.normpath(volume["mount_path"]).lstrip("/")
+    if plain != (volume["mount_path"].rstrip("/") or "/"):
+        raise Refusal(f"volumes: mount_path {volume['mount_path']!r} of {volume['name']} is not in its plain form.")
     if ".." in volume["host_path"].split("/") or ":" in volume["mount_path"]:
         raise Refusal(
             f"volumes: the kubelet refuses '..' in host_path and ':' in mount_path of {volume['name']}, and with them the pod."
         )
-    if posixpath.normpath(volume["mount_path"]) in _OF_THE_IMAGE:
+    if plain in _OF_THE_IMAGE:
         raise Refusal(
             f"volumes: {volume['name']} at {volume['mount_path']} would hide the component's own image or what its container needs."
         )
@@ -212,12 +215,16 @@ class State:
 
 @dataclasses.dataclass(frozen=True)
 class FileChange:
-    """One policy file that changes. None: it does not exist before, or after."""
+    """One policy file that changes. None: it does not exist before, or after.
+
+    wanted: the task asks for this content; otherwise what stood there before us goes back.
+    """
 
     path: str
     before: NodeFile | None
     after: NodeFile | None
     sensitive: bool
+    wanted: bool
 
 
 @dataclasses.dataclass(frozen=True)
@@ -269,13 +276,14 @@ def _digest_of(entry: WantedFile) -> dict[str, t.Any] | None:
 
 def _file_change(change: Change, wish: Wish, state: State) -> FileChange:
     named = next((entry for entry in wish.files if entry.path == change.key), None)
+    wanted = named is not None and named.content is not None and change.after == _digest_of(named)
     if change.after is None:
         after = None
-    elif named is not None and named.content is not None and change.after == _digest_of(named):
+    elif named is not None and named.content is not None and wanted:
         after = NodeFile(named.content, named.mode)
     else:
         after = _load_original(state.record["files"][change.key].original)
-    return FileChange(change.key, state.files.get(change.key), after, named is None or named.sensitive)
+    return FileChange(change.key, state.files.get(change.key), after, named is None or named.sensitive, wanted)
 
 
 # The record holds the whole former content of a file that we replaced; everything else compares digests.
@@ -303,9 +311,14 @@ def _with_originals(record: Record, state: State, changes: t.Sequence[FileChange
     files = {}
     for path, owned in record["files"].items():
         known = state.record.get("files", {}).get(path)
+        # Unlike a flag, which a kubeadm upgrade may write anew, a file that we made is nobody else's to change.
         original = known.original if known else _dump_original(before[path])
         files[path] = ownership.Owned(owned.set, original)
     return {**record, "files": files}
+
+
+def _digest(file: NodeFile | None) -> dict[str, t.Any] | None:
+    return None if file is None else file.digest
 
 
 def _dump_original(file: NodeFile | None) -> dict[str, str] | None:
@@ -332,7 +345,9 @@ def _with_checksum(manifest: Manifest, record: Record, changes: t.Sequence[FileC
         checksum = hashlib.sha256(text.encode("utf-8")).hexdigest()[:16]
     current = manifest.values()["annotations"].get(FILES_ANNOTATION)
     if checksum == current:
-        return manifest
+        # Somebody else changed a file since, or wrote the manifest anew, so the same content is a change all the same.
+        drift = "\n".join(f"{change.path} {_digest(change.before)} {_digest(change.after)}" for change in changes)
+        checksum = hashlib.sha256(f"{current}\n{drift}".encode()).hexdigest()[:16]
     return manifest.change(Change("annotations", FILES_ANNOTATION, current, checksum))
 
 

@@ -4,6 +4,7 @@
 
 from __future__ import annotations
 
+import errno
 import json
 import os
 import typing as t
@@ -212,7 +213,7 @@ def test_a_former_state_that_does_not_come_back_is_an_alarm(node: FakeNode) -> N
     result = node.change()
     assert result["outcome"] == engine.ALARM
     assert text_of(node) == OLD
-    assert "the former files are back, but kube-apiserver was not healthy" in result["reason"]
+    assert "the former files were put back, but kube-apiserver was not healthy" in result["reason"]
 
 
 def test_what_was_broken_before_need_not_be_healthy_after_a_restore(node: FakeNode) -> None:
@@ -359,6 +360,25 @@ def test_a_restore_that_can_never_be_written_is_an_alarm(node: FakeNode) -> None
     assert result["outcome"] == engine.ALARM
     assert "the former files could not be put back" in result["reason"]
     assert text_of(node) == NEW
+
+
+def test_a_full_disk_of_ours_does_not_keep_the_component_down(node: FakeNode, monkeypatch: pytest.MonkeyPatch) -> None:
+    """All that a restore needs is on the disk before the change begins."""
+    node.kubelet.behaviours["--v=2"] = Behaviour(ready=None)
+    node.prepare()
+    write, full = engine.write_json, []
+
+    def write_json(path: str, data: t.Any) -> None:
+        if full:
+            raise OSError(errno.ENOSPC, "No space left on device")
+        write(path, data)
+
+    monkeypatch.setattr(engine, "write_json", write_json)
+    node.at(2, lambda: full.append(True))
+    node.at(60, full.clear)
+    result = node.run()
+    assert result["outcome"] == engine.RESTORED
+    assert text_of(node) == OLD
 
 
 # ---- other writers ---------------------------------------------------------------------------------------------------

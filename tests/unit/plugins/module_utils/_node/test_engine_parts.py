@@ -237,3 +237,9 @@ def test_metrics_that_nobody_serves_are_no_gates(tmp_path: Path, web: Web) -> No
     gates, why = engine.read_gates(web.metrics(str(config)))
     assert gates is None
     assert "cannot be read" in why
+
+
+def test_backups_of_a_manifest_are_those_that_the_kubelet_reads(tmp_path: Path) -> None:
+    for name in ("a.yaml", "a.yaml.bak", "a.yaml~", ".a.yaml.swp", "b.yaml"):
+        (tmp_path / name).touch()
+    assert engine.backups_of(str(tmp_path / "a.yaml")) == [str(tmp_path / "a.yaml.bak"), str(tmp_path / "a.yaml~")]

@@ -21,6 +21,7 @@ from ansible_collections.nodecraft.kubeadm.plugins.module_utils._node import (
 )
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan import kubelet, rehearsal
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.errors import KubeadmError, Refusal
+from ansible_collections.nodecraft.kubeadm.tests.unit.plugins.module_utils._node.web import Web
 from ansible_collections.nodecraft.kubeadm.tests.unit.plugins.module_utils._plan import kubelets
 
 CODE = Path(state.__file__).parent
@@ -75,6 +76,8 @@ class Node:
             return 0, "".join(f"{key}={value}\n" for key, value in self.shown.items()), ""
         if line.endswith("--version"):
             return 0, self.version, ""
+        if line.startswith("journalctl"):
+            return 0, 'E1 "command failed" err="bogus"\n', ""
         if line.startswith("timeout"):
             self.requests.append(json.loads(options["data"]))
             return 1, "", self.answers.pop(0)
@@ -82,7 +85,7 @@ class Node:
 
     def steps(self, *, dry: bool = False, **given: t.Any) -> kubelet_steps.KubeletSteps:
         return kubelet_steps.KubeletSteps(
-            kubelets.parameters(**given), dry=dry, diff=True, run=self.run, host=self.host
+            kubelets.parameters(**given), dry=dry, diff=True, run=self.run, host=self.host, patience=0
         )
 
 
@@ -194,6 +197,27 @@ def test_a_kubelet_without_a_version_is_named(node: Node) -> None:
     node.version = "what?"
     with pytest.raises(KubeadmError, match="gives no version: what"):
         kubelet_units.read_unit(node.run, node.host)
+
+
+def settle(node: Node) -> None:
+    steps = node.steps(config={"maxPods": 110})
+    with steps.session():
+        steps.read()
+        assert steps.plan().operations == ()
+        steps.settle()
+
+
+def test_nothing_to_do_is_no_success_over_a_kubelet_that_is_down(node: Node) -> None:
+    node.shown.update(ActiveState="activating", SubState="auto-restart", MainPID="0")
+    with pytest.raises(KubeadmError, match=r"it is activating \(auto-restart\).*command failed"):
+        settle(node)
+
+
+def test_a_kubelet_that_runs_and_answers_is_left_alone(node: Node, web: Web, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(engine, "api_get", lambda kubeconfig, path: (None, "nobody answers"))
+    node.main.write_text(f"{kubelets.MAIN_TEXT}healthzPort: {web.port}\n", encoding="ascii")
+    node.shown.update(ActiveState="active", SubState="running")
+    settle(node)
 
 
 # ---- policies --------------------------------------------------------------------------------------------------------

@@ -156,8 +156,8 @@ UNREACHABLE = {
         "no volume of the static pod is mounted over",
     ),
     "not there": (
-        {"args": {"audit-policy-file": "/m/x"}, "volumes": [samples.volume("a", "/nowhere/at/all", mount_path="/m")]},
-        "/nowhere/at/all/x does not exist on the node",
+        {"args": {"audit-policy-file": "/m/nowhere"}, "volumes": [samples.volume("a", "/etc", mount_path="/m")]},
+        "/etc/nowhere does not exist on the node",
     ),
     "not there, inside a folder that would be made": (
         {
@@ -167,9 +167,12 @@ UNREACHABLE = {
         "/nowhere/at/all/x does not exist on the node",
     ),
     "written to a read-only volume": (
-        {"args": {"audit-log-path": "/m/log"}, "volumes": [samples.volume("a", "/nowhere", mount_path="/m")]},
+        {"args": {"audit-log-path": "/m/log"}, "volumes": [samples.volume("a", "/etc", mount_path="/m")]},
         "set read_only: false",
     ),
+    "a folder that is not there": ({"volumes": [samples.volume("a", "/nowhere/at/all")]}, "/nowhere/at/all on"),
+    "a folder as a file": ({"volumes": [samples.volume("a", "/etc", path_type="File")]}, "is no file"),
+    "a file as a socket": ({"volumes": [samples.volume("a", "/etc/passwd", path_type="Socket")]}, "is no socket"),
     "a name that only begins like the mount": (
         {"args": {"audit-policy-file": "/etc/ssl/certs-other/x"}},
         "no volume of the static pod is mounted over",
@@ -188,9 +191,20 @@ def test_a_file_that_the_component_cannot_open_is_refused(wish: dict[str, t.Any]
     assert complaint in str(refusal.value)
 
 
+def test_a_file_goes_back_together_with_the_volume_that_showed_it(tmp_path: Path) -> None:
+    policy = tmp_path / "policy.yaml"
+    theirs, ours = static_pod.NodeFile(b"theirs", 0o600), static_pod.NodeFile(b"ours", 0o600)
+    wish = {"volumes": [samples.volume("a", str(tmp_path))], "files": [samples.file(str(policy), "ours")]}
+    done = static_pod.plan(samples.wish(**wish), static_pod.State(samples.manifest(), {}, {str(policy): theirs}))
+    after = static_pod.State(done.after, done.record, {str(policy): ours})
+    back = static_pod.plan(samples.wish(state="absent"), after)
+    assert back.files[0].after == theirs
+    static_pods.refuse_unreachable_files(back)
+
+
 def test_a_volume_that_an_argument_needs_cannot_be_taken_away() -> None:
     with pytest.raises(Refusal, match=r"--client-ca-file=/etc/kubernetes/pki/ca.crt .* no volume"):
-        check({"volumes": [{**samples.volume("k8s-certs", None), "state": "absent"}]})
+        check({"volumes": [{**samples.volume("k8s-certs", "/"), "state": "absent"}]})
 
 
 def test_files_that_were_named_before_are_not_questioned() -> None:

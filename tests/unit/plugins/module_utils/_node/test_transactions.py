@@ -46,7 +46,7 @@ KEYS = {
 
 def steps(master: FakeNode, run: FakeRun, *, dry: bool = False, diff: bool = True, **wish: t.Any) -> StaticPodSteps:
     given = {"wait_timeout": 20, "min_ready_seconds": 3, **wish}
-    return StaticPodSteps(samples.parameters(**given), dry=dry, diff=diff, run=run, host=master.host)
+    return StaticPodSteps(samples.parameters(**given), dry=dry, diff=diff, run=run, host=master.host, patience=0)
 
 
 def carry_out(master: FakeNode, run: FakeRun, **wish: t.Any) -> engine.Json:
@@ -124,6 +124,45 @@ def test_check_mode_leaves_no_trace(master: FakeNode, run: FakeRun) -> None:
     assert dry.report()["transaction"] is None
     assert dry.report()["diff"]
     assert master.manifest.read_text(encoding="utf-8") == OLD
+
+
+def settle(master: FakeNode, run: FakeRun, *, dry: bool = False, **wish: t.Any) -> list[str]:
+    """A run of the module that has nothing to change; what it warned of."""
+    idle = steps(master, run, dry=dry, **wish)
+    with idle.session():
+        idle.read()
+        plan = idle.plan()
+        assert not plan.operations
+        idle.settle()
+        return list(plan.warnings)
+
+
+def test_nothing_to_change_is_no_success_over_a_component_that_is_down(master: FakeNode, run: FakeRun) -> None:
+    assert settle(master, run) == []
+    master.kubelet.kill(master.kubelet.instances[0])
+    for dry in (False, True):
+        with pytest.raises(KubeadmError, match="kube-apiserver on cp1: there is nothing to change, but it is down"):
+            settle(master, run, dry=dry)
+
+
+def test_a_component_that_is_broken_is_told_with_its_last_transaction_and_words(master: FakeNode, run: FakeRun) -> None:
+    master.kubelet.behaviours["--v=2"] = Behaviour(ready=None, log=("E1 why it hangs",))
+    assert master.change(rollback=False)["outcome"] == engine.UNHEALTHY
+    master.kubelet.kill(master.kubelet.instances[-1])
+    with pytest.raises(KubeadmError, match=r"said last: E1 why it hangs. .*ended unhealthy: .*not healthy"):
+        settle(master, run)
+
+
+def test_what_somebody_else_changed_is_theirs_from_then_on(master: FakeNode, run: FakeRun) -> None:
+    master.allowed.add(pod("--v=4").encode())
+    carry_out(master, run, args={"v": 4})
+    master.foreign_edit(pod("--v=3"))
+    for dummy in range(60):
+        master.clock.sleep(0.5)
+    (warning,) = settle(master, run, dry=True, purge=True)
+    assert "left alone from now on" in warning
+    assert settle(master, run, purge=True) == [warning]
+    assert settle(master, run, purge=True) == []
 
 
 def test_without_diff_mode_there_is_no_diff(master: FakeNode, run: FakeRun) -> None:

@@ -41,10 +41,10 @@ CASES = {
     "set ours again": Case("ours", "ours", OURS, "present", False, "ours", OURS),
     "set ours to another value": Case("x", "ours", OURS, "present", False, "x", Owned("x", "first")),
     "set ours to what it was first": Case("first", "ours", OURS, "present", False, "first", None),
-    "a foreign edit of ours is set again": Case("ours", "foreign", OURS, "present", False, "ours", OURS),
-    "a foreign edit to the wished value": Case(
-        "foreign", "foreign", OURS, "present", False, "foreign", Owned("foreign", "first")
+    "a foreign edit of ours is set again": Case(
+        "ours", "foreign", OURS, "present", False, "ours", Owned("ours", "foreign")
     ),
+    "a foreign edit to the wished value is theirs": Case("foreign", "foreign", OURS, "present", False, "foreign", None),
     "remove ours": Case(None, "ours", OURS_NEW, "present", False, None, None),
     "remove ours, first set by others": Case(None, "ours", OURS, "present", False, None, Owned(None, "first")),
     "not named: stays": Case(UNNAMED, "ours", OURS, "present", False, "ours", OURS),
@@ -55,7 +55,7 @@ CASES = {
     "purge leaves a foreign edit of ours alone": Case(UNNAMED, "foreign", OURS, "present", True, "foreign", None, True),
     "purge leaves a foreign removal of ours alone": Case(UNNAMED, None, OURS, "present", True, None, None, True),
     "purge puts back what we removed": Case(UNNAMED, None, Owned(None, "first"), "present", True, "first", None),
-    "purge of what others put back themselves": Case(UNNAMED, "first", OURS, "present", True, "first", None, True),
+    "purge of what others put back themselves": Case(UNNAMED, "first", OURS, "present", True, "first", None),
     "purge keeps what is named": Case("ours", "ours", OURS, "present", True, "ours", OURS),
     "absent, named, ours": Case("any", "ours", OURS, "absent", False, "first", None),
     "absent, named, ours, new": Case("any", "ours", OURS_NEW, "absent", False, None, None),

@@ -111,7 +111,7 @@ def test_purge_gives_the_first_bytes_back() -> None:
 
 def test_a_new_file_is_written_and_tied_to_the_manifest() -> None:
     done = plan(files=[samples.file(POLICY, "kind: Policy\n", mode="0640")])
-    assert done.files == (FileChange(POLICY, None, NodeFile(b"kind: Policy\n", 0o640), False),)
+    assert done.files == (FileChange(POLICY, None, NodeFile(b"kind: Policy\n", 0o640), False, True),)
     annotations = done.after.values()["annotations"]
     assert len(annotations[FILES_ANNOTATION]) == 16
     assert [(change.field, change.key, change.before) for change in done.operations] == [("files", POLICY, None)]
@@ -142,7 +142,7 @@ def test_a_replaced_file_comes_back_with_mode_and_bytes() -> None:
         "mode": "0444",
     }
     back = plan(following(done, before), purge=True)
-    assert back.files == (FileChange(POLICY, NodeFile(b"ours", 0o600), original, True),)
+    assert back.files == (FileChange(POLICY, NodeFile(b"ours", 0o600), original, True, False),)
     assert back.after.text == before.manifest.text
     assert back.record == {}
 
@@ -150,9 +150,32 @@ def test_a_replaced_file_comes_back_with_mode_and_bytes() -> None:
 def test_a_file_of_ours_that_goes_is_removed_with_its_annotation() -> None:
     first = plan(files=[samples.file(POLICY, "ours")])
     back = plan(following(first), files=[samples.file(POLICY, None, state="absent")])
-    assert back.files == (FileChange(POLICY, NodeFile(b"ours", 0o600), None, False),)
+    assert back.files == (FileChange(POLICY, NodeFile(b"ours", 0o600), None, False, False),)
     assert back.after.text == samples.API_SERVER
     assert back.record == {}
+
+
+@pytest.mark.parametrize("drift", [None, NodeFile(b"theirs", 0o600), NodeFile(b"ours", 0o644)])
+def test_a_file_that_drifted_is_put_right_and_the_component_restarted(drift: NodeFile | None) -> None:
+    """The component has the other content, and the kubelet starts it anew only when the pod differs."""
+    entry = samples.file(POLICY, "ours")
+    before = following(plan(files=[entry]))
+    done = plan(State(before.manifest, before.record, {POLICY: drift}), files=[entry])
+    assert done.files[0].after == NodeFile(b"ours", 0o600)
+    assert done.after.text != done.before.text
+    assert plan(following(done), files=[entry]).operations == ()
+    back = plan(following(done), purge=True)
+    assert back.files[0].after is None
+    assert FILES_ANNOTATION not in back.after.values()["annotations"]
+
+
+def test_a_file_goes_back_in_a_manifest_that_somebody_wrote_anew() -> None:
+    original = state(files={POLICY: NodeFile(b"theirs", 0o600)})
+    done = plan(original, files=[samples.file(POLICY, "ours")])
+    anew = State(original.manifest, done.record, {POLICY: NodeFile(b"ours", 0o600)})
+    back = plan(anew, purge=True)
+    assert back.files[0].after == NodeFile(b"theirs", 0o600)
+    assert back.after.text != back.before.text
 
 
 def test_a_file_that_someone_else_changed_is_not_purged() -> None:

@@ -24,6 +24,7 @@ REPLACED = {
     "double quotes": ('a:\n    - "--x=1"\n', ("a", 0), '--x="2"', 'a:\n    - "--x=\\"2\\""\n'),
     "single quotes for what they cannot hold": ("a: 'b'\n", ("a",), "x\ty", 'a: "x\\ty"\n'),
     "plain for what has to be quoted": ("a:\n- b\n", ("a", 0), "c: d", 'a:\n- "c: d"\n'),
+    "plain for what some readers take for a number": ("a: b\n", ("a",), "-1e3", 'a: "-1e3"\n'),
     "plain for a comment sign": ("a: b\n", ("a",), "x #y", 'a: "x #y"\n'),
     "text that looks like a number": ("a: b\n", ("a",), "10", 'a: "10"\n'),
     "text that looks like a boolean": ("a: b\n", ("a",), "true", 'a: "true"\n'),

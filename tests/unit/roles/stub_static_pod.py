@@ -1,0 +1,53 @@
+# SPDX-FileCopyrightText: 2026 nodecraft.kubeadm contributors
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Stands in for the action plugin of C(static_pod): answers as the host's variable C(stub) says, and notes the call."""
+
+from __future__ import annotations
+
+import os
+import typing as t
+
+from ansible.errors import AnsibleConnectionFailure
+from ansible.plugins.action import ActionBase
+
+
+class ActionModule(ActionBase):
+    """C(stub): component -> changes, nothing, refused (by the rehearsal), restored, or lost (in the middle)."""
+
+    def run(self, tmp: t.Any = None, task_vars: dict[str, t.Any] | None = None) -> dict[str, t.Any]:
+        """Do nothing to any node."""
+        super().run(tmp, task_vars)
+        variables = task_vars or {}
+        host, name, dry = variables["inventory_hostname"], self._task.args["name"], self._task.check_mode
+        behaviour = self._templar.template(variables["stub"]).get(name, "nothing")
+        with open(os.environ["STUB_LOG"], "a", encoding="utf-8") as log:
+            log.write(f"{'plan' if dry else 'change'} {host} {name}\n")
+        refused = dry and behaviour == "refused"
+        result = self._result(name, host, refused=refused, changes=behaviour != "nothing")
+        if dry or behaviour == "nothing":
+            return result
+        if behaviour == "lost":
+            raise AnsibleConnectionFailure("gone")
+        outcome = "restored" if behaviour == "restored" else "committed"
+        proof = {"pid": 1, "uid": "u"}
+        transaction = {"id": "1", "outcome": outcome, "seconds": 1.0, "outage_seconds": 1.0, "proof": proof}
+        failure = {"failed": True, "changed": False, "msg": "restored"} if outcome == "restored" else {}
+        return {**result, "transaction": transaction, **failure}
+
+    @staticmethod
+    def _result(name: str, host: str, *, refused: bool, changes: bool) -> dict[str, t.Any]:
+        operations = [{"field": "args", "key": "v", "before": None, "after": ["5"]}] if changes else []
+        verdict = "refused" if refused else "accepted"
+        return {
+            **({"failed": True, "msg": "refused in the rehearsal"} if refused else {}),
+            "name": name,
+            "node": host,
+            "manifest": "/m",
+            "operations": operations,
+            "diff": [],
+            "changed": bool(operations),
+            "rehearsal": {"verdict": verdict, "message": "", "seconds": 0.1, "command": []},
+            "transaction": None,
+            "previous_transaction": None,
+            "open_transaction": None,
+        }
