@@ -382,7 +382,7 @@ NODE = Host()
 
 
 def run_probe(probe: Json) -> tuple[bool, str]:
-    """Run a probe of the manifest as the kubelet does: no credentials, certificates not verified, 200-399 is success."""
+    """Run a probe of the manifest as the kubelet does: with its headers, certificates not verified, 200-399 is success."""
     name = (
         f"{probe['scheme']}://{probe['host']}:{probe['port']}{probe['path']}"
         if probe["kind"] == "http"
@@ -392,13 +392,20 @@ def run_probe(probe: Json) -> tuple[bool, str]:
         if probe["kind"] == "tcp":
             socket.create_connection((probe["host"], probe["port"]), timeout=PROBE_TIMEOUT).close()
             return True, name
-        status, dummy = http_get(probe, probe["path"], context=_unverified())
+        status, dummy = http_get(probe, probe["path"], context=_unverified(), headers=probe.get("headers"))
         return 200 <= status < 400, f"{name} answers {status}"
     except (OSError, ValueError, OverflowError, http.client.HTTPException) as exc:
         return False, f"{name}: {exc}"
 
 
-def http_get(address: Json, path: str, *, context: ssl.SSLContext, timeout: float = PROBE_TIMEOUT) -> tuple[int, bytes]:
+def http_get(
+    address: Json,
+    path: str,
+    *,
+    context: ssl.SSLContext,
+    timeout: float = PROBE_TIMEOUT,
+    headers: t.Mapping[str, str] | None = None,
+) -> tuple[int, bytes]:
     """One GET request. address: scheme, host, port."""
     connection: http.client.HTTPConnection
     if address["scheme"] == "https":
@@ -406,7 +413,7 @@ def http_get(address: Json, path: str, *, context: ssl.SSLContext, timeout: floa
     else:
         connection = http.client.HTTPConnection(address["host"], address["port"], timeout=timeout)
     try:
-        connection.request("GET", path)
+        connection.request("GET", path, headers=headers or {})
         response = connection.getresponse()
         return response.status, response.read()
     finally:

@@ -166,7 +166,10 @@ class Manifest:
         ]
 
     def probes(self) -> list[dict[str, t.Any]]:
-        """The container's own probes, each once: kind (http, tcp, or the kind that cannot be run from outside), host, port, scheme, path."""
+        """The container's own probes, each once.
+
+        kind (http, tcp, or the kind that cannot be run from outside), host, port; of http also scheme, path, headers.
+        """
         found: list[dict[str, t.Any]] = []
         for name in _PROBES:
             probe = self.container.get(name)
@@ -185,6 +188,7 @@ class Manifest:
                 "host": get.get("host") or "127.0.0.1",
                 "port": self._port(get["port"]),
                 "path": get.get("path") or "/",
+                "headers": {header["name"]: header["value"] for header in get.get("httpHeaders") or []},
             }
         if "tcpSocket" in probe:
             return {

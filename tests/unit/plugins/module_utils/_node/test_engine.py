@@ -366,7 +366,8 @@ def test_a_full_disk_of_ours_does_not_keep_the_component_down(node: FakeNode, mo
     """All that a restore needs is on the disk before the change begins."""
     node.kubelet.behaviours["--v=2"] = Behaviour(ready=None)
     node.prepare()
-    write, full = engine.write_json, []
+    write = engine.write_json
+    full: list[bool] = []
 
     def write_json(path: str, data: t.Any) -> None:
         if full:

@@ -198,6 +198,11 @@ def test_a_server_that_hangs_up_does_not_pass(web: Web) -> None:
     assert not engine.run_probe(web.probe())[0]
 
 
+def test_a_probe_sends_the_headers_of_the_manifest(web: Web) -> None:
+    assert engine.run_probe({**web.probe(), "headers": {"Authorization": "Bearer x"}})[0]
+    assert web.headers[-1]["Authorization"] == "Bearer x"
+
+
 def test_nobody_listening_does_not_pass() -> None:
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))

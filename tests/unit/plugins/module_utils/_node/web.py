@@ -58,6 +58,7 @@ class Web:
         self.status = 200
         self.gates: dict[str, bool] | None = {}
         self.requests: list[str] = []
+        self.headers: list[dict[str, str]] = []
         self._server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), self._handler())
         self._server.daemon_threads = True
         if tls:
@@ -87,6 +88,7 @@ class Web:
         class Handler(http.server.BaseHTTPRequestHandler):
             def do_GET(self) -> None:
                 web.requests.append(self.path)
+                web.headers.append(dict(self.headers))
                 if not web.up:
                     return
                 if self.path == "/metrics":

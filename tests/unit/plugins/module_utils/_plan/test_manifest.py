@@ -66,11 +66,11 @@ def test_flags_of_command_and_args_are_one_command_line() -> None:
 
 def test_probes_with_their_defaults() -> None:
     assert samples.manifest().probes() == [
-        {"kind": "http", "scheme": "https", "host": "10.0.0.11", "port": 6443, "path": "/livez"},
-        {"kind": "http", "scheme": "https", "host": "10.0.0.11", "port": 6443, "path": "/readyz"},
+        {"kind": "http", "scheme": "https", "host": "10.0.0.11", "port": 6443, "path": "/livez", "headers": {}},
+        {"kind": "http", "scheme": "https", "host": "10.0.0.11", "port": 6443, "path": "/readyz", "headers": {}},
     ]
     assert samples.manifest(samples.SCHEDULER, "kube-scheduler").probes() == [
-        {"kind": "http", "scheme": "https", "host": "127.0.0.1", "port": 10259, "path": "/livez"}
+        {"kind": "http", "scheme": "https", "host": "127.0.0.1", "port": 10259, "path": "/livez", "headers": {}}
     ]
 
 
@@ -81,7 +81,21 @@ def test_probes_with_their_defaults() -> None:
         ("tcpSocket: {port: probe-port, host: 10.0.0.1}", {"kind": "tcp", "host": "10.0.0.1", "port": 10259}),
         ("exec: {command: [x]}", {"kind": "exec"}),
         ("grpc: {port: 1}", {"kind": "grpc"}),
-        ("httpGet: {port: 1}", {"kind": "http", "scheme": "http", "host": "127.0.0.1", "port": 1, "path": "/"}),
+        (
+            "httpGet: {port: 1, httpHeaders: [{name: Authorization, value: Bearer x}]}",
+            {
+                "kind": "http",
+                "scheme": "http",
+                "host": "127.0.0.1",
+                "port": 1,
+                "path": "/",
+                "headers": {"Authorization": "Bearer x"},
+            },
+        ),
+        (
+            "httpGet: {port: 1}",
+            {"kind": "http", "scheme": "http", "host": "127.0.0.1", "port": 1, "path": "/", "headers": {}},
+        ),
     ],
 )
 def test_kinds_of_probes(probe: str, expected: dict[str, t.Any]) -> None:
