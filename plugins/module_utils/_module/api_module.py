@@ -64,14 +64,18 @@ class ApiModule(AnsibleModule):
         super().__init__(
             argument_spec={**AUTH_ARG_SPEC, **argument_spec},
             supports_check_mode=True,
-            # Without kubernetes.core its options look like mistakes, which would hide the true one.
-            bypass_checks=not AUTH_ARG_SPEC,
             **relations,
         )
         if MISSING is not None:
-            self.fail_json(msg=MISSING[0], exception=MISSING[1])
+            self.fail_json(MISSING[0])
         if self.params["concurrency"] < 1:
             self.fail_json(msg=f"concurrency is {self.params['concurrency']}; it has to be 1 or more.")
+
+    def fail_json(self, msg: str, **result: t.Any) -> t.NoReturn:
+        """End the module with an error. Without kubernetes.core its options look like mistakes: then tell the true one."""
+        if MISSING is not None:
+            msg, result["exception"] = MISSING
+        super().fail_json(msg=msg, **result)
 
     def check_per_node(self, field: str, option: dict[str, t.Any]) -> None:
         """Hold every entry of C(per_node) to the spec of the module's own option."""

@@ -15,7 +15,7 @@ from .node_plan import Keys, Kind, Node
 from .ownership import Change
 
 
-def _parse(option: t.Mapping[str, t.Any]) -> Keys:
+def _parse(option: t.Mapping[str, t.Any], state: str) -> Keys:
     return {
         node_names.check_label(key): None if value is None else node_names.text_value("labels", key, value)
         for key, value in option.items()

@@ -33,7 +33,7 @@ class Kind:
     field: its name in options, operations and messages.
     annotation: where the record of what we own is kept.
     subresource: where patches go; empty for the node itself.
-    parse: checks the option's value and returns what is wanted by key, None to remove a key. Raises Refusal.
+    parse: checks the option's value, for a state, and returns what is wanted by key, None to remove a key. Raises Refusal.
     live: what a node has, by key.
     edits: the operations that make changes of a node.
     foreign: the keys of a node that are not ours to change, each with the reason.
@@ -44,7 +44,7 @@ class Kind:
     field: str
     annotation: str
     subresource: str
-    parse: t.Callable[[t.Any], Keys]
+    parse: t.Callable[[t.Any, str], Keys]
     live: t.Callable[[Node], Keys]
     edits: t.Callable[[Node, t.Sequence[Change]], list[Operation]]
     foreign: t.Callable[[Node], t.Mapping[str, str]]
@@ -99,12 +99,12 @@ def parse_wishes(kind: Kind, params: t.Mapping[str, t.Any]) -> Wishes:
         raise Refusal(
             f"{kind.field} is required with state=present; an empty one together with purge removes what is ours."
         )
-    shared = kind.parse(common) if common is not None else {}
+    shared = kind.parse(common, state) if common is not None else {}
     return Wishes(
         common=_wish(shared, common is not None, state, purge),
         per_node={
             name: _wish(
-                {**shared, **(kind.parse(own) if own is not None else {})},
+                {**shared, **(kind.parse(own, state) if own is not None else {})},
                 common is not None or own is not None,
                 state,
                 purge,

@@ -19,7 +19,7 @@ from .node_plan import Keys, Kind, Node
 from .ownership import Change
 
 
-def _parse(option: t.Mapping[str, t.Any]) -> Keys:
+def _parse(option: t.Mapping[str, t.Any], state: str) -> Keys:
     return {
         node_names.check_resource(name): None if value is None else quantities.count(name, value)
         for name, value in option.items()

@@ -32,11 +32,13 @@ def taint_of(known_as: str, value: str) -> Taint:
     return {"key": key, **({"value": value} if value else {}), "effect": effect}
 
 
-def _parse(option: t.Sequence[t.Mapping[str, t.Any]]) -> Keys:
+def _parse(option: t.Sequence[t.Mapping[str, t.Any]], state: str) -> Keys:
     values: Keys = {}
     for entry in option:
         key = node_names.check_taint(entry["key"])
         wanted = _wanted_value(key, entry)
+        if wanted is not None and not entry["effect"] and state == "present":
+            raise Refusal(f"taints: {key} needs an effect ({', '.join(EFFECTS)}) to be set.")
         for effect in [entry["effect"]] if entry["effect"] else EFFECTS:
             known_as = identity(key, effect)
             if values.get(known_as, wanted) != wanted:

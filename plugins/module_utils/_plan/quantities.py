@@ -16,7 +16,7 @@ from .errors import Refusal
 
 LARGEST = 2**63 - 1  # the API caps what is larger
 
-_QUANTITY = re.compile(r"([+-]?(?:\d+\.?\d*|\.\d+))(?:[eE]([+-]?\d{1,2})|([KMGTPE]i|[numkMGTPE]))?")
+_QUANTITY = re.compile(r"([+-]?(?:[0-9]+\.?[0-9]*|\.[0-9]+))(?:[eE]([+-]?[0-9]{1,2})|([KMGTPE]i|[numkMGTPE]))?")
 _SUFFIXES = {
     **{f"{letter}i": Fraction(1024) ** power for power, letter in enumerate("KMGTPE", start=1)},
     **{letter: Fraction(1000) ** power for power, letter in enumerate("kMGTPE", start=1)},
