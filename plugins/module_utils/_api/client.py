@@ -33,7 +33,7 @@ PATIENCE = 60.0  # seconds that an API server has to come back
 _TIMEOUT = 30.0
 _FIRST_PAUSE, _LONGEST_PAUSE = 0.2, 2.0
 _BUSY = (429, 500, 502, 503, 504)
-_GONE = 410
+_FORBIDDEN, _GONE = 403, 410
 _JSON_PATCH = "application/json-patch+json"
 
 
@@ -102,19 +102,35 @@ class Client:
     def _request(self, verb: str, path: str, *, body: t.Any = None, **query: str) -> Json:
         arguments = urlencode({key: value for key, value in query.items() if value})
         url = f"{self.url}/api/v1/{quote(path)}" + (f"?{arguments}" if arguments else "")
-        pause = _FIRST_PAUSE
+        pause, believed = _FIRST_PAUSE, False
         while True:
             status, wait, problem, answer = self._attempt(verb, url, body)
-            if status is not None and status not in _BUSY:
+            if status == _FORBIDDEN and not believed:
+                # An API server that just started knows nobody's rights yet and forbids everything.
+                believed = self._is_ready()
+                if believed:
+                    continue
+            elif status is not None and status not in _BUSY:
                 self._silent_since = None
                 if status >= 400:
                     raise ApiError(f"{self.url} refused {verb} {path}: {problem}", status)
+                if answer is None:
+                    raise KubeadmError(
+                        f"{self.url} is no Kubernetes API server: its answer to {verb} {path} is no JSON."
+                    )
                 return answer
             self._pause(max(wait, pause), f"{verb} {path}: {problem}", status or 0)
             pause = min(2 * pause, _LONGEST_PAUSE)
 
-    def _attempt(self, verb: str, url: str, body: t.Any) -> tuple[int | None, float, str, Json]:
-        """Send one request: its status (None: no answer), the pause that was asked for, what is wrong, the answer."""
+    def _is_ready(self) -> bool:
+        """Whether the API server says that its start is behind it."""
+        return self._attempt("GET", f"{self.url}/readyz", None)[0] == 200
+
+    def _attempt(self, verb: str, url: str, body: t.Any) -> tuple[int | None, float, str, Json | None]:
+        """Send one request: its status (None: no answer), the pause that was asked for, what is wrong, the answer.
+
+        The answer is None when it is no JSON.
+        """
         headers = {"Accept": "application/json", "User-Agent": USER_AGENT, **self._headers()}
         content = None
         if body is not None:
@@ -130,9 +146,7 @@ class Client:
             return None, 0.0, _plain(exc), {}
         wait = answer.headers.get("Retry-After", "")
         found = _decoded(answer.data)
-        if answer.status < 400 and found is None:
-            raise KubeadmError(f"{self.url} is no Kubernetes API server: its answer to {verb} {url} is no JSON.")
-        return answer.status, float(wait) if wait.isdigit() else 0.0, _problem(answer.status, found), found or {}
+        return answer.status, float(wait) if wait.isdigit() else 0.0, _problem(answer.status, found), found
 
     def _pause(self, seconds: float, problem: str, status: int) -> None:
         now = self.clock()

@@ -327,8 +327,9 @@ class NodeSteps:
     def _refuse_failures(self) -> None:
         failed = [target for target in self._targets.values() if target.error]
         if failed:
+            errors = _joined(target.error for target in failed)
             raise Incomplete(
-                f"{len(failed)} of {len(self._targets)} nodes failed. {_joined(target.error for target in failed)}",
+                f"{len(failed)} of {len(self._targets)} nodes failed. {errors}" if len(self._targets) > 1 else errors,
                 changed=any(target.changed for target in self._targets.values()),
             )
 

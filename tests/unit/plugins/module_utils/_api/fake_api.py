@@ -35,6 +35,7 @@ class FakeApi:
     """The server. objects: nodes by name. pods: all pods. requests: what was asked, with the query.
 
     troubles: what comes instead of the next answers: an exception, or None for hanging up.
+    ready: whether /readyz is well; while it is not, everything is forbidden.
     before_patch: called with the name of the node before a patch of it is applied.
     connections: how many were opened.
     """
@@ -47,6 +48,7 @@ class FakeApi:
         self.troubles: list[Refused | None] = []
         self.before_patch: t.Callable[[str], None] = lambda name: None
         self.connections = 0
+        self.ready = True
         self._lock = threading.Lock()
         self._server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), self._handler())
         self._server.daemon_threads = True
@@ -111,7 +113,11 @@ class FakeApi:
         return Handler
 
     def _found(self, verb: str, path: str, body: bytes) -> Json:
+        if not self.ready:
+            raise Refused(403, "forbidden: RBAC is not there yet")
         parts = urlsplit(path)
+        if parts.path == "/readyz":
+            return {}
         query = {key: values[0] for key, values in parse_qs(parts.query).items()}
         kind, *names = unquote(parts.path)[len("/api/v1/") :].split("/")
         with self._lock:

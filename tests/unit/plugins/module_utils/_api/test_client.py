@@ -63,6 +63,25 @@ def test_a_server_that_restarts(serve: Serve, status: int) -> None:
     assert clock.pauses == [0.2, 0.4, 0.8]
 
 
+def test_a_server_that_knows_no_rights_yet(serve: Serve) -> None:
+    api, clock = serve(node("w1")), Clock()
+    api.ready = False
+
+    def started() -> None:
+        api.ready = clock.now > 1
+
+    clock.on_sleep = started
+    assert client_of(api.url, clock).get("nodes/w1")
+    assert clock.pauses == [0.2, 0.4, 0.8]
+
+
+def test_a_server_that_got_ready_between_two_requests(serve: Serve) -> None:
+    api, clock = serve(node("w1")), Clock()
+    api.troubles = [Refused(403, "forbidden")]
+    assert client_of(api.url, clock).get("nodes/w1")
+    assert (len(api.requests), clock.pauses) == (3, [])
+
+
 def test_a_server_that_does_not_come_back(serve: Serve) -> None:
     api, clock = serve(), Clock()
     api.close()
@@ -81,10 +100,14 @@ def test_a_server_that_does_not_come_back(serve: Serve) -> None:
 )
 def test_a_refusal_is_told_in_the_servers_words(serve: Serve, status: int, words: str) -> None:
     api = serve(node("w1"))
-    api.troubles = [Refused(status, words)]
+    api.before_patch = lambda name: _raise(Refused(status, words))
     with pytest.raises(ApiError, match=f"refused PATCH nodes/w1/status: {status}, {words}") as caught:
         client_of(api.url, Clock()).patch("nodes/w1/status", [], dry_run=False)
     assert caught.value.status == status
+
+
+def _raise(error: Exception) -> t.NoReturn:
+    raise error
 
 
 def test_a_dry_run_changes_nothing(serve: Serve) -> None:

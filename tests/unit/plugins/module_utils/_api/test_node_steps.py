@@ -131,13 +131,13 @@ def test_check_mode_tells_of_a_refusal(serve: Serve) -> None:
     api = serve(node("w1"))
     api.before_patch = _refusing("w1")
     done = run(LABELS, api, dry=True, nodes=["w1"], labels={"x": 1})
-    assert "forbidden for w1" in str(done.error)
+    assert "declined for w1" in str(done.error)
 
 
 def _refusing(bad: str) -> t.Callable[[str], None]:
     def refuse(name: str) -> None:
         if name == bad:
-            raise Refused(403, f"forbidden for {name}")
+            raise Refused(400, f"declined for {name}")
 
     return refuse
 
