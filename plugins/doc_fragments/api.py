@@ -121,8 +121,8 @@ attributes:
   action_group:
     support: full
     description: >-
-      C(group/nodecraft.kubeadm.api) in C(module_defaults) sets the credentials for all modules that ask the API;
-      C(group/kubernetes.core.k8s) does so as well.
+      C(group/nodecraft.kubeadm.api) in C(module_defaults) sets the credentials for all modules that ask the API, and for those of
+      kubernetes.core, too.
     membership:
       - nodecraft.kubeadm.api
 """

@@ -101,9 +101,8 @@ def test_a_foreign_change_is_given_up_with_a_word() -> None:
     found = node(labels={"a": "theirs"}, annotations={LABELS.annotation: owned(a=("ours", None))})
     made = plan(LABELS, found, {}, purge=True)
     assert seen(made) == [("owned", "a", "ours", None)]
-    assert made.warnings == (
-        "w1: labels a: somebody changed it since this collection set it, so it is left alone from now on.",
-    )
+    (warning,) = made.warnings
+    assert warning.startswith("w1: labels a: somebody changed it since this collection set it")
 
 
 def test_a_record_that_is_none() -> None:
