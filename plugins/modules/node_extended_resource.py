@@ -23,6 +23,7 @@ extends_documentation_fragment:
   - nodecraft.kubeadm.api.nodes
   - nodecraft.kubeadm.api.actiongroup_api
 notes:
+  - The role P(nodecraft.kubeadm.node_resources#role) sets all three, extended resources, labels and taints, for the hosts of a play.
   - The account needs the verbs C(get) and C(list) on C(nodes) and C(patch) on C(nodes/status), and C(list) on C(pods) for
     the warning of pods that no longer fit.
   - The kubelet makes what a node advertises available to pods at its next update of the status, ten seconds later by default.
@@ -44,8 +45,6 @@ seealso:
   - module: nodecraft.kubeadm.node_label
   - module: nodecraft.kubeadm.node_taint
   - module: nodecraft.kubeadm.node_resource_info
-  - plugin: nodecraft.kubeadm.node_resources
-    plugin_type: role
 """
 
 EXAMPLES = r"""

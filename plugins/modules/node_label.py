@@ -22,6 +22,7 @@ extends_documentation_fragment:
   - nodecraft.kubeadm.api.nodes
   - nodecraft.kubeadm.api.actiongroup_api
 notes:
+  - The role P(nodecraft.kubeadm.node_resources#role) sets all three, extended resources, labels and taints, for the hosts of a play.
   - The account needs the verbs C(get), C(list) and C(patch) on C(nodes), and C(list) on C(pods) for the warning of pods that no
     longer fit.
   - Labels that keep workloads apart should begin with C(node-restriction.kubernetes.io/), which a kubelet may not change on its
@@ -42,8 +43,6 @@ seealso:
   - module: nodecraft.kubeadm.node_taint
   - module: nodecraft.kubeadm.node_extended_resource
   - module: nodecraft.kubeadm.node_resource_info
-  - plugin: nodecraft.kubeadm.node_resources
-    plugin_type: role
 """
 
 EXAMPLES = r"""
