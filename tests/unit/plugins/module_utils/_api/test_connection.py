@@ -97,6 +97,6 @@ def test_no_credentials(configuration: Configuration, monkeypatch: pytest.Monkey
     def fail(spec: t.Any) -> t.NoReturn:
         raise error
 
-    monkeypatch.setattr(connection.core, "_create_configuration", fail)
+    monkeypatch.setattr(f"{connection.__name__}.core._create_configuration", fail)
     with pytest.raises(KubeadmError, match="there are no usable credentials for the Kubernetes API"):
         connection.connect(Module())

@@ -12,7 +12,7 @@ Json = dict[str, t.Any]
 
 def node(name: str = "w1", **parts: t.Any) -> Json:
     """A node. parts: labels, annotations, taints, capacity, allocatable, managed (names of the kubelet's), ready."""
-    managed = {"f:capacity": {f"f:{name}": {} for name in parts.get("managed", ())}}
+    managed: Json = {"f:capacity": {f"f:{name}": {} for name in parts.get("managed", ())}}
     found: Json = {
         "metadata": {
             "name": name,
