@@ -4,7 +4,7 @@
 
 # PRIVATE to the collection: no promise of stability to code outside it.
 
-"""From a module's options to a L(Client), with the code and the names of kubernetes.core."""
+"""From a module's options to a C(Client), with the code and the names of kubernetes.core."""
 
 from __future__ import annotations
 

@@ -6,7 +6,7 @@
 
 """The plan of one node's labels, taints or extended resources: its object and a wish in, a JSON Patch out.
 
-What the three have in common stands here; what differs is a L(Kind), in a file of its own. The record of what we own is
+What the three have in common stands here; what differs is a C(Kind), in a file of its own. The record of what we own is
 an annotation of the node, written by the same patch as the values.
 """
 
@@ -54,7 +54,7 @@ class Kind:
 
 @dataclasses.dataclass(frozen=True)
 class Wish:
-    """What a task asks of one node. values: by key, None to remove. state and purge: as in L(ownership.resolve)."""
+    """What a task asks of one node. values: by key, None to remove. state and purge: as in C(ownership.resolve)."""
 
     values: Keys
     state: str
