@@ -48,7 +48,7 @@ class ApiError(KubeadmError):
 class Client:
     """One API server. Its methods may be called from several threads at once.
 
-    pool: a L(urllib3.PoolManager). headers: what each request carries, worked out anew because tokens run out.
+    pool: a C(urllib3.PoolManager). headers: what each request carries, worked out anew because tokens run out.
     patience: seconds for which an API server that does not answer is asked again.
     """
 
