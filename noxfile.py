@@ -133,6 +133,8 @@ def prepare_environment() -> None:
     os.environ["ANSIBLE_COLLECTIONS_PATH"] = str(COLLECTIONS)
     os.environ.setdefault("ANSIBLE_HOME", str(BUILD / "ansible"))
     os.environ["UV_PYTHON_DOWNLOADS"] = "never"
+    # What is installed below build/ belongs to no repository: antsibull-docs copies of a collection only what git knows.
+    os.environ["GIT_CEILING_DIRECTORIES"] = str(BUILD)
     hand_pip_settings_to_uv()
     RESULTS.mkdir(parents=True, exist_ok=True)
     link = COLLECTIONS / "ansible_collections" / "nodecraft" / "kubeadm"
@@ -343,9 +345,7 @@ def offer_kubernetes_core(session: nox.Session, collections: Path) -> None:
     install(session, "--no-deps", "ansible")
     link = collections / "kubernetes"
     link.unlink(missing_ok=True)
-    link.symlink_to(
-        next(Path(session.virtualenv.location).glob("lib/python*/site-packages/ansible_collections/kubernetes"))
-    )
+    link.symlink_to(next(Path(session.bin).parent.glob("lib/python*/site-packages/ansible_collections/kubernetes")))
 
 
 def pip_cache() -> str:

@@ -299,27 +299,26 @@ class NodeSteps:
 
     def _wait(self) -> None:
         """Wait until the nodes show what was asked for, with one request for all of them at a time."""
-        waiting = {target.name: target for target in self._healthy if target.plan and target.latest}
-        for name, target in list(waiting.items()):
-            if self._kind.needs_kubelet and not node_plan.is_ready(t.cast(Json, target.latest)):
-                target.note = "not waited for: the node is not Ready, so that no kubelet would show it"
-                del waiting[name]
+        waiting = [target for target in self._healthy if target.plan and self._will_show(target)]
         deadline = self._api.clock() + self._params["wait_timeout"]
         while True:
-            lacks = {name: self._missing(target) for name, target in waiting.items()}
-            waiting = {name: target for name, target in waiting.items() if lacks[name]}
-            if not waiting:
-                return
-            if self._api.clock() >= deadline:
+            waiting = [target for target in waiting if self._missing(target)]
+            if not waiting or self._api.clock() >= deadline:
                 break
             self._api.sleep(_LOOK_AGAIN)
-            for name, node in self._read_nodes(list(waiting)).items():
-                waiting[name].latest = node
-        for name, target in waiting.items():
-            target.error = (
-                f"{name}: not seen within {self._params['wait_timeout']} s"
-                f"{' in allocatable' if self._kind.needs_kubelet else ''}: {'; '.join(lacks[name])}."
-            )
+            for name, node in self._read_nodes([target.name for target in waiting]).items():
+                self._targets[name].latest = node
+        place = " in allocatable" if self._kind.needs_kubelet else ""
+        for target in waiting:
+            lacks = "; ".join(self._missing(target))
+            target.error = f"{target.name}: not seen{place} within {self._params['wait_timeout']} s: {lacks}."
+
+    def _will_show(self, target: Target) -> bool:
+        """Whether there is a kubelet to show it, where it takes one."""
+        shows = not self._kind.needs_kubelet or node_plan.is_ready(t.cast(Json, target.latest))
+        if not shows:
+            target.note = "not waited for: the node is not Ready, so that no kubelet would show it"
+        return shows
 
     def _missing(self, target: Target) -> list[str]:
         return node_plan.missing(self._kind, t.cast(Json, target.latest), t.cast(NodePlan, target.plan).wanted)
