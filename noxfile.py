@@ -133,6 +133,8 @@ def prepare_environment() -> None:
     os.environ["ANSIBLE_COLLECTIONS_PATH"] = str(COLLECTIONS)
     os.environ.setdefault("ANSIBLE_HOME", str(BUILD / "ansible"))
     os.environ["UV_PYTHON_DOWNLOADS"] = "never"
+    # What is installed below build/ belongs to no repository: antsibull-docs copies of a collection only what git knows.
+    os.environ["GIT_CEILING_DIRECTORIES"] = str(BUILD)
     hand_pip_settings_to_uv()
     RESULTS.mkdir(parents=True, exist_ok=True)
     link = COLLECTIONS / "ansible_collections" / "nodecraft" / "kubeadm"
@@ -231,7 +233,7 @@ def unit(session: nox.Session) -> None:
     # The property-based tests search in earnest on the oldest Python that is here.
     profile = "quick" if python == PYTHONS[0] else "brief"
     session.env["HYPOTHESIS_PROFILE"] = os.environ.get("HYPOTHESIS_PROFILE", profile)
-    tools = ["pytest", "pytest-xdist", "hypothesis", "PyYAML"]
+    tools = ["pytest", "pytest-xdist", "hypothesis", "PyYAML", "jsonpatch", "urllib3"]
     if python in UNIT_CORES:
         install(session, *tools, f"ansible-core=={CORES[UNIT_CORES[python]].release}")
         run_pytest(session, "--numprocesses=auto", "tests/unit")
@@ -240,19 +242,11 @@ def unit(session: nox.Session) -> None:
     run_pytest(session, "--numprocesses=auto", "tests/unit", *(f"--ignore=tests/unit/{name}" for name in NEED_ANSIBLE))
 
 
-def newest_core(python: str) -> str:
-    """The newest finished ansible-core that a Python can start."""
-    return next(
-        core.release
-        for core in reversed(CORES.values())
-        if python in core.pythons and core.release.replace(".", "").isdigit()
-    )
-
-
 @nox.session(python=CONTROLLER)
 def contracts(session: nox.Session) -> None:
     """The architecture's promises: imports, payloads, action groups, role specs, README."""
-    install(session, "pytest", "PyYAML", f"ansible-core=={newest_core(CONTROLLER)}")
+    # The documentation of modules that ask the API has parts of kubernetes.core's, which the package brings.
+    install(session, "pytest", "PyYAML", "ansible")
     run_pytest(session, "tests/contracts")
 
 
@@ -331,7 +325,9 @@ def sanity(session: nox.Session, core: str) -> None:
     install(session, f"ansible-core=={CORES[core].release}")
     home = BUILD / "trees" / "home"
     offer_pip(session, home)
-    with session.chdir(collection_copy(f"sanity-{core}")):
+    tree = collection_copy(f"sanity-{core}")
+    offer_kubernetes_core(session, tree.parents[1])
+    with session.chdir(tree):
         session.run(
             "ansible-test",
             "sanity",
@@ -341,6 +337,15 @@ def sanity(session: nox.Session, core: str) -> None:
             *session.posargs,
             env={"HOME": str(home), "PIP_CACHE_DIR": pip_cache()},
         )
+
+
+def offer_kubernetes_core(session: nox.Session, collections: Path) -> None:
+    """Put kubernetes.core beside a copy of the collection: documentation and options of our modules have parts of its own."""
+    # Without its dependencies, for ansible-core is there in the version to be tested.
+    install(session, "--no-deps", "ansible")
+    link = collections / "kubernetes"
+    link.unlink(missing_ok=True)
+    link.symlink_to(next(Path(session.bin).parent.glob("lib/python*/site-packages/ansible_collections/kubernetes")))
 
 
 def pip_cache() -> str:
@@ -408,7 +413,7 @@ def lab_down(session: nox.Session) -> None:
 @nox.session(python=CONTROLLER)
 def test_lab(session: nox.Session) -> None:
     """Every Molecule scenario on real clusters, all versions of Kubernetes at once; arguments select versions."""
-    install(session, "ansible", "molecule")
+    install(session, "ansible", "molecule", "kubernetes", "jsonpatch")
     versions = session.posargs or KUBERNETES
     # A cluster mostly waits for its components to stop and start, so two of them hardly get in each other's way.
     with ThreadPoolExecutor(len(versions)) as pool:

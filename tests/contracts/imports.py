@@ -66,6 +66,7 @@ class Room:
 UTILS = "plugins.module_utils"
 STANDARD_NO_PROCESS = STANDARD - {"subprocess"}
 PYYAML = frozenset({"yaml"})
+KUBERNETES_CORE = "ansible_collections.kubernetes.core.plugins.module_utils"
 # The most specific entry counts.
 ROOMS = {
     f"{UTILS}._plan": Room(rooms=(f"{UTILS}._plan",), outside=PURE, guarded=PYYAML, pure=True),
@@ -74,13 +75,13 @@ ROOMS = {
     f"{UTILS}._api": Room(
         rooms=(f"{UTILS}._api", f"{UTILS}._plan"),
         outside=STANDARD_NO_PROCESS,
-        guarded=frozenset({"jsonpatch", "kubernetes", "urllib3", "yaml"}),
+        guarded=frozenset({"jsonpatch", "kubernetes", "urllib3", KUBERNETES_CORE}),
     ),
     f"{UTILS}._module": Room(
         rooms=(f"{UTILS}._module", f"{UTILS}._plan"),
         outside=STANDARD_NO_PROCESS | {"ansible.module_utils"},
-        # It looks for a Python that has PyYAML when the module's own has not.
-        guarded=PYYAML,
+        # It looks for a Python that has PyYAML when the module's own has not, and says what else is missing.
+        guarded=PYYAML | {"jsonpatch", "kubernetes", KUBERNETES_CORE},
     ),
     "plugins.modules": Room(
         rooms=(f"{UTILS}._module", f"{UTILS}._node", f"{UTILS}._api", f"{UTILS}._plan"),

@@ -56,10 +56,9 @@ def sources() -> dict[str, str]:
 
 
 def action_groups() -> dict[str, list[str]]:
-    groups: dict[str, list[str]] = yaml.safe_load((ROOT / "meta/runtime.yml").read_text(encoding="utf-8"))[
-        "action_groups"
-    ]
-    return groups
+    groups = yaml.safe_load((ROOT / "meta/runtime.yml").read_text(encoding="utf-8"))["action_groups"]
+    # An entry that is a mapping says which groups of other collections a group belongs to.
+    return {group: [name for name in names if isinstance(name, str)] for group, names in groups.items()}
 
 
 @pytest.fixture(scope="module")

@@ -54,6 +54,14 @@ def test_there_is_something_to_check() -> None:
         (f"{UTILS}/_node/engine.py", f"from {ABSOLUTE}._plan import x", "may not"),
         (f"{UTILS}/_node/engine.py", "try:\n    import yaml\nexcept ImportError:\n    yaml = None", "yaml may not"),
         (f"{UTILS}/_api/a.py", "from .._node import x", "_node.x may not"),
+        (f"{UTILS}/_api/a.py", "from .._module import x", "_module.x may not"),
+        (f"{UTILS}/_api/a.py", "import urllib3", "urllib3 may be missing"),
+        (
+            f"{UTILS}/_api/a.py",
+            "from ansible_collections.kubernetes.core.plugins.module_utils import x",
+            "may be missing",
+        ),
+        (f"{UTILS}/_node/a.py", "try:\n    import kubernetes\nexcept ImportError:\n    pass", "kubernetes may not"),
         ("plugins/action/a.py", "from ..module_utils._node import x", "_node.x may not"),
         ("plugins/action/a.py", "import subprocess", "subprocess may not"),
         ("plugins/lookup/a.py", "", "no room"),
@@ -77,6 +85,7 @@ def test_a_breach_is_found(tmp_path: Path, path: str, source: str, complaint: st
         (f"{UTILS}/_plan/a.py", "try:\n    import yaml\nexcept ImportError:\n    yaml = None"),
         (f"{UTILS}/_node/a.py", "import os, socket\nfrom .._plan import x\nfrom . import y"),
         (f"{UTILS}/_node/engine.py", "import subprocess, os, json"),
+        (f"{UTILS}/_api/a.py", "try:\n    import kubernetes\nexcept ImportError:\n    kubernetes = None"),
         ("plugins/action/a.py", "from ansible.plugins.action import ActionBase\nfrom ..module_utils._plan import x"),
     ],
 )

@@ -80,7 +80,9 @@ def run(module: AnsibleModule, steps: Steps, *, rehearse: bool) -> t.NoReturn:
                 if not module.check_mode:
                     steps.apply()
     except (KubeadmError, OSError) as exc:
-        module.fail_json(msg=_told(exc), changed=False, rehearsal=_shown(verdict), **steps.report())
+        module.fail_json(
+            msg=_told(exc), changed=getattr(exc, "changed", False), rehearsal=_shown(verdict), **steps.report()
+        )
     module.exit_json(changed=bool(plan.operations), rehearsal=_shown(verdict), **steps.report())
 
 

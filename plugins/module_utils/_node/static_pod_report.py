@@ -9,6 +9,7 @@
 from __future__ import annotations
 
 import dataclasses
+import os
 
 from .._plan.errors import Refusal
 from .._plan.manifest import Manifest
@@ -21,7 +22,8 @@ def read_all(name: str | None, manifest_dir: str | None, *, run: Run, host: engi
     """Read the static pods of a node, or the one of that name; none when it is not there."""
     kubelet = read_kubelet(run, proc=host.proc)
     folder = manifest_dir or kubelet.manifest_dir
-    files = static_pods.manifest_files(folder)
+    # A worker that never had a static pod has no such folder.
+    files = static_pods.manifest_files(folder) if os.path.isdir(folder) else []
     identities = {path: static_pods.pod_identity(path) for path in files}
     names = sorted({identity[1] for identity in identities.values() if identity})
     return {

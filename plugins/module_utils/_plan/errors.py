@@ -13,8 +13,10 @@ class KubeadmError(Exception):
     """A condition that ends the task with a message for the user.
 
     The message says what was asked, what was found, on which node or file, and what to do.
-    Only the glue in C(_module) turns it into a failed task.
+    Only the glue in C(_module) turns it into a failed task. changed: whether the task had changed something by then.
     """
+
+    changed = False
 
 
 class Refusal(KubeadmError):

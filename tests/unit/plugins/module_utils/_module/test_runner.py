@@ -165,6 +165,12 @@ def test_every_path_has_the_same_keys(step: str, error: Exception) -> None:
     assert module.result["msg"] == told(error)
 
 
+def test_an_error_tells_whether_something_was_changed_by_then() -> None:
+    error = KubeadmError("half done")
+    error.changed = True
+    assert run(FakeSteps(fails_in="apply", error=error)).result["changed"] is True
+
+
 def test_an_error_of_ours_in_the_code_is_not_hidden() -> None:
     with pytest.raises(ZeroDivisionError):
         runner.run(

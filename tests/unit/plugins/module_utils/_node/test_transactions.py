@@ -475,6 +475,7 @@ def test_what_is_told_of_a_node_in_trouble(master: FakeNode, run: FakeRun, tmp_p
     assert told["arguments"] is None
     assert told["open_transaction"]["id"] == journal["id"]
     assert read_all("etcd", str(folder), run=run, host=master.host)["static_pods"] == []
+    assert read_all(None, str(folder / "missing"), run=run, host=master.host)["static_pods"] == []
 
 
 def test_no_value_of_the_environment_is_told(master: FakeNode, run: FakeRun) -> None:

@@ -1,0 +1,128 @@
+# Copyright (c) 2026, nodecraft.kubeadm contributors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""Options and attributes of the modules that ask the Kubernetes API."""
+
+from __future__ import annotations
+
+
+class ModuleDocFragment:
+    """Documentation that several modules share."""
+
+    DOCUMENTATION = r"""
+options:
+  concurrency:
+    description:
+      - How many requests are under way at a time, on connections that are kept.
+    type: int
+    default: 8
+requirements:
+  - The collection kubernetes.core
+  - kubernetes >= 24.2.0
+  - jsonpatch
+notes:
+  - Runs wherever the credentials for the API are, which is the controller in most cases, and needs no C(become).
+  - Credentials come from the options, from the variables E(K8S_AUTH_KUBECONFIG), E(K8S_AUTH_HOST) and so on, or from
+    C(~/.kube/config), as in kubernetes.core.
+  - An API server that restarts is waited for, for O(wait_timeout) seconds with O(wait=true) and 60 seconds otherwise.
+"""
+
+    INFO = r"""
+options:
+  concurrency:
+    description:
+      - How many requests are under way at a time, on connections that are kept.
+    type: int
+    default: 8
+requirements:
+  - The collection kubernetes.core
+  - kubernetes >= 24.2.0
+  - jsonpatch
+notes:
+  - Runs wherever the credentials for the API are, which is the controller in most cases, and needs no C(become).
+  - Credentials come from the options, from the variables E(K8S_AUTH_KUBECONFIG), E(K8S_AUTH_HOST) and so on, or from
+    C(~/.kube/config), as in kubernetes.core.
+attributes:
+  check_mode:
+    support: full
+    description: Changes nothing.
+  diff_mode:
+    support: N/A
+    description: Changes nothing.
+  idempotent:
+    support: full
+    description: Changes nothing.
+"""
+
+    NODES = r"""
+options:
+  nodes:
+    description:
+      - Names of nodes. O(label_selector) and O(per_node) add more.
+      - A name that the cluster does not know fails the task after the other nodes are done.
+    type: list
+    elements: str
+  label_selector:
+    description:
+      - Selects nodes by their labels, in Kubernetes' syntax.
+      - With O(state=present) a selector that matches no node is an error; with O(state=absent) there is nothing to do then.
+    type: str
+  state:
+    description:
+      - With V(present) what is named gets its value. What the task does not name stays as it is.
+      - With V(absent) what is named and was set by this collection goes back to what it was before. Without anything named,
+        all that this collection set with this module goes back. What others set stays.
+    type: str
+    choices:
+      - present
+      - absent
+    default: present
+  purge:
+    description:
+      - Also take back what this module set earlier on these nodes and this task does not name.
+      - What others set is never taken back, and neither is a value of ours that someone changed since.
+    type: bool
+    default: false
+  on_error:
+    description:
+      - With V(continue) every node is tried, and the task fails in the end when one of them failed.
+      - With V(stop) nothing is sent to further nodes after the first failure.
+    type: str
+    choices:
+      - continue
+      - stop
+    default: continue
+  wait:
+    description:
+      - Wait until every node shows what is asked for, also when nothing had to be changed.
+    type: bool
+    default: false
+  wait_timeout:
+    description:
+      - Seconds to wait, with O(wait=true).
+    type: int
+    default: 120
+attributes:
+  check_mode:
+    support: full
+    description: The API server judges the same patches without keeping them.
+  diff_mode:
+    support: full
+    description: Returns the difference of every node that changes.
+  idempotent:
+    support: full
+    description: A second run with the same options sends no patch.
+"""
+
+    ACTIONGROUP_API = r"""
+options: {}
+attributes:
+  action_group:
+    support: full
+    description: >-
+      C(group/nodecraft.kubeadm.api) in C(module_defaults) sets the credentials for all modules that ask the API, and for those of
+      kubernetes.core, too.
+    membership:
+      - nodecraft.kubeadm.api
+"""

@@ -1,0 +1,187 @@
+# Copyright (c) 2026, nodecraft.kubeadm contributors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+# PRIVATE to the collection: no promise of stability to code outside it.
+
+"""Requests to the Kubernetes API: plain JSON over the connections of the C(kubernetes) package, which knows credentials.
+
+An API server that restarts is waited for. What it answers for good ends in an error that holds its own words.
+"""
+
+from __future__ import annotations
+
+import json
+import time
+import typing as t
+from urllib.parse import quote, urlencode
+
+from .._plan.errors import KubeadmError
+from .._plan.json_patch import Operation
+
+try:
+    import urllib3
+except ImportError:
+    urllib3 = None  # ApiModule names the missing packages
+
+Json = dict[str, t.Any]
+
+USER_AGENT = "nodecraft.kubeadm"
+PAGE = 500
+PATIENCE = 60.0  # seconds that an API server has to come back
+
+_TIMEOUT = 30.0
+_FIRST_PAUSE, _LONGEST_PAUSE = 0.2, 2.0
+_BUSY = (429, 500, 502, 503, 504)
+_FORBIDDEN, _GONE = 403, 410
+_JSON_PATCH = "application/json-patch+json"
+
+
+class ApiError(KubeadmError):
+    """The API server declined. status: its HTTP status."""
+
+    def __init__(self, message: str, status: int) -> None:
+        super().__init__(message)
+        self.status = status
+
+
+class Client:
+    """One API server. Its methods may be called from several threads at once.
+
+    pool: a C(urllib3.PoolManager). headers: what each request carries, worked out anew because tokens run out.
+    patience: seconds for which an API server that does not answer is asked again.
+    """
+
+    def __init__(
+        self,
+        url: str,
+        pool: t.Any,
+        headers: t.Callable[[], t.Mapping[str, t.Any]],
+        *,
+        patience: float = PATIENCE,
+        clock: t.Callable[[], float] = time.monotonic,
+        sleep: t.Callable[[float], None] = time.sleep,
+    ) -> None:
+        self.url = url.rstrip("/")
+        self.clock = clock
+        self.sleep = sleep
+        self._pool = pool
+        self._headers = headers
+        self._patience = patience
+        # Since when nothing was answered: all threads share it, or each would be patient on its own.
+        self._silent_since: float | None = None
+
+    def get(self, path: str) -> Json:
+        """Read one object. path: below C(/api/v1), such as C(nodes/w1)."""
+        return self._request("GET", path)
+
+    def list(self, path: str, **query: str) -> list[Json]:
+        """Read all objects of a list, page by page."""
+        items: list[Json] = []
+        following = ""
+        while True:
+            try:
+                page = self._request("GET", path, limit=str(PAGE), **{"continue": following}, **query)
+            except ApiError as exc:
+                if exc.status != _GONE or not following:
+                    raise
+                # The list as it was when it was begun is forgotten.
+                items, following = [], ""
+                continue
+            items += page.get("items") or []
+            following = page.get("metadata", {}).get("continue") or ""
+            if not following:
+                return items
+
+    def patch(self, path: str, operations: t.Sequence[Operation], *, dry_run: bool) -> Json:
+        """Send a JSON Patch and return the object after it."""
+        return self._request(
+            "PATCH", path, body=list(operations), fieldManager=USER_AGENT, dryRun="All" if dry_run else ""
+        )
+
+    def _request(self, verb: str, path: str, *, body: t.Any = None, **query: str) -> Json:
+        arguments = urlencode({key: value for key, value in query.items() if value})
+        url = f"{self.url}/api/v1/{quote(path)}" + (f"?{arguments}" if arguments else "")
+        pause, believed = _FIRST_PAUSE, False
+        while True:
+            status, wait, problem, answer = self._attempt(verb, url, body)
+            if status == _FORBIDDEN and not believed:
+                # An API server that just started knows nobody's rights yet and forbids everything.
+                believed = self._is_ready()
+                if believed:
+                    continue
+            elif status is not None and status not in _BUSY:
+                self._silent_since = None
+                if status >= 400:
+                    raise ApiError(f"{self.url} refused {verb} {path}: {problem}", status)
+                if answer is None:
+                    raise KubeadmError(
+                        f"{self.url} is no Kubernetes API server: its answer to {verb} {path} is no JSON."
+                    )
+                return answer
+            self._pause(max(wait, pause), f"{verb} {path}: {problem}", status or 0)
+            pause = min(2 * pause, _LONGEST_PAUSE)
+
+    def _is_ready(self) -> bool:
+        """Whether the API server says that its start is behind it."""
+        return self._attempt("GET", f"{self.url}/readyz", None)[0] == 200
+
+    def _attempt(self, verb: str, url: str, body: t.Any) -> tuple[int | None, float, str, Json | None]:
+        """Send one request: its status (None: no answer), the pause that was asked for, what is wrong, the answer.
+
+        The answer is None when it is no JSON.
+        """
+        headers = {"Accept": "application/json", "User-Agent": USER_AGENT, **self._headers()}
+        content = None
+        if body is not None:
+            content = json.dumps(body).encode()
+            headers["Content-Type"] = _JSON_PATCH
+        try:
+            answer = self._pool.request(
+                verb, url, body=content, headers=headers, retries=False, redirect=False, timeout=_TIMEOUT
+            )
+        except urllib3.exceptions.HTTPError as exc:
+            if _will_not_pass(exc):
+                raise KubeadmError(f"no connection to the API server {self.url}: {_plain(exc)}") from exc
+            return None, 0.0, _plain(exc), {}
+        wait = answer.headers.get("Retry-After", "")
+        found = _decoded(answer.data)
+        return answer.status, float(wait) if wait.isdigit() else 0.0, _problem(answer.status, found), found
+
+    def _pause(self, seconds: float, problem: str, status: int) -> None:
+        now = self.clock()
+        if self._silent_since is None:
+            self._silent_since = now
+        left = self._silent_since + self._patience - now
+        if left <= 0:
+            raise ApiError(
+                f"the API server {self.url} did not answer for {self._patience:.0f} s. The last attempt was {problem}",
+                status,
+            )
+        self.sleep(min(seconds, left))
+
+
+def _decoded(data: bytes) -> Json | None:
+    try:
+        found = json.loads(data)
+    except ValueError:
+        return None
+    return found if isinstance(found, dict) else None
+
+
+def _problem(status: int, answer: Json | None) -> str:
+    words = (answer or {}).get("message") or (answer or {}).get("reason") or "no reason was given"
+    return f"{status}, {words}"
+
+
+def _will_not_pass(error: Exception) -> bool:
+    """Whether an error is one of the address or of certificates, and no sign of a restart."""
+    unreachable = (urllib3.exceptions.SSLError, urllib3.exceptions.LocationValueError)
+    if isinstance(error, unreachable) or isinstance(getattr(error, "reason", None), unreachable):
+        return True
+    return "Name or service not known" in str(error) or "No address associated" in str(error)
+
+
+def _plain(error: Exception) -> str:
+    """An error of urllib3 without the object that it names first."""
+    return str(getattr(error, "reason", None) or error).rpartition(">: ")[2] or type(error).__name__

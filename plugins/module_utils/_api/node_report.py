@@ -1,0 +1,69 @@
+# Copyright (c) 2026, nodecraft.kubeadm contributors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+# PRIVATE to the collection: no promise of stability to code outside it.
+
+"""What the module C(node_resource_info) reads."""
+
+from __future__ import annotations
+
+import dataclasses
+import typing as t
+
+from .._plan import node_names, node_plan, node_resources, node_taints, pods, readmission
+from .._plan.errors import KubeadmError
+from .._plan.node_labels import LABELS
+from .._plan.node_resources import RESOURCES
+from .._plan.node_taints import TAINTS
+from .client import Client, Json
+from .node_steps import conditions_of
+from .objects import read_nodes, read_pods
+
+
+def read_all(params: t.Mapping[str, t.Any], *, connect: t.Callable[[], Client]) -> dict[str, t.Any]:
+    """Describe the nodes that are named or selected; all of them when none is."""
+    names, selector = params["nodes"], params["label_selector"]
+    for name in names or []:
+        node_names.check_node("nodes", name)
+    client = connect()
+    if names is None and selector is None:
+        found = {node_plan.node_name(node): node for node in client.list("nodes")}
+    else:
+        found = read_nodes(client, names or [], selector, workers=params["concurrency"])
+    unknown = [name for name in names or [] if name not in found]
+    if unknown:
+        raise KubeadmError(f"there is no node {', '.join(unknown)} in the cluster of {client.url}.")
+    return {"nodes": _describe_all(found, client, readmit=params["readmission"])}
+
+
+def _describe_all(found: t.Mapping[str, Json], client: Client, *, readmit: bool) -> dict[str, Json]:
+    concerned = [name for name, node in found.items() if readmit or node_resources.capacity(node)]
+    on_node = read_pods(client, concerned) if concerned else {}
+    return {name: _describe(node, on_node.get(name, []), readmit=readmit) for name, node in found.items()}
+
+
+def _describe(node: Json, on_node: list[Json], *, readmit: bool) -> Json:
+    rejections = readmission.rejected(on_node, conditions_of(node)) if readmit else None
+    return {
+        "ready": node_plan.is_ready(node),
+        "labels": LABELS.live(node),
+        "taints": node_taints.of_node(node) or [],
+        "extended_resources": _resources(node, on_node),
+        "owned": {kind.field: sorted(node_plan.read_record(kind, node)) for kind in (LABELS, TAINTS, RESOURCES)},
+        "readmission": None if rejections is None else [dataclasses.asdict(entry) for entry in rejections],
+    }
+
+
+def _resources(node: Json, on_node: list[Json]) -> Json:
+    capacity, allocatable = node_resources.capacity(node), node_resources.allocatable(node)
+    wanted, plugins = pods.requested(on_node), RESOURCES.foreign(node)
+    return {
+        name: {
+            "capacity": capacity.get(name),
+            "allocatable": allocatable.get(name),
+            "requested": str(wanted.get(name, 0)),
+            "device_plugin": name in plugins,
+        }
+        for name in sorted({*capacity, *allocatable})
+    }

@@ -1,0 +1,378 @@
+# Copyright (c) 2026, nodecraft.kubeadm contributors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+# PRIVATE to the collection: no promise of stability to code outside it.
+
+"""The steps of the modules that change labels, taints and extended resources of many nodes, for the runner."""
+
+from __future__ import annotations
+
+import contextlib
+import dataclasses
+import typing as t
+
+from .._plan import evictions, json_patch, node_labels, node_names, node_plan, node_resources, node_taints, readmission
+from .._plan.errors import KubeadmError
+from .._plan.node_plan import Kind, NodePlan, Wish
+from .._plan.ownership import Change
+from .._plan.rehearsal import ACCEPTED, NOT_NEEDED, REFUSED, Verdict
+from .client import ApiError, Client, Json
+from .objects import read_nodes, read_pods
+from .parallel import for_each
+
+try:
+    import jsonpatch
+except ImportError:
+    jsonpatch = None  # ApiModule names the missing packages
+
+_CONFLICT, _UNPROCESSABLE, _FORBIDDEN, _NOT_FOUND = 409, 422, 403, 404
+_ATTEMPTS = 20  # against other writers of the same node
+_LOOK_AGAIN = 1.0  # seconds between two looks at what is waited for
+_SHOWN = 10  # so many nodes or pods are named in a message
+
+
+class Incomplete(KubeadmError):
+    """Some nodes are done and others are not."""
+
+    def __init__(self, message: str, *, changed: bool) -> None:
+        super().__init__(message)
+        self.changed = changed
+
+
+@dataclasses.dataclass
+class Target:
+    """One node of a task. read: as it was found. latest: as it was last seen. error: why it failed; empty when it did not.
+    sent: whether the API server took the plan's patch.
+    """
+
+    name: str
+    wish: Wish
+    read: Json | None = None
+    latest: Json | None = None
+    plan: NodePlan | None = None
+    error: str = ""
+    note: str = ""
+    sent: bool = False
+
+    @property
+    def operations(self) -> tuple[Change, ...]:
+        """What changes."""
+        return self.plan.operations if self.plan else ()
+
+    @property
+    def changed(self) -> bool:
+        """Whether the API server took a change; in check mode, whether it would."""
+        return self.sent and bool(self.operations)
+
+    def report(self) -> Json:
+        """The node's part of the result."""
+        return {
+            "changed": self.changed,
+            "failed": bool(self.error),
+            "msg": self.error or self.note,
+            "operations": [dataclasses.asdict(change) for change in self.operations],
+        }
+
+
+@dataclasses.dataclass(frozen=True)
+class TaskPlan:
+    """What the runner wants to know of all nodes together."""
+
+    operations: tuple[Change, ...]
+    warnings: tuple[str, ...]
+
+
+class NodeSteps:
+    """One run of a module: reads, plans, rehearses and makes changes of one kind on many nodes."""
+
+    def __init__(
+        self,
+        kind: Kind,
+        params: t.Mapping[str, t.Any],
+        *,
+        connect: t.Callable[[], Client],
+        dry: bool,
+        diff: bool,
+    ) -> None:
+        self._kind = kind
+        self._params = params
+        self._connect = connect
+        self._dry = dry
+        self._diff = diff
+        self._targets: dict[str, Target] = {}
+        self._client: Client | None = None
+        self._wishes: node_plan.Wishes | None = None
+
+    # ---- the steps -----------------------------------------------------------------------------------------------------
+
+    @contextlib.contextmanager
+    def session(self) -> t.Iterator[None]:
+        """Check what was asked before anything is sent; at the end wait for its effect and tell which nodes failed."""
+        self._wishes = node_plan.parse_wishes(self._kind, self._params)
+        for name in self._params["nodes"] or []:
+            node_names.check_node("nodes", name)
+        self._client = self._connect()
+        yield
+        if self._params["wait"] and not self._dry:
+            self._wait()
+        self._refuse_failures()
+
+    def read(self) -> None:
+        """Read the nodes that the task names or selects."""
+        selector, wishes = self._params["label_selector"], t.cast(node_plan.Wishes, self._wishes)
+        names = list(dict.fromkeys([*(self._params["nodes"] or []), *wishes.per_node]))
+        found = self._read_nodes(names, selector)
+        if selector and not found and self._params["state"] == "present":
+            raise KubeadmError(f"label_selector {selector!r} matches no node of {self._api.url}.")
+        for name in dict.fromkeys([*names, *found]):
+            node = found.get(name)
+            error = "" if node else f"{name}: there is no node of this name in the cluster of {self._api.url}."
+            self._targets[name] = Target(name, wishes.of(name), read=node, latest=node, error=error)
+
+    def notes(self) -> list[str]:
+        """Nothing to tell before the plan."""
+        return []
+
+    def plan(self) -> TaskPlan:
+        """Work out the change of every node, and what it does to the pods there."""
+        for target in self._targets.values():
+            self._plan_one(target, target.latest)
+        warnings = [*self._evictions(), *self._readmissions()]
+        if self._stopped:
+            for target in self._healthy:
+                target.note, target.plan = "not tried: another node failed, and on_error is stop", None
+        changing = [target for target in self._targets.values() if target.operations]
+        own = [warning for target in self._targets.values() if target.plan for warning in target.plan.warnings]
+        return TaskPlan(tuple(change for target in changing for change in target.operations), (*own, *warnings))
+
+    def rehearse(self) -> Verdict:
+        """In check mode the API server judges the patches without keeping them; otherwise the patches are the test."""
+        if not self._dry:
+            return Verdict(NOT_NEEDED, "the API server judges each change when it is made")
+        began = self._api.clock()
+        self._send()
+        failed = [target for target in self._targets.values() if target.error and target.operations]
+        seconds = self._api.clock() - began
+        if failed:
+            return Verdict(REFUSED, _joined(target.error for target in failed), seconds)
+        return Verdict(ACCEPTED, "the API server takes every patch (dryRun=All)", seconds)
+
+    def apply(self) -> None:
+        """Send the patches."""
+        self._send()
+
+    def report(self) -> dict[str, t.Any]:
+        """The result of the module, whatever step it reached."""
+        return {
+            "nodes": {name: target.report() for name, target in self._targets.items()},
+            "diff": [self._difference(target) for target in self._targets.values() if target.operations]
+            if self._diff
+            else [],
+        }
+
+    # ---- reading and planning ------------------------------------------------------------------------------------------
+
+    @property
+    def _api(self) -> Client:
+        return t.cast(Client, self._client)
+
+    @property
+    def _healthy(self) -> list[Target]:
+        return [target for target in self._targets.values() if not target.error]
+
+    @property
+    def _stopped(self) -> bool:
+        return self._params["on_error"] == "stop" and len(self._healthy) < len(self._targets)
+
+    def _read_nodes(self, names: t.Collection[str], selector: str | None = None) -> dict[str, Json]:
+        return read_nodes(self._api, names, selector, workers=self._params["concurrency"])
+
+    def _plan_one(self, target: Target, node: Json | None) -> None:
+        if node is None or target.error:
+            return
+        try:
+            target.plan = node_plan.plan(self._kind, node, target.wish)
+        except KubeadmError as exc:
+            target.error = str(exc)
+
+    def _evictions(self) -> list[str]:
+        """Refuse new taints that evict pods, unless that is allowed; then tell which."""
+        new = {target.name: node_taints.new_no_execute(target.operations) for target in self._changing()}
+        concerned = {name: taints for name, taints in new.items() if taints}
+        if not concerned:
+            return []
+        allowed = self._params["allow_eviction"]
+        try:
+            pods = read_pods(self._api, concerned)
+        except ApiError as exc:
+            if not allowed or exc.status != _FORBIDDEN:
+                raise
+            return [f"which pods the new taints evict could not be told: {exc}"]
+        warnings = []
+        for name, taints in concerned.items():
+            going = evictions.evicted(pods[name], taints)
+            if going and allowed:
+                warnings.append(f"{name}: {self._keys(taints)} evicts {_joined(going)}.")
+            elif going:
+                self._targets[name].error = (
+                    f"{name}: {self._keys(taints)} would evict {len(going)} pods: {_joined(going)}. Nothing was changed on"
+                    " this node. Give them a toleration, or set allow_eviction."
+                )
+        return warnings
+
+    @staticmethod
+    def _keys(taints: t.Iterable[t.Mapping[str, t.Any]]) -> str:
+        return ", ".join(node_taints.identity(taint["key"], taint["effect"]) for taint in taints)
+
+    def _readmissions(self) -> list[str]:
+        """Warn of running pods that would not survive the next start of the kubelet because of this change."""
+        concerned = {target.name: target for target in self._changing() if _may_exclude(target.operations)}
+        if not concerned:
+            return []
+        try:
+            pods = read_pods(self._api, concerned)
+        except ApiError as exc:
+            if exc.status != _FORBIDDEN:
+                raise
+            return [f"whether running pods still fit could not be told: {exc}"]
+        warnings = []
+        for name, target in concerned.items():
+            node = t.cast(Json, target.latest)
+            already = {entry.pod for entry in readmission.rejected(pods[name], conditions_of(node))}
+            after = readmission.rejected(pods[name], conditions_of(node, target.operations))
+            new = [entry for entry in after if entry.pod not in already]
+            if new:
+                warnings.append(
+                    f"{name}: these pods run on, but the kubelet rejects them when it is started anew: {_joined(new)}."
+                )
+        return warnings
+
+    def _changing(self) -> list[Target]:
+        return [target for target in self._targets.values() if target.operations and not target.error]
+
+    # ---- sending -------------------------------------------------------------------------------------------------------
+
+    def _send(self) -> None:
+        for_each(
+            self._changing(),
+            self._send_one,
+            workers=self._params["concurrency"],
+            stop_at_failure=self._params["on_error"] == "stop",
+        )
+        for target in self._changing():
+            if not target.sent:
+                target.note, target.plan = "not tried: another node failed, and on_error is stop", None
+
+    def _send_one(self, target: Target) -> bool:
+        """Change one node, against other writers if need be. Returns whether it worked."""
+        try:
+            self._patch(target)
+        except KubeadmError as exc:
+            target.error = f"{target.name}: {exc}"
+        return not target.error
+
+    def _patch(self, target: Target) -> None:
+        place = "/".join(filter(None, ("nodes", target.name, self._kind.subresource)))
+        for _attempt in range(_ATTEMPTS):
+            plan = t.cast(NodePlan, target.plan)
+            try:
+                target.latest = self._api.patch(place, plan.patch, dry_run=self._dry)
+                target.sent = True
+                return
+            except ApiError as exc:
+                if exc.status not in (_CONFLICT, _UNPROCESSABLE):
+                    raise
+                target.read = self._api.get(f"nodes/{target.name}")
+                again = node_plan.plan(self._kind, target.read, target.wish)
+                if not again.operations:
+                    # It is as we want it: another writer's work, or our own patch whose answer was lost.
+                    target.latest, target.sent = target.read, True
+                    return
+                if exc.status == _UNPROCESSABLE and again.patch == plan.patch:
+                    # What the patch relies on is there, so it is the change itself that is declined.
+                    raise
+                target.plan = again
+        raise KubeadmError(f"others changed the node each of the {_ATTEMPTS} times that it was tried.")
+
+    # ---- waiting and telling -------------------------------------------------------------------------------------------
+
+    def _wait(self) -> None:
+        """Wait until the nodes show what was asked for, with one request for all of them at a time."""
+        waiting = [target for target in self._healthy if target.plan and self._will_show(target)]
+        deadline = self._api.clock() + self._params["wait_timeout"]
+        while True:
+            waiting = [target for target in waiting if self._missing(target)]
+            if not waiting or self._api.clock() >= deadline:
+                break
+            self._api.sleep(_LOOK_AGAIN)
+            for name, node in self._read_nodes([target.name for target in waiting]).items():
+                self._targets[name].latest = node
+        place = " in allocatable" if self._kind.needs_kubelet else ""
+        for target in waiting:
+            lacks = "; ".join(self._missing(target))
+            target.error = f"{target.name}: not seen{place} within {self._params['wait_timeout']} s: {lacks}."
+
+    def _will_show(self, target: Target) -> bool:
+        """Whether there is a kubelet to show it, where it takes one."""
+        shows = not self._kind.needs_kubelet or node_plan.is_ready(t.cast(Json, target.latest))
+        if not shows:
+            target.note = "not waited for: the node is not Ready, so that no kubelet would show it"
+        return shows
+
+    def _missing(self, target: Target) -> list[str]:
+        return node_plan.missing(self._kind, t.cast(Json, target.latest), t.cast(NodePlan, target.plan).wanted)
+
+    def _refuse_failures(self) -> None:
+        failed = [target for target in self._targets.values() if target.error]
+        if failed:
+            errors = _joined(target.error for target in failed)
+            raise Incomplete(
+                f"{len(failed)} of {len(self._targets)} nodes failed. {errors}" if len(self._targets) > 1 else errors,
+                changed=any(target.changed for target in self._targets.values()),
+            )
+
+    def _difference(self, target: Target) -> Json:
+        node = t.cast(Json, target.read)
+        changes = json_patch.changes_of(t.cast(NodePlan, target.plan).patch)
+        header = f"Node {target.name}"
+        return {
+            "before_header": header,
+            "after_header": header,
+            "before": node_plan.shown(self._kind, node),
+            "after": node_plan.shown(self._kind, jsonpatch.apply_patch(node, changes)),
+        }
+
+
+def conditions_of(node: Json, changes: t.Iterable[Change] = ()) -> readmission.Conditions:
+    """What a node offers to pods, with changes if any."""
+    after: dict[str, dict[str, t.Any]] = {}
+    for change in changes:
+        after.setdefault(change.field, {})[change.key] = change.after
+    labels, taints = node_labels.live(node), node_taints.live(node)
+    amounts = {**node_resources.allocatable(node), **after.get("resources", {})}
+    return readmission.Conditions(
+        name=node_plan.node_name(node),
+        labels={**labels, **after.get("labels", {})},
+        taints=[
+            node_taints.taint_of(*entry)
+            for entry in {**taints, **after.get("taints", {})}.items()
+            if entry[1] is not None
+        ],
+        allocatable={name: amount for name, amount in amounts.items() if amount is not None},
+    )
+
+
+def _may_exclude(changes: t.Iterable[Change]) -> bool:
+    """Whether pods that fit could cease to fit. A new resource or a larger amount takes nothing away."""
+    return any(
+        change.field == "labels"
+        or (change.field == "resources" and change.after is not None and int(change.after) < int(change.before or 0))
+        for change in changes
+    )
+
+
+def _joined(items: t.Iterable[t.Any]) -> str:
+    texts = [str(item) for item in items]
+    rest = len(texts) - _SHOWN
+    return ", ".join(texts[:_SHOWN]) + (f" and {rest} more" if rest > 0 else "")

@@ -1,0 +1,65 @@
+# Copyright (c) 2026, nodecraft.kubeadm contributors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+# PRIVATE to the collection: no promise of stability to code outside it.
+
+"""Reads nodes and their pods with as few requests as possible."""
+
+from __future__ import annotations
+
+import typing as t
+
+from .._plan import node_plan
+from .client import ApiError, Client, Json
+from .parallel import for_each
+
+FEW = 8  # so many objects are rather read one by one than together with all others
+_NOT_FOUND = 404
+
+
+def read_nodes(client: Client, names: t.Collection[str], selector: str | None, *, workers: int) -> dict[str, Json]:
+    """The nodes of these names, and those that a label selector matches. A node that does not exist is left out."""
+    found = _by_name(client.list("nodes", labelSelector=selector)) if selector else {}
+    rest = [name for name in names if name not in found]
+    if len(rest) <= FEW:
+        return {**found, **read_few(client, rest, workers=workers)}
+    listed = _by_name(client.list("nodes"))
+    return {**found, **{name: listed[name] for name in rest if name in listed}}
+
+
+def read_few(client: Client, names: t.Sequence[str], *, workers: int) -> dict[str, Json]:
+    """Read nodes one by one."""
+    found: dict[str, Json] = {}
+    errors: list[Exception] = []
+
+    def read(name: str) -> bool:
+        try:
+            found[name] = client.get(f"nodes/{name}")
+        except ApiError as exc:
+            if exc.status != _NOT_FOUND:
+                errors.append(exc)
+        except Exception as exc:  # raised again where the task can be ended
+            errors.append(exc)
+        return not errors
+
+    for_each(names, read, workers=workers, stop_at_failure=True)
+    if errors:
+        raise errors[0]
+    return {name: found[name] for name in names if name in found}
+
+
+def _by_name(nodes: t.Iterable[Json]) -> dict[str, Json]:
+    return {node_plan.node_name(node): node for node in nodes}
+
+
+def read_pods(client: Client, nodes: t.Collection[str]) -> dict[str, list[Json]]:
+    """The pods of nodes, by node."""
+    if len(nodes) <= FEW:
+        return {name: client.list("pods", fieldSelector=f"spec.nodeName={name}") for name in nodes}
+    pods: dict[str, list[Json]] = {name: [] for name in nodes}
+    for pod in client.list("pods"):
+        node = pod["spec"].get("nodeName")
+        if node in pods:
+            pods[node].append(pod)
+    return pods

@@ -1,0 +1,33 @@
+# Copyright (c) 2026, nodecraft.kubeadm contributors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+# PRIVATE to the collection: no promise of stability to code outside it.
+
+"""Work on many nodes at once."""
+
+from __future__ import annotations
+
+import threading
+import typing as t
+from concurrent.futures import ThreadPoolExecutor
+
+Item = t.TypeVar("Item")
+
+
+def for_each(
+    items: t.Sequence[Item], work: t.Callable[[Item], bool], *, workers: int, stop_at_failure: bool = False
+) -> None:
+    """Do the work on every item, so many at a time.
+
+    work: returns whether all went well. stop_at_failure: begin nothing more after something did not.
+    """
+    stopped = threading.Event()
+
+    def step(item: Item) -> None:
+        if not stopped.is_set() and not work(item) and stop_at_failure:
+            stopped.set()
+
+    if items:
+        with ThreadPoolExecutor(min(workers, len(items))) as pool:
+            list(pool.map(step, items))

@@ -1,0 +1,59 @@
+# Copyright (c) 2026, nodecraft.kubeadm contributors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+# PRIVATE to the collection: no promise of stability to code outside it.
+
+"""JSON Patch (RFC 6902) that says what it relies on: before each change stands a C(test) of what was read.
+
+A test of null holds for a member that is not there. The API server refuses the whole patch when one test fails, so two
+writers cannot overwrite each other.
+"""
+
+from __future__ import annotations
+
+import typing as t
+
+Operation = dict[str, t.Any]
+
+
+def pointer(*names: str) -> str:
+    """A JSON pointer (RFC 6901)."""
+    return "".join("/" + name.replace("~", "~0").replace("/", "~1") for name in names)
+
+
+def edit_members(
+    place: tuple[str, ...], present: t.Mapping[str, t.Any] | None, wanted: t.Mapping[str, t.Any]
+) -> list[Operation]:
+    """The operations that give members of an object other values.
+
+    place: where the object is. present: the object as it was read, None when it is not there.
+    wanted: the new values, None to remove a member.
+    """
+    operations: list[Operation] = []
+    if present is None and any(value is not None for value in wanted.values()):
+        operations += edit_value(place, None, {})
+    for name, value in wanted.items():
+        before = (present or {}).get(name)
+        if before is None and present is None:
+            # The object was just made: there is nothing to test in it.
+            operations += edit_value((*place, name), None, value)[1:]
+        else:
+            operations += edit_value((*place, name), before, value)
+    return operations
+
+
+def edit_value(place: tuple[str, ...], before: t.Any, after: t.Any) -> list[Operation]:
+    """The operations that give one place another value; None: it is not there."""
+    path = pointer(*place)
+    if before == after:
+        return []
+    test = {"op": "test", "path": path, "value": before}
+    if after is None:
+        return [test, {"op": "remove", "path": path}]
+    return [test, {"op": "add", "path": path, "value": after}]
+
+
+def changes_of(operations: t.Iterable[Operation]) -> list[Operation]:
+    """The operations that change something."""
+    return [operation for operation in operations if operation["op"] != "test"]

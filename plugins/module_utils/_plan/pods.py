@@ -1,0 +1,108 @@
+# Copyright (c) 2026, nodecraft.kubeadm contributors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+# PRIVATE to the collection: no promise of stability to code outside it.
+
+"""What has to be known of pods: whether they run, what they request, which taints they tolerate."""
+
+from __future__ import annotations
+
+import typing as t
+from fractions import Fraction
+
+from . import quantities
+
+Pod = dict[str, t.Any]
+Taint = t.Mapping[str, t.Any]
+
+_MIRROR = "kubernetes.io/config.mirror"
+
+
+def full_name(pod: Pod) -> str:
+    """Namespace and name."""
+    return f"{pod['metadata'].get('namespace', 'default')}/{pod['metadata']['name']}"
+
+
+def is_active(pod: Pod) -> bool:
+    """Whether a pod runs, or is about to."""
+    return pod.get("status", {}).get("phase") not in ("Succeeded", "Failed")
+
+
+def is_static(pod: Pod) -> bool:
+    """Whether the kubelet runs it from a file: then it is not evicted."""
+    return _MIRROR in (pod["metadata"].get("annotations") or {})
+
+
+def priority(pod: Pod) -> int:
+    """The pod's priority; that of a cluster's network and name service is higher than any other."""
+    return int(pod["spec"].get("priority") or 0)
+
+
+def controller(pod: Pod) -> str:
+    """The kind of object that made the pod; empty for none."""
+    owners = pod["metadata"].get("ownerReferences") or []
+    return next((str(owner["kind"]) for owner in owners if owner.get("controller")), "")
+
+
+def requests(pod: Pod) -> dict[str, Fraction]:
+    """What a pod requests of each resource, as the scheduler and the kubelet count it.
+
+    Containers run together, and so do init containers that stay (sidecars); other init containers run before them, one
+    after the other, beside the sidecars that were started before.
+    """
+    total: dict[str, Fraction] = {}
+    for container in pod["spec"].get("containers") or []:
+        _add(total, _container(container))
+    peak: dict[str, Fraction] = {}
+    sidecars: dict[str, Fraction] = {}
+    for container in pod["spec"].get("initContainers") or []:
+        own = _container(container)
+        if container.get("restartPolicy") == "Always":
+            _add(total, own)
+            _add(sidecars, own)
+            own = {}
+        moment = dict(sidecars)
+        _add(moment, own)
+        peak = {name: max(peak.get(name, Fraction(0)), moment.get(name, Fraction(0))) for name in {*peak, *moment}}
+    return {name: max(total.get(name, Fraction(0)), peak.get(name, Fraction(0))) for name in {*total, *peak}}
+
+
+def _container(container: t.Mapping[str, t.Any]) -> dict[str, Fraction]:
+    wanted = container.get("resources", {}).get("requests") or {}
+    return {name: quantities.parse(str(amount)) for name, amount in wanted.items()}
+
+
+def _add(total: dict[str, Fraction], more: t.Mapping[str, Fraction]) -> None:
+    for name, amount in more.items():
+        total[name] = total.get(name, Fraction(0)) + amount
+
+
+def requested(pods: t.Iterable[Pod]) -> dict[str, Fraction]:
+    """What the active ones among pods request together."""
+    total: dict[str, Fraction] = {}
+    for pod in pods:
+        if is_active(pod):
+            _add(total, requests(pod))
+    return total
+
+
+def tolerations_of(pod: Pod, taint: Taint) -> list[t.Mapping[str, t.Any]]:
+    """The tolerations of a pod that a taint is tolerated by."""
+    return [toleration for toleration in pod["spec"].get("tolerations") or [] if _tolerates(toleration, taint)]
+
+
+def _tolerates(toleration: t.Mapping[str, t.Any], taint: Taint) -> bool:
+    if toleration.get("effect") and toleration["effect"] != taint["effect"]:
+        return False
+    if toleration.get("key") and toleration["key"] != taint["key"]:
+        return False
+    operator = toleration.get("operator") or "Equal"
+    if operator == "Exists":
+        return True
+    # Without a key only Exists is allowed; other operators compare in ways that not every release knows.
+    return (
+        operator == "Equal"
+        and bool(toleration.get("key"))
+        and (toleration.get("value") or "") == (taint.get("value") or "")
+    )

@@ -1,0 +1,121 @@
+# Copyright (c) 2026, nodecraft.kubeadm contributors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+# PRIVATE to the collection: no promise of stability to code outside it.
+
+"""Which running pods the kubelet would reject if it were started anew.
+
+A kubelet admits the pods of its node again when it starts. A pod that no longer fits then fails, although it ran until
+that moment: its node selector or required affinity no longer matches the node's labels, an extended resource no longer
+suffices, or it does not tolerate a taint with the effect NoExecute.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import typing as t
+from fractions import Fraction
+
+from . import pods, quantities
+from .pods import Pod, Taint
+
+Labels = t.Mapping[str, str]
+
+
+@dataclasses.dataclass(frozen=True)
+class Conditions:
+    """What a node offers to pods. allocatable: extended resources, as quantities."""
+
+    name: str
+    labels: Labels
+    taints: t.Sequence[Taint]
+    allocatable: t.Mapping[str, str]
+
+
+@dataclasses.dataclass(frozen=True)
+class Rejection:
+    """A pod that would fail, and why."""
+
+    pod: str
+    reason: str
+
+    def __str__(self) -> str:
+        return f"{self.pod} ({self.reason})"
+
+
+def rejected(found: t.Iterable[Pod], node: Conditions) -> list[Rejection]:
+    """The pods of a node that a kubelet started anew would reject."""
+    rejections = []
+    left = {name: quantities.parse(amount) for name, amount in node.allocatable.items()}
+    # The kubelet takes them in the order in which they were made.
+    for pod in sorted(found, key=lambda pod: (not pods.is_static(pod), pod["metadata"].get("creationTimestamp") or "")):
+        if not pods.is_active(pod):
+            continue
+        reason = _taint_reason(pod, node) or _affinity_reason(pod, node) or _resource_reason(pod, left)
+        if reason:
+            rejections.append(Rejection(pods.full_name(pod), reason))
+        else:
+            for name, amount in pods.requests(pod).items():
+                if name in left:
+                    left[name] -= amount
+    return rejections
+
+
+def _taint_reason(pod: Pod, node: Conditions) -> str | None:
+    if pods.is_static(pod):
+        return None
+    for taint in node.taints:
+        if taint["effect"] == "NoExecute" and not pods.tolerations_of(pod, taint):
+            return f"does not tolerate {taint['key']}:{taint['effect']}"
+    return None
+
+
+def _resource_reason(pod: Pod, left: t.Mapping[str, Fraction]) -> str | None:
+    # A resource that the node does not have at all is none of the kubelet's business: it admits the pod.
+    for name, amount in sorted(pods.requests(pod).items()):
+        if name in left and amount > left[name]:
+            return f"requests {amount} of {name}, {max(left[name], Fraction(0))} are left"
+    return None
+
+
+def _affinity_reason(pod: Pod, node: Conditions) -> str | None:
+    for key, value in (pod["spec"].get("nodeSelector") or {}).items():
+        if node.labels.get(key) != value:
+            return f"selects nodes with {key}={value}"
+    affinity = (pod["spec"].get("affinity") or {}).get("nodeAffinity") or {}
+    required = affinity.get("requiredDuringSchedulingIgnoredDuringExecution")
+    if required and not any(_term_matches(term, node) for term in required.get("nodeSelectorTerms") or []):
+        return "its required node affinity does not match the node's labels"
+    return None
+
+
+def _term_matches(term: t.Mapping[str, t.Any], node: Conditions) -> bool:
+    expressions, fields = term.get("matchExpressions") or [], term.get("matchFields") or []
+    if not expressions and not fields:
+        return False  # an empty term matches nothing
+    return all(_matches(entry, node.labels) for entry in expressions) and all(
+        _matches(entry, {"metadata.name": node.name}) for entry in fields
+    )
+
+
+def _matches(requirement: t.Mapping[str, t.Any], labels: Labels) -> bool:
+    value, values = labels.get(requirement["key"]), requirement.get("values") or []
+    operator = requirement["operator"]
+    if operator == "Exists":
+        return value is not None
+    if operator == "DoesNotExist":
+        return value is None
+    if operator == "In":
+        return value in values
+    if operator == "NotIn":
+        return value not in values
+    return _compares(operator, value, values)
+
+
+def _compares(operator: str, value: str | None, values: t.Sequence[str]) -> bool:
+    try:
+        here, there = int(value or ""), int(values[0])
+    except (ValueError, IndexError):
+        return False
+    return here > there if operator == "Gt" else here < there

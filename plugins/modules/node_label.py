@@ -1,0 +1,155 @@
+#!/usr/bin/python
+
+# Copyright (c) 2026, nodecraft.kubeadm contributors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+from __future__ import annotations
+
+DOCUMENTATION = r"""
+module: node_label
+short_description: Label the nodes of a cluster
+description:
+  - Sets, changes and removes labels on as many nodes as a task names.
+  - What a task does not name stays as it is. What this module sets is recorded in an annotation of the node, written by the
+    same patch as the labels, so that it can be taken back.
+version_added: 0.1.0
+author:
+  - nodecraft.kubeadm contributors (@nodecraft)
+extends_documentation_fragment:
+  - kubernetes.core.k8s_auth_options
+  - nodecraft.kubeadm.api
+  - nodecraft.kubeadm.api.nodes
+  - nodecraft.kubeadm.api.actiongroup_api
+notes:
+  - The role P(nodecraft.kubeadm.node_resources#role) sets all three, extended resources, labels and taints, for the hosts of a play.
+  - The account needs the verbs C(get), C(list) and C(patch) on C(nodes), and C(list) on C(pods) for the warning of pods that no
+    longer fit.
+  - Labels that keep workloads apart should begin with C(node-restriction.kubernetes.io/), which a kubelet may not change on its
+    own node.
+  - A removed label takes no pod away, but a kubelet that is started anew rejects pods that select it. The module warns of them.
+options:
+  labels:
+    description:
+      - Labels by key. V(null) removes a label, whoever set it. An empty text is a label without a value.
+      - Labels that the kubelet or a cloud controller writes, such as C(kubernetes.io/hostname), are refused.
+    type: dict
+  per_node:
+    description:
+      - What single nodes get, by the node's name, each with a mapping that holds O(labels) in the form of that option.
+      - It goes on top of O(labels), over which it wins key by key. The nodes need not be in O(nodes).
+    type: dict
+seealso:
+  - module: nodecraft.kubeadm.node_taint
+  - module: nodecraft.kubeadm.node_extended_resource
+  - module: nodecraft.kubeadm.node_resource_info
+"""
+
+EXAMPLES = r"""
+- name: Label two nodes
+  nodecraft.kubeadm.node_label:
+    nodes:
+      - w1
+      - w2
+    labels:
+      example.com/rack: r7
+      node-restriction.kubernetes.io/dongle: true
+
+- name: Remove a label, whoever set it
+  nodecraft.kubeadm.node_label:
+    label_selector: example.com/rack=r7
+    labels:
+      example.com/old:
+"""
+
+RETURN = r"""
+nodes:
+  description: What came of every node, by name.
+  returned: always
+  type: dict
+  contains:
+    changed:
+      description: Whether the node was changed, or would be in check mode.
+      type: bool
+    failed:
+      description: Whether the node failed.
+      type: bool
+    msg:
+      description: Why it failed, or why it was not tried or not waited for. Empty otherwise.
+      type: str
+    operations:
+      description: Every value that changes.
+      type: list
+      elements: dict
+      contains:
+        field:
+          description: V(labels), or V(owned) for something that this collection no longer regards as its own.
+          type: str
+        key:
+          description: Key of the label.
+          type: str
+        before:
+          description: The former value; V(null) when it was not set.
+          type: str
+        after:
+          description: The new value; V(null) when it is not set any more.
+          type: str
+  sample:
+    w1:
+      changed: true
+      failed: false
+      msg: ""
+      operations:
+        - field: labels
+          key: example.com/rack
+          before:
+          after: "r7"
+diff:
+  description: The difference of each node that changes. Empty unless diff mode is on.
+  returned: always
+  type: list
+  elements: dict
+rehearsal:
+  description: What the API server said to the change before it was made, which is asked in check mode only.
+  returned: always
+  type: dict
+  contains:
+    verdict:
+      description: V(accepted), V(refused), V(skipped) or V(not_needed).
+      type: str
+    message:
+      description: Its own words, or why it was not asked.
+      type: str
+    seconds:
+      description: How long it took.
+      type: float
+    command:
+      description: Always empty here.
+      type: list
+      elements: str
+"""
+
+import typing as t
+
+from ansible_collections.nodecraft.kubeadm.plugins.module_utils._api.connection import connect
+from ansible_collections.nodecraft.kubeadm.plugins.module_utils._api.node_steps import NodeSteps
+from ansible_collections.nodecraft.kubeadm.plugins.module_utils._module import runner
+from ansible_collections.nodecraft.kubeadm.plugins.module_utils._module.api_module import ApiModule, node_options
+from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.node_labels import LABELS
+
+_OPTION = {"type": "dict"}
+
+
+def main() -> t.NoReturn:
+    """Hand the steps to the runner."""
+    module = ApiModule(
+        argument_spec=node_options(LABELS.field, _OPTION),
+        required_one_of=[("nodes", "label_selector", "per_node")],
+    )
+    module.check_per_node(LABELS.field, _OPTION)
+    steps = NodeSteps(LABELS, module.params, connect=lambda: connect(module), dry=module.check_mode, diff=module._diff)
+    runner.run(module, steps, rehearse=True)
+
+
+if __name__ == "__main__":
+    main()

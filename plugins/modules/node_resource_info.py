@@ -1,0 +1,133 @@
+#!/usr/bin/python
+
+# Copyright (c) 2026, nodecraft.kubeadm contributors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+from __future__ import annotations
+
+DOCUMENTATION = r"""
+module: node_resource_info
+short_description: Read labels, taints and extended resources of nodes
+description:
+  - Reads what nodes advertise, how much of it running pods request, how nodes are labelled and tainted, and what of it this
+    collection set.
+  - With O(readmission=true) it also tells which running pods would not survive the next start of the kubelet.
+version_added: 0.1.0
+author:
+  - nodecraft.kubeadm contributors (@nodecraft)
+extends_documentation_fragment:
+  - kubernetes.core.k8s_auth_options
+  - nodecraft.kubeadm.api.info
+  - nodecraft.kubeadm.api.actiongroup_api
+notes:
+  - The account needs the verbs C(get) and C(list) on C(nodes), and C(list) on C(pods).
+options:
+  nodes:
+    description:
+      - Names of nodes. A name that the cluster does not know is an error.
+      - Without this and O(label_selector) all nodes are read.
+    type: list
+    elements: str
+  label_selector:
+    description:
+      - Selects nodes by their labels, in Kubernetes' syntax, besides O(nodes).
+    type: str
+  readmission:
+    description:
+      - Look for pods that the kubelet would reject if it were started anew.
+    type: bool
+    default: false
+seealso:
+  - module: nodecraft.kubeadm.node_extended_resource
+  - module: nodecraft.kubeadm.node_label
+  - module: nodecraft.kubeadm.node_taint
+"""
+
+EXAMPLES = r"""
+- name: See what all nodes offer
+  nodecraft.kubeadm.node_resource_info:
+  register: found
+
+- name: Refuse to restart a kubelet under a pod that would not come back
+  nodecraft.kubeadm.node_resource_info:
+    nodes:
+      - w1
+    readmission: true
+  register: found
+  failed_when: found.nodes.w1.readmission | length > 0
+"""
+
+RETURN = r"""
+nodes:
+  description: The nodes, by name.
+  returned: success
+  type: dict
+  contains:
+    ready:
+      description: Whether the node is Ready, which it is only while its kubelet runs.
+      type: bool
+    labels:
+      description: All labels.
+      type: dict
+    taints:
+      description: All taints, as the node has them.
+      type: list
+      elements: dict
+    extended_resources:
+      description: >-
+        Extended resources by name, each with C(capacity), C(allocatable) and C(requested) (by the pods of the node), which are
+        numbers as text, or V(null); and C(device_plugin), whether the kubelet has it from a device plugin.
+      type: dict
+    owned:
+      description: What this collection set, as C(labels), C(taints) (key and effect) and C(resources); the names only.
+      type: dict
+    readmission:
+      description: >-
+        The pods that the kubelet would reject if it were started anew, each with C(pod) (namespace and name) and C(reason);
+        V(null) unless O(readmission=true).
+      type: list
+      elements: dict
+  sample:
+    w1:
+      ready: true
+      labels:
+        kubernetes.io/hostname: w1
+      taints: []
+      extended_resources:
+        example.com/dongle:
+          capacity: "4"
+          allocatable: "4"
+          requested: "3"
+          device_plugin: false
+      owned:
+        labels: []
+        taints: []
+        resources:
+          - example.com/dongle
+      readmission:
+"""
+
+import typing as t
+
+from ansible_collections.nodecraft.kubeadm.plugins.module_utils._api.connection import connect
+from ansible_collections.nodecraft.kubeadm.plugins.module_utils._api.node_report import read_all
+from ansible_collections.nodecraft.kubeadm.plugins.module_utils._module import runner
+from ansible_collections.nodecraft.kubeadm.plugins.module_utils._module.api_module import ApiModule, concurrency_option
+
+
+def main() -> t.NoReturn:
+    """Hand the reader to the runner."""
+    module = ApiModule(
+        argument_spec={
+            "nodes": {"type": "list", "elements": "str"},
+            "label_selector": {"type": "str"},
+            "readmission": {"type": "bool", "default": False},
+            **concurrency_option(),
+        }
+    )
+    runner.run_info(module, lambda: read_all(module.params, connect=lambda: connect(module)))
+
+
+if __name__ == "__main__":
+    main()

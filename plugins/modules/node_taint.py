@@ -1,0 +1,213 @@
+#!/usr/bin/python
+
+# Copyright (c) 2026, nodecraft.kubeadm contributors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+from __future__ import annotations
+
+DOCUMENTATION = r"""
+module: node_taint
+short_description: Taint the nodes of a cluster
+description:
+  - Sets, changes and removes taints on as many nodes as a task names. A taint is known by its key and effect together.
+  - What a task does not name stays as it is, also the taints of others. What this module sets is recorded in an annotation of
+    the node, written by the same patch as the taints, so that it can be taken back.
+version_added: 0.1.0
+author:
+  - nodecraft.kubeadm contributors (@nodecraft)
+extends_documentation_fragment:
+  - kubernetes.core.k8s_auth_options
+  - nodecraft.kubeadm.api
+  - nodecraft.kubeadm.api.nodes
+  - nodecraft.kubeadm.api.actiongroup_api
+notes:
+  - The role P(nodecraft.kubeadm.node_resources#role) sets all three, extended resources, labels and taints, for the hosts of a play.
+  - The account needs the verbs C(get), C(list) and C(patch) on C(nodes), and C(list) on C(pods) for taints with the effect
+    V(NoExecute).
+options:
+  taints:
+    description:
+      - The taints to set or to remove.
+      - Taints that the node lifecycle controller or a cloud controller sets, such as C(node.kubernetes.io/not-ready), are refused.
+    type: list
+    elements: dict
+    suboptions:
+      key:
+        description: Key of the taint.
+        type: str
+        required: true
+      value:
+        description: Value of the taint; none by default.
+        type: raw
+      effect:
+        description:
+          - What becomes of pods that do not tolerate the taint. Required to set a taint; without it all effects of the key are
+            removed.
+        type: str
+        choices:
+          - NoSchedule
+          - PreferNoSchedule
+          - NoExecute
+      state:
+        description: V(absent) removes the taint, whoever set it.
+        type: str
+        choices:
+          - present
+          - absent
+        default: present
+  per_node:
+    description:
+      - What single nodes get, by the node's name, each with a mapping that holds O(taints) in the form of that option.
+      - It goes on top of O(taints), over which it wins key by key. The nodes need not be in O(nodes).
+    type: dict
+  allow_eviction:
+    description:
+      - Whether a new taint with the effect V(NoExecute) may evict pods. Otherwise a node where it would is refused, with the list
+        of these pods.
+    type: bool
+    default: false
+seealso:
+  - module: nodecraft.kubeadm.node_label
+  - module: nodecraft.kubeadm.node_extended_resource
+  - module: nodecraft.kubeadm.node_resource_info
+"""
+
+EXAMPLES = r"""
+- name: Keep pods away that do not tolerate it
+  nodecraft.kubeadm.node_taint:
+    nodes:
+      - w1
+    taints:
+      - key: example.com/dongle
+        effect: NoSchedule
+
+- name: Let a node run nothing else any more
+  nodecraft.kubeadm.node_taint:
+    nodes:
+      - w1
+    taints:
+      - key: example.com/maintenance
+        effect: NoExecute
+    allow_eviction: true
+
+- name: Take back what this module set under one key
+  nodecraft.kubeadm.node_taint:
+    nodes:
+      - w1
+    taints:
+      - key: example.com/maintenance
+    state: absent
+
+- name: Remove a taint, whoever set it
+  nodecraft.kubeadm.node_taint:
+    nodes:
+      - cp1
+    taints:
+      - key: node-role.kubernetes.io/control-plane
+        state: absent
+"""
+
+RETURN = r"""
+nodes:
+  description: What came of every node, by name.
+  returned: always
+  type: dict
+  contains:
+    changed:
+      description: Whether the node was changed, or would be in check mode.
+      type: bool
+    failed:
+      description: Whether the node failed.
+      type: bool
+    msg:
+      description: Why it failed, or why it was not tried or not waited for. Empty otherwise.
+      type: str
+    operations:
+      description: Every value that changes.
+      type: list
+      elements: dict
+      contains:
+        field:
+          description: V(taints), or V(owned) for something that this collection no longer regards as its own.
+          type: str
+        key:
+          description: Key and effect of the taint, with a colon between them.
+          type: str
+        before:
+          description: The former value; V(null) when it was not set.
+          type: str
+        after:
+          description: The new value; V(null) when it is not set any more.
+          type: str
+  sample:
+    w1:
+      changed: true
+      failed: false
+      msg: ""
+      operations:
+        - field: taints
+          key: example.com/dongle:NoSchedule
+          before:
+          after: ""
+diff:
+  description: The difference of each node that changes. Empty unless diff mode is on.
+  returned: always
+  type: list
+  elements: dict
+rehearsal:
+  description: What the API server said to the change before it was made, which is asked in check mode only.
+  returned: always
+  type: dict
+  contains:
+    verdict:
+      description: V(accepted), V(refused), V(skipped) or V(not_needed).
+      type: str
+    message:
+      description: Its own words, or why it was not asked.
+      type: str
+    seconds:
+      description: How long it took.
+      type: float
+    command:
+      description: Always empty here.
+      type: list
+      elements: str
+"""
+
+import typing as t
+
+from ansible_collections.nodecraft.kubeadm.plugins.module_utils._api.connection import connect
+from ansible_collections.nodecraft.kubeadm.plugins.module_utils._api.node_steps import NodeSteps
+from ansible_collections.nodecraft.kubeadm.plugins.module_utils._module import runner
+from ansible_collections.nodecraft.kubeadm.plugins.module_utils._module.api_module import ApiModule, node_options
+from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.node_taints import TAINTS
+
+_OPTION = {
+    "type": "list",
+    "elements": "dict",
+    "options": {
+        "key": {"type": "str", "required": True, "no_log": False},
+        "value": {"type": "raw"},
+        "effect": {"type": "str", "choices": ["NoSchedule", "PreferNoSchedule", "NoExecute"]},
+        "state": {"type": "str", "choices": ["present", "absent"], "default": "present"},
+    },
+}
+
+
+def main() -> t.NoReturn:
+    """Hand the steps to the runner."""
+    module = ApiModule(
+        argument_spec={
+            **node_options(TAINTS.field, _OPTION),
+            "allow_eviction": {"type": "bool", "default": False},
+        },
+        required_one_of=[("nodes", "label_selector", "per_node")],
+    )
+    module.check_per_node(TAINTS.field, _OPTION)
+    steps = NodeSteps(TAINTS, module.params, connect=lambda: connect(module), dry=module.check_mode, diff=module._diff)
+    runner.run(module, steps, rehearse=True)
+
+
+if __name__ == "__main__":
+    main()

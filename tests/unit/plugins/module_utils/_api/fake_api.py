@@ -1,0 +1,184 @@
+# SPDX-FileCopyrightText: 2026 nodecraft.kubeadm contributors
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""A real HTTP server in the test's process that speaks as much of the Kubernetes API as the modules use.
+
+Its answers were compared with a real API server's: a failed C(test) is a 422, and a test of null holds for a missing member.
+"""
+
+from __future__ import annotations
+
+import copy
+import http.server
+import json
+import threading
+import typing as t
+from urllib.parse import parse_qs, unquote, urlsplit
+
+import jsonpatch
+import jsonpointer
+import urllib3
+from ansible_collections.nodecraft.kubeadm.plugins.module_utils._api.client import Client
+
+Json = dict[str, t.Any]
+
+
+class Refused(Exception):
+    """An answer that is no success."""
+
+    def __init__(self, status: int, message: str, **headers: str) -> None:
+        super().__init__(message)
+        self.status = status
+        self.headers = headers
+
+
+class FakeApi:
+    """The server. objects: nodes by name. pods: all pods. requests: what was asked, with the query.
+
+    troubles: what comes instead of the next answers: an exception, or None for hanging up.
+    ready: whether /readyz is well; while it is not, everything is forbidden.
+    before_patch: called with the name of the node before a patch of it is applied.
+    connections: how many were opened.
+    """
+
+    def __init__(self, *nodes: Json) -> None:
+        self.objects = {node["metadata"]["name"]: copy.deepcopy(node) for node in nodes}
+        self.pods: list[Json] = []
+        self.requests: list[str] = []
+        self.headers: list[dict[str, str]] = []
+        self.troubles: list[Refused | None] = []
+        self.before_patch: t.Callable[[str], None] = lambda name: None
+        self.connections = 0
+        self.ready = True
+        self._lock = threading.Lock()
+        self._server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), self._handler())
+        self._server.daemon_threads = True
+        self.url = f"http://127.0.0.1:{self._server.server_address[1]}"
+        self._thread = threading.Thread(target=self._server.serve_forever, kwargs={"poll_interval": 0.01})
+        self._thread.start()
+
+    def close(self) -> None:
+        """End the server; its port refuses connections from then on."""
+        if self._thread.is_alive():
+            self._server.shutdown()
+            self._server.server_close()
+            self._thread.join()
+
+    def asked(self, verb: str) -> list[str]:
+        """The paths that were asked for with one verb."""
+        return [request.partition(" ")[2] for request in self.requests if request.startswith(verb)]
+
+    def _handler(self) -> type[http.server.BaseHTTPRequestHandler]:
+        api = self
+
+        class Handler(http.server.BaseHTTPRequestHandler):
+            protocol_version = "HTTP/1.1"
+
+            def setup(self) -> None:
+                api.connections += 1
+                super().setup()
+
+            def do_GET(self) -> None:
+                self._answer(b"")
+
+            def do_PATCH(self) -> None:
+                self._answer(self.rfile.read(int(self.headers["Content-Length"])))
+
+            def _answer(self, body: bytes) -> None:
+                with api._lock:
+                    api.requests.append(f"{self.command} {self.path}")
+                    api.headers.append(dict(self.headers))
+                    trouble = api.troubles.pop(0) if api.troubles else ...
+                if trouble is None:
+                    self.close_connection = True
+                    return
+                try:
+                    if isinstance(trouble, Refused):
+                        raise trouble
+                    self._send(200, api._found(self.command, self.path, body))
+                except Refused as exc:
+                    self._send(exc.status, {"kind": "Status", "message": str(exc)}, exc.headers)
+
+            def _send(self, status: int, answer: Json, headers: dict[str, str] | None = None) -> None:
+                content = json.dumps(answer).encode()
+                self.send_response(status)
+                for name, value in (headers or {}).items():
+                    self.send_header(name.replace("_", "-"), value)
+                self.send_header("Content-Length", str(len(content)))
+                self.end_headers()
+                self.wfile.write(content)
+
+            def log_message(self, *_arguments: t.Any) -> None:
+                """Say nothing."""
+
+        return Handler
+
+    def _found(self, verb: str, path: str, body: bytes) -> Json:
+        if not self.ready:
+            raise Refused(403, "forbidden: RBAC is not there yet")
+        parts = urlsplit(path)
+        if parts.path == "/readyz":
+            return {}
+        query = {key: values[0] for key, values in parse_qs(parts.query).items()}
+        kind, *names = unquote(parts.path)[len("/api/v1/") :].split("/")
+        with self._lock:
+            if kind == "pods":
+                return self._page(self._selected(self.pods, query.get("fieldSelector")), query)
+            if not names:
+                return self._page(self._labelled(query.get("labelSelector")), query)
+            if names[0] not in self.objects:
+                raise Refused(404, f'nodes "{names[0]}" not found')
+            if verb == "GET":
+                return self.objects[names[0]]
+            self.before_patch(names[0])
+            return self._patched(names[0], json.loads(body), status=len(names) > 1, dry="dryRun" in query)
+
+    def _page(self, items: list[Json], query: dict[str, str]) -> Json:
+        start, limit = int(query.get("continue", "0")), int(query["limit"])
+        following = {"continue": str(start + limit)} if len(items) > start + limit else {}
+        return {"metadata": following, "items": items[start : start + limit]}
+
+    def _labelled(self, selector: str | None) -> list[Json]:
+        key, _equals, value = (selector or "").partition("=")
+        nodes = [self.objects[name] for name in sorted(self.objects)]
+        return [node for node in nodes if not selector or node["metadata"]["labels"].get(key) == value]
+
+    def _selected(self, pods: list[Json], selector: str | None) -> list[Json]:
+        return [pod for pod in pods if not selector or f"spec.nodeName={pod['spec']['nodeName']}" == selector]
+
+    def _patched(self, name: str, operations: list[Json], *, status: bool, dry: bool) -> Json:
+        node = copy.deepcopy(self.objects[name])
+        for operation in operations:
+            found = jsonpointer.resolve_pointer(node, operation["path"], None)
+            if operation["op"] == "test":
+                if found != operation["value"]:
+                    raise Refused(422, "the server rejected our request due to an error in our request")
+            else:
+                node = jsonpatch.apply_patch(node, [operation])
+        if not status:
+            node["status"] = self.objects[name]["status"]
+        if not dry:
+            self.objects[name] = node
+        return node
+
+
+class Clock:
+    """Time that passes only while somebody sleeps."""
+
+    def __init__(self) -> None:
+        self.now = 0.0
+        self.pauses: list[float] = []
+        self.on_sleep: t.Callable[[], None] = lambda: None
+
+    def __call__(self) -> float:
+        return self.now
+
+    def sleep(self, seconds: float) -> None:
+        self.pauses.append(seconds)
+        self.now += seconds
+        self.on_sleep()
+
+
+def client_of(url: str, clock: Clock, *, patience: float = 60.0, workers: int = 8) -> Client:
+    """A client as a module would have it."""
+    pool = urllib3.PoolManager(maxsize=workers)
+    return Client(url, pool, lambda: {"authorization": "Bearer t"}, patience=patience, clock=clock, sleep=clock.sleep)

@@ -1,0 +1,136 @@
+# SPDX-FileCopyrightText: 2026 nodecraft.kubeadm contributors
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Requests against a real HTTP server: pages, busy and restarting API servers, refusals."""
+
+from __future__ import annotations
+
+import typing as t
+
+import pytest
+from ansible_collections.nodecraft.kubeadm.plugins.module_utils._api.client import PAGE, ApiError
+from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.errors import KubeadmError
+from ansible_collections.nodecraft.kubeadm.tests.unit.plugins.module_utils._api.fake_api import (
+    Clock,
+    FakeApi,
+    Refused,
+    client_of,
+)
+from ansible_collections.nodecraft.kubeadm.tests.unit.plugins.module_utils._plan.nodes import node
+
+Serve = t.Callable[..., FakeApi]
+
+
+def test_an_object_with_our_credentials(serve: Serve) -> None:
+    api = serve(node("w1"))
+    assert client_of(api.url, Clock()).get("nodes/w1")["metadata"]["name"] == "w1"
+    assert api.headers[0]["authorization"] == "Bearer t"
+    assert api.headers[0]["User-Agent"] == "nodecraft.kubeadm"
+
+
+def test_a_list_comes_in_pages(serve: Serve) -> None:
+    api = serve(*(node(f"n{number:04}") for number in range(PAGE + 1)))
+    assert len(client_of(api.url, Clock()).list("nodes")) == PAGE + 1
+    assert [path.partition("limit=500")[2] for path in api.asked("GET")] == ["", "&continue=500"]
+
+
+def test_a_list_that_was_forgotten_is_begun_anew(serve: Serve) -> None:
+    api = serve(*(node(f"n{number:04}") for number in range(PAGE + 1)))
+    client = client_of(api.url, Clock())
+    first = api._page
+
+    def page(items: list[t.Any], query: dict[str, str]) -> t.Any:
+        if len(api.requests) == 2:
+            raise Refused(410, "The provided continue parameter is too old")
+        return first(items, query)
+
+    api._page = page  # type: ignore[method-assign]
+    assert len(client.list("nodes")) == PAGE + 1
+    assert len(api.requests) == 4
+
+
+def test_a_busy_server_says_when_to_come_back(serve: Serve) -> None:
+    api, clock = serve(node("w1")), Clock()
+    api.troubles = [Refused(429, "too many requests", Retry_After="7"), Refused(429, "again")]
+    assert client_of(api.url, clock).get("nodes/w1")
+    assert clock.pauses == [7.0, 0.4]
+
+
+@pytest.mark.parametrize("status", [500, 503, 504])
+def test_a_server_that_restarts(serve: Serve, status: int) -> None:
+    api, clock = serve(node("w1")), Clock()
+    api.troubles = [None, Refused(status, "apiserver is shutting down"), None]
+    assert client_of(api.url, clock).get("nodes/w1")
+    assert clock.pauses == [0.2, 0.4, 0.8]
+
+
+def test_a_server_that_knows_no_rights_yet(serve: Serve) -> None:
+    api, clock = serve(node("w1")), Clock()
+    api.ready = False
+
+    def started() -> None:
+        api.ready = clock.now > 1
+
+    clock.on_sleep = started
+    assert client_of(api.url, clock).get("nodes/w1")
+    assert clock.pauses == [0.2, 0.4, 0.8]
+
+
+def test_a_server_that_got_ready_between_two_requests(serve: Serve) -> None:
+    api, clock = serve(node("w1")), Clock()
+    api.troubles = [Refused(403, "forbidden")]
+    assert client_of(api.url, clock).get("nodes/w1")
+    assert (len(api.requests), clock.pauses) == (3, [])
+
+
+def test_a_server_that_does_not_come_back(serve: Serve) -> None:
+    api, clock = serve(), Clock()
+    api.close()
+    client = client_of(api.url, clock)
+    with pytest.raises(ApiError, match=rf"the API server {api.url} did not answer for 60 s.*GET nodes/w1: .*refused"):
+        client.get("nodes/w1")
+    assert clock.now == 60.0
+    # The next request does not begin to wait once more.
+    with pytest.raises(ApiError):
+        client.get("nodes/w2")
+    assert clock.now == 60.0
+
+
+@pytest.mark.parametrize(
+    ("status", "words"), [(403, 'User "x" cannot patch resource "nodes/status"'), (401, "Unauthorized")]
+)
+def test_a_refusal_is_told_in_the_servers_words(serve: Serve, status: int, words: str) -> None:
+    api = serve(node("w1"))
+    api.before_patch = lambda name: _raise(Refused(status, words))
+    with pytest.raises(ApiError, match=f"refused PATCH nodes/w1/status: {status}, {words}") as caught:
+        client_of(api.url, Clock()).patch("nodes/w1/status", [], dry_run=False)
+    assert caught.value.status == status
+
+
+def _raise(error: Exception) -> t.NoReturn:
+    raise error
+
+
+def test_a_dry_run_changes_nothing(serve: Serve) -> None:
+    api = serve(node("w1"))
+    add = {"op": "add", "path": "/metadata/labels/a", "value": "b"}
+    client = client_of(api.url, Clock())
+    assert client.patch("nodes/w1", [add], dry_run=True)["metadata"]["labels"]["a"] == "b"
+    assert "a" not in api.objects["w1"]["metadata"]["labels"]
+    client.patch("nodes/w1", [add], dry_run=False)
+    assert api.objects["w1"]["metadata"]["labels"]["a"] == "b"
+    assert api.headers[-1]["Content-Type"] == "application/json-patch+json"
+    assert "fieldManager=nodecraft.kubeadm" in api.requests[-1]
+
+
+def test_an_address_that_does_not_exist_is_not_waited_for() -> None:
+    clock = Clock()
+    with pytest.raises(KubeadmError, match=r"no connection to the API server http://no-such-host\.invalid:6443"):
+        client_of("http://no-such-host.invalid:6443", clock).get("nodes")
+    assert clock.pauses == []
+
+
+def test_a_server_of_another_kind(serve: Serve) -> None:
+    api = serve(node("w1"))
+    api.objects["w1"] = []  # type: ignore[assignment]
+    with pytest.raises(KubeadmError, match="is no Kubernetes API server"):
+        client_of(api.url, Clock()).get("nodes/w1")

@@ -1,0 +1,70 @@
+# SPDX-FileCopyrightText: 2026 nodecraft.kubeadm contributors
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""What is read of nodes."""
+
+from __future__ import annotations
+
+import json
+import typing as t
+
+import pytest
+from ansible_collections.nodecraft.kubeadm.plugins.module_utils._api.node_report import read_all
+from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.errors import KubeadmError
+from ansible_collections.nodecraft.kubeadm.tests.unit.plugins.module_utils._api.fake_api import (
+    Clock,
+    FakeApi,
+    client_of,
+)
+from ansible_collections.nodecraft.kubeadm.tests.unit.plugins.module_utils._plan.nodes import Json, node, pod
+
+Serve = t.Callable[..., FakeApi]
+D = "example.com/dongle"
+
+
+def read(api: FakeApi, **params: t.Any) -> Json:
+    asked = {"nodes": None, "label_selector": None, "readmission": False, "concurrency": 8, **params}
+    return t.cast(Json, read_all(asked, connect=lambda: client_of(api.url, Clock()))["nodes"])
+
+
+def test_all_nodes(serve: Serve) -> None:
+    record = json.dumps({D: {"set": "4", "original": None}})
+    annotations = {"nodecraft.kubeadm/owned-extended-resources": record}
+    taint = {"key": "k", "effect": "NoSchedule"}
+    api = serve(node("w1", capacity={D: "4"}, annotations=annotations, taints=[taint]), node("w2", ready=False))
+    api.pods = [pod(requests={D: "3"}), pod("done", requests={D: "1"}, phase="Succeeded")]
+    found = read(api)
+    assert found["w1"] == {
+        "ready": True,
+        "labels": {"kubernetes.io/hostname": "w1"},
+        "taints": [taint],
+        "extended_resources": {D: {"capacity": "4", "allocatable": "4", "requested": "3", "device_plugin": False}},
+        "owned": {"labels": [], "taints": [], "resources": [D]},
+        "readmission": None,
+    }
+    assert (found["w2"]["ready"], found["w2"]["extended_resources"]) == (False, {})
+    assert len(api.requests) == 2
+
+
+def test_pods_that_would_not_come_back(serve: Serve) -> None:
+    api = serve(node("w1"))
+    api.pods = [pod(nodeSelector={"x": "1"}), pod("fits")]
+    assert read(api, nodes=["w1"], readmission=True)["w1"]["readmission"] == [
+        {"pod": "default/p", "reason": "selects nodes with x=1"}
+    ]
+
+
+def test_many_nodes_are_two_lists(serve: Serve) -> None:
+    api = serve(*(node(f"n{number}") for number in range(20)))
+    api.pods = [pod(node="n3", nodeSelector={"x": "1"}), pod(node="elsewhere")]
+    found = read(api, readmission=True)
+    assert [name for name, entry in found.items() if entry["readmission"]] == ["n3"]
+    assert len(api.requests) == 2
+
+
+def test_a_node_that_is_not_there(serve: Serve) -> None:
+    with pytest.raises(KubeadmError, match="there is no node nobody in the cluster of http"):
+        read(serve(node("w1")), nodes=["w1", "nobody"])
+
+
+def test_a_selector_without_a_match_is_no_error(serve: Serve) -> None:
+    assert read(serve(node("w1")), label_selector="a=b") == {}

@@ -1,0 +1,390 @@
+# SPDX-FileCopyrightText: 2026 nodecraft.kubeadm contributors
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Changes of many nodes, against a real HTTP server."""
+
+from __future__ import annotations
+
+import json
+import typing as t
+
+import pytest
+from ansible_collections.nodecraft.kubeadm.plugins.module_utils._api.node_steps import Incomplete, NodeSteps
+from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.errors import KubeadmError
+from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.node_labels import LABELS
+from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.node_plan import Kind
+from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.node_resources import RESOURCES
+from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.node_taints import TAINTS
+from ansible_collections.nodecraft.kubeadm.tests.unit.plugins.module_utils._api.fake_api import (
+    Clock,
+    FakeApi,
+    Refused,
+    client_of,
+)
+from ansible_collections.nodecraft.kubeadm.tests.unit.plugins.module_utils._plan.nodes import Json, node, pod
+
+Serve = t.Callable[..., FakeApi]
+D = "example.com/dongle"
+PARAMS: Json = {
+    "nodes": None,
+    "label_selector": None,
+    "labels": None,
+    "taints": None,
+    "resources": None,
+    "per_node": None,
+    "state": "present",
+    "purge": False,
+    "on_error": "continue",
+    "wait": False,
+    "wait_timeout": 120,
+    "concurrency": 8,
+    "allow_eviction": False,
+}
+
+
+class Run(t.NamedTuple):
+    """What a run came to. error: how it failed."""
+
+    report: Json
+    warnings: list[str]
+    operations: int
+    error: KubeadmError | None
+    clock: Clock
+
+    @property
+    def nodes(self) -> Json:
+        return t.cast(Json, self.report["nodes"])
+
+
+def run(kind: Kind, api: FakeApi, *, dry: bool = False, clock: Clock | None = None, **params: t.Any) -> Run:
+    """Go through the steps as the runner does."""
+    clock = clock or Clock()
+    steps = NodeSteps(kind, {**PARAMS, **params}, connect=lambda: client_of(api.url, clock), dry=dry, diff=True)
+    warnings: list[str] = []
+    operations, error = 0, None
+    try:
+        with steps.session():
+            steps.read()
+            plan = steps.plan()
+            warnings += plan.warnings
+            operations = len(plan.operations)
+            if plan.operations:
+                verdict = steps.rehearse()
+                if verdict.verdict == "refused":
+                    raise KubeadmError(verdict.message)
+                if not dry:
+                    steps.apply()
+    except KubeadmError as exc:
+        error = exc
+    return Run(steps.report(), warnings, operations, error, clock)
+
+
+def labels(api: FakeApi, name: str) -> Json:
+    return t.cast(Json, api.objects[name]["metadata"]["labels"])
+
+
+def nodes(number: int, **parts: t.Any) -> list[Json]:
+    return [node(f"n{index:03}", **parts) for index in range(number)]
+
+
+def names(number: int) -> list[str]:
+    return [f"n{index:03}" for index in range(number)]
+
+
+def test_one_node(serve: Serve) -> None:
+    api = serve(node("w1"))
+    done = run(RESOURCES, api, nodes=["w1"], resources={D: 4})
+    assert done.error is None
+    assert done.nodes == {
+        "w1": {
+            "changed": True,
+            "failed": False,
+            "msg": "",
+            "operations": [{"field": "resources", "key": D, "before": None, "after": "4"}],
+        }
+    }
+    assert api.objects["w1"]["status"]["capacity"][D] == "4"
+    (difference,) = done.report["diff"]
+    assert (difference["before_header"], difference["before"]["resources"]) == ("Node w1", {})
+    assert difference["after"]["resources"] == {D: "4"}
+    record = difference["after"]["annotations"][RESOURCES.annotation]
+    assert json.loads(record) == {D: {"set": "4", "original": None}}
+    assert api.objects["w1"]["metadata"]["annotations"] == {RESOURCES.annotation: record}
+
+
+def test_there_and_back_leaves_no_trace(serve: Serve) -> None:
+    api = serve(node("w1", annotations={"a": "b"}))
+    run(LABELS, api, nodes=["w1"], labels={"x": 1})
+    assert run(LABELS, api, nodes=["w1"], labels={"x": 1}).operations == 0
+    run(LABELS, api, nodes=["w1"], state="absent")
+    assert api.objects == {"w1": node("w1", annotations={"a": "b"})}
+
+
+def test_check_mode_changes_nothing(serve: Serve) -> None:
+    api = serve(node("w1"))
+    done = run(LABELS, api, dry=True, nodes=["w1"], labels={"x": 1})
+    assert done.nodes["w1"]["changed"]
+    assert api.objects == {"w1": node("w1")}
+    assert "dryRun=All" in api.asked("PATCH")[0]
+
+
+def test_check_mode_tells_of_a_refusal(serve: Serve) -> None:
+    api = serve(node("w1"))
+    api.before_patch = _refusing("w1")
+    done = run(LABELS, api, dry=True, nodes=["w1"], labels={"x": 1})
+    assert "declined for w1" in str(done.error)
+
+
+def _refusing(bad: str) -> t.Callable[[str], None]:
+    def refuse(name: str) -> None:
+        if name == bad:
+            raise Refused(400, f"declined for {name}")
+
+    return refuse
+
+
+def test_no_change_is_a_list_and_no_patch(serve: Serve) -> None:
+    api = serve(*nodes(600, labels={"x": "1"}))
+    assert run(LABELS, api, nodes=names(600), labels={"x": "1"}).operations == 0
+    assert len(api.asked("GET")) == 2
+    assert api.asked("PATCH") == []
+
+
+def test_only_the_needed_patches_on_kept_connections(serve: Serve) -> None:
+    api = serve(*nodes(100))
+    api.objects["n007"]["metadata"]["labels"]["x"] = "1"
+    done = run(LABELS, api, nodes=names(100), labels={"x": "1"})
+    assert done.error is None
+    assert len(api.asked("PATCH")) == 99
+    assert api.connections <= 9
+    assert not done.nodes["n007"]["changed"]
+
+
+def test_a_selector_and_names(serve: Serve) -> None:
+    api = serve(node("a", labels={"rack": "1"}), node("b"), node("c"))
+    done = run(LABELS, api, nodes=["b"], label_selector="rack=1", labels={"x": "1"})
+    assert sorted(done.nodes) == ["a", "b"]
+
+
+def test_a_selector_without_a_match(serve: Serve) -> None:
+    api = serve(node("a"))
+    done = run(LABELS, api, label_selector="rack=1", labels={"x": "1"})
+    assert "label_selector 'rack=1' matches no node" in str(done.error)
+    assert run(LABELS, api, label_selector="rack=1", state="absent").error is None
+
+
+def test_single_nodes_get_their_own(serve: Serve) -> None:
+    api = serve(node("a"), node("b"))
+    run(LABELS, api, nodes=["a"], labels={"x": "1"}, per_node={"b": {"labels": {"x": "2"}}})
+    assert (labels(api, "a")["x"], labels(api, "b")["x"]) == ("1", "2")
+
+
+def test_an_unknown_node_does_not_keep_others_from_being_done(serve: Serve) -> None:
+    api = serve(node("a"))
+    done = run(LABELS, api, nodes=["a", "nobody"], labels={"x": "1"})
+    assert isinstance(done.error, Incomplete)
+    assert done.error.changed
+    assert str(done.error).startswith(
+        "1 of 2 nodes failed. nobody: there is no node of this name in the cluster of http"
+    )
+    assert labels(api, "a")["x"] == "1"
+    assert (done.nodes["nobody"]["failed"], done.nodes["a"]["failed"]) == (True, False)
+
+
+def test_stop_sends_nothing_after_a_failure(serve: Serve) -> None:
+    api = serve(*nodes(30))
+    api.before_patch = _refusing("n000")
+    done = run(LABELS, api, nodes=names(30), labels={"x": "1"}, on_error="stop", concurrency=1)
+    assert len(api.asked("PATCH")) == 1
+    assert done.nodes["n000"]["failed"]
+    assert done.nodes["n029"] == {
+        "changed": False,
+        "failed": False,
+        "msg": "not tried: another node failed, and on_error is stop",
+        "operations": [],
+    }
+
+
+def test_stop_counts_unknown_nodes_too(serve: Serve) -> None:
+    api = serve(node("a"))
+    done = run(LABELS, api, nodes=["a", "nobody"], labels={"x": "1"}, on_error="stop")
+    assert api.asked("PATCH") == []
+    assert not t.cast(Incomplete, done.error).changed
+
+
+def test_a_node_that_cannot_be_planned_does_not_keep_others_from_being_done(serve: Serve) -> None:
+    api = serve(node("a", capacity={D: "2"}, managed=[D]), node("b"))
+    done = run(RESOURCES, api, nodes=["a", "b"], resources={D: 4})
+    assert "a: resources example.com/dongle is not changed: a device plugin" in str(done.error)
+    assert done.nodes["b"]["changed"]
+
+
+def test_nothing_of_a_second_writer_is_lost(serve: Serve) -> None:
+    api = serve(node("w1"))
+    rounds = iter(range(5))
+
+    def interfere(name: str) -> None:
+        number = next(rounds, None)
+        if number is not None:
+            api.objects[name]["spec"].setdefault("taints", []).append({"key": f"t{number}", "effect": "NoSchedule"})
+
+    api.before_patch = interfere
+    wanted = [{"key": "ours", "effect": "NoSchedule", "value": None, "state": "present"}]
+    assert run(TAINTS, api, nodes=["w1"], taints=wanted).error is None
+    assert [taint["key"] for taint in api.objects["w1"]["spec"]["taints"]] == ["t0", "t1", "t2", "t3", "t4", "ours"]
+
+
+def test_a_conflict_is_planned_anew(serve: Serve) -> None:
+    api = serve(node("w1"))
+    conflicts = iter([Refused(409, "the object has been modified")])
+
+    def conflict(name: str) -> None:
+        for trouble in conflicts:
+            raise trouble
+
+    api.before_patch = conflict
+    assert run(LABELS, api, nodes=["w1"], labels={"x": "1"}).error is None
+    assert labels(api, "w1")["x"] == "1"
+
+
+def test_a_conflict_without_end(serve: Serve) -> None:
+    api = serve(node("w1"))
+    api.before_patch = lambda name: _raise(Refused(409, "the object has been modified"))
+    done = run(LABELS, api, nodes=["w1"], labels={"x": "1"})
+    assert "w1: others changed the node each of the 20 times" in str(done.error)
+
+
+def _raise(error: Exception) -> t.NoReturn:
+    raise error
+
+
+def test_what_the_server_declines_for_good_is_tried_once(serve: Serve) -> None:
+    api = serve(node("w1"))
+    api.before_patch = lambda name: _raise(Refused(422, "Node w1 is invalid: metadata.labels"))
+    done = run(LABELS, api, nodes=["w1"], labels={"x": "1"})
+    assert "w1: " in str(done.error)
+    assert "Node w1 is invalid" in str(done.error)
+    assert len(api.asked("PATCH")) == 1
+
+
+def test_a_patch_whose_answer_was_lost_counts(serve: Serve) -> None:
+    api = serve(node("w1"))
+    send, lost = api._patched, iter([True])
+
+    def patched(*arguments: t.Any, **options: t.Any) -> Json:
+        found = send(*arguments, **options)
+        if next(lost, False):
+            raise Refused(504, "timeout")
+        return found
+
+    api._patched = patched  # type: ignore[method-assign]
+    done = run(LABELS, api, nodes=["w1"], labels={"x": "1"})
+    assert done.error is None
+    assert done.nodes["w1"]["changed"]
+
+
+def test_an_api_server_that_restarts_in_the_middle(serve: Serve) -> None:
+    api = serve(*nodes(20))
+    calls = iter(range(100))
+
+    def down(name: str) -> None:
+        if 5 <= next(calls) < 30:
+            raise Refused(503, "apiserver is shutting down")
+
+    api.before_patch = down
+    done = run(LABELS, api, nodes=names(20), labels={"x": "1"})
+    assert done.error is None
+    assert all(labels(api, name)["x"] == "1" for name in names(20))
+
+
+EVICTING = [{"key": "k", "effect": "NoExecute", "value": None, "state": "present"}]
+
+
+def test_a_taint_that_evicts_is_refused(serve: Serve) -> None:
+    api = serve(node("w1"), node("w2"))
+    api.pods = [pod("app", owner="ReplicaSet"), pod("dns", priority=2000000000, node="w1")]
+    done = run(TAINTS, api, nodes=["w1", "w2"], taints=EVICTING)
+    assert "w1: k:NoExecute would evict 2 pods: default/dns (that nothing makes again), default/app" in str(done.error)
+    assert "allow_eviction" in str(done.error)
+    assert "taints" not in api.objects["w1"]["spec"]
+    assert api.objects["w2"]["spec"]["taints"] == [{"key": "k", "effect": "NoExecute"}]
+
+
+def test_a_taint_that_may_evict_warns(serve: Serve) -> None:
+    api = serve(node("w1"))
+    api.pods = [pod("app")]
+    done = run(TAINTS, api, nodes=["w1"], taints=EVICTING, allow_eviction=True)
+    assert done.error is None
+    assert done.warnings == ["w1: k:NoExecute evicts default/app (that nothing makes again)."]
+    assert run(TAINTS, api, nodes=["w1"], taints=EVICTING).operations == 0
+
+
+@pytest.mark.parametrize("allowed", [True, False])
+def test_pods_that_may_not_be_listed(serve: Serve, allowed: bool) -> None:
+    api = serve(node("w1"))
+    api._selected = lambda *_a: _raise(Refused(403, "cannot list resource pods"))  # type: ignore[method-assign]
+    done = run(TAINTS, api, nodes=["w1"], taints=EVICTING, allow_eviction=allowed)
+    assert (done.error is None) is allowed
+    assert "cannot list resource pods" in (done.warnings[0] if allowed else str(done.error))
+
+
+def test_a_change_warns_of_pods_that_would_not_come_back(serve: Serve) -> None:
+    api = serve(node("w1", labels={"x": "1"}, capacity={D: "4"}))
+    api.pods = [
+        pod("selects", nodeSelector={"x": "1"}),
+        pod("lost-before", nodeSelector={"y": "1"}),
+        pod("uses", requests={D: "3"}),
+    ]
+    relabelled = run(LABELS, api, nodes=["w1"], labels={"x": None})
+    assert relabelled.warnings == [
+        "w1: these pods run on, but the kubelet rejects them when it is started anew: default/selects (selects nodes with x=1)."
+    ]
+    assert (
+        "default/uses (requests 3 of example.com/dongle, 2 are left)"
+        in run(RESOURCES, api, nodes=["w1"], resources={D: 2}).warnings[0]
+    )
+    before = len(api.requests)
+    assert run(RESOURCES, api, nodes=["w1"], resources={D: 9}).warnings == []
+    assert not any("pods" in request for request in api.requests[before:])
+
+
+def test_waiting_for_the_kubelet(serve: Serve) -> None:
+    api, clock = serve(node("w1"), node("w2"), node("asleep", ready=False)), Clock()
+
+    def kubelet() -> None:
+        if clock.now >= 3:
+            for name in ("w1", "w2"):
+                api.objects[name]["status"]["allocatable"][D] = "4"
+
+    clock.on_sleep = kubelet
+    done = run(RESOURCES, api, clock=clock, nodes=["w1", "w2", "asleep"], resources={D: 4}, wait=True)
+    assert done.error is None
+    assert clock.now == 3.0
+    assert done.nodes["asleep"]["msg"] == "not waited for: the node is not Ready, so that no kubelet would show it"
+
+
+def test_waiting_in_vain_names_what_was_found(serve: Serve) -> None:
+    api = serve(*nodes(20))
+    done = run(RESOURCES, api, nodes=names(20), resources={D: 4}, wait=True, wait_timeout=5)
+    assert "n000: not seen in allocatable within 5 s: example.com/dongle should be '4' and is unset" in str(done.error)
+    assert t.cast(Incomplete, done.error).changed
+    assert done.nodes["n000"]["changed"]
+    # One request for all nodes at a time: the list at the beginning, and five looks.
+    assert len(api.asked("GET")) == 6
+    again = run(RESOURCES, api, nodes=names(20), resources={D: 4}, wait=True, wait_timeout=1)
+    assert "within 1 s" in str(again.error)
+    assert not t.cast(Incomplete, again.error).changed
+
+
+def test_what_is_refused_before_anything_is_sent(serve: Serve) -> None:
+    api = serve(node("w1"))
+    wishes: list[Json] = [
+        {"resources": {"foo": 1}},
+        {"resources": {D: "abc"}},
+        {"nodes": ["a/../b"], "resources": {D: 1}},
+        {"per_node": {"W1": {"resources": {D: 1}}}},
+    ]
+    for wish in wishes:
+        done = run(RESOURCES, api, **{"nodes": ["w1"], **wish})
+        assert done.error is not None
+        assert done.report == {"nodes": {}, "diff": []}
+    assert api.requests == []
