@@ -876,7 +876,7 @@ class Engine:
             "proof": _proof(sight, self.journal) if sight else None,
             "log": [hide(line, self.journal["watch"].get("hidden", {})) for line in self.journal.get("log", [])],
         }
-        self._save(phase=CLOSED, result=result)
+        self.journal.update(phase=CLOSED, result=result)
 
     def _file_away(self) -> None:
         """Move the closed journal to the history, which keeps the last ones and always the last committed one."""
