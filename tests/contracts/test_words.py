@@ -77,6 +77,9 @@ def test_a_breach_is_found(pieces: tuple[str, str]) -> None:
     assert findings(f"fine\n{''.join(pieces)}\n")[0].startswith("2: ")
 
 
-@pytest.mark.parametrize("text", ["registry.k8s.io/kube-apiserver:v1.36.3", "/proc/1/root/usr", "a/work/b", "todo()"])
-def test_what_is_allowed_passes(text: str) -> None:
-    assert findings(text) == []
+@pytest.mark.parametrize(
+    "pieces",
+    [("regis", "try.k8s.io/kube-apiserver:v1.36.3"), ("/proc/1/ro", "ot/usr"), ("a/wo", "rk/b"), ("to", "do()")],
+)
+def test_what_is_allowed_passes(pieces: tuple[str, str]) -> None:
+    assert findings("".join(pieces)) == []

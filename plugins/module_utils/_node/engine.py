@@ -1365,7 +1365,7 @@ class Engine:
             "proof": self.watcher.proof(sight) if sight else None,
             "log": [hide(line, self.journal["watch"].get("hidden", {})) for line in self.journal.get("log", [])],
         }
-        self._save(phase=CLOSED, result=result)
+        self.journal.update(phase=CLOSED, result=result)
         if outcome == COMMITTED:
             for folder in self.journal.get("obsolete", []):
                 with contextlib.suppress(OSError):  # somebody else uses it by now

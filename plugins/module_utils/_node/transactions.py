@@ -327,5 +327,4 @@ def unreported(name: str) -> engine.Json | None:
     ids = history(name)
     if not ids or _hint(name, "followed.json").get("id") == ids[-1]:
         return None
-    journal = closed_journal(name, ids[-1])
-    return outcome(journal) if journal else None
+    return last(name)
