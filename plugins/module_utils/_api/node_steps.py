@@ -146,6 +146,9 @@ class NodeSteps:
         own = [warning for target in self._targets.values() if target.plan for warning in target.plan.warnings]
         return TaskPlan(tuple(change for target in changing for change in target.operations), (*own, *warnings))
 
+    def settle(self) -> None:
+        """What the nodes do not show yet is waited for at the end of the session, after a change and without one."""
+
     def rehearse(self) -> Verdict:
         """In check mode the API server judges the patches without keeping them; otherwise the patches are the test."""
         if not self._dry:
