@@ -15,10 +15,14 @@ import signal
 import subprocess
 import sys
 import threading
+import time
 import typing as t
 from pathlib import Path
 
 LONGEST_END = 120  # seconds that the command may take to end once it was told to
+# A worker of ansible-core that is interrupted while it hands over a line dies with the lock of the queue, and the main
+# process then waits for that lock for ever (seen in one of five tries right at the line, in none of thirty a moment later).
+LET_GO = 1.0
 
 
 def descendants(pid: int) -> list[int]:
@@ -78,6 +82,7 @@ def main() -> None:
             if wanted.meanwhile
             else None
         )
+        time.sleep(LET_GO)
         alive = process.poll() is None
         end(process, wanted.how)
         guard = threading.Timer(LONGEST_END, end, (process, "KILL"))
