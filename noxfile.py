@@ -471,7 +471,7 @@ def demo(session: nox.Session) -> None:
 @nox.session(default=False, python=CONTROLLER)
 def bench(session: nox.Session) -> None:
     """Figures beside those of other ways to the same end."""
-    install(session, "ansible")
+    install(session, "ansible", "kubernetes", "jsonpatch")
     session.run("python", "lab/demo/bench.py", *session.posargs, env=lab_variables())
 
 
