@@ -127,7 +127,11 @@ class NodeSteps:
             raise KubeadmError(f"label_selector {selector!r} matches no node of {self._api.url}.")
         for name in dict.fromkeys([*names, *found]):
             node = found.get(name)
-            error = "" if node else f"{name}: there is no node of this name in the cluster of {self._api.url}."
+            error = (
+                ""
+                if node
+                else f"{name}: there is no node of this name in the cluster of {self._api.url}; kubectl get nodes lists them."
+            )
             self._targets[name] = Target(name, wishes.of(name), read=node, latest=node, error=error)
 
     def notes(self) -> list[str]:
