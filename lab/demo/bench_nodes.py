@@ -31,6 +31,7 @@ LOOPED = min(50, NUMBER)  # nodes for kubernetes.core, which takes one task for 
 LABEL = "example.com/bench"
 SELECTOR = f"{LABEL}=fake"
 KEY = "example.com/measured"
+UNREACHABLE = "node.kubernetes.io/unreachable"
 ITEM = "{{ item }}"
 
 
@@ -112,12 +113,17 @@ class Bench:
 
     def __enter__(self) -> Bench:
         self.remove_nodes()
-        status = {"capacity": {"cpu": "4"}, "allocatable": {"cpu": "4"}}
+        # As the node lifecycle controller would have them after a minute, so that there is little that it writes.
+        conditions = [
+            {"type": kind, "status": "Unknown", "reason": "NodeStatusNeverUpdated"}
+            for kind in ("Ready", "MemoryPressure", "DiskPressure", "PIDPressure")
+        ]
+        status = {"capacity": {"cpu": "4"}, "allocatable": {"cpu": "4"}, "conditions": conditions}
         wanted = [{"metadata": {"name": name, "labels": {LABEL: "fake"}}, "status": status} for name in NAMES]
         self._cluster.send([("POST", "nodes", node) for node in wanted])
-        # The node lifecycle controller marks a new node once, a minute after it was made.
-        while any("taints" not in node["spec"] for node in self._cluster.nodes(SELECTOR)):
-            time.sleep(1)
+        say(f"{NUMBER} nodes are made; the node lifecycle controller marks them")
+        while not all(f"{UNREACHABLE}:NoSchedule" in TAINTS.live(node) for node in self._cluster.nodes(SELECTOR)):
+            time.sleep(5)
         return self
 
     def __exit__(self, *_exception: object) -> None:

@@ -213,9 +213,12 @@ class NodeSteps:
         try:
             pods = read_pods(self._api, concerned)
         except ApiError as exc:
-            if not allowed or exc.status != _FORBIDDEN:
+            if exc.status != _FORBIDDEN:
                 raise
-            return [f"which pods the new taints evict could not be told: {exc}"]
+            problem = f"which pods the new taints evict could not be told: {exc}"
+            if not allowed:
+                raise KubeadmError(f"{problem} Or set allow_eviction.") from exc
+            return [problem]
         warnings = []
         for name, taints in concerned.items():
             going = evictions.evicted(pods[name], taints)
