@@ -86,7 +86,9 @@ def test_a_server_that_does_not_come_back(serve: Serve) -> None:
     api, clock = serve(), Clock()
     api.close()
     client = client_of(api.url, clock)
-    with pytest.raises(ApiError, match=rf"the API server {api.url} did not answer for 60 s.*GET nodes/w1: Failed to .*refused"):
+    with pytest.raises(
+        ApiError, match=rf"the API server {api.url} did not answer for 60 s.*GET nodes/w1: Failed to .*refused"
+    ):
         client.get("nodes/w1")
     assert clock.now == 60.0
     # The next request does not begin to wait once more.
