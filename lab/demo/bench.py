@@ -9,12 +9,9 @@ import json
 import os
 import typing as t
 
-import bench_api_server
-import bench_idle
-import bench_kubelet
-import bench_nodes
-from figures import OUTPUT, Part, say
-from runs import Lab
+from ansible_collections.nodecraft.kubeadm.lab.demo import bench_api_server, bench_idle, bench_kubelet, bench_nodes
+from ansible_collections.nodecraft.kubeadm.lab.demo.figures import OUTPUT, Part, say
+from ansible_collections.nodecraft.kubeadm.lab.demo.runs import Lab
 
 PARTS: dict[str, t.Callable[[Lab], Part]] = {
     "idle": bench_idle.measure,

@@ -11,8 +11,8 @@ import subprocess
 import threading
 import time
 
-from figures import OUTPUT, REPEATS, ROUNDS, Part, module, say, spread
-from runs import Lab, run_playbook
+from ansible_collections.nodecraft.kubeadm.lab.demo.figures import OUTPUT, REPEATS, ROUNDS, Part, module, say, spread
+from ansible_collections.nodecraft.kubeadm.lab.demo.runs import Lab, run_playbook
 
 PLUGIN = "ExtendedResourceToleration"
 MANIFEST = "/etc/kubernetes/manifests/kube-apiserver.yaml"

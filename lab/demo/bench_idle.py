@@ -7,12 +7,12 @@ from __future__ import annotations
 import os
 import statistics
 
-from figures import OUTPUT, REPEATS, Part, module, say, spread
-from runs import Lab, run_playbook
+from ansible_collections.nodecraft.kubeadm.lab.demo.figures import OUTPUT, REPEATS, Part, module, say, spread
+from ansible_collections.nodecraft.kubeadm.lab.demo.runs import Lab, run_playbook
 
 HOSTS = "kube_control_plane:kube_node"
 # Named, so that no playbook takes it for a run whose variables were forgotten.
-NOTHING = {
+NOTHING: dict[str, dict[str, bool]] = {
     "control_plane_feature_gates": {},
     "node_kubelet_feature_gates": {},
     "node_resources_labels": {},

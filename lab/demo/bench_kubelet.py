@@ -8,9 +8,9 @@ import statistics
 import subprocess
 import time
 
-from cluster import Cluster
-from figures import ROUNDS, Part, play, say, spread
-from runs import Lab
+from ansible_collections.nodecraft.kubeadm.lab.demo.cluster import Cluster
+from ansible_collections.nodecraft.kubeadm.lab.demo.figures import ROUNDS, Part, play, say, spread
+from ansible_collections.nodecraft.kubeadm.lab.demo.runs import Lab
 
 MIN_READY = 10
 DROP_IN = "/etc/systemd/system/kubelet.service.d/90-bench.conf"

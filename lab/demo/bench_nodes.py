@@ -15,12 +15,9 @@ import sys
 import time
 import typing as t
 
-from cluster import Cluster, Json
-from figures import ROUNDS, Part, play, say, spread, timed
-from runs import ROOT, Lab
-
-# The plan of the modules itself says which patches they send.
-sys.path.insert(0, str(ROOT / "build/collections"))
+from ansible_collections.nodecraft.kubeadm.lab.demo.cluster import Cluster, Json
+from ansible_collections.nodecraft.kubeadm.lab.demo.figures import ROUNDS, Part, play, say, spread, timed
+from ansible_collections.nodecraft.kubeadm.lab.demo.runs import Lab
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan import node_plan
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.node_labels import LABELS
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.node_resources import RESOURCES
@@ -44,7 +41,8 @@ TAINT = {"key": KEY, "effect": "NoSchedule"}
 class Case:
     """One kind of change in the words of each way.
 
-    value: for the module. kubectl_on, kubectl_off: the command for nodes. loop: a task that changes the node C(item).
+    value: for the module. kubectl_on, kubectl_off: the command for nodes that are selected or named. selects: whether it can
+    select them. loop: a task that changes the node C(item).
     """
 
     kind: node_plan.Kind
@@ -53,6 +51,12 @@ class Case:
     kubectl_on: t.Callable[[list[str]], list[str]]
     kubectl_off: t.Callable[[list[str]], list[str]]
     loop: Json
+    selects: bool = True
+
+    @property
+    def all_nodes(self) -> list[str]:
+        """How kubectl is told to take all of them."""
+        return [f"--selector={SELECTOR}"] if self.selects else NAMES
 
     @property
     def wish(self) -> node_plan.Wish:
@@ -99,6 +103,7 @@ CASES = [
         lambda nodes: status_patch(nodes, op="remove"),
         # No module of kubernetes.core writes the status of a node.
         {"ansible.builtin.command": {"argv": ["{{ kubectl }}", *status_patch([ITEM], op="add", value="4")]}},
+        selects=False,
     ),
 ]
 
@@ -163,9 +168,9 @@ class Bench:
 
     def kubectl(self, case: Case) -> float:
         """One command."""
-        seconds = timed(self._lab, self._kubectl, *case.kubectl_on(NAMES))
+        seconds = timed(self._lab, self._kubectl, *case.kubectl_on(case.all_nodes))
         self._expect(case, NUMBER)
-        timed(self._lab, self._kubectl, *case.kubectl_off(NAMES))
+        timed(self._lab, self._kubectl, *case.kubectl_off(case.all_nodes))
         return seconds
 
     def loop(self, case: Case) -> float:
@@ -211,8 +216,9 @@ def measure(lab: Lab) -> Part:
             for _round in range(ROUNDS):
                 for way, take in WAYS.items():
                     found[way].append(take(bench, case))
+                    say(f"{case.module}: {way}, {found[way][-1]:.2f} s")
             found["loop"] = [bench.loop(case)]
-            say(f"{case.module}: " + ", ".join(f"{way} {spread(values, 2)}" for way, values in found.items()))
+            say(f"{case.module}: loop over {LOOPED} nodes, {found['loop'][0]:.2f} s")
     verdicts = {module: verdict(found) for module, found in seconds.items()}
     return Part(f"{NUMBER} nodes", table(seconds, verdicts), {"seconds": seconds, "verdicts": verdicts})
 

@@ -8,8 +8,8 @@ import json
 import typing as t
 from concurrent.futures import ThreadPoolExecutor
 
-import kubernetes  # type: ignore[import-not-found]
-from runs import Lab
+import kubernetes
+from ansible_collections.nodecraft.kubeadm.lab.demo.runs import Lab
 
 IN_FLIGHT = 8
 

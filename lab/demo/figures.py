@@ -13,7 +13,7 @@ import sys
 import time
 import typing as t
 
-from runs import ROOT, Lab
+from ansible_collections.nodecraft.kubeadm.lab.demo.runs import ROOT, Lab
 
 OUTPUT = ROOT / "build/bench"
 ROUNDS = int(os.environ.get("BENCH_ROUNDS", "3"))
