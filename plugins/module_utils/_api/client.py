@@ -12,6 +12,7 @@ An API server that restarts is waited for. What it answers for good ends in an e
 from __future__ import annotations
 
 import json
+import re
 import time
 import typing as t
 from urllib.parse import quote, urlencode
@@ -34,6 +35,12 @@ _TIMEOUT = 30.0
 _FIRST_PAUSE, _LONGEST_PAUSE = 0.2, 2.0
 _BUSY = (429, 500, 502, 503, 504)
 _FORBIDDEN, _GONE = 403, 410
+# What there is to do about a refusal that Kubernetes' own words leave open.
+_ADVICE = {
+    401: "The credentials are not known there, or have run out.",
+    _FORBIDDEN: "Give the account this right, or the task another account.",
+}
+_OBJECT = re.compile(r"^(?:<.*?>|\w+\(host=.*?\)): ")  # of urllib3 1, and of urllib3 2
 _JSON_PATCH = "application/json-patch+json"
 
 
@@ -113,7 +120,8 @@ class Client:
             elif status is not None and status not in _BUSY:
                 self._silent_since = None
                 if status >= 400:
-                    raise ApiError(f"{self.url} refused {verb} {path}: {problem}", status)
+                    advice = f". {_ADVICE[status]}" if status in _ADVICE else ""
+                    raise ApiError(f"{self.url} refused {verb} {path}: {problem}{advice}", status)
                 if answer is None:
                     raise KubeadmError(
                         f"{self.url} is no Kubernetes API server: its answer to {verb} {path} is no JSON."
@@ -155,7 +163,8 @@ class Client:
         left = self._silent_since + self._patience - now
         if left <= 0:
             raise ApiError(
-                f"the API server {self.url} did not answer for {self._patience:.0f} s. The last attempt was {problem}",
+                f"the API server {self.url} did not answer for {self._patience:.0f} s. See that it runs and that this is its address."
+                f" The last attempt was {problem}",
                 status,
             )
         self.sleep(min(seconds, left))
@@ -184,4 +193,4 @@ def _will_not_pass(error: Exception) -> bool:
 
 def _plain(error: Exception) -> str:
     """An error of urllib3 without the object that it names first."""
-    return str(getattr(error, "reason", None) or error).rpartition(">: ")[2] or type(error).__name__
+    return _OBJECT.sub("", str(getattr(error, "reason", None) or error)) or type(error).__name__

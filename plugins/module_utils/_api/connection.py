@@ -29,8 +29,8 @@ def connect(module: t.Any) -> Client:
         configuration = core._create_configuration(core._create_auth_spec(module))
     except (kubernetes.config.ConfigException, OSError, ValueError) as exc:
         raise KubeadmError(
-            f"there are no usable credentials for the Kubernetes API: {exc}. Set kubeconfig, or host with api_key or with"
-            " client_cert and client_key, or the variables K8S_AUTH_*, where this task runs."
+            f"there are no usable credentials for the Kubernetes API: {str(exc).rstrip('.')}. Set kubeconfig to a file on the"
+            " host where this task runs, or host with api_key or with client_cert and client_key, or the variables K8S_AUTH_*."
         ) from exc
     if not configuration.verify_ssl and module.params.get("validate_certs") is None:
         module.warn(

@@ -13,11 +13,11 @@ import typing as t
 
 from .._plan import node_names, node_plan, node_resources, node_taints, pods, readmission
 from .._plan.errors import KubeadmError
+from .._plan.node_conditions import conditions_of
 from .._plan.node_labels import LABELS
 from .._plan.node_resources import RESOURCES
 from .._plan.node_taints import TAINTS
 from .client import Client, Json
-from .node_steps import conditions_of
 from .objects import read_nodes, read_pods
 
 

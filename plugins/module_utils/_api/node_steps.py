@@ -12,7 +12,7 @@ import contextlib
 import dataclasses
 import typing as t
 
-from .._plan import evictions, json_patch, node_labels, node_names, node_plan, node_resources, node_taints, readmission
+from .._plan import evictions, json_patch, node_conditions, node_names, node_plan, node_taints, readmission
 from .._plan.errors import KubeadmError
 from .._plan.node_plan import Kind, NodePlan, Wish
 from .._plan.ownership import Change
@@ -26,7 +26,7 @@ try:
 except ImportError:
     jsonpatch = None  # ApiModule names the missing packages
 
-_CONFLICT, _UNPROCESSABLE, _FORBIDDEN, _NOT_FOUND = 409, 422, 403, 404
+_CONFLICT, _UNPROCESSABLE, _FORBIDDEN = 409, 422, 403
 _ATTEMPTS = 20  # against other writers of the same node
 _LOOK_AGAIN = 1.0  # seconds between two looks at what is waited for
 _SHOWN = 10  # so many nodes or pods are named in a message
@@ -127,7 +127,11 @@ class NodeSteps:
             raise KubeadmError(f"label_selector {selector!r} matches no node of {self._api.url}.")
         for name in dict.fromkeys([*names, *found]):
             node = found.get(name)
-            error = "" if node else f"{name}: there is no node of this name in the cluster of {self._api.url}."
+            error = (
+                ""
+                if node
+                else f"{name}: there is no node of this name in the cluster of {self._api.url}; kubectl get nodes lists them."
+            )
             self._targets[name] = Target(name, wishes.of(name), read=node, latest=node, error=error)
 
     def notes(self) -> list[str]:
@@ -137,7 +141,7 @@ class NodeSteps:
     def plan(self) -> TaskPlan:
         """Work out the change of every node, and what it does to the pods there."""
         for target in self._targets.values():
-            self._plan_one(target, target.latest)
+            self._plan_one(target)
         warnings = [*self._evictions(), *self._readmissions()]
         if self._stopped:
             for target in self._healthy:
@@ -191,11 +195,11 @@ class NodeSteps:
     def _read_nodes(self, names: t.Collection[str], selector: str | None = None) -> dict[str, Json]:
         return read_nodes(self._api, names, selector, workers=self._params["concurrency"])
 
-    def _plan_one(self, target: Target, node: Json | None) -> None:
-        if node is None or target.error:
+    def _plan_one(self, target: Target) -> None:
+        if target.read is None:
             return
         try:
-            target.plan = node_plan.plan(self._kind, node, target.wish)
+            target.plan = node_plan.plan(self._kind, target.read, target.wish)
         except KubeadmError as exc:
             target.error = str(exc)
 
@@ -209,9 +213,12 @@ class NodeSteps:
         try:
             pods = read_pods(self._api, concerned)
         except ApiError as exc:
-            if not allowed or exc.status != _FORBIDDEN:
+            if exc.status != _FORBIDDEN:
                 raise
-            return [f"which pods the new taints evict could not be told: {exc}"]
+            problem = f"which pods the new taints evict could not be told: {exc}"
+            if not allowed:
+                raise KubeadmError(f"{problem} Or set allow_eviction.") from exc
+            return [problem]
         warnings = []
         for name, taints in concerned.items():
             going = evictions.evicted(pods[name], taints)
@@ -230,7 +237,9 @@ class NodeSteps:
 
     def _readmissions(self) -> list[str]:
         """Warn of running pods that would not survive the next start of the kubelet because of this change."""
-        concerned = {target.name: target for target in self._changing() if _may_exclude(target.operations)}
+        concerned = {
+            target.name: target for target in self._changing() if node_conditions.may_exclude(target.operations)
+        }
         if not concerned:
             return []
         try:
@@ -242,8 +251,8 @@ class NodeSteps:
         warnings = []
         for name, target in concerned.items():
             node = t.cast(Json, target.latest)
-            already = {entry.pod for entry in readmission.rejected(pods[name], conditions_of(node))}
-            after = readmission.rejected(pods[name], conditions_of(node, target.operations))
+            already = {entry.pod for entry in readmission.rejected(pods[name], node_conditions.conditions_of(node))}
+            after = readmission.rejected(pods[name], node_conditions.conditions_of(node, target.operations))
             new = [entry for entry in after if entry.pod not in already]
             if new:
                 warnings.append(
@@ -345,34 +354,6 @@ class NodeSteps:
             "before": node_plan.shown(self._kind, node),
             "after": node_plan.shown(self._kind, jsonpatch.apply_patch(node, changes)),
         }
-
-
-def conditions_of(node: Json, changes: t.Iterable[Change] = ()) -> readmission.Conditions:
-    """What a node offers to pods, with changes if any."""
-    after: dict[str, dict[str, t.Any]] = {}
-    for change in changes:
-        after.setdefault(change.field, {})[change.key] = change.after
-    labels, taints = node_labels.live(node), node_taints.live(node)
-    amounts = {**node_resources.allocatable(node), **after.get("resources", {})}
-    return readmission.Conditions(
-        name=node_plan.node_name(node),
-        labels={**labels, **after.get("labels", {})},
-        taints=[
-            node_taints.taint_of(*entry)
-            for entry in {**taints, **after.get("taints", {})}.items()
-            if entry[1] is not None
-        ],
-        allocatable={name: amount for name, amount in amounts.items() if amount is not None},
-    )
-
-
-def _may_exclude(changes: t.Iterable[Change]) -> bool:
-    """Whether pods that fit could cease to fit. A new resource or a larger amount takes nothing away."""
-    return any(
-        change.field == "labels"
-        or (change.field == "resources" and change.after is not None and int(change.after) < int(change.before or 0))
-        for change in changes
-    )
 
 
 def _joined(items: t.Iterable[t.Any]) -> str:

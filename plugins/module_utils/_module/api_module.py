@@ -11,18 +11,25 @@ The doc fragments C(api) and C(nodes) describe them. The options for credentials
 
 from __future__ import annotations
 
-import traceback
+import importlib
 import typing as t
 
 from ansible.module_utils.basic import AnsibleModule, missing_required_lib
 from ansible.module_utils.common.arg_spec import ArgumentSpecValidator
 
-MISSING: tuple[str, str] | None = None  # what to say, and the trace
-try:
-    import jsonpatch  # noqa: F401
-    import kubernetes  # noqa: F401
-except ImportError as exc:
-    MISSING = (missing_required_lib(str(exc.name)), traceback.format_exc())
+
+def _lacking(package: str) -> str | None:
+    """The package that is missing to import another; mostly that one itself."""
+    try:
+        importlib.import_module(package)
+    except ImportError as exc:
+        return str(exc.name)
+    return None
+
+
+# All of them at once: who installs one does not want to hear of the other at the next run.
+_LACKING = sorted({name for name in map(_lacking, ("jsonpatch", "kubernetes")) if name})
+MISSING = missing_required_lib(" and ".join(_LACKING)) if _LACKING else ""
 
 try:
     from ansible_collections.kubernetes.core.plugins.module_utils.args_common import AUTH_ARG_SPEC
@@ -30,8 +37,7 @@ except ImportError:
     AUTH_ARG_SPEC = {}
     MISSING = (
         "The collection kubernetes.core is missing where this task runs. Install it with ansible-galaxy collection install"
-        " kubernetes.core, or with the Python package ansible.",
-        traceback.format_exc(),
+        " kubernetes.core, or with the Python package ansible."
     )
 
 
@@ -66,16 +72,14 @@ class ApiModule(AnsibleModule):
             supports_check_mode=True,
             **relations,
         )
-        if MISSING is not None:
-            self.fail_json(MISSING[0])
+        if MISSING:
+            self.fail_json(MISSING)
         if self.params["concurrency"] < 1:
             self.fail_json(msg=f"concurrency is {self.params['concurrency']}; it has to be 1 or more.")
 
     def fail_json(self, msg: str, **result: t.Any) -> t.NoReturn:
         """End the module with an error. Without kubernetes.core its options look like mistakes: then tell the true one."""
-        if MISSING is not None:
-            msg, result["exception"] = MISSING
-        super().fail_json(msg=msg, **result)
+        super().fail_json(msg=MISSING or msg, **result)
 
     def check_per_node(self, field: str, option: dict[str, t.Any]) -> None:
         """Hold every entry of C(per_node) to the spec of the module's own option."""

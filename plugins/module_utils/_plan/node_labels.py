@@ -32,10 +32,6 @@ def _edits(node: Node, changes: t.Sequence[Change]) -> list[json_patch.Operation
     return json_patch.edit_members(("metadata", "labels"), node["metadata"].get("labels"), wanted)
 
 
-def _nothing_foreign(node: Node) -> dict[str, str]:
-    return {}
-
-
 LABELS = Kind(
     field="labels",
     annotation="nodecraft.kubeadm/owned-labels",
@@ -43,6 +39,5 @@ LABELS = Kind(
     parse=_parse,
     live=live,
     edits=_edits,
-    foreign=_nothing_foreign,
     visible=live,
 )

@@ -113,8 +113,12 @@ def _key_problem(key: str) -> str | None:
     prefix, slash, name = key.rpartition("/")
     if slash and (len(prefix) > 253 or not _SUBDOMAIN.fullmatch(prefix)):
         return f"{prefix!r} before the slash is no domain of at most 253 lower case letters, digits, dashes and dots"
-    if len(name) > 63 or not _NAME.fullmatch(name):
-        return f"{name!r} is not 1 to 63 letters, digits, '-', '_' and '.' with a letter or digit at both ends"
+    if not name:
+        return "there is no name after the slash" if slash else "it is empty"
+    if len(name) > 63:
+        return f"its name has {len(name)} characters, and 63 are the most"
+    if not _NAME.fullmatch(name):
+        return f"{name!r} is not made of letters, digits, '-', '_' and '.' with a letter or digit at both ends"
     return None
 
 

@@ -36,9 +36,9 @@ class Kind:
     parse: checks the option's value, for a state, and returns what is wanted by key, None to remove a key. Raises Refusal.
     live: what a node has, by key.
     edits: the operations that make changes of a node.
-    foreign: the keys of a node that are not ours to change, each with the reason.
     visible: what is to be waited for: C(live), or what the kubelet makes of it.
     needs_kubelet: whether only a running kubelet makes it visible.
+    foreign: the keys of a node that are not ours to change, each with the reason.
     """
 
     field: str
@@ -47,9 +47,9 @@ class Kind:
     parse: t.Callable[[t.Any, str], Keys]
     live: t.Callable[[Node], Keys]
     edits: t.Callable[[Node, t.Sequence[Change]], list[Operation]]
-    foreign: t.Callable[[Node], t.Mapping[str, str]]
     visible: t.Callable[[Node], Keys]
     needs_kubelet: bool = False
+    foreign: t.Callable[[Node], t.Mapping[str, str]] = lambda _node: {}
 
 
 @dataclasses.dataclass(frozen=True)

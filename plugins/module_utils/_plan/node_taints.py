@@ -76,10 +76,6 @@ def _edits(node: Node, changes: t.Sequence[Change]) -> list[json_patch.Operation
     return json_patch.edit_value(("spec", "taints"), before, after or None)
 
 
-def _nothing_foreign(node: Node) -> dict[str, str]:
-    return {}
-
-
 def new_no_execute(changes: t.Iterable[Change]) -> list[Taint]:
     """The taints among changes that evict pods."""
     return [
@@ -96,6 +92,5 @@ TAINTS = Kind(
     parse=_parse,
     live=live,
     edits=_edits,
-    foreign=_nothing_foreign,
     visible=live,
 )

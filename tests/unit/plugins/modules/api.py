@@ -33,7 +33,7 @@ def fixture_play(
     start: t.Callable[..., t.Any], api: FakeApi, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> Start:
     """Run a module with parameters and return its result."""
-    monkeypatch.setattr(api_module, "MISSING", None)
+    monkeypatch.setattr(api_module, "MISSING", "")
     monkeypatch.setattr(api_module, "AUTH_ARG_SPEC", {"kubeconfig": {"type": "raw", "no_log": True}})
 
     def play(module: t.Any, **parameters: t.Any) -> Result:

@@ -57,8 +57,13 @@ def test_parameters_that_cannot_be(play: Start, parameters: dict[str, t.Any], me
     assert message in play(node_label, **parameters)["msg"]
 
 
+def test_the_name_of_a_missing_package() -> None:
+    assert api_module._lacking("no_such_package") == "no_such_package"
+    assert api_module._lacking("json") is None
+
+
 def test_without_kubernetes_core_its_options_are_no_mistake(play: Start, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(api_module, "AUTH_ARG_SPEC", {})
-    monkeypatch.setattr(api_module, "MISSING", ("The collection kubernetes.core is missing", "trace"))
+    monkeypatch.setattr(api_module, "MISSING", "The collection kubernetes.core is missing")
     result = play(node_label, nodes=["w1"], labels={}, kubeconfig="x")
     assert "The collection kubernetes.core is missing" in result["msg"]

@@ -86,7 +86,9 @@ def test_a_server_that_does_not_come_back(serve: Serve) -> None:
     api, clock = serve(), Clock()
     api.close()
     client = client_of(api.url, clock)
-    with pytest.raises(ApiError, match=rf"the API server {api.url} did not answer for 60 s.*GET nodes/w1: .*refused"):
+    with pytest.raises(
+        ApiError, match=rf"the API server {api.url} did not answer for 60 s.*GET nodes/w1: Failed to .*refused"
+    ):
         client.get("nodes/w1")
     assert clock.now == 60.0
     # The next request does not begin to wait once more.
@@ -96,11 +98,16 @@ def test_a_server_that_does_not_come_back(serve: Serve) -> None:
 
 
 @pytest.mark.parametrize(
-    ("status", "words"), [(403, 'User "x" cannot patch resource "nodes/status"'), (401, "Unauthorized")]
+    ("status", "words"),
+    [
+        (403, 'User "x" cannot patch resource "nodes/status". Give the account this right'),
+        (401, "Unauthorized. The credentials are not known there"),
+        (400, "the body is no patch"),
+    ],
 )
 def test_a_refusal_is_told_in_the_servers_words(serve: Serve, status: int, words: str) -> None:
     api = serve(node("w1"))
-    api.before_patch = lambda name: _raise(Refused(status, words))
+    api.before_patch = lambda name: _raise(Refused(status, words.partition(". ")[0]))
     with pytest.raises(ApiError, match=f"refused PATCH nodes/w1/status: {status}, {words}") as caught:
         client_of(api.url, Clock()).patch("nodes/w1/status", [], dry_run=False)
     assert caught.value.status == status

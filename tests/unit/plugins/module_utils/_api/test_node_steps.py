@@ -324,7 +324,10 @@ def test_pods_that_may_not_be_listed(serve: Serve, allowed: bool) -> None:
     api._selected = lambda *_a: _raise(Refused(403, "cannot list resource pods"))  # type: ignore[method-assign]
     done = run(TAINTS, api, nodes=["w1"], taints=EVICTING, allow_eviction=allowed)
     assert (done.error is None) is allowed
-    assert "cannot list resource pods" in (done.warnings[0] if allowed else str(done.error))
+    told = done.warnings[0] if allowed else str(done.error)
+    assert "could not be told: " in told
+    assert "cannot list resource pods" in told
+    assert ("Or set allow_eviction" in told) is not allowed
 
 
 def test_a_change_warns_of_pods_that_would_not_come_back(serve: Serve) -> None:

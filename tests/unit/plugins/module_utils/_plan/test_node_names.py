@@ -77,6 +77,21 @@ def test_keys_of_controllers(check: t.Callable[[str], str], key: str) -> None:
         check(key)
 
 
+@pytest.mark.parametrize(
+    ("key", "words"),
+    [
+        ("", "it is empty"),
+        ("example.com/", "there is no name after the slash"),
+        (f"example.com/{LONG}", "its name has 64 characters, and 63 are the most"),
+        ("a b", "'a b' is not made of letters"),
+        ("Example.com/a", "'Example.com' before the slash is no domain"),
+    ],
+)
+def test_what_is_wrong_with_a_key(key: str, words: str) -> None:
+    with pytest.raises(Refusal, match=words):
+        node_names.check_label(key)
+
+
 def test_a_taint_that_people_set() -> None:
     assert node_names.check_taint("node.kubernetes.io/out-of-service")
 

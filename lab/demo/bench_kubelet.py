@@ -1,0 +1,65 @@
+# SPDX-FileCopyrightText: 2026 nodecraft.kubeadm contributors
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""One setting of the workers' kubelets, beside a bare drop-in and a restart by hand."""
+
+from __future__ import annotations
+
+import statistics
+import subprocess
+import time
+
+from ansible_collections.nodecraft.kubeadm.lab.demo.cluster import Cluster
+from ansible_collections.nodecraft.kubeadm.lab.demo.figures import ROUNDS, Part, play, say, spread
+from ansible_collections.nodecraft.kubeadm.lab.demo.runs import Lab
+
+MIN_READY = 10
+DROP_IN = "/etc/systemd/system/kubelet.service.d/90-bench.conf"
+BARE_ON = (
+    f"printf '[Service]\\nEnvironment=BENCH=1\\n' > {DROP_IN} && systemctl daemon-reload && systemctl restart kubelet"
+)
+BARE_OFF = f"rm {DROP_IN} && systemctl daemon-reload && systemctl restart kubelet"
+
+
+def bare(cluster: Cluster, nodes: list[str], command: str) -> float:
+    """Node after node; done when its kubelet said Ready anew. Returns seconds per node."""
+    began = time.monotonic()
+    for node in nodes:
+        before = cluster.ready_since(node)
+        subprocess.run(["podman", "exec", node, "sh", "-c", command], check=True)
+        while cluster.ready_since(node) == before:
+            time.sleep(0.1)
+    return (time.monotonic() - began) / len(nodes)
+
+
+def role(lab: Lab, nodes: list[str], config: dict[str, int]) -> float:
+    """The role on the same nodes, rehearsed, proven and watched. Returns seconds per node."""
+    seconds = play(
+        lab,
+        {
+            "hosts": ",".join(nodes),
+            "become": True,
+            "any_errors_fatal": True,
+            "roles": ["nodecraft.kubeadm.node_kubelet"],
+            "vars": {"node_kubelet_config": config, "node_kubelet_min_ready_seconds": MIN_READY},
+        },
+    )
+    return seconds / len(nodes)
+
+
+def measure(lab: Lab) -> Part:
+    """Both ways in turn, on and off."""
+    cluster = Cluster(lab)
+    nodes = [f"{lab.name}-w{number}" for number in range(1, lab.workers + 1)]
+    seconds: dict[str, list[float]] = {"bare": [], "role": []}
+    for number in range(1, ROUNDS + 1):
+        seconds["bare"] += [bare(cluster, nodes, BARE_ON), bare(cluster, nodes, BARE_OFF)]
+        seconds["role"] += [role(lab, nodes, {"maxPods": 99}), role(lab, nodes, {})]
+        say(f"kubelet, round {number}: " + ", ".join(f"{way} {spread(found[-2:])}" for way, found in seconds.items()))
+    above = statistics.median(seconds["role"]) - statistics.median(seconds["bare"])
+    table = [
+        f"| a setting of the kubelet, {lab.workers} nodes | per node |",
+        "| --- | --- |",
+        f"| drop-in and `systemctl restart kubelet`, until Ready | {spread(seconds['bare'])} |",
+        f"| role node_kubelet (rehearsed, proven, watched for {MIN_READY} s) | {spread(seconds['role'])}, {above:.1f} s above |",
+    ]
+    return Part("Kubelets", table, {"min_ready_seconds": MIN_READY, "seconds_per_node": seconds, "above": above})

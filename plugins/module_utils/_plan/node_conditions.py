@@ -1,0 +1,48 @@
+# Copyright (c) 2026, nodecraft.kubeadm contributors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+# PRIVATE to the collection: no promise of stability to code outside it.
+
+"""What a node offers to the pods on it, as it is and with changes of its labels, taints and extended resources."""
+
+from __future__ import annotations
+
+import typing as t
+
+from . import node_labels, node_plan, node_resources, node_taints, quantities
+from .node_labels import LABELS
+from .node_plan import Keys, Kind, Node
+from .node_resources import RESOURCES
+from .node_taints import TAINTS
+from .ownership import Change
+from .readmission import Conditions
+
+
+def conditions_of(node: Node, changes: t.Collection[Change] = ()) -> Conditions:
+    """What a node offers to pods, with changes if any."""
+    taints = _after(TAINTS, node_taints.live(node), changes)
+    return Conditions(
+        name=node_plan.node_name(node),
+        labels=_after(LABELS, node_labels.live(node), changes),
+        taints=[node_taints.taint_of(known_as, value) for known_as, value in taints.items()],
+        allocatable=_after(RESOURCES, node_resources.allocatable(node), changes),
+    )
+
+
+def _after(kind: Kind, now: Keys, changes: t.Collection[Change]) -> Keys:
+    changed = {change.key: change.after for change in changes if change.field == kind.field}
+    return {key: value for key, value in {**now, **changed}.items() if value is not None}
+
+
+def may_exclude(changes: t.Iterable[Change]) -> bool:
+    """Whether pods that fit could cease to fit. A resource that is new, larger or gone takes nothing from the kubelet's pods."""
+    return any(
+        change.field == LABELS.field or (change.field == RESOURCES.field and _shrinks(change)) for change in changes
+    )
+
+
+def _shrinks(change: Change) -> bool:
+    return None not in (change.before, change.after) and quantities.parse(change.after) < quantities.parse(
+        change.before
+    )

@@ -1,0 +1,57 @@
+# SPDX-FileCopyrightText: 2026 nodecraft.kubeadm contributors
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""What a node offers to pods, before and after a change."""
+
+from __future__ import annotations
+
+import typing as t
+
+import pytest
+from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.node_conditions import conditions_of, may_exclude
+from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.ownership import Change
+from ansible_collections.nodecraft.kubeadm.tests.unit.plugins.module_utils._plan.nodes import node
+
+D = "example.com/dongle"
+FOUND = node(labels={"a": "1"}, taints=[{"key": "t", "value": "v", "effect": "NoExecute"}], capacity={D: "4"})
+
+
+def test_as_it_is() -> None:
+    found = conditions_of(FOUND)
+    assert (found.name, found.labels["a"], found.allocatable) == ("w1", "1", {D: "4"})
+    assert found.taints == [{"key": "t", "value": "v", "effect": "NoExecute"}]
+
+
+def test_with_everything_changed() -> None:
+    found = conditions_of(
+        FOUND,
+        [
+            Change("labels", "a", "1", None),
+            Change("labels", "b", None, "2"),
+            Change("taints", "t:NoExecute", "v", None),
+            Change("taints", "u:NoSchedule", None, ""),
+            Change("resources", D, "4", "1"),
+            Change("owned", "a", "1", None),
+        ],
+    )
+    assert found.labels == {"kubernetes.io/hostname": "w1", "b": "2"}
+    assert found.taints == [{"key": "u", "effect": "NoSchedule"}]
+    assert found.allocatable == {D: "1"}
+
+
+@pytest.mark.parametrize(
+    ("field", "before", "after", "may"),
+    [
+        ("labels", "1", None, True),
+        ("labels", None, "1", True),
+        ("resources", "4", "2", True),
+        ("resources", "10", "9", True),
+        ("resources", "2500m", "2", True),
+        ("resources", "2", "4", False),
+        ("resources", None, "4", False),
+        ("resources", "4", None, False),
+        ("taints", None, "", False),
+        ("owned", "1", None, False),
+    ],
+)
+def test_what_could_exclude_pods(field: str, before: t.Any, after: t.Any, may: bool) -> None:
+    assert may_exclude([Change(field, "k", before, after)]) is may
