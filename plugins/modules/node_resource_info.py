@@ -13,6 +13,7 @@ description:
   - Reads what nodes advertise, how much of it running pods request, how nodes are labelled and tainted, and what of it this
     collection set.
   - With O(readmission=true) it also tells which running pods would not survive the next start of the kubelet.
+  - With O(kubelets) it also tells with which configuration kubelets really run, and where that differs from what is expected.
 version_added: 0.1.0
 author:
   - nodecraft.kubeadm contributors (@nodecraft)
@@ -21,7 +22,7 @@ extends_documentation_fragment:
   - nodecraft.kubeadm.api.info
   - nodecraft.kubeadm.api.actiongroup_api
 notes:
-  - The account needs the verbs C(get) and C(list) on C(nodes), and C(list) on C(pods).
+  - The account needs the verbs C(get) and C(list) on C(nodes), C(list) on C(pods), and for O(kubelets) the verb C(get) on C(nodes/proxy).
 options:
   nodes:
     description:
@@ -38,7 +39,15 @@ options:
       - Look for pods that the kubelet would reject if it were started anew.
     type: bool
     default: false
+  kubelets:
+    description:
+      - Nodes whose running kubelets are asked for their configuration, by name, besides O(nodes). The API server passes the
+        request on to C(/configz) of the kubelet.
+      - For each node a mapping with C(feature_gates) and C(config), as in M(nodecraft.kubeadm.kubelet), of what the kubelet
+        should have. It may be empty.
+    type: dict
 seealso:
+  - module: nodecraft.kubeadm.kubelet
   - module: nodecraft.kubeadm.node_extended_resource
   - module: nodecraft.kubeadm.node_label
   - module: nodecraft.kubeadm.node_taint
@@ -56,6 +65,15 @@ EXAMPLES = r"""
     readmission: true
   register: found
   failed_when: found.nodes.w1.readmission | length > 0
+
+- name: See that the kubelet of a node really has a setting
+  nodecraft.kubeadm.node_resource_info:
+    kubelets:
+      w1:
+        config:
+          maxPods: 200
+  register: found
+  failed_when: found.nodes.w1.kubelet.differences | length > 0
 """
 
 RETURN = r"""
@@ -88,6 +106,19 @@ nodes:
         V(null) unless O(readmission=true).
       type: list
       elements: dict
+    kubelet:
+      description: How the node's kubelet runs; V(null) for nodes that O(kubelets) does not name.
+      type: dict
+      contains:
+        config:
+          description: Its KubeletConfiguration with all defaults, and with flags and feature gates merged in.
+          type: dict
+        differences:
+          description: >-
+            Where that is not what was expected, each with C(field) and C(key) as in M(nodecraft.kubeadm.kubelet), C(expected) and
+            C(found). Durations and quantities are compared by value. What is expected to be V(null) is not compared.
+          type: list
+          elements: dict
   sample:
     w1:
       ready: true
@@ -106,6 +137,7 @@ nodes:
         resources:
           - example.com/dongle
       readmission:
+      kubelet:
 """
 
 import typing as t
@@ -123,6 +155,7 @@ def main() -> t.NoReturn:
             "nodes": {"type": "list", "elements": "str"},
             "label_selector": {"type": "str"},
             "readmission": {"type": "bool", "default": False},
+            "kubelets": {"type": "dict"},
             **concurrency_option(),
         }
     )

@@ -11,19 +11,21 @@ from __future__ import annotations
 import dataclasses
 import typing as t
 
-from .._plan import node_names, node_plan, node_resources, node_taints, pods, readmission
+from .._plan import kubelet_check, node_names, node_plan, node_resources, node_taints, pods, readmission
 from .._plan.errors import KubeadmError
 from .._plan.node_conditions import conditions_of
 from .._plan.node_labels import LABELS
 from .._plan.node_resources import RESOURCES
 from .._plan.node_taints import TAINTS
 from .client import Client, Json
-from .objects import read_nodes, read_pods
+from .objects import read_kubelets, read_nodes, read_pods
 
 
 def read_all(params: t.Mapping[str, t.Any], *, connect: t.Callable[[], Client]) -> dict[str, t.Any]:
     """Describe the nodes that are named or selected; all of them when none is."""
-    names, selector = params["nodes"], params["label_selector"]
+    names, selector, kubelets = params["nodes"], params["label_selector"], params["kubelets"] or {}
+    if kubelets:
+        names = list(dict.fromkeys([*(names or []), *kubelets]))
     for name in names or []:
         node_names.check_node("nodes", name)
     client = connect()
@@ -34,7 +36,16 @@ def read_all(params: t.Mapping[str, t.Any], *, connect: t.Callable[[], Client]) 
     unknown = [name for name in names or [] if name not in found]
     if unknown:
         raise KubeadmError(f"there is no node {', '.join(unknown)} in the cluster of {client.url}.")
-    return {"nodes": _describe_all(found, client, readmit=params["readmission"])}
+    nodes = _describe_all(found, client, readmit=params["readmission"])
+    running = read_kubelets(client, list(kubelets), workers=params["concurrency"])
+    return {"nodes": {name: {**node, "kubelet": _kubelet(name, kubelets, running)} for name, node in nodes.items()}}
+
+
+def _kubelet(name: str, asked: t.Mapping[str, t.Any], running: t.Mapping[str, Json]) -> Json | None:
+    if name not in asked:
+        return None
+    found = kubelet_check.differences(asked[name] or {}, running[name])
+    return {"config": running[name], "differences": [dataclasses.asdict(difference) for difference in found]}
 
 
 def _describe_all(found: t.Mapping[str, Json], client: Client, *, readmit: bool) -> dict[str, Json]:

@@ -11,6 +11,7 @@ from __future__ import annotations
 import typing as t
 
 from .._plan import node_plan
+from .._plan.errors import KubeadmError
 from .client import ApiError, Client, Json
 from .parallel import for_each
 
@@ -29,13 +30,27 @@ def read_nodes(client: Client, names: t.Collection[str], selector: str | None, *
 
 
 def read_few(client: Client, names: t.Sequence[str], *, workers: int) -> dict[str, Json]:
-    """Read nodes one by one."""
+    """Read nodes one by one. A node that does not exist is left out."""
+    return _read_each(client, {name: f"nodes/{name}" for name in names}, workers=workers)
+
+
+def read_kubelets(client: Client, names: t.Sequence[str], *, workers: int) -> dict[str, Json]:
+    """The configuration with which the kubelets of nodes run, through the API server. Needs C(get) on C(nodes/proxy)."""
+    found = _read_each(client, {name: f"nodes/{name}/proxy/configz" for name in names}, workers=workers)
+    silent = [name for name in names if "kubeletconfig" not in found.get(name, {})]
+    if silent:
+        raise KubeadmError(f"the kubelet of {', '.join(silent)} does not tell its configuration at /configz.")
+    return {name: answer["kubeletconfig"] for name, answer in found.items()}
+
+
+def _read_each(client: Client, paths: t.Mapping[str, str], *, workers: int) -> dict[str, Json]:
+    """Read objects by name -> path. One that does not exist is left out."""
     found: dict[str, Json] = {}
     errors: list[Exception] = []
 
     def read(name: str) -> bool:
         try:
-            found[name] = client.get(f"nodes/{name}")
+            found[name] = client.get(paths[name])
         except ApiError as exc:
             if exc.status != _NOT_FOUND:
                 errors.append(exc)
@@ -43,10 +58,10 @@ def read_few(client: Client, names: t.Sequence[str], *, workers: int) -> dict[st
             errors.append(exc)
         return not errors
 
-    for_each(names, read, workers=workers, stop_at_failure=True)
+    for_each(list(paths), read, workers=workers, stop_at_failure=True)
     if errors:
         raise errors[0]
-    return {name: found[name] for name in names if name in found}
+    return {name: found[name] for name in paths if name in found}
 
 
 def _by_name(nodes: t.Iterable[Json]) -> dict[str, Json]:

@@ -34,6 +34,7 @@ class Refused(Exception):
 class FakeApi:
     """The server. objects: nodes by name. pods: all pods. requests: what was asked, with the query.
 
+    kubelets: what the kubelet of a node answers at /configz, by name.
     troubles: what comes instead of the next answers: an exception, or None for hanging up.
     ready: whether /readyz is well; while it is not, everything is forbidden.
     before_patch: called with the name of the node before a patch of it is applied.
@@ -43,6 +44,7 @@ class FakeApi:
     def __init__(self, *nodes: Json) -> None:
         self.objects = {node["metadata"]["name"]: copy.deepcopy(node) for node in nodes}
         self.pods: list[Json] = []
+        self.kubelets: dict[str, Json] = {}
         self.requests: list[str] = []
         self.headers: list[dict[str, str]] = []
         self.troubles: list[Refused | None] = []
@@ -127,6 +129,8 @@ class FakeApi:
                 return self._page(self._labelled(query.get("labelSelector")), query)
             if names[0] not in self.objects:
                 raise Refused(404, f'nodes "{names[0]}" not found')
+            if names[1:] == ["proxy", "configz"]:
+                return self.kubelets[names[0]]
             if verb == "GET":
                 return self.objects[names[0]]
             self.before_patch(names[0])

@@ -22,7 +22,7 @@ D = "example.com/dongle"
 
 
 def read(api: FakeApi, **params: t.Any) -> Json:
-    asked = {"nodes": None, "label_selector": None, "readmission": False, "concurrency": 8, **params}
+    asked = {"nodes": None, "label_selector": None, "readmission": False, "kubelets": None, "concurrency": 8, **params}
     return t.cast(Json, read_all(asked, connect=lambda: client_of(api.url, Clock()))["nodes"])
 
 
@@ -40,6 +40,7 @@ def test_all_nodes(serve: Serve) -> None:
         "extended_resources": {D: {"capacity": "4", "allocatable": "4", "requested": "3", "device_plugin": False}},
         "owned": {"labels": [], "taints": [], "resources": [D]},
         "readmission": None,
+        "kubelet": None,
     }
     assert (found["w2"]["ready"], found["w2"]["extended_resources"]) == (False, {})
     assert len(api.requests) == 2
@@ -59,6 +60,26 @@ def test_many_nodes_are_two_lists(serve: Serve) -> None:
     found = read(api, readmission=True)
     assert [name for name, entry in found.items() if entry["readmission"]] == ["n3"]
     assert len(api.requests) == 2
+
+
+def test_what_kubelets_say_of_themselves(serve: Serve) -> None:
+    api = serve(node("w1"), node("w2"), node("w3"))
+    api.kubelets = {"w1": {"kubeletconfig": {"maxPods": 110}}, "w2": {"kubeletconfig": {"maxPods": 50}}}
+    found = read(api, nodes=["w3"], kubelets={"w1": {"config": {"maxPods": 50}}, "w2": None})
+    assert sorted(found) == ["w1", "w2", "w3"]
+    assert found["w1"]["kubelet"] == {
+        "config": {"maxPods": 110},
+        "differences": [{"field": "config", "key": "maxPods", "expected": 50, "found": 110}],
+    }
+    assert found["w2"]["kubelet"] == {"config": {"maxPods": 50}, "differences": []}
+    assert found["w3"]["kubelet"] is None
+
+
+def test_a_kubelet_that_tells_nothing(serve: Serve) -> None:
+    api = serve(node("w1"))
+    api.kubelets = {"w1": {}}
+    with pytest.raises(KubeadmError, match="the kubelet of w1 does not tell its configuration"):
+        read(api, kubelets={"w1": {}})
 
 
 def test_a_node_that_is_not_there(serve: Serve) -> None:

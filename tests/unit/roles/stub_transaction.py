@@ -1,9 +1,10 @@
 # SPDX-FileCopyrightText: 2026 nodecraft.kubeadm contributors
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Stands in for the action plugin of C(static_pod): answers as the host's variable C(stub) says, and notes the call."""
+"""Stands in for modules that change a node: answers as the host's variable C(stub) says, and notes the call."""
 
 from __future__ import annotations
 
+import json
 import os
 import typing as t
 
@@ -12,16 +13,20 @@ from ansible.plugins.action import ActionBase
 
 
 class ActionModule(ActionBase):
-    """C(stub): component -> changes, nothing, refused (by the rehearsal), restored, or lost (in the middle)."""
+    """C(stub): component -> changes, nothing, refused (by the rehearsal), gone, restored, or lost (in the middle)."""
 
     def run(self, tmp: t.Any = None, task_vars: dict[str, t.Any] | None = None) -> dict[str, t.Any]:
         """Do nothing to any node."""
         super().run(tmp, task_vars)
         variables = task_vars or {}
-        host, name, dry = variables["inventory_hostname"], self._task.args["name"], self._task.check_mode
+        arguments = self._templar.template(self._task.args)
+        host, name, dry = variables["inventory_hostname"], arguments.get("name", "kubelet"), self._task.check_mode
         behaviour = self._templar.template(variables["stub"]).get(name, "nothing")
         with open(os.environ["STUB_LOG"], "a", encoding="utf-8") as log:
-            log.write(f"{'plan' if dry else 'change'} {host} {name}\n")
+            call = {"step": "plan" if dry else "change", "host": host, "component": name, "arguments": arguments}
+            log.write(json.dumps(call) + "\n")
+        if behaviour == "gone":
+            raise AnsibleConnectionFailure("gone")
         refused = dry and behaviour == "refused"
         result = self._result(name, host, refused=refused, changes=behaviour != "nothing")
         if dry or behaviour == "nothing":
@@ -43,6 +48,7 @@ class ActionModule(ActionBase):
             "name": name,
             "node": host,
             "manifest": "/m",
+            "files": [],
             "operations": operations,
             "diff": [],
             "changed": bool(operations),

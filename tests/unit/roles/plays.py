@@ -1,0 +1,84 @@
+# SPDX-FileCopyrightText: 2026 nodecraft.kubeadm contributors
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Plays roles of the collection as they are, run by Ansible, with modules that change nothing and ask nobody."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import os
+import shutil
+import subprocess
+import sys
+import typing as t
+from pathlib import Path
+
+HERE = Path(__file__).parent
+ROOT = HERE.parents[2]
+# What stands in for which module.
+STUBS = {
+    "stub_transaction.py": ("static_pod", "node_transaction"),  # kubelet has the action plugin of static_pod
+    "stub_api.py": ("node_resource_info",),
+}
+
+Json = dict[str, t.Any]
+
+
+@dataclasses.dataclass(frozen=True)
+class Outcome:
+    """What came of a play. calls: what the stand-ins were asked for, in its order."""
+
+    status: int
+    output: str
+    calls: list[Json]
+
+    def hosts(self, step: str, component: str) -> list[str]:
+        """The hosts on which a component was planned (C(plan)) or changed (C(change)), in their order."""
+        return [call["host"] for call in self.calls if (call["step"], call["component"]) == (step, component)]
+
+    @property
+    def reports(self) -> list[str]:
+        """The role's lines, one text for each time that it reported."""
+        return [part.split("\n}", 1)[0] for part in self.output.split('"msg": [')[1:]]
+
+
+class Stage:
+    """A folder with the collection, in which plays run."""
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+        self._log = folder / "calls"
+        self._log.touch()
+        collection = folder / "ansible_collections/nodecraft/kubeadm"
+        (collection / "plugins/action").mkdir(parents=True)
+        for name in ("meta", "roles", "plugins/modules"):
+            (collection / name).symlink_to(ROOT / name)
+        for stub, modules in STUBS.items():
+            for module in modules:
+                shutil.copy(HERE / stub, collection / "plugins/action" / f"{module}.py")
+
+    def play(self, groups: t.Mapping[str, Json], *options: str, **keywords: t.Any) -> Outcome:
+        """Run one play on all hosts. groups: group -> host -> its variables. options: of C(ansible-playbook)."""
+        local = {"ansible_connection": "local", "ansible_python_interpreter": sys.executable}
+        inventory = {group: {"hosts": hosts, "vars": local} for group, hosts in groups.items()}
+        (self._folder / "inventory.yml").write_text(json.dumps(inventory), encoding="utf-8")
+        plays = [{"hosts": "all", "gather_facts": False, **keywords}]
+        (self._folder / "play.yml").write_text(json.dumps(plays), encoding="utf-8")
+        done = subprocess.run(
+            [sys.executable, "-m", "ansible", "playbook", "--inventory=inventory.yml", *options, "play.yml"],
+            cwd=self._folder,
+            env={
+                **os.environ,
+                "ANSIBLE_COLLECTIONS_PATH": str(self._folder),
+                "ANSIBLE_HOME": str(self._folder / "home"),
+                "ANSIBLE_NOCOLOR": "true",
+                "ANSIBLE_FORCE_COLOR": "false",
+                "LC_ALL": "C.UTF-8",
+                "STUB_LOG": str(self._log),
+            },
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+        calls = [json.loads(line) for line in self._log.read_text(encoding="utf-8").splitlines()]
+        return Outcome(done.returncode, done.stdout + done.stderr, calls)

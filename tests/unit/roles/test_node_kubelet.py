@@ -1,0 +1,260 @@
+# SPDX-FileCopyrightText: 2026 nodecraft.kubeadm contributors
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Whose kubelet is changed when, what stops that, and what is reported."""
+
+from __future__ import annotations
+
+import typing as t
+
+import pytest
+from ansible_collections.nodecraft.kubeadm.tests.unit.roles.plays import Outcome, Stage
+
+ROLE = {"role": "nodecraft.kubeadm.node_kubelet"}
+REJECTED = {"rejected": {"w2": [{"pod": "default/picky", "reason": "selects nodes with disk=fast"}]}}
+DIFFERENT = {"differences": {"w1": [{"field": "config", "key": "maxPods", "expected": 50, "found": 110}]}}
+
+Play = t.Callable[..., Outcome]
+
+
+def planned(outcome: Outcome) -> list[str]:
+    """The hosts whose kubelet was planned, in their order."""
+    return outcome.hosts("plan", "kubelet")
+
+
+def changed(outcome: Outcome) -> list[str]:
+    """The hosts whose kubelet was changed, in their order."""
+    return outcome.hosts("change", "kubelet")
+
+
+def asked(outcome: Outcome) -> list[dict[str, t.Any]]:
+    """What the API was asked for, in its order."""
+    return [call["arguments"] for call in outcome.calls if call["step"] == "ask"]
+
+
+@pytest.fixture(name="play")
+def fixture_play(stage: Stage) -> Play:
+    """Run the role on cp1, and on w1, w2 and w3.
+
+    stub: what each does. api: what the API answers. options: of ansible-playbook. each: variables of single hosts.
+    """
+
+    def play(
+        *stub: str,
+        api: dict[str, t.Any] | None = None,
+        options: t.Sequence[str] = (),
+        roles: t.Sequence[dict[str, t.Any]] = (ROLE,),
+        each: t.Mapping[str, dict[str, t.Any]] | None = None,
+        **keywords: t.Any,
+    ) -> Outcome:
+        names = ["cp1", "w1", "w2", "w3"][: len(stub)]
+        hosts = {
+            name: {"stub": {"kubelet": behaviour}, "stub_api": api or {}, **(each or {}).get(name, {})}
+            for name, behaviour in zip(names, stub, strict=True)
+        }
+        workers = {name: variables for name, variables in hosts.items() if name != "cp1"}
+        groups = {"kube_control_plane": {"cp1": hosts["cp1"]}, "kube_node": workers}
+        return stage.play(groups, *options, roles=list(roles), **keywords)
+
+    return play
+
+
+ALL = ("changes", "changes", "changes", "changes")
+
+
+# ---- whose turn it is ------------------------------------------------------------------------------------------------
+
+
+def test_all_are_planned_and_changed_one_after_the_other(play: Play) -> None:
+    outcome = play("changes", "changes", "nothing", "changes")
+    assert outcome.status == 0, outcome.output
+    assert sorted(planned(outcome)) == ["cp1", "w1", "w2", "w3"]
+    assert changed(outcome) == ["cp1", "w1", "w3"]
+    (report,) = outcome.reports
+    assert "cp1: committed" in report
+    assert "w2: nothing to change" in report
+    assert "w3: committed" in report
+
+
+def test_workers_are_changed_in_batches_behind_the_control_plane(play: Play) -> None:
+    outcome = play("changes", "changes", "restored", "changes", vars={"node_kubelet_max_unavailable": 2})
+    assert outcome.status != 0
+    assert changed(outcome)[0] == "cp1"
+    assert sorted(changed(outcome)[1:]) == ["w1", "w2"]
+    (report,) = outcome.reports
+    assert "w1: committed" in report
+    assert "w2: restored" in report
+    assert "w3: planned" in report
+
+
+def test_a_node_that_is_lost_leaves_later_ones_untouched_and_is_reported(play: Play) -> None:
+    outcome = play("changes", "lost", "changes")
+    assert outcome.status != 0
+    assert changed(outcome) == ["cp1", "w1"]
+    (report,) = outcome.reports
+    assert "w1: lost" in report
+    assert "w2: planned" in report
+
+
+def test_nothing_is_changed_behind_a_failure_that_is_ignored(play: Play) -> None:
+    outcome = play("restored", "changes", ignore_errors=True)
+    assert changed(outcome) == ["cp1"]
+    # Some releases of ansible-core end the play all the same.
+    assert outcome.status != 0 or "w1 was not changed, because cp1 failed." in outcome.output
+
+
+def test_a_second_pass_tells_of_those_that_take_part(play: Play) -> None:
+    outcome = play(*ALL, roles=[ROLE, {**ROLE, "when": "inventory_hostname == 'w2'"}])
+    assert outcome.status == 0, outcome.output
+    first, second = outcome.reports
+    assert "w1" in first
+    assert "w1" not in second
+    assert "w2" in second
+    assert changed(outcome) == ["cp1", "w1", "w2", "w3", "w2"]
+    # Whoever takes part asks, not whoever is first in the play.
+    assert [call["host"] for call in outcome.calls if call["step"] == "ask"][-2:] == ["w2", "w2"]
+
+
+def test_check_mode_plans_and_asks_and_changes_nothing(play: Play) -> None:
+    outcome = play("changes", "changes", options=["--check"])
+    assert outcome.status == 0, outcome.output
+    assert {call["step"] for call in outcome.calls} == {"plan", "ask"}
+    assert asked(outcome) == [{"nodes": ["cp1", "w1"], "readmission": True}]
+
+
+# ---- what stops it before the first write ----------------------------------------------------------------------------
+
+
+def test_a_refusal_keeps_every_node_from_a_change(play: Play) -> None:
+    outcome = play("changes", "changes", "refused")
+    assert outcome.status != 0
+    assert "refused in the rehearsal" in outcome.output
+    assert changed(outcome) == []
+
+
+def test_a_node_that_cannot_be_reached_keeps_every_node_from_a_change(play: Play) -> None:
+    outcome = play("changes", "gone", "changes")
+    assert outcome.status != 0
+    assert sorted(planned(outcome)) == ["cp1", "w1", "w2"]
+    assert changed(outcome) == []
+
+
+def test_a_node_that_the_play_has_lost_stops_it(play: Play) -> None:
+    outcome = play("changes", "changes", pre_tasks=[{"ansible.builtin.fail": {}, "when": "inventory_hostname == 'w1'"}])
+    assert outcome.status != 0
+    assert planned(outcome) == []
+    assert "reached or were ended earlier in this play cannot be planned (w1)" in outcome.output
+
+
+def test_a_play_that_does_not_keep_its_hosts_in_step_is_refused(play: Play) -> None:
+    outcome = play(*ALL, strategy="free")
+    assert outcome.status != 0
+    assert len(changed(outcome)) <= 1
+    assert "is not planned, so nothing was changed" in outcome.output or "strategy has to be linear" in outcome.output
+
+
+@pytest.mark.parametrize(
+    ("variables", "words"),
+    [
+        ({"node_kubelet_feature_gate": {}}, "did you mean node_kubelet_feature_gates?"),
+        ({"node_kubelet_max_unavailable": 0}, "node_kubelet_max_unavailable must be at least 1"),
+        ({"node_kubelet_node_name": "other"}, "node_kubelet_node_name of cp1 is other, but its kubelet goes by cp1"),
+    ],
+)
+def test_variables_that_cannot_be_used(play: Play, variables: dict[str, t.Any], words: str) -> None:
+    outcome = play("changes", "changes", vars=variables)
+    assert outcome.status != 0
+    assert words in outcome.output
+    assert changed(outcome) == []
+
+
+def test_hosts_that_cannot_be_served_together(play: Play) -> None:
+    outcome = play("changes", "changes", each={"w1": {"node_kubelet_max_unavailable": 2}})
+    assert outcome.status != 0
+    assert "have to be the same for all hosts of the play" in outcome.output
+    assert changed(outcome) == []
+
+
+@pytest.mark.parametrize("purge", [True, False])
+def test_what_is_asked_for_reaches_the_module(play: Play, purge: bool) -> None:
+    outcome = play(
+        "changes", vars={"node_kubelet_config": {"maxPods": 50}, **({} if purge else {"node_kubelet_purge": False})}
+    )
+    (change,) = [call["arguments"] for call in outcome.calls if call["step"] == "change"]
+    assert (change["purge"], change["config"], change["force"]) == (purge, {"maxPods": 50}, False)
+
+
+# ---- what the API knows ----------------------------------------------------------------------------------------------
+
+
+def test_one_request_for_the_nodes_that_change(play: Play) -> None:
+    outcome = play("nothing", "changes", "nothing", "changes")
+    assert outcome.status == 0, outcome.output
+    assert [call for call in asked(outcome) if "nodes" in call] == [{"nodes": ["w1", "w3"], "readmission": True}]
+
+
+def test_nothing_is_asked_when_nothing_changes(play: Play) -> None:
+    outcome = play("nothing", "nothing", api={"silent": True})
+    assert outcome.status == 0, outcome.output
+    assert asked(outcome) == []
+
+
+@pytest.mark.parametrize("options", [[], ["--check"]])
+def test_pods_that_would_not_come_back_keep_every_node_from_a_change(play: Play, options: list[str]) -> None:
+    outcome = play("changes", "changes", "changes", api=REJECTED, options=options)
+    assert outcome.status != 0
+    assert changed(outcome) == []
+    assert (
+        "kubelet of w2 would reject pods that run there: default/picky (selects nodes with disk=fast)."
+        in outcome.output
+    )
+    assert "set node_kubelet_force to true to lose them" in outcome.output
+    (report,) = outcome.reports
+    assert "w1: planned" in report
+    assert "w2: failed" in report
+
+
+def test_nothing_is_changed_behind_such_pods_when_errors_are_ignored(play: Play) -> None:
+    assert changed(play(*ALL, api=REJECTED, ignore_errors=True)) == []
+
+
+def test_force_restarts_under_such_pods(play: Play) -> None:
+    outcome = play("changes", "changes", "changes", api=REJECTED, each={"w2": {"node_kubelet_force": True}})
+    assert outcome.status == 0, outcome.output
+    assert changed(outcome) == ["cp1", "w1", "w2"]
+    assert [call["nodes"] for call in asked(outcome) if "nodes" in call] == [["cp1", "w1"]]
+
+
+@pytest.mark.parametrize("trouble", ["silent", "gone"])
+def test_an_api_that_cannot_be_asked_is_refused_with_the_ways_out(play: Play, trouble: str) -> None:
+    outcome = play("changes", "changes", api={trouble: True})
+    assert outcome.status != 0
+    assert changed(outcome) == []
+    assert "the API could not be asked which pods of w1" in outcome.output
+    assert "Set K8S_AUTH_KUBECONFIG or ~/.kube/config on localhost" in outcome.output
+    assert "set node_kubelet_check_api to false" in outcome.output
+
+
+def test_without_the_api(play: Play) -> None:
+    outcome = play("changes", "changes", api={"silent": True}, vars={"node_kubelet_check_api": False})
+    assert outcome.status == 0, outcome.output
+    assert asked(outcome) == []
+    assert changed(outcome) == ["cp1", "w1"]
+
+
+def test_what_was_asked_for_is_compared_after_every_batch(play: Play) -> None:
+    wish = {"feature_gates": {"A": True}, "config": {"maxPods": 50}}
+    outcome = play("changes", "changes", vars={f"node_kubelet_{name}": value for name, value in wish.items()})
+    assert outcome.status == 0, outcome.output
+    assert [call["step"] for call in outcome.calls][-4:] == ["change", "ask", "change", "ask"]
+    assert asked(outcome)[1:] == [{"kubelets": {"cp1": wish}}, {"kubelets": {"w1": wish}}]
+
+
+@pytest.mark.parametrize("keywords", [{}, {"ignore_errors": True}])
+def test_a_kubelet_that_uses_something_else_stops_the_next_batch(play: Play, keywords: dict[str, t.Any]) -> None:
+    outcome = play(*ALL, api=DIFFERENT, **keywords)
+    assert changed(outcome) == ["cp1", "w1"]
+    assert "config maxPods is 110, not 50. Nothing was rolled back" in outcome.output
+    if not keywords:
+        assert outcome.status != 0
+        (report,) = outcome.reports
+        assert "w2: planned" in report
