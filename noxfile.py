@@ -464,17 +464,17 @@ def run_molecule(session: nox.Session, kubernetes: str, *arguments: str) -> bool
 @nox.session(default=False, python=CONTROLLER)
 def demo(session: nox.Session) -> None:
     """The collection at work on a fresh cluster."""
-    install(session, "ansible")
-    session.run("python", "lab/demo/demo.py", *session.posargs, env=lab_variables())
+    install(session, "ansible", "kubernetes", "jsonpatch")
+    session.run("python", "lab/demo/demo.py", *session.posargs, env={**lab_variables(), "PYTHONPATH": str(COLLECTIONS)})
 
 
 @nox.session(default=False, python=CONTROLLER)
 def bench(session: nox.Session) -> None:
     """Figures beside those of other ways to the same end."""
     install(session, "ansible", "kubernetes", "jsonpatch")
-    # It asks the plans of the collection which patches they make.
-    environment = {**lab_variables(), "PYTHONPATH": str(COLLECTIONS)}
-    session.run("python", "lab/demo/bench.py", *session.posargs, env=environment)
+    session.run(
+        "python", "lab/demo/bench.py", *session.posargs, env={**lab_variables(), "PYTHONPATH": str(COLLECTIONS)}
+    )
 
 
 class Count(t.NamedTuple):

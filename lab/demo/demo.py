@@ -1,31 +1,295 @@
 # SPDX-FileCopyrightText: 2026 nodecraft.kubeadm contributors
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The collection at work on a fresh cluster, on one screen. Ends with an error when anything is not as it claims."""
+"""The collection at work on a fresh cluster, from the first change to the last one taken back.
+
+Ends with an error when anything is not as it claims.
+"""
 
 from __future__ import annotations
 
+import argparse
 import difflib
 import json
 import sys
 import textwrap
+import time
 import typing as t
 
-from runs import ROOT, Lab, Run, run_playbook  # type: ignore[import-not-found]  # beside this program
+from ansible_collections.nodecraft.kubeadm.lab.demo.pods import Pods
+from ansible_collections.nodecraft.kubeadm.lab.demo.runs import ROOT, Json, Lab, Run, run_module, run_playbook
 
 OUTPUT = ROOT / "build/demo"
-GATE = "InPlacePodVerticalScaling"
+# Later releases have the gate of in-place resize locked; they show the way with a gate that is off by default there.
+GATES = {"1.32": "InPlacePodVerticalScaling"}
+OTHER_GATE = "HPAScaleToZero"
 PLUGIN = "ExtendedResourceToleration"
+DONGLE = "example.com/dongle"
+LABEL = "example.com/rack"
 COMPONENTS = ("kube-apiserver", "kube-controller-manager", "kube-scheduler")
-WISH = {"control_plane_feature_gates": {GATE: True}, "control_plane_admission_plugins": {PLUGIN: "enabled"}}
 # Nothing listens there: the API server starts, takes every argument, and never becomes ready.
 NEVER_READY = {
-    **WISH,
     "control_plane_components": {"kube-apiserver": {"args": {"etcd-servers": "https://127.0.0.1:1"}}},
     "control_plane_wait_timeout": 60,
 }
+LONGEST_LOOK = 60  # seconds until something that was changed has to show
 
-facts: dict[str, t.Any] = {}
-broken_claims: list[str] = []
+
+class Story:
+    """What is shown, part by part, on one lab."""
+
+    def __init__(self, lab: Lab) -> None:
+        self.lab = lab
+        self.gate = GATES.get(lab.kubernetes, OTHER_GATE)
+        self.facts: Json = {}
+        self.broken_claims: list[str] = []
+        self.wish = OUTPUT / "wish.yml"
+        self.start: tuple[dict[str, Json], dict[str, Json]] = ({}, {})
+
+    # -- telling -----------------------------------------------------------------------------------------------------
+
+    def claim(self, holds: bool, text: str) -> None:
+        """State something that was checked."""
+        say(f"{'ok ' if holds else 'NOT AS CLAIMED:'} {text}", 3)
+        if not holds:
+            self.broken_claims.append(text)
+
+    def ask(self, wish: t.Mapping[str, t.Any]) -> None:
+        """Write what is asked for as an inventory, as a user would. JSON is YAML."""
+        self.wish.write_text(json.dumps(wish, indent=2), encoding="utf-8")
+
+    def run(self, record: str, *arguments: str, variables: t.Mapping[str, t.Any] | None = None) -> Run:
+        """Run site.yml for what is asked for."""
+        return run_playbook(self.lab, variables or {}, OUTPUT / record, *arguments, wish=self.wish)
+
+    # -- the parts -----------------------------------------------------------------------------------------------------
+
+    def change(self) -> None:
+        """All of it is asked for at once."""
+        lab, first = self.lab, self.lab.worker_names[0]
+        say(f"1. One run: gate {self.gate} everywhere, plugin {PLUGIN}, four dongles, a taint and a label on {first}")
+        self.start = lab.look(), lab.node_objects()
+        self.ask(
+            {
+                "all": {
+                    "vars": {
+                        "control_plane_feature_gates": {self.gate: True},
+                        "control_plane_admission_plugins": {PLUGIN: "enabled"},
+                        "node_kubelet_feature_gates": {self.gate: True},
+                    },
+                    "hosts": {
+                        first: {
+                            "node_resources_extended_resources": {DONGLE: 4},
+                            "node_resources_taints": [{"key": DONGLE, "effect": "NoSchedule"}],
+                            "node_resources_labels": {LABEL: "r7"},
+                        }
+                    },
+                }
+            }
+        )
+        planned = self.run("1-check.json", "--check", "--diff")
+        self.claim(
+            planned.rc == 0 and lab.look() == self.start[0] and lab.node_objects() == self.start[1],
+            f"check mode found {planned.changed} tasks that would change something, and changed nothing ({planned.seconds:.0f} s)",
+        )
+        run = self.run("1-change.json", "--diff")
+        components, kubelets = run.changes("static_pod"), run.changes("kubelet")
+        for result in components[: len(COMPONENTS)]:
+            show_component(result)
+        for result in kubelets:
+            say(f"{result['node']}: kubelet {ending(result['transaction'])}", 3)
+        for line in node_operations(run):
+            say(line, 3)
+        self.facts["change"] = {"seconds": run.seconds, "components": components, "kubelets": kubelets}
+        self.claim(
+            run.rc == 0
+            and [(result["node"], result["name"]) for result in components]
+            == [(node, component) for node in lab.control_plane_names for component in COMPONENTS]
+            and [result["node"] for result in kubelets] == lab.names,
+            f"every component and every kubelet changed, one node after the other, in {run.seconds:.0f} s",
+        )
+        self._judge_change(components)
+
+    def _judge_change(self, components: list[Json]) -> None:
+        lab, (before, _nodes), after = self.lab, self.start, self.lab.look()
+        argument = f"--feature-gates={self.gate}=true"
+        self.claim(
+            all(
+                argument in arguments(after[name], component)
+                for name in lab.control_plane_names
+                for component in COMPONENTS
+            )
+            and all(
+                f"--enable-admission-plugins=NodeRestriction,{PLUGIN}" in arguments(after[name], "kube-apiserver")
+                for name in lab.control_plane_names
+            ),
+            "the control plane runs with them, merged with NodeRestriction",
+        )
+        proof = components[0]["transaction"]["proof"]
+        self.claim(
+            proof["pid"] == processes(after[lab.first])["kube-apiserver"][0]
+            and proof["feature_gates"].get(self.gate) is True,
+            f"proof: pod {proof['uid'][:13]}..., pid {proof['pid']}, its own metrics show the gate on",
+        )
+        self.claim(
+            all(self._configz(name)["featureGates"].get(self.gate) is True for name in lab.names),
+            "every kubelet says in /configz that it uses the gate",
+        )
+        self.claim(
+            all(before[name]["files"].items() <= after[name]["files"].items() for name in lab.names)
+            and all(before[name]["in_pods"] == after[name]["in_pods"] for name in lab.worker_names),
+            "kubeadm's own kubelet files are byte for byte as before, and no pod of a worker was restarted",
+        )
+        old, new = (side[lab.first]["manifests"] for side in (before, after))
+        texts = ["".join(side["kube-apiserver.yaml"]["lines"]) for side in (old, new)]
+        self.claim(
+            old.keys() == new.keys()
+            and {entry["mode"] for entry in new.values()} == {"0600"}
+            and len(differences(*texts)) == 3
+            and old["etcd.yaml"] == new["etcd.yaml"],
+            "nothing else differs in the manifests; mode 0600; no other file in the folder",
+        )
+
+    def _configz(self, name: str) -> Json:
+        answer = self.lab.kubectl("get", "--raw", f"/api/v1/nodes/{name}/proxy/configz")
+        return t.cast(Json, json.loads(answer)["kubeletconfig"])
+
+    def pods(self) -> None:
+        """What it is good for."""
+        lab, pods = self.lab, Pods(self.lab)
+        first = lab.worker_names[0]
+        say(f"2. Pods that ask {first} for dongles, and one that does not")
+        pods.make("three", dongles=3)
+        three = pods.wait("three", lambda pod: pod["status"]["phase"] == "Running")
+        added = [entry for entry in three["spec"]["tolerations"] if entry.get("key") == DONGLE]
+        self.claim(
+            three["spec"].get("nodeName") == first and [entry.get("operator") for entry in added] == ["Exists"],
+            f"the pod that requests 3 runs on {first}; admission gave it the toleration",
+        )
+        pods.make("two", dongles=2)
+        reason = pods.unschedulable("two")
+        self.claim(f"Insufficient {DONGLE}" in reason, f"one that requests 2 more is Pending: {reason.split('. ')[0]}")
+        pods.make("none", selector={LABEL: "r7"})
+        reason = pods.unschedulable("none")
+        self.claim(
+            f"untolerated taint {{{DONGLE}" in reason,
+            f"one that requests none does not land there: {reason.split('. ')[0]}",
+        )
+        pods.resize("three", "200m")
+        three = pods.wait("three", lambda pod: pods.limit(pod) == "200m")
+        self.claim(
+            pods.limit(three) == "200m" and three["status"]["containerStatuses"][0]["restartCount"] == 0,
+            "kubectl patch --subresource resize gives the running pod 200m instead of 100m, without a restart",
+        )
+        self._effects(pods)
+        pods.remove_all()
+
+    def _effects(self, pods: Pods) -> None:
+        """The other two effects, on the last worker."""
+        last = self.lab.worker_names[-1]
+        say(f"3. The other effects of a taint, on {last}")
+        self._taint("3-prefer.json", {"key": "example.com/quiet", "effect": "PreferNoSchedule"})
+        pods.make("soft")
+        soft = pods.wait("soft", lambda pod: pod["status"]["phase"] == "Running")
+        self.claim(
+            soft["spec"].get("nodeName") == last,
+            "PreferNoSchedule: a pod still lands there when there is no other place",
+        )
+        pods.make("tolerant", tolerates="example.com/closed")
+        pods.wait("tolerant", lambda pod: pod["status"]["phase"] == "Running")
+        closed = {"key": "example.com/closed", "effect": "NoExecute"}
+        refused = self._taint("3-refused.json", closed)
+        said = " ".join(refused.reasons)
+        self.claim(
+            refused.rc != 0 and "default/soft" in said and "default/tolerant" not in said,
+            f"NoExecute: refused, because it would evict: {textwrap.shorten(said, 110, placeholder=' ...')}",
+        )
+        allowed = self._taint("3-allowed.json", closed, allow_eviction=True)
+        gone = pods.wait_gone("soft")
+        self.claim(
+            allowed.rc == 0 and gone and pods.phase("tolerant") == "Running",
+            "with allow_eviction that pod goes, and the one that tolerates the taint stays",
+        )
+        self._taint("3-absent.json", state="absent")
+
+    def _taint(self, record: str, *taints: Json, **options: t.Any) -> Run:
+        wish = {"nodes": [self.lab.worker_names[-1]], "taints": list(taints), **options}
+        return run_module(
+            self.lab, "node_taint", {key: value for key, value in wish.items() if value != []}, OUTPUT / record
+        )
+
+    def again(self) -> None:
+        """A second run has nothing to do."""
+        say("4. The same again")
+        before = self.lab.look()
+        run = self.run("4-again.json")
+        self.facts["again"] = {"seconds": run.seconds, "changed": run.changed}
+        self.claim(
+            run.rc == 0 and run.changed == 0 and self.lab.look() == before,
+            f"changed={run.changed}, no process restarted ({run.seconds:.0f} s)",
+        )
+
+    def refusal(self) -> None:
+        """A gate that does not exist."""
+        say("5. Switch on NoSuchGate")
+        before = self.lab.look()
+        run = self.run(
+            "5-refusal.json", variables={"control_plane_feature_gates": {self.gate: True, "NoSuchGate": True}}
+        )
+        reason = run.reasons[0] if run.reasons else "(no word)"
+        say(reason, 5)
+        self.facts["refusal"] = {"seconds": run.seconds, "message": reason}
+        self.claim(
+            run.rc != 0 and "unrecognized feature gate: NoSuchGate" in reason and self.lab.look() == before,
+            f"refused by Kubernetes itself in the rehearsal; nothing was written or restarted ({run.seconds:.0f} s)",
+        )
+
+    def restore(self) -> None:
+        """An API server that never becomes ready."""
+        say("6. Point the API server at an etcd that is not there, for 60 s at most")
+        lab, before = self.lab, self.lab.look()
+        run = self.run("6-restore.json", variables=NEVER_READY)
+        failed = next(iter(run.changes("static_pod")), {})
+        transaction = failed.get("transaction") or {"outcome": "none", "seconds": 0, "outage_seconds": 0}
+        say(textwrap.shorten(failed.get("msg", "(no word)"), 225, placeholder=" ..."), 5)
+        self.facts["restore"] = {"seconds": run.seconds, "transaction": transaction}
+        after = lab.look()
+        self.claim(
+            run.rc != 0
+            and failed.get("rehearsal", {}).get("verdict") == "accepted"
+            and transaction["outcome"] == "restored"
+            and manifests(after) == manifests(before)
+            and arguments(after[lab.first], "kube-apiserver") == arguments(before[lab.first], "kube-apiserver")
+            and lab.kubectl("get", "--raw=/readyz") == "ok",
+            f"rehearsal accepted, then {ending(transaction)}; the former bytes are back, the API server is ready",
+        )
+
+    def take_back(self) -> None:
+        """Nothing is asked for any more."""
+        say("7. An empty wish")
+        self.ask({"all": {"vars": {}}})
+        run = self.run("7-take-back.json")
+        self.facts["take_back"] = {"seconds": run.seconds}
+        (before, nodes), after = self.start, self.lab.look()
+        self.claim(
+            run.rc == 0 and manifests(after) == manifests(before) and commands(after) == commands(before),
+            f"manifests and command lines of the control plane are as kubeadm made them ({run.seconds:.0f} s)",
+        )
+        self.claim(
+            all(
+                after[name]["files"] == before[name]["files"]
+                and kubelet_arguments(after[name]) == kubelet_arguments(before[name])
+                for name in self.lab.names
+            ),
+            "so are files and command lines of the kubelets",
+        )
+        deadline = time.monotonic() + LONGEST_LOOK
+        while self.lab.node_objects() != nodes and time.monotonic() < deadline:
+            time.sleep(1)
+        self.claim(
+            self.lab.node_objects() == nodes, "labels, taints, annotations and capacity of all nodes are the first ones"
+        )
+        second = self.run("7-again.json")
+        self.claim(second.rc == 0 and second.changed == 0, f"and once more: changed={second.changed}")
 
 
 def say_line(line: str) -> None:
@@ -36,15 +300,8 @@ def say_line(line: str) -> None:
 
 def say(text: str = "", indent: int = 0) -> None:
     """Print, within the width of a terminal."""
-    for line in textwrap.wrap(text, 80 - indent) or [""]:
+    for line in textwrap.wrap(text, 120 - indent) or [""]:
         say_line(" " * indent + line)
-
-
-def claim(holds: bool, text: str) -> None:
-    """State something that was checked."""
-    say(f"{'ok ' if holds else 'NOT AS CLAIMED:'} {text}", 3)
-    if not holds:
-        broken_claims.append(text)
 
 
 def differences(before: str, after: str) -> list[str]:
@@ -53,144 +310,101 @@ def differences(before: str, after: str) -> list[str]:
     return [f"{line[0]} {line[1:].strip()}" for line in lines if line[0] in "+-" and line[:3] not in ("+++", "---")]
 
 
-def show_change(result: dict[str, t.Any]) -> None:
+def show_component(result: Json) -> None:
     """One component: its diff, what it said in the rehearsal, how long it was away."""
     transaction, rehearsal = result["transaction"], result["rehearsal"]
-    say(result["name"], 3)
+    say(
+        f"{result['node']}: {result['name']}, rehearsal {rehearsal['verdict']} in {rehearsal['seconds']:.1f} s; {ending(transaction)}",
+        3,
+    )
     for line in differences(result["diff"][0]["before"], result["diff"][0]["after"]):
         say_line(f"     {line}")
-    say(f"rehearsal {rehearsal['verdict']} in {rehearsal['seconds']:.1f} s; {ending(transaction)}", 5)
 
 
-def ending(transaction: dict[str, t.Any]) -> str:
+def ending(transaction: Json) -> str:
     """How a transaction ended."""
     return (
         f"{transaction['outcome']} after {transaction['seconds']:.0f} s, outage {transaction['outage_seconds']:.1f} s"
     )
 
 
-def processes(node: dict[str, t.Any]) -> dict[str, list[int]]:
+def node_operations(run: Run) -> list[str]:
+    """What was changed through the API."""
+    found = {}
+    for result in run.results("node_taint", "node_extended_resource", "node_label"):
+        for name, node in result.get("nodes", {}).items():
+            for change in node["operations"] if node["changed"] else ():
+                found[f"{name}: {change['field']} {change['key']} {change['after'] or ''}".rstrip()] = None
+    return list(found)
+
+
+def manifests(nodes: dict[str, Json]) -> Json:
+    """The manifests of every node."""
+    return {name: node["manifests"] for name, node in nodes.items()}
+
+
+def commands(nodes: dict[str, Json]) -> Json:
+    """The command lines of every control plane."""
+    return {
+        name: {component: [process["arguments"] for process in found] for component, found in node["processes"].items()}
+        for name, node in nodes.items()
+    }
+
+
+def processes(node: Json) -> dict[str, list[int]]:
     """The process numbers of each component."""
     return {name: [process["pid"] for process in found] for name, found in node["processes"].items()}
 
 
-def arguments(node: dict[str, t.Any], component: str) -> list[str]:
+def arguments(node: Json, component: str) -> list[str]:
     """The command line of a component that runs once."""
     (process,) = node["processes"][component]
-    return t.cast(list[str], process["arguments"])
+    return t.cast("list[str]", process["arguments"])
 
 
-def messages(run: Run) -> list[str]:
-    """Why a run failed, each reason once."""
-    return list(dict.fromkeys(result["msg"] for result in run.results() if "msg" in result))
+def kubelet_arguments(node: Json) -> list[list[str]]:
+    """The command lines of the kubelets of a node."""
+    return [process["arguments"] for process in node["kubelets"]]
 
 
-def change(lab: Lab) -> None:
-    """Gate and plugin are switched on."""
-    say(f"1. Switch on gate {GATE} and plugin {PLUGIN}")
-    before = lab.look()
-    run = run_playbook(lab, WISH, OUTPUT / "1-change.json", "--diff")
-    changes = run.changes()
-    for component in COMPONENTS:
-        if component in changes:
-            show_change(changes[component])
-    after = lab.look()
-    facts["change"] = {"seconds": run.seconds, "components": changes}
-    claim(
-        run.rc == 0 and list(changes) == list(COMPONENTS),
-        f"all three changed, one after the other, in {run.seconds:.0f} s",
-    )
-    gate = f"--feature-gates={GATE}=true"
-    claim(
-        all(gate in arguments(after, component) for component in COMPONENTS)
-        and f"--enable-admission-plugins=NodeRestriction,{PLUGIN}" in arguments(after, "kube-apiserver"),
-        "the running processes have them, merged with NodeRestriction",
-    )
-    proof = changes["kube-apiserver"]["transaction"]["proof"]
-    claim(
-        proof["pid"] == processes(after)["kube-apiserver"][0] and proof["feature_gates"].get(GATE) is True,
-        f"proof: pod {proof['uid'][:13]}..., pid {proof['pid']}, its own metrics show the gate on",
-    )
-    old, new = before["manifests"], after["manifests"]
-    texts = [("".join(side["kube-apiserver.yaml"]["lines"])) for side in (old, new)]
-    claim(
-        old.keys() == new.keys()
-        and {entry["mode"] for entry in new.values()} == {"0600"}
-        and len(differences(*texts)) == 3
-        and old["etcd.yaml"] == new["etcd.yaml"],
-        "nothing else differs; mode 0600; no other file in the folder",
-    )
-
-
-def again(lab: Lab) -> None:
-    """A second run has nothing to do."""
-    say("2. The same again")
-    before = lab.look()
-    run = run_playbook(lab, WISH, OUTPUT / "2-again.json")
-    facts["again"] = {"seconds": run.seconds, "changed": run.changed}
-    claim(
-        run.rc == 0 and run.changed == 0 and processes(lab.look()) == processes(before),
-        f"changed={run.changed}, no process restarted ({run.seconds:.1f} s)",
-    )
-
-
-def refusal(lab: Lab) -> None:
-    """A gate that does not exist."""
-    say("3. Switch on NoSuchGate")
-    before = lab.look()
-    wish = {**WISH, "control_plane_feature_gates": {GATE: True, "NoSuchGate": True}}
-    run = run_playbook(lab, wish, OUTPUT / "3-refusal.json")
-    reason = messages(run)[0] if messages(run) else "(no word)"
-    say(reason, 5)
-    facts["refusal"] = {"seconds": run.seconds, "message": reason}
-    claim(
-        run.rc != 0 and "unrecognized feature gate: NoSuchGate" in reason,
-        f"refused by Kubernetes itself in the rehearsal ({run.seconds:.1f} s)",
-    )
-    claim(lab.look() == before, "nothing was written, no process restarted")
-
-
-def restore(lab: Lab) -> None:
-    """An API server that never becomes ready."""
-    say("4. Point the API server at an etcd that is not there, for 60 s at most")
-    before = lab.look()
-    run = run_playbook(lab, NEVER_READY, OUTPUT / "4-restore.json")
-    failed = run.changes().get("kube-apiserver", {})
-    transaction = failed.get("transaction") or {"outcome": "none", "seconds": 0, "outage_seconds": 0}
-    say(textwrap.shorten(failed.get("msg", "(no word)"), 225, placeholder=" ..."), 5)
-    facts["restore"] = {"seconds": run.seconds, "transaction": transaction}
-    after = lab.look()
-    claim(
-        run.rc != 0
-        and failed.get("rehearsal", {}).get("verdict") == "accepted"
-        and transaction["outcome"] == "restored",
-        f"rehearsal accepted, then {ending(transaction)}",
-    )
-    claim(
-        after["manifests"] == before["manifests"]
-        and arguments(after, "kube-apiserver") == arguments(before, "kube-apiserver")
-        and lab.ask("kubectl", "--kubeconfig=/etc/kubernetes/admin.conf", "get", "--raw=/readyz") == "ok",
-        "the former bytes are back, and the API server is ready",
-    )
+PARTS: dict[str, t.Callable[[Story], None]] = {
+    "change": Story.change,
+    "pods": Story.pods,
+    "again": Story.again,
+    "refusal": Story.refusal,
+    "restore": Story.restore,
+    "take_back": Story.take_back,
+}
 
 
 def main() -> None:
     """Show it all."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--standing", action="store_true", help="on the lab as it stands, with kubeadm's own settings")
+    parser.add_argument("--ssh", action="store_true", help="reach the nodes by SSH instead of podman")
+    parser.add_argument("--leave-out", nargs="+", choices=PARTS, default=[], help="parts that are not shown")
+    asked = parser.parse_args()
     OUTPUT.mkdir(parents=True, exist_ok=True)
-    lab = Lab.of_environment()
-    say(
-        f"Starting lab {lab.name}: Kubernetes {lab.kubernetes}, {lab.control_planes} control plane, {lab.workers} workers"
-    )
-    facts["lab"] = {"kubernetes": lab.kubernetes, "seconds": lab.start_anew(OUTPUT / "lab.log")}
-    say(f"ready after {facts['lab']['seconds']:.0f} s (the first time builds Kubernetes; log: build/demo/lab.log)", 3)
-    for part in (change, again, refusal, restore):
-        part(lab)
-    facts["broken_claims"] = broken_claims
-    (OUTPUT / "demo.json").write_text(json.dumps(facts, indent=2), encoding="utf-8")
+    lab = Lab.of_environment(by_ssh=asked.ssh)
+    story = Story(lab)
+    if not asked.standing:
+        say(
+            f"Starting lab {lab.name}: Kubernetes {lab.kubernetes}, {lab.control_planes} control plane, {lab.workers} workers"
+        )
+        story.facts["lab"] = {"kubernetes": lab.kubernetes, "seconds": lab.start_anew(OUTPUT / "lab.log")}
+        say(
+            f"ready after {story.facts['lab']['seconds']:.0f} s (the first time builds Kubernetes; log: build/demo/lab.log)",
+            3,
+        )
+    for name, part in PARTS.items():
+        if name not in asked.leave_out:
+            part(story)
+    story.facts["broken_claims"] = story.broken_claims
+    (OUTPUT / "demo.json").write_text(json.dumps(story.facts, indent=2), encoding="utf-8")
     say("All of it as JSON: build/demo/")
     say(f"The lab stays up (inventory: build/lab/{lab.name}/inventory.yml); make lab-down LAB={lab.name} removes it.")
-    if broken_claims:
-        sys.exit(f"{len(broken_claims)} claim(s) did not hold.")
+    if story.broken_claims:
+        sys.exit(f"{len(story.broken_claims)} claim(s) did not hold.")
 
 
 if __name__ == "__main__":

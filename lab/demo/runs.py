@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 nodecraft.kubeadm contributors
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What the demo and the bench share: a fresh lab, runs of ansible-playbook, and a look at a node."""
+"""What the demo and the bench share: a fresh lab, runs of ansible-playbook, and a look at nodes and cluster."""
 
 from __future__ import annotations
 
@@ -13,23 +13,27 @@ import typing as t
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
-SNAPSHOT = ROOT / "extensions/molecule/common/snapshot.py"
+# Each prints, as JSON, one side of the node that it runs on.
+LOOKS = (ROOT / "extensions/molecule/common/snapshot.py", ROOT / "extensions/molecule/node_kubelet/look.py")
+
+Json = dict[str, t.Any]
 
 
 @dataclasses.dataclass(frozen=True)
 class Lab:
-    """A lab as make describes it."""
+    """A lab as make describes it. by_ssh: whether its nodes are changed by SSH, else by podman."""
 
     name: str
     kubernetes: str
     control_planes: int
     workers: int
+    by_ssh: bool = False
 
     @classmethod
-    def of_environment(cls) -> Lab:
+    def of_environment(cls, *, by_ssh: bool = False) -> Lab:
         """The lab that LAB, K8S, CONTROL_PLANES and WORKERS name."""
         env = os.environ
-        return cls(env["LAB"], env["K8S"], int(env["CONTROL_PLANES"]), int(env["WORKERS"]))
+        return cls(env["LAB"], env["K8S"], int(env["CONTROL_PLANES"]), int(env["WORKERS"]), by_ssh)
 
     @property
     def first(self) -> str:
@@ -37,9 +41,34 @@ class Lab:
         return f"{self.name}-cp1"
 
     @property
+    def worker_names(self) -> list[str]:
+        """The nodes that are no control planes."""
+        return [f"{self.name}-w{number}" for number in range(1, self.workers + 1)]
+
+    @property
+    def control_plane_names(self) -> list[str]:
+        """The control planes."""
+        return [f"{self.name}-cp{number}" for number in range(1, self.control_planes + 1)]
+
+    @property
+    def names(self) -> list[str]:
+        """All nodes."""
+        return [*self.control_plane_names, *self.worker_names]
+
+    @property
+    def folder(self) -> Path:
+        """What making the lab left there."""
+        return ROOT / "build/lab" / self.name
+
+    @property
     def inventory(self) -> Path:
-        """Its nodes by the podman connection."""
-        return ROOT / "build/lab" / self.name / "inventory.yml"
+        """Its nodes, with the connection that is asked for."""
+        return self.folder / ("inventory-ssh.yml" if self.by_ssh else "inventory.yml")
+
+    @property
+    def environment(self) -> dict[str, str]:
+        """With the administrator's credentials."""
+        return {**os.environ, "K8S_AUTH_KUBECONFIG": str(self.folder / "kubeconfig")}
 
     def start_anew(self, log: Path) -> float:
         """Remove what there is of this lab and make it; returns the seconds that making it took."""
@@ -66,17 +95,50 @@ class Lab:
         done = subprocess.run(["podman", "exec", self.first, *command], capture_output=True, text=True, check=True)
         return done.stdout
 
-    def look(self) -> dict[str, t.Any]:
-        """Manifests and processes of the first control plane node."""
-        with SNAPSHOT.open(encoding="utf-8") as script:
+    def look(self) -> dict[str, Json]:
+        """Of every node: manifests, files of the kubelet, processes."""
+        return {
+            name: {key: side for look in LOOKS for key, side in self._look(name, look).items()} for name in self.names
+        }
+
+    @staticmethod
+    def _look(name: str, look: Path) -> Json:
+        with look.open(encoding="utf-8") as script:
             done = subprocess.run(
-                ["podman", "exec", "--interactive", self.first, "python3", "-"],
+                ["podman", "exec", "--interactive", name, "python3", "-"],
                 stdin=script,
                 capture_output=True,
                 text=True,
                 check=True,
             )
-        return t.cast(dict[str, t.Any], json.loads(done.stdout))
+        return t.cast(Json, json.loads(done.stdout))
+
+    def kubectl(self, *arguments: str, stdin: str | None = None, check: bool = True) -> str:
+        """What kubectl prints, as the administrator."""
+        command = [str(self.folder / "kubectl"), f"--kubeconfig={self.folder / 'kubeconfig'}", *arguments]
+        done = subprocess.run(command, input=stdin, capture_output=True, text=True, check=False)
+        if check and done.returncode != 0:
+            raise SystemExit(f"{' '.join(command)}:\n{done.stdout}{done.stderr}")
+        return done.stdout
+
+    def get(self, *arguments: str) -> Json:
+        """One object."""
+        return t.cast(Json, json.loads(self.kubectl("get", "--output=json", *arguments)))
+
+    def node_objects(self) -> dict[str, Json]:
+        """Of every Node what the collection may change, and its annotations."""
+        return {
+            node["metadata"]["name"]: {
+                "labels": node["metadata"]["labels"],
+                "annotations": node["metadata"]["annotations"],
+                "taints": [
+                    {key: value for key, value in taint.items() if key != "timeAdded"}
+                    for taint in node["spec"].get("taints", [])
+                ],
+                "capacity": node["status"]["capacity"],
+            }
+            for node in self.get("nodes")["items"]
+        }
 
 
 @dataclasses.dataclass(frozen=True)
@@ -92,42 +154,55 @@ class Run:
         """How many tasks changed something, on all hosts together."""
         return sum(counts["changed"] for counts in self.report["stats"].values())
 
-    def results(self) -> t.Iterator[dict[str, t.Any]]:
-        """Every result of static_pod, in the order of the tasks."""
+    def results(self, *modules: str) -> t.Iterator[Json]:
+        """Every result of these modules, in the order of the tasks."""
         for play in self.report["plays"]:
             for task in play["tasks"]:
-                for result in task["hosts"].values():
-                    if result.get("action", "").endswith("static_pod"):
-                        yield from result.get("results", [result])
+                for host, result in task["hosts"].items():
+                    if result.get("action", "").rpartition(".")[2] in modules:
+                        for one in result.get("results", [result]):
+                            yield {**one, "host": host}
 
-    def changes(self) -> dict[str, dict[str, t.Any]]:
-        """The results of the second pass, by component."""
-        return {result["name"]: result for result in self.results() if result.get("transaction")}
+    @property
+    def reasons(self) -> list[str]:
+        """Why it failed, each reason once."""
+        tasks = [result for play in self.report["plays"] for task in play["tasks"] for result in task["hosts"].values()]
+        failed = [one for result in tasks for one in result.get("results", [result]) if one.get("failed")]
+        return list(dict.fromkeys(one["msg"] for one in failed if "msg" in one))
+
+    def changes(self, module: str) -> list[Json]:
+        """The transactions on nodes, as results."""
+        return [result for result in self.results(module) if result.get("transaction")]
 
 
-def run_playbook(lab: Lab, variables: t.Mapping[str, t.Any], record: Path, *arguments: str) -> Run:
-    """Run site.yml as a user would, and keep the JSON of it."""
+def run_playbook(
+    lab: Lab, variables: t.Mapping[str, t.Any], record: Path, *arguments: str, wish: Path | None = None
+) -> Run:
+    """Run site.yml as a user would, and keep the JSON of it. wish: an inventory with what is asked for."""
+    inventories = [f"--inventory={path}" for path in (lab.inventory, wish) if path]
+    extra = f"--extra-vars={json.dumps(variables)}"
+    return _run(lab, record, "ansible-playbook", *inventories, "playbooks/site.yml", extra, *arguments)
+
+
+def run_module(lab: Lab, name: str, options: t.Mapping[str, t.Any], record: Path) -> Run:
+    """Run a module of the collection that asks the API, and keep the JSON of it."""
+    return _run(
+        lab, record, "ansible", "localhost", f"--module-name=nodecraft.kubeadm.{name}", f"--args={json.dumps(options)}"
+    )
+
+
+def _run(lab: Lab, record: Path, *command: str) -> Run:
     began = time.monotonic()
+    # The ansible command uses callbacks only when it is told to.
+    json_please = {"ANSIBLE_STDOUT_CALLBACK": "ansible.posix.json", "ANSIBLE_LOAD_CALLBACK_PLUGINS": "true"}
     done = subprocess.run(
-        [
-            "ansible-playbook",
-            f"--inventory={lab.inventory}",
-            "playbooks/site.yml",
-            "--extra-vars",
-            json.dumps(variables),
-            *arguments,
-        ],
-        cwd=ROOT,
-        env={**os.environ, "ANSIBLE_STDOUT_CALLBACK": "ansible.posix.json"},
-        capture_output=True,
-        text=True,
-        check=False,
+        command, cwd=ROOT, env={**lab.environment, **json_please}, capture_output=True, text=True, check=False
     )
     seconds = time.monotonic() - began
     # Progress lines come before the report.
     start = f"\n{done.stdout}".find("\n{\n")
     if start < 0:
-        raise SystemExit(f"ansible-playbook gave no report:\n{done.stdout}{done.stderr}")
+        raise SystemExit(f"{command[0]} gave no report:\n{done.stdout}{done.stderr}")
     report = json.loads(done.stdout[start:])
     record.write_text(json.dumps(report, indent=2), encoding="utf-8")
     return Run(done.returncode, seconds, report)

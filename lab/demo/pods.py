@@ -1,0 +1,95 @@
+# SPDX-FileCopyrightText: 2026 nodecraft.kubeadm contributors
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The pods of the demo, by kubectl."""
+
+from __future__ import annotations
+
+import json
+import time
+import typing as t
+
+from ansible_collections.nodecraft.kubeadm.lab.demo.runs import Json, Lab
+
+DONGLE = "example.com/dongle"
+LONGEST = 60  # seconds that a pod may take to what is waited for
+
+
+class Pods:
+    """Makes pods in the namespace default and watches them."""
+
+    def __init__(self, lab: Lab) -> None:
+        self._lab = lab
+        self._made: list[str] = []
+
+    def make(
+        self, name: str, *, dongles: int = 0, selector: t.Mapping[str, str] | None = None, tolerates: str | None = None
+    ) -> None:
+        """A pod that does nothing. It tolerates the taint with one key at most: what is more, admission has to add."""
+        amounts = {"cpu": "100m", **({DONGLE: str(dongles)} if dongles else {})}
+        self._made.append(name)
+        pod = {
+            "apiVersion": "v1",
+            "kind": "Pod",
+            "metadata": {"name": name},
+            "spec": {
+                "terminationGracePeriodSeconds": 0,
+                "nodeSelector": dict(selector or {}),
+                "tolerations": [{"key": tolerates, "operator": "Exists"}] if tolerates else [],
+                "containers": [
+                    {
+                        "name": "pause",
+                        "image": "lab.local/pause:1",
+                        "imagePullPolicy": "IfNotPresent",
+                        "resources": {"requests": amounts, "limits": amounts},
+                    }
+                ],
+            },
+        }
+        self._lab.kubectl("apply", "--filename=-", stdin=json.dumps(pod))
+
+    def wait(self, name: str, shows: t.Callable[[Json], bool]) -> Json:
+        """The pod as soon as it shows something, or as it is after a minute."""
+        deadline = time.monotonic() + LONGEST
+        while True:
+            pod = self._lab.get("pod", name)
+            if shows(pod) or time.monotonic() >= deadline:
+                return pod
+            time.sleep(0.5)
+
+    def unschedulable(self, name: str) -> str:
+        """Why the scheduler finds no place for it; empty when it found one."""
+        return _refusal(self.wait(name, lambda pod: bool(_refusal(pod) or pod["spec"].get("nodeName"))))
+
+    def wait_gone(self, name: str) -> bool:
+        """Whether a pod is gone within a minute."""
+        deadline = time.monotonic() + LONGEST
+        while self.phase(name) is not None:
+            if time.monotonic() >= deadline:
+                return False
+            time.sleep(0.5)
+        return True
+
+    def phase(self, name: str) -> str | None:
+        """What state a pod is in; None when there is none."""
+        return self._lab.kubectl("get", "pod", name, "--ignore-not-found", "--output=jsonpath={.status.phase}") or None
+
+    def resize(self, name: str, cpu: str) -> None:
+        """Give a running pod another share of the processors."""
+        amounts = {"requests": {"cpu": cpu}, "limits": {"cpu": cpu}}
+        patch = {"spec": {"containers": [{"name": "pause", "resources": amounts}]}}
+        self._lab.kubectl("patch", "pod", name, "--subresource=resize", f"--patch={json.dumps(patch)}")
+
+    @staticmethod
+    def limit(pod: Json) -> str | None:
+        """The share that its container really has."""
+        (status,) = pod["status"]["containerStatuses"]
+        return t.cast("str | None", status.get("resources", {}).get("limits", {}).get("cpu"))
+
+    def remove_all(self) -> None:
+        """Remove them and wait until they are gone."""
+        self._lab.kubectl("delete", "pod", "--ignore-not-found", "--wait", *self._made)
+
+
+def _refusal(pod: Json) -> str:
+    conditions = pod["status"].get("conditions", [])
+    return next((entry["message"] for entry in conditions if entry.get("reason") == "Unschedulable"), "")
