@@ -14,11 +14,11 @@ import sys
 import textwrap
 import time
 import typing as t
+from pathlib import Path
 
 from ansible_collections.nodecraft.kubeadm.lab.demo.pods import Pods
 from ansible_collections.nodecraft.kubeadm.lab.demo.runs import ROOT, Json, Lab, Run, run_module, run_playbook
 
-OUTPUT = ROOT / "build/demo"
 # Later releases have the gate of in-place resize locked; they show the way with a gate that is off by default there.
 GATES = {"1.32": "InPlacePodVerticalScaling"}
 OTHER_GATE = "HPAScaleToZero"
@@ -37,12 +37,14 @@ LONGEST_LOOK = 60  # seconds until something that was changed has to show
 class Story:
     """What is shown, part by part, on one lab."""
 
-    def __init__(self, lab: Lab) -> None:
+    def __init__(self, lab: Lab, output: Path, min_ready_seconds: int) -> None:
         self.lab = lab
+        self.output = output
+        self.settings = {f"{role}_min_ready_seconds": min_ready_seconds for role in ("control_plane", "node_kubelet")}
         self.gate = GATES.get(lab.kubernetes, OTHER_GATE)
         self.facts: Json = {}
         self.broken_claims: list[str] = []
-        self.wish = OUTPUT / "wish.yml"
+        self.wish = output / "wish.yml"
         self.start: tuple[dict[str, Json], dict[str, Json]] = ({}, {})
 
     # -- telling -----------------------------------------------------------------------------------------------------
@@ -59,7 +61,7 @@ class Story:
 
     def run(self, record: str, *arguments: str, variables: t.Mapping[str, t.Any] | None = None) -> Run:
         """Run site.yml for what is asked for."""
-        return run_playbook(self.lab, variables or {}, OUTPUT / record, *arguments, wish=self.wish)
+        return run_playbook(self.lab, variables or {}, self.output / record, *arguments, wish=self.wish)
 
     # -- the parts -----------------------------------------------------------------------------------------------------
 
@@ -72,6 +74,7 @@ class Story:
             {
                 "all": {
                     "vars": {
+                        **self.settings,
                         "control_plane_feature_gates": {self.gate: True},
                         "control_plane_admission_plugins": {PLUGIN: "enabled"},
                         "node_kubelet_feature_gates": {self.gate: True},
@@ -124,11 +127,12 @@ class Story:
             ),
             "the control plane runs with them, merged with NodeRestriction",
         )
+        # Its process may be another one by now: with the gate of in-place resize, a kubelet of 1.32 makes static pods anew.
         proof = components[0]["transaction"]["proof"]
         self.claim(
-            proof["pid"] == processes(after[lab.first])["kube-apiserver"][0]
+            proof["arguments"][1:] == arguments(after[lab.first], "kube-apiserver")
             and proof["feature_gates"].get(self.gate) is True,
-            f"proof: pod {proof['uid'][:13]}..., pid {proof['pid']}, its own metrics show the gate on",
+            f"proof: pid {proof['pid']} of pod {proof['uid'][:13]}... had this command line, its own metrics the gate",
         )
         self.claim(
             all(self._configz(name)["featureGates"].get(self.gate) is True for name in lab.names),
@@ -214,7 +218,7 @@ class Story:
     def _taint(self, record: str, *taints: Json, **options: t.Any) -> Run:
         wish = {"nodes": [self.lab.worker_names[-1]], "taints": list(taints), **options}
         return run_module(
-            self.lab, "node_taint", {key: value for key, value in wish.items() if value != []}, OUTPUT / record
+            self.lab, "node_taint", {key: value for key, value in wish.items() if value != []}, self.output / record
         )
 
     def again(self) -> None:
@@ -266,7 +270,7 @@ class Story:
     def take_back(self) -> None:
         """Nothing is asked for any more."""
         say("7. An empty wish")
-        self.ask({"all": {"vars": {}}})
+        self.ask({"all": {"vars": self.settings}})
         run = self.run("7-take-back.json")
         self.facts["take_back"] = {"seconds": run.seconds}
         (before, nodes), after = self.start, self.lab.look()
@@ -382,26 +386,30 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--standing", action="store_true", help="on the lab as it stands, with kubeadm's own settings")
     parser.add_argument("--ssh", action="store_true", help="reach the nodes by SSH instead of podman")
+    parser.add_argument(
+        "--output", type=Path, default=ROOT / "build/demo", help="the folder for what was seen, as JSON"
+    )
     parser.add_argument("--leave-out", nargs="+", choices=PARTS, default=[], help="parts that are not shown")
+    parser.add_argument("--min-ready-seconds", type=int, default=10, help="how long what was changed is watched")
     asked = parser.parse_args()
-    OUTPUT.mkdir(parents=True, exist_ok=True)
+    asked.output.mkdir(parents=True, exist_ok=True)
     lab = Lab.of_environment(by_ssh=asked.ssh)
-    story = Story(lab)
+    story = Story(lab, asked.output, asked.min_ready_seconds)
     if not asked.standing:
         say(
             f"Starting lab {lab.name}: Kubernetes {lab.kubernetes}, {lab.control_planes} control plane, {lab.workers} workers"
         )
-        story.facts["lab"] = {"kubernetes": lab.kubernetes, "seconds": lab.start_anew(OUTPUT / "lab.log")}
+        story.facts["lab"] = {"kubernetes": lab.kubernetes, "seconds": lab.start_anew(asked.output / "lab.log")}
         say(
-            f"ready after {story.facts['lab']['seconds']:.0f} s (the first time builds Kubernetes; log: build/demo/lab.log)",
+            f"ready after {story.facts['lab']['seconds']:.0f} s (the first time builds Kubernetes; log: {asked.output}/lab.log)",
             3,
         )
     for name, part in PARTS.items():
         if name not in asked.leave_out:
             part(story)
     story.facts["broken_claims"] = story.broken_claims
-    (OUTPUT / "demo.json").write_text(json.dumps(story.facts, indent=2), encoding="utf-8")
-    say("All of it as JSON: build/demo/")
+    (asked.output / "demo.json").write_text(json.dumps(story.facts, indent=2), encoding="utf-8")
+    say(f"All of it as JSON: {asked.output}/")
     say(f"The lab stays up (inventory: build/lab/{lab.name}/inventory.yml); make lab-down LAB={lab.name} removes it.")
     if story.broken_claims:
         sys.exit(f"{len(story.broken_claims)} claim(s) did not hold.")
