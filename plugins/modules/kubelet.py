@@ -32,8 +32,8 @@ requirements:
   - systemd, and the unit of kubeadm's packages. Any other, such as Kubespray's, is refused by name.
 notes:
   - A restarted kubelet admits the node's pods anew and rejects those that do not fit their node any more, for instance after
-    a label was removed. This module does not look for such pods, because a node's credential does not see enough for that. The role C(nodecraft.kubeadm.node_kubelet)
-    does, with M(nodecraft.kubeadm.node_resource_info).
+    a label was removed. This module does not look for such pods, because a node's credential does not see enough for that.
+    The role C(nodecraft.kubeadm.node_kubelet) does, with M(nodecraft.kubeadm.node_resource_info).
   - Before Kubernetes 1.30 the kubelet has no C(--config-dir). Feature gates and taints are given as flags then, and
     O(config) is refused.
 options:
