@@ -25,7 +25,7 @@ def bare(cluster: Cluster, nodes: list[str], command: str) -> float:
     for node in nodes:
         before = cluster.ready_since(node)
         subprocess.run(["podman", "exec", node, "sh", "-c", command], check=True)
-        while cluster.ready_since(node) == before:
+        while cluster.ready_since(node) in (None, before):
             time.sleep(0.1)
     return (time.monotonic() - began) / len(nodes)
 
