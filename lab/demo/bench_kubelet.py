@@ -13,11 +13,10 @@ from ansible_collections.nodecraft.kubeadm.lab.demo.figures import ROUNDS, Part,
 from ansible_collections.nodecraft.kubeadm.lab.demo.runs import Lab
 
 MIN_READY = 10
-DROP_IN = "/etc/systemd/system/kubelet.service.d/90-bench.conf"
-BARE_ON = (
-    f"printf '[Service]\\nEnvironment=BENCH=1\\n' > {DROP_IN} && systemctl daemon-reload && systemctl restart kubelet"
-)
-BARE_OFF = f"rm {DROP_IN} && systemctl daemon-reload && systemctl restart kubelet"
+FOLDER = "/etc/systemd/system/kubelet.service.d"
+RESTART = "systemctl daemon-reload && systemctl restart kubelet"
+BARE_ON = f"mkdir -p {FOLDER} && printf '[Service]\\nEnvironment=BENCH=1\\n' > {FOLDER}/90-bench.conf && {RESTART}"
+BARE_OFF = f"rm {FOLDER}/90-bench.conf && rmdir --ignore-fail-on-non-empty {FOLDER} && {RESTART}"
 
 
 def bare(cluster: Cluster, nodes: list[str], command: str) -> float:
@@ -26,7 +25,7 @@ def bare(cluster: Cluster, nodes: list[str], command: str) -> float:
     for node in nodes:
         before = cluster.ready_since(node)
         subprocess.run(["podman", "exec", node, "sh", "-c", command], check=True)
-        while cluster.ready_since(node) == before:
+        while cluster.ready_since(node) in (None, before):
             time.sleep(0.1)
     return (time.monotonic() - began) / len(nodes)
 

@@ -10,6 +10,7 @@ from concurrent.futures import ThreadPoolExecutor
 
 import kubernetes
 from ansible_collections.nodecraft.kubeadm.lab.demo.runs import Lab
+from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan import node_plan
 
 IN_FLIGHT = 8
 
@@ -26,11 +27,11 @@ class Cluster:
         self._url = configuration.host
         self._pool = kubernetes.client.ApiClient(configuration).rest_client.pool_manager
 
-    def request(self, verb: str, path: str, body: t.Any = None) -> Json:
-        """One request. path: below C(/api/v1/)."""
+    def request(self, verb: str, path: str, body: t.Any = None, *, group: str = "api/v1") -> Json:
+        """One request. path: within the group of the API."""
         kind = "application/json-patch+json" if verb == "PATCH" else "application/json"
         content = None if body is None else json.dumps(body)
-        answer = self._pool.request(verb, f"{self._url}/api/v1/{path}", body=content, headers={"Content-Type": kind})
+        answer = self._pool.request(verb, f"{self._url}/{group}/{path}", body=content, headers={"Content-Type": kind})
         if answer.status >= 300:
             raise SystemExit(f"{verb} {path}: {answer.status} {answer.data[:500]!r}")
         return t.cast(Json, json.loads(answer.data))
@@ -45,8 +46,11 @@ class Cluster:
         return t.cast("list[Json]", self.request("GET", f"nodes?labelSelector={selector}")["items"])
 
     def ready_since(self, node: str) -> str | None:
-        """When the kubelet of a node last said that it is ready; None when it does not say so."""
-        for condition in self.request("GET", f"nodes/{node}")["status"]["conditions"]:
-            if condition["type"] == "Ready" and condition["status"] == "True":
-                return str(condition["lastHeartbeatTime"])
-        return None
+        """When the kubelet of a ready node last gave a sign of life; None when the node is not ready.
+
+        A kubelet that starts renews its lease at once; the time of the condition changes only every five minutes.
+        """
+        if not node_plan.is_ready(self.request("GET", f"nodes/{node}")):
+            return None
+        path = f"namespaces/kube-node-lease/leases/{node}"
+        return str(self.request("GET", path, group="apis/coordination.k8s.io/v1")["spec"]["renewTime"])
