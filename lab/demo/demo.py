@@ -334,7 +334,7 @@ def ending(transaction: Json) -> str:
 
 def node_operations(run: Run) -> list[str]:
     """What was changed through the API."""
-    found = {}
+    found: dict[str, None] = {}
     for result in run.results("node_taint", "node_extended_resource", "node_label"):
         for name, node in result.get("nodes", {}).items():
             for change in node["operations"] if node["changed"] else ():
