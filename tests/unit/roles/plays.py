@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 nodecraft.kubeadm contributors
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Plays roles of the collection as they are, run by Ansible, with modules that change nothing and ask nobody."""
+"""Plays roles and playbooks of the collection as they are, run by Ansible, with modules that change nothing and ask nobody."""
 
 from __future__ import annotations
 
@@ -19,6 +19,7 @@ ROOT = HERE.parents[2]
 STUBS = {
     "stub_transaction.py": ("static_pod", "node_transaction"),  # kubelet has the action plugin of static_pod
     "stub_api.py": ("node_resource_info",),
+    "stub_nodes.py": ("node_taint", "node_extended_resource", "node_label"),
 }
 
 Json = dict[str, t.Any]
@@ -51,7 +52,7 @@ class Stage:
         self._log.touch()
         collection = folder / "ansible_collections/nodecraft/kubeadm"
         (collection / "plugins/action").mkdir(parents=True)
-        for name in ("meta", "roles", "plugins/modules"):
+        for name in ("meta", "playbooks", "roles", "plugins/modules"):
             (collection / name).symlink_to(ROOT / name)
         for stub, modules in STUBS.items():
             for module in modules:
@@ -59,11 +60,17 @@ class Stage:
 
     def play(self, groups: t.Mapping[str, Json], *options: str, **keywords: t.Any) -> Outcome:
         """Run one play on all hosts. groups: group -> host -> its variables. options: of C(ansible-playbook)."""
+        return self._run(groups, {"hosts": "all", "gather_facts": False, **keywords}, *options)
+
+    def playbook(self, name: str, groups: t.Mapping[str, Json], *options: str) -> Outcome:
+        """Run a playbook of the collection."""
+        return self._run(groups, {"import_playbook": f"nodecraft.kubeadm.{name}"}, *options)
+
+    def _run(self, groups: t.Mapping[str, Json], play: Json, *options: str) -> Outcome:
         local = {"ansible_connection": "local", "ansible_python_interpreter": sys.executable}
         inventory = {group: {"hosts": hosts, "vars": local} for group, hosts in groups.items()}
         (self._folder / "inventory.yml").write_text(json.dumps(inventory), encoding="utf-8")
-        plays = [{"hosts": "all", "gather_facts": False, **keywords}]
-        (self._folder / "play.yml").write_text(json.dumps(plays), encoding="utf-8")
+        (self._folder / "play.yml").write_text(json.dumps([play]), encoding="utf-8")
         done = subprocess.run(
             [sys.executable, "-m", "ansible", "playbook", "--inventory=inventory.yml", *options, "play.yml"],
             cwd=self._folder,

@@ -11,9 +11,17 @@ import typing as t
 from ansible.errors import AnsibleConnectionFailure
 from ansible.plugins.action import ActionBase
 
+Change = dict[str, t.Any]
+SETTING: list[Change] = [{"field": "args", "key": "v", "before": None, "after": ["5"]}]
+ON: Change = {"field": "feature_gates", "key": "A", "before": None, "after": True}
+OFF: Change = {"field": "feature_gates", "key": "B", "before": True, "after": None}
+OPERATIONS = {"nothing": [], "on": [ON], "off": [OFF], "both": [ON, OFF]}
+
 
 class ActionModule(ActionBase):
-    """C(stub): component -> changes, nothing, refused (by the rehearsal), gone, restored, or lost (in the middle)."""
+    """C(stub): component -> changes, nothing, refused (by the rehearsal), gone, restored, or lost (in the middle); for gates
+    on, off, or both.
+    """
 
     def run(self, tmp: t.Any = None, task_vars: dict[str, t.Any] | None = None) -> dict[str, t.Any]:
         """Do nothing to any node."""
@@ -28,7 +36,7 @@ class ActionModule(ActionBase):
         if behaviour == "gone":
             raise AnsibleConnectionFailure("gone")
         refused = dry and behaviour == "refused"
-        result = self._result(name, host, refused=refused, changes=behaviour != "nothing")
+        result = self._result(name, host, refused=refused, operations=OPERATIONS.get(behaviour, SETTING))
         if dry or behaviour == "nothing":
             return result
         if behaviour == "lost":
@@ -40,8 +48,7 @@ class ActionModule(ActionBase):
         return {**result, "transaction": transaction, **failure}
 
     @staticmethod
-    def _result(name: str, host: str, *, refused: bool, changes: bool) -> dict[str, t.Any]:
-        operations = [{"field": "args", "key": "v", "before": None, "after": ["5"]}] if changes else []
+    def _result(name: str, host: str, *, refused: bool, operations: list[Change]) -> dict[str, t.Any]:
         verdict = "refused" if refused else "accepted"
         return {
             **({"failed": True, "msg": "refused in the rehearsal"} if refused else {}),

@@ -1,0 +1,111 @@
+# SPDX-FileCopyrightText: 2026 nodecraft.kubeadm contributors
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""In which order the playbooks use the roles, and how they split a wish into what is added and what goes."""
+
+from __future__ import annotations
+
+import itertools
+import typing as t
+
+import pytest
+from ansible_collections.nodecraft.kubeadm.tests.unit.roles.plays import Json, Outcome, Stage
+
+API, KUBELET, NODES = "kube-apiserver", "kubelet", "node_taint"
+
+Play = t.Callable[..., Outcome]
+
+
+@pytest.fixture(name="play")
+def fixture_play(stage: Stage) -> Play:
+    """Run a playbook on cp1 and w1. stub: what the API server and the kubelets do."""
+
+    def play(api: str, kubelets: str, *options: str, name: str = "site", **variables: t.Any) -> Outcome:
+        def host(node: str) -> Json:
+            return {"stub": {API: api, KUBELET: kubelets}, "node_resources_node_name": node, **variables}
+
+        groups = {"kube_control_plane": {"cp1": host("cp1")}, "kube_node": {"w1": host("w1")}}
+        return stage.playbook(name, groups, *options)
+
+    return play
+
+
+def passes(outcome: Outcome) -> list[str]:
+    """What was changed after the plans, in its order, each component once in a row."""
+    assert outcome.status == 0, outcome.output
+    changed = [call["component"] for call in outcome.calls if call["step"] == "change"]
+    return [name for name, _group in itertools.groupby(changed) if name in (API, KUBELET, NODES)]
+
+
+def arguments(outcome: Outcome, component: str) -> list[Json]:
+    """With what the component was changed on the control plane, in its order."""
+    return [
+        call["arguments"]
+        for call in outcome.calls
+        if (call["step"], call["component"], call["host"]) == ("change", component, "cp1")
+    ]
+
+
+def test_everything_is_planned_before_the_first_change(play: Play) -> None:
+    outcome = play("on", "on")
+    assert outcome.status == 0, outcome.output
+    steps = [(call["step"], call["component"]) for call in outcome.calls]
+    first = next(number for number, (step, _component) in enumerate(steps) if step == "change")
+    assert {("plan", API), ("plan", KUBELET), ("plan", NODES)} <= set(steps[:first])
+
+
+def test_a_refusal_anywhere_changes_nothing_anywhere(play: Play) -> None:
+    outcome = play("on", "refused")
+    assert outcome.status != 0
+    assert [call for call in outcome.calls if call["step"] == "change"] == []
+
+
+def test_nothing_to_do_is_planned_once_and_not_changed(play: Play) -> None:
+    outcome = play("nothing", "nothing")
+    assert outcome.status == 0, outcome.output
+    assert passes(outcome) == []
+    assert outcome.hosts("plan", KUBELET) in (["cp1", "w1"], ["w1", "cp1"])
+
+
+def test_additions_begin_with_the_control_plane(play: Play) -> None:
+    assert passes(play("on", "on")) == [API, KUBELET, NODES]
+
+
+def test_removals_end_with_the_control_plane_and_look_at_the_nodes_again(play: Play) -> None:
+    assert passes(play("off", "off")) == [NODES, KUBELET, API, NODES]
+
+
+def test_a_setting_that_replaces_another_takes_one_pass(play: Play) -> None:
+    assert passes(play("changes", "changes")) == [API, KUBELET, NODES]
+
+
+def test_both_take_two_passes_of_which_the_first_takes_nothing_away(play: Play) -> None:
+    wish = {"control_plane_feature_gates": {"A": True, "B": False}, "node_resources_labels": {"a": "b", "c": None}}
+    outcome = play("both", "on", **wish)
+    assert passes(outcome) == [API, KUBELET, NODES, NODES, KUBELET, API, NODES]
+    first, second = arguments(outcome, API)
+    assert (first["feature_gates"], first["purge"]) == ({"A": True}, False)
+    assert (second["feature_gates"], second["purge"]) == ({"A": True, "B": False}, True)
+    labels = [call["per_node"]["w1"]["labels"] for call in arguments(outcome, "node_label")]
+    assert labels == [{"a": "b"}, {"a": "b", "c": None}, {"a": "b", "c": None}]
+
+
+def test_check_mode_shows_all_of_it_in_one_pass_and_changes_nothing(play: Play) -> None:
+    outcome = play("both", "both", "--check")
+    assert passes(outcome) == []
+    assert outcome.hosts("plan", API) == ["cp1"] * 3  # by the playbook, by the role, and for the diff
+
+
+def test_gates_alone_leave_the_nodes_alone(play: Play) -> None:
+    wish = {"control_plane_feature_gates": {"A": True}, "node_kubelet_feature_gates": {"A": True}}
+    assert passes(play("on", "on", name="feature_gates", **wish)) == [API, KUBELET]
+
+
+def test_gates_of_the_control_plane_alone_leave_the_kubelets_alone(play: Play) -> None:
+    assert passes(play("on", "on", name="feature_gates", control_plane_feature_gates={"A": True})) == [API]
+
+
+def test_gates_that_nobody_names_are_refused(play: Play) -> None:
+    outcome = play("on", "on", name="feature_gates")
+    assert outcome.status != 0
+    assert "Neither control_plane_feature_gates nor node_kubelet_feature_gates is set" in outcome.output
+    assert outcome.calls == []
