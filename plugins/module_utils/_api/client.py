@@ -22,8 +22,9 @@ from .._plan.json_patch import Operation
 
 try:
     import urllib3
+    from urllib3._collections import HTTPHeaderDict  # urllib3 1 has no public name for it
 except ImportError:
-    urllib3 = None  # ApiModule names the missing packages
+    urllib3 = HTTPHeaderDict = None  # ApiModule names the missing packages
 
 Json = dict[str, t.Any]
 
@@ -55,7 +56,8 @@ class ApiError(KubeadmError):
 class Client:
     """One API server. Its methods may be called from several threads at once.
 
-    pool: a C(urllib3.PoolManager). headers: what each request carries, worked out anew because tokens run out.
+    pool: a C(urllib3.PoolManager). headers: what each request carries (a list: one header for each entry),
+    worked out anew because tokens run out.
     patience: seconds for which an API server that does not answer is asked again.
     """
 
@@ -63,7 +65,7 @@ class Client:
         self,
         url: str,
         pool: t.Any,
-        headers: t.Callable[[], t.Mapping[str, t.Any]],
+        headers: t.Callable[[], t.Mapping[str, str | list[str]]],
         *,
         patience: float = PATIENCE,
         clock: t.Callable[[], float] = time.monotonic,
@@ -139,7 +141,10 @@ class Client:
 
         The answer is None when it is no JSON.
         """
-        headers = {"Accept": "application/json", "User-Agent": USER_AGENT, **self._headers()}
+        headers = HTTPHeaderDict({"Accept": "application/json", "User-Agent": USER_AGENT})
+        for name, value in self._headers().items():
+            for one in [value] if isinstance(value, str) else value:
+                headers.add(name, one)
         content = None
         if body is not None:
             content = json.dumps(body).encode()

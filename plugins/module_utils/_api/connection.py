@@ -19,6 +19,11 @@ try:
 except ImportError:
     kubernetes = core = None  # ApiModule names what is missing
 
+try:
+    import yaml
+except ImportError:
+    yaml = None  # kubernetes brings it
+
 
 def connect(module: t.Any) -> Client:
     """A client for the options of a module, or else what the environment and kubeconfig say.
@@ -27,7 +32,16 @@ def connect(module: t.Any) -> Client:
     """
     try:
         configuration = core._create_configuration(core._create_auth_spec(module))
-    except (kubernetes.config.ConfigException, OSError, ValueError) as exc:
+    # The loader takes a kubeconfig apart as it finds it, and not every file that is named so is one.
+    except (
+        kubernetes.config.ConfigException,
+        OSError,
+        ValueError,
+        TypeError,
+        LookupError,
+        AttributeError,
+        yaml.YAMLError,
+    ) as exc:
         raise KubeadmError(
             f"there are no usable credentials for the Kubernetes API: {str(exc).rstrip('.')}. Set kubeconfig to a file on the"
             " host where this task runs, or host with api_key or with client_cert and client_key, or the variables K8S_AUTH_*."

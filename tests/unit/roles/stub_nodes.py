@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 nodecraft.kubeadm contributors
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Stands in for modules that change nodes through the API: has nothing to change, and notes the call."""
+"""Stands in for modules that change nodes through the API: answers as the host's C(stub_nodes) says, and notes the call."""
 
 from __future__ import annotations
 
@@ -8,11 +8,12 @@ import json
 import os
 import typing as t
 
+from ansible.errors import AnsibleConnectionFailure
 from ansible.plugins.action import ActionBase
 
 
 class ActionModule(ActionBase):
-    """Every node is as it is asked for."""
+    """C(stub_nodes): module -> nothing (the default), changes, fails (as a whole), or gone."""
 
     def run(self, tmp: t.Any = None, task_vars: dict[str, t.Any] | None = None) -> dict[str, t.Any]:
         """Ask nobody."""
@@ -23,8 +24,16 @@ class ActionModule(ActionBase):
             "host": (task_vars or {})["inventory_hostname"],
             "component": self._task.action.rpartition(".")[2],
             "arguments": arguments,
+            "becomes": self._connection.become is not None,
         }
         with open(os.environ["STUB_LOG"], "a", encoding="utf-8") as log:
             log.write(json.dumps(call) + "\n")
-        node = {"changed": False, "failed": False, "msg": "", "operations": []}
-        return {"changed": False, "nodes": dict.fromkeys(arguments["per_node"], node)}
+        behaviour = self._templar.template((task_vars or {}).get("stub_nodes", {})).get(call["component"], "nothing")
+        if behaviour == "gone":
+            raise AnsibleConnectionFailure("gone")
+        if behaviour == "fails":
+            return {"failed": True, "changed": False, "msg": "there are no usable credentials", "nodes": {}}
+        changes = behaviour == "changes"
+        operations = [{"field": "labels", "key": "a", "before": None, "after": "b"}] if changes else []
+        node = {"changed": changes, "failed": False, "msg": "", "operations": operations}
+        return {"changed": changes, "nodes": dict.fromkeys(arguments["per_node"], node)}

@@ -75,6 +75,12 @@ def test_all_are_planned_and_changed_one_after_the_other(play: Play) -> None:
     assert "w3: committed" in report
 
 
+def test_the_size_of_a_batch_may_be_a_text(play: Play) -> None:
+    outcome = play("changes", "changes", "changes", options=["--extra-vars", "node_kubelet_max_unavailable=2"])
+    assert outcome.status == 0, outcome.output
+    assert sorted(changed(outcome)) == ["cp1", "w1", "w2"]
+
+
 def test_workers_are_changed_in_batches_behind_the_control_plane(play: Play) -> None:
     outcome = play("changes", "changes", "restored", "changes", vars={"node_kubelet_max_unavailable": 2})
     assert outcome.status != 0

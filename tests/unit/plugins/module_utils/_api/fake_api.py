@@ -88,7 +88,7 @@ class FakeApi:
             def _answer(self, body: bytes) -> None:
                 with api._lock:
                     api.requests.append(f"{self.command} {self.path}")
-                    api.headers.append(dict(self.headers))
+                    api.headers.append({name: ", ".join(self.headers.get_all(name, [])) for name in self.headers})
                     trouble = api.troubles.pop(0) if api.troubles else ...
                 if trouble is None:
                     self.close_connection = True

@@ -7,7 +7,8 @@ from __future__ import annotations
 import typing as t
 
 import pytest
-from ansible_collections.nodecraft.kubeadm.plugins.module_utils._api.client import PAGE, ApiError
+import urllib3
+from ansible_collections.nodecraft.kubeadm.plugins.module_utils._api.client import PAGE, ApiError, Client
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.errors import KubeadmError
 from ansible_collections.nodecraft.kubeadm.tests.unit.plugins.module_utils._api.fake_api import (
     Clock,
@@ -25,6 +26,12 @@ def test_an_object_with_our_credentials(serve: Serve) -> None:
     assert client_of(api.url, Clock()).get("nodes/w1")["metadata"]["name"] == "w1"
     assert api.headers[0]["authorization"] == "Bearer t"
     assert api.headers[0]["User-Agent"] == "nodecraft.kubeadm"
+
+
+def test_a_header_with_several_values(serve: Serve) -> None:
+    api = serve(node("w1"))
+    Client(api.url, urllib3.PoolManager(), lambda: {"Impersonate-Group": ["a", "b"]}).get("nodes/w1")
+    assert api.headers[0]["Impersonate-Group"] == "a, b"
 
 
 def test_a_list_comes_in_pages(serve: Serve) -> None:

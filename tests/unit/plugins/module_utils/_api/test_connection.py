@@ -8,6 +8,7 @@ import types
 import typing as t
 
 import pytest
+import yaml
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._api import connection
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.errors import KubeadmError
 
@@ -91,7 +92,15 @@ def test_an_unchecked_certificate_is_told_unless_it_was_asked_for(configuration:
 
 
 @pytest.mark.parametrize(
-    "error", [ConfigException("no context"), FileNotFoundError(2, "No such file"), ValueError("x")]
+    "error",
+    [
+        ConfigException("no context"),
+        FileNotFoundError(2, "No such file"),
+        ValueError("x"),
+        TypeError("list indices must be integers"),
+        KeyError("clusters"),
+        yaml.YAMLError("no YAML"),
+    ],
 )
 def test_no_credentials(configuration: Configuration, monkeypatch: pytest.MonkeyPatch, error: Exception) -> None:
     def fail(spec: t.Any) -> t.NoReturn:

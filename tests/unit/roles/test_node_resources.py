@@ -1,0 +1,83 @@
+# SPDX-FileCopyrightText: 2026 nodecraft.kubeadm contributors
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Who is asked for which nodes, with whose rights, and what is reported."""
+
+from __future__ import annotations
+
+import typing as t
+
+import pytest
+from ansible_collections.nodecraft.kubeadm.tests.unit.roles.plays import Json, Outcome, Stage
+
+ROLE = {"role": "nodecraft.kubeadm.node_resources"}
+MODULES = ["node_taint", "node_extended_resource", "node_label"]
+
+Play = t.Callable[..., Outcome]
+
+
+@pytest.fixture(name="play")
+def fixture_play(stage: Stage) -> Play:
+    """Run the role on cp1 and w1. stub: what the modules do. controller: variables of localhost."""
+
+    def play(
+        stub: dict[str, str] | None = None,
+        *options: str,
+        roles: t.Sequence[Json] = (ROLE,),
+        controller: Json | None = None,
+        **keywords: t.Any,
+    ) -> Outcome:
+        def host(name: str) -> Json:
+            return {"node_resources_node_name": f"node-{name}", "stub_nodes": stub or {}}
+
+        groups = {
+            "kube_control_plane": {"cp1": host("cp1")},
+            "kube_node": {"w1": host("w1")},
+            "controllers": {"localhost": controller or {}},
+        }
+        return stage.play(groups, *options, hosts="kube_control_plane:kube_node", roles=list(roles), **keywords)
+
+    return play
+
+
+def asked(outcome: Outcome) -> list[tuple[str, list[str]]]:
+    """Which module was asked for which nodes, in its order."""
+    return [(call["component"], sorted(call["arguments"]["per_node"])) for call in outcome.calls]
+
+
+def test_each_module_is_asked_once_for_all_nodes(play: Play) -> None:
+    outcome = play({"node_label": "changes"})
+    assert outcome.status == 0, outcome.output
+    assert asked(outcome) == [(name, ["node-cp1", "node-w1"]) for name in MODULES]
+    (report,) = outcome.reports
+    assert "node-cp1: labels a: unset -> b" in report
+    assert "node-w1: labels a: unset -> b" in report
+
+
+def test_hosts_that_skip_the_role_are_left_out_wherever_they_stand(play: Play) -> None:
+    outcome = play({"node_label": "changes"}, roles=[{**ROLE, "when": "inventory_hostname == 'w1'"}])
+    assert outcome.status == 0, outcome.output
+    assert asked(outcome) == [(name, ["node-w1"]) for name in MODULES]
+    (report,) = outcome.reports
+    assert "node-w1: labels a: unset -> b" in report
+
+
+def test_hosts_of_the_last_pass_are_not_asked_for_in_the_next(play: Play) -> None:
+    outcome = play(roles=[ROLE, {**ROLE, "when": "inventory_hostname == 'w1'"}])
+    assert outcome.status == 0, outcome.output
+    assert asked(outcome)[len(MODULES) :] == [(name, ["node-w1"]) for name in MODULES]
+
+
+@pytest.mark.parametrize(("behaviour", "says"), [("fails", "there are no usable credentials"), ("gone", "gone")])
+def test_a_failure_ends_the_play_and_is_what_is_reported(play: Play, behaviour: str, says: str) -> None:
+    outcome = play({"node_extended_resource": behaviour}, post_tasks=[{"ansible.builtin.debug": {"msg": "went on"}}])
+    assert outcome.status != 0
+    assert [name for name, _nodes in asked(outcome)] == MODULES[:2]
+    assert "went on" not in outcome.output
+    assert "nothing to change" not in outcome.output
+    assert says in "".join(outcome.reports)
+
+
+def test_the_controller_is_asked_as_the_user_that_runs_ansible(play: Play) -> None:
+    outcome = play(controller={"ansible_become": True}, become=True)
+    assert outcome.status == 0, outcome.output
+    assert [call["becomes"] for call in outcome.calls] == [False] * len(MODULES)
