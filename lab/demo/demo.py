@@ -270,7 +270,7 @@ class Story:
     def take_back(self) -> None:
         """Nothing is asked for any more."""
         say("7. An empty wish")
-        self.ask({"all": {"vars": self.settings}})
+        self.ask({"all": {"vars": {**self.settings, "control_plane_feature_gates": {}}}})
         run = self.run("7-take-back.json")
         self.facts["take_back"] = {"seconds": run.seconds}
         (before, nodes), after = self.start, self.lab.look()

@@ -66,9 +66,8 @@ options:
         type: str
         required: true
       value:
-        description: Value of the taint.
-        type: str
-        default: ''
+        description: Value of the taint; none by default. A boolean is written as Kubernetes writes it.
+        type: raw
       effect:
         description: Effect of the taint.
         type: str
@@ -276,7 +275,7 @@ from ansible_collections.nodecraft.kubeadm.plugins.module_utils._node.kubelet_st
 
 _TAINT = {
     "key": {"type": "str", "required": True, "no_log": False},
-    "value": {"type": "str", "default": ""},
+    "value": {"type": "raw"},
     "effect": {"type": "str", "required": True, "choices": ["NoSchedule", "PreferNoSchedule", "NoExecute"]},
 }
 

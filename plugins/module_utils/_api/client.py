@@ -144,7 +144,7 @@ class Client:
         headers = HTTPHeaderDict({"Accept": "application/json", "User-Agent": USER_AGENT})
         for name, value in self._headers().items():
             for one in [value] if isinstance(value, str) else value:
-                headers.add(name, one)
+                headers.add(name, one.strip())
         content = None
         if body is not None:
             content = json.dumps(body).encode()
@@ -153,6 +153,11 @@ class Client:
             answer = self._pool.request(
                 verb, url, body=content, headers=headers, retries=False, redirect=False, timeout=_TIMEOUT
             )
+        except ValueError:  # its words would show the token
+            raise KubeadmError(
+                f"the request to {self.url} cannot be written: api_key or another credential holds a line break or a letter that"
+                " no HTTP header may have."
+            ) from None
         except urllib3.exceptions.HTTPError as exc:
             if _will_not_pass(exc):
                 raise KubeadmError(f"no connection to the API server {self.url}: {_plain(exc)}") from exc

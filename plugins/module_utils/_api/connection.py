@@ -22,7 +22,7 @@ except ImportError:
 try:
     import yaml
 except ImportError:
-    yaml = None  # kubernetes brings it
+    yaml = None  # type: ignore[assignment]  # kubernetes brings it
 
 
 def connect(module: t.Any) -> Client:

@@ -26,6 +26,7 @@ def read_all(params: t.Mapping[str, t.Any], *, connect: t.Callable[[], Client]) 
     names, selector, kubelets = params["nodes"], params["label_selector"], params["kubelets"] or {}
     if kubelets:
         names = list(dict.fromkeys([*(names or []), *kubelets]))
+    node_names.check_selector(selector)
     for name in names or []:
         node_names.check_node("nodes", name)
     client = connect()

@@ -110,6 +110,7 @@ class NodeSteps:
     def session(self) -> t.Iterator[None]:
         """Check what was asked before anything is sent; at the end wait for its effect and tell which nodes failed."""
         self._wishes = node_plan.parse_wishes(self._kind, self._params)
+        node_names.check_selector(self._params["label_selector"])
         for name in self._params["nodes"] or []:
             node_names.check_node("nodes", name)
         self._client = self._connect()
@@ -173,9 +174,7 @@ class NodeSteps:
         """The result of the module, whatever step it reached."""
         return {
             "nodes": {name: target.report() for name, target in self._targets.items()},
-            "diff": [self._difference(target) for target in self._targets.values() if target.operations]
-            if self._diff
-            else [],
+            "diff": [self._difference(target) for target in self._changing()] if self._diff else [],
         }
 
     # ---- reading and planning ------------------------------------------------------------------------------------------

@@ -20,7 +20,7 @@ import posixpath
 import re
 import typing as t
 
-from . import flags, kubelet_adoption, kubelet_config, ownership, settings
+from . import flags, kubelet_adoption, kubelet_config, node_names, ownership, settings
 from .errors import Refusal
 from .kubelet_adoption import EXTRA, Move
 from .kubelet_config import ARGS, CONFIG, GATES, TAINTS, Settings
@@ -52,7 +52,6 @@ _OWN_OPTION = {flags.FEATURE_GATES: GATES, kubelet_config.REGISTER_WITH_TAINTS: 
 _FIXED_FLAGS = frozenset(
     ("bootstrap-kubeconfig", "config", "config-dir", "hostname-override", "kubeconfig", "root-dir", "cert-dir")
 )
-_EFFECTS = ("NoSchedule", "PreferNoSchedule", "NoExecute")
 _SETTINGS = (GATES, CONFIG, ARGS, TAINTS)
 
 
@@ -127,11 +126,12 @@ def _config(config: t.Mapping[str, t.Any]) -> dict[str, t.Any]:
 
 
 def _taint(taint: t.Mapping[str, t.Any]) -> str:
-    if not taint["key"] or re.search(r"[\s,=:]", taint["key"]):
-        raise Refusal(f"{TAINTS}: {taint['key']!r} is no key of a taint.")
-    if taint["effect"] not in _EFFECTS:
-        raise Refusal(f"{TAINTS}: {taint['key']} has effect {taint['effect']!r}; write one of {', '.join(_EFFECTS)}.")
-    return str(taint.get("value") or "")
+    """The value of a taint. It is written as that of a Node, so that both are the same taint."""
+    key = node_names.check_taint(taint["key"], TAINTS)
+    if taint["effect"] not in node_names.EFFECTS:
+        raise Refusal(f"{TAINTS}: {key} has effect {taint['effect']!r}; write one of {', '.join(node_names.EFFECTS)}.")
+    value = taint.get("value")
+    return "" if value is None else node_names.text_value(TAINTS, key, value)
 
 
 # ---- what was read ---------------------------------------------------------------------------------------------------
@@ -192,12 +192,21 @@ def layout(
 
 @dataclasses.dataclass(frozen=True)
 class FileChange:
-    """One file that changes; None for a text: it does not exist then. mode: of a file that is new."""
+    """One file that changes; None for a text: it does not exist then.
+
+    mode: of a file that is new. is_environment: it is others' file of variables, whose values are nobody's business.
+    """
 
     path: str
     before: str | None
     after: str | None
     mode: int
+    is_environment: bool = False
+
+    def shown(self, text: str | None) -> str:
+        """A text of this file as it may be shown."""
+        lines = (text or "").splitlines(keepends=True)
+        return "".join(map(_without_value, lines) if self.is_environment else lines)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -393,14 +402,12 @@ def _file_changes(
     """Our two files, and those of others that change. The fragment comes first: the drop-in names its folder."""
     path = posixpath.join(folder, FRAGMENT)
     former = {file.path: file.text for file in (*state.fragments, *state.unit)}
-    texts = [
-        (path, former.get(path), fragment.text if fragment else None, 0o600),
-        (DROP_IN, former.get(DROP_IN), drop_in, 0o644),
-        *((path, state.environment[path], text, 0o644) for path, text in environment.items()),
+    changes = [
+        FileChange(path, former.get(path), fragment.text if fragment else None, 0o600),
+        FileChange(DROP_IN, former.get(DROP_IN), drop_in, 0o644),
+        *(FileChange(name, state.environment[name], text, 0o644, True) for name, text in environment.items()),
     ]
-    for path, before, after, mode in texts:
-        if before != after:
-            yield FileChange(path, before, after, mode)
+    yield from (change for change in changes if change.before != change.after)
 
 
 def _stale_hook(live: Layout, after: Layout) -> t.Iterator[Change]:
@@ -532,8 +539,16 @@ def diff(plan_: KubeletPlan) -> list[dict[str, str]]:
         {
             "before_header": change.path,
             "after_header": change.path,
-            "before": change.before or "",
-            "after": change.after or "",
+            "before": change.shown(change.before),
+            "after": change.shown(change.after),
         }
         for change in plan_.files
     ]
+
+
+def _without_value(line: str) -> str:
+    """A line of a file of variables: the kubelet's own arguments, or only a name."""
+    if re.match(rf"\s*({EXTRA}=|#|$)", line):
+        return line
+    name, equals, _value = line.partition("=")
+    return f"{name}=...\n" if equals else "...\n"

@@ -20,6 +20,7 @@ _SUBDOMAIN = re.compile(r"[a-z0-9](?:[-a-z0-9]*[a-z0-9])?(?:\.[a-z0-9](?:[-a-z0-
 _NAME = re.compile(r"[A-Za-z0-9](?:[-A-Za-z0-9_.]*[A-Za-z0-9])?")
 _CLOUD = "node.cloudprovider.kubernetes.io/"
 # The node lifecycle controller sets and removes these by itself. out-of-service is missing: people set that one.
+EFFECTS = ("NoSchedule", "PreferNoSchedule", "NoExecute")  # of a taint
 _LIFECYCLE = frozenset(
     f"node.kubernetes.io/{name}"
     for name in (
@@ -52,10 +53,16 @@ def check_label(key: t.Any) -> str:
     return str(key)
 
 
-def check_taint(key: t.Any) -> str:
+def check_selector(selector: str | None) -> None:
+    """Refuse an empty one: to Kubernetes it means every node, and to whoever has an empty variable it does not."""
+    if selector is not None and not selector.strip():
+        raise Refusal("label_selector: it is empty; write a selector, or leave the option out.")
+
+
+def check_taint(key: t.Any, option: str = "taints") -> str:
     """The key of a taint that may be set, or a Refusal."""
-    _check_key("taints", key)
-    _refuse_controlled("taints", key, _LIFECYCLE, "the node lifecycle controller sets and removes it by itself")
+    _check_key(option, key)
+    _refuse_controlled(option, key, _LIFECYCLE, "the node lifecycle controller sets and removes it by itself")
     return str(key)
 
 

@@ -15,7 +15,6 @@ from .errors import Refusal
 from .node_plan import Keys, Kind, Node
 from .ownership import Change
 
-EFFECTS = ("NoSchedule", "PreferNoSchedule", "NoExecute")
 NO_EXECUTE = "NoExecute"
 
 Taint = dict[str, t.Any]
@@ -38,8 +37,8 @@ def _parse(option: t.Sequence[t.Mapping[str, t.Any]], state: str) -> Keys:
         key = node_names.check_taint(entry["key"])
         wanted = _wanted_value(key, entry)
         if wanted is not None and not entry["effect"] and state == "present":
-            raise Refusal(f"taints: {key} needs an effect ({', '.join(EFFECTS)}) to be set.")
-        for effect in [entry["effect"]] if entry["effect"] else EFFECTS:
+            raise Refusal(f"taints: {key} needs an effect ({', '.join(node_names.EFFECTS)}) to be set.")
+        for effect in [entry["effect"]] if entry["effect"] else node_names.EFFECTS:
             known_as = identity(key, effect)
             if values.get(known_as, wanted) != wanted:
                 raise Refusal(f"taints: {known_as} is asked for twice, and not the same.")

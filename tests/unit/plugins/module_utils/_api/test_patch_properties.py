@@ -8,11 +8,11 @@ import typing as t
 
 import jsonpatch
 import pytest
-from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan import json_patch, node_plan
+from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan import json_patch, node_names, node_plan
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.node_labels import LABELS
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.node_plan import Kind, NodePlan, Wish
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.node_resources import RESOURCES
-from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.node_taints import EFFECTS, TAINTS, taint_of
+from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.node_taints import TAINTS, taint_of
 from ansible_collections.nodecraft.kubeadm.tests.unit.plugins.module_utils._plan.nodes import Json, node
 from hypothesis import given
 from hypothesis import strategies as st
@@ -20,7 +20,7 @@ from hypothesis import strategies as st
 NAMES = st.sampled_from(["a.io/x", "a.io/y", "b.io/x", "b.io/z"])
 TEXTS = st.sampled_from(["", "1", "two"])
 AMOUNTS = st.integers(0, 2000).map(str)
-TAINT_NAMES = st.tuples(NAMES, st.sampled_from(EFFECTS)).map(":".join)
+TAINT_NAMES = st.tuples(NAMES, st.sampled_from(node_names.EFFECTS)).map(":".join)
 
 KINDS: dict[str, tuple[Kind, t.Any, t.Any, t.Callable[[Json], Json]]] = {
     "labels": (LABELS, NAMES, TEXTS, lambda values: node(labels=values)),

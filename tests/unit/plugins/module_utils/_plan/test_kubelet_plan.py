@@ -326,7 +326,7 @@ def test_a_kubelet_that_runs_something_else_is_refused() -> None:
         ({"args": {"max-pods": 1, "max_pods": 2}}, "named twice"),
         ({"register_with_taints": [TAINT, TAINT]}, "named twice"),
         ({"register_with_taints": [{**TAINT, "effect": "Nope"}]}, "NoSchedule, PreferNoSchedule"),
-        ({"register_with_taints": [{**TAINT, "key": ""}]}, "no key of a taint"),
+        ({"register_with_taints": [{**TAINT, "key": ""}]}, "no key that Kubernetes takes"),
     ],
 )
 def test_what_no_kubelet_could_take_is_refused(given: dict[str, t.Any], words: str) -> None:
