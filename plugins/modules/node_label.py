@@ -31,7 +31,8 @@ notes:
 options:
   labels:
     description:
-      - Labels by key. V(null) removes a label, whoever set it. An empty text is a label without a value.
+      - Labels by key. V(null) removes a label, whoever set it. An empty text is a label without a value,
+        and on ansible-core 2.18 so is a template that gives V(none).
       - Labels that the kubelet or a cloud controller writes, such as C(kubernetes.io/hostname), are refused.
     type: dict
   per_node:

@@ -11,6 +11,7 @@ from ansible_collections.nodecraft.kubeadm.tests.unit.roles.plays import Outcome
 
 ROLE = {"role": "nodecraft.kubeadm.node_kubelet"}
 REJECTED = {"rejected": {"w2": [{"pod": "default/picky", "reason": "selects nodes with disk=fast"}]}}
+ASKED = {"node_kubelet_config": {"maxPods": 50}}
 DIFFERENT = {"differences": {"w1": [{"field": "config", "key": "maxPods", "expected": 50, "found": 110}]}}
 
 Play = t.Callable[..., Outcome]
@@ -109,7 +110,7 @@ def test_nothing_is_changed_behind_a_failure_that_is_ignored(play: Play) -> None
 
 
 def test_a_second_pass_tells_of_those_that_take_part(play: Play) -> None:
-    outcome = play(*ALL, roles=[ROLE, {**ROLE, "when": "inventory_hostname == 'w2'"}])
+    outcome = play(*ALL, roles=[ROLE, {**ROLE, "when": "inventory_hostname == 'w2'"}], vars=ASKED)
     assert outcome.status == 0, outcome.output
     first, second = outcome.reports
     assert "w1" in first
@@ -257,7 +258,7 @@ def test_what_was_asked_for_is_compared_after_every_batch(play: Play) -> None:
 
 @pytest.mark.parametrize("keywords", [{}, {"ignore_errors": True}])
 def test_a_kubelet_that_uses_something_else_stops_the_next_batch(play: Play, keywords: dict[str, t.Any]) -> None:
-    outcome = play(*ALL, api=DIFFERENT, **keywords)
+    outcome = play(*ALL, api=DIFFERENT, vars=ASKED, **keywords)
     assert changed(outcome) == ["cp1", "w1"]
     assert "config maxPods is 110, not 50. Nothing was rolled back" in outcome.output
     if not keywords:

@@ -12,16 +12,21 @@ from ansible_collections.nodecraft.kubeadm.tests.unit.roles.plays import Json, O
 
 API, KUBELET, NODES = "kube-apiserver", "kubelet", "node_taint"
 
+ASKED = {"control_plane_components": {}}
+
 Play = t.Callable[..., Outcome]
 
 
 @pytest.fixture(name="play")
 def fixture_play(stage: Stage) -> Play:
-    """Run a playbook on cp1 and w1. stub: what the API server and the kubelets do."""
+    """Run a playbook on cp1 and w1. api, kubelets: what they do. nodes: what the modules of the API do. variables: or ASKED."""
 
-    def play(api: str, kubelets: str, *options: str, name: str = "site", **variables: t.Any) -> Outcome:
+    def play(
+        api: str, kubelets: str, *options: str, name: str = "site", nodes: Json | None = None, **variables: t.Any
+    ) -> Outcome:
         def host(node: str) -> Json:
-            return {"stub": {API: api, KUBELET: kubelets}, "node_resources_node_name": node, **variables}
+            stubs = {"stub": {API: api, KUBELET: kubelets}, "stub_nodes": nodes or {}}
+            return {**stubs, "node_resources_node_name": node, **(variables or ASKED)}
 
         groups = {"kube_control_plane": {"cp1": host("cp1")}, "kube_node": {"w1": host("w1")}}
         return stage.playbook(name, groups, *options)
@@ -102,6 +107,17 @@ def test_gates_alone_leave_the_nodes_alone(play: Play) -> None:
 
 def test_gates_of_the_control_plane_alone_leave_the_kubelets_alone(play: Play) -> None:
     assert passes(play("on", "on", name="feature_gates", control_plane_feature_gates={"A": True})) == [API]
+
+
+def test_labels_alone_are_a_change(play: Play) -> None:
+    assert passes(play("nothing", "nothing", nodes={"node_label": "changes"})) == [NODES]
+
+
+def test_a_run_that_names_nothing_is_refused(play: Play) -> None:
+    outcome = play("off", "off", other="variable")
+    assert outcome.status != 0
+    assert "is set for any host" in outcome.output
+    assert outcome.calls == []
 
 
 def test_gates_that_nobody_names_are_refused(play: Play) -> None:

@@ -34,6 +34,20 @@ def test_a_header_with_several_values(serve: Serve) -> None:
     assert api.headers[0]["Impersonate-Group"] == "a, b"
 
 
+@pytest.mark.parametrize("token", ["geh\neim", "geheim\u2603"])
+def test_a_token_that_is_none_is_not_shown(serve: Serve, token: str) -> None:
+    client = Client(serve(node("w1")).url, urllib3.PoolManager(), lambda: {"authorization": f"Bearer {token}"})
+    with pytest.raises(KubeadmError, match="api_key or another credential") as caught:
+        client.get("nodes/w1")
+    assert "geh" not in str(caught.value)
+
+
+def test_a_token_may_end_with_its_line(serve: Serve) -> None:
+    api = serve(node("w1"))
+    Client(api.url, urllib3.PoolManager(), lambda: {"authorization": "Bearer t\n"}).get("nodes/w1")
+    assert api.headers[0]["authorization"] == "Bearer t"
+
+
 def test_a_list_comes_in_pages(serve: Serve) -> None:
     api = serve(*(node(f"n{number:04}") for number in range(PAGE + 1)))
     assert len(client_of(api.url, Clock()).list("nodes")) == PAGE + 1

@@ -261,6 +261,13 @@ def test_entries_of_the_administrator_are_moved_and_come_back(extra: str, left: 
         assert (back.unit, back.fragments, back.record) == (before.unit, before.fragments, {})
 
 
+def test_the_variables_of_others_are_not_shown() -> None:
+    extra = "HTTPS_PROXY=http://user:s3cret@proxy\nKUBELET_EXTRA_ARGS=--v=2\n"
+    shown = kubelet.diff(kubelet.plan(wish(adopt=True, args={"v": 4}), state(extra)))[-1]
+    assert shown["before"] == "HTTPS_PROXY=...\nKUBELET_EXTRA_ARGS=--v=2\n"
+    assert shown["after"] == "HTTPS_PROXY=...\nKUBELET_EXTRA_ARGS=\n"
+
+
 def test_a_file_that_changed_since_is_not_put_back() -> None:
     before = state("KUBELET_EXTRA_ARGS=--v=2\n")
     changed = after(before, kubelet.plan(wish(adopt=True, args={"v": 4}), before))
@@ -278,6 +285,11 @@ def test_a_list_is_adopted_only_as_a_whole() -> None:
             wish(adopt=True, config={"evictionHard": {"memory.available": "5%"}}),
             state("KUBELET_EXTRA_ARGS='--eviction-hard=nodefs.available<1%'\n"),
         )
+
+
+def test_a_taint_is_registered_as_it_is_set_on_a_node() -> None:
+    plan = kubelet.plan(wish(register_with_taints=[{**TAINT, "value": True}]), state())
+    assert data_of(plan)["registerWithTaints"] == [{**TAINT, "value": "true"}]
 
 
 # ---- what is refused -------------------------------------------------------------------------------------------------
@@ -325,6 +337,10 @@ def test_a_kubelet_that_runs_something_else_is_refused() -> None:
         ({"args": {"config_dir": "/x"}}, "not changed here"),
         ({"args": {"max-pods": 1, "max_pods": 2}}, "named twice"),
         ({"register_with_taints": [TAINT, TAINT]}, "named twice"),
+        (
+            {"register_with_taints": [{**TAINT, "value": "a b"}]},
+            "register_with_taints: the value of example.com/dongle",
+        ),
         ({"register_with_taints": [{**TAINT, "effect": "Nope"}]}, "NoSchedule, PreferNoSchedule"),
         ({"register_with_taints": [{**TAINT, "key": ""}]}, "no key that Kubernetes takes"),
     ],
