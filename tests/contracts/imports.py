@@ -75,7 +75,7 @@ ROOMS = {
     f"{UTILS}._api": Room(
         rooms=(f"{UTILS}._api", f"{UTILS}._plan"),
         outside=STANDARD_NO_PROCESS,
-        guarded=frozenset({"jsonpatch", "kubernetes", "urllib3", KUBERNETES_CORE}),
+        guarded=PYYAML | {"jsonpatch", "kubernetes", "urllib3", KUBERNETES_CORE},
     ),
     f"{UTILS}._module": Room(
         rooms=(f"{UTILS}._module", f"{UTILS}._plan"),

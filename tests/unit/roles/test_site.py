@@ -12,7 +12,7 @@ from ansible_collections.nodecraft.kubeadm.tests.unit.roles.plays import Json, O
 
 API, KUBELET, NODES = "kube-apiserver", "kubelet", "node_taint"
 
-ASKED = {"control_plane_components": {}}
+ASKED: Json = {"control_plane_components": {}}
 
 Play = t.Callable[..., Outcome]
 
