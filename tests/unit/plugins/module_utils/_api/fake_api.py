@@ -89,13 +89,13 @@ class FakeApi:
                 with api._lock:
                     api.requests.append(f"{self.command} {self.path}")
                     api.headers.append({name: ", ".join(self.headers.get_all(name, [])) for name in self.headers})
-                    trouble = api.troubles.pop(0) if api.troubles else ...
-                if trouble is None:
+                    troubles, api.troubles[:1] = api.troubles[:1], []
+                if troubles == [None]:
                     self.close_connection = True
                     return
                 try:
-                    if isinstance(trouble, Refused):
-                        raise trouble
+                    for refusal in troubles:
+                        raise refusal
                     self._send(200, api._found(self.command, self.path, body))
                 except Refused as exc:
                     self._send(exc.status, {"kind": "Status", "message": str(exc)}, exc.headers)

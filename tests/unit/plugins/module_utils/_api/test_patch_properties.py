@@ -61,7 +61,9 @@ def test_there_and_back(name: str, data: st.DataObject) -> None:
 def test_purge_ends_where_the_last_wish_alone_would(name: str, data: st.DataObject) -> None:
     kind, keys, values, make = KINDS[name]
     found = make(data.draw(st.dictionaries(keys, values)))
-    first, second = (Wish(data.draw(st.dictionaries(keys, st.none() | values)), "present", purge=True) for _ in "ab")
+    first, second = (
+        Wish(data.draw(st.dictionaries(keys, st.none() | values)), "present", purge=True) for dummy in range(2)
+    )
     direct = patched(found, node_plan.plan(kind, found, second))
     between = patched(found, node_plan.plan(kind, found, first))
     assert kind.live(patched(between, node_plan.plan(kind, between, second))) == kind.live(direct)
