@@ -512,15 +512,24 @@ class Seen(t.Protocol):
     """
 
     @property
-    def process(self) -> Process | None: ...
+    def process(self) -> Process | None:
+        """The process that is wanted, when it is there."""
+
     @property
-    def probes_ok(self) -> bool: ...
+    def probes_ok(self) -> bool:
+        """Whether all probes pass."""
+
     @property
-    def probes(self) -> tuple[str, ...]: ...
+    def probes(self) -> tuple[str, ...]:
+        """What the probes said."""
+
     @property
-    def crashes(self) -> int: ...
+    def crashes(self) -> int:
+        """How often it ended since the change took effect."""
+
     @property
-    def healthy(self) -> bool: ...
+    def healthy(self) -> bool:
+        """Whether all is well."""
 
     def missing(self) -> str:
         """What is not as it should be, in words."""

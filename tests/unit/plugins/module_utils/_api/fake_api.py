@@ -94,7 +94,7 @@ class FakeApi:
                     self.close_connection = True
                     return
                 try:
-                    for refusal in troubles:
+                    for refusal in filter(None, troubles):
                         raise refusal
                     self._send(200, api._found(self.command, self.path, body))
                 except Refused as exc:
