@@ -195,6 +195,8 @@ def _problem(status: int, answer: Json | None) -> str:
 
 def _will_not_pass(error: Exception) -> bool:
     """Whether an error is one of the address or of certificates, and no sign of a restart."""
+    if "EOF occurred" in str(error):
+        return False  # a load balancer with no API server behind it hangs up before it shows a certificate
     unreachable = (urllib3.exceptions.SSLError, urllib3.exceptions.LocationValueError)
     if isinstance(error, unreachable) or isinstance(getattr(error, "reason", None), unreachable):
         return True

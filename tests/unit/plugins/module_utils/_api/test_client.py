@@ -4,6 +4,8 @@
 
 from __future__ import annotations
 
+import socketserver
+import threading
 import typing as t
 
 import pytest
@@ -101,6 +103,22 @@ def test_a_server_that_got_ready_between_two_requests(serve: Serve) -> None:
     api.troubles = [Refused(403, "forbidden")]
     assert client_of(api.url, clock).get("nodes/w1")
     assert (len(api.requests), clock.pauses) == (3, [])
+
+
+class HangUp(socketserver.BaseRequestHandler):
+    """A load balancer whose API servers are all gone: it takes the first words and ends the connection."""
+
+    def handle(self) -> None:
+        self.request.recv(1024)
+
+
+def test_a_balancer_without_a_server_is_waited_for() -> None:
+    with socketserver.ThreadingTCPServer(("127.0.0.1", 0), HangUp) as server:
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        client = client_of(f"https://127.0.0.1:{server.server_address[1]}", Clock())
+        with pytest.raises(ApiError, match="did not answer for 60 s"):
+            client.get("nodes/w1")
+        server.shutdown()
 
 
 def test_a_server_that_does_not_come_back(serve: Serve) -> None:
