@@ -95,6 +95,8 @@ class Story:
             f"check mode found {planned.changed} tasks that would change something, and changed nothing ({planned.seconds:.0f} s)",
         )
         run = self.run("1-change.json", "--diff")
+        if run.rc != 0:
+            raise SystemExit(f"site.yml failed: {' '.join(run.reasons)}")
         components, kubelets = run.changes("static_pod"), run.changes("kubelet")
         for result in components[: len(COMPONENTS)]:
             show_component(result)
@@ -104,8 +106,7 @@ class Story:
             say(line, 3)
         self.facts["change"] = {"seconds": run.seconds, "components": components, "kubelets": kubelets}
         self.claim(
-            run.rc == 0
-            and [(result["node"], result["name"]) for result in components]
+            [(result["node"], result["name"]) for result in components]
             == [(node, component) for node in lab.control_plane_names for component in COMPONENTS]
             and [result["node"] for result in kubelets] == lab.names,
             f"every component and every kubelet changed, one node after the other, in {run.seconds:.0f} s",
