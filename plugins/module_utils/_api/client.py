@@ -153,15 +153,15 @@ class Client:
             answer = self._pool.request(
                 verb, url, body=content, headers=headers, retries=False, redirect=False, timeout=_TIMEOUT
             )
+        except urllib3.exceptions.HTTPError as exc:
+            if _will_not_pass(exc):
+                raise KubeadmError(f"no connection to the API server {self.url}: {_plain(exc)}") from exc
+            return None, 0.0, _plain(exc), {}
         except ValueError:  # its words would show the token
             raise KubeadmError(
                 f"the request to {self.url} cannot be written: api_key or another credential holds a line break or a letter that"
                 " no HTTP header may have."
             ) from None
-        except urllib3.exceptions.HTTPError as exc:
-            if _will_not_pass(exc):
-                raise KubeadmError(f"no connection to the API server {self.url}: {_plain(exc)}") from exc
-            return None, 0.0, _plain(exc), {}
         wait = answer.headers.get("Retry-After", "")
         found = _decoded(answer.data)
         return answer.status, float(wait) if wait.isdigit() else 0.0, _problem(answer.status, found), found
@@ -195,7 +195,7 @@ def _problem(status: int, answer: Json | None) -> str:
 
 def _will_not_pass(error: Exception) -> bool:
     """Whether an error is one of the address or of certificates, and no sign of a restart."""
-    if "EOF occurred" in str(error):
+    if "EOF" in str(error):
         return False  # a load balancer with no API server behind it hangs up before it shows a certificate
     unreachable = (urllib3.exceptions.SSLError, urllib3.exceptions.LocationValueError)
     if isinstance(error, unreachable) or isinstance(getattr(error, "reason", None), unreachable):
