@@ -54,7 +54,7 @@ def role(lab: Lab, nodes: list[str], config: dict[str, int]) -> float:
 def measure(lab: Lab) -> Part:
     """Both ways in turn, on and off."""
     cluster = Cluster(lab)
-    nodes = [f"{lab.name}-w{number}" for number in range(1, lab.workers + 1)]
+    nodes = lab.worker_names
     seconds: dict[str, list[float]] = {"bare": [], "module": [], "role": []}
     for number in range(1, ROUNDS + 1):
         seconds["bare"] += [bare(cluster, nodes, BARE_ON), bare(cluster, nodes, BARE_OFF)]

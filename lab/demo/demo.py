@@ -16,14 +16,14 @@ import time
 import typing as t
 from pathlib import Path
 
-from ansible_collections.nodecraft.kubeadm.lab.demo.pods import Pods
+from ansible_collections.nodecraft.kubeadm.lab.demo.figures import say as say_line
+from ansible_collections.nodecraft.kubeadm.lab.demo.pods import DONGLE, Pods
 from ansible_collections.nodecraft.kubeadm.lab.demo.runs import ROOT, Json, Lab, Run, run_module, run_playbook
 
 # Later releases have the gate of in-place resize locked; they show the way with a gate that is off by default there.
 GATES = {"1.32": "InPlacePodVerticalScaling"}
 OTHER_GATE = "HPAScaleToZero"
 PLUGIN = "ExtendedResourceToleration"
-DONGLE = "example.com/dongle"
 LABEL = "example.com/rack"
 COMPONENTS = ("kube-apiserver", "kube-controller-manager", "kube-scheduler")
 # Nothing listens there: the API server starts, takes every argument, and never becomes ready.
@@ -295,12 +295,6 @@ class Story:
         )
         second = self.run("7-again.json")
         self.claim(second.rc == 0 and second.changed == 0, f"and once more: changed={second.changed}")
-
-
-def say_line(line: str) -> None:
-    """Print at once, also into a pipe."""
-    sys.stdout.write(f"{line}\n")
-    sys.stdout.flush()
 
 
 def say(text: str = "", indent: int = 0) -> None:

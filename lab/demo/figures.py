@@ -31,12 +31,11 @@ class Part:
 
 def timed(lab: Lab, *command: str) -> float:
     """Run a command with the lab's credentials; returns the seconds that took."""
-    kubeconfig = str(lab.inventory.parent / "kubeconfig")
     began = time.monotonic()
     done = subprocess.run(
         command,
         cwd=ROOT,
-        env={**os.environ, "KUBECONFIG": kubeconfig, "K8S_AUTH_KUBECONFIG": kubeconfig},
+        env=lab.environment,
         capture_output=True,
         text=True,
         check=False,

@@ -68,7 +68,7 @@ class Lab:
     @property
     def environment(self) -> dict[str, str]:
         """With the administrator's credentials."""
-        return {**os.environ, "K8S_AUTH_KUBECONFIG": str(self.folder / "kubeconfig")}
+        return {**os.environ, **dict.fromkeys(("KUBECONFIG", "K8S_AUTH_KUBECONFIG"), str(self.folder / "kubeconfig"))}
 
     def start_anew(self, log: Path) -> float:
         """Remove what there is of this lab and make it; returns the seconds that making it took."""
