@@ -32,6 +32,7 @@ def connect(module: t.Any) -> Client:
     """
     try:
         configuration = core._create_configuration(core._create_auth_spec(module))
+        _open_files(configuration)
     # The loader takes a kubeconfig apart as it finds it, and not every file that is named so is one.
     except (
         kubernetes.config.ConfigException,
@@ -55,6 +56,13 @@ def connect(module: t.Any) -> Client:
     pool = kubernetes.client.ApiClient(configuration).rest_client.pool_manager
     patience = module.params["wait_timeout"] if module.params.get("wait") else PATIENCE
     return Client(configuration.host, pool, lambda: {**extra, **_credentials(configuration)}, patience=patience)
+
+
+def _open_files(configuration: t.Any) -> None:
+    """Raise OSError for a certificate or key that cannot be read: at a request it would pass for a server that hangs up."""
+    for path in filter(None, (configuration.cert_file, configuration.key_file, configuration.ssl_ca_cert)):
+        with open(path, "rb"):
+            pass
 
 
 def _credentials(configuration: t.Any) -> dict[str, str]:

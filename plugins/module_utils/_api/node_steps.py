@@ -160,9 +160,9 @@ class NodeSteps:
             return Verdict(NOT_NEEDED, "the API server judges each change when it is made")
         began = self._api.clock()
         self._send()
-        failed = [target for target in self._targets.values() if target.error and target.operations]
+        failed = [target for target in self._targets.values() if target.error]
         seconds = self._api.clock() - began
-        if failed:
+        if any(target.operations for target in failed):
             return Verdict(REFUSED, _joined(target.error for target in failed), seconds)
         return Verdict(ACCEPTED, "the API server takes every patch (dryRun=All)", seconds)
 

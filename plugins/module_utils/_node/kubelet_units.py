@@ -14,7 +14,7 @@ import os
 import re
 import typing as t
 
-from .._plan import flags, kubelet
+from .._plan import flags, kubelet, pods
 from .._plan.errors import KubeadmError, Refusal
 from .._plan.systemd_unit import File, environment_files, read_service
 from . import engine
@@ -178,5 +178,5 @@ def why_not_drained(unit: KubeletUnit) -> str | None:
     node, why = engine.api_get(unit.kubeconfig, f"/api/v1/nodes/{unit.node_name}")
     if node is None:
         return why
-    pods, why = engine.api_get(unit.kubeconfig, f"/api/v1/pods?fieldSelector=spec.nodeName%3D{unit.node_name}")
-    return why if pods is None else kubelet.why_not_drained(node, pods["items"])
+    found, why = engine.api_get(unit.kubeconfig, f"/api/v1/pods?fieldSelector=spec.nodeName%3D{unit.node_name}")
+    return why if found is None else pods.why_not_drained(node, found["items"])

@@ -512,24 +512,6 @@ def _shown(value: t.Any) -> str:
     return "unset" if value is None else json.dumps(value)
 
 
-# ---- whether a node is drained -------------------------------------------------------------------------------------------
-
-
-def why_not_drained(node: t.Mapping[str, t.Any], pods: t.Iterable[t.Mapping[str, t.Any]]) -> str | None:
-    """Why a node does not count as drained: it takes new pods, or runs some that kubectl drain would evict."""
-    if not node["spec"].get("unschedulable"):
-        return "it takes new pods (kubectl cordon or drain was not run)"
-    left = sorted(f"{pod['metadata']['namespace']}/{pod['metadata']['name']}" for pod in pods if _would_be_evicted(pod))
-    return f"it runs {', '.join(left[:5])}{' and others' if len(left) > 5 else ''}" if left else None
-
-
-def _would_be_evicted(pod: t.Mapping[str, t.Any]) -> bool:
-    metadata = pod["metadata"]
-    is_static = "kubernetes.io/config.mirror" in (metadata.get("annotations") or {})
-    of_daemon = any(owner.get("kind") == "DaemonSet" for owner in metadata.get("ownerReferences") or [])
-    return not is_static and not of_daemon and pod["status"].get("phase") not in ("Succeeded", "Failed")
-
-
 # ---- what is shown -------------------------------------------------------------------------------------------------------
 
 

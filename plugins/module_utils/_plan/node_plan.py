@@ -146,7 +146,7 @@ def plan(kind: Kind, node: Node, wish: Wish) -> NodePlan:
         node=name,
         operations=(*resolution.changes, *_record_changes(held, after, changed)) if patch else (),
         patch=tuple(patch),
-        wanted={**{key: live.get(key) for key in wish.values}, **changed},
+        wanted={**{key: live.get(key) for key in wish.values if key not in foreign}, **changed},
         warnings=(
             *(f"{name}: {warning}" for warning in resolution.warnings),
             *(f"{name}: {kind.field} {key} is left alone: {foreign[key]}." for key in held if key in foreign),

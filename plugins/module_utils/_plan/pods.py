@@ -4,7 +4,7 @@
 
 # PRIVATE to the collection: no promise of stability to code outside it.
 
-"""What has to be known of pods: whether they run, what they request, which taints they tolerate."""
+"""What has to be known of pods: whether they run, what they request, which taints they tolerate, what a drain moves."""
 
 from __future__ import annotations
 
@@ -106,3 +106,15 @@ def _tolerates(toleration: t.Mapping[str, t.Any], taint: Taint) -> bool:
         and bool(toleration.get("key"))
         and (toleration.get("value") or "") == (taint.get("value") or "")
     )
+
+
+def why_not_drained(node: t.Mapping[str, t.Any], found: t.Iterable[Pod]) -> str | None:
+    """Why a node does not count as drained: it takes new pods, or runs some that kubectl drain would evict."""
+    if not node["spec"].get("unschedulable"):
+        return "it takes new pods (kubectl cordon or drain was not run)"
+    left = sorted(full_name(pod) for pod in found if _is_drained(pod))
+    return f"it runs {', '.join(left[:5])}{' and others' if len(left) > 5 else ''}" if left else None
+
+
+def _is_drained(pod: Pod) -> bool:
+    return is_active(pod) and not is_static(pod) and controller(pod) != "DaemonSet"

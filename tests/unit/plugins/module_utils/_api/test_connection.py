@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import types
 import typing as t
+from pathlib import Path
 
 import pytest
 import yaml
@@ -23,6 +24,9 @@ class Configuration:
     host = "https://api.example.com:6443/"
     verify_ssl = True
     connection_pool_maxsize = 1
+    cert_file: str | None = None
+    key_file: str | None = None
+    ssl_ca_cert: str | None = None
 
     def __init__(self) -> None:
         self.token = 0
@@ -108,4 +112,11 @@ def test_no_credentials(configuration: Configuration, monkeypatch: pytest.Monkey
 
     monkeypatch.setattr(f"{connection.__name__}.core._create_configuration", fail)
     with pytest.raises(KubeadmError, match="there are no usable credentials for the Kubernetes API"):
+        connection.connect(Module())
+
+
+@pytest.mark.parametrize("option", ["cert_file", "key_file", "ssl_ca_cert"])
+def test_a_file_that_is_not_there_is_named(configuration: Configuration, tmp_path: Path, option: str) -> None:
+    setattr(configuration, option, str(tmp_path / "nope.pem"))
+    with pytest.raises(KubeadmError, match=r"no usable credentials .*No such file or directory: .*nope\.pem"):
         connection.connect(Module())

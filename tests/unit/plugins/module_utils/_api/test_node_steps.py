@@ -130,8 +130,9 @@ def test_check_mode_changes_nothing(serve: Serve) -> None:
 def test_check_mode_tells_of_a_refusal(serve: Serve) -> None:
     api = serve(node("w1"))
     api.before_patch = _refusing("w1")
-    done = run(LABELS, api, dry=True, nodes=["w1"], labels={"x": 1})
+    done = run(LABELS, api, dry=True, nodes=["w1", "nobody"], labels={"x": 1})
     assert "declined for w1" in str(done.error)
+    assert "nobody: there is no node of this name" in str(done.error)
 
 
 def _refusing(bad: str) -> t.Callable[[str], None]:

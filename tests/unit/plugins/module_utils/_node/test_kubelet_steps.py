@@ -236,7 +236,7 @@ def pod(name: str, **given: t.Any) -> dict[str, t.Any]:
 
 QUIET = [
     pod("mirror", annotations={"kubernetes.io/config.mirror": "x"}),
-    pod("daemon", ownerReferences=[{"kind": "DaemonSet"}]),
+    pod("daemon", ownerReferences=[{"kind": "DaemonSet", "controller": True}]),
     pod("done", phase="Succeeded"),
 ]
 

@@ -89,6 +89,10 @@ def test_a_device_plugins_resource_is_refused() -> None:
         plan(RESOURCES, node(capacity={D: "4"}, managed=[D]), {D: 5})
 
 
+def test_nothing_is_waited_for_that_is_a_device_plugins() -> None:
+    assert plan(RESOURCES, node(capacity={D: "4"}, managed=[D]), {D: None}, "absent").wanted == {}
+
+
 def test_what_a_device_plugin_took_over_is_left_to_it() -> None:
     found = node(capacity={D: "4"}, managed=[D], annotations={OURS: owned(**{D: ("4", None)})})
     made = plan(RESOURCES, found, {}, purge=True)
