@@ -190,6 +190,31 @@ operations:
       key: maxPods
       before: 110
       after: 200
+limits:
+  description: >-
+    What the kubelet leaves to pods afterwards; V(null) when this change leaves that as it is. A restarted kubelet rejects running pods
+    beyond it; M(nodecraft.kubeadm.node_resource_info) takes it to tell which.
+  returned: always
+  type: dict
+  contains:
+    max_pods:
+      description: The largest number of pods.
+      type: int
+    pods_per_core:
+      description: The largest number of pods for each CPU; 0 when that does not count.
+      type: int
+    reserved:
+      description: By resource, the amounts that are taken off the capacity, as quantities or as percentages of it.
+      type: dict
+  sample:
+    max_pods: 200
+    pods_per_core: 0
+    reserved:
+      cpu: []
+      memory:
+        - 100Mi
+      ephemeral-storage:
+        - 10%
 rehearsal:
   description: What the component itself said to the change before anything was written.
   returned: always

@@ -80,7 +80,9 @@ process:
   returned: success
   type: dict
 in_step:
-  description: Whether the process has the command line that the unit comes to. Nothing is changed while it has not.
+  description: >-
+    Whether the process has the command line that the unit comes to, and started after its files were last changed. Nothing is
+    changed while that is not so.
   returned: success
   type: bool
 obstacle:

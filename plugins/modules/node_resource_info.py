@@ -39,6 +39,12 @@ options:
       - Look for pods that the kubelet would reject if it were started anew.
     type: bool
     default: false
+  limits:
+    description:
+      - What kubelets will leave to pods after their next start, by node, as C(limits) of M(nodecraft.kubeadm.kubelet) in check mode.
+        A node without an entry, or with V(null), keeps what it has.
+      - Counts with O(readmission=true) only.
+    type: dict
   kubelets:
     description:
       - Nodes whose running kubelets are asked for their configuration, by name, besides O(nodes). The API server passes the
@@ -155,6 +161,7 @@ def main() -> t.NoReturn:
             "nodes": {"type": "list", "elements": "str"},
             "label_selector": {"type": "str"},
             "readmission": {"type": "bool", "default": False},
+            "limits": {"type": "dict"},
             "kubelets": {"type": "dict"},
             **concurrency_option(),
         }

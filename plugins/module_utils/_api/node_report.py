@@ -13,6 +13,7 @@ import typing as t
 
 from .._plan import kubelet_check, node_names, node_plan, node_resources, node_taints, pods, readmission
 from .._plan.errors import KubeadmError
+from .._plan.kubelet_limits import Limits
 from .._plan.node_conditions import conditions_of
 from .._plan.node_labels import LABELS
 from .._plan.node_resources import RESOURCES
@@ -37,7 +38,7 @@ def read_all(params: t.Mapping[str, t.Any], *, connect: t.Callable[[], Client]) 
     unknown = [name for name in names or [] if name not in found]
     if unknown:
         raise KubeadmError(f"there is no node {', '.join(unknown)} in the cluster of {client.url}.")
-    nodes = _describe_all(found, client, readmit=params["readmission"])
+    nodes = _describe_all(found, client, readmit=params["readmission"], limits=params["limits"] or {})
     running = read_kubelets(client, list(kubelets), workers=params["concurrency"])
     return {"nodes": {name: {**node, "kubelet": _kubelet(name, kubelets, running)} for name, node in nodes.items()}}
 
@@ -49,14 +50,22 @@ def _kubelet(name: str, asked: t.Mapping[str, t.Any], running: t.Mapping[str, Js
     return {"config": running[name], "differences": [dataclasses.asdict(difference) for difference in found]}
 
 
-def _describe_all(found: t.Mapping[str, Json], client: Client, *, readmit: bool) -> dict[str, Json]:
+def _describe_all(
+    found: t.Mapping[str, Json], client: Client, *, readmit: bool, limits: t.Mapping[str, Limits | None]
+) -> dict[str, Json]:
     concerned = [name for name, node in found.items() if readmit or node_resources.capacity(node)]
     on_node = read_pods(client, concerned) if concerned else {}
-    return {name: _describe(node, on_node.get(name, []), readmit=readmit) for name, node in found.items()}
+    return {
+        name: _describe(
+            node,
+            on_node.get(name, []),
+            readmission.rejected(on_node[name], conditions_of(node, limits=limits.get(name))) if readmit else None,
+        )
+        for name, node in found.items()
+    }
 
 
-def _describe(node: Json, on_node: list[Json], *, readmit: bool) -> Json:
-    rejections = readmission.rejected(on_node, conditions_of(node)) if readmit else None
+def _describe(node: Json, on_node: list[Json], rejections: list[readmission.Rejection] | None) -> Json:
     return {
         "ready": node_plan.is_ready(node),
         "labels": LABELS.live(node),

@@ -531,6 +531,10 @@ class Seen(t.Protocol):
     def healthy(self) -> bool:
         """Whether all is well."""
 
+    @property
+    def hopeless(self) -> str:
+        """Why to wait any longer would do harm; empty when it would not."""
+
     def missing(self) -> str:
         """What is not as it should be, in words."""
 
@@ -598,6 +602,11 @@ class Sight:
     def crashes(self) -> int:
         """How often the wanted instance ended by itself."""
         return max(self.starts - 1, 0)
+
+    @property
+    def hopeless(self) -> str:
+        """A static pod can always be waited for."""
+        return ""
 
     def missing(self) -> str:
         """What is not as it should be, in words."""
@@ -781,7 +790,8 @@ class UnitSight:
     """One look at a systemd unit.
 
     state: systemd's own word. strange: the unit runs, but not the wanted command line; of the former instance that is so
-    until it stops. node_ok, node: whether the Node object counts as ready, and what was seen of it.
+    until it stops. node_ok, node: whether the Node object counts as ready, and what was seen of it. hopeless: a shortage for
+    which the kubelet evicts pods, and that the node did not have before.
     """
 
     process: Process | None
@@ -792,11 +802,12 @@ class UnitSight:
     crashes: int
     node_ok: bool
     node: str
+    hopeless: str
 
     @property
     def healthy(self) -> bool:
         """The one criterion: exactly the wanted process, ready, and its Node too."""
-        return self.process is not None and self.probes_ok and self.node_ok
+        return self.process is not None and self.probes_ok and self.node_ok and not self.hopeless
 
     def missing(self) -> str:
         """What is not as it should be, in words."""
@@ -829,6 +840,7 @@ class UnitWatcher:
         return {
             "invocation": invocation,
             "node": self._read_node()[0] is not None,
+            "shortages": sorted(self._shortages()),
             "static_pods": sorted(self._ready_static_pods()) if self.watch["has_static_pods"] else [],
             "complaints": self._complaints(invocation),
         }
@@ -856,6 +868,7 @@ class UnitWatcher:
             crashes=self._crashes(shown),
             node_ok=node_ok,
             node=node,
+            hopeless=self._new_shortage() if process and phase == WAITING else "",
         )
 
     def _may_be_wanted(self, invocation: str) -> bool:
@@ -910,6 +923,23 @@ class UnitWatcher:
             if missing:
                 return False, f"its static pods are not ready yet ({', '.join(missing)})"
         return True, "its Node is ready"
+
+    def _new_shortage(self) -> str:
+        """A threshold of eviction that the change made too high ends every pod of the node within seconds, and the Node stays ready."""
+        new = {
+            kind: words for kind, words in self._shortages().items() if kind not in self.journal["before"]["shortages"]
+        }
+        found = ", ".join(f"{kind} ({words})" for kind, words in new.items())
+        return f"evicts pods, because with this change its Node reports {found}" if found else ""
+
+    def _shortages(self) -> dict[str, str]:
+        """What the Node runs short of by the kubelet's own word: condition -> message."""
+        node = self._read_node()[0] or {}
+        return {
+            condition["type"]: condition.get("message", "")
+            for condition in node.get("status", {}).get("conditions") or []
+            if condition["type"].endswith("Pressure") and condition["status"] == "True"
+        }
 
     def _ready_static_pods(self) -> set[str]:
         """The static pods of this node that are ready, by what the API server knows of them."""
@@ -1330,6 +1360,8 @@ class Engine:
         )
         if foreign:
             return f"{foreign} was changed by someone else while {name} was waited for"
+        if sight.hopeless:
+            return f"{name} {sight.hopeless}"
         never_ready = self.journal["phase"] == WAITING and WAITING not in self.journal["times"]
         if never_ready and sight.crashes >= self.watcher.max_crashes:
             return f"{name} crashed {sight.crashes} times and was never ready"

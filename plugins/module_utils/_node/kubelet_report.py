@@ -8,13 +8,11 @@
 
 from __future__ import annotations
 
-import typing as t
-
 from .._plan import kubelet, kubelet_config
 from .._plan.errors import Refusal
 from .._plan.kubelet_config import CONFIG, GATES
 from . import engine, transactions
-from .kubelet_units import NAME, KubeletUnit, read_unit
+from .kubelet_units import NAME, KubeletUnit, read_unit, used_files
 from .state import Run
 
 
@@ -27,7 +25,7 @@ def read_all(*, run: Run, host: engine.Host = engine.NODE) -> engine.Json:
     return {
         "node": unit.node_name,
         "version": ".".join(map(str, unit.state.version)),
-        "files": [file.path for file in _files(unit)],
+        "files": [file.path for file in (*unit.state.unit, *used_files(unit.state, unit.layout.command))],
         "arguments": [
             {"argument": argument.text, "source": str(argument.source)} for argument in unit.layout.service.arguments
         ],
@@ -39,16 +37,12 @@ def read_all(*, run: Run, host: engine.Host = engine.NODE) -> engine.Json:
         },
         "owned": {field: sorted(keys) for field, keys in unit.state.record.items()},
         "process": _process(unit, host),
-        "in_step": unit.state.running is not None and list(unit.state.running) == unit.layout.command,
+        "in_step": unit.state.running is not None
+        and list(unit.state.running) == unit.layout.command
+        and not unit.state.newer,
         "obstacle": _obstacle(unit),
         **transactions.summary(NAME),
     }
-
-
-def _files(unit: KubeletUnit) -> list[t.Any]:
-    state = unit.state
-    main = [state.main] if state.main else []
-    return [*state.unit, *main, *(state.fragments if kubelet.config_dir(unit.layout.command) else ())]
 
 
 def _sources(settings: kubelet_config.Settings, field: str, key: str) -> list[str]:

@@ -99,6 +99,7 @@ class KubeletSteps(TransactionSteps):
         return {
             **self._report(plan.operations if plan else (), kubelet.diff(plan) if plan and self._diff else ()),
             "files": [change.path for change in plan.files] if plan and plan.operations else [],
+            "limits": plan.limits if plan else None,
         }
 
 

@@ -23,6 +23,7 @@ from .state import Run, load_record
 
 NAME = "kubelet"
 UNIT = "kubelet.service"
+_CLOCK_SECONDS = 2  # the start of a process is known to a second
 # systemd waits ten seconds between two starts of what crashed.
 SETTLE_SECONDS = 60.0
 _DEFAULT_ROOT = "/var/lib/kubelet"
@@ -75,8 +76,28 @@ def read_unit(run: Run, host: engine.Host) -> KubeletUnit:
         version=_version(command[0], run),
         running=(host.arguments(pid) or None) if pid else None,
     )
+    others = [command[0], *environment, *(file.path for file in (*state.unit, *used_files(state, command)))]
+    state = dataclasses.replace(state, newer=_newer(others, host.started(pid) if pid else None))
     layout = kubelet.layout(state.unit, state.environment, state.main, state.fragments)
     return KubeletUnit(state, layout, pid, node_name(command))
+
+
+def used_files(state: kubelet.State, command: t.Sequence[str]) -> list[File]:
+    """The configuration files that a command line makes the kubelet read."""
+    main = [state.main] if state.main else []
+    return [*main, *(state.fragments if kubelet.config_dir(command) else ())]
+
+
+def _newer(paths: t.Iterable[str], started: float | None) -> tuple[str, ...]:
+    """Those that changed since then. Ours are left out: a change that is abandoned puts them back as they were."""
+    if started is None:
+        return ()
+    ours = (kubelet.DROP_IN, kubelet.FRAGMENT)
+    return tuple(
+        path
+        for path in paths
+        if not path.endswith(ours) and os.path.exists(path) and os.stat(path).st_ctime > started + _CLOCK_SECONDS
+    )
 
 
 def _show(run: Run) -> dict[str, str]:

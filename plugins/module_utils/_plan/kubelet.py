@@ -20,7 +20,7 @@ import posixpath
 import re
 import typing as t
 
-from . import flags, kubelet_adoption, kubelet_config, node_names, ownership, settings
+from . import flags, kubelet_adoption, kubelet_config, kubelet_limits, node_names, ownership, settings
 from .errors import Refusal
 from .kubelet_adoption import EXTRA, Move
 from .kubelet_config import ARGS, CONFIG, GATES, TAINTS, Settings
@@ -144,6 +144,7 @@ class State:
     unit: the unit's file and its drop-ins, in systemd's order. environment: the text of each environment file.
     main: the file of C(--config). fragments: the files of the C(--config-dir) that is used, or that would be.
     record: what we own. version: the kubelet's. running: the command line of its process, None when it is down.
+    newer: files of others, its binary among them, that changed after that process was started.
     """
 
     unit: tuple[File, ...]
@@ -153,6 +154,7 @@ class State:
     record: Record
     version: tuple[int, int]
     running: tuple[str, ...] | None
+    newer: tuple[str, ...] = ()
 
 
 @dataclasses.dataclass(frozen=True)
@@ -225,6 +227,12 @@ class KubeletPlan:
     record: Record
     warnings: tuple[str, ...]
 
+    @property
+    def limits(self) -> kubelet_limits.Limits | None:
+        """What is left to pods afterwards; None when that does not change."""
+        before, after = (kubelet_limits.limits_of(each.settings) for each in (self.before, self.after))
+        return None if before == after else after
+
 
 def plan(wish: Wish, state: State) -> KubeletPlan:
     """Work out a wish against what the node has. Raises Refusal for what cannot be done safely."""
@@ -257,14 +265,16 @@ def plan(wish: Wish, state: State) -> KubeletPlan:
         *(Change(ADOPTED, f"{path} {name}", text, None) for path, move in moved.items() for name, text in move.entries),
         *(Change(ADOPTED, path, None, "put back") for path in returned),
         *resolution.changes,
-    )
+    ) or tuple(_stale_hook(live, after))
+    if operations:
+        _refuse_newer_files(state)
     return KubeletPlan(
         before=live,
         after=after,
         files=tuple(_file_changes(state, ours.drop_in, fragment, folder, environment)),
         fragment=fragment,
         policies=tuple(_changed_policies(live, after)),
-        operations=operations or tuple(_stale_hook(live, after)),
+        operations=operations,
         record={**owned, **({ADOPTED: adopted} if adopted else {})},
         warnings=(*resolution.warnings, *warnings),
     )
@@ -464,6 +474,15 @@ def _refuse_out_of_step(live: Layout, state: State) -> None:
     )
 
 
+def _refuse_newer_files(state: State) -> None:
+    """The same for what the command line does not show: the content of files, and the binary."""
+    if state.newer:
+        raise Refusal(
+            f"{', '.join(state.newer)} changed after the kubelet was started, so starting it anew would bring that in too."
+            " Look at it, run systemctl restart kubelet or take that change back, and run again."
+        )
+
+
 def _refuse_sleeping_fragments(wish: Wish, ours: _Ours, base: Layout, theirs: t.Sequence[File]) -> None:
     """Fragments that nobody reads now would come into effect with ours."""
     if theirs and not wish.force and config_dir(base.command) is None and ours.fragment is not None:
@@ -529,8 +548,8 @@ def diff(plan_: KubeletPlan) -> list[dict[str, str]]:
 
 
 def _without_value(line: str) -> str:
-    """A line of a file of variables: the kubelet's own arguments, or only a name."""
-    if re.match(rf"\s*({EXTRA}=|#|$)", line):
+    """A line of a file of variables: the kubelet's own arguments, or only a name. A comment may hold a variable as well."""
+    if re.match(rf"\s*({EXTRA}=|#[^=]*$|$)", line):
         return line
     name, equals, _value = line.partition("=")
     return f"{name}=...\n" if equals else "...\n"

@@ -120,6 +120,11 @@ def account_for(
             text = moved[path].text if path in moved else None
             digest = known[path].set["sha256"] if text is None else _digest(text)
             adopted[path] = Owned({"sha256": digest, "places": [list(place) for place in places]}, original)
+            dropped = [key for field, key in places if key not in owned.get(field, {})]
+            if dropped:
+                warnings.append(
+                    f"what {path} once said of {', '.join(dropped)} is not put back there before all that was adopted from it is taken back."
+                )
         elif before is not None and _digest(before) == known[path].set["sha256"]:
             returned[path] = base64.b64decode(original).decode("utf-8")
         else:

@@ -4,13 +4,14 @@
 
 # PRIVATE to the collection: no promise of stability to code outside it.
 
-"""What a node offers to the pods on it, as it is and with changes of its labels, taints and extended resources."""
+"""What a node offers to the pods on it, as it is and with changes: of its labels, taints and resources, and of its kubelet."""
 
 from __future__ import annotations
 
 import typing as t
 
-from . import node_labels, node_plan, node_resources, node_taints, quantities
+from . import kubelet_limits, node_labels, node_plan, node_resources, node_taints, quantities
+from .kubelet_limits import Limits
 from .node_labels import LABELS
 from .node_plan import Keys, Kind, Node
 from .node_resources import RESOURCES
@@ -19,14 +20,21 @@ from .ownership import Change
 from .readmission import Conditions
 
 
-def conditions_of(node: Node, changes: t.Collection[Change] = ()) -> Conditions:
-    """What a node offers to pods, with changes if any."""
+def conditions_of(node: Node, changes: t.Collection[Change] = (), limits: Limits | None = None) -> Conditions:
+    """What a node offers to pods, with changes if any.
+
+    limits: what its kubelet will leave to pods. Only then are CPUs, memory and the number of pods counted: what runs now fits.
+    """
     taints = _after(TAINTS, node_taints.live(node), changes)
+    resources = _after(RESOURCES, node_resources.allocatable(node), changes)
     return Conditions(
         name=node_plan.node_name(node),
         labels=_after(LABELS, node_labels.live(node), changes),
         taints=[node_taints.taint_of(known_as, value) for known_as, value in taints.items()],
-        allocatable=_after(RESOURCES, node_resources.allocatable(node), changes),
+        allocatable={
+            **{name: quantities.parse(amount) for name, amount in resources.items()},
+            **(kubelet_limits.allocatable(limits, node["status"]["capacity"]) if limits else {}),
+        },
     )
 
 

@@ -8,7 +8,7 @@
 
 A kubelet admits the pods of its node again when it starts. A pod that no longer fits then fails, although it ran until
 that moment: its node selector or required affinity no longer matches the node's labels, an extended resource no longer
-suffices, or it does not tolerate a taint with the effect NoExecute.
+suffices, the kubelet's settings leave less to pods, or it does not tolerate a taint with the effect NoExecute.
 """
 
 from __future__ import annotations
@@ -17,7 +17,8 @@ import dataclasses
 import typing as t
 from fractions import Fraction
 
-from . import pods, quantities
+from . import pods
+from .kubelet_limits import PODS
 from .pods import Pod, Taint
 
 Labels = t.Mapping[str, str]
@@ -25,12 +26,12 @@ Labels = t.Mapping[str, str]
 
 @dataclasses.dataclass(frozen=True)
 class Conditions:
-    """What a node offers to pods. allocatable: extended resources, as quantities."""
+    """What a node offers to pods. allocatable: what is counted, by name; PODS among it bounds their number."""
 
     name: str
     labels: Labels
     taints: t.Sequence[Taint]
-    allocatable: t.Mapping[str, str]
+    allocatable: t.Mapping[str, Fraction]
 
 
 @dataclasses.dataclass(frozen=True)
@@ -47,18 +48,17 @@ class Rejection:
 def rejected(found: t.Iterable[Pod], node: Conditions) -> list[Rejection]:
     """The pods of a node that a kubelet started anew would reject."""
     rejections = []
-    left = {name: quantities.parse(amount) for name, amount in node.allocatable.items()}
+    left = dict(node.allocatable)
     # The kubelet takes them in the order in which they were made.
     for pod in sorted(found, key=lambda pod: (not pods.is_static(pod), pod["metadata"].get("creationTimestamp") or "")):
         if not pods.is_active(pod):
             continue
-        reason = _taint_reason(pod, node) or _affinity_reason(pod, node) or _resource_reason(pod, left)
+        takes = {name: amount for name, amount in {**pods.requests(pod), PODS: Fraction(1)}.items() if name in left}
+        reason = _taint_reason(pod, node) or _affinity_reason(pod, node) or _resource_reason(takes, left)
         if reason:
             rejections.append(Rejection(pods.full_name(pod), reason))
         else:
-            for name, amount in pods.requests(pod).items():
-                if name in left:
-                    left[name] -= amount
+            left.update({name: left[name] - amount for name, amount in takes.items()})
     return rejections
 
 
@@ -71,12 +71,16 @@ def _taint_reason(pod: Pod, node: Conditions) -> str | None:
     return None
 
 
-def _resource_reason(pod: Pod, left: t.Mapping[str, Fraction]) -> str | None:
+def _resource_reason(takes: t.Mapping[str, Fraction], left: t.Mapping[str, Fraction]) -> str | None:
     # A resource that the node does not have at all is none of the kubelet's business: it admits the pod.
-    for name, amount in sorted(pods.requests(pod).items()):
-        if name in left and amount > left[name]:
-            return f"requests {amount} of {name}, {max(left[name], Fraction(0))} are left"
+    for name, amount in sorted(takes.items()):
+        if amount > left[name]:
+            return f"requests {_text(amount)} of {name}, {_text(max(left[name], Fraction(0)))} are left"
     return None
+
+
+def _text(amount: Fraction) -> str:
+    return str(amount) if amount.denominator == 1 else f"{float(amount):.3g}"
 
 
 def _affinity_reason(pod: Pod, node: Conditions) -> str | None:

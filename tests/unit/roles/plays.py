@@ -62,9 +62,11 @@ class Stage:
         """Run one play on all hosts. groups: group -> host -> its variables. options: of C(ansible-playbook)."""
         return self._run(groups, {"hosts": "all", "gather_facts": False, **keywords}, *options)
 
-    def playbook(self, name: str, groups: t.Mapping[str, Json], *options: str) -> Outcome:
-        """Run a playbook of the collection."""
-        return self._run(groups, {"import_playbook": f"nodecraft.kubeadm.{name}"}, *options)
+    def playbook(
+        self, name: str, groups: t.Mapping[str, Json], *options: str, variables: Json | None = None
+    ) -> Outcome:
+        """Run a playbook of the collection. variables: that stand where it is imported."""
+        return self._run(groups, {"import_playbook": f"nodecraft.kubeadm.{name}", "vars": variables or {}}, *options)
 
     def _run(self, groups: t.Mapping[str, Json], play: Json, *options: str) -> Outcome:
         local = {"ansible_connection": "local", "ansible_python_interpreter": sys.executable}

@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import json
 import os
+import time
 import typing as t
 
 from ansible.errors import AnsibleConnectionFailure
@@ -13,7 +14,7 @@ from ansible.plugins.action import ActionBase
 
 
 class ActionModule(ActionBase):
-    """C(stub_nodes): module -> nothing (the default), changes, fails (as a whole), or gone."""
+    """C(stub_nodes): module -> nothing (the default), changes, slow (nothing, in five seconds), fails (as a whole), or gone."""
 
     def run(self, tmp: t.Any = None, task_vars: dict[str, t.Any] | None = None) -> dict[str, t.Any]:
         """Ask nobody."""
@@ -31,6 +32,8 @@ class ActionModule(ActionBase):
         behaviour = self._templar.template((task_vars or {}).get("stub_nodes", {})).get(call["component"], "nothing")
         if behaviour == "gone":
             raise AnsibleConnectionFailure("gone")
+        if behaviour == "slow":
+            time.sleep(5)
         if behaviour == "fails":
             return {"failed": True, "changed": False, "msg": "there are no usable credentials", "nodes": {}}
         changes = behaviour == "changes"

@@ -56,6 +56,7 @@ class ActionModule(ActionBase):
             "node": host,
             "manifest": "/m",
             "files": [],
+            "limits": {"max_pods": 1},
             "operations": operations,
             "diff": [],
             "changed": bool(operations),

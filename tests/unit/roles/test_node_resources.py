@@ -53,6 +53,16 @@ def test_each_module_is_asked_once_for_all_nodes(play: Play) -> None:
     assert "node-w1: labels a: unset -> b" in report
 
 
+def test_hosts_that_are_out_of_step_are_refused(play: Play) -> None:
+    asks = "until test -s $STUB_LOG; do sleep 0.1; done"
+    late = {"name": "Come when cp1 asks", "ansible.builtin.shell": asks, "when": "inventory_hostname == 'w1'"}
+    outcome = play({"node_taint": "slow", "node_label": "changes"}, strategy="free", pre_tasks=[late])
+    assert outcome.status != 0
+    assert asked(outcome) == [(name, ["node-cp1"]) for name in MODULES]
+    assert "Nothing was changed on node-w1" in outcome.output
+    assert "strategy has to be linear" in outcome.output
+
+
 def test_hosts_that_skip_the_role_are_left_out_wherever_they_stand(play: Play) -> None:
     outcome = play({"node_label": "changes"}, roles=[{**ROLE, "when": "inventory_hostname == 'w1'"}])
     assert outcome.status == 0, outcome.output

@@ -19,17 +19,26 @@ Play = t.Callable[..., Outcome]
 
 @pytest.fixture(name="play")
 def fixture_play(stage: Stage) -> Play:
-    """Run a playbook on cp1 and w1. api, kubelets: what they do. nodes: what the modules of the API do. variables: or ASKED."""
+    """Run a playbook on cp1 and w1. api, kubelets: what they do. nodes: what the modules of the API do. variables: or ASKED.
+
+    imported: variables that stand where the playbook is imported.
+    """
 
     def play(
-        api: str, kubelets: str, *options: str, name: str = "site", nodes: Json | None = None, **variables: t.Any
+        api: str,
+        kubelets: str,
+        *options: str,
+        name: str = "site",
+        nodes: Json | None = None,
+        imported: Json | None = None,
+        **variables: t.Any,
     ) -> Outcome:
         def host(node: str) -> Json:
             stubs = {"stub": {API: api, KUBELET: kubelets}, "stub_nodes": nodes or {}}
             return {**stubs, "node_resources_node_name": node, **(variables or ASKED)}
 
         groups = {"kube_control_plane": {"cp1": host("cp1")}, "kube_node": {"w1": host("w1")}}
-        return stage.playbook(name, groups, *options)
+        return stage.playbook(name, groups, *options, variables=imported)
 
     return play
 
@@ -123,5 +132,24 @@ def test_a_run_that_names_nothing_is_refused(play: Play) -> None:
 def test_gates_that_nobody_names_are_refused(play: Play) -> None:
     outcome = play("on", "on", name="feature_gates")
     assert outcome.status != 0
-    assert "Neither control_plane_feature_gates nor node_kubelet_feature_gates is set" in outcome.output
+    assert "None of control_plane_feature_gates, node_kubelet_feature_gates is set" in outcome.output
     assert outcome.calls == []
+
+
+def test_a_wish_may_stand_where_the_playbook_is_imported(play: Play) -> None:
+    gates = {"control_plane_feature_gates": {"A": True}}
+    outcome = play("on", "on", name="feature_gates", imported=gates, node_kubelet_feature_gates={"A": True})
+    assert passes(outcome) == [API, KUBELET]
+
+
+def test_labels_may_stand_there_too(play: Play) -> None:
+    labels, changes = {"node_resources_labels": {"a": "b"}}, {"node_label": "changes"}
+    outcome = play("on", "on", name="node_resources", nodes=changes, imported=labels, other="variable")
+    assert passes(outcome) == [NODES]
+
+
+@pytest.mark.parametrize("name", ["site", "feature_gates", "node_resources"])
+def test_an_inventory_with_other_groups_is_refused(stage: Stage, name: str) -> None:
+    outcome = stage.playbook(name, {"masters": {"cp1": ASKED}, "workers": {"w1": ASKED}})
+    assert outcome.status != 0
+    assert "The inventory has no host in kube_control_plane" in outcome.output

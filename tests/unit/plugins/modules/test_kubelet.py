@@ -36,6 +36,7 @@ def test_the_defaults(start: Start, handed: list[t.Any]) -> None:
         "operations": [],
         "diff": [],
         "files": [],
+        "limits": None,
         "transaction": None,
         "previous_transaction": None,
         "open_transaction": None,

@@ -22,7 +22,15 @@ D = "example.com/dongle"
 
 
 def read(api: FakeApi, **params: t.Any) -> Json:
-    asked = {"nodes": None, "label_selector": None, "readmission": False, "kubelets": None, "concurrency": 8, **params}
+    asked = {
+        "nodes": None,
+        "label_selector": None,
+        "readmission": False,
+        "limits": None,
+        "kubelets": None,
+        "concurrency": 8,
+    }
+    asked.update(params)
     return t.cast(Json, read_all(asked, connect=lambda: client_of(api.url, Clock()))["nodes"])
 
 

@@ -51,6 +51,7 @@ class FakeUnit:
         self.fails: dict[str, str] = {}
         self.api_is_up = True
         self.is_ready = True
+        self.short_of: set[str] = set()
         self.ready_pods = {"etcd", "plain"}
         self.pid: int | None = None
         self.invocation = ""
@@ -151,7 +152,11 @@ class FakeUnit:
             return {"items": [self._pod(name, name in self.ready_pods) for name in ("etcd", "broken", "plain")]}, ""
         assert path == "/api/v1/nodes/w1"
         condition = {"type": "Ready", "status": "True" if self.is_ready else "False", "message": "no network"}
-        return {"status": {"conditions": [{"type": "Other", "status": "x"}, condition]}}, ""
+        shortages = [
+            {"type": f"{kind}Pressure", "status": str(kind in self.short_of), "message": "too little"}
+            for kind in ("Memory", "Disk")
+        ]
+        return {"status": {"conditions": [{"type": "Other", "status": "x"}, condition, *shortages]}}, ""
 
     @staticmethod
     def _pod(name: str, ready: bool) -> engine.Json:

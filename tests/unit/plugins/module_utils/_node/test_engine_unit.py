@@ -60,6 +60,20 @@ def test_a_node_that_is_not_ready_is_restored(unit: FakeUnit) -> None:
     assert "its Node is not ready (no network)" in result["reason"]
 
 
+def test_a_shortage_that_the_change_makes_is_restored_at_once(unit: FakeUnit) -> None:
+    unit.at(3, lambda: unit.short_of.add("Disk"))
+    began = unit.clock.now
+    result = unit.change()
+    assert result["outcome"] == engine.RESTORED
+    assert "evicts pods, because with this change its Node reports DiskPressure (too little)" in result["reason"]
+    assert unit.clock.now - began < 30
+
+
+def test_a_shortage_from_before_is_not_the_changes(unit: FakeUnit) -> None:
+    unit.short_of.add("Memory")
+    assert unit.change()["outcome"] == engine.COMMITTED
+
+
 def test_static_pods_that_start_anew_are_waited_for(unit: FakeUnit) -> None:
     unit.at(0.1, unit.ready_pods.clear)
     unit.at(15, lambda: unit.ready_pods.add("etcd"))

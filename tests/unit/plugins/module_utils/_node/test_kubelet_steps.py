@@ -6,7 +6,9 @@ from __future__ import annotations
 
 import base64
 import json
+import os
 import pkgutil
+import time
 import typing as t
 from pathlib import Path
 
@@ -111,6 +113,21 @@ def carry_out(node: Node, **given: t.Any) -> engine.Json:
         steps.apply()
     assert steps.report()["transaction"]["outcome"] is None
     return t.cast("engine.Json", transactions.open_journal("kubelet"))
+
+
+@pytest.mark.parametrize(("age", "refused"), [(-60, True), (60, False)])
+def test_a_file_that_is_newer_than_the_process_is_refused(node: Node, age: int, refused: bool) -> None:
+    ticks = os.sysconf("SC_CLK_TCK")
+    node.write("proc/stat", f"btime {int(time.time()) + age - 100}\n")
+    node.write("proc/7/stat", f"7 (kubelet) S {'0 ' * 18}{100 * ticks} 0")
+    steps = node.steps(config={"maxPods": 50})
+    with steps.session():
+        steps.read()
+        if refused:
+            with pytest.raises(Refusal, match=r"config\.yaml.* changed after the kubelet was started"):
+                steps.plan()
+        else:
+            assert steps.plan().operations
 
 
 def test_the_engine_gets_files_record_and_what_to_watch(node: Node) -> None:

@@ -262,10 +262,10 @@ def test_entries_of_the_administrator_are_moved_and_come_back(extra: str, left: 
 
 
 def test_the_variables_of_others_are_not_shown() -> None:
-    extra = "HTTPS_PROXY=http://user:s3cret@proxy\nKUBELET_EXTRA_ARGS=--v=2\n"
+    extra = "# old\n# NO_PROXY=s3cret\nHTTPS_PROXY=http://user:s3cret@proxy\nKUBELET_EXTRA_ARGS=--v=2\n"
     shown = kubelet.diff(kubelet.plan(wish(adopt=True, args={"v": 4}), state(extra)))[-1]
-    assert shown["before"] == "HTTPS_PROXY=...\nKUBELET_EXTRA_ARGS=--v=2\n"
-    assert shown["after"] == "HTTPS_PROXY=...\nKUBELET_EXTRA_ARGS=\n"
+    assert shown["before"] == "# old\n# NO_PROXY=...\nHTTPS_PROXY=...\nKUBELET_EXTRA_ARGS=--v=2\n"
+    assert shown["after"] == "# old\n# NO_PROXY=...\nHTTPS_PROXY=...\nKUBELET_EXTRA_ARGS=\n"
 
 
 def test_a_file_that_changed_since_is_not_put_back() -> None:
@@ -277,6 +277,15 @@ def test_a_file_that_changed_since_is_not_put_back() -> None:
     plan = kubelet.plan(wish(state="absent"), edited)
     assert after(edited, plan).environment[EXTRA] == "KUBELET_EXTRA_ARGS=--x=y\n"
     assert "was changed since" in plan.warnings[0]
+
+
+def test_what_is_dropped_of_several_adopted_settings_is_told() -> None:
+    before = state("KUBELET_EXTRA_ARGS='--max-pods=50 --v=2'\n")
+    changed = after(before, kubelet.plan(wish(adopt=True, args={"v": 4}, config={"maxPods": 60}), before))
+    plan = kubelet.plan(wish(args={"v": 4}, purge=True), changed)
+    assert plan.warnings == (
+        f"what {EXTRA} once said of maxPods is not put back there before all that was adopted from it is taken back.",
+    )
 
 
 def test_a_list_is_adopted_only_as_a_whole() -> None:
@@ -323,6 +332,13 @@ def test_a_kubelet_that_runs_something_else_is_refused() -> None:
     with pytest.raises(Refusal, match=r"only in the process: --v=9\)"):
         kubelet.plan(wish(args={"v": 4}), state(running=(*BASE.split(), "--v=9")))
     assert kubelet.plan(wish(args={"v": 4}), state(running=tuple(BASE.split()))).operations
+
+
+def test_a_restart_that_would_bring_in_more_is_refused() -> None:
+    changed = state(newer=("/var/lib/kubelet/config.yaml",))
+    with pytest.raises(Refusal, match=r"^/var/lib/kubelet/config.yaml changed after the kubelet was started"):
+        kubelet.plan(wish(args={"v": 4}), changed)
+    assert kubelet.plan(wish(), changed).operations == ()
 
 
 @pytest.mark.parametrize(

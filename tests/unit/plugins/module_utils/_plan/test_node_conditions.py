@@ -5,6 +5,7 @@
 from __future__ import annotations
 
 import typing as t
+from fractions import Fraction
 
 import pytest
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.node_conditions import conditions_of, may_exclude
@@ -17,8 +18,22 @@ FOUND = node(labels={"a": "1"}, taints=[{"key": "t", "value": "v", "effect": "No
 
 def test_as_it_is() -> None:
     found = conditions_of(FOUND)
-    assert (found.name, found.labels["a"], found.allocatable) == ("w1", "1", {D: "4"})
+    assert (found.name, found.labels["a"], found.allocatable) == ("w1", "1", {D: 4})
     assert found.taints == [{"key": "t", "value": "v", "effect": "NoExecute"}]
+
+
+def test_with_a_kubelet_that_leaves_less() -> None:
+    limits = {
+        "max_pods": 3,
+        "pods_per_core": 0,
+        "reserved": {"cpu": ["500m"], "memory": [], "ephemeral-storage": ["10%"]},
+    }
+    assert conditions_of(FOUND, limits=limits).allocatable == {
+        D: 4,
+        "cpu": Fraction(3, 2),
+        "memory": 4030544 * 1024,
+        "pods": 3,
+    }
 
 
 def test_with_everything_changed() -> None:
@@ -35,7 +50,7 @@ def test_with_everything_changed() -> None:
     )
     assert found.labels == {"kubernetes.io/hostname": "w1", "b": "2"}
     assert found.taints == [{"key": "u", "effect": "NoSchedule"}]
-    assert found.allocatable == {D: "1"}
+    assert found.allocatable == {D: 1}
 
 
 @pytest.mark.parametrize(

@@ -18,7 +18,10 @@ REQUIRED = "requiredDuringSchedulingIgnoredDuringExecution"
 
 def node(**parts: t.Any) -> readmission.Conditions:
     return readmission.Conditions(
-        "w1", parts.get("labels", {"a": "1", "n": "5"}), parts.get("taints", []), parts.get("allocatable", {})
+        "w1",
+        parts.get("labels", {"a": "1", "n": "5"}),
+        parts.get("taints", []),
+        {name: Fraction(amount) for name, amount in parts.get("allocatable", {}).items()},
     )
 
 
@@ -74,6 +77,17 @@ def test_a_resource_goes_to_the_oldest() -> None:
 def test_a_resource_that_is_gone_is_nobodys_business() -> None:
     assert readmission.rejected([pod(requests={D: "2"})], node()) == []
     assert len(readmission.rejected([pod(requests={D: "2"})], node(allocatable={D: "0"}))) == 1
+
+
+def test_their_number() -> None:
+    found = [pod("static", static=True), pod("old"), pod("young", created="2026-01-02T00:00:00Z")]
+    (rejection,) = readmission.rejected(found, node(allocatable={"pods": 2}))
+    assert str(rejection) == "default/young (requests 1 of pods, 0 are left)"
+
+
+def test_a_fraction_of_a_cpu() -> None:
+    (rejection,) = readmission.rejected([pod(requests={"cpu": "1500m"})], node(allocatable={"cpu": "1.3333"}))
+    assert rejection.reason == "requests 1.5 of cpu, 1.33 are left"
 
 
 def test_a_taint() -> None:

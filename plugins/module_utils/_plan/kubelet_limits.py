@@ -1,0 +1,106 @@
+# Copyright (c) 2026, nodecraft.kubeadm contributors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+# PRIVATE to the collection: no promise of stability to code outside it.
+
+"""What a kubelet's settings leave to pods: how many there may be, and how much of the node's capacity they can have.
+
+A kubelet that starts holds the pods that already run against these limits too, and rejects those beyond them.
+"""
+
+from __future__ import annotations
+
+import re
+import typing as t
+from fractions import Fraction
+
+from . import quantities
+from .errors import Refusal
+from .kubelet_config import Settings
+
+Limits = dict[str, t.Any]
+
+PODS = "pods"
+
+_MAX_PODS = 110
+_RESOURCES = ("cpu", "memory", "ephemeral-storage")
+_EVICTION = {"memory": "memory.available", "ephemeral-storage": "nodefs.available"}
+# Counts only as a whole: a configuration that names one threshold has no others, unless it asks for the merge.
+_DEFAULT_EVICTION = {"memory.available": "100Mi", "nodefs.available": "10%"}
+
+
+def limits_of(settings: Settings) -> Limits | None:
+    """The limits that settings come to; None when a value makes no sense, which is the kubelet's to refuse.
+
+    Returns C(max_pods), C(pods_per_core) (0: does not count), and C(reserved): by resource the amounts that are taken off the
+    capacity, as quantities or as percentages of it.
+    """
+    try:
+        return {
+            "max_pods": _number(settings, "maxPods", _MAX_PODS),
+            "pods_per_core": _number(settings, "podsPerCore", 0),
+            "reserved": _reserved(settings),
+        }
+    except (ValueError, TypeError, AttributeError):
+        return None
+
+
+def _number(settings: Settings, field: str, default: int) -> int:
+    value = settings.field((field,))
+    return default if value is None else int(value)
+
+
+def _reserved(settings: Settings) -> dict[str, list[str]]:
+    sources = [_amounts(settings, "kubeReserved") or {}, _amounts(settings, "systemReserved") or {}]
+    reserved = {name: [source[name] for source in sources if name in source] for name in _RESOURCES}
+    cpus = settings.field(("reservedSystemCPUs",))
+    if cpus:
+        reserved["cpu"] = [str(_count_cpus(str(cpus)))]
+    eviction = _amounts(settings, "evictionHard")
+    if eviction is None or settings.field(("mergeDefaultEvictionSettings",)) is True:
+        eviction = {**_DEFAULT_EVICTION, **(eviction or {})}
+    for name, signal in _EVICTION.items():
+        reserved[name] += [eviction[signal]] if signal in eviction else []
+    return reserved
+
+
+def _amounts(settings: Settings, field: str) -> dict[str, str] | None:
+    """A mapping of the configuration, or its form as a flag: C(cpu=1,memory=1Gi) and C(memory.available<100Mi)."""
+    value = settings.field((field,))
+    if isinstance(value, str):
+        pairs = [re.split("[=<]", entry, maxsplit=1) for entry in value.split(",") if entry.strip()]
+        value = {pair[0].strip(): pair[-1].strip() for pair in pairs}
+    return None if value is None else {name: str(amount) for name, amount in value.items()}
+
+
+def _count_cpus(cpus: str) -> int:
+    """How many CPUs a list such as C(0-3,8) names."""
+    ranges = [[int(number) for number in part.split("-")] for part in cpus.split(",")]
+    return sum(ends[-1] - ends[0] + 1 for ends in ranges)
+
+
+def allocatable(limits: Limits, capacity: t.Mapping[str, str]) -> dict[str, Fraction]:
+    """What limits leave of a node's capacity, C(pods) among it. Raises Refusal for what are no limits."""
+    try:
+        left = {
+            name: _left(quantities.parse(capacity[name]), amounts)
+            for name, amounts in limits["reserved"].items()
+            if name in capacity
+        }
+        bounds = [Fraction(limits["max_pods"])]
+        if limits["pods_per_core"]:
+            bounds.append(limits["pods_per_core"] * quantities.parse(capacity["cpu"]))
+    except (LookupError, TypeError, ValueError, AttributeError):
+        raise Refusal(f"limits: {limits!r} is not what the module kubelet returns as limits.") from None
+    return {**left, PODS: min(bounds)}
+
+
+def _left(total: Fraction, amounts: t.Iterable[str]) -> Fraction:
+    return total - sum(
+        (
+            total * Fraction(amount[:-1]) / 100 if amount.endswith("%") else quantities.parse(amount)
+            for amount in amounts
+        ),
+        Fraction(0),
+    )
