@@ -46,9 +46,12 @@ options:
       - Fields of C(KubeletConfiguration) to set, nested as in the file. V(null) takes a field out, so that the kubelet's own
         default counts.
       - A field that the kubelet does not know is refused; the kubelet itself would silently pass over it.
+      - On ansible-core 2.18 a template with a filter gives text, which the kubelet refuses where it wants a number. Make one
+        template of the whole mapping there.
       - V(cpuManagerPolicy), V(memoryManagerPolicy) and V(topologyManagerPolicy) are changed on a drained node only, or with
         O(force=true). What the kubelet remembers of the former policy is moved away beside its place, and back with a
-        restore.
+        restore. So are V(cgroupDriver), V(cgroupRoot) and V(cgroupsPerQOS), with which every container is started anew.
+      - V(staticPodPath), V(staticPodURL) and V(containerRuntimeEndpoint) are refused.
     type: dict
   args:
     description:

@@ -37,7 +37,10 @@ def read_all(params: t.Mapping[str, t.Any], *, connect: t.Callable[[], Client]) 
         found = read_nodes(client, names or [], selector, workers=params["concurrency"])
     unknown = [name for name in names or [] if name not in found]
     if unknown:
-        raise KubeadmError(f"there is no node {', '.join(unknown)} in the cluster of {client.url}.")
+        raise KubeadmError(
+            f"there is no node {', '.join(unknown)} in the cluster of {client.url}. A kubelet registers its node when it is"
+            " started: run systemctl restart kubelet there, or leave the host out."
+        )
     nodes = _describe_all(found, client, readmit=params["readmission"], limits=params["limits"] or {})
     running = read_kubelets(client, list(kubelets), workers=params["concurrency"])
     return {"nodes": {name: {**node, "kubelet": _kubelet(name, kubelets, running)} for name, node in nodes.items()}}

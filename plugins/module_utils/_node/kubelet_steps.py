@@ -145,7 +145,8 @@ def _refuse_undrained(unit: KubeletUnit, plan: kubelet.KubeletPlan) -> None:
     reason = why_not_drained(unit)
     if reason is not None:
         names = ", ".join(policy.field for policy in plan.policies)
+        consequences = ". ".join(dict.fromkeys(policy.consequence for policy in plan.policies))
         raise Refusal(
-            f"config: {names} would change on {unit.node_name}, which is not drained: {reason}. Containers that run keep their"
-            " CPUs and memory while the kubelet forgets them. Drain the node, or set force: true."
+            f"config: {names} would change on {unit.node_name}, which is not drained: {reason}. {consequences}."
+            " Drain the node, or set force: true."
         )

@@ -50,8 +50,21 @@ _COMMENT = (
 _OWN_OPTION = {flags.FEATURE_GATES: GATES, kubelet_config.REGISTER_WITH_TAINTS: TAINTS}
 # What a rehearsal, the proof or this module itself stands on.
 _FIXED_FLAGS = frozenset(
-    ("bootstrap-kubeconfig", "config", "config-dir", "hostname-override", "kubeconfig", "root-dir", "cert-dir")
+    (
+        "bootstrap-kubeconfig",
+        "cert-dir",
+        "config",
+        "config-dir",
+        "container-runtime-endpoint",
+        "hostname-override",
+        "kubeconfig",
+        "manifest-url",
+        "pod-manifest-path",
+        "root-dir",
+    )
 )
+# The same as fields: another one ends every pod, or on a control plane the control plane.
+_FIXED_FIELDS = ("containerRuntimeEndpoint", "staticPodPath", "staticPodURL")
 _SETTINGS = (GATES, CONFIG, ARGS, TAINTS)
 
 
@@ -62,12 +75,23 @@ class Policy:
     field: str
     default: str
     state_file: str | None
+    consequence: str
+
+    def value(self, of: Settings) -> str:
+        """What it comes to."""
+        value = of.field((self.field,))
+        return self.default if value in (None, "") else str(value).lower()
 
 
+_FORGOTTEN = "Containers that run keep their CPUs and memory while the kubelet forgets them"
+_STARTED_ANEW = "The kubelet starts every container of the node anew"
 POLICIES = (
-    Policy("cpuManagerPolicy", "none", "cpu_manager_state"),
-    Policy("memoryManagerPolicy", "None", "memory_manager_state"),
-    Policy("topologyManagerPolicy", "none", None),
+    Policy("cpuManagerPolicy", "none", "cpu_manager_state", _FORGOTTEN),
+    Policy("memoryManagerPolicy", "none", "memory_manager_state", _FORGOTTEN),
+    Policy("topologyManagerPolicy", "none", None, _FORGOTTEN),
+    Policy("cgroupDriver", "cgroupfs", None, _STARTED_ANEW),
+    Policy("cgroupRoot", "", None, _STARTED_ANEW),
+    Policy("cgroupsPerQOS", "true", None, _STARTED_ANEW),
 )
 
 
@@ -115,6 +139,9 @@ def _config(config: t.Mapping[str, t.Any]) -> dict[str, t.Any]:
     for name, option in (("featureGates", GATES), ("registerWithTaints", TAINTS)):
         if name in config:
             raise Refusal(f"config: {name} is merged entry by entry; use the option {option} instead.")
+    for name in _FIXED_FIELDS:
+        if name in config:
+            raise Refusal(f"config: {name} decides which pods this node runs and with what; it is not changed here.")
     for name in ("apiVersion", "kind"):
         if name in config:
             raise Refusal(f"config: {name} is not a setting; write the fields of KubeletConfiguration only.")
@@ -428,10 +455,7 @@ def _stale_hook(live: Layout, after: Layout) -> t.Iterator[Change]:
 
 
 def _changed_policies(live: Layout, after: Layout) -> t.Iterator[Policy]:
-    for policy in POLICIES:
-        before, now = (str(each.settings.field((policy.field,)) or policy.default) for each in (live, after))
-        if before != now:
-            yield policy
+    yield from (policy for policy in POLICIES if policy.value(live.settings) != policy.value(after.settings))
 
 
 # ---- what is refused ---------------------------------------------------------------------------------------------------

@@ -44,13 +44,14 @@ def _after(kind: Kind, now: Keys, changes: t.Collection[Change]) -> Keys:
 
 
 def may_exclude(changes: t.Iterable[Change]) -> bool:
-    """Whether pods that fit could cease to fit. A resource that is new, larger or gone takes nothing from the kubelet's pods."""
+    """Whether pods that fit could cease to fit. A resource that gets larger or goes takes nothing from the kubelet's pods; one
+    that comes back may be less than pods have held all the time."""
     return any(
         change.field == LABELS.field or (change.field == RESOURCES.field and _shrinks(change)) for change in changes
     )
 
 
 def _shrinks(change: Change) -> bool:
-    return None not in (change.before, change.after) and quantities.parse(change.after) < quantities.parse(
-        change.before
-    )
+    if change.after is None:
+        return False
+    return change.before is None or quantities.parse(change.after) < quantities.parse(change.before)

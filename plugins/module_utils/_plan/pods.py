@@ -49,15 +49,22 @@ def requests(pod: Pod) -> dict[str, Fraction]:
     """What a pod requests of each resource, as the scheduler and the kubelet count it.
 
     Containers run together, and so do init containers that stay (sidecars); other init containers run before them, one
-    after the other, beside the sidecars that were started before.
+    after the other, beside the sidecars that were started before. What a pod requests as a whole goes before that, and its
+    overhead comes on top.
     """
+    total = {**_of_containers(pod), **_requests(pod["spec"])}
+    _add(total, _amounts(pod["spec"].get("overhead")))
+    return total
+
+
+def _of_containers(pod: Pod) -> dict[str, Fraction]:
     total: dict[str, Fraction] = {}
     for container in pod["spec"].get("containers") or []:
-        _add(total, _container(container))
+        _add(total, _requests(container))
     peak: dict[str, Fraction] = {}
     sidecars: dict[str, Fraction] = {}
     for container in pod["spec"].get("initContainers") or []:
-        own = _container(container)
+        own = _requests(container)
         if container.get("restartPolicy") == "Always":
             _add(total, own)
             _add(sidecars, own)
@@ -68,9 +75,12 @@ def requests(pod: Pod) -> dict[str, Fraction]:
     return {name: max(total.get(name, Fraction(0)), peak.get(name, Fraction(0))) for name in {*total, *peak}}
 
 
-def _container(container: t.Mapping[str, t.Any]) -> dict[str, Fraction]:
-    wanted = container.get("resources", {}).get("requests") or {}
-    return {name: quantities.parse(str(amount)) for name, amount in wanted.items()}
+def _requests(asker: t.Mapping[str, t.Any]) -> dict[str, Fraction]:
+    return _amounts((asker.get("resources") or {}).get("requests"))
+
+
+def _amounts(found: t.Mapping[str, t.Any] | None) -> dict[str, Fraction]:
+    return {name: quantities.parse(str(amount)) for name, amount in (found or {}).items()}
 
 
 def _add(total: dict[str, Fraction], more: t.Mapping[str, Fraction]) -> None:

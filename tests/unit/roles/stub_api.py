@@ -21,7 +21,13 @@ class ActionModule(ActionBase):
         variables = task_vars or {}
         arguments = self._templar.template(self._task.args)
         answer = self._templar.template(variables.get("stub_api", {}))
-        call = {"step": "ask", "host": variables["inventory_hostname"], "component": "api", "arguments": arguments}
+        call = {
+            "step": "ask",
+            "host": variables["inventory_hostname"],
+            "component": "api",
+            "arguments": arguments,
+            "becomes": self._connection.become is not None,
+        }
         with open(os.environ["STUB_LOG"], "a", encoding="utf-8") as log:
             log.write(json.dumps(call) + "\n")
         if answer.get("gone"):

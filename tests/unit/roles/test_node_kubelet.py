@@ -237,9 +237,18 @@ def test_an_api_that_cannot_be_asked_is_refused_with_the_ways_out(play: Play, tr
     outcome = play("changes", "changes", api={trouble: True})
     assert outcome.status != 0
     assert changed(outcome) == []
-    assert "the API could not be asked which pods of w1" in outcome.output
+    assert "the API does not tell which pods of w1" in outcome.output
     assert "Set K8S_AUTH_KUBECONFIG or ~/.kube/config on localhost" in outcome.output
-    assert "set node_kubelet_check_api to false" in outcome.output
+    assert "To do without, set node_kubelet_check_api to false" in outcome.output
+
+
+def test_the_api_is_asked_as_the_user_that_runs_ansible(play: Play) -> None:
+    each = {name: {"ansible_become": True} for name in ("cp1", "w1", "w2", "w3")}
+    outcome = play("changes", "changes", each=each, become=True, vars=ASKED)
+    assert outcome.status == 0, outcome.output
+    asks = [call for call in outcome.calls if call["step"] == "ask"]
+    assert len(asks) == 3
+    assert not any(call["becomes"] for call in asks)
 
 
 def test_without_the_api(play: Play) -> None:

@@ -91,3 +91,20 @@ def test_the_controller_is_asked_as_the_user_that_runs_ansible(play: Play) -> No
     outcome = play(controller={"ansible_become": True}, become=True)
     assert outcome.status == 0, outcome.output
     assert [call["becomes"] for call in outcome.calls] == [False] * len(MODULES)
+
+
+def test_what_is_asked_for_reaches_the_modules(play: Play) -> None:
+    asks = {"allow_eviction": True, "wait": False, "wait_timeout": 7, "purge": False}
+    outcome = play(vars={f"node_resources_{name}": value for name, value in asks.items()})
+    assert outcome.status == 0, outcome.output
+    taints, *others = [call["arguments"] for call in outcome.calls]
+    assert {name: taints[name] for name in asks} == asks
+    del asks["allow_eviction"]
+    assert [{name: call[name] for name in asks} for call in others] == [asks, asks]
+
+
+def test_hosts_that_ask_for_different_things_are_refused(play: Play) -> None:
+    outcome = play(vars={"node_resources_purge": "{{ inventory_hostname == 'w1' }}"})
+    assert outcome.status != 0
+    assert "All hosts of a play are served by one task" in outcome.output
+    assert outcome.calls == []

@@ -12,6 +12,7 @@ import http.server
 import json
 import threading
 import typing as t
+from http.client import HTTPMessage
 from urllib.parse import parse_qs, unquote, urlsplit
 
 import jsonpatch
@@ -46,7 +47,7 @@ class FakeApi:
         self.pods: list[Json] = []
         self.kubelets: dict[str, Json] = {}
         self.requests: list[str] = []
-        self.headers: list[dict[str, str]] = []
+        self.headers: list[HTTPMessage] = []
         self.troubles: list[Refused | None] = []
         self.before_patch: t.Callable[[str], None] = lambda name: None
         self.connections = 0
@@ -88,7 +89,7 @@ class FakeApi:
             def _answer(self, body: bytes) -> None:
                 with api._lock:
                     api.requests.append(f"{self.command} {self.path}")
-                    api.headers.append({name: ", ".join(self.headers.get_all(name, [])) for name in self.headers})
+                    api.headers.append(self.headers)
                     troubles, api.troubles[:1] = api.troubles[:1], []
                 if troubles == [None]:
                     self.close_connection = True

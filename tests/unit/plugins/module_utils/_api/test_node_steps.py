@@ -372,8 +372,8 @@ def test_waiting_in_vain_names_what_was_found(serve: Serve) -> None:
     assert "n000: not seen in allocatable within 5 s: example.com/dongle should be '4' and is unset" in str(done.error)
     assert t.cast(Incomplete, done.error).changed
     assert done.nodes["n000"]["changed"]
-    # One request for all nodes at a time: the list at the beginning, and five looks.
-    assert len(api.asked("GET")) == 6
+    # One request for all nodes at a time: the list at the beginning, that of the pods there, and five looks.
+    assert len(api.asked("GET")) == 7
     again = run(RESOURCES, api, nodes=names(20), resources={D: 4}, wait=True, wait_timeout=1)
     assert "within 1 s" in str(again.error)
     assert not t.cast(Incomplete, again.error).changed

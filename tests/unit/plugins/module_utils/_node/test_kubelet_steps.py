@@ -258,6 +258,16 @@ QUIET = [
 ]
 
 
+def test_what_starts_every_container_anew_needs_one_too(node: Node, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(engine, "api_get", cordoned(*QUIET, pod("web")))
+    steps = node.steps(config={"cgroupDriver": "systemd", "cgroupsPerQOS": False})
+    with steps.session():
+        steps.read()
+        words = r"cgroupDriver, cgroupsPerQOS would change on w1, which is not drained: .* starts every container of the node anew"
+        with pytest.raises(Refusal, match=words):
+            steps.plan()
+
+
 @pytest.mark.parametrize(
     ("answer", "words"),
     [

@@ -348,6 +348,7 @@ def test_a_restart_that_would_bring_in_more_is_refused() -> None:
         ({"config": {"featureGates": {"A": True}}}, "use the option feature_gates"),
         ({"config": {"registerWithTaints": []}}, "use the option register_with_taints"),
         ({"config": {"kind": "x"}}, "kind is not a setting"),
+        ({"config": {"staticPodPath": "/x"}}, "not changed here"),
         ({"config": {"clusterDomain": ""}}, "write null"),
         ({"args": {"feature-gates": "A=true"}}, "use the option feature_gates"),
         ({"args": {"config_dir": "/x"}}, "not changed here"),

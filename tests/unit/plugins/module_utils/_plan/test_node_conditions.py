@@ -62,7 +62,7 @@ def test_with_everything_changed() -> None:
         ("resources", "10", "9", True),
         ("resources", "2500m", "2", True),
         ("resources", "2", "4", False),
-        ("resources", None, "4", False),
+        ("resources", None, "4", True),
         ("resources", "4", None, False),
         ("taints", None, "", False),
         ("owned", "1", None, False),

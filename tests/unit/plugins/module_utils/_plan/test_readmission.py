@@ -98,6 +98,11 @@ def test_a_taint() -> None:
     assert readmission.rejected([pod()], node(taints=[{**TAINT, "effect": "NoSchedule"}])) == []
 
 
+def test_requests_of_a_pod_as_a_whole_and_its_overhead() -> None:
+    found = pod(requests={"cpu": "1", D: "1"}, resources={"requests": {"cpu": "3"}}, overhead={"cpu": "250m"})
+    assert pods.requests(found) == {"cpu": Fraction(13, 4), D: 1}
+
+
 def test_requests_of_init_containers_and_sidecars() -> None:
     def container(amount: str, **more: t.Any) -> Json:
         return {"resources": {"requests": {D: amount}}, **more}
