@@ -12,7 +12,7 @@ import http.server
 import json
 import threading
 import typing as t
-from http.client import HTTPMessage
+from email.message import Message
 from urllib.parse import parse_qs, unquote, urlsplit
 
 import jsonpatch
@@ -47,7 +47,7 @@ class FakeApi:
         self.pods: list[Json] = []
         self.kubelets: dict[str, Json] = {}
         self.requests: list[str] = []
-        self.headers: list[HTTPMessage] = []
+        self.headers: list[Message[str, str]] = []
         self.troubles: list[Refused | None] = []
         self.before_patch: t.Callable[[str], None] = lambda name: None
         self.connections = 0

@@ -18,7 +18,7 @@ FOUND = node(labels={"a": "1"}, taints=[{"key": "t", "value": "v", "effect": "No
 
 def test_as_it_is() -> None:
     found = conditions_of(FOUND)
-    assert (found.name, found.labels["a"], found.allocatable) == ("w1", "1", {D: 4})
+    assert (found.name, found.labels["a"], found.allocatable) == ("w1", "1", {D: Fraction(4)})
     assert found.taints == [{"key": "t", "value": "v", "effect": "NoExecute"}]
 
 
