@@ -199,7 +199,7 @@ def _run(lab: Lab, record: Path, *command: str) -> Run:
         command, cwd=ROOT, env={**lab.environment, **json_please}, capture_output=True, text=True, check=False
     )
     seconds = time.monotonic() - began
-    # Progress lines come before the report.
+    # Other words of Ansible may stand before the report.
     start = f"\n{done.stdout}".find("\n{\n")
     if start < 0:
         raise SystemExit(f"{command[0]} gave no report:\n{done.stdout}{done.stderr}")

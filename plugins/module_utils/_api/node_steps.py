@@ -65,6 +65,11 @@ class Target:
         """Whether the API server took a change; in check mode, whether it would."""
         return self.sent and bool(self.operations)
 
+    @property
+    def changes(self) -> bool:
+        """Whether it is, or was, going to change: it may have been done, and failed while its effect was waited for."""
+        return bool(self.operations) and (self.sent or not self.error)
+
     def report(self) -> Json:
         """The node's part of the result."""
         return {
@@ -174,7 +179,9 @@ class NodeSteps:
         """The result of the module, whatever step it reached."""
         return {
             "nodes": {name: target.report() for name, target in self._targets.items()},
-            "diff": [self._difference(target) for target in self._changing()] if self._diff else [],
+            "diff": [self._difference(target) for target in self._targets.values() if target.changes]
+            if self._diff
+            else [],
         }
 
     # ---- reading and planning ------------------------------------------------------------------------------------------

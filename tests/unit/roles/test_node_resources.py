@@ -108,3 +108,8 @@ def test_hosts_that_ask_for_different_things_are_refused(play: Play) -> None:
     assert outcome.status != 0
     assert "All hosts of a play are served by one task" in outcome.output
     assert outcome.calls == []
+
+
+def test_nothing_is_offered_behind_a_failure_that_is_ignored(play: Play) -> None:
+    outcome = play({"node_taint": "fails"}, ignore_errors=True)
+    assert [name for name, _nodes in asked(outcome)] == MODULES[:1]

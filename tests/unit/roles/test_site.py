@@ -125,7 +125,7 @@ def test_labels_alone_are_a_change(play: Play) -> None:
 def test_a_run_that_names_nothing_is_refused(play: Play) -> None:
     outcome = play("off", "off", other="variable")
     assert outcome.status != 0
-    assert "is set for any host" in outcome.output
+    assert "is set for any host of this run" in outcome.output
     assert outcome.calls == []
 
 

@@ -372,6 +372,7 @@ def test_waiting_in_vain_names_what_was_found(serve: Serve) -> None:
     assert "n000: not seen in allocatable within 5 s: example.com/dongle should be '4' and is unset" in str(done.error)
     assert t.cast(Incomplete, done.error).changed
     assert done.nodes["n000"]["changed"]
+    assert len(done.report["diff"]) == 20
     # One request for all nodes at a time: the list at the beginning, that of the pods there, and five looks.
     assert len(api.asked("GET")) == 7
     again = run(RESOURCES, api, nodes=names(20), resources={D: 4}, wait=True, wait_timeout=1)
