@@ -36,6 +36,8 @@ _UNIT_TEXT = """\
 Description=Change of %i by nodecraft.kubeadm
 ConditionPathExists={state}/%i/journal.json
 StartLimitIntervalSec=0
+# At boot it goes on with what is open, beside the kubelet that it may have to start anew.
+Before=kubelet.service
 
 [Service]
 Type=exec
@@ -46,7 +48,11 @@ RestartForceExitStatus=SIGHUP SIGINT SIGPIPE SIGTERM
 RestartSec=5
 RestartPreventExitStatus={stuck}
 UMask=0077
+
+[Install]
+WantedBy={target}
 """
+_TARGET = "multi-user.target"
 
 
 # ---- starting --------------------------------------------------------------------------------------------------------
@@ -59,6 +65,7 @@ def start(journal: engine.Json, *, run: Run) -> None:
     """
     folder = state_folder(journal["name"])
     _write_unit(run)
+    _enable(journal["name"])
     engine.write_atomically(
         os.path.join(folder, "engine.py"), source_of(engine).encode("utf-8"), mode=0o600, uid=0, gid=0
     )
@@ -82,10 +89,19 @@ def _write_unit(run: Run) -> None:
     # Of a virtual environment, the interpreter below it: the service must not vanish with the environment. It runs this
     # very code, so its version is right.
     python = os.path.realpath(getattr(sys, "_base_executable", sys.executable))
-    wanted = _UNIT_TEXT.format(python=python, state=STATE_DIR, stuck=engine.STUCK).encode("utf-8")
+    wanted = _UNIT_TEXT.format(python=python, state=STATE_DIR, stuck=engine.STUCK, target=_TARGET).encode("utf-8")
     if engine.read_bytes(_UNIT_FILE) != wanted:
         engine.write_atomically(_UNIT_FILE, wanted, mode=0o644, uid=0, gid=0)
         run(["systemctl", "daemon-reload"], check_rc=True)
+
+
+def _enable(name: str) -> None:
+    """Have the engine started at boot; without an open journal that does nothing. systemctl enable would make the same link, and
+    have systemd read all its units again each time."""
+    link = os.path.join(os.path.dirname(_UNIT_FILE), f"{_TARGET}.wants", UNIT.format(name=name))
+    if not os.path.islink(link):
+        os.makedirs(os.path.dirname(link), exist_ok=True)
+        os.symlink(_UNIT_FILE, link)
 
 
 @contextlib.contextmanager

@@ -240,6 +240,10 @@ def test_what_a_journal_holds(master: FakeNode, run: FakeRun, monkeypatch: pytes
     assert f"RestartPreventExitStatus={engine.STUCK}" in unit
     assert run.calls[-1] == ["systemctl", "start", "--no-block", UNIT]
     assert run.ran("systemctl daemon-reload")
+    # A node that is restarted in the middle goes on by itself.
+    link = master.state.parent / "multi-user.target.wants" / UNIT
+    assert link.readlink() == master.state.parent / "unit.service"
+    assert "WantedBy=multi-user.target" in unit
 
 
 def test_a_service_that_does_not_start_leaves_no_journal(master: FakeNode, run: FakeRun) -> None:
