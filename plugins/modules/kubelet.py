@@ -209,6 +209,14 @@ limits:
     reserved:
       description: By resource, the amounts that are taken off the capacity, as quantities or as percentages of it.
       type: dict
+    unsafe_sysctls:
+      description: The patterns of kernel parameters that pods may set besides the safe ones.
+      type: list
+      elements: str
+    withdrawn_sysctls:
+      description: Those that were allowed before this change only.
+      type: list
+      elements: str
   sample:
     max_pods: 200
     pods_per_core: 0
@@ -218,6 +226,8 @@ limits:
         - 100Mi
       ephemeral-storage:
         - 10%
+    unsafe_sysctls: []
+    withdrawn_sysctls: []
 rehearsal:
   description: What the component itself said to the change before anything was written.
   returned: always

@@ -23,6 +23,7 @@ from .state import Run, load_record
 
 NAME = "kubelet"
 UNIT = "kubelet.service"
+_LOCAL_UNIT = f"/etc/systemd/system/{UNIT}"  # goes before those of packages
 _CLOCK_SECONDS = 2  # the start of a process is known to a second
 # systemd waits ten seconds between two starts of what crashed.
 SETTLE_SECONDS = 60.0
@@ -109,13 +110,18 @@ def _show(run: Run) -> dict[str, str]:
             f"{os.uname().nodename} has no {UNIT} that systemd could start ({error.strip() or shown['LoadState'] or 'no answer'})."
             " Kubelets of kubeadm's packages are changed only: check that the host is a node."
         )
-    if shown["NeedDaemonReload"] == "yes":
+    if shown["NeedDaemonReload"] == "yes" or _is_shadowed(shown["FragmentPath"]):
         raise Refusal(
-            f"{os.uname().nodename}: somebody changed a file of {UNIT} and did not load it, and this change would bring that in"
+            f"{os.uname().nodename}: somebody changed or added a file of {UNIT} and did not load it, and this change would bring that in"
             " too. Look at it with systemctl cat kubelet, run systemctl daemon-reload and systemctl restart kubelet, and run"
             " again."
         )
     return shown
+
+
+def _is_shadowed(loaded: str) -> bool:
+    """Whether an administrator's unit is there that systemd has not seen yet: it does not count that as a need to reload."""
+    return loaded != _LOCAL_UNIT and os.path.lexists(_LOCAL_UNIT)
 
 
 def _read(path: str) -> File:

@@ -207,11 +207,13 @@ def layout(
     environment: t.Mapping[str, str | None],
     main: File | None,
     fragments: t.Sequence[File],
+    *,
+    reads_fragments: bool = False,
 ) -> Layout:
-    """Work out what these files make of a kubelet."""
+    """Work out what these files make of a kubelet. reads_fragments: although the command line does not say so."""
     service = read_service(unit, environment)
     files = [main] if main else []
-    if config_dir(service.command):
+    if reads_fragments or config_dir(service.command):
         files += sorted(fragments, key=lambda file: file.path)
     return Layout(service, Settings(service.arguments, tuple(kubelet_config.parse(file) for file in files)))
 
@@ -257,8 +259,7 @@ class KubeletPlan:
     @property
     def limits(self) -> kubelet_limits.Limits | None:
         """What is left to pods afterwards; None when that does not change."""
-        before, after = (kubelet_limits.limits_of(each.settings) for each in (self.before, self.after))
-        return None if before == after else after
+        return kubelet_limits.change(self.before.settings, self.after.settings)
 
 
 def plan(wish: Wish, state: State) -> KubeletPlan:
@@ -268,9 +269,11 @@ def plan(wish: Wish, state: State) -> KubeletPlan:
     _refuse_out_of_step(live, state)
     base_unit = with_drop_in(state.unit, DROP_IN, None)
     theirs = tuple(file for file in state.fragments if posixpath.basename(file.path) != FRAGMENT)
-    moved = _adopt(wish, layout(base_unit, state.environment, state.main, theirs), state)
+    # Others may rely on the folder that the kubelet reads for our sake.
+    awake = bool(theirs) and config_dir(live.command) is not None
+    moved = _adopt(wish, layout(base_unit, state.environment, state.main, theirs, reads_fragments=awake), state)
     environment = {**state.environment, **{path: move.text for path, move in moved.items()}}
-    base = layout(base_unit, environment, state.main, theirs)
+    base = layout(base_unit, environment, state.main, theirs, reads_fragments=awake)
 
     resolution = _resolve(wish, state, live, base, moved)
     owned = {field: keys for field, keys in resolution.record.items() if field != ADOPTED}
@@ -279,9 +282,10 @@ def plan(wish: Wish, state: State) -> KubeletPlan:
     )
     environment.update(returned)
 
-    ours = _Ours.render(owned, base, state.version)
+    ours = _Ours.render(owned, base, state.version, keeps_folder=awake)
     folder = config_dir(base.command) or CONFIG_DIR
-    _refuse_sleeping_fragments(wish, ours, base, theirs)
+    if not awake:
+        _refuse_sleeping_fragments(wish, ours, base, theirs)
     fragment = None if ours.fragment is None else File(posixpath.join(folder, FRAGMENT), ours.fragment)
     unit = with_drop_in(state.unit, DROP_IN, ours.drop_in)
     after = layout(unit, environment, state.main, [*theirs, *([fragment] if fragment else [])])
@@ -303,7 +307,7 @@ def plan(wish: Wish, state: State) -> KubeletPlan:
         policies=tuple(_changed_policies(live, after)),
         operations=operations,
         record={**owned, **({ADOPTED: adopted} if adopted else {})},
-        warnings=(*resolution.warnings, *warnings),
+        warnings=(*resolution.warnings, *warnings, *_kept_folder(owned, base, theirs if awake else ())),
     )
 
 
@@ -336,7 +340,10 @@ def _resolve(wish: Wish, state: State, live: Layout, base: Layout, moved: t.Mapp
         if key in below.get(field, {}):
             now.setdefault(field, {})[key] = below[field][key]
     fresh = {
-        field: {key: Owned(entry.set, below.get(field, {}).get(key)) for key, entry in keys.items()}
+        field: {
+            key: Owned(_as_written(live, field, key, entry, now), below.get(field, {}).get(key))
+            for key, entry in keys.items()
+        }
         for field, keys in record.items()
     }
     resolution = ownership.resolve(wish=wish.values, live=now, record=fresh, state=wish.state, purge=wish.purge)
@@ -348,6 +355,13 @@ def _resolve(wish: Wish, state: State, live: Layout, base: Layout, moved: t.Mapp
             if is_ours and key not in after.get(field, {}):
                 after.setdefault(field, {})[key] = Owned(value, below.get(field, {}).get(key))
     return dataclasses.replace(resolution, record=after)
+
+
+def _as_written(live: Layout, field: str, key: str, entry: Owned, now: Values) -> t.Any:
+    """What our own files say of a setting, whoever edited them: it comes and goes with these files."""
+    sources = live.settings.sources(field, key)
+    is_ours = bool(sources) and sources[-1].path.endswith((DROP_IN, FRAGMENT))
+    return now.get(field, {}).get(key) if is_ours else entry.set
 
 
 def _without_relatives(wish: Wish, record: Record) -> Record:
@@ -374,14 +388,14 @@ class _Ours:
     arguments: tuple[str, ...]
 
     @classmethod
-    def render(cls, record: Record, base: Layout, version: tuple[int, int]) -> _Ours:
-        """Our files for what we own."""
+    def render(cls, record: Record, base: Layout, version: tuple[int, int], *, keeps_folder: bool) -> _Ours:
+        """Our files for what we own. keeps_folder: others have files in the folder of fragments that are read now."""
         has_folder = version >= CONFIG_DIR_SINCE
         data = _fragment_data(record, base) if has_folder else {}
         arguments = [] if has_folder else _as_flags(record, base)
         for name, entry in sorted(record.get(ARGS, {}).items()):
             arguments += [f"--{name}={value}" for value in entry.set or []]
-        makes_folder = bool(data) and config_dir(base.command) is None
+        makes_folder = (bool(data) or keeps_folder) and config_dir(base.command) is None
         if makes_folder:
             arguments.insert(0, f"--config-dir={CONFIG_DIR}")
         text = None if not data else _COMMENT + json.dumps({**_HEAD, **data}, indent=2, sort_keys=True) + "\n"
@@ -514,6 +528,13 @@ def _refuse_sleeping_fragments(wish: Wish, ours: _Ours, base: Layout, theirs: t.
             f"{', '.join(file.path for file in theirs)}: the kubelet does not read this folder now, and would with this change."
             " Move the file away, or set force: true if it shall count."
         )
+
+
+def _kept_folder(owned: Record, base: Layout, theirs: t.Sequence[File]) -> t.Iterator[str]:
+    """Tell why something of ours stays although nothing is asked for any more."""
+    if theirs and not any(owned.values()) and config_dir(base.command) is None:
+        paths = ", ".join(file.path for file in theirs)
+        yield f"{DROP_IN} stays with nothing but --config-dir, because the kubelet reads {paths} by it."
 
 
 def _refuse_ineffective_hook(ours: _Ours, after: Layout) -> None:

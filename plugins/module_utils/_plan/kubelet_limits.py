@@ -4,7 +4,7 @@
 
 # PRIVATE to the collection: no promise of stability to code outside it.
 
-"""What a kubelet's settings leave to pods: how many there may be, and how much of the node's capacity they can have.
+"""What a kubelet's settings leave to pods: how many there may be, how much of the node's capacity, and which kernel parameters.
 
 A kubelet that starts holds the pods that already run against these limits too, and rejects those beyond them.
 """
@@ -33,17 +33,32 @@ _DEFAULT_EVICTION = {"memory.available": "100Mi", "nodefs.available": "10%"}
 def limits_of(settings: Settings) -> Limits | None:
     """The limits that settings come to; None when a value makes no sense, which is the kubelet's to refuse.
 
-    Returns C(max_pods), C(pods_per_core) (0: does not count), and C(reserved): by resource the amounts that are taken off the
-    capacity, as quantities or as percentages of it.
+    Returns C(max_pods), C(pods_per_core) (0: does not count), C(reserved): by resource the amounts that are taken off the
+    capacity, as quantities or as percentages of it, and C(unsafe_sysctls): the patterns of those that are allowed.
     """
     try:
         return {
             "max_pods": _number(settings, "maxPods", _MAX_PODS),
             "pods_per_core": _number(settings, "podsPerCore", 0),
             "reserved": _reserved(settings),
+            "unsafe_sysctls": _unsafe_sysctls(settings),
         }
     except (ValueError, TypeError, AttributeError):
         return None
+
+
+def change(before: Settings, after: Settings) -> Limits | None:
+    """The limits after a change, and C(withdrawn_sysctls), the patterns that were allowed before it; None when nothing changes."""
+    former, limits = limits_of(before), limits_of(after)
+    if limits == former or limits is None:
+        return None
+    allowed = former["unsafe_sysctls"] if former else []
+    return {**limits, "withdrawn_sysctls": [name for name in allowed if name not in limits["unsafe_sysctls"]]}
+
+
+def _unsafe_sysctls(settings: Settings) -> list[str]:
+    value = settings.field(("allowedUnsafeSysctls",)) or []
+    return sorted(value.split(",") if isinstance(value, str) else value)
 
 
 def _number(settings: Settings, field: str, default: int) -> int:
@@ -83,6 +98,7 @@ def _count_cpus(cpus: str) -> int:
 def allocatable(limits: Limits, capacity: t.Mapping[str, str]) -> dict[str, Fraction]:
     """What limits leave of a node's capacity, C(pods) among it. Raises Refusal for what are no limits."""
     try:
+        _matches("", [*limits["unsafe_sysctls"], *limits["withdrawn_sysctls"]])
         left = {
             name: _left(quantities.parse(capacity[name]), amounts)
             for name, amounts in limits["reserved"].items()
@@ -104,3 +120,12 @@ def _left(total: Fraction, amounts: t.Iterable[str]) -> Fraction:
         ),
         Fraction(0),
     )
+
+
+def withdrawn(sysctl: str, limits: Limits) -> bool:
+    """Whether a kernel parameter that a pod sets was allowed by the former settings only."""
+    return _matches(sysctl, limits["withdrawn_sysctls"]) and not _matches(sysctl, limits["unsafe_sysctls"])
+
+
+def _matches(sysctl: str, patterns: t.Iterable[str]) -> bool:
+    return any(sysctl.startswith(pattern[:-1]) if pattern.endswith("*") else sysctl == pattern for pattern in patterns)

@@ -35,6 +35,7 @@ def conditions_of(node: Node, changes: t.Collection[Change] = (), limits: Limits
             **{name: quantities.parse(amount) for name, amount in resources.items()},
             **(kubelet_limits.allocatable(limits, node["status"]["capacity"]) if limits else {}),
         },
+        forbids=lambda sysctl: limits is not None and kubelet_limits.withdrawn(sysctl, limits),
     )
 
 

@@ -26,12 +26,16 @@ Labels = t.Mapping[str, str]
 
 @dataclasses.dataclass(frozen=True)
 class Conditions:
-    """What a node offers to pods. allocatable: what is counted, by name; PODS among it bounds their number."""
+    """What a node offers to pods. allocatable: what is counted, by name; PODS among it bounds their number.
+
+    forbids: whether it no longer allows a kernel parameter.
+    """
 
     name: str
     labels: Labels
     taints: t.Sequence[Taint]
     allocatable: t.Mapping[str, Fraction]
+    forbids: t.Callable[[str], bool] = lambda sysctl: False
 
 
 @dataclasses.dataclass(frozen=True)
@@ -54,7 +58,12 @@ def rejected(found: t.Iterable[Pod], node: Conditions) -> list[Rejection]:
         if not pods.is_active(pod):
             continue
         takes = {name: amount for name, amount in {**pods.requests(pod), PODS: Fraction(1)}.items() if name in left}
-        reason = _taint_reason(pod, node) or _affinity_reason(pod, node) or _resource_reason(takes, left)
+        reason = (
+            _taint_reason(pod, node)
+            or _affinity_reason(pod, node)
+            or _sysctl_reason(pod, node)
+            or _resource_reason(takes, left)
+        )
         if reason:
             rejections.append(Rejection(pods.full_name(pod), reason))
         else:
@@ -77,6 +86,12 @@ def _resource_reason(takes: t.Mapping[str, Fraction], left: t.Mapping[str, Fract
         if amount > left[name]:
             return f"requests {_text(amount)} of {name}, {_text(max(left[name], Fraction(0)))} are left"
     return None
+
+
+def _sysctl_reason(pod: Pod, node: Conditions) -> str | None:
+    names = [entry["name"] for entry in (pod["spec"].get("securityContext") or {}).get("sysctls") or []]
+    found = [name for name in names if node.forbids(name)]
+    return f"sets {', '.join(found)}, which is not allowed any more" if found else None
 
 
 def _text(amount: Fraction) -> str:

@@ -196,6 +196,18 @@ def test_check_mode_leaves_no_trace(node: Node) -> None:
     assert steps.report()["diff"][0]["after_header"] == kubelet.DROP_IN
 
 
+def test_a_unit_that_shadows_the_loaded_one_is_refused(node: Node, monkeypatch: pytest.MonkeyPatch) -> None:
+    local = node.root / "local.service"
+    monkeypatch.setattr(kubelet_units, "_LOCAL_UNIT", str(local))
+    kubelet_units.read_unit(node.run, node.host)
+    local.touch()
+    with pytest.raises(Refusal, match="changed or added a file of kubelet.service and did not load it"):
+        kubelet_units.read_unit(node.run, node.host)
+    node.shown["FragmentPath"] = str(local)
+    local.write_text(kubelets.UNIT_TEXT, encoding="utf-8")
+    kubelet_units.read_unit(node.run, node.host)
+
+
 @pytest.mark.parametrize(
     ("shown", "words"),
     [

@@ -20,7 +20,7 @@ GI = 1024**3
 def left(*arguments: str, text: str = "{}") -> dict[str, Fraction]:
     limits = kubelet_limits.limits_of(settings(*arguments, files=[text]))
     assert limits is not None
-    return kubelet_limits.allocatable(limits, CAPACITY)
+    return kubelet_limits.allocatable({**limits, "withdrawn_sysctls": []}, CAPACITY)
 
 
 def test_defaults() -> None:
@@ -76,3 +76,12 @@ def test_a_plan_tells_them_when_they_change() -> None:
 
     assert planned(config={"maxPods": 3})["max_pods"] == 3
     assert planned(config={"registryPullQPS": 3}) is None
+
+
+def test_sysctls_that_are_withdrawn() -> None:
+    before, after = (settings(files=[f"allowedUnsafeSysctls: {names}"]) for names in (["a.*", "b"], ["a.b", "b"]))
+    found = kubelet_limits.change(before, after)
+    assert found is not None
+    assert (found["unsafe_sysctls"], found["withdrawn_sysctls"]) == (["a.b", "b"], ["a.*"])
+    assert [kubelet_limits.withdrawn(name, found) for name in ("a.b", "a.c", "b", "c")] == [False, True, False, False]
+    assert kubelet_limits.change(after, after) is None

@@ -4,6 +4,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import json
 import typing as t
 
@@ -229,6 +230,34 @@ def test_fragments_that_nobody_reads_need_force() -> None:
     with pytest.raises(Refusal, match=r"a.conf: the kubelet does not read this folder now"):
         kubelet.plan(wish(config={"podPidsLimit": 50}), state(fragments=sleeping))
     assert kubelet.plan(wish(config={"podPidsLimit": 50}, force=True), state(fragments=sleeping)).operations
+
+
+def test_a_folder_that_is_read_for_our_sake_stays_for_the_files_of_others() -> None:
+    ours = after(state(), kubelet.plan(wish(config={"podPidsLimit": 50}), state()))
+    theirs = File("/etc/kubernetes/kubelet.conf.d/zzz-them.conf", "{\n  maxPods: 66\n}\n")
+    both = dataclasses.replace(ours, fragments=(*ours.fragments, theirs))
+    assert kubelet.plan(wish(config={"podPidsLimit": 50}, purge=True), both).operations == ()
+    with pytest.raises(Refusal, match=r"zzz-them.conf:2 makes it 66 and wins"):
+        kubelet.plan(wish(config={"maxPods": 150}), both)
+    plan = kubelet.plan(wish(state="absent"), both)
+    gone = after(both, plan)
+    assert gone.fragments == (theirs,)
+    assert kubelet.config_dir(plan.after.command) == kubelet.CONFIG_DIR
+    assert "because the kubelet reads /etc/kubernetes/kubelet.conf.d/zzz-them.conf by it" in plan.warnings[0]
+    assert kubelet.plan(wish(state="absent"), gone).operations == ()
+    without_theirs = dataclasses.replace(gone, fragments=())
+    assert after(without_theirs, kubelet.plan(wish(state="absent"), without_theirs)).unit == state().unit
+
+
+def test_what_somebody_wrote_into_our_file_goes_with_it() -> None:
+    ours = after(state(), kubelet.plan(wish(config={"podPidsLimit": 50, "registryBurst": 5}), state()))
+    (fragment,) = ours.fragments
+    edited = dataclasses.replace(ours, fragments=(File(fragment.path, fragment.text.replace("50", "77")),))
+    kept = kubelet.plan(wish(config={"registryBurst": 6}), edited)
+    assert data_of(kept)["podPidsLimit"] == 77
+    plan = kubelet.plan(wish(config={"registryBurst": 5}, purge=True), edited)
+    assert [(change.key, change.before, change.after) for change in plan.operations] == [("podPidsLimit", 77, None)]
+    assert plan.warnings == ()
 
 
 # ---- adopting --------------------------------------------------------------------------------------------------------

@@ -27,8 +27,12 @@ def test_with_a_kubelet_that_leaves_less() -> None:
         "max_pods": 3,
         "pods_per_core": 0,
         "reserved": {"cpu": ["500m"], "memory": [], "ephemeral-storage": ["10%"]},
+        "unsafe_sysctls": ["net.core.somaxconn"],
+        "withdrawn_sysctls": ["net.*"],
     }
-    assert conditions_of(FOUND, limits=limits).allocatable == {
+    found = conditions_of(FOUND, limits=limits)
+    assert [found.forbids(name) for name in ("net.x", "net.core.somaxconn", "kernel.shm_x")] == [True, False, False]
+    assert found.allocatable == {
         D: 4,
         "cpu": Fraction(3, 2),
         "memory": 4030544 * 1024,

@@ -4,6 +4,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import typing as t
 from fractions import Fraction
 
@@ -88,6 +89,14 @@ def test_their_number() -> None:
 def test_a_fraction_of_a_cpu() -> None:
     (rejection,) = readmission.rejected([pod(requests={"cpu": "1500m"})], node(allocatable={"cpu": "1.3333"}))
     assert rejection.reason == "requests 1.5 of cpu, 1.33 are left"
+
+
+def test_a_kernel_parameter() -> None:
+    sets = pod(securityContext={"sysctls": [{"name": "net.x", "value": "1"}]})
+    strict = dataclasses.replace(node(), forbids=lambda sysctl: sysctl == "net.x")
+    (rejection,) = readmission.rejected([sets, pod("plain")], strict)
+    assert str(rejection) == "default/p (sets net.x, which is not allowed any more)"
+    assert readmission.rejected([sets], node()) == []
 
 
 def test_a_taint() -> None:
