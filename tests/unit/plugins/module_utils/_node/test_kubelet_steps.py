@@ -201,7 +201,7 @@ def test_a_unit_that_shadows_the_loaded_one_is_refused(node: Node, monkeypatch: 
     monkeypatch.setattr(kubelet_units, "_LOCAL_UNIT", str(local))
     kubelet_units.read_unit(node.run, node.host)
     local.touch()
-    with pytest.raises(Refusal, match="changed or added a file of kubelet.service and did not load it"):
+    with pytest.raises(Refusal, match=r"changed or added a file of kubelet\.service and did not load it"):
         kubelet_units.read_unit(node.run, node.host)
     node.shown["FragmentPath"] = str(local)
     local.write_text(kubelets.UNIT_TEXT, encoding="utf-8")
