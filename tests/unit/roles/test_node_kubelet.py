@@ -238,7 +238,7 @@ def test_an_api_that_cannot_be_asked_is_refused_with_the_ways_out(play: Play, tr
     assert outcome.status != 0
     assert changed(outcome) == []
     assert "the API does not tell which pods of w1" in outcome.output
-    assert "Set K8S_AUTH_KUBECONFIG or ~/.kube/config on localhost" in outcome.output
+    assert "set K8S_AUTH_KUBECONFIG or ~/.kube/config on localhost" in outcome.output
     assert "To do without, set node_kubelet_check_api to false" in outcome.output
 
 
