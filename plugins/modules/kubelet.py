@@ -103,8 +103,8 @@ options:
     default: false
   force:
     description:
-      - Change policies that need a drained node on one that is not, and use a folder of fragments although it holds files
-        that the kubelet did not read until now.
+      - Change policies that need a drained node on one that is not, use a folder of fragments although it holds files that the
+        kubelet did not read until now, and start a kubelet anew although its files are newer than its process.
     type: bool
     default: false
 seealso:

@@ -70,8 +70,8 @@ message:
   sample: stopped, waiting for the new one
 running:
   description:
-    - Whether the engine is at work. An open transaction whose engine is not (the service was stopped, or the node was started
-      anew) is taken up again by the next run of the module that began it.
+    - Whether the engine is at work. An open transaction whose engine is not, because somebody stopped the service, is taken up
+      again by the next run of the module that began it.
   returned: success
   type: bool
 transaction:

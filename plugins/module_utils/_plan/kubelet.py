@@ -297,7 +297,7 @@ def plan(wish: Wish, state: State) -> KubeletPlan:
         *(Change(ADOPTED, path, None, "put back") for path in returned),
         *resolution.changes,
     ) or tuple(_stale_hook(live, after))
-    if operations:
+    if operations and not wish.force:
         _refuse_newer_files(state)
     return KubeletPlan(
         before=live,
@@ -517,7 +517,7 @@ def _refuse_newer_files(state: State) -> None:
     if state.newer:
         raise Refusal(
             f"{', '.join(state.newer)} changed after the kubelet was started, so starting it anew would bring that in too."
-            " Look at it, run systemctl restart kubelet or take that change back, and run again."
+            " Look at it, run systemctl restart kubelet or take that change back, and run again; or set force: true."
         )
 
 

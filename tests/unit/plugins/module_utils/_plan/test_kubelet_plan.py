@@ -368,6 +368,7 @@ def test_a_restart_that_would_bring_in_more_is_refused() -> None:
     with pytest.raises(Refusal, match=r"^/var/lib/kubelet/config.yaml changed after the kubelet was started"):
         kubelet.plan(wish(args={"v": 4}), changed)
     assert kubelet.plan(wish(), changed).operations == ()
+    assert kubelet.plan(wish(args={"v": 4}, force=True), changed).operations
 
 
 @pytest.mark.parametrize(
