@@ -83,6 +83,8 @@ RESTORE_SECONDS = 300
 MAX_CRASHES = 3
 # systemd starts a service anew in the same way each time, and a kubelet only every ten seconds.
 MAX_UNIT_CRASHES = 2
+# For these the kubelet evicts pods.
+PRESSURES = ("MemoryPressure", "DiskPressure", "PIDPressure")
 # An API server has other things to do than to tell four times a second that a Node is ready.
 NODE_SECONDS = 1.0
 LEASES = "/apis/coordination.k8s.io/v1/namespaces/kube-node-lease/leases"
@@ -840,7 +842,7 @@ class UnitWatcher:
         return {
             "invocation": invocation,
             "node": self._read_node()[0] is not None,
-            "shortages": sorted(self._shortages()),
+            "enough": sorted(kind for kind, (status, dummy) in self._pressures().items() if status == "False"),
             "static_pods": sorted(self._ready_static_pods()) if self.watch["has_static_pods"] else [],
             "complaints": self._complaints(invocation),
         }
@@ -925,20 +927,21 @@ class UnitWatcher:
         return True, "its Node is ready"
 
     def _new_shortage(self) -> str:
-        """A threshold of eviction that the change made too high ends every pod of the node within seconds, and the Node stays ready."""
-        new = {
-            kind: words for kind, words in self._shortages().items() if kind not in self.journal["before"]["shortages"]
-        }
-        found = ", ".join(f"{kind} ({words})" for kind, words in new.items())
+        """A threshold of eviction that the change made too high ends every pod of the node within seconds, and the Node stays ready.
+        What was not known before the change may be older than it."""
+        short = {kind: words for kind, (status, words) in self._pressures().items() if status == "True"}
+        found = ", ".join(
+            f"{kind} ({words})" for kind, words in short.items() if kind in self.journal["before"]["enough"]
+        )
         return f"evicts pods, because with this change its Node reports {found}" if found else ""
 
-    def _shortages(self) -> dict[str, str]:
-        """What the Node runs short of by the kubelet's own word: condition -> message."""
+    def _pressures(self) -> dict[str, tuple[str, str]]:
+        """What the kubelet itself says of shortages: condition -> status and message."""
         node = self._read_node()[0] or {}
         return {
-            condition["type"]: condition.get("message", "")
+            condition["type"]: (condition["status"], condition.get("message", ""))
             for condition in node.get("status", {}).get("conditions") or []
-            if condition["type"].endswith("Pressure") and condition["status"] == "True"
+            if condition["type"] in PRESSURES
         }
 
     def _ready_static_pods(self) -> set[str]:
@@ -1072,6 +1075,12 @@ class UnitWatcher:
 # ---- the transaction -------------------------------------------------------------------------------------------------
 
 
+def boot_id() -> str:
+    """What tells one start of this machine from another."""
+    with open("/proc/sys/kernel/random/boot_id", encoding="ascii") as stream:
+        return stream.read().strip()
+
+
 def utc_now() -> str:
     """The wall clock, for people. Deadlines never use it."""
     return datetime.datetime.now(datetime.timezone.utc).strftime("%Y-%m-%dT%H:%M:%SZ")
@@ -1132,8 +1141,11 @@ class Engine:
 
     def _begin_attempt(self) -> None:
         self.journal["attempts"] = self.journal.get("attempts", 0) + 1
-        with open("/proc/sys/kernel/random/boot_id", encoding="ascii") as stream:
-            boot = stream.read().strip()
+        boot = boot_id()
+        if self.journal.get("boot", boot) != boot and self.journal["phase"] == PREPARED:
+            self._close(
+                ABANDONED, "the node was started anew before the change began, and nobody waits for it any more"
+            )
         if self.journal.get("boot") != boot:
             # The monotonic clock started anew: times from before a reboot mean nothing.
             self.journal.update(boot=boot, deadline=None, times={})

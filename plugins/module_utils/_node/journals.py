@@ -74,6 +74,7 @@ def new_journal(name: str, files: list[engine.Json], watch: engine.Json, setting
         "id": f"{time.strftime('%Y%m%dT%H%M%SZ', time.gmtime())}-{secrets.token_hex(3)}",
         "name": name,
         "requested": {"at": engine.utc_now(), "from": _origin()},
+        "boot": engine.boot_id(),
         "phase": engine.PREPARED,
         "files": files,
         "directories": missing_folders(entry["path"] for entry in files if entry["after"] is not None),

@@ -23,7 +23,8 @@ from .state import Run, load_record
 
 NAME = "kubelet"
 UNIT = "kubelet.service"
-_LOCAL_UNIT = f"/etc/systemd/system/{UNIT}"  # goes before those of packages
+# These go before those of packages, the first of them before the second.
+_STRONGER_UNITS = (f"/etc/systemd/system/{UNIT}", f"/run/systemd/system/{UNIT}")
 _CLOCK_SECONDS = 2  # the start of a process is known to a second
 # systemd waits ten seconds between two starts of what crashed.
 SETTLE_SECONDS = 60.0
@@ -77,8 +78,8 @@ def read_unit(run: Run, host: engine.Host) -> KubeletUnit:
         version=_version(command[0], run),
         running=(host.arguments(pid) or None) if pid else None,
     )
-    others = [command[0], *environment, *(file.path for file in (*state.unit, *used_files(state, command)))]
-    state = dataclasses.replace(state, newer=_newer(others, host.started(pid) if pid else None))
+    files = [*environment, *(file.path for file in (*state.unit, *used_files(state, command)))]
+    state = dataclasses.replace(state, newer=_newer(command[0], files, host.started(pid) if pid else None))
     layout = kubelet.layout(state.unit, state.environment, state.main, state.fragments)
     return KubeletUnit(state, layout, pid, node_name(command))
 
@@ -89,16 +90,18 @@ def used_files(state: kubelet.State, command: t.Sequence[str]) -> list[File]:
     return [*main, *(state.fragments if kubelet.config_dir(command) else ())]
 
 
-def _newer(paths: t.Iterable[str], started: float | None) -> tuple[str, ...]:
-    """Those that changed since then. Ours are left out: a change that is abandoned puts them back as they were."""
+def _newer(binary: str, files: t.Iterable[str], started: float | None) -> tuple[str, ...]:
+    """Those that changed since then. Ours are left out: a change that is abandoned puts them back as they were.
+
+    A package gives its binary the time of its making, so only the inode tells. Of a text that would also tell a chmod.
+    """
     if started is None:
         return ()
-    ours = (kubelet.DROP_IN, kubelet.FRAGMENT)
-    return tuple(
-        path
-        for path in paths
-        if not path.endswith(ours) and os.path.exists(path) and os.stat(path).st_ctime > started + _CLOCK_SECONDS
-    )
+    texts = [path for path in files if not path.endswith((kubelet.DROP_IN, kubelet.FRAGMENT)) and os.path.exists(path)]
+    times = {path: os.stat(path).st_mtime for path in texts}
+    if os.path.exists(binary):
+        times[binary] = os.stat(binary).st_ctime
+    return tuple(path for path, changed in times.items() if changed > started + _CLOCK_SECONDS)
 
 
 def _show(run: Run) -> dict[str, str]:
@@ -120,8 +123,14 @@ def _show(run: Run) -> dict[str, str]:
 
 
 def _is_shadowed(loaded: str) -> bool:
-    """Whether an administrator's unit is there that systemd has not seen yet: it does not count that as a need to reload."""
-    return loaded != _LOCAL_UNIT and os.path.lexists(_LOCAL_UNIT)
+    """Whether a unit is there that goes before the loaded one: systemd does not count that as a need to reload."""
+    for path in _STRONGER_UNITS:
+        if path == loaded:
+            return False
+        # A link to the loaded one is no other unit.
+        if os.path.lexists(path) and os.path.realpath(path) != os.path.realpath(loaded):
+            return True
+    return False
 
 
 def _read(path: str) -> File:

@@ -90,7 +90,7 @@ POLICIES = (
     Policy("memoryManagerPolicy", "none", "memory_manager_state", _FORGOTTEN),
     Policy("topologyManagerPolicy", "none", None, _FORGOTTEN),
     Policy("cgroupDriver", "cgroupfs", None, _STARTED_ANEW),
-    Policy("cgroupRoot", "", None, _STARTED_ANEW),
+    Policy("cgroupRoot", "/", None, _STARTED_ANEW),
     Policy("cgroupsPerQOS", "true", None, _STARTED_ANEW),
 )
 
@@ -278,7 +278,7 @@ def plan(wish: Wish, state: State) -> KubeletPlan:
     resolution = _resolve(wish, state, live, base, moved)
     owned = {field: keys for field, keys in resolution.record.items() if field != ADOPTED}
     adopted, returned, warnings = kubelet_adoption.account_for(
-        state.record.get(ADOPTED, {}), moved, owned, state.environment
+        state.record.get(ADOPTED, {}), moved, owned, state.record, state.environment
     )
     environment.update(returned)
 

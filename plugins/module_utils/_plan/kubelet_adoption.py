@@ -105,9 +105,13 @@ def account_for(
     known: t.Mapping[str, Owned],
     moved: t.Mapping[str, Move],
     owned: Record,
+    former: Record,
     environment: t.Mapping[str, str | None],
 ) -> tuple[dict[str, Owned], dict[str, str], list[str]]:
-    """(what is adopted after the change, files that get their former text back, warnings)."""
+    """(what is adopted after the change, files that get their former text back, warnings).
+
+    owned, former: what is ours after the change, and before it.
+    """
     adopted: dict[str, Owned] = {}
     returned: dict[str, str] = {}
     warnings: list[str] = []
@@ -120,7 +124,7 @@ def account_for(
             text = moved[path].text if path in moved else None
             digest = known[path].set["sha256"] if text is None else _digest(text)
             adopted[path] = Owned({"sha256": digest, "places": [list(place) for place in places]}, original)
-            dropped = [key for field, key in places if key not in owned.get(field, {})]
+            dropped = [key for field, key in places if key in former.get(field, {}) and key not in owned.get(field, {})]
             if dropped:
                 warnings.append(
                     f"what {path} once said of {', '.join(dropped)} is not put back there before all that was adopted from it is taken back."

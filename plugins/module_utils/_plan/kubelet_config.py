@@ -45,6 +45,7 @@ _FIELDS: dict[str, Path] = {
     "manifest-url": ("staticPodURL",),
     "pod-manifest-path": ("staticPodPath",),
     "registry-qps": ("registryPullQPS",),
+    "reserved-cpus": ("reservedSystemCPUs",),
     "rotate-server-certificates": ("serverTLSBootstrap",),
     "v": ("logging", "verbosity"),
     "vmodule": ("logging", "vmodule"),

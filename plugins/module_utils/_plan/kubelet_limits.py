@@ -23,9 +23,28 @@ Limits = dict[str, t.Any]
 
 PODS = "pods"
 
+# Every kubelet allows these.
+SAFE_SYSCTLS = frozenset(
+    (
+        "kernel.shm_rmid_forced",
+        "net.ipv4.ip_local_port_range",
+        "net.ipv4.ip_local_reserved_ports",
+        "net.ipv4.ip_unprivileged_port_start",
+        "net.ipv4.ping_group_range",
+        "net.ipv4.tcp_fin_timeout",
+        "net.ipv4.tcp_keepalive_intvl",
+        "net.ipv4.tcp_keepalive_probes",
+        "net.ipv4.tcp_keepalive_time",
+        "net.ipv4.tcp_rmem",
+        "net.ipv4.tcp_syncookies",
+        "net.ipv4.tcp_wmem",
+    )
+)
+
 _MAX_PODS = 110
 _RESOURCES = ("cpu", "memory", "ephemeral-storage")
 _EVICTION = {"memory": "memory.available", "ephemeral-storage": "nodefs.available"}
+_HUGE_PAGES = "hugepages-"  # are taken off the memory
 # Counts only as a whole: a configuration that names one threshold has no others, unless it asks for the merge.
 _DEFAULT_EVICTION = {"memory.available": "100Mi", "nodefs.available": "10%"}
 
@@ -62,8 +81,8 @@ def _unsafe_sysctls(settings: Settings) -> list[str]:
 
 
 def _number(settings: Settings, field: str, default: int) -> int:
-    value = settings.field((field,))
-    return default if value is None else int(value)
+    # 0 in a file is no number but the default.
+    return int(settings.field((field,)) or default)
 
 
 def _reserved(settings: Settings) -> dict[str, list[str]]:
@@ -76,7 +95,11 @@ def _reserved(settings: Settings) -> dict[str, list[str]]:
     if eviction is None or settings.field(("mergeDefaultEvictionSettings",)) is True:
         eviction = {**_DEFAULT_EVICTION, **(eviction or {})}
     for name, signal in _EVICTION.items():
-        reserved[name] += [eviction[signal]] if signal in eviction else []
+        # These two switch the threshold off.
+        reserved[name] += [eviction[signal]] if eviction.get(signal, "0%") not in ("0%", "100%") else []
+    for amounts in reserved.values():
+        for amount in amounts:
+            _share(Fraction(1), amount)  # what is no amount is found here
     return reserved
 
 
@@ -104,6 +127,8 @@ def allocatable(limits: Limits, capacity: t.Mapping[str, str]) -> dict[str, Frac
             for name, amounts in limits["reserved"].items()
             if name in capacity
         }
+        if "memory" in left:
+            left["memory"] -= sum(quantities.parse(capacity[name]) for name in capacity if name.startswith(_HUGE_PAGES))
         bounds = [Fraction(limits["max_pods"])]
         if limits["pods_per_core"]:
             bounds.append(limits["pods_per_core"] * quantities.parse(capacity["cpu"]))
@@ -113,18 +138,19 @@ def allocatable(limits: Limits, capacity: t.Mapping[str, str]) -> dict[str, Frac
 
 
 def _left(total: Fraction, amounts: t.Iterable[str]) -> Fraction:
-    return total - sum(
-        (
-            total * Fraction(amount[:-1]) / 100 if amount.endswith("%") else quantities.parse(amount)
-            for amount in amounts
-        ),
-        Fraction(0),
-    )
+    return total - sum((_share(total, amount) for amount in amounts), Fraction(0))
+
+
+def _share(total: Fraction, amount: str) -> Fraction:
+    return total * Fraction(amount[:-1]) / 100 if amount.endswith("%") else quantities.parse(amount)
 
 
 def withdrawn(sysctl: str, limits: Limits) -> bool:
     """Whether a kernel parameter that a pod sets was allowed by the former settings only."""
-    return _matches(sysctl, limits["withdrawn_sysctls"]) and not _matches(sysctl, limits["unsafe_sysctls"])
+    name = sysctl.replace("/", ".")
+    if name in SAFE_SYSCTLS:
+        return False
+    return _matches(name, limits["withdrawn_sysctls"]) and not _matches(name, limits["unsafe_sysctls"])
 
 
 def _matches(sysctl: str, patterns: t.Iterable[str]) -> bool:

@@ -83,7 +83,7 @@ def _taint_reason(pod: Pod, node: Conditions) -> str | None:
 def _resource_reason(takes: t.Mapping[str, Fraction], left: t.Mapping[str, Fraction]) -> str | None:
     # A resource that the node does not have at all is none of the kubelet's business: it admits the pod.
     for name, amount in sorted(takes.items()):
-        if amount > left[name]:
+        if amount > max(left[name], Fraction(0)):
             return f"requests {_text(amount)} of {name}, {_text(max(left[name], Fraction(0)))} are left"
     return None
 

@@ -153,3 +153,9 @@ def test_an_inventory_with_other_groups_is_refused(stage: Stage, name: str) -> N
     outcome = stage.playbook(name, {"masters": {"cp1": ASKED}, "workers": {"w1": ASKED}})
     assert outcome.status != 0
     assert "The inventory has no host in kube_control_plane" in outcome.output
+
+
+def test_gates_of_a_control_plane_that_is_not_there_are_refused(stage: Stage) -> None:
+    outcome = stage.playbook("feature_gates", {"kube_node": {"w1": {"control_plane_feature_gates": {"A": True}}}})
+    assert outcome.status != 0
+    assert "control_plane_feature_gates is set, and the inventory has no host in kube_control_plane" in outcome.output

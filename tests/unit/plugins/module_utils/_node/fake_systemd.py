@@ -52,6 +52,7 @@ class FakeUnit:
         self.api_is_up = True
         self.is_ready = True
         self.short_of: set[str] = set()
+        self.unknown: set[str] = set()
         self.ready_pods = {"etcd", "plain"}
         self.pid: int | None = None
         self.invocation = ""
@@ -153,7 +154,11 @@ class FakeUnit:
         assert path == "/api/v1/nodes/w1"
         condition = {"type": "Ready", "status": "True" if self.is_ready else "False", "message": "no network"}
         shortages = [
-            {"type": f"{kind}Pressure", "status": str(kind in self.short_of), "message": "too little"}
+            {
+                "type": f"{kind}Pressure",
+                "status": "Unknown" if kind in self.unknown else str(kind in self.short_of),
+                "message": "too little",
+            }
             for kind in ("Memory", "Disk")
         ]
         return {"status": {"conditions": [{"type": "Other", "status": "x"}, condition, *shortages]}}, ""

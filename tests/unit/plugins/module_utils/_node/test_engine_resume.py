@@ -139,6 +139,12 @@ def test_a_reboot_in_the_middle_is_survived(node: FakeNode, ready: float | None,
     assert result["seconds"] is None or 0 <= result["seconds"] < 100
 
 
+def test_a_change_that_had_not_begun_before_a_reboot_is_dropped(node: FakeNode) -> None:
+    node.prepare(boot="another boot")
+    assert node.run()["outcome"] == engine.ABANDONED
+    assert node.manifest.read_text(encoding="utf-8") == OLD
+
+
 def test_a_foreign_edit_and_a_reboot_are_an_alarm_and_nothing_is_written(node: FakeNode) -> None:
     node.prepare(files=[node.entry(node.policy, "policy")], directories=[str(node.policy.parent)])
     die_when_waiting(node)

@@ -74,6 +74,13 @@ def test_a_shortage_from_before_is_not_the_changes(unit: FakeUnit) -> None:
     assert unit.change()["outcome"] == engine.COMMITTED
 
 
+def test_a_shortage_of_which_nothing_was_known_is_not_the_changes(unit: FakeUnit) -> None:
+    unit.short_of.add("Disk")
+    unit.unknown.add("Disk")
+    unit.at(0.1, unit.unknown.clear)
+    assert unit.change()["outcome"] == engine.COMMITTED
+
+
 def test_static_pods_that_start_anew_are_waited_for(unit: FakeUnit) -> None:
     unit.at(0.1, unit.ready_pods.clear)
     unit.at(15, lambda: unit.ready_pods.add("etcd"))

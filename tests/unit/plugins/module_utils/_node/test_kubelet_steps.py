@@ -127,6 +127,7 @@ def test_a_file_that_is_newer_than_the_process_is_refused(node: Node, age: int, 
             with pytest.raises(Refusal, match=r"config\.yaml.* changed after the kubelet was started"):
                 steps.plan()
         else:
+            node.main.chmod(0o600)  # as one who hardens the node does
             assert steps.plan().operations
 
 
@@ -198,8 +199,11 @@ def test_check_mode_leaves_no_trace(node: Node) -> None:
 
 def test_a_unit_that_shadows_the_loaded_one_is_refused(node: Node, monkeypatch: pytest.MonkeyPatch) -> None:
     local = node.root / "local.service"
-    monkeypatch.setattr(kubelet_units, "_LOCAL_UNIT", str(local))
+    monkeypatch.setattr(kubelet_units, "_STRONGER_UNITS", (str(local), "/none"))
     kubelet_units.read_unit(node.run, node.host)
+    local.symlink_to(node.unit)
+    kubelet_units.read_unit(node.run, node.host)
+    local.unlink()
     local.touch()
     with pytest.raises(Refusal, match=r"changed or added a file of kubelet\.service and did not load it"):
         kubelet_units.read_unit(node.run, node.host)

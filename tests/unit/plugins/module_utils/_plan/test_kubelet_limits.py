@@ -31,6 +31,8 @@ def test_defaults() -> None:
     ("text", "name", "amount"),
     [
         ("maxPods: 5", "pods", 5),
+        ("maxPods: 0", "pods", 110),
+        ("evictionHard: {memory.available: 100%}", "memory", 8 * GI),
         ("podsPerCore: 2", "pods", 8),
         ("{podsPerCore: 2, maxPods: 5}", "pods", 5),
         ("{kubeReserved: {cpu: 500m}, systemReserved: {cpu: 1}}", "cpu", Fraction(5, 2)),
@@ -49,6 +51,7 @@ def test_fields(text: str, name: str, amount: t.Any) -> None:
     ("argument", "name", "amount"),
     [
         ("--max-pods=7", "pods", 7),
+        ("--reserved-cpus=0", "cpu", 3),
         ("--kube-reserved=cpu=1,memory=1Gi", "cpu", 3),
         ("--eviction-hard=memory.available<1Gi,nodefs.available<10%", "memory", 7 * GI),
     ],
@@ -57,7 +60,9 @@ def test_flags_win(argument: str, name: str, amount: t.Any) -> None:
     assert left(argument, text="{maxPods: 50, kubeReserved: {cpu: 2}, evictionHard: {}}")[name] == amount
 
 
-@pytest.mark.parametrize("text", ["maxPods: many", "kubeReserved: [1]", "reservedSystemCPUs: first"])
+@pytest.mark.parametrize(
+    "text", ["maxPods: many", "kubeReserved: [1]", "reservedSystemCPUs: first", "evictionHard: {memory.available: abc}"]
+)
 def test_what_makes_no_sense_is_the_kubelets_to_refuse(text: str) -> None:
     assert kubelet_limits.limits_of(settings(files=[text])) is None
 
@@ -78,6 +83,13 @@ def test_a_plan_tells_them_when_they_change() -> None:
     assert planned(config={"registryPullQPS": 3}) is None
 
 
+def test_huge_pages_are_taken_off_the_memory() -> None:
+    limits = kubelet_limits.limits_of(settings(files=["evictionHard: {}"]))
+    assert limits is not None
+    found = kubelet_limits.allocatable({**limits, "withdrawn_sysctls": []}, {**CAPACITY, "hugepages-2Mi": "1Gi"})
+    assert found["memory"] == 7 * GI
+
+
 def test_sysctls_that_are_withdrawn() -> None:
     before, after = (settings(files=[f"allowedUnsafeSysctls: {names}"]) for names in (["a.*", "b"], ["a.b", "b"]))
     found = kubelet_limits.change(before, after)
@@ -85,3 +97,6 @@ def test_sysctls_that_are_withdrawn() -> None:
     assert (found["unsafe_sysctls"], found["withdrawn_sysctls"]) == (["a.b", "b"], ["a.*"])
     assert [kubelet_limits.withdrawn(name, found) for name in ("a.b", "a.c", "b", "c")] == [False, True, False, False]
     assert kubelet_limits.change(after, after) is None
+    safe = {"unsafe_sysctls": [], "withdrawn_sysctls": ["net.*"]}
+    assert not kubelet_limits.withdrawn("net.ipv4.tcp_syncookies", safe)
+    assert kubelet_limits.withdrawn("net/core/somaxconn", safe)

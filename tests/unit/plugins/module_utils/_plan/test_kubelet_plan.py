@@ -315,6 +315,7 @@ def test_what_is_dropped_of_several_adopted_settings_is_told() -> None:
     assert plan.warnings == (
         f"what {EXTRA} once said of maxPods is not put back there before all that was adopted from it is taken back.",
     )
+    assert kubelet.plan(wish(args={"v": 4}, purge=True), after(changed, plan)).warnings == ()
 
 
 def test_a_list_is_adopted_only_as_a_whole() -> None:
