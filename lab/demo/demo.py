@@ -55,6 +55,13 @@ class Story:
         if not holds:
             self.broken_claims.append(text)
 
+    def show_differences(self, nodes: t.Mapping[str, Json]) -> None:
+        """Tell where the Nodes are not what they were."""
+        for name, node in self.lab.node_objects().items():
+            for part, value in node.items():
+                if value != nodes[name][part]:
+                    say(f"{name}: {part} were {nodes[name][part]} and are {value}", 6)
+
     def ask(self, wish: t.Mapping[str, t.Any]) -> None:
         """Write what is asked for as an inventory, as a user would. JSON is YAML."""
         self.wish.write_text(json.dumps(wish, indent=2), encoding="utf-8")
@@ -69,6 +76,7 @@ class Story:
         """All of it is asked for at once."""
         lab, first = self.lab, self.lab.worker_names[0]
         say(f"1. One run: gate {self.gate} everywhere, plugin {PLUGIN}, four dongles, a taint and a label on {first}")
+        lab.kubectl("wait", "node", "--all", "--for=condition=Ready", f"--timeout={LONGEST_LOOK}s")
         self.start = lab.look(), lab.node_objects()
         self.ask(
             {
@@ -94,6 +102,7 @@ class Story:
             planned.rc == 0 and lab.look() == self.start[0] and lab.node_objects() == self.start[1],
             f"check mode found {planned.changed} tasks that would change something, and changed nothing ({planned.seconds:.0f} s)",
         )
+        self.show_differences(self.start[1])
         run = self.run("1-change.json", "--diff")
         if run.rc != 0:
             raise SystemExit(f"site.yml failed: {' '.join(run.reasons)}")
@@ -293,6 +302,7 @@ class Story:
         self.claim(
             self.lab.node_objects() == nodes, "labels, taints, annotations and capacity of all nodes are the first ones"
         )
+        self.show_differences(nodes)
         second = self.run("7-again.json")
         self.claim(second.rc == 0 and second.changed == 0, f"and once more: changed={second.changed}")
 

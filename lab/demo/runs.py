@@ -126,7 +126,7 @@ class Lab:
         return t.cast(Json, json.loads(self.kubectl("get", "--output=json", *arguments)))
 
     def node_objects(self) -> dict[str, Json]:
-        """Of every Node what the collection may change, and its annotations."""
+        """Of every Node what the collection may change, and its annotations. The taints of the lifecycle controller come and go."""
         return {
             node["metadata"]["name"]: {
                 "labels": node["metadata"]["labels"],
@@ -134,6 +134,7 @@ class Lab:
                 "taints": [
                     {key: value for key, value in taint.items() if key != "timeAdded"}
                     for taint in node["spec"].get("taints", [])
+                    if not taint["key"].startswith("node.kubernetes.io/")
                 ],
                 "capacity": node["status"]["capacity"],
             }
