@@ -168,7 +168,10 @@ class Run:
     def reasons(self) -> list[str]:
         """Why it failed, each reason once."""
         tasks = [result for play in self.report["plays"] for task in play["tasks"] for result in task["hosts"].values()]
-        failed = [one for result in tasks for one in result.get("results", [result]) if one.get("failed")]
+        # ansible-core 2.21 marks a failed item of a loop by its exception alone.
+        failed = [
+            one for result in tasks for one in result.get("results", [result]) if one.get("failed") or "exception" in one
+        ]
         return list(dict.fromkeys(one["msg"] for one in failed if "msg" in one))
 
     def changes(self, module: str) -> list[Json]:
