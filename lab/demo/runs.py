@@ -170,7 +170,10 @@ class Run:
         tasks = [result for play in self.report["plays"] for task in play["tasks"] for result in task["hosts"].values()]
         # ansible-core 2.21 marks a failed item of a loop by its exception alone.
         failed = [
-            one for result in tasks for one in result.get("results", [result]) if one.get("failed") or "exception" in one
+            one
+            for result in tasks
+            for one in result.get("results", [result])
+            if one.get("failed") or "exception" in one
         ]
         return list(dict.fromkeys(one["msg"] for one in failed if "msg" in one))
 
