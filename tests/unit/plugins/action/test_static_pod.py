@@ -69,9 +69,16 @@ class Run:
         self.calls: list[tuple[str | None, t.Any]] = []
         self.now = 100.0
         self.connection = Connection()
+        self.args: dict[str, t.Any] = {}
+        self.check_mode = False
+        self.warnings: list[str] = []
         # The plugin lives in Ansible's own process: its clock and its screen are not handed to it.
         clock = types.SimpleNamespace(monotonic=lambda: self.now, sleep=self._sleep)
-        screen = types.SimpleNamespace(display=lambda line, stderr: self.lines.append(line), vvv=lambda message: None)
+        screen = types.SimpleNamespace(
+            display=lambda line, stderr: self.lines.append(line),
+            vvv=lambda message: None,
+            warning=self.warnings.append,
+        )
         monkeypatch.setattr(static_pod, "time", clock)
         monkeypatch.setattr(static_pod, "display", screen)
         monkeypatch.setattr(ActionBase, "run", lambda plugin, tmp=None, task_vars=None: {})
@@ -82,7 +89,7 @@ class Run:
     def __call__(self, first: dict[str, t.Any], *answers: t.Any) -> dict[str, t.Any]:
         plugin = object.__new__(static_pod.ActionModule)
         plugin._connection = self.connection
-        plugin._task = t.cast("t.Any", types.SimpleNamespace(args={}))
+        plugin._task = t.cast("t.Any", types.SimpleNamespace(args=self.args, check_mode=self.check_mode))
         queue = [first, *answers]
 
         def execute(module_name: str | None = None, **options: t.Any) -> dict[str, t.Any]:

@@ -18,6 +18,7 @@ from ansible_collections.nodecraft.kubeadm.plugins.module_utils._node import (
     static_pods,
     transactions,
 )
+from ansible_collections.nodecraft.kubeadm.plugins.module_utils._node.state import Unusable
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._node.static_pod_report import read_all
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._node.static_pod_steps import StaticPodSteps
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.errors import KubeadmError, Refusal
@@ -41,6 +42,7 @@ KEYS = {
     "transaction",
     "previous_transaction",
     "open_transaction",
+    "busy",
 }
 
 
@@ -57,11 +59,11 @@ def carry_out(master: FakeNode, run: FakeRun, **wish: t.Any) -> engine.Json:
         all_steps.notes()
         all_steps.plan()
         all_steps.apply()
-    journal = engine.read_json(str(master.journal_path))
+    journal = master.opened()
     for entry in journal["files"]:  # this may not run as root
         if entry["after"]:
             entry["after"].update(uid=os.getuid(), gid=os.getgid())
-    engine.write_json(str(master.journal_path), journal)
+    engine.save_journal(str(master.state), journal)
     master.run()
     return all_steps.report()
 
@@ -181,8 +183,8 @@ def test_the_report_has_its_keys_before_anything_was_read(master: FakeNode, run:
 def test_bad_parameters_are_refused_before_anything_is_touched(
     master: FakeNode, run: FakeRun, given: dict[str, t.Any]
 ) -> None:
-    with pytest.raises(Refusal):
-        steps(master, run, **given).session()
+    with pytest.raises(Refusal), steps(master, run, **given).session():
+        pass
     assert run.calls == []
     assert os.listdir(master.state) == []
 
@@ -212,7 +214,7 @@ def test_what_a_journal_holds(master: FakeNode, run: FakeRun, monkeypatch: pytes
         all_steps.read()
         all_steps.plan()
         all_steps.apply()
-    journal = engine.read_json(str(master.journal_path))
+    journal = master.opened()
     assert master.journal_path.stat().st_mode & 0o7777 == 0o600
     assert (journal["format"], journal["phase"], journal["rollback"]) == (engine.FORMAT, engine.PREPARED, False)
     assert journal["requested"]["from"] == "10.0.0.99"
@@ -373,11 +375,9 @@ def test_following_ends_with_the_outcome(master: FakeNode) -> None:
 
 
 def end(master: FakeNode) -> None:
-    journal = engine.read_json(str(master.journal_path))
-    (master.state / "history").mkdir()
-    closed = {**journal, "phase": engine.CLOSED, "result": {"outcome": engine.ABANDONED}}
-    engine.write_json(str(master.state / "history" / f"{journal['id']}.json"), closed)
-    master.journal_path.unlink()
+    journal = master.opened()
+    engine.save_journal(str(master.state), {**journal, "phase": engine.CLOSED, "result": {"outcome": engine.ABANDONED}})
+    engine.file_journal(str(master.state), journal["id"])
 
 
 def test_following_an_unknown_transaction_is_an_error(master: FakeNode) -> None:
@@ -397,12 +397,42 @@ def test_a_damaged_hint_is_no_obstacle(master: FakeNode, content: str) -> None:
     assert transactions.unreported(NAME) is not None
 
 
-@pytest.mark.parametrize("content", ["{", "[]", "null", "{}", '{"format": 99}'])
-def test_a_journal_of_another_format_is_refused_not_ignored(master: FakeNode, content: str) -> None:
+def damage(folder: Path, content: str = "{", identifier: str | None = None) -> None:
+    """Both copies of a journal hold something else."""
+    for path in engine.copies_of(str(folder), identifier):
+        Path(path).write_text(content, encoding="utf-8")
+
+
+@pytest.mark.parametrize("content", ["{", "[]", "null", "{}", '{"format": 1}', '{"format": 1, "files": [{}]}'])
+def test_a_journal_without_an_intact_copy_is_refused_not_guessed_at(master: FakeNode, content: str) -> None:
     master.prepare()
-    master.journal_path.write_text(content, encoding="utf-8")
-    with pytest.raises(KubeadmError, match=r"journal\.json .*Nothing is guessed from it"):
+    damage(master.state, content)
+    with pytest.raises(Unusable, match=r"journal\.json .*Nothing is guessed from it"):
         transactions.open_journal(NAME)
+
+
+def test_a_journal_of_another_version_is_refused_and_left_as_it_is(master: FakeNode, run: FakeRun) -> None:
+    master.prepare(format=99)
+    content = master.journal_path.read_bytes()
+    for dry in (False, True):
+        with (
+            pytest.raises(
+                Unusable, match=r"journal\.json has format 99, which a newer version .*go on with the version"
+            ),
+            steps(master, run, dry=dry).session(),
+        ):
+            transactions.left_open(NAME, run)
+    assert master.journal_path.read_bytes() == content
+    assert not run.ran("systemctl start")
+    told = transactions.summary(NAME)
+    assert "format 99" in told["open_transaction"]["message"]
+    assert "format 99" in told["unreadable_journals"][0]
+
+
+def test_a_record_of_another_version_is_refused(master: FakeNode) -> None:
+    engine.write_json(state.record_path(NAME), {"format": 99})
+    with pytest.raises(Unusable, match=r"owned\.json has format 99"):
+        state.load_record(NAME)
 
 
 def wait_for_end(master: FakeNode, identifier: str, run: FakeRun) -> engine.Json:
