@@ -79,7 +79,7 @@ class Document:
         line breaks that only some readers take for one.
         """
         root = _compose(text, source)
-        return cls(text=text, data=_construct(root, source) if root is not None else None, source=source, root=root)
+        return cls(text=text, data=None if root is None else _construct(root, source), source=source, root=root)
 
     def line(self, path: Path) -> int:
         """The number of the line where a value begins."""
@@ -123,11 +123,14 @@ def _read(text: str, source: str) -> Document | None:
 
 def _compose(text: str, source: str) -> t.Any:
     _refuse_rare_line_breaks(text, source)
+    loader = None
     try:
-        _refuse_anchors(text, source)
-        root = yaml.compose(text, Loader=yaml.SafeLoader)
+        loader = yaml.SafeLoader(text)
+        root = loader.get_single_node()
     except (yaml.YAMLError, *_CONSTRUCTION_ERRORS) as exc:
-        raise Refusal(f"{source} is not a single YAML document: {_one_line(exc)}") from exc
+        line = _line_of(exc, text, default=loader.line + 1 if loader else 1)
+        raise Refusal(f"{source} line {line}: this is not a single YAML document: {_one_line(exc)}") from exc
+    _refuse_anchors(text, source)
     _refuse_duplicate_keys(root, source)
     return root
 
@@ -136,7 +139,31 @@ def _construct(root: t.Any, source: str) -> t.Any:
     try:
         return yaml.SafeLoader("").construct_document(root)
     except (yaml.YAMLError, *_CONSTRUCTION_ERRORS) as exc:
-        raise Refusal(f"{source} cannot be read: {_one_line(exc)}") from exc
+        line = _broken_node(root).start_mark.line + 1
+        raise Refusal(f"{source} line {line}: this value cannot be read: {_one_line(exc)}") from exc
+
+
+def _broken_node(root: t.Any) -> t.Any:
+    """The innermost node that has no value."""
+    node, inner = root, root
+    while inner is not None:
+        node = inner
+        inner = next((child for child in _children(node) if not _has_value(child)), None)
+    return node
+
+
+def _children(node: t.Any) -> list[t.Any]:
+    if isinstance(node, yaml.ScalarNode):
+        return []
+    return [child for entry in node.value for child in (entry if isinstance(entry, tuple) else (entry,))]
+
+
+def _has_value(node: t.Any) -> bool:
+    try:
+        yaml.SafeLoader("").construct_document(node)
+    except (yaml.YAMLError, *_CONSTRUCTION_ERRORS):
+        return False
+    return True
 
 
 def _refuse_rare_line_breaks(text: str, source: str) -> None:
@@ -415,7 +442,13 @@ def _pointer(path: Path) -> str:
     return ".".join(str(step) for step in path)
 
 
-def _one_line(exc: Exception) -> str:
+def _line_of(exc: Exception, text: str, default: int) -> int:
+    """The line that an error of the parser is about."""
+    if isinstance(exc, yaml.reader.ReaderError):
+        return _line(text, exc.position)
     mark = getattr(exc, "problem_mark", None)
-    problem = getattr(exc, "problem", None) or str(exc).splitlines()[0]
-    return f"line {mark.line + 1}: {problem}" if mark is not None else problem
+    return default if mark is None else int(mark.line) + 1
+
+
+def _one_line(exc: Exception) -> str:
+    return getattr(exc, "problem", None) or (str(exc).splitlines() or [type(exc).__name__])[0]
