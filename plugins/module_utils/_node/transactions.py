@@ -367,7 +367,7 @@ def report_progress(
 
 def _told_by_nobody(name: str, identifier: str, problem: str, *, running: bool) -> engine.Json:
     """A journal that cannot be read: an engine at work knows what is in it, but without one nobody does any more."""
-    alarm = {
+    alarm: engine.Json = {
         "id": identifier,
         "requested": None,
         "outcome": engine.ALARM,

@@ -602,7 +602,7 @@ def test_a_journal_nobody_can_read_is_an_alarm_once_no_engine_is_at_work(master:
     assert "is damaged" in told["transaction"]["reason"]
 
 
-CONFIRM = {"confirm": True, "confirm_url": "https://lb:6443/readyz"}
+CONFIRM: dict[str, t.Any] = {"confirm": True, "confirm_url": "https://lb:6443/readyz"}
 
 
 def test_what_a_journal_says_of_a_confirmation(master: FakeNode, run: FakeRun) -> None:
