@@ -77,7 +77,8 @@ def start(journal: engine.Json, *, run: Run) -> None:
         engine.save_journal(folder, journal)
         _start_unit(journal["name"], run)
     except (OSError, KubeadmError):
-        engine.drop_journal(folder)
+        with contextlib.suppress(OSError):  # what stays of it, the next run drops
+            engine.drop_journal(folder)
         raise
 
 
