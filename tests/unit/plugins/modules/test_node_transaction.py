@@ -21,6 +21,7 @@ def test_a_node_without_transactions(
         start(node_transaction.main, name="kube-apiserver")
     result = json.loads(capsys.readouterr().out)
     assert (result["changed"], result["phase"], result["transaction"]) == (False, None, None)
+    assert result["busy"] is False
 
 
 def test_the_outcome_of_the_last_one_is_told_and_noted(
@@ -53,4 +54,5 @@ def test_an_unknown_transaction_is_an_error(
         start(node_transaction.main, name="kube-apiserver", id="7")
     result = json.loads(capsys.readouterr().out)
     assert result["failed"]
+    assert result["busy"] is False
     assert "transaction 7 of kube-apiserver is not known" in result["msg"]
