@@ -16,7 +16,12 @@ TRANSACTION = {"outcome": "restored", "seconds": 61.2, "outage_seconds": 3.44}
 # A loop that failed at its second item. Up to ansible-core 2.20 a failed item says so; 2.21 leaves only its exception.
 FAILED_ITEM = {
     "2.20": {"failed": True, "msg": "no such gate", "transaction": TRANSACTION},
-    "2.20, with a traceback": {"failed": True, "exception": "Traceback", "msg": "no such gate", "transaction": TRANSACTION},
+    "2.20, with a traceback": {
+        "failed": True,
+        "exception": "Traceback",
+        "msg": "no such gate",
+        "transaction": TRANSACTION,
+    },
     "2.21": {"exception": "(traceback unavailable)", "msg": "no such gate", "transaction": TRANSACTION},
 }
 
