@@ -319,9 +319,13 @@ class Manifest:
             return self._append(path, {"name": key, "value": after})
         index = places[-1]
         if len(places) > 1:
-            self._refuse(path + (index,), f"the environment variable {key} is set twice; remove one of the two by hand.")
+            self._refuse(
+                path + (index,), f"the environment variable {key} is set twice; remove one of the two by hand."
+            )
         if "valueFrom" in entries[index]:
-            why = f"the environment variable {key} is computed (valueFrom); remove that entry by hand before you set it."
+            why = (
+                f"the environment variable {key} is computed (valueFrom); remove that entry by hand before you set it."
+            )
             self._refuse(path + (index,), why)
         if after is None:
             return self._remove(path + (index,))

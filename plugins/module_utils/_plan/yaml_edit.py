@@ -226,11 +226,11 @@ class _Cursor:
         """The (key, value) nodes of one step; a list item is its own key."""
         if isinstance(node, yaml.SequenceNode) and isinstance(step, int):
             return node.value[step], node.value[step]
-        if isinstance(node, yaml.MappingNode):
-            for key, value in node.value:
-                if key.value == step:
-                    return key, value
-        self.refuse(node.start_mark.index, f"{step!r} is no key here that can be edited.")
+        found = [entry for entry in node.value if entry[0].value == step] if isinstance(node, yaml.MappingNode) else []
+        if not found:
+            self.refuse(node.start_mark.index, f"{step!r} is no key here that can be edited.")
+        key, value = found[0]
+        return key, value
 
     def is_in_flow(self, path: Path) -> bool:
         """Whether a place is inside of brackets or braces."""

@@ -24,7 +24,23 @@ _PLUGINS = ["NodeRestriction", "Other", "Third"]
 _VARIABLES = ["HOST", "TOKEN", "B"]
 _VOLUMES = ["certs", "audit", "scratch"]
 _ANNOTATIONS = ["theirs", "example.com/x"]
-_WORDS = ["1", "true", "/etc/x", "a=b", "a, b", "it's", 'say "x"', "x: y # z", "$(HOST)", "ü", "[x]", "{x", "no", " x ", "x" * 200]
+_WORDS = [
+    "1",
+    "true",
+    "/etc/x",
+    "a=b",
+    "a, b",
+    "it's",
+    'say "x"',
+    "x: y # z",
+    "$(HOST)",
+    "ü",
+    "[x]",
+    "{x",
+    "no",
+    " x ",
+    "x" * 200,
+]
 # A text as a value of its own behind its flag is told from a flag by how it begins.
 _DASHED = ["-", "-1", "-.5"]
 _LIKE_FLAGS = ["-x", "--v=1", "--", "-v"]
@@ -57,7 +73,7 @@ def _pod(size: int, random: Random) -> Json:
     arguments = [item for dummy in range(random.randrange(2 * size + 1)) for item in _argument(random)]
     cut = random.choice([len(arguments), len(arguments), random.randrange(len(arguments) + 1)])
     container: Json = {"name": NAME, "command": [NAME, *arguments[:cut]]}
-    others = [{"name": "other", "image": "x"}] if random.randrange(8) == 0 else []
+    others: list[Json] = [{"name": "other", "image": "x"}] if random.randrange(8) == 0 else []
     spec: Json = {"containers": random.choice([[container, *others], [*others, container]]), "hostNetwork": True}
     pod: Json = {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": NAME}, "spec": spec}
     _put(container, "args", arguments[cut:], random)
@@ -104,21 +120,21 @@ def _some(names: list[str], random: Random) -> list[str]:
 
 
 def _variable(random: Random) -> Json:
-    rest = random.choice(
-        [{"value": random.choice(_WORDS)}] * 6
-        + [{}, {"value": None}, {"value": ""}, {"valueFrom": {"fieldRef": {"fieldPath": "status.podIP"}}}]
-    )
-    return {"name": random.choice(_VARIABLES), **rest}
+    rare: list[Json] = [{}, {"value": None}, {"value": ""}, {"valueFrom": {"fieldRef": {"fieldPath": "status.podIP"}}}]
+    usual: list[Json] = [{"value": word} for word in _WORDS]
+    return {"name": random.choice(_VARIABLES), **random.choice(rare if random.randrange(3) == 0 else usual)}
 
 
 def _volume(name: str, random: Random) -> Json:
-    kind = random.choice([{}, {"type": "File"}, {"type": ""}, {"type": None}])
-    return {**random.choice([{"hostPath": {"path": f"/{name}", **kind}}] * 7 + [{"emptyDir": {}}]), "name": name}
+    types: list[Json] = [{}, {"type": "File"}, {"type": ""}, {"type": None}]
+    if random.randrange(8) == 0:
+        return {"emptyDir": {}, "name": name}
+    return {"hostPath": {"path": f"/{name}", **random.choice(types)}, "name": name}
 
 
 def _mounts(name: str, random: Random) -> list[Json]:
-    more = random.choice([{}, {}, {"readOnly": True}, {"readOnly": False}, {"subPath": "x"}])
-    mount = {"mountPath": f"/mnt/{name}", "name": name, **more}
+    more: list[Json] = [{}, {}, {"readOnly": True}, {"readOnly": False}, {"subPath": "x"}]
+    mount = {"mountPath": f"/mnt/{name}", "name": name, **random.choice(more)}
     return random.choice([[mount]] * 6 + [[], [mount, {**mount, "mountPath": f"/again/{name}"}]])
 
 
@@ -129,7 +145,9 @@ def _wish(size: int, random: Random) -> Json:
     values = [*_WORDS, *_DASHED, *_LIKE_FLAGS]
 
     def texts() -> t.Any:
-        return random.choice([None, random.choice(values), [random.choice(values) for dummy in range(random.randrange(1, 4))]])
+        return random.choice(
+            [None, random.choice(values), [random.choice(values) for dummy in range(random.randrange(1, 4))]]
+        )
 
     def some(names: list[str]) -> list[str]:
         return random.sample(names, random.randrange(min(size, len(names)) + 1)) if random.randrange(2) else []
@@ -183,7 +201,9 @@ def meaning(pod: Json) -> Meaning:
     plugins = {}
     for flag, state in ((DISABLE_FLAG, "disabled"), (ENABLE_FLAG, "enabled")):
         plugins.update(dict.fromkeys(filter(None, ",".join(args.pop(flag, [])).split(",")), state))
-    env = {entry["name"]: entry.get("valueFrom", entry.get("value") or "") for entry in container.pop("env", None) or []}
+    env = {
+        entry["name"]: entry.get("valueFrom", entry.get("value") or "") for entry in container.pop("env", None) or []
+    }
     mounts: Json = {}
     for mount in container.pop("volumeMounts", None) or []:
         shown = {**mount, "readOnly": bool(mount.get("readOnly"))}
@@ -230,7 +250,10 @@ def _merged(before: Json, wanted: Json) -> Json:
 def _texts(value: t.Any) -> list[str] | None:
     if value is None:
         return None
-    return [str(item).lower() if isinstance(item, bool) else item for item in (value if isinstance(value, list) else [value])]
+    return [
+        str(item).lower() if isinstance(item, bool) else item
+        for item in (value if isinstance(value, list) else [value])
+    ]
 
 
 def _wanted_volume(volume: Json) -> tuple[Json, list[Json]] | None:

@@ -304,7 +304,9 @@ def test_a_removal_that_would_give_a_switch_a_value_is_refused() -> None:
 
 
 def test_flags_of_a_shells_script_are_refused() -> None:
-    manifest = samples.manifest(samples.SCHEDULER.replace("- kube-scheduler\n", "- /bin/sh\n    - -c\n"), "kube-scheduler")
+    manifest = samples.manifest(
+        samples.SCHEDULER.replace("- kube-scheduler\n", "- /bin/sh\n    - -c\n"), "kube-scheduler"
+    )
     with pytest.raises(Refusal, match=r"line 9: the component is started by a shell \(/bin/sh\)"):
         manifest.change(Change("args", "v", None, ["4"]))
 
@@ -465,9 +467,13 @@ def test_read_only_and_type_can_be_taken_away_and_set() -> None:
 
 
 def test_what_stays_of_a_volume_is_not_written_anew() -> None:
-    text = samples.API_SERVER.replace("readOnly: true", "readOnly: false").replace("type: DirectoryOrCreate", 'type: ""')
+    text = samples.API_SERVER.replace("readOnly: true", "readOnly: false").replace(
+        "type: DirectoryOrCreate", 'type: ""'
+    )
     before = samples.manifest(text).values()["volumes"]["ca-certs"]
-    assert changed(text, "volumes", "ca-certs", {**before, "host_path": "/x"}) == text.replace("path: /etc/ssl/certs\n      type", "path: /x\n      type")
+    assert changed(text, "volumes", "ca-certs", {**before, "host_path": "/x"}) == text.replace(
+        "path: /etc/ssl/certs\n      type", "path: /x\n      type"
+    )
 
 
 def test_the_first_volume_brings_both_lists() -> None:
@@ -492,7 +498,8 @@ OTHER_VOLUMES = {
 
 
 OTHER_VOLUMES["mounted by another container"] = samples.API_SERVER.replace(
-    "  containers:\n", "  initContainers:\n  - name: i\n    volumeMounts: [{mountPath: /i, name: ca-certs}]\n  containers:\n"
+    "  containers:\n",
+    "  initContainers:\n  - name: i\n    volumeMounts: [{mountPath: /i, name: ca-certs}]\n  containers:\n",
 ).replace("ca-certs", "x")
 OTHER_VOLUMES["mounted in a part"] = samples.API_SERVER.replace(
     "      name: ca-certs\n", "      name: x\n      subPath: y\n"

@@ -203,7 +203,11 @@ UNEDITABLE = {
         Operation("remove", ("a", 0)),
         "line 2: a comment stands beside",
     ),
-    "last flow item behind a comment": ("a: [x, # on x\n  y]\n", Operation("remove", ("a", 1)), "line 2: a comment stands"),
+    "last flow item behind a comment": (
+        "a: [x, # on x\n  y]\n",
+        Operation("remove", ("a", 1)),
+        "line 2: a comment stands",
+    ),
     "key that is no text": ("a: b\n5: c\n", Operation("replace", (5,), "d"), "line 1: 5 is no key here"),
     "multi-line plain value": ("a: x\n  y\n", Operation("add", ("b",), object()), "cannot be changed in place"),
 }

@@ -18,8 +18,7 @@ from hypothesis import strategies as st
 
 NAMES = ["name", "value", "mountPath", "x/y", "creationTimestamp", "no", "a b", "12", "ключ", "env", "args", "-dash"]
 KEYS = st.sampled_from(NAMES)
-# libyaml, which the kubelet's reader is a port of, is another opinion than the editor's parser, and much faster.
-LOADER = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
+_LOADER = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 SAMPLES = [
     "--v=2",
     "--feature-gates=A=true,B=false",
@@ -83,6 +82,11 @@ def trees(depth: int = 3) -> st.SearchStrategy[t.Any]:
 
 
 DOCUMENTS = st.dictionaries(KEYS, trees(), min_size=1, max_size=5)
+
+
+def read(text: str) -> t.Any:
+    """What stands in a text, by libyaml: the kubelet's reader is a port of it, and the editor's parser is another."""
+    return yaml.load(text, Loader=_LOADER)  # noqa: S506  # a safe one
 
 
 class Text(t.NamedTuple):
@@ -181,7 +185,10 @@ class _Writer:
         """A list or mapping in brackets, one entry a line."""
         inner = " " * (indent + self.random.choice([1, 2, 4]))
         if isinstance(value, dict):
-            entries, brackets = [f"{self.scalar(key, block=False)}: {self.flow(item)}" for key, item in value.items()], "{}"
+            entries, brackets = (
+                [f"{self.scalar(key, block=False)}: {self.flow(item)}" for key, item in value.items()],
+                "{}",
+            )
         else:
             entries, brackets = [self.flow(item) for item in value], "[]"
         last = self.random.choice(["", "", ","])
@@ -236,7 +243,7 @@ class _Writer:
 _FOLDABLE = re.compile(r"[a-z]+(?: [a-z]+)+")
 
 
-@functools.lru_cache(maxsize=None)
+@functools.cache
 def _is_plain(value: str) -> bool:
     try:
         return value == value.strip() and bool(yaml.safe_load(f"{{? {value} : [{value}]}}") == {value: [value]})
@@ -249,7 +256,7 @@ def write(data: t.Any, random: Random) -> str:
     for dummy in range(20):
         text = _write(data, random)
         # A comment that is indented like a literal before it belongs to the literal: then another try.
-        if yaml.load(text, Loader=LOADER) == data:
+        if read(text) == data:
             return text
     raise AssertionError(f"not what was to be written: {text!r}")
 
@@ -267,7 +274,7 @@ def _write(data: t.Any, random: Random) -> str:
         text = f"\ufeff{text}"
     if random.randrange(20) == 0:
         text = f"{text}...{newline}"
-    if random.randrange(5) == 0 and yaml.load(text.rstrip("\r\n"), Loader=LOADER) == data:
+    if random.randrange(5) == 0 and read(text.rstrip("\r\n")) == data:
         text = text.rstrip("\r\n")
     return text
 
@@ -386,7 +393,8 @@ def _operation(kind: str, data: t.Any, random: Random) -> Operation:
     collections = [place for place in places if isinstance(place[1], (dict, list))]
     if kind == "add":
         path, value = random.choice(collections)
-        steps = range(len(value) + 1) if isinstance(value, list) else [name for name in NAMES if name not in value]
+        free = [name for name in NAMES if name not in value]
+        steps: list[t.Any] = list(range(len(value) + 1)) if isinstance(value, list) else free
         return Operation(kind, path + (random.choice(steps),), _new_entry(random))
     if kind == "replace":
         usual = [path for path, value in places if not isinstance(value, (dict, list))]
