@@ -40,17 +40,39 @@ class Health:
 def ask_health(url: str, context: ssl.SSLContext | None) -> Health:
     """Ask one address."""
     try:
+        return _ask_health(url, context)
+    except (http.client.HTTPException, ssl.SSLError, ConnectionError) as exc:
+        if context is None or isinstance(exc, (ssl.SSLCertVerificationError, ConnectionRefusedError)):
+            return _failed(url, exc)
+    # TLS 1.3 turns a caller's certificate down behind the handshake, where it looks like any connection that breaks.
+    context.maximum_version = ssl.TLSVersion.TLSv1_2
+    try:
+        return _ask_health(url, context)
+    except (http.client.HTTPException, ssl.SSLError, ConnectionError) as exc:
+        return _failed(url, exc)
+    finally:
+        context.maximum_version = ssl.TLSVersion.MAXIMUM_SUPPORTED
+
+
+def _ask_health(url: str, context: ssl.SSLContext | None) -> Health:
+    try:
         status, body = _request("GET", url, HEALTH, context)
-    except http.client.HTTPException as exc:
-        return Health(None, f"{url} speaks no HTTP ({type(exc).__name__})")
+    except (ssl.SSLError, ConnectionError):
+        raise
     except (OSError, ValueError) as exc:
-        return Health(False, f"{url}: {_reason(exc)}")
+        return _failed(url, exc)
     try:
         answer = json.loads(body)
         ok, reason = str(answer["health"]).lower() == "true", answer.get("reason") or answer.get("error") or ""
     except (ValueError, TypeError, LookupError):
         return Health(None, f"{url}{HEALTH} answers {status}")
     return Health(ok, f"{url} is {'healthy' if ok else 'not healthy'}{f' ({reason})' if reason else ''}")
+
+
+def _failed(url: str, exc: Exception) -> Health:
+    """An address that serves programs of another protocol only, or asks for a newer TLS alone, may well be healthy."""
+    is_other = isinstance(exc, http.client.HTTPException) or "PROTOCOL_VERSION" in str(getattr(exc, "reason", ""))
+    return Health(None if is_other else False, f"{url}: {_reason(exc)}")
 
 
 def _request(method: str, url: str, path: str, context: ssl.SSLContext | None) -> tuple[int, bytes]:
@@ -76,7 +98,9 @@ def _reason(exc: Exception) -> str:
     if isinstance(exc, ssl.SSLCertVerificationError):
         return f"its certificate is not trusted ({exc.verify_message})"
     if isinstance(exc, ssl.SSLError):
-        return f"the certificate that is shown to it is turned down, or it speaks no TLS ({exc.reason or exc})"
+        return f"it turns the certificate down that it is shown, or speaks no TLS ({exc.reason or exc})"
+    if isinstance(exc, http.client.HTTPException):
+        return f"it cannot be asked for its health ({type(exc).__name__})"
     return str(exc)
 
 
