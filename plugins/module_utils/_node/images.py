@@ -9,12 +9,11 @@
 from __future__ import annotations
 
 import re
-import typing as t
 
 from .state import Run
 
 # With a registry's name and a tag or a digest: containerd keeps it under exactly these letters.
-_WHOLE_NAME = re.compile(r"[^/]+[.:][^/]*/[^@]+(?::[^/@]+|@sha256:[0-9a-f]{64})|localhost/[^@]+:[^/@]+")
+_WHOLE_NAME = re.compile(r"[^/]+[.:][^/]*/[^@:]+(?::[^/@]+|@sha256:[0-9a-f]{64})|localhost/[^@:]+:[^/@]+")
 _SECONDS = "10s"
 
 
@@ -39,7 +38,7 @@ def _by_crictl(image: str, runtime: str, run: Run) -> bool | None:
 def _by_ctr(image: str, runtime: str, run: Run) -> bool | None:
     if not _WHOLE_NAME.fullmatch(image):
         return None
-    address = f"--address={t.cast(str, runtime)[len('unix://') :]}" if runtime.startswith("unix://") else ""
+    address = f"--address={runtime[len('unix://') :]}" if runtime.startswith("unix://") else ""
     options = [*([address] if address else []), f"--timeout={_SECONDS}", "--namespace=k8s.io"]
     status, output, dummy = run(["env", "ctr", *options, "images", "list", "--quiet", f"name=={image}"])
     return image in output.split() if status == 0 else None

@@ -16,6 +16,13 @@ from ansible_collections.nodecraft.kubeadm.tests.unit.plugins.module_utils._node
 THIS = "10"
 
 
+class _Server(http.server.ThreadingHTTPServer):
+    daemon_threads = True
+
+    def handle_error(self, request: t.Any, client_address: t.Any) -> None:
+        """Say nothing: callers are turned down on purpose."""
+
+
 class FakeEtcd:
     """A member at C(url). healthy: what it says of itself. members: of its cluster; None when it does not tell."""
 
@@ -23,8 +30,7 @@ class FakeEtcd:
         self.healthy = True
         self.members: list[dict[str, t.Any]] | None = []
         self.requests: list[str] = []
-        self._server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), self._handler())
-        self._server.daemon_threads = True
+        self._server = _Server(("127.0.0.1", 0), self._handler())
         context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
         if newest_tls:
             context.minimum_version = ssl.TLSVersion.TLSv1_3
@@ -86,6 +92,3 @@ class FakeEtcd:
                 """Say nothing."""
 
         return Handler
-
-    def handle_error(self) -> None:
-        """Nothing: callers are turned down on purpose."""
