@@ -180,6 +180,17 @@ def _other_data(pod: static_pods.StaticPod, plan: static_pod.StaticPodPlan, node
     ]
 
 
+def refuse_files_among_data(pod: static_pods.StaticPod, paths: t.Iterable[str]) -> None:
+    """Nothing of a member's data is read or written by us, so no file that a task names may stand there."""
+    if pod.name != ETCD:
+        return
+    files = ComponentFiles(pod.manifest)
+    folders = [folder for folder in (_data(files, flag) for flag in _DATA) if folder]
+    for path in paths:
+        if any(os.path.commonpath([path, folder]) == folder for folder in folders):
+            raise Refusal(f"files: {path} on {os.uname().nodename} lies among the data of etcd; name another folder.")
+
+
 def _data(files: ComponentFiles, flag: str) -> str | None:
     path = files.flag(flag)
     try:

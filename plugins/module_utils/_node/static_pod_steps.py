@@ -59,6 +59,7 @@ class StaticPodSteps(TransactionSteps):
         self._pod = static_pods.read_static_pod(self._name, folder, kubelet.node_name)
         _refuse_pods_as_files(wish, folder)
         paths = {entry.path for entry in wish.files} | set(self._pod.record.get("files", {}))
+        preflight.refuse_files_among_data(self._pod, paths)
         self._state = static_pod.State(self._pod.manifest, self._pod.record, static_pods.read_files(paths))
 
     def plan(self) -> static_pod.StaticPodPlan:

@@ -354,6 +354,14 @@ def test_the_proof_asks_the_member_where_its_clients_do(
     assert after == {**before, "certificate": f"{site.pki}/renewed.crt", "key": f"{site.pki}/renewed.key"}
 
 
+def test_no_file_is_put_among_the_data(site: Site, etcd_pod: static_pods.StaticPod) -> None:
+    preflight.refuse_files_among_data(etcd_pod, [f"{site.data}-other/policy.yaml", "/etc/x"])
+    for path in (f"{site.data}/x", f"{site.data}/member/snap/db"):
+        with pytest.raises(Refusal, match="among the data of etcd"):
+            preflight.refuse_files_among_data(etcd_pod, [path])
+    preflight.refuse_files_among_data(api_server(site), [f"{site.data}/x"])
+
+
 _watched: list[list[str]] = []
 
 
