@@ -128,7 +128,7 @@ class Node:
             kubeconfig=self.kubeconfig,
         )
 
-    def serving(self, name: str) -> dict[str, str]:
+    def serving(self, name: str) -> dict[str, t.Any]:
         return {"tls-cert-file": f"{self.folder}/{name}.crt", "tls-private-key-file": f"{self.folder}/{name}.key"}
 
     def given(self, name: str) -> list[str]:
@@ -193,12 +193,12 @@ def test_a_missing_file_is_named(node: Node) -> None:
 
 def test_certificates_for_calling_are_looked_at_too(node: Node, other: Authority) -> None:
     flags = "kubelet-client-certificate", "kubelet-client-key"
-    given = {flag: f"{node.folder}/expired.{end}" for flag, end in zip(flags, ("crt", "key"))}
+    given: dict[str, t.Any] = {flag: f"{node.folder}/expired.{end}" for flag, end in zip(flags, ("crt", "key"))}
     (found,) = node.findings(**given)
     assert "--kubelet-client-certificate" in found.message
     node.write(foreign=other.issue(usage=pki.CLIENT))
     (node.folder / "ca.crt").write_bytes(other.certificate)
-    caller = {
+    caller: dict[str, t.Any] = {
         "proxy-client-cert-file": f"{node.folder}/foreign.crt",
         "proxy-client-key-file": f"{node.folder}/foreign.key",
     }
