@@ -45,7 +45,7 @@ class Use:
     """A pair that arguments name.
 
     certificate, key: the flags. serves, calls: whether the component shows it as a server, as a client, or as both.
-    authority: the flag of the file that others verify it with. urls: the flag with the addresses by which it is reached.
+    authority: the flag of the file that others verify it with. urls: the flags with the addresses by which it is reached.
     """
 
     certificate: str
@@ -53,7 +53,7 @@ class Use:
     serves: bool = False
     calls: bool = False
     authority: str | None = None
-    urls: str | None = None
+    urls: tuple[str, ...] = ()
 
 
 _SERVING = Use("tls-cert-file", "tls-private-key-file", serves=True)
@@ -68,14 +68,20 @@ _USES: dict[str, tuple[Use, ...]] = {
     "kube-controller-manager": (_SERVING,),
     "kube-scheduler": (_SERVING,),
     "etcd": (
-        Use("cert-file", "key-file", serves=True, authority="trusted-ca-file", urls="advertise-client-urls"),
+        Use(
+            "cert-file",
+            "key-file",
+            serves=True,
+            authority="trusted-ca-file",
+            urls=("advertise-client-urls", "listen-client-urls"),
+        ),
         Use(
             "peer-cert-file",
             "peer-key-file",
             serves=True,
             calls=True,
             authority="peer-trusted-ca-file",
-            urls="initial-advertise-peer-urls",
+            urls=("initial-advertise-peer-urls",),
         ),
     ),
 }
@@ -114,7 +120,8 @@ def _problem(
         authority = _authority(name, use, files, kubeconfig)
         if authority is None:
             return None
-        names = hosts(files.flags(use.urls)) if use.urls else [address] if address else []
+        urls = [url for flag in use.urls for url in files.flags(flag)]
+        names = hosts(urls) if use.urls else [address] if address else []
         return trust_problem(*pair, authority, names=names if use.serves else [], calls=use.calls)
     except KubeadmError as exc:
         return f"{exc}. Put it there, or name another one."

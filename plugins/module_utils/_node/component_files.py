@@ -77,6 +77,6 @@ class ComponentFiles:
 
 
 def hosts(urls: t.Iterable[str]) -> list[str]:
-    """The hosts of these addresses, each once."""
+    """The hosts of these addresses, each once; none for the address that stands for all of them."""
     found = (urllib.parse.urlsplit(url).hostname for url in urls)
-    return list(dict.fromkeys(host for host in found if host))
+    return list(dict.fromkeys(host for host in found if host and host.strip("0.:")))

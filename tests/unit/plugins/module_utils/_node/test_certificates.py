@@ -180,7 +180,8 @@ def test_the_authority_of_the_callers_counts(node: Node, other: Authority) -> No
 
 
 def test_a_key_that_is_changed_alone_is_brought(node: Node) -> None:
-    (found,) = node.findings(*node.given("good"), **{"tls-private-key-file": f"{node.folder}/expired.key"})
+    key: dict[str, t.Any] = {"tls-private-key-file": f"{node.folder}/expired.key"}
+    (found,) = node.findings(*node.given("good"), **key)
     assert (found.brought, "does not match" in found.message) == (True, True)
 
 
@@ -206,6 +207,27 @@ def test_certificates_for_calling_are_looked_at_too(node: Node, other: Authority
     (node.folder / "ca.crt").write_bytes((node.folder / "good.crt").read_bytes())
     (found,) = node.findings(f"--requestheader-client-ca-file={node.folder}/ca.crt", **caller)
     assert "is not trusted" in found.message
+
+
+def test_an_etcd_is_reached_where_it_listens_and_where_it_says(
+    tmp_path: Path, authority: Authority, good: Pair
+) -> None:
+    node = Node(tmp_path)
+    node.write(good=good, full=authority.issue(names=f"IP:{ADDRESS},IP:127.0.0.1"))
+    (tmp_path / "ca.crt").write_bytes(authority.certificate)
+    urls = "--listen-client-urls=https://127.0.0.1:2379,https://0.0.0.0:2379"
+    text = samples.etcd(urls, f"--advertise-client-urls=https://{ADDRESS}:2379", pki=str(tmp_path), pair="former")
+
+    def findings(pair: str) -> list[certificates.Finding]:
+        args = {"cert-file": f"{tmp_path}/{pair}.crt", "key-file": f"{tmp_path}/{pair}.key"}
+        state = static_pod.State(samples.manifest(text, "etcd"), {}, {})
+        plan = static_pod.plan(samples.wish(name="etcd", args=args), state)
+        files = ComponentFiles.planned(plan), ComponentFiles(plan.before)
+        return certificates.findings("etcd", *files, address=None, kubeconfig="/none")
+
+    assert findings("full") == []
+    (found,) = findings("good")
+    assert "is not made for 127.0.0.1" in found.message
 
 
 def test_files_of_the_same_change_are_looked_at_before_they_are_written(node: Node, good: Pair, expired: Pair) -> None:
