@@ -59,29 +59,28 @@ def check(pod: static_pods.StaticPod, plan: static_pod.StaticPodPlan, node: Node
     return tuple(warnings)
 
 
-def _until(fine: t.Callable[[], bool], node: Node) -> bool:
-    """Whether something becomes so within the node's patience."""
+_Answer = t.TypeVar("_Answer")
+
+
+def _patiently(ask: t.Callable[[], _Answer], is_fine: t.Callable[[_Answer], bool], node: Node) -> _Answer:
+    """The first answer that is fine, or the last one when none was within the node's patience."""
     limit = node.clock() + node.patience
-    while not fine():
-        if node.clock() >= limit:
-            return False
+    while True:
+        answer = ask()
+        if is_fine(answer) or node.clock() >= limit:
+            return answer
         node.sleep(engine.POLL_SECONDS)
-    return True
 
 
 def refuse_silent_kubelet(node: Node) -> None:
     """A kubelet that runs and does nothing would start no new pod."""
-    probe, said = node.kubelet.healthz, [""]
+    probe = node.kubelet.healthz
     if probe is None:
         return
-
-    def is_healthy() -> bool:
-        healthy, said[0] = engine.run_probe(probe)
-        return healthy
-
-    if not _until(is_healthy, node):
+    is_healthy, said = _patiently(lambda: engine.run_probe(probe), lambda answer: answer[0], node)
+    if not is_healthy:
         raise Refusal(
-            f"the kubelet on {os.uname().nodename} does not say that it is healthy ({said[0]}), so nobody would start the changed"
+            f"the kubelet on {os.uname().nodename} does not say that it is healthy ({said}), so nobody would start the changed"
             " component. Nothing was changed. Look at journalctl -u kubelet; systemctl restart kubelet starts it anew."
         )
 
@@ -130,18 +129,9 @@ def _runs(pod: static_pods.StaticPod, node: Node) -> bool:
 
 def _etcd_of_api_server(pod: static_pods.StaticPod, files: ComponentFiles, node: Node) -> list[str]:
     """An API server becomes ready only with an etcd that answers; one address of several is enough."""
-    answers: list[etcd.Health] = []
-
-    def answers_well() -> bool:
-        answers[:] = etcd.health_for_api_server(files)
-        return not answers or any(answer.ok is not False for answer in answers)
-
-    try:
-        well = _until(answers_well, node)
-    except KubeadmError as exc:
-        well, answers[:] = False, [etcd.Health(False, str(exc))]
+    answers = _patiently(lambda: _ask_etcd(files), _is_enough, node)
     bad = "; ".join(answer.words for answer in answers if not answer.ok)
-    if well:
+    if _is_enough(answers):
         return [f"of the etcd that {pod.name} uses, {bad}"] if bad else []
     problem = f"no etcd that --etcd-servers names answers well on {os.uname().nodename} ({bad})"
     if _runs(pod, node):
@@ -150,6 +140,18 @@ def _etcd_of_api_server(pod: static_pods.StaticPod, files: ComponentFiles, node:
             " the right addresses and certificates (etcd-servers, etcd-cafile, etcd-certfile, etcd-keyfile)."
         )
     return [f"{problem}; {pod.name} does not run, so the change is tried all the same."]
+
+
+def _ask_etcd(files: ComponentFiles) -> list[etcd.Health]:
+    try:
+        return etcd.health_for_api_server(files)
+    except KubeadmError as exc:
+        return [etcd.Health(False, str(exc))]
+
+
+def _is_enough(answers: t.Sequence[etcd.Health]) -> bool:
+    """What cannot be asked for its health may be healthy."""
+    return not answers or any(answer.ok is not False for answer in answers)
 
 
 # ---- etcd itself -----------------------------------------------------------------------------------------------------
@@ -203,18 +205,10 @@ def _quorum(pod: static_pods.StaticPod, plan: static_pod.StaticPodPlan, node: No
     """Whether the cluster can do without this member for a moment."""
     if not _runs(pod, node):
         return []  # it is stopped already
-    verdict = etcd_quorum.Verdict()
-    failure = ""
-
-    def may_stop() -> bool:
-        nonlocal verdict, failure
-        try:
-            verdict, failure = etcd_quorum.judge(etcd.read_members(etcd.Access.of(ComponentFiles(plan.before)))), ""
-        except KubeadmError as exc:
-            failure = str(exc)
-        return not failure and verdict.refusal is None
-
-    if not _until(may_stop, node) and not failure:
+    verdict, failure = _patiently(
+        lambda: _ask_members(plan), lambda answer: not answer[0].refusal and not answer[1], node
+    )
+    if verdict.refusal:
         raise Refusal(f"refused before anything was written: {verdict.refusal}")
     if failure:
         problem = f"the members of the etcd cluster could not be asked for on {os.uname().nodename} ({failure})"
@@ -225,6 +219,14 @@ def _quorum(pod: static_pods.StaticPod, plan: static_pod.StaticPodPlan, node: No
             )
         return [f"{problem}; this one is not healthy, so the change is tried all the same."]
     return [verdict.warning] if verdict.warning else []
+
+
+def _ask_members(plan: static_pod.StaticPodPlan) -> tuple[etcd_quorum.Verdict, str]:
+    """Whether the cluster can do without this member, or why it cannot be told. It is asked as it runs now."""
+    try:
+        return etcd_quorum.judge(etcd.read_members(etcd.Access.of(ComponentFiles(plan.before)))), ""
+    except KubeadmError as exc:
+        return etcd_quorum.Verdict(), str(exc)
 
 
 def add_member_probes(journal: engine.Json, plan: static_pod.StaticPodPlan) -> None:
