@@ -13,7 +13,7 @@ import typing as t
 
 from . import kubelet, way_back
 from .errors import Refusal
-from .kubelet import ADOPTED, DROP_IN, FRAGMENT, HOOK, FileChange, KubeletPlan, Layout, State
+from .kubelet import ADOPTED, FRAGMENT, HOOK, FileChange, KubeletPlan, Layout, State
 from .ownership import Change, Record
 from .systemd_unit import File as TextFile
 from .systemd_unit import with_drop_in
@@ -51,7 +51,7 @@ def plan(way: WayBack | None, state: State, *, force: bool, warnings: t.Sequence
 
 def _file_change(file: File) -> FileChange:
     copy = t.cast(Copy, file.former or file.left)
-    is_ours = file.path == DROP_IN or posixpath.basename(file.path) == FRAGMENT
+    is_ours = file.path == kubelet.DROP_IN or posixpath.basename(file.path) == FRAGMENT
     return FileChange(file.path, _text(file.now), _text(file.former), copy.mode, not is_ours)
 
 
@@ -62,7 +62,7 @@ def _text(copy: Copy | None) -> str | None:
 def _former(state: State, files: t.Sequence[FileChange]) -> tuple[Layout, TextFile | None]:
     """The kubelet as the former files make it, and our fragment among them."""
     texts = {file.path: file.after for file in files}
-    unit = with_drop_in(state.unit, DROP_IN, texts[DROP_IN]) if DROP_IN in texts else state.unit
+    unit = with_drop_in(state.unit, kubelet.DROP_IN, texts[kubelet.DROP_IN]) if kubelet.DROP_IN in texts else state.unit
     environment = {**state.environment, **{file.path: file.after for file in files if file.is_environment}}
     fragments = {file.path: file.text for file in state.fragments}
     for path, text in texts.items():
@@ -85,11 +85,11 @@ def _refuse_sleeping_fragments(state: State, live: Layout, after: Layout, *, for
 
 def _refuse_outdated_drop_in(state: State, after: Layout, files: t.Sequence[FileChange], way: WayBack) -> None:
     """Our drop-in repeats what the unit said when it was written. A former one may repeat what does not hold any more."""
-    drop_in = next((file.after for file in files if file.path == DROP_IN), None)
+    drop_in = next((file.after for file in files if file.path == kubelet.DROP_IN), None)
     if drop_in is None:
         return
     kubelet.refuse_ineffective_hook(drop_in, after)
-    base = kubelet.layout(with_drop_in(state.unit, DROP_IN, None), state.environment, None, ())
+    base = kubelet.layout(with_drop_in(state.unit, kubelet.DROP_IN, None), state.environment, None, ())
     said, hook = after.service.variables[HOOK].value, base.service.variables[HOOK]
     if not f"{said} ".startswith(f"{hook.value.strip()} "):
         raise Refusal(

@@ -39,7 +39,9 @@ def plan(name: str, way: WayBack | None, state: State, warnings: t.Sequence[str]
         after=after,
         # Nobody says any more whether a content was sensitive.
         files=tuple(FileChange(file.path, _file(file.now), _file(file.former), True, False) for file in files),
-        operations=way_back.operations((static_pod.without_secrets(change, ()) for change in changes), way.component_files),
+        operations=way_back.operations(
+            (static_pod.without_secrets(change, ()) for change in changes), way.component_files
+        ),
         record=way.record,
         warnings=tuple(warnings),
     )

@@ -147,7 +147,10 @@ def operations(changes: t.Iterable[Change], files: t.Iterable[File]) -> tuple[Ch
 
 
 def describe(
-    way: WayBack | None, changes: t.Iterable[Change], shown: t.Iterable[t.Mapping[str, str]], obstacle: str | None = None
+    way: WayBack | None,
+    changes: t.Iterable[Change],
+    shown: t.Iterable[t.Mapping[str, str]],
+    obstacle: str | None = None,
 ) -> dict[str, t.Any]:
     """What an info module says of the way back. shown: the differences that may be shown, in Ansible's form.
 
@@ -159,7 +162,8 @@ def describe(
         "requested": way.requested if way else None,
         "ended": way.ended if way else None,
         "files": [
-            {"path": file.path, "change": file.change, "diff": diffs.get(file.path)} for file in (way.files if way else ())
+            {"path": file.path, "change": file.change, "diff": diffs.get(file.path)}
+            for file in (way.files if way else ())
         ],
         "operations": [dataclasses.asdict(change) for change in changes],
         "obstacle": obstacle,

@@ -41,6 +41,7 @@ KEYS = {
     "transaction",
     "previous_transaction",
     "open_transaction",
+    "takes_back",
 }
 
 
