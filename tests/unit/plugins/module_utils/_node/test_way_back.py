@@ -164,7 +164,7 @@ def test_policy_files_and_their_folder_go_too(api: Pod) -> None:
     folder = api.node.policy.parent
     policy = str(api.node.policy)
     os.makedirs(folder.parent)
-    wish = {
+    wish: Json = {
         "files": [samples.file(policy, "secret", mode="0640")],
         "volumes": [samples.volume("p", str(folder.parent))],
     }
