@@ -72,8 +72,8 @@ class KubeletSteps(TransactionSteps):
         """Work out the change, and check that the node may take it."""
         unit, wish = t.cast(KubeletUnit, self._unit), t.cast(kubelet.Wish, self._wish)
         if wish.state == PREVIOUS:
-            never = way_back.never(NAME, unit.node_name)
-            self._plan = kubelet_way_back.plan(self._way, unit.state, force=wish.force, warnings=never)
+            notes = way_back.notes(self._way, NAME, unit.node_name)
+            self._plan = kubelet_way_back.plan(self._way, unit.state, force=wish.force, warnings=notes)
         else:
             self._plan = kubelet.plan(wish, unit.state)
         if self._plan.policies and not wish.force:

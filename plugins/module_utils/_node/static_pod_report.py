@@ -51,7 +51,7 @@ def _taken_back(
     way: WayBack, name: str, folder: str, node_name: str
 ) -> tuple[t.Sequence[Change], t.Sequence[t.Mapping[str, str]]]:
     """What taking a change back comes to: the operations, and the difference of the manifest."""
-    pod = static_pods.parse_static_pod(name, static_pods.find(name, folder)[0], node_name)
+    pod = static_pods.read_static_pod(name, folder, node_name)
     plan = static_pod_way_back.plan(name, way, static_pod.State(pod.manifest, pod.record, {}))
     return plan.operations, [entry for entry in static_pod.diff(plan) if entry["after_header"] == pod.path]
 

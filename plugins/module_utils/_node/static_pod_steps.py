@@ -69,8 +69,8 @@ class StaticPodSteps(TransactionSteps):
         """Work out the change, and check that what it names is there."""
         wish, state = t.cast(static_pod.Wish, self._wish), t.cast(static_pod.State, self._state)
         if wish.state == PREVIOUS:
-            never = way_back.never(self._name, str(self._node))
-            plan = static_pod_way_back.plan(self._name, self._way, state, never)
+            notes = way_back.notes(self._way, self._name, str(self._node))
+            plan = static_pod_way_back.plan(self._name, self._way, state, notes)
         else:
             plan = static_pod.plan(wish, state)
         self._plan = plan

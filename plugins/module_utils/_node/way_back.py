@@ -31,9 +31,9 @@ def find(name: str, node: str) -> WayBack | None:
     return way_back.choose(_ended(name, node))
 
 
-def never(name: str, node: str) -> list[str]:
-    """What the user should know when nothing was ever changed."""
-    if transactions.last_known_good(name) is not None:
+def notes(way: WayBack | None, name: str, node: str) -> list[str]:
+    """What the user should know of the answer: that nothing was ever changed, but not that it is taken back already."""
+    if way is not None or transactions.last_known_good(name) is not None:
         return []
     return [f"{name} on {node}: this collection has made no change that stands, so there is nothing to take back."]
 

@@ -245,6 +245,16 @@ def test_a_damaged_copy_is_told(api: Pod) -> None:
     assert "damaged" in (api.told() or {})["obstacle"]
 
 
+def test_a_file_beside_the_manifest_is_told(api: Pod) -> None:
+    api.run(args={"v": 4})
+    stray = api.node.manifests / "kube-apiserver.yaml.bak"
+    stray.write_text(OLD, encoding="utf-8")
+    obstacle = (api.told() or {})["obstacle"]
+    stray.unlink()
+    api.node.watcher.events()
+    assert f"{stray} on " in obstacle
+
+
 def test_a_damaged_older_journal_does_not_matter(api: Pod) -> None:
     api.run(args={"v": 4})
     api.run(args={"v": 5})
