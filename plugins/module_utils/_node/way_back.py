@@ -33,7 +33,7 @@ def find(name: str, node: str) -> WayBack | None:
 
 def notes(way: WayBack | None, name: str, node: str) -> list[str]:
     """What the user should know of the answer: that nothing was ever changed, but not that it is taken back already."""
-    if way is not None or transactions.last_known_good(name) is not None:
+    if way is not None or any(ended.stands for ended in _ended(name, node)):
         return []
     return [f"{name} on {node}: this collection has made no change that stands, so there is nothing to take back."]
 
