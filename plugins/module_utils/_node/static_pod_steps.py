@@ -13,10 +13,11 @@ import os
 import time
 import typing as t
 
-from .._plan import outcome, static_pod
+from .._plan import outcome, static_pod, static_pod_way_back
 from .._plan.errors import KubeadmError
 from .._plan.rehearsal import Verdict
-from . import engine, journals, preflight, rehearsals, static_pods, transactions
+from .._plan.way_back import PREVIOUS, WayBack, refuse_settings
+from . import engine, journals, preflight, rehearsals, static_pods, transactions, way_back
 from .journals import Settings
 from .kubelet import Kubelet, read_kubelet
 from .state import Run
@@ -44,9 +45,12 @@ class StaticPodSteps(TransactionSteps):
         self._kubelet: Kubelet | None = None
         self._pod: static_pods.StaticPod | None = None
         self._state: static_pod.State | None = None
+        self._way: WayBack | None = None
         self._plan: static_pod.StaticPodPlan | None = None
 
     def _parse(self) -> None:
+        if self._params["state"] == PREVIOUS:
+            refuse_settings(self._params, (*static_pod.SETTINGS, "purge"))
         self._wish = static_pod.parse_wish(self._params)
 
     def read(self) -> None:
@@ -61,10 +65,17 @@ class StaticPodSteps(TransactionSteps):
         paths = {entry.path for entry in wish.files} | set(self._pod.record.get("files", {}))
         preflight.refuse_files_among_data(self._pod, paths)
         self._state = static_pod.State(self._pod.manifest, self._pod.record, static_pods.read_files(paths))
+        if wish.state == PREVIOUS and self._open is None:
+            self._way = way_back.find(self._name, kubelet.node_name)
 
     def plan(self) -> static_pod.StaticPodPlan:
         """Work out the change, and look for what would keep the changed component from coming up."""
-        plan = static_pod.plan(t.cast(static_pod.Wish, self._wish), t.cast(static_pod.State, self._state))
+        wish, state = t.cast(static_pod.Wish, self._wish), t.cast(static_pod.State, self._state)
+        if wish.state == PREVIOUS:
+            notes = way_back.notes(self._way, self._name, str(self._node))
+            plan = static_pod_way_back.plan(self._name, self._way, state, notes)
+        else:
+            plan = static_pod.plan(wish, state)
         self._plan = plan
         if not plan.operations:
             return plan
@@ -111,7 +122,7 @@ class StaticPodSteps(TransactionSteps):
         journal = journals.journal_for(pod, plan, t.cast(Settings, self._settings), ADMIN_KUBECONFIG)
         if self._name == preflight.ETCD:
             preflight.add_member_probes(journal, plan)
-        self._start(journal)
+        self._start(way_back.enter(journal, self._way) if self._way else journal)
 
     def report(self) -> dict[str, t.Any]:
         """The result of the module, whatever step it reached."""
@@ -119,6 +130,7 @@ class StaticPodSteps(TransactionSteps):
         return {
             **self._report(plan.operations if plan else (), static_pod.diff(plan) if plan and self._diff else ()),
             "manifest": self._pod.path if self._pod else None,
+            "takes_back": self._way.transaction if self._way and plan and plan.operations else None,
         }
 
 

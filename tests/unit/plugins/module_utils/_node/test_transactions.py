@@ -45,6 +45,7 @@ KEYS = {
     "previous_transaction",
     "open_transaction",
     "busy",
+    "takes_back",
 }
 
 
