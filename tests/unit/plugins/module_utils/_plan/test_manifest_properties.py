@@ -21,7 +21,7 @@ from ansible_collections.nodecraft.kubeadm.tests.unit.plugins.module_utils._plan
 from hypothesis import given, settings
 
 # How many times the examples of a profile.
-MANY = 15
+MANY = 8
 
 _COMMENT = re.compile(r"# comment (\d+)\.")
 

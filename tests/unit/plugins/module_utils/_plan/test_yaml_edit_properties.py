@@ -18,7 +18,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 # How many times the examples of a profile: an edit of small text is quick, and this is the heart of the collection.
-MANY = 40
+MANY = 32
 
 _COMMENT = re.compile(r"# comment (\d+)\.")
 
