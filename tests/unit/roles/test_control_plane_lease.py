@@ -51,7 +51,12 @@ def lease(outcome: Outcome, step: str) -> Json:
 
 
 def test_the_lease_is_taken_for_the_changes_and_renewed_before_each_turn(play: Play) -> None:
-    outcome = play("nothing", "changes", "changes", variables={"control_plane_wait_timeout": 400})
+    wish = {
+        "control_plane_wait_timeout": 400,
+        "control_plane_confirm": True,
+        "control_plane_confirm_url": "https://lb:6443",
+    }
+    outcome = play("nothing", "changes", "changes", variables=wish)
     assert outcome.status == 0, outcome.output
     assert course(outcome) == [
         ("held", "cp2"),
@@ -69,6 +74,9 @@ def test_the_lease_is_taken_for_the_changes_and_renewed_before_each_turn(play: P
     assert [len(wish) for wish in arguments["wishes"]] == [16]
     holders = {call["arguments"]["holder"] for call in outcome.calls if call["component"] == "lease"}
     assert [holder.count("@") for holder in holders] == [1]
+    change = next(call["arguments"] for call in outcome.calls if call["step"] == "change")
+    assert (change["confirm"], change["confirm_url"]) == (True, "https://lb:6443")
+    assert not {"confirm_timeout", "confirm_ca_cert"} & set(change)
     released = lease(outcome, "released")["arguments"]
     assert released["completed"] is True
     # Every node is asked before each turn.
