@@ -8,6 +8,7 @@ import contextlib
 import dataclasses
 import json
 import os
+import select
 import shutil
 import signal
 import socket
@@ -24,6 +25,8 @@ HERE = Path(__file__).parent
 MODULE_UTILS = Path(engine.__file__).parents[1]
 INSIDE = Path("ansible_collections/nodecraft/kubeadm/plugins/module_utils")
 
+# Between two looks at whether a process was stopped, while it says nothing.
+STOP_SECONDS = 0.01
 Answer = t.Callable[[dict[str, t.Any]], t.Any]
 
 
@@ -51,6 +54,12 @@ class Ended:
         return [call for call in self.calls if call.injected]
 
 
+def _state(pid: int) -> str:
+    """Whether a process runs, sleeps, or is stopped, as proc(5) abbreviates it; also when somebody traces it."""
+    with open(f"/proc/{pid}/stat", encoding="ascii") as stream:
+        return stream.read().rpartition(")")[2].split()[0].upper()
+
+
 class Process:
     """A forked process that waits for its order."""
 
@@ -59,12 +68,19 @@ class Process:
         self._connection = connection
         self.pid = pid
 
-    def carry_out(self, order: dict[str, t.Any], answer: Answer, clock: t.Callable[[], float]) -> tuple[int, t.Any]:
-        """Give the order and answer questions until the process ends: its status and its result."""
+    def carry_out(
+        self, order: dict[str, t.Any], answer: Answer, clock: t.Callable[[], float], stopped: t.Callable[[], None] | None
+    ) -> tuple[int, t.Any]:
+        """Give the order and answer questions until the process ends: its status and its result.
+
+        stopped: called when a signal has stopped the process, before it goes on; None when nothing stops it.
+        """
         result: t.Any = None
         try:
             self._send({**order, "now": clock()})
             while True:
+                if stopped is not None:
+                    self._go_on_after_stop(stopped)
                 message = self._receive()
                 if message is None:
                     break
@@ -80,6 +96,13 @@ class Process:
             self._connection.close()
             status = self._worker.wait(self.pid)
         return status, result
+
+    def _go_on_after_stop(self, stopped: t.Callable[[], None]) -> None:
+        """Wait for the next message, and see to it that the process gets there."""
+        while not select.select([self._connection], [], [], STOP_SECONDS)[0]:
+            if _state(self.pid) == "T":
+                stopped()
+                os.kill(self.pid, signal.SIGCONT)
 
     def _send(self, message: dict[str, t.Any]) -> None:
         with contextlib.suppress(BrokenPipeError, ConnectionResetError):  # it was killed; its end says so
@@ -124,11 +147,12 @@ class Worker:
         log: Path,
         fault: Fault | None = None,
         traced: bool = False,
+        stopped: t.Callable[[], None] = lambda: None,
     ) -> Ended:
         """Run one process from its order to its end."""
         process = self.fork()
         tracer = Tracer(process.pid, log, fault) if traced or fault else None
-        status, result = process.carry_out(order, answer, clock)
+        status, result = process.carry_out(order, answer, clock, stopped if fault and "STOP" in fault.what else None)
         return Ended(status, result, tracer.finish() if tracer else [])
 
     def close(self) -> None:

@@ -129,6 +129,9 @@ class Station(FakeNode):
         add_kubelet(self)
         self.programs = FakeRun()
         self.systemd = Systemd(self)
+        # What happens while a process is stopped by a fault, once; and with each question of a process.
+        self.stopped: t.Callable[[], None] | None = None
+        self.meanwhile: t.Callable[[dict[str, t.Any]], None] = lambda question: None
         self._runs = 0
         self.watcher.events()
 
@@ -141,7 +144,9 @@ class Station(FakeNode):
 
     def accept(self, wish: dict[str, t.Any]) -> None:
         """From now on the manifest may also have the bytes that this wish gives it, by the module's own preview."""
-        (shown,) = (part for part in self.module(check=True, **wish).result["diff"] if part["after_header"] == str(self.manifest))
+        preview = self.module(check=True, **wish).result
+        assert not preview["failed"], preview["msg"]
+        (shown,) = (part for part in preview["diff"] if part["after_header"] == str(self.manifest))
         self.allowed = {self.manifest.read_bytes(), shown["after"].encode()}
 
     # -- processes -----------------------------------------------------------------------------------------------------
@@ -172,10 +177,22 @@ class Station(FakeNode):
         }
         log = self.root / f"calls-{self._runs}"
         return self.worker.run(
-            {**order, **place}, answer=self._answer, clock=self.clock, log=log, fault=fault, traced=traced
+            {**order, **place},
+            answer=self._answer,
+            clock=self.clock,
+            log=log,
+            fault=fault,
+            traced=traced,
+            stopped=self._while_stopped,
         )
 
+    def _while_stopped(self) -> None:
+        action, self.stopped = self.stopped, None
+        if action is not None:
+            action()
+
     def _answer(self, question: dict[str, t.Any]) -> t.Any:
+        self.meanwhile(question)
         if "sleep" in question:
             if self._lock_is_free():
                 self.systemd.work()

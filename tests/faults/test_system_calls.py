@@ -88,12 +88,12 @@ def assert_whole(station: Station, clean: Clean, outcome: str | None) -> None:
     assert not station.systemd.due
 
 
-def assert_next_run_is_content(station: Station, wish: dict[str, t.Any]) -> None:
-    """The next run of the module finds the change done, or does it."""
-    again = station.module(**wish).result
-    assert not again["failed"], again["msg"]
+def run_next(station: Station, wish: dict[str, t.Any]) -> dict[str, t.Any]:
+    """The next run of the module, with all that follows from it; its result."""
+    result: dict[str, t.Any] = station.module(**wish).result
+    assert not result["failed"], result["msg"]
     station.systemd.work()
-    assert station.module(**wish).result["changed"] is False
+    return result
 
 
 def at(calls: t.Iterable[Call], station: Station, name: str) -> list[int]:
@@ -114,7 +114,7 @@ def test_an_engine_killed_at_any_call_is_finished_by_the_next(make: Make, tally:
         assert station.outcome() == scenario.outcome
         assert_whole(station, clean, station.outcome())
         if scenario.works:
-            assert_next_run_is_content(station, wish)
+            assert run_next(station, wish)["changed"] is False
         tally("engine killed", scenario.outcome)
 
 
@@ -127,7 +127,7 @@ def test_a_module_killed_at_any_call_is_made_good_by_the_next_run(make: Make, ta
         killed = station.module(Fault(call, number, "signal=KILL"), **wish)
         assert (killed.status, len(killed.faults)) == (-signal.SIGKILL, 1), f"{call} {number} was not reached"
         assert snapshot(station) == clean.old, "the module itself changes nothing"
-        assert_next_run_is_content(station, wish)
+        run_next(station, wish)
         assert station.outcome() == engine.COMMITTED
         assert_whole(station, clean, engine.COMMITTED)
         tally("module killed", engine.COMMITTED)
@@ -166,7 +166,7 @@ def test_an_error_at_any_call_of_the_module_changes_nothing_or_does_all(
             assert failed.result["changed"] is False
             assert not station.systemd.due
             assert snapshot(station) == clean.old
-        assert_next_run_is_content(station, wish)
+        run_next(station, wish)
         assert_whole(station, clean, engine.COMMITTED)
         tally(f"module {error}", "refused" if failed.result["failed"] else "done all the same")
 
