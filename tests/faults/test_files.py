@@ -92,7 +92,7 @@ def test_f06_f29_what_cannot_be_edited_is_refused_and_nothing_is_written(station
         lambda text: text.replace("  namespace", "  creationTimestamp: null\n  namespace"),
         lambda text: text.replace("    - --v=1", '    - "--v=1"'),
         lambda text: text.replace("    - --v=1", f"    - --long={'x' * 300}\n    - --v=1"),
-        lambda text: text.replace("    - kube-apiserver\n    - --v=1\n", "    [kube-apiserver,   --v=1]\n"),
+        lambda text: text.replace("    - kube-apiserver\n    - --v=1\n", "      [kube-apiserver,   --v=1]\n"),
         lambda text: text + "# the end, without a line's end",
     ],
     ids=["plain", "CRLF", "BOM", "comment", "null", "quoted", "long line", "flow list", "no end"],

@@ -14,6 +14,7 @@ from __future__ import annotations
 import functools
 import gc
 import importlib.util
+import io
 import json
 import os
 import socket
@@ -122,7 +123,10 @@ def run_engine(code: types.SimpleNamespace, test: Test, order: Json) -> int:
     host = engine.Host(**order["host"])
     inject = {"host": host, "clock": test.monotonic, "sleep": test.sleep, "run": test.run, "ask": test.ask_api}
     engine.Engine = functools.partial(engine.Engine, **inject)
+    # What goes to systemd's journal is no file's.
+    sys.stderr = io.StringIO()
     status = engine.main([order["program"], order["folder"]])
+    test.send(result=sys.stderr.getvalue())
     return int(status)
 
 
@@ -169,9 +173,9 @@ def carry_out(code: types.SimpleNamespace, connection: socket.socket) -> int:
         return ORDERS[order["do"]](code, test, order)
     except Ended:
         return 0
-    except BaseException as exc:  # noqa: BLE001  # whatever it is, the test shows it
+    except BaseException:  # noqa: BLE001  # whatever it is, the test shows it
         test.send(broken=traceback.format_exc())
-        return BROKEN if isinstance(exc, Exception) else BROKEN
+        return BROKEN
 
 
 def code_of(tree: str) -> types.SimpleNamespace:
