@@ -88,7 +88,10 @@ class Systemd:
 
     def start(self) -> None:
         """Start the service, when its condition holds."""
-        self.due = all(os.path.exists(path) for path in self._unit().words("Unit", "ConditionPathExists"))
+        conditions = self._unit().words("Unit", "ConditionPathExists")
+        one_of = [path[1:] for path in conditions if path.startswith("|")]
+        self.due = all(os.path.exists(path) for path in conditions if not path.startswith("|"))
+        self.due = self.due and (not one_of or any(map(os.path.exists, one_of)))
 
     def boot(self) -> None:
         """Start what is wanted by the target that a node boots into."""
@@ -199,6 +202,8 @@ class Station(FakeNode):
             self.clock.sleep(question["sleep"])
             return None
         if "run" in question:
+            if question["run"][-1] == engine.KUBELET and question["run"][1] in ("restart", "is-active"):
+                return self.kubelet.systemctl(question["run"])
             return self.systemd.run(question["run"]) or self.programs(question["run"])
         return None, "there is no API server"
 
@@ -219,8 +224,6 @@ class Station(FakeNode):
 
     def outcome(self) -> str | None:
         """How the newest transaction ended; None when there was none."""
-        ids = engine.history_ids(str(self.state / "history"))
-        if not ids:
-            return None
-        journal = engine.read_json(str(self.state / "history" / f"{ids[-1]}.json"))
-        return str(journal["result"]["outcome"])
+        ids = engine.history_ids(str(self.state))
+        journal = engine.load_journal(str(self.state), ids[-1])[0] if ids else None
+        return str(journal["result"]["outcome"]) if journal else None

@@ -86,7 +86,7 @@ def test_a_process_of_the_former_pod_with_the_new_arguments_is_not_the_new_one(m
     (instance,) = station.kubelet.instances
 
     def impostor() -> None:
-        if engine.read_json(str(station.journal_path))["phase"] == engine.WAITING and station.kubelet.enabled:
+        if station.opened()["phase"] == engine.WAITING and station.kubelet.enabled:
             station.kubelet.enabled = False
             wanted = [f"--v={3}" if item == "--v=2" else item for item in station.arguments(instance.pid)]
             (station.proc / str(instance.pid) / "cmdline").write_bytes(b"".join(item.encode() + b"\0" for item in wanted))
@@ -102,7 +102,7 @@ def test_f31_a_copy_that_appears_beside_the_manifest_is_named(make: Make) -> Non
     copy = station.manifests / f"{NAME}.yaml.bak"
 
     def put() -> None:
-        if station.journal_path.exists() and engine.read_json(str(station.journal_path))["phase"] == engine.WAITING:
+        if station.journal_path.exists() and station.opened()["phase"] == engine.WAITING:
             copy.write_text("x", encoding="utf-8")
 
     station.clock.watchers.remove(station.look)

@@ -293,7 +293,7 @@ def test_f49_secrets_stand_in_files_of_root_only_and_nowhere_else(station: Stati
 
 def next_manifest(station: Station) -> bytes:
     """What the open transaction will write, by its own copy."""
-    (entry,) = (entry for entry in engine.read_json(str(station.journal_path))["files"] if entry["switch"])
+    (entry,) = (entry for entry in station.opened()["files"] if entry["switch"])
     content = engine.content_of(entry["after"])
     assert content is not None
     assert re.search(rb"--v=2", content)

@@ -8,12 +8,13 @@ import json
 import os
 import signal
 import typing as t
+from pathlib import Path
 
 import pytest
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._node import engine
 from ansible_collections.nodecraft.kubeadm.tests.faults.conftest import Make, Tally
 from ansible_collections.nodecraft.kubeadm.tests.faults.processes import Ended
-from ansible_collections.nodecraft.kubeadm.tests.faults.scenarios import SCENARIOS, Scenario, changing, leftovers, one_of_each, snapshot
+from ansible_collections.nodecraft.kubeadm.tests.faults.scenarios import HOPELESS, QUICK, SCENARIOS, Scenario, changing, leftovers, one_of_each, snapshot
 from ansible_collections.nodecraft.kubeadm.tests.faults.station import Station
 from ansible_collections.nodecraft.kubeadm.tests.faults.system_calls import Fault
 from ansible_collections.nodecraft.kubeadm.tests.unit.plugins.module_utils._node.fake_node import NAME
@@ -204,26 +205,119 @@ def test_an_engine_that_always_dies_leaves_the_decision_to_a_human(make: Make) -
 # ---- journals ------------------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("format_", [0, 99])
-def test_f52_a_journal_of_another_version_is_refused_by_name_and_kept(make: Make, format_: int) -> None:
+@pytest.mark.parametrize("number", [0, 99])
+def test_f52_a_journal_of_another_version_is_refused_by_name_and_kept(make: Make, number: int) -> None:
     station = begin(make, FIRST_GOOD)
     old = snapshot(station)
-    strange = json.dumps({**engine.read_json(str(station.journal_path)), "format": format_}).encode()
-    for path in station.state.rglob("*journal*.json"):
+    strange = json.dumps({**station.opened(), "format": number}).encode()
+    for path in copies(station):
         path.write_bytes(strange)
-    ended = station.engine()
+    ended = station.engine(traced=True)
     assert ended.status == engine.STUCK
+    assert f"has format {number}" in ended.result
     station.systemd.due = False
     result = station.module(**FIRST_GOOD.wish(station.root)).result
     assert result["failed"]
     assert str(station.journal_path) in result["msg"]
-    assert station.journal_path.read_bytes() == strange
+    assert f"has format {number}" in result["msg"]
+    assert [path.read_bytes() for path in copies(station)] == [strange, strange]
     assert snapshot(station) == old
     assert not station.systemd.due
 
 
+def copies(station: Station) -> list[Path]:
+    """Where both copies of the open journal are."""
+    return [Path(path) for path in engine.copies_of(str(station.state))]
+
+
+def cut(content: bytes) -> bytes:
+    """As after a power loss on a disk that does not keep its promises."""
+    return content[: len(content) // 2]
+
+
+def change_a_copy(content: bytes) -> bytes:
+    """One letter of the former bytes of the manifest is another one: still JSON, and still base64."""
+    data = json.loads(content)
+    entry = next(entry for entry in data["files"] if entry["switch"])
+    text = entry["before"]["content"]
+    entry["before"]["content"] = text[:20] + ("A" if text[20] != "A" else "B") + text[21:]
+    return json.dumps(data).encode()
+
+
+def change_a_limit(content: bytes) -> bytes:
+    """Nothing of a file, but of the rest."""
+    return json.dumps({**json.loads(content), "wait_timeout": 1}).encode()
+
+
+def no_base64(content: bytes) -> bytes:
+    """A copy that cannot even be decoded."""
+    data = json.loads(content)
+    next(entry for entry in data["files"] if entry["switch"])["before"]["content"] = "!"
+    return json.dumps(data).encode()
+
+
+def nothing(content: bytes) -> bytes:
+    """An empty file."""
+    return b""
+
+
+DAMAGES = [cut, change_a_copy, change_a_limit, no_base64, nothing]
+
+
+def stop_before_restore(make: Make) -> tuple[Station, dict[str, t.Any]]:
+    """A change that has to be put back, its engine dead in the middle of the wait; and what was there before."""
+    station = make(SECOND_BAD)
+    old = snapshot(station)
+    assert not station.module(**SECOND_BAD.wish(station.root)).result["failed"]
+    (clean,) = station.systemd.work(traced=True)
+    number = next(call.number for call in clean.calls if call.name == "rename" and call.below(station.manifests))
+    station = begin(make, SECOND_BAD)
+    assert station.engine(Fault("rename", number + 2, "signal=KILL")).faults
+    return station, old
+
+
+@pytest.mark.parametrize("damage", DAMAGES)
+def test_f44_a_damaged_journal_has_a_second_copy(make: Make, tally: Tally, damage: t.Callable[[bytes], bytes]) -> None:
+    station, old = stop_before_restore(make)
+    first = copies(station)[0]
+    first.write_bytes(damage(first.read_bytes()))
+    station.systemd.work()
+    assert station.outcome() == engine.RESTORED
+    assert snapshot(station) == old
+    assert any("second copy" in note for note in station.ask("last", NAME)["notes"])
+    tally("journal damaged", engine.RESTORED)
+
+
+@pytest.mark.parametrize("damage", DAMAGES)
+def test_f44_with_both_copies_damaged_nothing_is_guessed(make: Make, tally: Tally, damage: t.Callable[[bytes], bytes]) -> None:
+    station, _ = stop_before_restore(make)
+    before = snapshot(station)
+    for path in copies(station):
+        path.write_bytes(damage(path.read_bytes()))
+    (ended,) = station.systemd.work()
+    assert ended.status == engine.STUCK
+    assert str(station.journal_path) in ended.result
+    assert snapshot(station) == before
+    result = station.module(**SECOND_BAD.wish(station.root)).result
+    assert result["failed"]
+    assert str(station.journal_path) in result["msg"]
+    assert snapshot(station) == before
+    tally("both journals damaged", "refused, nothing guessed")
+
+
+def test_f45_a_last_known_good_that_is_damaged_twice_is_none(make: Make) -> None:
+    station = make(SECOND_GOOD)
+    (former,) = engine.history_ids(str(station.state))
+    assert not station.module(**SECOND_GOOD.wish(station.root)).result["failed"]
+    station.systemd.work()
+    newest = engine.history_ids(str(station.state))[-1]
+    assert station.ask("summary", NAME)["last_known_good"] == newest
+    for path in engine.copies_of(str(station.state), newest):
+        Path(path).write_bytes(change_a_copy(Path(path).read_bytes()))
+    assert station.ask("summary", NAME)["last_known_good"] == former
+
+
 def test_f50_histories_are_bounded_and_keep_the_last_known_good(station: Station) -> None:
-    from ansible_collections.nodecraft.kubeadm.tests.faults.scenarios import HOPELESS, QUICK  # noqa: PLC0415
     wish = {"wait_timeout": 6, "min_ready_seconds": 1}
     good = engine.KEEP_HISTORY + 5
     for number in range(2, 2 + engine.KEEP_HISTORY + 5):
@@ -233,8 +327,8 @@ def test_f50_histories_are_bounded_and_keep_the_last_known_good(station: Station
         assert not station.module(**wanted).result["failed"]
         station.systemd.work()
         assert station.outcome() == (engine.COMMITTED if number == 2 else engine.RESTORED)
-    ids = engine.history_ids(str(station.state / "history"))
+    ids = engine.history_ids(str(station.state))
     assert len(ids) == engine.KEEP_HISTORY + 1
-    assert station.ask("last_known_good", NAME) == ids[0]
+    assert station.ask("summary", NAME)["last_known_good"] == ids[0]
     assert "--v=2" in station.manifest.read_text(encoding="utf-8")
     assert len(os.listdir(station.state / "history")) <= 2 * (engine.KEEP_HISTORY + 1)
