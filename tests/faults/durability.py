@@ -59,7 +59,8 @@ def intrusions(calls: t.Iterable[Call], folder: Path) -> list[str]:
             continue
         seen = [path for path in call.paths if os.path.dirname(path) == str(folder) and not _is_temporary(path)]
         is_rename = call.name.startswith("rename") and seen == [call.paths[-1]]
-        if seen and not is_rename and call.name != "fsync":
+        is_shared = call.name == "openat" and not (call.flag("O_EXCL") and call.flag("O_NOFOLLOW")) and call.below(folder)
+        if (seen and not is_rename and call.name != "fsync") or is_shared:
             found.append(f"{call.name}({call.arguments})")
     return found
 
@@ -69,7 +70,13 @@ def readable_by_others(calls: t.Iterable[Call], folder: Path) -> list[str]:
     return [
         f"{call.name}({call.arguments})"
         for call in calls
-        if call.name == "openat" and call.succeeded and call.below(folder) and call.flag("O_CREAT") and not _mode(call) & 0o77 == 0
+        if call.name == "openat"
+        and call.succeeded
+        and call.below(folder)
+        and call.flag("O_CREAT")
+        and _mode(call) & 0o77
+        # The service's umask holds for the rest.
+        and os.path.basename(call.paths[0]) not in _NEWS
     ]
 
 

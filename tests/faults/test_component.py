@@ -62,22 +62,69 @@ def test_f09_a_slow_start_is_waited_for(make: Make) -> None:
 
 
 def test_the_former_process_alone_is_no_success(make: Make) -> None:
-    """It answers all probes until it stops."""
+    """A kubelet that does nothing: the former process answers all probes."""
     station = begin(make, QUICK)
-    station.kubelet.enabled = False
+    station.kubelet.enabled = station.kubelet.recovers = False
     told = finish(station)
-    assert told["outcome"] == engine.ALARM if told["healthy"] is False else engine.RESTORED
-    assert told["outcome"] != engine.COMMITTED
+    assert told["outcome"] == engine.RESTORED
+    assert "not healthy within" in told["reason"]
 
 
 def test_a_former_process_that_lingers_is_waited_for(make: Make) -> None:
-    station = make(GOOD)
-    station.kubelet.instances[0].behaviour = dataclasses.replace(QUICK, stop=4.0)
-    wish = GOOD.wish(station.root)
-    assert not station.module(**wish).result["failed"]
+    """Its container may outlive its pod."""
+    station = begin(make, QUICK)
+    (instance,) = station.kubelet.instances
+    station.add_process(9000, instance.uid, station.arguments(instance.pid))
+    station.at(4.0, lambda: station.remove_process(9000))
     began = station.clock.now
     assert finish(station)["outcome"] == engine.COMMITTED
     assert station.clock.now - began >= 4.0
+
+
+def test_a_process_with_other_arguments_is_not_the_new_one(make: Make) -> None:
+    station = begin(make, QUICK)
+
+    def disguise() -> None:
+        for instance in station.kubelet.instances:
+            place = station.proc / str(instance.pid) / "cmdline"
+            place.write_bytes(place.read_bytes().replace(b"--v=3", b"--v=4"))
+
+    station.clock.watchers.insert(1, disguise)
+    told = finish(station)
+    assert told["outcome"] == engine.RESTORED
+    assert "other arguments" in told["reason"]
+
+
+def test_a_restore_that_does_not_come_up_is_an_alarm(make: Make) -> None:
+    station = begin(make, HOPELESS)
+    station.kubelet.behaviours["--v=2"] = HOPELESS
+    told = finish(station)
+    assert told["outcome"] == engine.ALARM
+    assert "the former files were put back, but" in told["reason"]
+
+
+def test_a_kubelet_that_does_not_start_what_was_put_back_is_started_anew(make: Make) -> None:
+    """As after a restart of the node in the middle."""
+    station = begin(make, HOPELESS)
+
+    def fall_asleep() -> None:
+        station.kubelet.enabled = False
+        for instance in list(station.kubelet.instances):
+            station.kubelet.kill(instance)
+
+    station.once(engine.PROVING, fall_asleep)
+    told = finish(station)
+    assert told["outcome"] == engine.RESTORED
+    assert station.kubelet.restarts == 1
+
+
+def test_a_change_that_nobody_confirms_is_put_back(make: Make) -> None:
+    station = begin(make, QUICK, confirm=True, confirm_url="https://10.0.0.1:6443/readyz", confirm_timeout=5)
+    old_arguments = "--v=2"
+    told = finish(station)
+    assert told["outcome"] == engine.RESTORED
+    assert "nobody confirmed" in told["reason"]
+    assert old_arguments in station.manifest.read_text(encoding="utf-8")
 
 
 def test_a_process_of_the_former_pod_with_the_new_arguments_is_not_the_new_one(make: Make) -> None:

@@ -189,3 +189,16 @@ def test_what_may_be_secret_is_never_readable_by_others(make: Make, scenario: Sc
     clean = run_clean(make, scenario)
     for folder in (clean.station.state, clean.station.root / "policies", clean.station.manifests):
         assert durability.readable_by_others(clean.calls, folder) == []
+
+
+@pytest.mark.parametrize("scenario", SCENARIOS, ids=str)
+def test_f48_files_stand_before_the_manifest_that_names_them(make: Make, scenario: Scenario) -> None:
+    clean = run_clean(make, scenario)
+    station = clean.station
+    done = [call.paths[-1] for call in clean.engine.calls if call.name in ("rename", "unlink") and call.succeeded]
+    change = done.index(str(station.manifest))
+    written = [path for path in done[:change] if path.startswith(str(station.root / "policies"))]
+    assert len(written) == 2, "both policy files are there before the manifest"
+    gone = str(station.root / "policies" / "gone.yaml")
+    assert gone not in done[:change], "and what goes away goes after it"
+    assert (gone in done[change:]) is scenario.second
