@@ -81,7 +81,7 @@ Tally = t.Callable[[str, str], None]
 
 
 @pytest.fixture(scope="session", name="tally")
-def fixture_tally(worker_id: str) -> t.Iterator[Tally]:
+def fixture_tally() -> t.Iterator[Tally]:
     """Counts faults by kind and end; the counts go into FAULTS_RECORD, for the documentation."""
     counts: Counter[str] = Counter()
 
@@ -92,4 +92,6 @@ def fixture_tally(worker_id: str) -> t.Iterator[Tally]:
     folder = os.environ.get("FAULTS_RECORD")
     if folder and counts:
         Path(folder).mkdir(parents=True, exist_ok=True)
-        (Path(folder) / f"files-{worker_id}.json").write_text(json.dumps(counts, indent=1, sort_keys=True) + "\n", encoding="utf-8")
+        (Path(folder) / f"files-{os.environ.get('PYTEST_XDIST_WORKER', 'main')}.json").write_text(
+            json.dumps(counts, indent=1, sort_keys=True) + "\n", encoding="utf-8"
+        )

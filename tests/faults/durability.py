@@ -38,8 +38,13 @@ def breaches(calls: t.Iterable[Call], root: Path) -> list[str]:
         elif call.name in _STEPS and not _is_temporary(target):
             if source in unsynced_files:
                 found.append(f"{call.name} of {source}, which is not synced")
-            found += [f"{call.name} of {target} before {folder} was synced after {step}" for folder, step in unsynced_folders.items()]
-            unsynced_folders = {os.path.dirname(path): f"{call.name} of {path}" for path in {source, target} if not _is_temporary(path)}
+            found += [
+                f"{call.name} of {target} before {folder} was synced after {step}"
+                for folder, step in unsynced_folders.items()
+            ]
+            unsynced_folders = {
+                os.path.dirname(path): f"{call.name} of {path}" for path in {source, target} if not _is_temporary(path)
+            }
             if call.name.startswith("symlink"):
                 unsynced_folders = {os.path.dirname(target): f"{call.name} of {target}"}
         elif call.name in _FOLDERS:
@@ -59,7 +64,9 @@ def intrusions(calls: t.Iterable[Call], folder: Path) -> list[str]:
             continue
         seen = [path for path in call.paths if os.path.dirname(path) == str(folder) and not _is_temporary(path)]
         is_rename = call.name.startswith("rename") and seen == [call.paths[-1]]
-        is_shared = call.name == "openat" and not (call.flag("O_EXCL") and call.flag("O_NOFOLLOW")) and call.below(folder)
+        is_shared = (
+            call.name == "openat" and not (call.flag("O_EXCL") and call.flag("O_NOFOLLOW")) and call.below(folder)
+        )
         if (seen and not is_rename and call.name != "fsync") or is_shared:
             found.append(f"{call.name}({call.arguments})")
     return found

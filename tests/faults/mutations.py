@@ -54,13 +54,19 @@ _FILES = {
         DURABLE,
     ),
     "sync-folder": _engine(
-        "a folder is synced after a rename in it", "            raise\n        sync_folder(folder)\n", "            raise\n", DURABLE
+        "a folder is synced after a rename in it",
+        "            raise\n        sync_folder(folder)\n",
+        "            raise\n",
+        DURABLE,
     ),
     "sync-new-folder": _engine(
         "a new folder is synced, and the one it is in", "    sync_folder(path)\n    sync_folder(parent)\n", "", DURABLE
     ),
     "sync-removal": _engine(
-        "a folder is synced after a removal", "        os.unlink(path)\n        sync_folder(os.path.dirname(path))\n", "        os.unlink(path)\n", DURABLE
+        "a folder is synced after a removal",
+        "        os.unlink(path)\n        sync_folder(os.path.dirname(path))\n",
+        "        os.unlink(path)\n",
+        DURABLE,
     ),
     "sync-history": _engine(
         "a journal's way into the history is synced",
@@ -68,9 +74,14 @@ _FILES = {
         "",
         DURABLE,
     ),
-    "sync-boot-link": _module("the link for the boot is synced", "    engine.sync_folder(os.path.dirname(link))\n", "", DURABLE),
+    "sync-boot-link": _module(
+        "the link for the boot is synced", "    engine.sync_folder(os.path.dirname(link))\n", "", DURABLE
+    ),
     "dot-name": _engine(
-        "a temporary file's name begins with a dot", 'f".{name}.nodecraft-kubeadm"', 'f"{name}.nodecraft-kubeadm"', "kubelet_never_sees"
+        "a temporary file's name begins with a dot",
+        'f".{name}.nodecraft-kubeadm"',
+        'f"{name}.nodecraft-kubeadm"',
+        "kubelet_never_sees",
     ),
     "atomic": _engine(
         "a manifest is replaced by a rename",
@@ -79,7 +90,10 @@ _FILES = {
         "kubelet_never_sees",
     ),
     "exclusive-open": _engine(
-        "a temporary file is always a new one, never a link", "os.O_EXCL | os.O_NOFOLLOW", "os.O_TRUNC", "kubelet_never_sees"
+        "a temporary file is always a new one, never a link",
+        "os.O_EXCL | os.O_NOFOLLOW",
+        "os.O_TRUNC",
+        "kubelet_never_sees",
     ),
     "old-temporary": _engine(
         "the temporary file of a killed run is removed first",
@@ -93,7 +107,12 @@ _FILES = {
         "            raise\n",
         "error_at_any_call_of_the_engine and fsync",
     ),
-    "link-kept": _engine("a link stays, its target is replaced", "    real = os.path.realpath(path)\n", "    real = path\n", "f30_a_link_stays"),
+    "link-kept": _engine(
+        "a link stays, its target is replaced",
+        "    real = os.path.realpath(path)\n",
+        "    real = path\n",
+        "f30_a_link_stays",
+    ),
     "mode": _engine("the mode is kept", "                os.fchmod(descriptor, mode)\n", "", "f33_f34"),
     "owner": _engine("the owner is kept", "                os.fchown(descriptor, uid, gid)\n", "", "f33_f34"),
     "attributes": _engine(
@@ -101,8 +120,8 @@ _FILES = {
     ),
     "files-first": _engine(
         "files stand before the manifest that names them",
-        "            if entry[\"switch\"]:\n                return 1\n",
-        "            if entry[\"switch\"]:\n                return -1\n",
+        '            if entry["switch"]:\n                return 1\n',
+        '            if entry["switch"]:\n                return -1\n',
         "files_stand_before_the_manifest",
     ),
 }
@@ -118,7 +137,10 @@ _OTHERS = {
     "restore-foreign": Mutation(
         "nothing is restored over the bytes of somebody else",
         ENGINE,
-        (("        foreign = self._foreign()\n", "        foreign = []\n"), ("            if read_bytes(path) != old:\n", "            if False:\n")),
+        (
+            ("        foreign = self._foreign()\n", "        foreign = []\n"),
+            ("            if read_bytes(path) != old:\n", "            if False:\n"),
+        ),
         "f27_an_edit_of_somebody_else_at_any_moment",
     ),
     "watched-edits": _engine(
@@ -130,7 +152,7 @@ _OTHERS = {
     "lock": _engine("one works at a time", "fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)", "pass", "f24"),
     "busy-status": _engine(
         "an engine that met another is started again",
-        "    except Busy as exc:  # systemd tries again\n        sys.stderr.write(f\"{arguments[1]}: {exc}\\n\")\n        return 1\n",
+        '    except Busy as exc:  # systemd tries again\n        sys.stderr.write(f"{arguments[1]}: {exc}\\n")\n        return 1\n',
         "",
         "f24_two_engines",
     ),
@@ -141,17 +163,26 @@ _OTHERS = {
         "f31_a_stray_copy",
     ),
     "backups-named": _engine(
-        "a copy that appears beside the manifest is named", 'for path in backups_of(entry["path"])]', "for path in ()]", "f31_a_copy_that_appears"
+        "a copy that appears beside the manifest is named",
+        'for path in backups_of(entry["path"])]',
+        "for path in ()]",
+        "f31_a_copy_that_appears",
     ),
 }
 
 # What is taken for healthy, and what follows when it is not.
 _PROOF = {
     "soak": _engine(
-        "a healthy component is watched for a while", 'left = ready_since + self.journal["min_ready_seconds"] - now', "left = 0", "does_not_hold and watched"
+        "a healthy component is watched for a while",
+        'left = ready_since + self.journal["min_ready_seconds"] - now',
+        "left = 0",
+        "does_not_hold and watched",
     ),
     "restore": _engine(
-        "what is not healthy is restored", 'if self.journal["rollback"] or self._foreign():', "if False:", "does_not_hold and never"
+        "what is not healthy is restored",
+        'if self.journal["rollback"] or self._foreign():',
+        "if False:",
+        "does_not_hold and never",
     ),
     "prove-restore": _engine(
         "what was restored is proven, too",
@@ -160,15 +191,29 @@ _PROOF = {
         "restore_that_does_not_come_up",
     ),
     "uid": _engine(
-        "the new process is one of the new pod", 'return uid not in self.journal["before"]["uids"]', "return True", "process_of_the_former_pod"
+        "the new process is one of the new pod",
+        'return uid not in self.journal["before"]["uids"]',
+        "return True",
+        "process_of_the_former_pod",
     ),
     "arguments": _engine(
-        "the new process runs exactly the new arguments", "return len(expected) == len(self.arguments) and all(", "return True or all(", "other_arguments"
+        "the new process runs exactly the new arguments",
+        "return len(expected) == len(self.arguments) and all(",
+        "return True or all(",
+        "other_arguments",
     ),
     "former-gone": _engine(
-        "the former process is gone", "self.process is not None and not self.others and self.probes_ok", "self.process is not None and self.probes_ok", "former_process_that_lingers"
+        "the former process is gone",
+        "self.process is not None and not self.others and self.probes_ok",
+        "self.process is not None and self.probes_ok",
+        "former_process_that_lingers",
     ),
-    "probes": _engine("the manifest's probes pass", "        probes_ok=all(ok for ok, dummy in results),\n        probes=tuple(text for", "        probes_ok=True,\n        probes=tuple(text for", "does_not_hold and never_ready or does_not_hold and never"),
+    "probes": _engine(
+        "the manifest's probes pass",
+        "        probes_ok=all(ok for ok, dummy in results),\n        probes=tuple(text for",
+        "        probes_ok=True,\n        probes=tuple(text for",
+        "does_not_hold and never_ready or does_not_hold and never",
+    ),
     "deadline": _engine(
         "a change has a time limit, also over a restart of the engine",
         'if self.journal.get("deadline") is None:',
@@ -176,9 +221,17 @@ _PROOF = {
         "limit_holds",
     ),
     "nudge": _engine(
-        "a kubelet that starts nothing is started anew, once", "            self.watcher.nudge()\n", "            pass\n", "kubelet_that_does_not_start"
+        "a kubelet that starts nothing is started anew, once",
+        "            self.watcher.nudge()\n",
+        "            pass\n",
+        "kubelet_that_does_not_start",
     ),
-    "confirmation": _engine("a change that asks for a word from outside waits for it", "and self._is_confirmed():", "and True:", "nobody_confirms"),
+    "confirmation": _engine(
+        "a change that asks for a word from outside waits for it",
+        "and self._is_confirmed():",
+        "and True:",
+        "nobody_confirms",
+    ),
 }
 
 # What carries a change over the death of whoever works on it.
@@ -189,8 +242,18 @@ _JOURNAL = {
         "        self.journal.update(phase=APPLYING, before=before)\n",
         "engine_killed_at_any_call",
     ),
-    "second-copy": _engine("a journal has a second copy", "    for path in copies_of(folder, identifier):\n", "    for path in copies_of(folder, identifier)[:1]:\n", "f44"),
-    "checksum": _engine("a journal has a checksum", "    if checksum != hashlib.sha256(to_json(journal)).hexdigest():\n", "    if False:\n", "f44"),
+    "second-copy": _engine(
+        "a journal has a second copy",
+        "    for path in copies_of(folder, identifier):\n",
+        "    for path in copies_of(folder, identifier)[:1]:\n",
+        "f44",
+    ),
+    "checksum": _engine(
+        "a journal has a checksum",
+        "    if checksum != hashlib.sha256(to_json(journal)).hexdigest():\n",
+        "    if False:\n",
+        "f44",
+    ),
     "copy-checksum": Mutation(
         "the bytes of each file have a checksum",
         ENGINE,
@@ -208,15 +271,35 @@ _JOURNAL = {
         "engine_that_always_dies",
     ),
     "restore-retry": _engine(
-        "a restore waits for a disk to get well", "limit = self.clock() + RESTORE_SECONDS", "limit = self.clock()", "restore_waits_for_space"
+        "a restore waits for a disk to get well",
+        "limit = self.clock() + RESTORE_SECONDS",
+        "limit = self.clock()",
+        "restore_waits_for_space",
     ),
     "keep-good": _engine("the last known good is never pruned", "if identifier != good and not", "if not", "f50"),
     "prune": _engine("the history is bounded", "[:-KEEP_HISTORY]", "[:0]", "f50"),
-    "private": _engine("a journal is for root only", "write_atomically(path, to_json(data), mode=0o600", "write_atomically(path, to_json(data), mode=0o644", "f49"),
+    "private": _engine(
+        "a journal is for root only",
+        "write_atomically(path, to_json(data), mode=0o600",
+        "write_atomically(path, to_json(data), mode=0o644",
+        "f49",
+    ),
     "umask": _module("all that the service writes is for root only", "UMask=0077\n", "", "f49"),
-    "signals": _module("signals do not end the engine for good", "RestartForceExitStatus=SIGHUP SIGINT SIGPIPE SIGTERM\n", "", "whatever_signal"),
-    "restart": _module("an engine that died is started again", "Restart=on-failure\n", "Restart=no\n", "engine_killed_at_any_call and rename"),
-    "boot": _module("a boot takes up what is open", "        os.symlink(_UNIT_FILE, link)\n", "        pass\n", "started_anew"),
+    "signals": _module(
+        "signals do not end the engine for good",
+        "RestartForceExitStatus=SIGHUP SIGINT SIGPIPE SIGTERM\n",
+        "",
+        "whatever_signal",
+    ),
+    "restart": _module(
+        "an engine that died is started again",
+        "Restart=on-failure\n",
+        "Restart=no\n",
+        "engine_killed_at_any_call and rename",
+    ),
+    "boot": _module(
+        "a boot takes up what is open", "        os.symlink(_UNIT_FILE, link)\n", "        pass\n", "started_anew"
+    ),
     "stale": _module(
         "a change that was never begun is dropped",
         '        if journal["phase"] == engine.PREPARED:\n            engine.drop_journal(state_folder(name))\n            return None\n',
@@ -224,7 +307,10 @@ _JOURNAL = {
         "prepared_and_never_begun",
     ),
     "taken-up": _module(
-        "the next run takes up what is open", "    _start_unit(name, run)\n    return str(journal[\"id\"])\n", "    return None\n", "whose_engine_was_stopped"
+        "the next run takes up what is open",
+        '    _start_unit(name, run)\n    return str(journal["id"])\n',
+        "    return None\n",
+        "whose_engine_was_stopped",
     ),
 }
 

@@ -69,7 +69,11 @@ class Process:
         self.pid = pid
 
     def carry_out(
-        self, order: dict[str, t.Any], answer: Answer, clock: t.Callable[[], float], stopped: t.Callable[[], None] | None
+        self,
+        order: dict[str, t.Any],
+        answer: Answer,
+        clock: t.Callable[[], float],
+        stopped: t.Callable[[], None] | None,
     ) -> tuple[int, t.Any]:
         """Give the order and answer questions until the process ends: its status and its result.
 

@@ -39,7 +39,8 @@ def with_table(page: str, name: str, table: str) -> str:
 def mutation_table() -> str:
     """Every safeguard, where it is, and the tests of which one fails without it."""
     rows = [
-        f"| {mutation.safeguard} | `{Path(mutation.file).name}` | `{mutation.test}` |" for mutation in MUTATIONS.values()
+        f"| {mutation.safeguard} | `{Path(mutation.file).name}` | `{mutation.test}` |"
+        for mutation in MUTATIONS.values()
     ]
     return "\n".join(["| Safeguard | In | Tests that fail without it |", "| --- | --- | --- |", *rows, ""])
 

@@ -134,7 +134,11 @@ def one_of_each(calls: t.Iterable[Call]) -> list[Call]:
     """The first call of each kind on each file: what a slice tries. The whole tries all."""
     if WHOLE:
         return list(calls)
-    return list({(call.name, tuple(os.path.basename(path) for path in call.paths)): call for call in reversed(list(calls))}.values())
+    return list(
+        {
+            (call.name, tuple(os.path.basename(path) for path in call.paths)): call for call in reversed(list(calls))
+        }.values()
+    )
 
 
 def changing(calls: t.Iterable[Call], station: Station) -> list[Call]:

@@ -12,12 +12,28 @@ from collections import Counter
 from pathlib import Path
 
 # A name with a question mark is one that not every machine has.
-CHANGING = (
-    "openat ?creat write pwrite64 writev ftruncate ?truncate fallocate ?rename ?renameat renameat2 ?link linkat ?symlink symlinkat"
-    " ?unlink unlinkat ?mkdir mkdirat ?rmdir ?chmod fchmod fchmodat ?chown ?lchown fchown fchownat setxattr fsetxattr lsetxattr"
-    " fsync fdatasync flock"
-).split()
-READING = "read pread64 getdents64 ?stat ?lstat fstat newfstatat ?readlink readlinkat listxattr getxattr statfs".split()
+CHANGING = [
+    *(
+        "openat",
+        "?creat",
+        "write",
+        "pwrite64",
+        "writev",
+        "ftruncate",
+        "?truncate",
+        "fallocate",
+        "fsync",
+        "fdatasync",
+        "flock",
+    ),
+    *("?rename", "?renameat", "renameat2", "?link", "linkat", "?symlink", "symlinkat", "?unlink", "unlinkat"),
+    *("?mkdir", "mkdirat", "?rmdir", "?chmod", "fchmod", "fchmodat", "?chown", "?lchown", "fchown", "fchownat"),
+    *("setxattr", "fsetxattr", "lsetxattr"),
+]
+READING = [
+    *("read", "pread64", "getdents64", "?stat", "?lstat", "fstat", "newfstatat", "?readlink", "readlinkat"),
+    *("listxattr", "getxattr", "statfs"),
+]
 _LINE = re.compile(r"(?P<name>\w+)\((?P<arguments>.*)\)\s+= (?P<result>.*)")
 _QUOTED = re.compile(r'"((?:[^"\\]|\\.)*)"')
 _DESCRIPTOR = re.compile(r"(?:AT_FDCWD|\d+)<([^>]*)>")
@@ -111,7 +127,18 @@ class Tracer:
 
     def __init__(self, pid: int, log: Path, fault: Fault | None = None) -> None:
         self._log = log
-        command = ["strace", "-p", str(pid), "-o", str(log), "-y", "-s", "0", "-e", f"trace={','.join(CHANGING + READING)}"]
+        command = [
+            "strace",
+            "-p",
+            str(pid),
+            "-o",
+            str(log),
+            "-y",
+            "-s",
+            "0",
+            "-e",
+            f"trace={','.join(CHANGING + READING)}",
+        ]
         if fault is not None:
             command += ["-e", fault.expression]
         self._process = subprocess.Popen(command, stderr=subprocess.PIPE, text=True)

@@ -136,7 +136,9 @@ def test_a_process_of_the_former_pod_with_the_new_arguments_is_not_the_new_one(m
         if station.opened()["phase"] == engine.WAITING and station.kubelet.enabled:
             station.kubelet.enabled = False
             wanted = [f"--v={3}" if item == "--v=2" else item for item in station.arguments(instance.pid)]
-            (station.proc / str(instance.pid) / "cmdline").write_bytes(b"".join(item.encode() + b"\0" for item in wanted))
+            (station.proc / str(instance.pid) / "cmdline").write_bytes(
+                b"".join(item.encode() + b"\0" for item in wanted)
+            )
 
     station.clock.watchers.insert(0, lambda: impostor() if station.journal_path.exists() else None)
     told = finish(station)
@@ -161,7 +163,9 @@ def test_f31_a_copy_that_appears_beside_the_manifest_is_named(make: Make) -> Non
     assert str(copy) in told["reason"]
 
 
-@pytest.mark.parametrize("seconds", [0.25, 1.5, 3.0], ids=["before it is read", "while it starts", "while it is watched"])
+@pytest.mark.parametrize(
+    "seconds", [0.25, 1.5, 3.0], ids=["before it is read", "while it starts", "while it is watched"]
+)
 def test_f27_an_edit_of_somebody_else_in_the_watched_seconds_is_an_alarm(make: Make, seconds: float) -> None:
     station = begin(make, QUICK, min_ready_seconds=5)
     foreign = manifest(station.web.port, "--v=7")

@@ -74,7 +74,9 @@ def refusal(station: Station, **wish: object) -> str:
     ],
     ids=["broken", "no pod", "empty", "two documents", "a tab", "a key twice"],
 )
-def test_f06_f29_what_cannot_be_edited_is_refused_and_nothing_is_written(station: Station, text: str, words: str) -> None:
+def test_f06_f29_what_cannot_be_edited_is_refused_and_nothing_is_written(
+    station: Station, text: str, words: str
+) -> None:
     content = text.format(manifest=station.old)
     station.allowed = {content.encode()}
     station.write_manifest(content)
@@ -129,7 +131,9 @@ def test_f30_a_link_to_nothing_is_refused(station: Station) -> None:
     station.watcher.events()
 
 
-def test_f23_f30_the_folder_may_be_a_link_to_another_file_system(station: Station, tmp_path_factory: pytest.TempPathFactory) -> None:
+def test_f23_f30_the_folder_may_be_a_link_to_another_file_system(
+    station: Station, tmp_path_factory: pytest.TempPathFactory
+) -> None:
     other = Path("/dev/shm")  # noqa: S108  # a file system of its own
     if not other.is_dir() or other.stat().st_dev == station.root.stat().st_dev:
         pytest.skip("there is no second file system")
@@ -204,7 +208,11 @@ def test_f27_an_edit_of_somebody_else_at_any_moment_is_kept(make: Make, tally: T
     wish = scenario.wish(station.root)
     assert not station.module(**wish).result["failed"]
     (clean,) = station.systemd.work(traced=True)
-    moments = [call for call in clean.calls if call.name in ("openat", "read", "fsync", "fchmod", "rename") and call.below(station.manifests)]
+    moments = [
+        call
+        for call in clean.calls
+        if call.name in ("openat", "read", "fsync", "fchmod", "rename") and call.below(station.manifests)
+    ]
     renames = [clean.calls.index(call) for call in moments if call.name == "rename"]
     assert len(renames) == 2
     lost = []
@@ -228,7 +236,9 @@ def test_f27_an_edit_of_somebody_else_at_any_moment_is_kept(make: Make, tally: T
         else:
             lost.append(call)
     # What comes between the last look and the rename cannot be seen; everything before is.
-    looks = {max(number for number, call in enumerate(clean.calls[:rename]) if is_look(call, station)) for rename in renames}
+    looks = {
+        max(number for number, call in enumerate(clean.calls[:rename]) if is_look(call, station)) for rename in renames
+    }
     for call in lost:
         assert call.paths == (str(station.manifest),)
         assert clean.calls.index(call) - max(look for look in looks if look <= clean.calls.index(call)) < 5
@@ -273,7 +283,14 @@ SECRET = "correct horse battery staple"  # noqa: S105
 def test_f49_secrets_stand_in_files_of_root_only_and_nowhere_else(station: Station, works: bool) -> None:
     policies = station.root / "policies"
     policies.mkdir()
-    volume = {"name": "policies", "host_path": str(policies), "mount_path": str(policies), "read_only": True, "path_type": None, "state": "present"}
+    volume = {
+        "name": "policies",
+        "host_path": str(policies),
+        "mount_path": str(policies),
+        "read_only": True,
+        "path_type": None,
+        "state": "present",
+    }
     wish = {
         **WISH,
         "volumes": [volume],

@@ -33,10 +33,23 @@ def test_the_page_has_the_table() -> None:
 @pytest.mark.skipif(not WHOLE, reason="a part of the whole: FAULTS_SCOPE=whole")
 @pytest.mark.parametrize("name", MUTATIONS)
 def test_without_a_safeguard_a_test_fails(name: str, tally: Tally) -> None:
-    command = [sys.executable, "-m", "pytest", "-q", "-x", "-p", "no:cacheprovider", "--numprocesses=0", "-k", MUTATIONS[name].test]
+    command = [
+        sys.executable,
+        "-m",
+        "pytest",
+        "-q",
+        "-x",
+        "-p",
+        "no:cacheprovider",
+        "--numprocesses=0",
+        "-k",
+        MUTATIONS[name].test,
+    ]
     tests = [str(path) for path in sorted(HERE.glob("test_*.py")) if path.name != Path(__file__).name]
     environment = {**os.environ, "FAULTS_MUTATION": name, "FAULTS_SCOPE": "slice", "FAULTS_RECORD": ""}
-    done = subprocess.run([*command, *tests], env=environment, cwd=HERE.parents[1], check=False, capture_output=True, text=True)
+    done = subprocess.run(
+        [*command, *tests], env=environment, cwd=HERE.parents[1], check=False, capture_output=True, text=True
+    )
     assert done.returncode == FAILED, f"nothing failed without: {MUTATIONS[name].safeguard}\n{done.stdout}"
     assert "\nFAILED " in done.stdout, done.stdout
     tally("safeguard taken out", "found")

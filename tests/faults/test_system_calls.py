@@ -25,7 +25,20 @@ from ansible_collections.nodecraft.kubeadm.tests.faults.scenarios import (
 from ansible_collections.nodecraft.kubeadm.tests.faults.station import Station
 from ansible_collections.nodecraft.kubeadm.tests.faults.system_calls import Call, Fault
 
-CALLS = ("openat", "write", "fchown", "fsetxattr", "fchmod", "fsync", "rename", "unlink", "mkdir", "rmdir", "symlink", "flock")
+CALLS = (
+    "openat",
+    "write",
+    "fchown",
+    "fsetxattr",
+    "fchmod",
+    "fsync",
+    "rename",
+    "unlink",
+    "mkdir",
+    "rmdir",
+    "symlink",
+    "flock",
+)
 ERRORS = {
     "openat": ("EROFS", "EACCES", "ENOSPC"),
     "write": ("ENOSPC", "EIO"),
@@ -103,7 +116,9 @@ def at(calls: t.Iterable[Call], station: Station, name: str) -> list[int]:
 
 @pytest.mark.parametrize("call", ENGINE_CALLS)
 @pytest.mark.parametrize("scenario", TRIED, ids=str)
-def test_an_engine_killed_at_any_call_is_finished_by_the_next(make: Make, tally: Tally, scenario: Scenario, call: str) -> None:
+def test_an_engine_killed_at_any_call_is_finished_by_the_next(
+    make: Make, tally: Tally, scenario: Scenario, call: str
+) -> None:
     clean = run_clean(make, scenario)
     for number in at(clean.engine.calls, clean.station, call):
         station, wish = begin(make, scenario)
@@ -120,7 +135,9 @@ def test_an_engine_killed_at_any_call_is_finished_by_the_next(make: Make, tally:
 
 @pytest.mark.parametrize("call", MODULE_CALLS)
 @pytest.mark.parametrize("scenario", [SCENARIOS[0], SCENARIOS[2]], ids=str)
-def test_a_module_killed_at_any_call_is_made_good_by_the_next_run(make: Make, tally: Tally, scenario: Scenario, call: str) -> None:
+def test_a_module_killed_at_any_call_is_made_good_by_the_next_run(
+    make: Make, tally: Tally, scenario: Scenario, call: str
+) -> None:
     clean = run_clean(make, scenario)
     for number in at(clean.module.calls, clean.station, call):
         station, wish = begin(make, scenario)
@@ -133,9 +150,14 @@ def test_a_module_killed_at_any_call_is_made_good_by_the_next_run(make: Make, ta
         tally("module killed", engine.COMMITTED)
 
 
-@pytest.mark.parametrize(("call", "error"), [(call, error) for call in ENGINE_CALLS for error in ERRORS.get(call, ())[: None if WHOLE else 1]])
+@pytest.mark.parametrize(
+    ("call", "error"),
+    [(call, error) for call in ENGINE_CALLS for error in ERRORS.get(call, ())[: None if WHOLE else 1]],
+)
 @pytest.mark.parametrize("scenario", TRIED, ids=str)
-def test_an_error_at_any_call_of_the_engine_ends_whole(make: Make, tally: Tally, scenario: Scenario, call: str, error: str) -> None:
+def test_an_error_at_any_call_of_the_engine_ends_whole(
+    make: Make, tally: Tally, scenario: Scenario, call: str, error: str
+) -> None:
     clean = run_clean(make, scenario)
     for number in at(clean.engine.calls, clean.station, call):
         station, wish = begin(make, scenario)
@@ -149,7 +171,10 @@ def test_an_error_at_any_call_of_the_engine_ends_whole(make: Make, tally: Tally,
         tally(f"engine {error}", str(outcome))
 
 
-@pytest.mark.parametrize(("call", "error"), [(call, error) for call in MODULE_CALLS for error in ERRORS.get(call, ())[: None if WHOLE else 1]])
+@pytest.mark.parametrize(
+    ("call", "error"),
+    [(call, error) for call in MODULE_CALLS for error in ERRORS.get(call, ())[: None if WHOLE else 1]],
+)
 @pytest.mark.parametrize("scenario", [SCENARIOS[0], SCENARIOS[2]], ids=str)
 def test_an_error_at_any_call_of_the_module_changes_nothing_or_does_all(
     make: Make, tally: Tally, scenario: Scenario, call: str, error: str

@@ -14,7 +14,16 @@ import pytest
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._node import engine
 from ansible_collections.nodecraft.kubeadm.tests.faults.conftest import Make, Tally
 from ansible_collections.nodecraft.kubeadm.tests.faults.processes import Ended
-from ansible_collections.nodecraft.kubeadm.tests.faults.scenarios import HOPELESS, QUICK, SCENARIOS, Scenario, changing, leftovers, one_of_each, snapshot
+from ansible_collections.nodecraft.kubeadm.tests.faults.scenarios import (
+    HOPELESS,
+    QUICK,
+    SCENARIOS,
+    Scenario,
+    changing,
+    leftovers,
+    one_of_each,
+    snapshot,
+)
 from ansible_collections.nodecraft.kubeadm.tests.faults.station import Station
 from ansible_collections.nodecraft.kubeadm.tests.faults.system_calls import Fault
 from ansible_collections.nodecraft.kubeadm.tests.unit.plugins.module_utils._node.fake_node import NAME
@@ -36,7 +45,11 @@ def once(station: Station, key: str, start: str, action: t.Callable[[], object])
 
     def meanwhile(question: dict[str, t.Any]) -> None:
         asked = question.get(key)
-        if not done and asked is not None and (" ".join(asked) if isinstance(asked, list) else str(asked)).startswith(start):
+        if (
+            not done
+            and asked is not None
+            and (" ".join(asked) if isinstance(asked, list) else str(asked)).startswith(start)
+        ):
             done.append(None)
             done[0] = action()
 
@@ -85,7 +98,9 @@ def test_f24_two_engines_never_work_at_once(make: Make) -> None:
 # ---- full and broken disks -------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(("call", "error"), [("write", "ENOSPC"), ("fsync", "EIO"), ("rename", "EROFS"), ("openat", "EMFILE")])
+@pytest.mark.parametrize(
+    ("call", "error"), [("write", "ENOSPC"), ("fsync", "EIO"), ("rename", "EROFS"), ("openat", "EMFILE")]
+)
 @pytest.mark.parametrize("scenario", [FIRST_GOOD, SECOND_BAD], ids=str)
 def test_f20_f21_f22_a_disk_that_stays_broken_is_survived_once_it_is_well(
     make: Make, tally: Tally, scenario: Scenario, call: str, error: str
@@ -132,7 +147,9 @@ def begin_and_trace(make: Make, scenario: Scenario) -> list[Ended]:
 
 @pytest.mark.parametrize("name", ["TERM", "HUP", "INT", "PIPE", "SEGV", "KILL"])
 @pytest.mark.parametrize("scenario", [FIRST_GOOD, SECOND_BAD], ids=str)
-def test_whatever_signal_ends_an_engine_systemd_starts_it_again(make: Make, tally: Tally, scenario: Scenario, name: str) -> None:
+def test_whatever_signal_ends_an_engine_systemd_starts_it_again(
+    make: Make, tally: Tally, scenario: Scenario, name: str
+) -> None:
     (clean,) = begin_and_trace(make, scenario)
     station = begin(make, scenario)
     number = next(call.number for call in clean.calls if call.name == "rename" and call.below(station.manifests))
@@ -310,7 +327,9 @@ def test_f44_a_damaged_journal_has_a_second_copy(make: Make, tally: Tally, damag
 
 
 @pytest.mark.parametrize("damage", DAMAGES)
-def test_f44_with_both_copies_damaged_nothing_is_guessed(make: Make, tally: Tally, damage: t.Callable[[bytes], bytes]) -> None:
+def test_f44_with_both_copies_damaged_nothing_is_guessed(
+    make: Make, tally: Tally, damage: t.Callable[[bytes], bytes]
+) -> None:
     station, _ = stop_before_restore(make)
     before = snapshot(station)
     for path in copies(station):
@@ -342,7 +361,9 @@ def test_f50_histories_are_bounded_and_keep_the_last_known_good(station: Station
     wish = {"wait_timeout": 6, "min_ready_seconds": 1}
     good = engine.KEEP_HISTORY + 5
     for number in range(2, 2 + engine.KEEP_HISTORY + 5):
-        station.kubelet.behaviours = {f"--v={value}": QUICK if value in (1, 2) else HOPELESS for value in range(1, 2 + good)}
+        station.kubelet.behaviours = {
+            f"--v={value}": QUICK if value in (1, 2) else HOPELESS for value in range(1, 2 + good)
+        }
         wanted = {**wish, "args": {"v": number}}
         station.accept(wanted)
         assert not station.module(**wanted).result["failed"]

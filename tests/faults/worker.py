@@ -173,7 +173,7 @@ def carry_out(code: types.SimpleNamespace, connection: socket.socket) -> int:
         return ORDERS[order["do"]](code, test, order)
     except Ended:
         return 0
-    except BaseException:  # noqa: BLE001  # whatever it is, the test shows it
+    except BaseException:  # whatever it is, the test shows it
         test.send(broken=traceback.format_exc())
         return BROKEN
 
