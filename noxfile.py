@@ -532,7 +532,7 @@ def fresh_folder(path: Path) -> Path:
 def test_faults(session: nox.Session) -> None:
     """All fault tests: the whole file layer, then the labs."""
     for name in FAULT_SESSIONS:
-        session.notify(f"{name}-{CONTROLLER}")
+        session.notify(name)
 
 
 @nox.session(default=False, python=CONTROLLER)

@@ -45,8 +45,8 @@ def change(station: Station, *, works: bool = True, **wish: object) -> str | Non
 
 
 def writes(calls: list[Call], station: Station) -> list[Call]:
-    """What a process changed, but for taking the lock."""
-    return [call for call in changing(calls, station) if not call.paths[0].endswith("/lock")]
+    """What a process changed; to take the lock is nothing, nor is to sync what is there."""
+    return [call for call in changing(calls, station) if call.name != "fsync" and not call.paths[0].endswith("/lock")]
 
 
 def refusal(station: Station, **wish: object) -> str:

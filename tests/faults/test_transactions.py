@@ -68,7 +68,7 @@ def test_f24_a_run_beside_another_run_is_refused(make: Make) -> None:
     (second,) = t.cast("list[Ended]", met)
     assert second.result["failed"]
     assert "Run again" in second.result["msg"] or "run again" in second.result["msg"]
-    assert [call for call in changing(second.calls, station) if not call.below(station.state / "lock")] == []
+    assert [call for call in changing(second.calls, station) if call.name != "fsync" and not call.below(station.state / "lock")] == []
     station.systemd.work()
     assert station.outcome() == engine.COMMITTED
 
@@ -91,7 +91,7 @@ def test_f24_two_engines_never_work_at_once(make: Make) -> None:
     (second,) = t.cast("list[Ended]", met)
     assert first.status == 0
     assert second.status not in (0, engine.STUCK), "systemd starts it again, when the other may have ended badly"
-    assert [call for call in changing(second.calls, station) if not call.below(station.state / "lock")] == []
+    assert [call for call in changing(second.calls, station) if call.name != "fsync" and not call.below(station.state / "lock")] == []
     assert station.outcome() == engine.COMMITTED
 
 
