@@ -212,7 +212,7 @@ _PROOF = {
         "the manifest's probes pass",
         "        probes_ok=all(ok for ok, dummy in results),\n        probes=tuple(text for",
         "        probes_ok=True,\n        probes=tuple(text for",
-        "does_not_hold and never_ready or does_not_hold and never",
+        "does_not_hold and never",
     ),
     "deadline": _engine(
         "a change has a time limit, also over a restart of the engine",
