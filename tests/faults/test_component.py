@@ -27,8 +27,9 @@ def begin(make: Make, behaviour: Behaviour, scenario: Scenario = GOOD, **wish: t
     return station
 
 
-def finish(station: Station) -> dict[str, t.Any]:
-    """The rest of the change; what is told of it."""
+def finish(station: Station, *, pace: float = 1.0) -> dict[str, t.Any]:
+    """The rest of the change; what is told of it. pace: how much longer a sleep takes, where minutes pass."""
+    station.clock.pace = pace
     station.systemd.work()
     last: dict[str, t.Any] = station.ask("last", NAME)
     return last
@@ -58,14 +59,14 @@ def test_a_component_that_does_not_hold_is_restored(make: Make, behaviour: Behav
 
 def test_f09_a_slow_start_is_waited_for(make: Make) -> None:
     station = begin(make, dataclasses.replace(QUICK, ready=200.0), wait_timeout=300)
-    assert finish(station)["outcome"] == engine.COMMITTED
+    assert finish(station, pace=8.0)["outcome"] == engine.COMMITTED
 
 
 def test_the_former_process_alone_is_no_success(make: Make) -> None:
     """A kubelet that does nothing: the former process answers all probes."""
     station = begin(make, QUICK)
     station.kubelet.enabled = station.kubelet.recovers = False
-    told = finish(station)
+    told = finish(station, pace=8.0)
     assert told["outcome"] == engine.RESTORED
     assert "not healthy within" in told["reason"]
 
@@ -98,7 +99,7 @@ def test_a_process_with_other_arguments_is_not_the_new_one(make: Make) -> None:
 def test_a_restore_that_does_not_come_up_is_an_alarm(make: Make) -> None:
     station = begin(make, HOPELESS)
     station.kubelet.behaviours["--v=2"] = HOPELESS
-    told = finish(station)
+    told = finish(station, pace=8.0)
     assert told["outcome"] == engine.ALARM
     assert "the former files were put back, but" in told["reason"]
 
@@ -113,7 +114,7 @@ def test_a_kubelet_that_does_not_start_what_was_put_back_is_started_anew(make: M
             station.kubelet.kill(instance)
 
     station.once(engine.PROVING, fall_asleep)
-    told = finish(station)
+    told = finish(station, pace=8.0)
     assert told["outcome"] == engine.RESTORED
     assert station.kubelet.restarts == 1
 
