@@ -1523,7 +1523,7 @@ class Engine:
     def _is_confirmed(self) -> bool:
         """Whether the word is there; it names this transaction."""
         try:
-            return (read_bytes(self.path(CONFIRMED)) or b"").strip() == self.journal["id"].encode("ascii")
+            return (read_bytes(self.path(CONFIRMED)) or b"").strip() == str(self.journal["id"]).encode("ascii")
         except OSError:
             return False
 

@@ -77,7 +77,8 @@ def start(journal: engine.Json, *, run: Run) -> None:
         engine.save_journal(folder, journal)
         _start_unit(journal["name"], run)
     except (OSError, KubeadmError):
-        engine.drop_journal(folder)
+        with contextlib.suppress(OSError):  # what stays of it, the next run drops
+            engine.drop_journal(folder)
         raise
 
 
@@ -367,7 +368,7 @@ def report_progress(
 
 def _told_by_nobody(name: str, identifier: str, problem: str, *, running: bool) -> engine.Json:
     """A journal that cannot be read: an engine at work knows what is in it, but without one nobody does any more."""
-    alarm = {
+    alarm: engine.Json = {
         "id": identifier,
         "requested": None,
         "outcome": engine.ALARM,

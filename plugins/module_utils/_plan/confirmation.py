@@ -8,22 +8,18 @@
 
 from __future__ import annotations
 
-import urllib.parse
+import re
 
 from .errors import Refusal
 
+_ADDRESS = re.compile(r"https?://(?:\[[0-9A-Fa-f:.]+\]|[^\s/:@\[\]]+)(?::[0-9]{1,5})?(?:/\S*)?")
 # A load balancer that reaches no API server answers with one of these. Being forbidden to ask is an answer of the API server.
 _FIRST_ERROR_OF_A_SERVER = 500
 
 
 def check_url(url: str | None) -> None:
     """Raise Refusal unless this is an address that can be asked."""
-    try:
-        parts = urllib.parse.urlsplit(url or "")
-        is_address = parts.scheme in ("http", "https") and bool(parts.hostname) and (parts.port or 1) > 0
-    except ValueError:
-        is_address = False
-    if not is_address:
+    if not _ADDRESS.fullmatch(url or ""):
         raise Refusal(
             f"confirm_url is {url!r}; write the address by which this controller reaches the API server, such as"
             " https://lb.example.com:6443/readyz."

@@ -39,8 +39,8 @@ class DyingEngine(engine.Engine):
             raise Killed
 
 
-def start_over(node: FakeNode, tmp: str, ready: float | None) -> None:
-    """The node as it was at first, with a journal."""
+def start_over(node: FakeNode, tmp: str, ready: float | None, *, confirm: bool) -> None:
+    """The node as it was at first, with a journal, and the word from outside that it may need."""
     node.write_manifest(OLD)
     node.kubelet.behaviours = {"--v=1": QUICK, "--v=2": Behaviour(stop=1, start=1, ready=ready)}
     node.settle()
@@ -50,18 +50,23 @@ def start_over(node: FakeNode, tmp: str, ready: float | None) -> None:
         wait_timeout=6,
         min_ready_seconds=1,
         id=tmp,
+        confirm_timeout=60 if confirm else None,
     )
+    (node.state / engine.CONFIRMED).write_text(tmp, encoding="ascii")
     node.watcher.events()
 
 
 @pytest.mark.parametrize("before_saving", [True, False], ids=["before a save", "after a save"])
-@pytest.mark.parametrize(("ready", "outcome"), [(0.5, engine.COMMITTED), (None, engine.RESTORED)])
+@pytest.mark.parametrize(
+    ("ready", "confirm", "outcome"),
+    [(0.5, False, engine.COMMITTED), (0.5, True, engine.COMMITTED), (None, False, engine.RESTORED)],
+)
 def test_an_engine_killed_at_any_step_is_finished_by_the_next(
-    node: FakeNode, ready: float | None, outcome: str, before_saving: bool
+    node: FakeNode, ready: float | None, confirm: bool, outcome: str, before_saving: bool
 ) -> None:
     phases = set()
     for dies_at in range(1, 40):
-        start_over(node, f"2026{dies_at:04}", ready)
+        start_over(node, f"2026{dies_at:04}", ready, confirm=confirm)
         dying = t.cast("DyingEngine", node.new_engine(DyingEngine))
         dying.dies_at, dying.before_saving = dies_at, before_saving
         try:
@@ -83,6 +88,7 @@ def test_an_engine_killed_at_any_step_is_finished_by_the_next(
     expected = {engine.PREPARED, engine.APPLYING, engine.WAITING} | (
         set() if ready else {engine.RESTORING, engine.PROVING}
     )
+    expected |= {engine.CONFIRMING} if confirm else set()
     assert expected <= phases, "every phase was met"
 
 
