@@ -195,6 +195,11 @@ class Station(FakeNode):
             stopped=self._while_stopped,
         )
 
+    @property
+    def was_stopped(self) -> bool:
+        """Whether what was to happen while a process is stopped has happened."""
+        return self.stopped is None
+
     def _while_stopped(self) -> None:
         action, self.stopped = self.stopped, None
         if action is not None:

@@ -9,6 +9,7 @@ import os
 import re
 import stat
 import struct
+import typing as t
 from pathlib import Path
 
 import pytest
@@ -30,10 +31,10 @@ from ansible_collections.nodecraft.kubeadm.tests.faults.system_calls import Call
 from ansible_collections.nodecraft.kubeadm.tests.unit.plugins.module_utils._node.fake_node import NAME
 from ansible_collections.nodecraft.kubeadm.tests.unit.plugins.module_utils._plan import samples
 
-WISH = {"args": {"v": 2}, "wait_timeout": 6, "min_ready_seconds": 1}
+WISH: dict[str, t.Any] = {"args": {"v": 2}, "wait_timeout": 6, "min_ready_seconds": 1}
 
 
-def change(station: Station, *, works: bool = True, **wish: object) -> str | None:
+def change(station: Station, *, works: bool = True, **wish: t.Any) -> str | None:
     """A change from the wish to its end; its outcome."""
     station.kubelet.behaviours = {"--v=1": QUICK, "--v=2": QUICK if works else HOPELESS}
     wish = {**WISH, **wish}
@@ -49,7 +50,7 @@ def writes(calls: list[Call], station: Station) -> list[Call]:
     return [call for call in changing(calls, station) if call.name != "fsync" and not call.paths[0].endswith("/lock")]
 
 
-def refusal(station: Station, **wish: object) -> str:
+def refusal(station: Station, **wish: t.Any) -> str:
     """The words of a run that is refused and writes nothing."""
     ended = station.module(traced=True, **{**WISH, **wish})
     assert ended.result["failed"]
@@ -99,8 +100,8 @@ def test_f06_f29_what_cannot_be_edited_is_refused_and_nothing_is_written(
     ],
     ids=["plain", "CRLF", "BOM", "comment", "null", "quoted", "long line", "flow list", "no end"],
 )
-def test_f28_f29_only_the_asked_bytes_differ(station: Station, style: object) -> None:
-    text = style(station.old)  # type: ignore[operator]
+def test_f28_f29_only_the_asked_bytes_differ(station: Station, style: t.Callable[[str], str]) -> None:
+    text = style(station.old)
     station.allowed = {text.encode()}
     station.write_manifest(text)
     station.settle()
@@ -185,7 +186,7 @@ def test_f33_f34_mode_owner_list_and_attributes_stay(station: Station, works: bo
     os.setxattr(station.manifest, "system.posix_acl_access", access_list())
     os.setxattr(station.manifest, ATTRIBUTE, VALUE)
 
-    def metadata() -> list[object]:
+    def metadata() -> list[t.Any]:
         status = station.manifest.stat()
         attributes = {name: os.getxattr(station.manifest, name) for name in os.listxattr(station.manifest)}
         return [stat.S_IMODE(status.st_mode), status.st_uid, status.st_gid, attributes]
@@ -215,7 +216,7 @@ def test_f27_an_edit_of_somebody_else_at_any_moment_is_kept(make: Make, tally: T
     ]
     renames = [clean.calls.index(call) for call in moments if call.name == "rename"]
     assert len(renames) == 2
-    lost = []
+    lost: list[Call] = []
     for call in moments if WHOLE else moments[::2]:
         station = make(scenario)
         foreign = manifest(station.web.port, FOREIGN)
@@ -228,7 +229,7 @@ def test_f27_an_edit_of_somebody_else_at_any_moment_is_kept(make: Make, tally: T
         assert not station.module(**wish).result["failed"]
         station.stopped = edit
         station.systemd.work(Fault(call.name, call.number, "signal=STOP"))
-        assert station.stopped is None, f"{call.name} {call.number} was not reached"
+        assert station.was_stopped, f"{call.name} {call.number} was not reached"
         kept = station.manifest.read_text(encoding="utf-8") == foreign
         tally("edit of somebody else", "kept" if kept else "lost between the last look and the rename")
         if kept:
@@ -291,7 +292,7 @@ def test_f49_secrets_stand_in_files_of_root_only_and_nowhere_else(station: Stati
         "path_type": None,
         "state": "present",
     }
-    wish = {
+    wish: dict[str, t.Any] = {
         **WISH,
         "volumes": [volume],
         "files": [samples.file(str(policies / "secret.yaml"), SECRET, sensitive=True)],

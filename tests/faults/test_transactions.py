@@ -369,13 +369,13 @@ def test_f45_a_last_known_good_that_is_damaged_twice_is_none(make: Make) -> None
 
 
 def test_f50_histories_are_bounded_and_keep_the_last_known_good(station: Station) -> None:
-    wish = {"wait_timeout": 6, "min_ready_seconds": 1}
+    wish: dict[str, t.Any] = {"wait_timeout": 6, "min_ready_seconds": 1}
     good = engine.KEEP_HISTORY + 5
     for number in range(2, 2 + engine.KEEP_HISTORY + 5):
         station.kubelet.behaviours = {
             f"--v={value}": QUICK if value in (1, 2) else HOPELESS for value in range(1, 2 + good)
         }
-        wanted = {**wish, "args": {"v": number}}
+        wanted: dict[str, t.Any] = {**wish, "args": {"v": number}}
         station.accept(wanted)
         assert not station.module(**wanted).result["failed"]
         station.systemd.work()

@@ -130,7 +130,7 @@ def run_engine(code: types.SimpleNamespace, test: Test, order: Json) -> int:
     return int(status)
 
 
-def run_module(code: types.SimpleNamespace, test: Test, order: Json) -> int:
+def run_module(code: types.SimpleNamespace, test: Test, order: Json) -> t.NoReturn:
     """The module static_pod."""
     steps = code.static_pod_steps.StaticPodSteps(
         order["params"],
@@ -141,6 +141,7 @@ def run_module(code: types.SimpleNamespace, test: Test, order: Json) -> int:
         patience=5.0,
     )
     code.runner.run(Module(test, order["check"]), steps, rehearse=order["params"]["rehearse"])
+    raise Ended
 
 
 def start_transaction(code: types.SimpleNamespace, test: Test, order: Json) -> int:
@@ -157,7 +158,12 @@ def ask_transactions(code: types.SimpleNamespace, test: Test, order: Json) -> in
     return 0
 
 
-ORDERS = {"engine": run_engine, "module": run_module, "start": start_transaction, "transactions": ask_transactions}
+ORDERS: dict[str, t.Callable[[types.SimpleNamespace, Test, Json], int]] = {
+    "engine": run_engine,
+    "module": run_module,
+    "start": start_transaction,
+    "transactions": ask_transactions,
+}
 
 
 def carry_out(code: types.SimpleNamespace, connection: socket.socket) -> int:
