@@ -14,8 +14,9 @@ from pathlib import Path
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._node import engine
 from ansible_collections.nodecraft.kubeadm.tests.faults.processes import Ended, Worker
 from ansible_collections.nodecraft.kubeadm.tests.faults.system_calls import Fault
-from ansible_collections.nodecraft.kubeadm.tests.unit.plugins.module_utils._node.fake_node import NAME, FakeNode
+from ansible_collections.nodecraft.kubeadm.tests.unit.plugins.module_utils._node.fake_node import NAME, Clock, FakeNode
 from ansible_collections.nodecraft.kubeadm.tests.unit.plugins.module_utils._node.fake_run import FakeRun, add_kubelet
+from ansible_collections.nodecraft.kubeadm.tests.unit.plugins.module_utils._node.fake_systemd import FakeUnit
 from ansible_collections.nodecraft.kubeadm.tests.unit.plugins.module_utils._node.web import Web
 from ansible_collections.nodecraft.kubeadm.tests.unit.plugins.module_utils._plan import samples
 
@@ -23,7 +24,6 @@ from ansible_collections.nodecraft.kubeadm.tests.unit.plugins.module_utils._plan
 CLEAN = {0, *(-number for number in (signal.SIGHUP, signal.SIGINT, signal.SIGTERM, signal.SIGPIPE))}
 # What was previewed before, by the manifest and the wish: the same nodes are made many times.
 _PREVIEWS: dict[tuple[bytes, str], bytes] = {}
-UNIT = f"nodecraft-kubeadm@{NAME}.service"
 
 
 def manifest(port: int, *arguments: str) -> str:
@@ -72,15 +72,17 @@ class Unit(t.NamedTuple):
 class Systemd:
     """Starts, and starts again, what the unit file on the disk says."""
 
-    def __init__(self, station: Station) -> None:
+    def __init__(self, station: Place) -> None:
         self._station = station
+        self._name = station.state.name
+        self._service = f"nodecraft-kubeadm@{self._name}.service"
         self.file = station.etc / "nodecraft-kubeadm@.service"
         self.due = False
         self.statuses: list[int] = []
 
     def run(self, arguments: list[str]) -> tuple[int, str, str] | None:
         """systemctl, as far as it is about our service; None when it is not."""
-        if arguments[0] != "systemctl" or arguments[-1] != UNIT:
+        if arguments[0] != "systemctl" or arguments[-1] != self._service:
             return None
         if arguments[1] == "start":
             self.start()
@@ -98,7 +100,7 @@ class Systemd:
 
     def boot(self) -> None:
         """Start what is wanted by the target that a node boots into."""
-        link = self.file.parent / "multi-user.target.wants" / UNIT
+        link = self.file.parent / "multi-user.target.wants" / self._service
         if link.is_symlink() and os.path.realpath(link) == str(self.file) and self.file.read_bytes():
             self.start()
 
@@ -107,7 +109,7 @@ class Systemd:
         return int(next(iter(self._unit().words("Service", "UMask")), "0022"), 8)
 
     def _unit(self) -> Unit:
-        return Unit.read(self.file, NAME)
+        return Unit.read(self.file, self._name)
 
     def work(self, fault: Fault | None = None, *, traced: bool = False) -> list[Ended]:
         """Run the service until systemd leaves it alone; the fault is put into its first process. Returns its processes."""
@@ -120,63 +122,45 @@ class Systemd:
         return ended
 
 
-class Station(FakeNode):
-    """The node. Its state and its unit files are in its folder."""
+class Place:
+    """What processes work on and ask of a node, whatever its component is. state: where the component's journal is."""
 
-    def __init__(self, root: Path, web: Web, worker: Worker) -> None:
-        super().__init__(root, web)
-        web.up, web.status = True, 200
+    state: Path
+    proc: Path
+    pod_logs: Path
+    clock: Clock
+
+    def settle_in(self, root: Path, worker: Worker) -> None:
+        """Where its unit files are, and what runs its processes."""
         self.root = root
         self.etc = root / "etc"
         self.etc.mkdir()
         self.worker = worker
-        self.old = manifest(web.port, "--v=1")
-        self.give_manifest(self.old)
-        add_kubelet(self)
-        self.programs = FakeRun()
         self.systemd = Systemd(self)
         # What happens while a process is stopped by a fault, once; and with each question of a process.
         self.stopped: t.Callable[[], None] | None = None
         self.meanwhile: t.Callable[[dict[str, t.Any]], None] = lambda question: None
         self._runs = 0
-        self.watcher.events()
 
-    def give_manifest(self, text: str, *, mode: int = 0o600) -> None:
-        """A manifest that somebody wrote, and that runs."""
-        self.allowed = {text.encode()}
-        self.write_manifest(text)
-        self.manifest.chmod(mode)
-        self.settle()
+    def program(self, arguments: list[str]) -> tuple[int, str, str]:
+        """A program of the node that is not about our service."""
+        raise NotImplementedError
 
-    def accept(self, wish: dict[str, t.Any]) -> None:
-        """From now on the manifest may also have the bytes that this wish gives it, by the module's own preview."""
-        key = (self.manifest.read_bytes(), json.dumps([str(self.root), wish], sort_keys=True))
-        if key not in _PREVIEWS:
-            preview = self.module(check=True, **wish).result
-            assert not preview["failed"], preview["msg"]
-            (shown,) = (part for part in preview["diff"] if part["after_header"] == str(self.manifest))
-            _PREVIEWS[key] = shown["after"].encode()
-        self.allowed = {key[0], _PREVIEWS[key]}
-
-    # -- processes -----------------------------------------------------------------------------------------------------
-
-    def module(self, fault: Fault | None = None, *, check: bool = False, traced: bool = False, **wish: t.Any) -> Ended:
-        """A run of the module static_pod; without rehearsal."""
-        given = {"rehearse": False, "wait_timeout": 20, "min_ready_seconds": 3, **wish}
-        order = {"do": "module", "params": samples.parameters(**given), "check": check}
-        return self.start(order, fault, traced=traced)
+    def api(self, kubeconfig: str, path: str) -> tuple[engine.Json | None, str]:
+        """The API server."""
+        return None, "there is no API server"
 
     def engine(self, fault: Fault | None = None, *, traced: bool = False) -> Ended:
         """A run of the engine, as its service starts it."""
         program, folder = str(self.state / "engine.py"), str(self.state)
         order = {"do": "engine", "program": program, "folder": folder, "umask": self.systemd.umask()}
-        return self.start(order, fault, traced=traced)
+        return self.process(order, fault, traced=traced)
 
-    def ask(self, function: str, *arguments: t.Any) -> t.Any:
+    def told(self, function: str, *arguments: t.Any) -> t.Any:
         """What a function of the module's side says of the node's transactions."""
-        return self.start({"do": "transactions", "function": function, "arguments": list(arguments)}).result
+        return self.process({"do": "transactions", "function": function, "arguments": list(arguments)}).result
 
-    def start(self, order: dict[str, t.Any], fault: Fault | None = None, *, traced: bool = False) -> Ended:
+    def process(self, order: dict[str, t.Any], fault: Fault | None = None, *, traced: bool = False) -> Ended:
         """Run a process on this node."""
         self._runs += 1
         place = {
@@ -213,10 +197,8 @@ class Station(FakeNode):
             self.clock.sleep(question["sleep"])
             return None
         if "run" in question:
-            if question["run"][-1] == engine.KUBELET and question["run"][1] in ("restart", "is-active"):
-                return self.kubelet.systemctl(question["run"])
-            return self.systemd.run(question["run"]) or self.programs(question["run"])
-        return None, "there is no API server"
+            return self.systemd.run(question["run"]) or self.program(question["run"])
+        return self.api(*question["ask"])
 
     def _lock_is_free(self) -> bool:
         try:
@@ -238,3 +220,67 @@ class Station(FakeNode):
         ids = engine.history_ids(str(self.state))
         journal = engine.load_journal(str(self.state), ids[-1])[0] if ids else None
         return str(journal["result"]["outcome"]) if journal else None
+
+
+class Station(Place, FakeNode):
+    """A control plane node: the module static_pod, and its transactions."""
+
+    def __init__(self, root: Path, web: Web, worker: Worker) -> None:
+        super().__init__(root, web)
+        web.up, web.status = True, 200
+        self.settle_in(root, worker)
+        self.old = manifest(web.port, "--v=1")
+        self.give_manifest(self.old)
+        add_kubelet(self)
+        self.programs = FakeRun()
+        self.watcher.events()
+
+    def give_manifest(self, text: str, *, mode: int = 0o600) -> None:
+        """A manifest that somebody wrote, and that runs."""
+        self.allowed = {text.encode()}
+        self.write_manifest(text)
+        self.manifest.chmod(mode)
+        self.settle()
+
+    def accept(self, wish: dict[str, t.Any]) -> None:
+        """From now on the manifest may also have the bytes that this wish gives it, by the module's own preview."""
+        key = (self.manifest.read_bytes(), json.dumps([str(self.root), wish], sort_keys=True))
+        if key not in _PREVIEWS:
+            preview = self.module(check=True, **wish).result
+            assert not preview["failed"], preview["msg"]
+            (shown,) = (part for part in preview["diff"] if part["after_header"] == str(self.manifest))
+            _PREVIEWS[key] = shown["after"].encode()
+        self.allowed = {key[0], _PREVIEWS[key]}
+
+    def program(self, arguments: list[str]) -> tuple[int, str, str]:
+        """Of the kubelet's own, what the engine asks; of the rest, what the module does."""
+        if arguments[-1] == engine.KUBELET and arguments[1] in ("restart", "is-active"):
+            return self.kubelet.systemctl(arguments)
+        return self.programs(arguments)
+
+    def module(self, fault: Fault | None = None, *, check: bool = False, traced: bool = False, **wish: t.Any) -> Ended:
+        """A run of the module static_pod; without rehearsal."""
+        given = {"rehearse": False, "wait_timeout": 20, "min_ready_seconds": 3, **wish}
+        order = {"do": "module", "params": samples.parameters(**given), "check": check}
+        return self.process(order, fault, traced=traced)
+
+
+class UnitStation(Place, FakeUnit):
+    """A node whose kubelet changes. Its journals are handed over by the module's side; how they are made is tested elsewhere."""
+
+    def __init__(self, root: Path, web: Web, worker: Worker) -> None:
+        super().__init__(root, web)
+        self.pod_logs = root / "pods"
+        self.settle_in(root, worker)
+
+    def begin(self, **given: t.Any) -> Ended:
+        """Hand over the journal of a change of the setting."""
+        return self.process({"do": "start", "journal": self.journal(**given)})
+
+    def program(self, arguments: list[str]) -> tuple[int, str, str]:
+        """systemctl and journalctl, about the kubelet."""
+        return self.run(arguments)
+
+    def api(self, kubeconfig: str, path: str) -> tuple[engine.Json | None, str]:
+        """The API server."""
+        return self.ask(kubeconfig, path)

@@ -39,8 +39,6 @@ def test_without_a_safeguard_a_test_fails(name: str, tally: Tally) -> None:
         "pytest",
         "-q",
         "-x",
-        "-p",
-        "no:cacheprovider",
         "--numprocesses=0",
         "-k",
         MUTATIONS[name].test,
@@ -50,6 +48,6 @@ def test_without_a_safeguard_a_test_fails(name: str, tally: Tally) -> None:
     done = subprocess.run(
         [*command, *tests], env=environment, cwd=HERE.parents[1], check=False, capture_output=True, text=True
     )
-    assert done.returncode == FAILED, f"nothing failed without: {MUTATIONS[name].safeguard}\n{done.stdout}"
+    assert done.returncode == FAILED, f"nothing failed without: {MUTATIONS[name].safeguard}\n{done.stdout}{done.stderr}"
     assert "\nFAILED " in done.stdout, done.stdout
     tally("safeguard taken out", "found")
