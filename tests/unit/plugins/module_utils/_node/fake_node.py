@@ -7,6 +7,7 @@ from __future__ import annotations
 import contextlib
 import ctypes
 import dataclasses
+import functools
 import hashlib
 import json
 import os
@@ -118,6 +119,18 @@ class _Instance:
     stops: float | None = None
 
 
+@functools.lru_cache
+def instance_of(content: bytes, path: str) -> tuple[str, tuple[str, ...]]:
+    """The UID and the arguments that a manifest gives a pod; nothing when it is none. A kubelet looks often."""
+    try:
+        data = yaml.safe_load(content)
+        arguments = tuple(data["spec"]["containers"][0]["command"])
+    except (yaml.YAMLError, TypeError, KeyError):
+        return "", ()
+    text = json.dumps(data, sort_keys=True) + path
+    return hashlib.sha256(text.encode()).hexdigest()[:32], arguments
+
+
 class Kubelet:
     """Runs the pod of one manifest: its UID comes from the content, its log folder and process from the UID."""
 
@@ -159,14 +172,9 @@ class Kubelet:
         return self.behaviours.get(arguments[-1], Behaviour())
 
     def _wanted(self) -> tuple[str, list[str]]:
-        content = engine.read_bytes(str(self.node.manifest))
-        try:
-            data = yaml.safe_load(content or b"")
-            arguments = list(data["spec"]["containers"][0]["command"])
-        except (yaml.YAMLError, TypeError, KeyError):
-            return "", []
-        text = json.dumps(data, sort_keys=True) + str(self.node.manifest)
-        return hashlib.sha256(text.encode()).hexdigest()[:32], arguments
+        content = engine.read_bytes(str(self.node.manifest)) or b""
+        uid, arguments = instance_of(content, str(self.node.manifest))
+        return uid, list(arguments)
 
     def _stop_others(self, uid: str) -> None:
         for instance in self.instances:
