@@ -38,7 +38,8 @@ class Program:
     @classmethod
     def python(cls, *command: str, output: Path) -> Program:
         """A program of Python."""
-        return cls([sys.executable, *command], output)
+        path = {"PYTHONPATH": str(runs.ROOT / "build/collections")}
+        return cls([sys.executable, *command], output, {**os.environ, **path})
 
     def __enter__(self) -> Program:
         return self
@@ -107,6 +108,30 @@ class Play(Program):
         """What came of it."""
         status = self.wait()
         return runs.Run(status, time.monotonic() - self._began, report(self))
+
+
+class Probing:
+    """A prober at work, or done."""
+
+    def __init__(self, output: Path) -> None:
+        self._output = output
+
+    def _lines(self) -> list[Json]:
+        text = self._output.read_text(encoding="utf-8")
+        return [json.loads(line) for line in text.splitlines(keepends=True) if line.endswith("\n")]
+
+    @property
+    def began(self) -> bool:
+        """Whether it is at work."""
+        return bool(self._lines())
+
+    def failures(self) -> list[Json]:
+        """The requests that failed, once or twice."""
+        return [line for line in self._lines() if "request" in line]
+
+    def summary(self) -> Json:
+        """What it all came to; once it has ended."""
+        return next(line for line in self._lines() if "requests" in line)
 
 
 def environment(lab: runs.Lab) -> dict[str, str]:

@@ -18,14 +18,15 @@ from pathlib import Path
 
 import yaml
 from ansible_collections.nodecraft.kubeadm.lab.demo import runs
-from ansible_collections.nodecraft.kubeadm.tests.faults.lab import sampler, wishes
-from ansible_collections.nodecraft.kubeadm.tests.faults.lab.background import Program, Task
+from ansible_collections.nodecraft.kubeadm.tests.faults.lab import prober, sampler, wishes
+from ansible_collections.nodecraft.kubeadm.tests.faults.lab.background import Play, Probing, Program, Task
 from ansible_collections.nodecraft.kubeadm.tests.faults.lab.samples import Samples
 
 API_SERVER = "kube-apiserver"
 COMPONENTS = (API_SERVER, "kube-controller-manager", "kube-scheduler", "etcd")
 MANIFESTS = "/etc/kubernetes/manifests"
 STATE = "/var/lib/nodecraft-kubeadm"
+LEASE = "nodecraft-kubeadm-control-plane"
 LOOK_SECONDS = 0.05
 # A cluster of containers on a busy machine; a healthy one needs a few seconds.
 PATIENCE = 240.0
@@ -59,6 +60,31 @@ class Process:
         with contextlib.suppress(ProcessLookupError):
             os.kill(self.pid, number)
 
+    def memory_group(self) -> MemoryGroup:
+        """What counts and limits the memory of all processes of its pod."""
+        groups = dict(
+            line.split(":", 2)[1:] for line in Path(f"/proc/{self.pid}/cgroup").read_text(encoding="utf-8").splitlines()
+        )
+        is_old = "memory" in groups
+        path = groups["memory"] if is_old else groups[""]
+        folder = Path("/sys/fs/cgroup") / ("memory" if is_old else "") / path.lstrip("/")
+        return MemoryGroup(folder.parent / ("memory.limit_in_bytes" if is_old else "memory.max"))
+
+
+@dataclasses.dataclass(frozen=True)
+class MemoryGroup:
+    """A control group of memory, of either version."""
+
+    file: Path
+
+    def limit(self, size: int) -> str:
+        """Allow so many bytes; empty while they are in use and cannot be taken away."""
+        try:
+            self.file.write_text(str(size), encoding="ascii")
+        except OSError:
+            return ""
+        return f"limited to {self.file.read_text(encoding='ascii').strip()} bytes"
+
 
 class Node:
     """One node of a lab, which is a container of podman."""
@@ -81,9 +107,20 @@ class Node:
             raise AssertionError(f"{self.name}: {' '.join(command)}: {done.returncode}\n{done.stdout}{done.stderr}")
         return done.stdout
 
+    def program(self, *command: str, output: Path) -> Program:
+        """A program on the node that ends with the block."""
+        return Program(["podman", "exec", "--interactive", self.name, *command], output)
+
     def systemctl(self, *arguments: str) -> str:
         """systemctl on the node; what it says of units that are not as asked is an answer as well."""
         return self.run("systemctl", *arguments, check=arguments[0] not in ("is-active", "show")).strip()
+
+    def boot(self) -> str:
+        """What tells one start of the node from another: when its first process started."""
+        shown = subprocess.run(
+            ["podman", "inspect", "--format", "{{.State.StartedAt}}", self.name], check=True, capture_output=True, text=True
+        )
+        return shown.stdout.strip()
 
     def restart(self) -> None:
         """What a reboot is to a machine."""
@@ -244,6 +281,11 @@ class Cluster:
         output = self.records / "runs" / f"{module}-{time.monotonic_ns()}.json"
         return Task(self.lab, node.name, module, options, output, *arguments, by_ssh=by_ssh)
 
+    def play(self, playbook: str, variables: Json, *arguments: str) -> Play:
+        """Begin a playbook. It ends with the block, one way or the other."""
+        output = self.records / "runs" / f"{Path(playbook).stem}-{time.monotonic_ns()}.json"
+        return Play(self.lab, playbook, variables, output, *arguments)
+
     def change(self, wish: Json, **settings: t.Any) -> Task:
         """Begin a change of the first API server."""
         return self.task(self.first, "static_pod", {"name": API_SERVER, **wishes.BRISK, **wish, **settings}, by_ssh=True)
@@ -259,6 +301,16 @@ class Cluster:
         with Program.python(*command, output=output) as program:
             until(lambda: sampling.kinds() >= {"manifest", "names", *sampler.PATHS}, "the first samples", 20)
             yield sampling
+            program.close_input()
+
+    @contextlib.contextmanager
+    def probed(self) -> t.Iterator[Probing]:
+        """Use the API through the load balancer for as long as the block lasts."""
+        output = self.records / "probes" / f"{time.monotonic_ns()}.jsonl"
+        probing = Probing(output)
+        with Program.python(prober.__file__, str(self.lab.folder / "kubeconfig"), output=output) as program:
+            until(lambda: probing.began, f"the first requests: {program.said()}", 30)
+            yield probing
             program.close_input()
 
     # -- the state of all ----------------------------------------------------------------------------------------------
@@ -311,6 +363,10 @@ class Cluster:
             making.rename(folder)
         return folder
 
+    def original(self, node: Node) -> Path:
+        """The folder of a control plane's manifests as kubeadm wrote them."""
+        return self._original / node.name
+
     def reset(self) -> None:
         """Bring the lab back to what it was in the beginning, whatever a test left, and forget all transactions."""
         original = self._original
@@ -322,6 +378,7 @@ class Cluster:
         for node in self.control_planes:
             _reset_manifests(node, original / node.name)
         self._wait_with_help()
+        self.lab.kubectl("delete", "lease", "--namespace=kube-system", "--ignore-not-found", LEASE)
 
     def _wait_with_help(self) -> None:
         try:
@@ -364,6 +421,10 @@ class Sampling:
     def kinds(self) -> set[str]:
         """What it has seen at least once."""
         return {line["kind"] for line in self.samples.lines}
+
+    def is_quiet(self, seconds: float) -> bool:
+        """Whether nothing changed for so long."""
+        return time.monotonic() - self.samples.ended > seconds
 
     @property
     def samples(self) -> Samples:

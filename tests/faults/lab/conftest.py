@@ -9,6 +9,7 @@ them the tests that need them are passed over. What was measured goes to the fol
 from __future__ import annotations
 
 import os
+import re
 import typing as t
 from pathlib import Path
 
@@ -79,5 +80,6 @@ def record(request: pytest.FixtureRequest, records: Path) -> t.Iterator[Recorder
     yield make
     passed = request.node.stash.get(_passed, False)
     for number, entry in enumerate(made):
-        entry.write(records / f"{request.node.name}-{number}.json", passed=passed)
+        name = re.sub(r"[^\w-]+", "-", request.node.name)
+        entry.write(records / f"{name}-{number}.json", passed=passed)
     assert not passed or all(entry.reached for entry in made), "the test did not prove that its fault was reached"

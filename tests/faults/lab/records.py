@@ -19,7 +19,8 @@ class Record:
     """One fault, by one way of making the change.
 
     reached: what proves that the fault happened. outcome: how the change ended, in a word. ended: whether the node runs
-    the old or the new state, or none. false_restore: whether a good change was taken back. Times in seconds.
+    the old or the new state, or none. false_restore: whether a good change was taken back.
+    requests: through the load balancer; repeated on a new connection; lost. Times in seconds.
     """
 
     fault: str
@@ -32,6 +33,9 @@ class Record:
     outages: list[float] = dataclasses.field(default_factory=list)
     restore_seconds: float | None = None
     false_restore: bool | None = None
+    requests: int = 0
+    repeated: int = 0
+    lost: int = 0
     note: str = ""
     effort: Json | None = None
 

@@ -95,3 +95,20 @@ class Samples:
         if written is None or put_back is None or well is None:
             return None
         return round(max(put_back, well) - written, 2)
+
+
+def most_at_once(several: t.Sequence[Samples], path: str = "readyz") -> int:
+    """How many API servers were not well at the same time, at the most."""
+    events = [
+        (at, change)
+        for samples in several
+        for span in samples.spans(path)
+        if not span.value
+        for at, change in ((span.since, 1), (span.until or samples.ended, -1))
+    ]
+    now = most = 0
+    # At the same instant one that is well again counts first.
+    for dummy, change in sorted(events):
+        now += change
+        most = max(most, now)
+    return most

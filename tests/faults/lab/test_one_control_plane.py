@@ -5,11 +5,22 @@
 from __future__ import annotations
 
 import os
+import shutil
+import signal
+import time
 import typing as t
 
 import pytest
 from ansible_collections.nodecraft.kubeadm.tests.faults.lab import wishes
-from ansible_collections.nodecraft.kubeadm.tests.faults.lab.cluster import Cluster, Json, Process, until
+from ansible_collections.nodecraft.kubeadm.tests.faults.lab.background import Program
+from ansible_collections.nodecraft.kubeadm.tests.faults.lab.cluster import (
+    MANIFESTS,
+    Cluster,
+    Json,
+    Node,
+    Process,
+    until,
+)
 from ansible_collections.nodecraft.kubeadm.tests.faults.lab.judge import (
     check_committed,
     check_restored,
@@ -74,5 +85,300 @@ def test_what_never_gets_ready_is_restored_at_the_deadline(one: Cluster, record:
     entry.reached = result["msg"]
 
 
-def new_processes(one: Cluster, former: t.Sequence[Process]) -> list[Process]:
-    return [process for process in one.first.processes() if process not in former]
+# ---- faults of the machine while the change is waited for -------------------------------------------------------------
+
+
+def wait_for_new(one: Cluster, former: t.Sequence[Process]) -> Process:
+    """The first process of the new pod."""
+
+    def new() -> Process | None:
+        return next((process for process in one.first.processes() if process not in former), None)
+
+    return t.cast(Process, until(new, "a new process of the API server", 90))
+
+
+def test_what_dies_while_it_is_watched_is_restored(one: Cluster, record: Recorder) -> None:
+    entry, deaths = record("F08", "ready, dies again and again while it is watched"), 0
+    with one.sampled(one.first) as sampling, one.change(wishes.GOOD, wait_timeout=45) as change:
+        one.first.wait_for_phase("waiting")
+        while one.first.phase() == "waiting":
+            if one.first.news().startswith("is healthy"):
+                for process in one.first.processes():
+                    process.send(signal.SIGKILL)
+                deaths += 1
+                until(lambda: not one.first.news().startswith("is healthy"), "the death of the API server")
+        result = change.result()
+    check_restored(entry, one.first, sampling.samples, result["transaction"])
+    assert deaths > 1
+    entry.reached = f"killed {deaths} times while healthy; {result['msg']}"
+
+
+SLOW_SECONDS = 200
+
+
+def test_a_slow_start_is_waited_for(one: Cluster, record: Recorder) -> None:
+    entry, former = record("F09", f"start takes {SLOW_SECONDS} s longer"), one.first.processes()
+    with one.sampled(one.first) as sampling, one.change(wishes.GOOD, wait_timeout=300) as change:
+        process = wait_for_new(one, former)
+        process.send(signal.SIGSTOP)
+        began = time.monotonic()
+        until(lambda: time.monotonic() - began > SLOW_SECONDS or not change.runs, "so many seconds", SLOW_SECONDS + 5)
+        still_open = one.first.phase()
+        process.send(signal.SIGCONT)
+        result = change.result()
+    check_committed(entry, one.first, sampling.samples, result["transaction"])
+    assert still_open == "waiting"
+    assert max(entry.outages) > SLOW_SECONDS
+    entry.reached = f"the API server was stopped for {SLOW_SECONDS} s after its start; then: {result['msg']}" if "msg" in result else (
+        f"the API server was stopped for {SLOW_SECONDS} s after its start"
+    )
+
+
+# Takes the port as soon as it is free, and leaves when its input is closed.
+THIEF = """
+import select, socket, sys
+thief = socket.socket(socket.AF_INET6)
+thief.setsockopt(socket.IPPROTO_IPV6, socket.IPV6_V6ONLY, 0)
+thief.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+while not select.select([sys.stdin], [], [], 0.005)[0]:
+    try:
+        thief.bind(("::", 6443))
+        thief.listen()
+        break
+    except OSError:
+        pass
+print("taken", flush=True)
+sys.stdin.read()
+"""
+
+
+def thief_of_port(one: Cluster) -> Program:
+    """Somebody else on the node who wants the API server's port."""
+    return one.first.program("python3", "-c", THIEF, output=one.records / "runs" / "thief.txt")
+
+
+def test_a_port_that_is_taken_for_a_while_is_waited_for(one: Cluster, record: Recorder) -> None:
+    entry = record("F10", "port taken until the first start failed")
+    with one.sampled(one.first) as sampling, thief_of_port(one) as thief, one.change(wishes.GOOD, wait_timeout=90) as change:
+        until(lambda: "is down after" in one.first.news(), "a start that failed", 90)
+        entry.reached = f"the port was {thief.output.read_text().strip()}: {one.first.news()}"
+        thief.close_input()
+        result = change.result()
+    assert "taken" in entry.reached
+    check_committed(entry, one.first, sampling.samples, result["transaction"])
+
+
+def test_a_port_that_stays_taken_is_restored(one: Cluster, record: Recorder) -> None:
+    entry = record("F10", "port taken until the former files are back")
+    with one.sampled(one.first) as sampling, thief_of_port(one) as thief, one.change(wishes.GOOD, wait_timeout=30) as change:
+        one.first.wait_for_phase("proving", seconds=180)
+        entry.reached = f"the port was {thief.output.read_text().strip()}"
+        thief.close_input()
+        result = change.result()
+    assert "taken" in entry.reached
+    check_restored(entry, one.first, sampling.samples, result["transaction"])
+    assert "address already in use" in "\n".join(result["transaction"]["log"])
+
+
+# Less than half of what an API server needs.
+LITTLE_MEMORY = 64 * 1024 * 1024
+
+
+def test_what_is_killed_for_its_memory_is_restored(one: Cluster, record: Recorder) -> None:
+    entry, former, limited = record("F12", "killed for its memory, again and again"), one.first.processes(), ""
+    with one.sampled(one.first) as sampling, one.change(wishes.GOOD) as change:
+        group = wait_for_new(one, former).memory_group()
+        limited = until(lambda: group.limit(LITTLE_MEMORY), "the limit")
+        one.first.wait_for_phase("proving", seconds=180)
+        result = change.result()
+    check_restored(entry, one.first, sampling.samples, result["transaction"])
+    assert "was never ready" in result["msg"]
+    entry.reached = f"{limited}; {result['msg']}"
+
+
+# ---- the controller and the node go away -----------------------------------------------------------------------------
+
+
+def test_the_node_restores_itself_when_everything_else_is_killed(one: Cluster, record: Recorder) -> None:
+    entry = record("F16", "controller and module killed right after the write of what never gets ready")
+    with one.sampled(one.first) as sampling:
+        with one.change(wishes.NEVER_READY, wait_timeout=30) as change:
+            one.first.wait_for_phase("waiting")
+            change.kill()
+            modules = one.first.modules()
+            for process in modules:
+                process.send(signal.SIGKILL)
+            at_the_kill = one.first.phase()
+        ended = one.first.wait_for_end()
+    assert at_the_kill == "waiting"
+    entry.reached = f"killed in the phase {at_the_kill}; {ended['reason']}"
+    check_restored(entry, one.first, sampling.samples, ended)
+    assert ended["seconds"] < 30 + 300
+    with one.change({}) as following:
+        told = following.result()
+    assert not told["changed"]
+    assert told["previous_transaction"]["outcome"] == "restored"
+    assert any("restored" in line or "put back" in line for line in told["warnings"])
+
+
+RESTARTS = (
+    ("restarted", Node.restart, wishes.NEVER_READY, "restored"),
+    ("restarted", Node.restart, wishes.GOOD, "committed"),
+    ("cut off from power", Node.crash, wishes.NEVER_READY, "restored"),
+    ("cut off from power", Node.crash, wishes.GOOD, "committed"),
+)
+
+
+@pytest.mark.parametrize(
+    ("how", "restart", "wish", "expected"), RESTARTS, ids=[f"{how}-{outcome}".replace(" ", "-") for how, _1, _2, outcome in RESTARTS]
+)
+def test_a_node_that_is_restarted_in_the_middle_ends_the_change_by_itself(
+    one: Cluster, record: Recorder, how: str, restart: t.Callable[[Node], None], wish: Json, expected: str
+) -> None:
+    entry, boot = record("F17", f"node {how} in the middle of a change that is {expected}"), one.first.boot()
+    with one.sampled(one.first) as sampling:
+        with one.change(wish, wait_timeout=45) as change:
+            one.first.wait_for_phase("waiting")
+            change.kill()
+            restart(one.first)
+        journal = one.first.journal()
+        ended = one.first.wait_for_end()
+    assert journal is not None, "it had ended before the restart"
+    assert one.first.boot() != boot
+    entry.reached = f"systemd was started anew in the phase {journal['phase']}"
+    (check_restored if expected == "restored" else check_committed)(entry, one.first, sampling.samples, ended)
+
+
+# ---- several at once -------------------------------------------------------------------------------------------------
+
+
+def test_a_second_run_is_refused_and_told_who_is_at_work(one: Cluster, record: Recorder) -> None:
+    entry = record("F24", "two runs on one node")
+    with one.sampled(one.first) as sampling, one.change(wishes.GOOD, min_ready_seconds=20) as change:
+        one.first.wait_for_phase("waiting")
+        identifier = (one.first.journal() or {})["id"]
+        with one.change({"args": {"v": 2}}) as second:
+            refused = second.result()
+        result = change.result()
+    assert refused["failed"]
+    assert f"a change of kube-apiserver on {one.first.name} is open: transaction {identifier}, asked for from" in refused["msg"]
+    entry.reached = refused["msg"]
+    check_committed(entry, one.first, sampling.samples, result["transaction"])
+
+
+# ---- the folder ------------------------------------------------------------------------------------------------------
+
+
+def test_a_stray_file_is_refused_and_named(one: Cluster, record: Recorder) -> None:
+    entry, running = record("F31", "a copy of the manifest under a name that comes first"), one.first.processes()
+    # It comes first in the alphabet, so that the kubelet goes on with the manifest: of two with one name the last one wins.
+    stray = one.first.path(f"{MANIFESTS}/a-copy.yaml")
+    one.first.replace(stray, one.first.manifest().read_bytes())
+    try:
+        until(lambda: one.first.processes() == running, "the API server that ran")
+        with one.sampled(one.first) as sampling, one.change(wishes.GOOD) as change:
+            result = change.result()
+    finally:
+        stray.unlink()
+    check_untouched(entry, one.first, sampling.samples, result, running)
+    assert f"{MANIFESTS}/{stray.name}" in result["msg"]
+    entry.reached = result["msg"]
+
+
+def test_a_backup_that_appears_in_the_middle_is_named(one: Cluster, record: Recorder) -> None:
+    entry = record("F31", "an editor's backup that appears in the middle")
+    backup = one.first.path(f"{MANIFESTS}/kube-apiserver.yaml~")
+    with one.sampled(one.first) as sampling, one.change(wishes.GOOD, wait_timeout=40) as change:
+        one.first.wait_for_phase("waiting")
+        one.first.replace(backup, (one.original(one.first) / "kube-apiserver.yaml").read_bytes())
+        # As soon as the journal says that it did not come up; whoever put it there takes it away again.
+        until(lambda: one.first.phase() in (None, "proving"), "the end of the wait", 120)
+        backup.unlink()
+        result = change.result()
+    ended = result["transaction"]
+    entry.outcome, entry.ended = ended["outcome"], "old"
+    entry.seen(sampling.samples)
+    assert ended["outcome"] == "restored"
+    assert f"{MANIFESTS}/{backup.name}" in result["msg"]
+    entry.reached = result["msg"]
+
+
+# ---- the kubelet and the container runtime -----------------------------------------------------------------------------
+
+
+def test_a_stopped_kubelet_is_refused(one: Cluster, record: Recorder) -> None:
+    entry, running = record("F35", "kubelet stopped before the change"), one.first.processes()
+    one.first.systemctl("stop", "kubelet")
+    with one.sampled(one.first) as sampling, one.change(wishes.GOOD) as change:
+        result = change.result()
+    check_untouched(entry, one.first, sampling.samples, result, running)
+    assert "kubelet" in result["msg"]
+    entry.reached = result["msg"]
+
+
+def test_a_hung_kubelet_is_refused(one: Cluster, record: Recorder) -> None:
+    entry, running, kubelet = record("F35", "kubelet hung before the change"), one.first.processes(), one.first.kubelet()
+    kubelet.send(signal.SIGSTOP)
+    try:
+        with one.sampled(one.first) as sampling, one.change(wishes.GOOD) as change:
+            result = change.result()
+    finally:
+        kubelet.send(signal.SIGCONT)
+    check_untouched(entry, one.first, sampling.samples, result, running)
+    assert "kubelet" in result["msg"]
+    entry.reached = result["msg"]
+
+
+def test_a_kubelet_that_stops_in_the_middle_is_named(one: Cluster, record: Recorder) -> None:
+    entry = record("F35", "kubelet stopped in the middle")
+    with one.sampled(one.first) as sampling, one.change(wishes.GOOD, wait_timeout=30) as change:
+        one.first.wait_for_phase("waiting")
+        until(lambda: not one.first.processes(), "the end of the former API server")
+        one.first.systemctl("stop", "kubelet")
+        entry.reached = f"the kubelet was {one.first.systemctl('is-active', 'kubelet')} in the phase {one.first.phase()}"
+        one.first.wait_for_phase("proving")
+        one.first.systemctl("start", "kubelet")
+        result = change.result()
+    check_restored(entry, one.first, sampling.samples, result["transaction"])
+    assert "kubelet" in result["transaction"]["reason"].replace("kubelet also reads", "")
+
+
+def test_a_manifest_whose_change_the_kubelet_is_not_told_of_is_waited_for(one: Cluster, record: Recorder) -> None:
+    """The kubelet watches its folder. Behind a link a change is only found when it reads all files anew, every 20 seconds."""
+    entry, manifest = record("F36", "the kubelet is not told of the change"), one.first.manifest()
+    behind = one.first.path("/etc/kubernetes/behind")
+    behind.mkdir()
+    one.first.replace(behind / manifest.name, manifest.read_bytes())
+    link = manifest.with_name(".link")
+    link.symlink_to(f"../behind/{manifest.name}")
+    running = one.first.processes()
+    link.rename(manifest)
+    try:
+        with one.sampled(one.first) as sampling, one.change(wishes.GOOD, wait_timeout=90) as change:
+            one.first.wait_for_phase("waiting")
+            began = time.monotonic()
+            until(lambda: one.first.processes() != running, "the end of the former API server")
+            entry.reached = f"the API server ran on for {time.monotonic() - began:.1f} s after the write"
+            result = change.result()
+        assert manifest.is_symlink()
+    finally:
+        one.reset()
+        shutil.rmtree(behind)
+    check_committed(entry, one.first, sampling.samples, result["transaction"])
+
+
+def test_a_restarted_container_runtime_makes_no_restore(one: Cluster, record: Recorder) -> None:
+    entry, former = record("F37", "containerd restarted in the wait, twice"), one.first.processes()
+    with one.sampled(one.first) as sampling, one.change(wishes.GOOD) as change:
+        one.first.wait_for_phase("waiting")
+        until(lambda: not one.first.processes(), "the end of the former API server")
+        pids = [one.first.systemctl("show", "--property=MainPID", "containerd")]
+        one.first.systemctl("restart", "containerd")
+        wait_for_new(one, former)
+        pids.append(one.first.systemctl("show", "--property=MainPID", "containerd"))
+        one.first.systemctl("restart", "containerd")
+        pids.append(one.first.systemctl("show", "--property=MainPID", "containerd"))
+        result = change.result()
+    assert len(set(pids)) == 3
+    entry.reached = f"containerd was {', then '.join(pids)}"
+    check_committed(entry, one.first, sampling.samples, result["transaction"])

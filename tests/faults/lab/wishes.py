@@ -4,6 +4,7 @@
 
 from __future__ import annotations
 
+import json
 import typing as t
 
 Json = dict[str, t.Any]
@@ -21,6 +22,23 @@ def with_file(flag: str, path: str, content: t.Any) -> Json:
     volume = {"name": "faults", "host_path": FOLDER, "mount_path": FOLDER, "path_type": "DirectoryOrCreate"}
     return {"args": {flag: path}, "volumes": [volume], "files": [{"path": path, "content": content}]}
 
+
+def content(wish: Json) -> str:
+    """The text of a wish's file. A mapping is written as JSON, which is YAML as well."""
+    text = wish["files"][0]["content"]
+    return text if isinstance(text, str) else json.dumps(text)
+
+
+# What the tables call the faults.
+TITLES = {
+    "good": "a good change",
+    "F01": "unknown flag",
+    "F02": "unknown feature gate",
+    "F03": "known flag, bad value",
+    "F05": "malformed file",
+    "F07": "starts, never ready",
+    "F16": "controller killed right after the write of what never gets ready",
+}
 
 GOOD: Json = {"args": {"v": 1}}
 UNKNOWN_FLAG: Json = {"args": {"no-such-flag": "x"}}
