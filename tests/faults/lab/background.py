@@ -100,7 +100,12 @@ class Play(Program):
     """A playbook of the project."""
 
     def __init__(self, lab: runs.Lab, playbook: str, variables: Json, output: Path, *arguments: str) -> None:
-        command = ["ansible-playbook", f"--inventory={lab.inventory}", playbook, f"--extra-vars={json.dumps(variables)}"]
+        command = [
+            "ansible-playbook",
+            f"--inventory={lab.inventory}",
+            playbook,
+            f"--extra-vars={json.dumps(variables)}",
+        ]
         self._began = time.monotonic()
         super().__init__([*command, *arguments], output, environment(lab))
 

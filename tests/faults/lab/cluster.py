@@ -30,8 +30,9 @@ LEASE = "nodecraft-kubeadm-control-plane"
 LOOK_SECONDS = 0.05
 # A cluster of containers on a busy machine; a healthy one needs a few seconds.
 PATIENCE = 240.0
-# A kubelet that has not started a static pod by then does not do it without help.
-KUBELET_SECONDS = 90.0
+# A kubelet waits minutes between two starts of what crashed often, as controllers do whose API server is away. One that is
+# started anew has forgotten that.
+KUBELET_SECONDS = 10.0
 
 Json = dict[str, t.Any]
 Found = t.TypeVar("Found")
@@ -45,6 +46,14 @@ def until(look: t.Callable[[], Found], what: str, seconds: float = 60.0) -> Foun
         if found:
             return found
         assert time.monotonic() < limit, f"not seen within {seconds:.0f} s: {what}"
+        time.sleep(LOOK_SECONDS)
+
+
+def stays(look: t.Callable[[], t.Any], what: str, seconds: float) -> None:
+    """Watch for so many seconds that something stays as it is. Raises AssertionError when it does not."""
+    limit = time.monotonic() + seconds
+    while time.monotonic() < limit:
+        assert look(), f"not so for {seconds:.0f} s: {what}"
         time.sleep(LOOK_SECONDS)
 
 
@@ -118,7 +127,10 @@ class Node:
     def boot(self) -> str:
         """What tells one start of the node from another: when its first process started."""
         shown = subprocess.run(
-            ["podman", "inspect", "--format", "{{.State.StartedAt}}", self.name], check=True, capture_output=True, text=True
+            ["podman", "inspect", "--format", "{{.State.StartedAt}}", self.name],
+            check=True,
+            capture_output=True,
+            text=True,
         )
         return shown.stdout.strip()
 
@@ -149,7 +161,9 @@ class Node:
 
     def manifests(self) -> dict[str, bytes]:
         """All files that the kubelet takes for pods."""
-        return {name: self.path(f"{MANIFESTS}/{name}").read_bytes() for name in sampler.names_now(str(self.path(MANIFESTS)))}
+        return {
+            name: self.path(f"{MANIFESTS}/{name}").read_bytes() for name in sampler.names_now(str(self.path(MANIFESTS)))
+        }
 
     def replace(self, path: Path, content: bytes) -> None:
         """Put a file of root in its place at once."""
@@ -288,7 +302,9 @@ class Cluster:
 
     def change(self, wish: Json, **settings: t.Any) -> Task:
         """Begin a change of the first API server."""
-        return self.task(self.first, "static_pod", {"name": API_SERVER, **wishes.BRISK, **wish, **settings}, by_ssh=True)
+        return self.task(
+            self.first, "static_pod", {"name": API_SERVER, **wishes.BRISK, **wish, **settings}, by_ssh=True
+        )
 
     # -- watching ------------------------------------------------------------------------------------------------------
 
@@ -421,6 +437,10 @@ class Sampling:
     def kinds(self) -> set[str]:
         """What it has seen at least once."""
         return {line["kind"] for line in self.samples.lines}
+
+    def written(self) -> float | None:
+        """When the manifest changed first; None when it did not yet."""
+        return self.samples.written()
 
     def is_quiet(self, seconds: float) -> bool:
         """Whether nothing changed for so long."""

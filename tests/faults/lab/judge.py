@@ -12,9 +12,7 @@ from ansible_collections.nodecraft.kubeadm.tests.faults.lab.records import Recor
 from ansible_collections.nodecraft.kubeadm.tests.faults.lab.samples import Samples
 
 
-def check_untouched(
-    record: Record, node: Node, samples: Samples, result: Json, running: t.Sequence[Process]
-) -> None:
+def check_untouched(record: Record, node: Node, samples: Samples, result: Json, running: t.Sequence[Process]) -> None:
     """A change that was refused: nothing was written and nothing started anew."""
     record.outcome, record.ended = "refused", "old"
     record.reported = bool(result["failed"])

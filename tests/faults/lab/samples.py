@@ -30,7 +30,13 @@ class Samples:
     @classmethod
     def read(cls, path: Path) -> Samples:
         """From what a sampler printed."""
-        return cls(tuple(json.loads(line) for line in path.read_text(encoding="utf-8").splitlines(keepends=True) if line.endswith("\n")))
+        return cls(
+            tuple(
+                json.loads(line)
+                for line in path.read_text(encoding="utf-8").splitlines(keepends=True)
+                if line.endswith("\n")
+            )
+        )
 
     def spans(self, kind: str) -> list[Span]:
         """The values of one kind, in order."""

@@ -57,7 +57,7 @@ def test_what_becomes_of_it(one: Cluster, record: Recorder, way: str, fault: str
     with one.sampled(one.first) as sampling:
         with one.play(str(PLAYBOOKS / f"{way}.yml"), variables) as play:
             if fault == "F16":
-                until(lambda: sampling.samples.written(), "the write")
+                until(sampling.written, "the write")
                 play.kill()
             status = play.wait()
         written = sampling.samples.written()
@@ -66,7 +66,9 @@ def test_what_becomes_of_it(one: Cluster, record: Recorder, way: str, fault: str
     entry.outcome = "killed" if fault == "F16" else f"run {'failed' if entry.reported else 'ended well'}"
     entry.seen(sampling.samples)
     assert written is not None, "it wrote nothing, so nothing was tried"
-    entry.reached = f"the manifest had {len(sampling.samples.versions())} versions, the folder {sampling.samples.names()}"
+    entry.reached = (
+        f"the manifest had {len(sampling.samples.versions())} versions, the folder {sampling.samples.names()}"
+    )
 
 
 def what_it_came_to(one: Cluster, sampling: Sampling, argument: str) -> str:

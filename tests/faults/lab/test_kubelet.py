@@ -8,12 +8,11 @@ import json
 import os
 import shutil
 import signal
-import time
 import typing as t
 
 import pytest
 from ansible_collections.nodecraft.kubeadm.tests.faults.lab.background import Task
-from ansible_collections.nodecraft.kubeadm.tests.faults.lab.cluster import Cluster, Json, Node, Process, until
+from ansible_collections.nodecraft.kubeadm.tests.faults.lab.cluster import Cluster, Json, Node, Process, stays, until
 from ansible_collections.nodecraft.kubeadm.tests.faults.lab.records import Record, Recorder
 
 pytestmark = pytest.mark.skipif("FAULTS_ONE" not in os.environ, reason="FAULTS_ONE names no lab of one control plane")
@@ -110,12 +109,13 @@ def test_a_kubelet_that_dies_after_a_minute_is_restored(one: Cluster, record: Re
         node.wait_for_phase("waiting", KUBELET)
         while node.phase(KUBELET) == "waiting":
             until(lambda: node.news(KUBELET).startswith("is healthy"), "a healthy kubelet", 40)
-            healthy = time.monotonic()
-            until(lambda: time.monotonic() - healthy > DEATH_SECONDS, "so many seconds", DEATH_SECONDS + 1)
+            stays(lambda: node.news(KUBELET).startswith("is healthy"), "a healthy kubelet", DEATH_SECONDS)
             node.kubelet().send(signal.SIGKILL)
             deaths += 1
             until(lambda: not node.news(KUBELET).startswith("is healthy"), "its death", 10)
-            until(lambda: node.phase(KUBELET) != "waiting" or node.news(KUBELET).startswith("is healthy"), "what follows")
+            until(
+                lambda: node.phase(KUBELET) != "waiting" or node.news(KUBELET).startswith("is healthy"), "what follows"
+            )
         result = task.result()
     check_restored(entry, one, former, result)
     entry.reached = f"killed {deaths} time(s) while healthy; {result['msg']}"
@@ -141,7 +141,9 @@ def test_a_pod_that_holds_a_resource_lives_on(one: Cluster, record: Recorder) ->
         one.lab.kubectl("delete", "pod", "holder", "--now", "--ignore-not-found")
     entry.outcome, entry.ended, entry.false_restore = result["transaction"]["outcome"], "new", False
     entry.outages = [result["transaction"]["outage_seconds"]]
-    entry.reached = f"the kubelet was {kubelet.pid} and is {node.kubelet().pid}; the container is {after[0]['containerID'][:24]}"
+    entry.reached = (
+        f"the kubelet was {kubelet.pid} and is {node.kubelet().pid}; the container is {after[0]['containerID'][:24]}"
+    )
     assert result["transaction"]["outcome"] == "committed"
     assert [status["containerID"] for status in after] == [status["containerID"] for status in before]
     assert [status["restartCount"] for status in after] == [0]

@@ -14,7 +14,14 @@ import pytest
 from ansible_collections.nodecraft.kubeadm.lab.demo import runs
 from ansible_collections.nodecraft.kubeadm.tests.faults.lab import wishes
 from ansible_collections.nodecraft.kubeadm.tests.faults.lab.background import Play, Probing
-from ansible_collections.nodecraft.kubeadm.tests.faults.lab.cluster import API_SERVER, LEASE, Cluster, Json, Sampling, until
+from ansible_collections.nodecraft.kubeadm.tests.faults.lab.cluster import (
+    API_SERVER,
+    LEASE,
+    Cluster,
+    Json,
+    Sampling,
+    until,
+)
 from ansible_collections.nodecraft.kubeadm.tests.faults.lab.judge import check_committed, check_restored
 from ansible_collections.nodecraft.kubeadm.tests.faults.lab.records import Record, Recorder
 from ansible_collections.nodecraft.kubeadm.tests.faults.lab.samples import most_at_once
