@@ -41,7 +41,7 @@ class Program:
         path = {"PYTHONPATH": str(runs.ROOT / "build/collections")}
         return cls([sys.executable, *command], output, {**os.environ, **path})
 
-    def __enter__(self) -> Program:
+    def __enter__(self) -> t.Self:
         return self
 
     def __exit__(self, *dummy: object) -> None:

@@ -18,7 +18,7 @@ from ansible_collections.nodecraft.kubeadm.tests.faults.lab.records import Recor
 pytestmark = pytest.mark.skipif("FAULTS_ONE" not in os.environ, reason="FAULTS_ONE names no lab of one control plane")
 
 KUBELET = "kubelet"
-BRISK: Json = {"wait_timeout": 60, "min_ready_seconds": 5}
+BRISK: Json = {"wait_timeout": 120, "min_ready_seconds": 5}
 FRAGMENTS = "/etc/kubernetes/kubelet.conf.d"
 
 REFUSED = (

@@ -11,9 +11,12 @@ import time
 import typing as t
 
 import pytest
+import yaml
 from ansible_collections.nodecraft.kubeadm.tests.faults.lab import wishes
 from ansible_collections.nodecraft.kubeadm.tests.faults.lab.background import Program
+from ansible_collections.nodecraft.kubeadm.tests.faults.lab.certificates import DAY, Authority
 from ansible_collections.nodecraft.kubeadm.tests.faults.lab.cluster import (
+    API_SERVER,
     MANIFESTS,
     Cluster,
     Json,
@@ -83,6 +86,93 @@ def test_what_never_gets_ready_is_restored_at_the_deadline(one: Cluster, record:
     assert result["rehearsal"]["verdict"] == "accepted"
     check_restored(entry, one.first, sampling.samples, result["transaction"])
     assert "not healthy within 30 s: it runs, not ready yet" in result["msg"]
+    entry.reached = result["msg"]
+
+
+# ---- what the preflight looks for -------------------------------------------------------------------------------------
+
+PKI = "/etc/kubernetes/pki"
+# Names no host of the lab, nor any other.
+ELSEWHERE = "192.0.2.7"
+
+
+def expired(authority: Authority, address: str) -> tuple[bytes, bytes]:
+    return authority.make([address, "10.96.0.1"], lasts=-DAY)
+
+
+def for_another_address(authority: Authority, address: str) -> tuple[bytes, bytes]:
+    del address
+    return authority.make([ELSEWHERE])
+
+
+def with_another_key(authority: Authority, address: str) -> tuple[bytes, bytes]:
+    return authority.make([address])[0], authority.make([address])[1]
+
+
+def unreadable(authority: Authority, address: str) -> tuple[bytes, bytes]:
+    certificate, key = authority.make([address])
+    return certificate[:300], key
+
+
+CERTIFICATES = (
+    ("expired", expired, "expired"),
+    ("for another address", for_another_address, "is not made for"),
+    ("with another key", with_another_key, "key"),
+    ("unreadable", unreadable, "PEM"),
+)
+
+
+@pytest.mark.parametrize(
+    ("title", "make", "words"), CERTIFICATES, ids=[title.replace(" ", "-") for title, _make, _words in CERTIFICATES]
+)
+def test_a_bad_serving_certificate_is_refused(
+    one: Cluster, record: Recorder, title: str, make: t.Callable[[Authority, str], tuple[bytes, bytes]], words: str
+) -> None:
+    entry, running, node = record("F13", f"serving certificate {title}"), one.first.processes(), one.first
+    folder = node.path(f"{PKI}/faults")
+    folder.mkdir()
+    try:
+        pair = make(Authority(node.path(PKI)), one.addresses[node.name])
+        for name, content in zip(("api.crt", "api.key"), pair, strict=True):
+            node.replace(folder / name, content)
+        files = {"tls-cert-file": f"{PKI}/faults/api.crt", "tls-private-key-file": f"{PKI}/faults/api.key"}
+        with one.sampled(node) as sampling, one.change({"args": files}) as change:
+            result = change.result()
+    finally:
+        shutil.rmtree(folder)
+    check_untouched(entry, node, sampling.samples, result, running)
+    assert f"{PKI}/faults/api.crt" in result["msg"]
+    assert words in result["msg"]
+    entry.reached = result["msg"]
+
+
+def test_a_client_certificate_that_etcd_does_not_take_is_refused(one: Cluster, record: Recorder) -> None:
+    entry, running = record("F14", "client certificate of another authority than etcd's"), one.first.processes()
+    pair = {
+        "etcd-certfile": f"{PKI}/apiserver-kubelet-client.crt",
+        "etcd-keyfile": f"{PKI}/apiserver-kubelet-client.key",
+    }
+    with one.sampled(one.first) as sampling, one.change({"args": pair}) as change:
+        result = change.result()
+    check_untouched(entry, one.first, sampling.samples, result, running)
+    assert "etcd" in result["msg"]
+    entry.reached = result["msg"]
+
+
+def test_an_image_that_is_not_there_is_refused(one: Cluster, record: Recorder) -> None:
+    entry, running = record("F11", "image of the component not on the node"), one.first.processes()
+    image = yaml.safe_load(one.first.manifest().read_text(encoding="utf-8"))["spec"]["containers"][0]["image"]
+    images = ("ctr", "--namespace=k8s.io", "images")
+    one.first.run(*images, "tag", image, "faults.local/kept:1")
+    one.first.run(*images, "remove", "--sync", image)
+    try:
+        with one.sampled(one.first) as sampling, one.change(wishes.GOOD) as change:
+            result = change.result()
+    finally:
+        one.first.run(*images, "tag", "faults.local/kept:1", image)
+        one.first.run(*images, "remove", "faults.local/kept:1")
+    check_untouched(entry, one.first, sampling.samples, result, running)
+    assert image in result["msg"]
     entry.reached = result["msg"]
 
 
@@ -397,3 +487,31 @@ def test_a_restarted_container_runtime_makes_no_restore(one: Cluster, record: Re
     assert len(set(pids)) == 3
     entry.reached = f"containerd was {', then '.join(pids)}"
     check_committed(entry, one.first, sampling.samples, result["transaction"])
+
+
+# ---- the way back ----------------------------------------------------------------------------------------------------
+
+
+def test_the_way_back_leads_to_the_newest_proven_state(one: Cluster, record: Recorder) -> None:
+    """Two good changes, then one that was restored: what is taken back is the second, not the third nor both."""
+    entry, first = record("F45", "the last change did not hold, the one before it is taken back"), one.first
+    for wish in (wishes.GOOD, {"args": {"event-ttl": "2h"}}):
+        with one.change(wish) as change:
+            assert change.result()["transaction"]["outcome"] == "committed"
+    with one.change(wishes.BAD_VALUE, rehearse=False) as change:
+        assert change.result()["transaction"]["outcome"] == "restored"
+    good = first.history()[1]["id"]
+    with one.task(first, "static_pod_info", {"name": API_SERVER}) as look:
+        shown = look.result()["static_pods"][0]
+    with one.sampled(first) as sampling, one.change({}, state="previous") as change:
+        result = change.result()
+    assert shown["last_known_good"] == good
+    assert shown["way_back"]["transaction"] == good
+    assert [(each["key"], each["after"]) for each in result["operations"]] == [("event-ttl", None)]
+    check_committed(entry, first, sampling.samples, result["transaction"])
+    arguments = first.processes()[0].arguments
+    assert "--v=1" in arguments
+    assert "--event-ttl=2h" not in arguments
+    with one.change({}, state="previous") as change:
+        assert not change.result()["changed"]
+    entry.reached = f"of three changes the second, {good}, was taken back"

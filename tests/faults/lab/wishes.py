@@ -14,7 +14,7 @@ POLICY = f"{FOLDER}/audit.yaml"
 ENCRYPTION = f"{FOLDER}/encryption.yaml"
 
 # Nodes of the labs stop their pods after 3 seconds, so these are long enough.
-BRISK: Json = {"wait_timeout": 60, "min_ready_seconds": 5}
+BRISK: Json = {"wait_timeout": 120, "min_ready_seconds": 5}
 
 
 def with_file(flag: str, path: str, content: t.Any) -> Json:
