@@ -29,7 +29,7 @@ class Authority:
     def make(self, addresses: t.Sequence[str], *, lasts: datetime.timedelta = DAY) -> tuple[bytes, bytes]:
         """A certificate and its key, as PEM. lasts: from now; below zero for one that has expired."""
         key = rsa.generate_private_key(public_exponent=65537, key_size=2048)
-        now = datetime.datetime.now(datetime.timezone.utc)
+        now = datetime.datetime.now(datetime.UTC)
         certificate = (
             x509.CertificateBuilder()
             .subject_name(x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, "kube-apiserver")]))

@@ -37,13 +37,25 @@ pytestmark = pytest.mark.skipif("FAULTS_ONE" not in os.environ, reason="FAULTS_O
 Wish = t.Mapping[str, t.Any]
 
 REFUSED = (
-    ("F01", "unknown flag", wishes.UNKNOWN_FLAG, "unknown flag"),
-    ("F02", "unknown feature gate", wishes.UNKNOWN_GATE, "unrecognized feature gate"),
-    ("F03", "known flag, bad value", wishes.BAD_VALUE, "invalid argument"),
+    ("F01", wishes.TITLES["F01"], wishes.UNKNOWN_FLAG, "unknown flag"),
+    ("F02", wishes.TITLES["F02"], wishes.UNKNOWN_GATE, "unrecognized feature gate"),
+    ("F03", wishes.TITLES["F03"], wishes.BAD_VALUE, "invalid argument"),
     ("F04", "file that does not exist", wishes.MISSING_FILE, "does not exist"),
     ("F04", "file that is not mounted", wishes.UNMOUNTED_FILE, "no volume"),
-    ("F05", "malformed file", wishes.MALFORMED_FILE, "loading audit policy file"),
+    ("F05", wishes.TITLES["F05"], wishes.MALFORMED_FILE, "loading audit policy file"),
 )
+
+
+def test_a_good_change_is_committed(one: Cluster, record: Recorder) -> None:
+    entry, running = record("good", wishes.TITLES["good"]), one.first.processes()
+    with one.sampled(one.first) as sampling, one.change(wishes.GOOD) as change:
+        result = change.result()
+    check_committed(entry, one.first, sampling.samples, result["transaction"])
+    assert "--v=1" in one.first.processes()[0].arguments
+    entry.reached = f"the API server was {running[0].pid} and is {one.first.processes()[0].pid}"
+    with one.sampled(one.first) as sampling, one.change(wishes.GOOD) as change:
+        assert not change.result()["changed"]
+    assert sampling.samples.written() is None
 
 
 def names(faults: t.Iterable[tuple[t.Any, ...]]) -> list[str]:
@@ -80,7 +92,7 @@ def test_without_rehearsal_it_is_restored(
 
 
 def test_what_never_gets_ready_is_restored_at_the_deadline(one: Cluster, record: Recorder) -> None:
-    entry = record("F07", "starts, never ready")
+    entry = record("F07", wishes.TITLES["F07"])
     with one.sampled(one.first) as sampling, one.change(wishes.NEVER_READY, wait_timeout=30) as change:
         result = change.result()
     assert result["rehearsal"]["verdict"] == "accepted"
@@ -294,7 +306,7 @@ def test_what_is_killed_for_its_memory_is_restored(one: Cluster, record: Recorde
 
 
 def test_the_node_restores_itself_when_everything_else_is_killed(one: Cluster, record: Recorder) -> None:
-    entry = record("F16", "controller and module killed right after the write of what never gets ready")
+    entry = record("F16", wishes.TITLES["F16"])
     with one.sampled(one.first) as sampling:
         with one.change(wishes.NEVER_READY, wait_timeout=30) as change:
             one.first.wait_for_phase("waiting")
