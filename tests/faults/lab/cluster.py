@@ -101,6 +101,26 @@ class Node:
     def __init__(self, name: str) -> None:
         self.name = name
 
+    @functools.cached_property
+    def address(self) -> str:
+        """Where the node is reached."""
+        shown = subprocess.run(
+            ["podman", "inspect", "--format", "{{range .NetworkSettings.Networks}}{{.IPAddress}}{{end}}", self.name],
+            check=True,
+            capture_output=True,
+            text=True,
+        )
+        return shown.stdout.strip()
+
+    @property
+    def api_server(self) -> str:
+        """Where the API server of a control plane listens."""
+        return f"{self.address}:6443"
+
+    def is_ready(self) -> bool:
+        """Whether the API server of a control plane says so."""
+        return sampler.answers(self.api_server, "readyz")
+
     # -- commands ------------------------------------------------------------------------------------------------------
 
     def run(self, *command: str, stdin: str | None = None, check: bool = True) -> str:
@@ -270,24 +290,6 @@ class Cluster:
         """The first control plane."""
         return self.control_planes[0]
 
-    @functools.cached_property
-    def addresses(self) -> dict[str, str]:
-        """Where each node is reached."""
-        found = {}
-        for name in self.nodes:
-            shown = subprocess.run(
-                ["podman", "inspect", "--format", "{{range .NetworkSettings.Networks}}{{.IPAddress}}{{end}}", name],
-                check=True,
-                capture_output=True,
-                text=True,
-            )
-            found[name] = shown.stdout.strip()
-        return found
-
-    def api_server(self, node: Node) -> str:
-        """Where the API server of a control plane listens."""
-        return f"{self.addresses[node.name]}:6443"
-
     # -- changes -------------------------------------------------------------------------------------------------------
 
     def task(self, node: Node, module: str, options: Json, *arguments: str, by_ssh: bool = False) -> Task:
@@ -312,7 +314,7 @@ class Cluster:
     def sampled(self, node: Node, component: str = API_SERVER) -> t.Iterator[Sampling]:
         """Watch a manifest and its API server for as long as the block lasts."""
         output = self.records / "samples" / f"{node.name}-{time.monotonic_ns()}.jsonl"
-        command = [sampler.__file__, str(node.manifest(component)), self.api_server(node)]
+        command = [sampler.__file__, str(node.manifest(component)), node.api_server]
         sampling = Sampling(output)
         with Program.python(*command, output=output) as program:
             until(lambda: sampling.kinds() >= {"manifest", "names", *sampler.PATHS}, "the first samples", 20)
@@ -339,7 +341,7 @@ class Cluster:
                 running = node.processes(component)
                 if [list(process.arguments) for process in running] != [wanted["command"]]:
                     return f"{component} on {node.name} does not run what its manifest says"
-            if not sampler.answers(self.api_server(node), "readyz"):
+            if not node.is_ready():
                 return f"the API server of {node.name} is not ready"
         return self._unready_nodes()
 
@@ -443,8 +445,8 @@ class Sampling:
         return self.samples.written()
 
     def is_quiet(self, seconds: float) -> bool:
-        """Whether nothing changed for so long."""
-        return time.monotonic() - self.samples.ended > seconds
+        """Whether no file changed for so long."""
+        return time.monotonic() - self.samples.last_written() > seconds
 
     @property
     def samples(self) -> Samples:

@@ -7,7 +7,7 @@ from __future__ import annotations
 import hashlib
 import typing as t
 
-from ansible_collections.nodecraft.kubeadm.tests.faults.lab.cluster import Json, Node, Process
+from ansible_collections.nodecraft.kubeadm.tests.faults.lab.cluster import Json, Node, Process, until
 from ansible_collections.nodecraft.kubeadm.tests.faults.lab.records import Record
 from ansible_collections.nodecraft.kubeadm.tests.faults.lab.samples import Samples
 
@@ -53,8 +53,7 @@ def check_committed(record: Record, node: Node, samples: Samples, ended: Json) -
 def _check_alone_and_well(node: Node, samples: Samples) -> None:
     running = node.processes()
     assert len(running) == 1, "a second one runs, or none"
-    assert samples.well_since("livez") is not None
-    assert samples.well_since("readyz") is not None
+    until(node.is_ready, f"a ready API server on {node.name}", 15)
     assert hashlib.sha256(node.manifest().read_bytes()).hexdigest() == samples.manifests[-1].value["sha256"]
     _check_folder(samples)
 

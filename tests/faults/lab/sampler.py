@@ -24,7 +24,8 @@ import typing as t
 
 LOOK_SECONDS = 0.003
 PROBE_SECONDS = 0.1
-PROBE_TIMEOUT = 2.0
+# One that is away refuses at once; one that is slow, on a busy machine, is not away.
+PROBE_TIMEOUT = 5.0
 PATHS = ("livez", "readyz")
 
 Json = dict[str, t.Any]

@@ -67,6 +67,10 @@ class Samples:
         """When the manifest changed first; None when it never did."""
         return self.manifests[1].since if len(self.manifests) > 1 else None
 
+    def last_written(self) -> float:
+        """When the manifest or its company changed last; at the beginning when they never did."""
+        return max(self.spans(kind)[-1].since for kind in ("manifest", "names"))
+
     def put_back(self) -> float | None:
         """When the manifest got its first version back for good; None when it did not, or never lost it."""
         spans = self.manifests

@@ -17,10 +17,10 @@ from ansible_collections.nodecraft.kubeadm.tests.faults.lab.records import Recor
 pytestmark = pytest.mark.skipif("FAULTS_ONE" not in os.environ, reason="FAULTS_ONE names no lab of one control plane")
 
 PLAYBOOKS = Path(__file__).parent / "by_hand"
-# The kubelet reads its folder anew every 20 seconds, and runs another file than the one that was just written then.
-QUIET_SECONDS = 30.0
-# What did not come up by then stays down.
-LONGEST = 150.0
+# The kubelet reads its folder anew every 20 seconds, and may run another file then than the one that was just written.
+QUIET_SECONDS = 45.0
+# What does not come up by then stays down.
+LAST_SECONDS = 60.0
 
 # Nothing of these ways looks at a file, so each stands in a folder that the API server sees already.
 SEEN = "/etc/kubernetes/pki"
@@ -53,7 +53,7 @@ def files(one: Cluster) -> t.Iterator[None]:
 def test_what_becomes_of_it(one: Cluster, record: Recorder, way: str, fault: str) -> None:
     flag, value = FAULTS[fault]
     entry = record(fault, wishes.TITLES[fault], way)
-    variables = {"target": one.first.name, "address": one.api_server(one.first), "flag": flag, "value": value}
+    variables = {"target": one.first.name, "address": one.first.api_server, "flag": flag, "value": value}
     with one.sampled(one.first) as sampling:
         with one.play(str(PLAYBOOKS / f"{way}.yml"), variables) as play:
             if fault == "F16":
@@ -73,8 +73,10 @@ def test_what_becomes_of_it(one: Cluster, record: Recorder, way: str, fault: str
 
 def what_it_came_to(one: Cluster, sampling: Sampling, argument: str) -> str:
     """What runs once nothing happens any more: the new state, the old one, or none."""
-    until(lambda: sampling.is_quiet(QUIET_SECONDS), "the end of all changes", LONGEST)
-    if sampling.samples.well_since() is None:
+    until(lambda: sampling.is_quiet(QUIET_SECONDS), "the end of all changes", 2 * QUIET_SECONDS)
+    try:
+        until(one.first.is_ready, "a ready API server", LAST_SECONDS)
+    except AssertionError:
         return "down"
     running = [process.arguments for process in one.first.processes(API_SERVER)]
     manifest: Json = yaml.safe_load(one.first.manifest().read_text(encoding="utf-8"))

@@ -144,7 +144,7 @@ def test_a_bad_serving_certificate_is_refused(
     folder = node.path(f"{PKI}/faults")
     folder.mkdir()
     try:
-        pair = make(Authority(node.path(PKI)), one.addresses[node.name])
+        pair = make(Authority(node.path(PKI)), node.address)
         for name, content in zip(("api.crt", "api.key"), pair, strict=True):
             node.replace(folder / name, content)
         files = {"tls-cert-file": f"{PKI}/faults/api.crt", "tls-private-key-file": f"{PKI}/faults/api.key"}
