@@ -17,6 +17,7 @@ import importlib.util
 import io
 import json
 import os
+import signal
 import socket
 import sys
 import traceback
@@ -179,6 +180,11 @@ def carry_out(code: types.SimpleNamespace, connection: socket.socket) -> int:
         return ORDERS[order["do"]](code, test, order)
     except Ended:
         return 0
+    except KeyboardInterrupt:
+        # As Python ends a program that does not catch it.
+        signal.signal(signal.SIGINT, signal.SIG_DFL)
+        os.kill(os.getpid(), signal.SIGINT)
+        return BROKEN
     except BaseException:  # whatever it is, the test shows it
         test.send(broken=traceback.format_exc())
         return BROKEN
