@@ -26,6 +26,7 @@ import nox
 ROOT = Path(__file__).parent.resolve()
 BUILD = ROOT / "build"
 RESULTS = BUILD / "results"
+FAULTS = BUILD / "faults"
 COLLECTIONS = BUILD / "collections"
 CONSTRAINTS = ROOT / "tests" / "constraints.txt"
 
@@ -60,6 +61,7 @@ TEST_SESSIONS = (
     "ruff",
     "unit",
     "contracts",
+    "faults",
     "typing",
     "yamllint",
     "antsibull-nox-config",
@@ -73,10 +75,13 @@ TEST_SESSIONS = (
     "sanity",
     "test_lab",
 )
-LINT_SESSIONS = tuple(name for name in TEST_SESSIONS if name not in ("unit", "sanity", "test_lab"))
+LINT_SESSIONS = tuple(name for name in TEST_SESSIONS if name not in ("unit", "faults", "sanity", "test_lab"))
+
+# What `make test-faults` runs; `make test` has a slice of the first in the session ``faults``.
+FAULT_SESSIONS = ("faults_files", "faults_lab")
 
 # Programs that the tests start, and the Debian package that brings each.
-HOST_PROGRAMS = {"git": "git", "ssh": "openssh-client", "strace": "strace"}
+HOST_PROGRAMS = {"git": "git", "openssl": "openssl", "ssh": "openssh-client", "strace": "strace"}
 
 
 def pyenv_interpreters() -> list[str]:
@@ -238,11 +243,17 @@ def unit(session: nox.Session) -> None:
     tools = ["pytest", "pytest-xdist", "hypothesis", "PyYAML", "jsonpatch", "urllib3"]
     if python in UNIT_CORES:
         install(session, *tools, f"ansible-core=={CORES[UNIT_CORES[python]].release}")
-        played = UNIT_CORES[python] in PLAYED_CORES
-        run_pytest(session, "--numprocesses=auto", "tests/unit", *(() if played else ("--ignore=tests/unit/roles",)))
+        left_out = () if plays_roles(python) else ("--ignore=tests/unit/roles",)
+        run_pytest(session, "--numprocesses=auto", "tests/unit", *left_out)
         return
     install(session, *tools)
     run_pytest(session, "--numprocesses=auto", "tests/unit", *(f"--ignore=tests/unit/{name}" for name in NEED_ANSIBLE))
+
+
+def plays_roles(python: str) -> bool:
+    """Whether this is the Python on which its core plays the roles: once is enough for each core."""
+    core = UNIT_CORES[python]
+    return core in PLAYED_CORES and python == next(each for each in PYTHONS if UNIT_CORES.get(each) == core)
 
 
 @nox.session(python=CONTROLLER)
@@ -389,7 +400,11 @@ def lab_variables() -> dict[str, str]:
 def lab_up(session: nox.Session) -> None:
     """A cluster to work with."""
     install(session, "ansible")
-    lab = lab_variables()
+    start_lab(session, lab_variables(), *session.posargs)
+
+
+def start_lab(session: nox.Session, lab: t.Mapping[str, str], *arguments: str) -> None:
+    """Start the cluster that these variables describe, or leave it when it is there."""
     session.run(
         "ansible-playbook",
         "lab/up.yml",
@@ -397,7 +412,7 @@ def lab_up(session: nox.Session) -> None:
         f"--extra-vars=lab_kubernetes={lab['K8S']}",
         f"--extra-vars=lab_control_planes={lab['CONTROL_PLANES']}",
         f"--extra-vars=lab_workers={lab['WORKERS']}",
-        *session.posargs,
+        *arguments,
     )
 
 
@@ -405,12 +420,12 @@ def lab_up(session: nox.Session) -> None:
 def lab_down(session: nox.Session) -> None:
     """Remove a cluster of ``lab_up``."""
     install(session, "ansible")
-    session.run(
-        "ansible-playbook",
-        "lab/down.yml",
-        f"--extra-vars=lab_name={lab_variables()['LAB']}",
-        *session.posargs,
-    )
+    stop_lab(session, lab_variables()["LAB"], *session.posargs)
+
+
+def stop_lab(session: nox.Session, name: str, *arguments: str) -> None:
+    """Remove a cluster."""
+    session.run("ansible-playbook", "lab/down.yml", f"--extra-vars=lab_name={name}", *arguments)
 
 
 @nox.session(python=CONTROLLER)
@@ -462,6 +477,68 @@ def run_molecule(session: nox.Session, kubernetes: str, *arguments: str) -> bool
         return False
     session.log(f"{title}: {time.monotonic() - began:.0f} s")
     return True
+
+
+@nox.session(python=CONTROLLER)
+def faults(session: nox.Session) -> None:
+    """A slice of the fault tests at the file layer: each kind of system call on each file, killed and failed once."""
+    run_file_faults(session, "slice")
+
+
+@nox.session(default=False, python=CONTROLLER)
+def faults_files(session: nox.Session) -> None:
+    """The whole file layer: every system call killed and failed, and every safeguard taken out once."""
+    run_file_faults(session, "whole")
+
+
+def run_file_faults(session: nox.Session, scope: str) -> None:
+    """Run the fault tests that need no cluster, and keep their counts."""
+    require_host_programs(session)
+    install(session, "pytest", "pytest-xdist", "PyYAML")
+    session.env.update(FAULTS_SCOPE=scope, FAULTS_RECORD=str(fresh_folder(FAULTS / "files")))
+    run_pytest(session, "--numprocesses=auto", "tests/faults", "--ignore=tests/faults/lab")
+
+
+@nox.session(default=False, python=CONTROLLER)
+def faults_lab(session: nox.Session) -> None:
+    """The fault tests on real clusters: one control plane with a worker, and three control planes."""
+    require_host_programs(session)
+    install(session, "ansible", "kubernetes", "jsonpatch", "pytest", "PyYAML")
+    one, three = (
+        {
+            "LAB": name,
+            "K8S": os.environ.get("K8S", "1.36"),
+            "CONTROL_PLANES": str(control_planes),
+            "WORKERS": str(workers),
+        }
+        for name, control_planes, workers in (("faults-one", 1, 1), ("faults-three", 3, 0))
+    )
+    session.env.update(
+        FAULTS_ONE=one["LAB"], FAULTS_THREE=three["LAB"], FAULTS_RECORD=str(fresh_folder(FAULTS / "lab"))
+    )
+    try:
+        for lab in (one, three):
+            stop_lab(session, lab["LAB"])  # of a run that was interrupted
+            # A real API server takes its whole grace period to stop, each of the many times.
+            start_lab(session, lab, "--extra-vars=lab_grace_seconds=3")
+        run_pytest(session, "tests/faults/lab")
+    finally:
+        for lab in (one, three):
+            stop_lab(session, lab["LAB"])
+
+
+def fresh_folder(path: Path) -> Path:
+    """An empty folder."""
+    shutil.rmtree(path, ignore_errors=True)
+    path.mkdir(parents=True)
+    return path
+
+
+@nox.session(python=False, default=False)
+def test_faults(session: nox.Session) -> None:
+    """All fault tests: the whole file layer, then the labs."""
+    for name in FAULT_SESSIONS:
+        session.notify(name)
 
 
 @nox.session(default=False, python=CONTROLLER)

@@ -90,7 +90,9 @@ obstacle:
   returned: success
   type: str
 open_transaction:
-  description: C(id), C(phase), C(message) and C(requested) of the open transaction; V(null) when there is none.
+  description: >-
+    C(id), C(phase), C(message) and C(requested) of the open transaction; V(null) when there is none.
+    All but C(message) are V(null) when its journal cannot be read.
   returned: success
   type: dict
 last_transaction:
@@ -98,9 +100,42 @@ last_transaction:
   returned: success
   type: dict
 last_known_good:
-  description: Id of the last committed transaction; V(null) without one.
+  description: Id of the last committed transaction of which an intact journal is there; V(null) without one.
   returned: success
   type: str
+unreadable_journals:
+  description: What is wrong with each journal of which no copy can be used, and what to do.
+  returned: success
+  type: list
+  elements: str
+way_back:
+  description: >-
+    What O(nodecraft.kubeadm.kubelet#module:state=previous) would do; V(null) when there is nothing to take back.
+  returned: success
+  type: dict
+  contains:
+    transaction:
+      description: Id of the change that would be taken back; V(null) when that cannot be told.
+      type: str
+    requested:
+      description: When C(at) and from where C(from) that change was asked for.
+      type: dict
+    ended:
+      description: When that change ended, UTC.
+      type: str
+    files:
+      description: >-
+        The files that would change, each with C(path), C(change) (V(changed), V(created) or V(removed)) and C(diff). A C(diff) is V(null)
+        where the content may be nobody's business: of files of environment variables and our own record.
+      type: list
+      elements: dict
+    operations:
+      description: Every setting that would change, as M(nodecraft.kubeadm.kubelet) returns it.
+      type: list
+      elements: dict
+    obstacle:
+      description: Why it would be refused, such as a file that somebody changed since; V(null) when nothing stands against it.
+      type: str
 """
 
 import typing as t

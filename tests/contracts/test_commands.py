@@ -43,6 +43,23 @@ def test_every_target_is_a_session() -> None:
     }
 
 
+def names_in(noxfile: str, constant: str) -> set[str]:
+    """The sessions that a constant of the noxfile lists."""
+    (value,) = (
+        node.value
+        for node in ast.parse(noxfile).body
+        if isinstance(node, ast.Assign) and [ast.unparse(target) for target in node.targets] == [constant]
+    )
+    return set(ast.literal_eval(value))
+
+
+def test_fault_tests_run_in_the_test_and_as_a_whole() -> None:
+    noxfile = (ROOT / "noxfile.py").read_text(encoding="utf-8")
+    assert "faults" in names_in(noxfile, "TEST_SESSIONS")
+    assert names_in(noxfile, "FAULT_SESSIONS") == {"faults_files", "faults_lab"}
+    assert names_in(noxfile, "FAULT_SESSIONS") <= sessions_of(noxfile)
+
+
 def test_a_breach_is_found() -> None:
     assert targets_of(".PHONY: demo test\n.PHONY: lab-up\n") == {"demo", "test", "lab-up"}
     assert targets_named_in("`make demo`, `make lab-up LAB=x`\nmake test\n and make `sure`") == {

@@ -39,8 +39,8 @@ class DyingEngine(engine.Engine):
             raise Killed
 
 
-def start_over(node: FakeNode, tmp: str, ready: float | None) -> None:
-    """The node as it was at first, with a journal."""
+def start_over(node: FakeNode, tmp: str, ready: float | None, *, confirm: bool) -> None:
+    """The node as it was at first, with a journal, and the word from outside that it may need."""
     node.write_manifest(OLD)
     node.kubelet.behaviours = {"--v=1": QUICK, "--v=2": Behaviour(stop=1, start=1, ready=ready)}
     node.settle()
@@ -50,24 +50,29 @@ def start_over(node: FakeNode, tmp: str, ready: float | None) -> None:
         wait_timeout=6,
         min_ready_seconds=1,
         id=tmp,
+        confirm_timeout=60 if confirm else None,
     )
+    (node.state / engine.CONFIRMED).write_text(tmp, encoding="ascii")
     node.watcher.events()
 
 
 @pytest.mark.parametrize("before_saving", [True, False], ids=["before a save", "after a save"])
-@pytest.mark.parametrize(("ready", "outcome"), [(0.5, engine.COMMITTED), (None, engine.RESTORED)])
+@pytest.mark.parametrize(
+    ("ready", "confirm", "outcome"),
+    [(0.5, False, engine.COMMITTED), (0.5, True, engine.COMMITTED), (None, False, engine.RESTORED)],
+)
 def test_an_engine_killed_at_any_step_is_finished_by_the_next(
-    node: FakeNode, ready: float | None, outcome: str, before_saving: bool
+    node: FakeNode, ready: float | None, confirm: bool, outcome: str, before_saving: bool
 ) -> None:
     phases = set()
     for dies_at in range(1, 40):
-        start_over(node, f"2026{dies_at:04}", ready)
+        start_over(node, f"2026{dies_at:04}", ready, confirm=confirm)
         dying = t.cast("DyingEngine", node.new_engine(DyingEngine))
         dying.dies_at, dying.before_saving = dies_at, before_saving
         try:
             dying.run()
         except Killed:
-            phases.add(engine.read_json(str(node.journal_path))["phase"])
+            phases.add(node.opened()["phase"])
         else:
             break
         assert node.run()["outcome"] == outcome
@@ -83,6 +88,7 @@ def test_an_engine_killed_at_any_step_is_finished_by_the_next(
     expected = {engine.PREPARED, engine.APPLYING, engine.WAITING} | (
         set() if ready else {engine.RESTORING, engine.PROVING}
     )
+    expected |= {engine.CONFIRMING} if confirm else set()
     assert expected <= phases, "every phase was met"
 
 
@@ -90,7 +96,7 @@ def test_an_engine_killed_before_it_filed_its_journal_away_files_it(node: FakeNo
     node.prepare()
     node.run()
     closed = node.closed()
-    engine.write_json(str(node.journal_path), closed)
+    engine.save_journal(str(node.state), closed)
     assert node.run() == closed["result"]
 
 
@@ -111,8 +117,8 @@ def test_a_deadline_holds_over_a_restart_of_the_engine(node: FakeNode) -> None:
 
 def reboot(node: FakeNode) -> None:
     """The monotonic clock begins anew; the kubelet brings up whatever the manifest says."""
-    journal = engine.read_json(str(node.journal_path))
-    engine.write_json(str(node.journal_path), {**journal, "boot": "another boot"})
+    journal = node.opened()
+    engine.save_journal(str(node.state), {**journal, "boot": "another boot"})
     for instance in list(node.kubelet.instances):
         node.kubelet.kill(instance)
     node.clock.now = 5.0
@@ -176,18 +182,19 @@ def test_an_engine_that_never_finishes_leaves_it_to_a_human(node: FakeNode) -> N
 @pytest.mark.parametrize("content", ["", "{", '{"format": 1, "phase"', "\0\0\0"])
 def test_a_damaged_journal_is_not_guessed_at(node: FakeNode, content: str) -> None:
     node.journal_path.write_text(content, encoding="ascii")
-    with pytest.raises(engine.EngineError, match="is damaged"):
+    with pytest.raises(engine.Damaged, match="is damaged"):
         node.new_engine().run()
     assert node.manifest.read_text(encoding="utf-8") == OLD
     assert node.journal_path.read_text(encoding="ascii") == content
 
 
-@pytest.mark.parametrize("number", [0, 2, None])
-def test_a_journal_of_another_format_is_refused_and_kept(node: FakeNode, number: int | None) -> None:
-    journal = node.prepare(format=number)
-    with pytest.raises(engine.EngineError, match=f"has format {number}; this engine knows 1"):
+@pytest.mark.parametrize(("number", "version"), [(0, "an older"), (2, "a newer")])
+def test_a_journal_of_another_format_is_refused_and_kept(node: FakeNode, number: int, version: str) -> None:
+    node.prepare(format=number)
+    content = node.journal_path.read_bytes()
+    with pytest.raises(engine.OtherFormat, match=f"has format {number}, which {version} version"):
         node.new_engine().run()
-    assert engine.read_json(str(node.journal_path)) == journal
+    assert node.journal_path.read_bytes() == content
     assert node.manifest.read_text(encoding="utf-8") == OLD
 
 
@@ -195,8 +202,8 @@ def test_a_journal_of_another_format_is_refused_and_kept(node: FakeNode, number:
 def test_bytes_that_do_not_match_their_checksum_are_never_written(node: FakeNode, side: str) -> None:
     journal = node.journal()
     journal["files"][-1][side]["content"] = engine.version_of(b"damaged", 0o600, 0, 0)["content"]
-    engine.write_json(str(node.journal_path), journal)
-    with pytest.raises(engine.EngineError, match="does not match its checksum"):
+    engine.save_journal(str(node.state), journal)
+    with pytest.raises(engine.Damaged, match=f"copy of {node.manifest} .*does not match its checksum"):
         node.new_engine().run()
     assert node.manifest.read_text(encoding="utf-8") == OLD
 
@@ -206,7 +213,7 @@ def test_a_second_engine_waits_for_the_lock_and_then_gives_up(node: FakeNode) ->
     began = node.clock.now
     with (
         engine.locked(str(node.state), seconds=0, clock=node.clock, sleep=node.clock.sleep),
-        pytest.raises(engine.EngineError, match="another process holds"),
+        pytest.raises(engine.Busy, match="another process holds"),
     ):
         node.new_engine().run()
     assert node.clock.now - began >= engine.LOCK_SECONDS

@@ -1,0 +1,97 @@
+# SPDX-FileCopyrightText: 2026 nodecraft.kubeadm contributors
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""A place for nodes, the processes that work on them, and a count of all faults."""
+
+from __future__ import annotations
+
+import json
+import os
+import typing as t
+from collections import Counter
+from pathlib import Path
+
+import pytest
+from ansible_collections.nodecraft.kubeadm.tests.faults.mutations import MUTATIONS
+from ansible_collections.nodecraft.kubeadm.tests.faults.processes import Worker, copy_code
+from ansible_collections.nodecraft.kubeadm.tests.faults.scenarios import Scenario
+from ansible_collections.nodecraft.kubeadm.tests.faults.station import Station
+from ansible_collections.nodecraft.kubeadm.tests.unit.plugins.module_utils._node.web import Web
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Processes of others are traced, and files are given to others."""
+    if os.geteuid() != 0:
+        for item in items:
+            item.add_marker(pytest.mark.skip(reason="the faults of the file layer need root"))
+
+
+@pytest.fixture(scope="session", name="worker")
+def fixture_worker(tmp_path_factory: pytest.TempPathFactory) -> t.Iterator[Worker]:
+    """The collection's code; with one safeguard taken out when FAULTS_MUTATION names it."""
+    tree = copy_code(tmp_path_factory.mktemp("code"))
+    name = os.environ.get("FAULTS_MUTATION")
+    if name:
+        MUTATIONS[name].take_out(tree)
+    worker = Worker(tree)
+    yield worker
+    worker.close()
+
+
+@pytest.fixture(scope="session", name="session_web")
+def fixture_session_web() -> t.Iterator[Web]:
+    web = Web()
+    yield web
+    web.close()
+
+
+Make = t.Callable[[Scenario], Station]
+
+
+@pytest.fixture(name="make")
+def fixture_make(tmp_path: Path, session_web: Web, worker: Worker) -> t.Iterator[Make]:
+    """Makes the node of a scenario, always in the same place; what the kubelet saw of the one before is checked."""
+    stations: list[Station] = []
+
+    def check() -> None:
+        for station in stations:
+            station.look()
+            station.assert_only_whole_files_appeared()
+            station.watcher.close()
+        stations.clear()
+
+    def make(scenario: Scenario) -> Station:
+        check()
+        stations.append(scenario.station(tmp_path / "node", session_web, worker))
+        return stations[-1]
+
+    yield make
+    check()
+
+
+@pytest.fixture(name="station")
+def fixture_station(tmp_path: Path, session_web: Web, worker: Worker) -> t.Iterator[Station]:
+    """A node on which nothing was done yet."""
+    station = Station(tmp_path / "node", session_web, worker)
+    yield station
+    station.assert_only_whole_files_appeared()
+    station.watcher.close()
+
+
+Tally = t.Callable[[str, str], None]
+
+
+@pytest.fixture(scope="session", name="tally")
+def fixture_tally() -> t.Iterator[Tally]:
+    """Counts faults by kind and end; the counts go into FAULTS_RECORD, for the documentation."""
+    counts: Counter[str] = Counter()
+
+    def count(kind: str, end: str) -> None:
+        counts[f"{kind}: {end}"] += 1
+
+    yield count
+    folder = os.environ.get("FAULTS_RECORD")
+    if folder and counts:
+        Path(folder).mkdir(parents=True, exist_ok=True)
+        (Path(folder) / f"files-{os.environ.get('PYTEST_XDIST_WORKER', 'main')}.json").write_text(
+            json.dumps(counts, indent=1, sort_keys=True) + "\n", encoding="utf-8"
+        )

@@ -1,0 +1,146 @@
+# SPDX-FileCopyrightText: 2026 nodecraft.kubeadm contributors
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Changes that are killed and failed at every system call, and what must be true after each."""
+
+from __future__ import annotations
+
+import dataclasses
+import os
+import shutil
+import stat
+import typing as t
+from pathlib import Path
+
+from ansible_collections.nodecraft.kubeadm.plugins.module_utils._node import engine
+from ansible_collections.nodecraft.kubeadm.tests.faults.processes import Worker
+from ansible_collections.nodecraft.kubeadm.tests.faults.station import Station
+from ansible_collections.nodecraft.kubeadm.tests.faults.system_calls import Call
+from ansible_collections.nodecraft.kubeadm.tests.unit.plugins.module_utils._node.fake_node import Behaviour
+from ansible_collections.nodecraft.kubeadm.tests.unit.plugins.module_utils._node.web import Web
+from ansible_collections.nodecraft.kubeadm.tests.unit.plugins.module_utils._plan import samples
+
+QUICK = Behaviour(stop=0.5, start=0.5, ready=0.25)
+HOPELESS = Behaviour(stop=0.5, start=0.5, ready=None, log=("E1 it cannot start",))
+# The attribute stands for those of SELinux and of access control lists, which not every machine has.
+ATTRIBUTE, VALUE = "user.nodecraft", b"label"
+WHOLE = os.environ.get("FAULTS_SCOPE", "slice") == "whole"
+
+Snapshot = dict[str, tuple[t.Any, ...]]
+
+
+def snapshot(station: Station) -> Snapshot:
+    """All that a transaction changes, with mode, owner, attribute and bytes; what is temporary not."""
+    found: Snapshot = {}
+    for folder in (station.manifests, station.root / "policies"):
+        for path in sorted(folder.rglob("*")):
+            if not path.name.startswith("."):
+                found[str(path)] = _version(path)
+    record = station.state / "owned.json"
+    if record.exists():
+        found[str(record)] = _version(record)
+    return found
+
+
+def _version(path: Path) -> tuple[t.Any, ...]:
+    status = path.stat()
+    version = (stat.S_IMODE(status.st_mode), status.st_uid, status.st_gid, sorted(os.listxattr(path)))
+    return (*version, path.read_bytes() if path.is_file() else None)
+
+
+def leftovers(station: Station) -> list[str]:
+    """Temporary files in the folders of others, and anything in our own that does not belong there."""
+    ours = {"lock", "engine.py", "history", "owned.json", "progress.json", "followed.json", "backup", "confirmed"}
+    places = (station.manifests, station.root / "policies", station.etc)
+    hidden = [str(path) for place in places for path in place.rglob(".*")]
+    return hidden + sorted(str(path) for path in station.state.iterdir() if path.name not in ours)
+
+
+@dataclasses.dataclass(frozen=True)
+class Scenario:
+    """A change of the API server. second: of a node that was changed before, so that files change and go away too.
+    works: whether the changed API server ever gets ready."""
+
+    second: bool
+    works: bool
+
+    def __str__(self) -> str:
+        return f"{'second' if self.second else 'first'} change, {'good' if self.works else 'bad'}"
+
+    @property
+    def outcome(self) -> str:
+        """How it ends when nothing goes wrong."""
+        return engine.COMMITTED if self.works else engine.RESTORED
+
+    def station(self, root: Path, web: Web, worker: Worker) -> Station:
+        """A fresh node before the change."""
+        shutil.rmtree(root, ignore_errors=True)
+        station = Station(root, web, worker)
+        (root / "policies").mkdir()
+        station.kubelet.behaviours = {"--v=1": QUICK, "--v=2": QUICK}
+        os.setxattr(station.manifest, ATTRIBUTE, VALUE)
+        if self.second:
+            station.accept(self._former_wish(root))
+            assert not station.module(**self._former_wish(root)).result["failed"]
+            station.systemd.work()
+            assert station.outcome() == engine.COMMITTED
+        station.accept(self.wish(root))
+        station.kubelet.behaviours["--v=3"] = QUICK if self.works else HOPELESS
+        station.watcher.events()
+        return station
+
+    @staticmethod
+    def _former_wish(root: Path) -> dict[str, t.Any]:
+        policies = root / "policies"
+        files = [
+            samples.file(str(policies / "audit" / "policy.yaml"), "former policy\n"),
+            samples.file(str(policies / "gone.yaml"), "will go\n"),
+        ]
+        return _wish(policies, 2, files)
+
+    @staticmethod
+    def wish(root: Path) -> dict[str, t.Any]:
+        """What the module is asked for."""
+        policies = root / "policies"
+        files = [
+            samples.file(str(policies / "audit" / "policy.yaml"), "new policy\n"),
+            samples.file(str(policies / "new" / "file.yaml"), "new file\n"),
+        ]
+        return _wish(policies, 3, files)
+
+
+SCENARIOS = tuple(Scenario(second, works) for second in (False, True) for works in (True, False))
+
+
+def _wish(policies: Path, value: int, files: list[dict[str, t.Any]]) -> dict[str, t.Any]:
+    volume = {
+        "name": "policies",
+        "host_path": str(policies),
+        "mount_path": str(policies),
+        "read_only": True,
+        "path_type": None,
+        "state": "present",
+    }
+    return {
+        "args": {"v": value},
+        "volumes": [volume],
+        "files": files,
+        "purge": True,
+        "wait_timeout": 6,
+        "min_ready_seconds": 1,
+    }
+
+
+def one_of_each(calls: t.Iterable[Call]) -> list[Call]:
+    """The first call of each kind on each file: what a slice tries. The whole tries all."""
+    if WHOLE:
+        return list(calls)
+    return list(
+        {
+            (call.name, tuple(os.path.basename(path) for path in call.paths)): call for call in reversed(list(calls))
+        }.values()
+    )
+
+
+def changing(calls: t.Iterable[Call], station: Station) -> list[Call]:
+    """The calls that change something of ours or of the component's; what the fake kubelet reads is not."""
+    return [call for call in calls if call.changes and call.below(station.root)]

@@ -1,0 +1,202 @@
+# SPDX-FileCopyrightText: 2026 nodecraft.kubeadm contributors
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""What is taken for healthy and what is not: the component under a scripted kubelet, after a real change."""
+
+from __future__ import annotations
+
+import dataclasses
+import typing as t
+
+import pytest
+from ansible_collections.nodecraft.kubeadm.plugins.module_utils._node import engine
+from ansible_collections.nodecraft.kubeadm.tests.faults.conftest import Make
+from ansible_collections.nodecraft.kubeadm.tests.faults.scenarios import HOPELESS, QUICK, SCENARIOS, Scenario, snapshot
+from ansible_collections.nodecraft.kubeadm.tests.faults.station import Station, manifest
+from ansible_collections.nodecraft.kubeadm.tests.unit.plugins.module_utils._node.fake_node import NAME, Behaviour
+
+GOOD, BAD = SCENARIOS[2], SCENARIOS[3]
+
+
+def begin(make: Make, behaviour: Behaviour, scenario: Scenario = GOOD, **wish: t.Any) -> Station:
+    """The node with the journal of a change after which the component behaves so."""
+    station = make(scenario)
+    wish = {**scenario.wish(station.root), **wish}
+    station.kubelet.behaviours["--v=3"] = behaviour
+    result = station.module(**wish).result
+    assert not result["failed"], result["msg"]
+    return station
+
+
+def finish(station: Station, *, pace: float = 1.0) -> dict[str, t.Any]:
+    """The rest of the change; what is told of it. pace: how much longer a sleep takes, where minutes pass."""
+    station.clock.pace = pace
+    station.systemd.work()
+    last: dict[str, t.Any] = station.told("last", NAME)
+    return last
+
+
+@pytest.mark.parametrize(
+    ("behaviour", "words"),
+    [
+        (dataclasses.replace(QUICK, ready=None), "not healthy within"),
+        (dataclasses.replace(QUICK, alive=1.5), "not healthy within"),
+        (dataclasses.replace(QUICK, ready=None, alive=0.5, back_off=0.25), "crashed 3 times"),
+        (dataclasses.replace(QUICK, unready=(2.0, 100.0)), "not healthy within"),
+        (dataclasses.replace(QUICK, start=100.0), "not healthy within"),
+        (dataclasses.replace(QUICK, stop=0.5, ready=9.0), "not healthy within"),
+    ],
+    ids=["never ready", "dies while watched", "crashes", "unready while watched", "never starts", "too slow"],
+)
+def test_a_component_that_does_not_hold_is_restored(make: Make, behaviour: Behaviour, words: str) -> None:
+    station = begin(make, behaviour, min_ready_seconds=5)
+    old = snapshot(station)
+    told = finish(station)
+    assert told["outcome"] == engine.RESTORED
+    assert words in told["reason"]
+    assert snapshot(station) == old
+    assert told["healthy"] is True
+
+
+def test_f09_a_slow_start_is_waited_for(make: Make) -> None:
+    station = begin(make, dataclasses.replace(QUICK, ready=200.0), wait_timeout=300)
+    assert finish(station, pace=8.0)["outcome"] == engine.COMMITTED
+
+
+def test_the_former_process_alone_is_no_success(make: Make) -> None:
+    """A kubelet that does nothing: the former process answers all probes."""
+    station = begin(make, QUICK)
+    station.kubelet.enabled = station.kubelet.recovers = False
+    told = finish(station, pace=8.0)
+    assert told["outcome"] == engine.RESTORED
+    assert "not healthy within" in told["reason"]
+
+
+def test_a_former_process_that_lingers_is_waited_for(make: Make) -> None:
+    """Its container may outlive its pod."""
+    station = begin(make, QUICK)
+    (instance,) = station.kubelet.instances
+    station.add_process(9000, instance.uid, station.arguments(instance.pid))
+    station.at(4.0, lambda: station.remove_process(9000))
+    began = station.clock.now
+    assert finish(station)["outcome"] == engine.COMMITTED
+    assert station.clock.now - began >= 4.0
+
+
+def test_a_process_with_other_arguments_is_not_the_new_one(make: Make) -> None:
+    station = begin(make, QUICK)
+
+    def disguise() -> None:
+        for instance in station.kubelet.instances:
+            place = station.proc / str(instance.pid) / "cmdline"
+            place.write_bytes(place.read_bytes().replace(b"--v=3", b"--v=4"))
+
+    station.clock.watchers.insert(1, disguise)
+    told = finish(station)
+    assert told["outcome"] == engine.RESTORED
+    assert "other arguments" in told["reason"]
+
+
+def test_a_restore_that_does_not_come_up_is_an_alarm(make: Make) -> None:
+    station = begin(make, HOPELESS)
+    station.kubelet.behaviours["--v=2"] = HOPELESS
+    told = finish(station, pace=8.0)
+    assert told["outcome"] == engine.ALARM
+    assert "the former files were put back, but" in told["reason"]
+
+
+def test_a_kubelet_that_does_not_start_what_was_put_back_is_started_anew(make: Make) -> None:
+    """As after a restart of the node in the middle."""
+    station = begin(make, HOPELESS)
+
+    def fall_asleep() -> None:
+        station.kubelet.enabled = False
+        for instance in list(station.kubelet.instances):
+            station.kubelet.kill(instance)
+
+    station.once(engine.PROVING, fall_asleep)
+    told = finish(station, pace=8.0)
+    assert told["outcome"] == engine.RESTORED
+    assert station.kubelet.restarts == 1
+
+
+def test_a_change_that_nobody_confirms_is_put_back(make: Make) -> None:
+    station = begin(make, QUICK, confirm=True, confirm_url="https://10.0.0.1:6443/readyz", confirm_timeout=5)
+    old_arguments = "--v=2"
+    told = finish(station)
+    assert told["outcome"] == engine.RESTORED
+    assert "nobody confirmed" in told["reason"]
+    assert old_arguments in station.manifest.read_text(encoding="utf-8")
+
+
+def test_a_process_of_the_former_pod_with_the_new_arguments_is_not_the_new_one(make: Make) -> None:
+    """The UID tells them apart: the kubelet derives it from the manifest."""
+    station = begin(make, QUICK)
+    (instance,) = station.kubelet.instances
+
+    def impostor() -> None:
+        if station.opened()["phase"] == engine.WAITING and station.kubelet.enabled:
+            station.kubelet.enabled = False
+            wanted = [f"--v={3}" if item == "--v=2" else item for item in station.arguments(instance.pid)]
+            (station.proc / str(instance.pid) / "cmdline").write_bytes(
+                b"".join(item.encode() + b"\0" for item in wanted)
+            )
+
+    station.clock.watchers.insert(0, lambda: impostor() if station.journal_path.exists() else None)
+    told = finish(station)
+    assert not station.kubelet.enabled
+    assert told["outcome"] != engine.COMMITTED
+
+
+def test_f31_a_copy_that_appears_beside_the_manifest_is_named(make: Make) -> None:
+    station = begin(make, dataclasses.replace(QUICK, start=100.0))
+    copy = station.manifests / f"{NAME}.yaml.bak"
+
+    def put() -> None:
+        if station.journal_path.exists() and station.opened()["phase"] == engine.WAITING:
+            copy.write_text("x", encoding="utf-8")
+
+    station.clock.watchers.remove(station.look)
+    station.clock.watchers.insert(0, put)
+    told = finish(station)
+    copy.unlink()
+    station.watcher.events()
+    assert told["outcome"] == engine.RESTORED
+    assert str(copy) in told["reason"]
+
+
+@pytest.mark.parametrize(
+    "seconds", [0.25, 1.5, 3.0], ids=["before it is read", "while it starts", "while it is watched"]
+)
+def test_f27_an_edit_of_somebody_else_in_the_watched_seconds_is_an_alarm(make: Make, seconds: float) -> None:
+    station = begin(make, QUICK, min_ready_seconds=5)
+    foreign = manifest(station.web.port, "--v=7")
+    station.allowed.add(foreign.encode())
+
+    def edit() -> None:
+        station.kubelet.enabled = False  # it has not read it yet
+        station.write_manifest(foreign)
+
+    station.once(engine.WAITING, lambda: station.at(seconds, edit))
+    told = finish(station)
+    assert station.manifest.read_text(encoding="utf-8") == foreign
+    assert told["outcome"] == engine.ALARM
+    assert str(station.manifest) in told["reason"]
+
+
+def test_what_was_broken_before_is_put_back_as_it_was(make: Make) -> None:
+    station = make(BAD)
+    station.kubelet.behaviours["--v=2"] = HOPELESS
+    station.kubelet.instances[0].behaviour = HOPELESS
+    station.settle()
+    old = snapshot(station)
+    assert not station.module(**BAD.wish(station.root)).result["failed"]
+    assert finish(station)["outcome"] == engine.RESTORED
+    assert snapshot(station) == old
+
+
+def test_without_rollback_the_new_state_stays_and_is_told(make: Make) -> None:
+    station = begin(make, HOPELESS, rollback=False)
+    told = finish(station)
+    assert told["outcome"] == engine.UNHEALTHY
+    assert "E1 it cannot start" in told["log"]
+    assert "--v=3" in station.manifest.read_text(encoding="utf-8")

@@ -1,0 +1,225 @@
+# SPDX-FileCopyrightText: 2026 nodecraft.kubeadm contributors
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""A program that holds the collection's code and forks a process for each run of a module or of an engine.
+
+    python worker.py TREE DESCRIPTOR
+
+Starting Python takes longer than a whole run. What a forked process would ask the node for, it asks the test at the other
+end of its socket: the time, to sleep, to run a program, the API server. All that it does with files it does itself, and
+that is what is traced, killed and failed.
+"""
+
+from __future__ import annotations
+
+import functools
+import gc
+import importlib.util
+import io
+import json
+import os
+import socket
+import sys
+import traceback
+import types
+import typing as t
+
+Json = dict[str, t.Any]
+MESSAGE = 1 << 20
+BROKEN = 99
+
+
+class Ended(BaseException):
+    """The module has printed its result."""
+
+
+class Test:
+    """What the test answers for the node."""
+
+    def __init__(self, connection: socket.socket) -> None:
+        self._connection = connection
+        self.now = 0.0
+
+    def receive(self) -> Json:
+        """The next message."""
+        message: Json = json.loads(self._connection.recv(MESSAGE))
+        self.now = message.get("now", self.now)
+        return message
+
+    def send(self, **message: t.Any) -> None:
+        """Tell something."""
+        self._connection.sendall(json.dumps(message).encode())
+
+    def ask(self, **question: t.Any) -> t.Any:
+        """The answer to a question."""
+        self.send(**question)
+        return self.receive()["answer"]
+
+    # Under the names that the module ``time`` gives them.
+    def monotonic(self) -> float:
+        """The test's clock."""
+        return self.now
+
+    def sleep(self, seconds: float) -> None:
+        """Let the test's time pass."""
+        self.ask(sleep=seconds)
+
+    def run(self, arguments: t.Sequence[str], **options: t.Any) -> tuple[int, str, str]:
+        """A program of the node."""
+        status, output, error = self.ask(run=list(arguments))
+        if status and options.get("check_rc"):
+            self.send(result={"failed": True, "msg": error})
+            raise Ended
+        return status, output, error
+
+    def ask_api(self, kubeconfig: str, path: str) -> tuple[Json | None, str]:
+        """The API server."""
+        found, why = self.ask(ask=[kubeconfig, path])
+        return found, why
+
+
+class Module:
+    """As much of an AnsibleModule as the runner uses."""
+
+    def __init__(self, test: Test, check_mode: bool) -> None:
+        self._test = test
+        self.check_mode = check_mode
+        self._warnings: list[str] = []
+
+    def warn(self, message: str) -> None:
+        """Show a warning."""
+        self._warnings.append(message)
+
+    def exit_json(self, **result: t.Any) -> t.NoReturn:
+        """End well."""
+        self._end(failed=False, **result)
+
+    def fail_json(self, **result: t.Any) -> t.NoReturn:
+        """End badly."""
+        self._end(failed=True, **result)
+
+    def _end(self, **result: t.Any) -> t.NoReturn:
+        self._test.send(result={**result, "warnings": self._warnings})
+        raise Ended
+
+
+def load(code: types.SimpleNamespace, path: str) -> t.Any:
+    """The engine as it was installed on the node; an unchanged one is not compiled again."""
+    with open(path, "rb") as stream:
+        text = stream.read()
+    if text == code.engine_text:
+        return code.engine
+    spec = importlib.util.spec_from_loader("installed_engine", None)
+    assert spec is not None
+    module = importlib.util.module_from_spec(spec)
+    sys.modules["installed_engine"] = module
+    exec(compile(text, path, "exec"), module.__dict__)  # noqa: S102  # as systemd would start it
+    return module
+
+
+def run_engine(code: types.SimpleNamespace, test: Test, order: Json) -> int:
+    """The program that systemd starts, on the test's node."""
+    os.umask(order["umask"])
+    engine = load(code, order["program"])
+    host = engine.Host(**order["host"])
+    inject = {"host": host, "clock": test.monotonic, "sleep": test.sleep, "run": test.run, "ask": test.ask_api}
+    engine.Engine = functools.partial(engine.Engine, **inject)
+    # What goes to systemd's journal is no file's.
+    sys.stderr = io.StringIO()
+    status = engine.main([order["program"], order["folder"]])
+    test.send(result=sys.stderr.getvalue())
+    return int(status)
+
+
+def run_module(code: types.SimpleNamespace, test: Test, order: Json) -> t.NoReturn:
+    """The module static_pod."""
+    steps = code.static_pod_steps.StaticPodSteps(
+        order["params"],
+        dry=order["check"],
+        diff=True,
+        run=test.run,
+        host=code.engine.Host(**order["host"]),
+        patience=5.0,
+    )
+    code.runner.run(Module(test, order["check"]), steps, rehearse=order["params"]["rehearse"])
+    raise Ended
+
+
+def start_transaction(code: types.SimpleNamespace, test: Test, order: Json) -> int:
+    """The part of a module that hands a journal to the engine."""
+    name = order["journal"]["name"]
+    with code.transactions.exclusive(name, dry=False):
+        code.transactions.start(order["journal"], run=test.run)
+    return 0
+
+
+def ask_transactions(code: types.SimpleNamespace, test: Test, order: Json) -> int:
+    """A function of the module's side that answers with something that JSON can hold."""
+    test.send(result=getattr(code.transactions, order["function"])(*order["arguments"]))
+    return 0
+
+
+ORDERS: dict[str, t.Callable[[types.SimpleNamespace, Test, Json], int]] = {
+    "engine": run_engine,
+    "module": run_module,
+    "start": start_transaction,
+    "transactions": ask_transactions,
+}
+
+
+def carry_out(code: types.SimpleNamespace, connection: socket.socket) -> int:
+    """What a forked process does."""
+    test = Test(connection)
+    order = test.receive()
+    code.state.STATE_DIR = order["state_dir"]
+    code.transactions.STATE_DIR = order["state_dir"]
+    code.transactions._UNIT_FILE = order["unit_file"]
+    for module in (code.transactions, code.static_pod_steps, code.transaction_steps):
+        module.time = test
+    try:
+        return ORDERS[order["do"]](code, test, order)
+    except Ended:
+        return 0
+    except BaseException:  # whatever it is, the test shows it
+        test.send(broken=traceback.format_exc())
+        return BROKEN
+
+
+def code_of(tree: str) -> types.SimpleNamespace:
+    """The collection's code in a tree, warm: what Python or OpenSSL open once is opened."""
+    sys.path.insert(0, tree)
+    base = "ansible_collections.nodecraft.kubeadm.plugins.module_utils"
+    names = ("engine", "state", "transactions", "transaction_steps", "static_pod_steps")
+    modules = {name: importlib.import_module(f"{base}._node.{name}") for name in names}
+    modules["runner"] = importlib.import_module(f"{base}._module.runner")
+    code = types.SimpleNamespace(**modules)
+    with open(code.engine.__file__, "rb") as stream:
+        code.engine_text = stream.read()
+    code.engine._unverified()
+    code.engine.run_probe({"kind": "http", "scheme": "http", "host": "127.0.0.1", "port": 1, "path": "/"})
+    "x".encode("ascii").decode("ascii")
+    return code
+
+
+def main() -> None:
+    """Fork on request: a message with a socket starts a process, one without asks how a process ended."""
+    code = code_of(sys.argv[1])
+    control = socket.socket(fileno=int(sys.argv[2]))
+    gc.collect()
+    gc.freeze()
+    while True:
+        message, descriptors, _, _ = socket.recv_fds(control, MESSAGE, 1)
+        if not message:
+            return
+        if not descriptors:
+            control.sendall(str(os.waitpid(int(message), 0)[1]).encode())
+            continue
+        pid = os.fork()
+        if pid == 0:
+            control.close()
+            os._exit(carry_out(code, socket.socket(fileno=descriptors[0])))
+        os.close(descriptors[0])
+        control.sendall(str(pid).encode())
+
+
+if __name__ == "__main__":
+    main()
