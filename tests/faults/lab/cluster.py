@@ -343,9 +343,10 @@ class Cluster:
                     return f"{component} on {node.name} does not run what its manifest says"
             if not node.is_ready():
                 return f"the API server of {node.name} is not ready"
-        return self._unready_nodes()
+        return self.unready_nodes()
 
-    def _unready_nodes(self) -> str:
+    def unready_nodes(self) -> str:
+        """Which nodes are not ready by the word of the API, asked through the load balancer where there is one; empty when all are."""
         answer = self.lab.kubectl("get", "nodes", "--output=json", "--request-timeout=5s", check=False)
         if not answer.startswith("{"):
             return "the API does not answer"

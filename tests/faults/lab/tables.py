@@ -15,7 +15,7 @@ import typing as t
 from pathlib import Path
 
 PAGE = Path(__file__).resolve().parents[3] / "docs/reliability.md"
-BEGIN, END = "<!-- lab tables: begin -->", "<!-- lab tables: end -->"
+BEGIN, END = "<!-- lab: begin -->", "<!-- lab: end -->"
 OURS = "collection"
 WAYS = {
     OURS: "this collection",
