@@ -84,10 +84,15 @@ options:
       - With V(present) the named settings get their values.
       - With V(absent) those of the named settings that this module set go back to what others say. Without any setting named,
         everything that this module ever set goes back, and its files with it.
+      - With V(previous) the last change of the kubelet that still stands is taken back, whichever task made it. Each of its files
+        gets the bytes, mode and owner that it had before, in a transaction that is rehearsed and proven like every other. No setting
+        may be given with it. It is refused when a file is not what that change left. Asked again it changes nothing, and does not
+        go back further.
     type: str
     choices:
       - present
       - absent
+      - previous
     default: present
   purge:
     description:
@@ -142,6 +147,10 @@ EXAMPLES = r"""
 - name: Take back everything that this collection set on the kubelet
   nodecraft.kubeadm.kubelet:
     state: absent
+
+- name: Take back the last change of the kubelet
+  nodecraft.kubeadm.kubelet:
+    state: previous
 """
 
 RETURN = r"""
@@ -257,6 +266,9 @@ transaction:
     requested:
       description: When C(at) and from where C(from) it was asked for, which is the address of the connection or else the user.
       type: dict
+    takes_back:
+      description: Id of the transaction that it took back; V(null) when it was another change.
+      type: str
     outcome:
       description:
         - V(committed) when the kubelet is healthy with the change, V(restored) when the former state was put back and is
@@ -299,6 +311,10 @@ transaction:
       description: The last log lines of a kubelet that did not become healthy.
       type: list
       elements: str
+takes_back:
+  description: Id of the transaction that this task takes back, with O(state=previous); V(null) otherwise.
+  returned: always
+  type: str
 open_transaction:
   description:
     - C(id) and C(phase) of a transaction that is open although its engine does not run; V(null) when there is none.
@@ -339,7 +355,7 @@ def main() -> t.NoReturn:
             "config": {"type": "dict"},
             "args": {"type": "dict"},
             "register_with_taints": {"type": "list", "elements": "dict", "options": _TAINT},
-            "state": {"type": "str", "choices": ["present", "absent"], "default": "present"},
+            "state": {"type": "str", "choices": ["present", "absent", "previous"], "default": "present"},
             "purge": {"type": "bool", "default": False},
             "adopt": {"type": "bool", "default": False},
             "force": {"type": "bool", "default": False},

@@ -108,6 +108,34 @@ unreadable_journals:
   returned: success
   type: list
   elements: str
+way_back:
+  description: >-
+    What O(nodecraft.kubeadm.kubelet#module:state=previous) would do; V(null) when there is nothing to take back.
+  returned: success
+  type: dict
+  contains:
+    transaction:
+      description: Id of the change that would be taken back; V(null) when that cannot be told.
+      type: str
+    requested:
+      description: When C(at) and from where C(from) that change was asked for.
+      type: dict
+    ended:
+      description: When that change ended, UTC.
+      type: str
+    files:
+      description: >-
+        The files that would change, each with C(path), C(change) (V(changed), V(created) or V(removed)) and C(diff). A C(diff) is V(null)
+        where the content may be nobody's business: of files of environment variables and our own record.
+      type: list
+      elements: dict
+    operations:
+      description: Every setting that would change, as M(nodecraft.kubeadm.kubelet) returns it.
+      type: list
+      elements: dict
+    obstacle:
+      description: Why it would be refused, such as a file that somebody changed since; V(null) when nothing stands against it.
+      type: str
 """
 
 import typing as t

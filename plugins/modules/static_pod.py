@@ -31,12 +31,16 @@ requirements:
 notes:
   - Run it with root permissions, one control plane node at a time. The role P(nodecraft.kubeadm.control_plane#role) does so.
   - C(kubeadm upgrade) writes the manifests anew and so undoes the change; run the task again after an upgrade.
-  - A stacked etcd is not rehearsed, because a second etcd would open the live database.
+  - Before anything is written, also in check mode, the module looks for what would keep the component from coming up, such as
+    an expired certificate, an image that is not on the node, or an etcd that does not answer. What is wrong already and not
+    touched by the change is only a warning when the component is not healthy, so that it can be repaired.
+  - Of C(etcd) nothing but the flags is rehearsed, because a second etcd would open the live database. Its member is not stopped
+    when the others would be no majority without it.
 options:
   name:
     description:
       - Name of the static pod.
-      - V(kube-apiserver), V(kube-controller-manager) and V(kube-scheduler) are rehearsed. Others are changed without.
+      - V(kube-apiserver), V(kube-controller-manager), V(kube-scheduler) and V(etcd) are rehearsed. Others are changed without.
     type: str
     required: true
   feature_gates:
@@ -135,10 +139,15 @@ options:
       - With V(absent) those of the named settings that this module set go back to what they were before. Without any setting
         named, everything that this module ever set goes back. To take away what someone else set, give it the value V(null)
         with O(state=present).
+      - With V(previous) the last change of this static pod that still stands is taken back, whichever task made it. Each of its files
+        gets the bytes, mode and owner that it had before, in a transaction that is rehearsed and proven like every other. No setting
+        may be given with it. It is refused when a file is not what that change left. Asked again it changes nothing, and does not
+        go back further.
     type: str
     choices:
       - present
       - absent
+      - previous
     default: present
   purge:
     description:
@@ -190,10 +199,21 @@ EXAMPLES = r"""
           rules:
             - level: Metadata
 
+- name: Give etcd more room
+  nodecraft.kubeadm.static_pod:
+    name: etcd
+    args:
+      quota-backend-bytes: 8589934592
+
 - name: Take back everything that this collection set on the scheduler
   nodecraft.kubeadm.static_pod:
     name: kube-scheduler
     state: absent
+
+- name: Take back the last change of the API server
+  nodecraft.kubeadm.static_pod:
+    name: kube-apiserver
+    state: previous
 """
 
 RETURN = r"""
@@ -269,6 +289,9 @@ transaction:
     requested:
       description: When C(at) and from where C(from) it was asked for, which is the address of the connection or else the user.
       type: dict
+    takes_back:
+      description: Id of the transaction that it took back; V(null) when it was another change.
+      type: str
     outcome:
       description:
         - V(committed) when the component is healthy with the change, V(restored) when the former state was put back and is
@@ -311,6 +334,10 @@ transaction:
       description: The last log lines of a component that did not become healthy.
       type: list
       elements: str
+takes_back:
+  description: Id of the transaction that this task takes back, with O(state=previous); V(null) otherwise.
+  returned: always
+  type: str
 open_transaction:
   description:
     - C(id) and C(phase) of a transaction that is open although its engine does not run; V(null) when there is none.
@@ -338,8 +365,8 @@ from ansible_collections.nodecraft.kubeadm.plugins.module_utils._module.node_mod
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._node.static_pod_steps import StaticPodSteps
 
 
-def _state() -> dict[str, t.Any]:
-    return {"type": "str", "choices": ["present", "absent"], "default": "present"}
+def _state(*more: str) -> dict[str, t.Any]:
+    return {"type": "str", "choices": ["present", "absent", *more], "default": "present"}
 
 
 _VOLUME = {
@@ -383,7 +410,7 @@ def main() -> t.NoReturn:
                 "options": _FILE,
                 "required_if": [("state", "present", ("content",))],
             },
-            "state": _state(),
+            "state": _state("previous"),
             "purge": {"type": "bool", "default": False},
             "manifest_dir": {"type": "path"},
             **transaction_options(),

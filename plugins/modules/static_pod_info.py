@@ -102,6 +102,12 @@ static_pods:
     in_step:
       description: Whether the running process has the command line of the manifest.
       type: bool
+    ready:
+      description: Whether exactly what the manifest says runs, alone, and passes the manifest's own probes.
+      type: bool
+    problem:
+      description: What is not so, in words; V(null) when it is ready.
+      type: str
     stray_files:
       description: Other files that the kubelet takes for the same pod. Nothing is changed while there are any.
       type: list
@@ -121,6 +127,33 @@ static_pods:
       description: What is wrong with each journal of which no copy can be used, and what to do.
       type: list
       elements: str
+    way_back:
+      description: >-
+        What O(nodecraft.kubeadm.static_pod#module:state=previous) would do; V(null) when there is nothing to take back.
+      type: dict
+      contains:
+        transaction:
+          description: Id of the change that would be taken back; V(null) when that cannot be told.
+          type: str
+        requested:
+          description: When C(at) and from where C(from) that change was asked for.
+          type: dict
+        ended:
+          description: When that change ended, UTC.
+          type: str
+        files:
+          description: >-
+            The files that would change, each with C(path), C(change) (V(changed), V(created) or V(removed)) and C(diff). A C(diff) is V(null)
+            where the content may be nobody's business: of all files but the manifest, whose environment variables are hidden.
+          type: list
+          elements: dict
+        operations:
+          description: Every setting that would change, as M(nodecraft.kubeadm.static_pod) returns it.
+          type: list
+          elements: dict
+        obstacle:
+          description: Why it would be refused, such as a file that somebody changed since; V(null) when nothing stands against it.
+          type: str
     error:
       description: Why the manifest cannot be read, and so cannot be changed; V(null) when it can. Most other keys are V(null) then.
       type: str

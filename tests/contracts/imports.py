@@ -21,6 +21,7 @@ PURE = frozenset(
         "collections",
         "copy",
         "dataclasses",
+        "datetime",
         "decimal",
         "difflib",
         "enum",
@@ -46,6 +47,8 @@ PURE = frozenset(
 PURE_POSIXPATH = frozenset(
     {"basename", "commonpath", "dirname", "isabs", "join", "normpath", "sep", "split", "splitext"}
 )
+# datetime is pure only where it computes with times.
+CLOCK_READERS = frozenset({"now", "today", "utcnow"})
 IMPURE_CALLS = frozenset({"__import__", "compile", "eval", "exec", "input", "open", "print"})
 
 
@@ -197,13 +200,22 @@ def catches_import_error(statement: ast.Try) -> bool:
     return bool({"ImportError", "ModuleNotFoundError"} & set(caught))
 
 
+def _root(node: ast.expr) -> str | None:
+    """The name that a chain of attributes begins with."""
+    while isinstance(node, ast.Attribute):
+        node = node.value
+    return node.id if isinstance(node, ast.Name) else None
+
+
 def impure_uses_of(tree: ast.AST) -> t.Iterator[tuple[str, int]]:
-    """Every call of an impure builtin, and every use of posixpath that asks the file system."""
+    """Every call of an impure builtin, every use of posixpath that asks the file system, and of datetime that asks the clock."""
     for node in ast.walk(tree):
         if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id in IMPURE_CALLS:
             yield f"{node.func.id}()", node.lineno
         elif isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name) and node.value.id == "posixpath":
             if node.attr not in PURE_POSIXPATH:
                 yield f"posixpath.{node.attr}", node.lineno
+        elif isinstance(node, ast.Attribute) and node.attr in CLOCK_READERS and _root(node) in ("date", "datetime"):
+            yield f"datetime.{node.attr}", node.lineno
         elif isinstance(node, ast.ImportFrom) and node.module == "posixpath":
             yield from ((f"posixpath.{a.name}", node.lineno) for a in node.names if a.name not in PURE_POSIXPATH)

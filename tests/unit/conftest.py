@@ -18,6 +18,7 @@ settings.register_profile(
     deadline=None,
     database=None,
     derandomize=True,
+    print_blob=True,
     phases=[Phase.explicit, Phase.generate, Phase.shrink],
     suppress_health_check=[HealthCheck.too_slow],
 )

@@ -8,10 +8,14 @@
 
 from __future__ import annotations
 
-from .._plan import kubelet, kubelet_config
+import typing as t
+
+from .._plan import kubelet, kubelet_config, kubelet_way_back
 from .._plan.errors import Refusal
 from .._plan.kubelet_config import CONFIG, GATES
-from . import engine, transactions
+from .._plan.ownership import Change
+from .._plan.way_back import WayBack
+from . import engine, transactions, way_back
 from .kubelet_units import NAME, KubeletUnit, read_unit, used_files
 from .state import Run
 
@@ -42,7 +46,15 @@ def read_all(*, run: Run, host: engine.Host = engine.NODE) -> engine.Json:
         and not unit.state.newer,
         "obstacle": _obstacle(unit),
         **transactions.summary(NAME),
+        "way_back": way_back.describe(NAME, unit.node_name, lambda way: _taken_back(way, unit)),
     }
+
+
+def _taken_back(way: WayBack, unit: KubeletUnit) -> tuple[t.Sequence[Change], t.Sequence[t.Mapping[str, str]]]:
+    """What taking a change back comes to: the operations, and the differences of our files."""
+    plan = kubelet_way_back.plan(way, unit.state, force=False)
+    others = [change.path for change in plan.files if change.is_environment]
+    return plan.operations, [entry for entry in kubelet.diff(plan) if entry["after_header"] not in others]
 
 
 def _sources(settings: kubelet_config.Settings, field: str, key: str) -> list[str]:

@@ -13,10 +13,11 @@ import posixpath
 import time
 import typing as t
 
-from .._plan import kubelet, outcome
+from .._plan import kubelet, kubelet_way_back, outcome
 from .._plan.errors import KubeadmError, Refusal
 from .._plan.rehearsal import Verdict
-from . import engine, journals, kubelet_rehearsals, transactions
+from .._plan.way_back import PREVIOUS, WayBack, refuse_settings
+from . import engine, journals, kubelet_rehearsals, transactions, way_back
 from .journals import Settings
 from .kubelet_units import (
     NAME,
@@ -50,10 +51,13 @@ class KubeletSteps(TransactionSteps):
         self._patience = patience
         self._wish: kubelet.Wish | None = None
         self._unit: KubeletUnit | None = None
+        self._way: WayBack | None = None
         self._plan: kubelet.KubeletPlan | None = None
         self._complaints: list[str] = []
 
     def _parse(self) -> None:
+        if self._params["state"] == PREVIOUS:
+            refuse_settings(self._params, (*kubelet.SETTINGS, "purge", "adopt"))
         self._wish = kubelet.parse_wish(self._params)
 
     def read(self) -> None:
@@ -61,11 +65,17 @@ class KubeletSteps(TransactionSteps):
         self._unit = read_unit(self._run, self._host)
         self._node = self._unit.node_name
         self._read_transactions()
+        if t.cast(kubelet.Wish, self._wish).state == PREVIOUS and self._open is None:
+            self._way = way_back.find(NAME, self._node)
 
     def plan(self) -> kubelet.KubeletPlan:
         """Work out the change, and check that the node may take it."""
         unit, wish = t.cast(KubeletUnit, self._unit), t.cast(kubelet.Wish, self._wish)
-        self._plan = kubelet.plan(wish, unit.state)
+        if wish.state == PREVIOUS:
+            notes = way_back.notes(self._way, NAME, unit.node_name)
+            self._plan = kubelet_way_back.plan(self._way, unit.state, force=wish.force, warnings=notes)
+        else:
+            self._plan = kubelet.plan(wish, unit.state)
         if self._plan.policies and not wish.force:
             _refuse_undrained(unit, self._plan)
         return self._plan
@@ -79,7 +89,8 @@ class KubeletSteps(TransactionSteps):
     def apply(self) -> None:
         """Hand the change to the node's engine."""
         unit, plan = t.cast(KubeletUnit, self._unit), t.cast(kubelet.KubeletPlan, self._plan)
-        self._start(journal_for(unit, plan, t.cast(Settings, self._settings), self._complaints))
+        journal = journal_for(unit, plan, t.cast(Settings, self._settings), self._complaints)
+        self._start(way_back.enter(journal, self._way) if self._way else journal)
 
     def settle(self) -> None:
         """With nothing to change, see that the kubelet runs and is healthy. Raises KubeadmError when it does not get so."""
@@ -100,6 +111,7 @@ class KubeletSteps(TransactionSteps):
             **self._report(plan.operations if plan else (), kubelet.diff(plan) if plan and self._diff else ()),
             "files": [change.path for change in plan.files] if plan and plan.operations else [],
             "limits": plan.limits if plan else None,
+            "takes_back": self._way.transaction if self._way and plan and plan.operations else None,
         }
 
 

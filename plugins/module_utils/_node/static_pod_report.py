@@ -10,10 +10,14 @@ from __future__ import annotations
 
 import dataclasses
 import os
+import typing as t
 
+from .._plan import static_pod, static_pod_way_back
 from .._plan.errors import Refusal
 from .._plan.manifest import Manifest
-from . import engine, static_pods, transactions
+from .._plan.ownership import Change
+from .._plan.way_back import WayBack
+from . import engine, static_pods, transactions, way_back
 from .kubelet import read_kubelet
 from .state import Run
 
@@ -39,7 +43,17 @@ def _describe(name: str, folder: str, node_name: str, host: engine.Host) -> engi
         "name": name,
         **_describe_pod(name, folder, node_name, host),
         **transactions.summary(name),
+        "way_back": way_back.describe(name, node_name, lambda way: _taken_back(way, name, folder, node_name)),
     }
+
+
+def _taken_back(
+    way: WayBack, name: str, folder: str, node_name: str
+) -> tuple[t.Sequence[Change], t.Sequence[t.Mapping[str, str]]]:
+    """What taking a change back comes to: the operations, and the difference of the manifest."""
+    pod = static_pods.read_static_pod(name, folder, node_name)
+    plan = static_pod_way_back.plan(name, way, static_pod.State(pod.manifest, pod.record, {}))
+    return plan.operations, [entry for entry in static_pod.diff(plan) if entry["after_header"] == pod.path]
 
 
 def _describe_pod(name: str, folder: str, node_name: str, host: engine.Host) -> engine.Json:
@@ -61,7 +75,8 @@ def _describe_pod(name: str, folder: str, node_name: str, host: engine.Host) -> 
     try:
         pod = static_pods.parse_static_pod(name, path, node_name)
     except Refusal as exc:
-        return {**nothing, "manifest": path, "stray_files": [], "error": str(exc)}
+        return {**nothing, "manifest": path, "ready": False, "problem": str(exc), "stray_files": [], "error": str(exc)}
+    sight = static_pods.look(pod, host)
     values = pod.manifest.values()
     process = static_pods.running_process(pod, host)
     return {
@@ -76,6 +91,8 @@ def _describe_pod(name: str, folder: str, node_name: str, host: engine.Host) -> 
         "owned": {field: sorted(keys) for field, keys in pod.record.items()},
         "process": None if process is None else _describe_process(process, pod, host),
         "in_step": process is not None and process.runs(pod.manifest.expected_arguments()),
+        "ready": sight.healthy,
+        "problem": None if sight.healthy else "; ".join((sight.missing(), *sight.probes)),
         "stray_files": static_pods.stray_files(path, others, pod.manifest.pod),
         "error": None,
     }

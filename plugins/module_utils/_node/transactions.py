@@ -172,7 +172,12 @@ def history(name: str) -> list[str]:
 
 def outcome(journal: engine.Json) -> engine.Json:
     """What a result says of a closed transaction: no file contents."""
-    return {"id": journal["id"], "requested": journal["requested"], **journal["result"]}
+    return {
+        "id": journal["id"],
+        "requested": journal["requested"],
+        "takes_back": journal.get("takes_back"),
+        **journal["result"],
+    }
 
 
 def last(name: str) -> engine.Json | None:

@@ -13,6 +13,7 @@ C(--name) for a boolean, and C(_) for C(-) in names.
 from __future__ import annotations
 
 import dataclasses
+import re
 import typing as t
 
 FEATURE_GATES = "feature-gates"
@@ -21,6 +22,8 @@ DISABLE_PLUGINS = "disable-admission-plugins"
 
 TRUE = frozenset(("1", "t", "T", "TRUE", "true", "True"))
 FALSE = frozenset(("0", "f", "F", "FALSE", "false", "False"))
+# A dash alone is a file name (standard output), and no component has a flag that begins with a digit: these are values.
+_VALUE = re.compile(r"(?!-)|-(?:[0-9.]|$)")
 # Components may be given gates by component name since 1.31. API server flags know the prefix "kube:".
 _GATE_PREFIX = "kube:"
 
@@ -54,7 +57,7 @@ def normalise(name: str) -> str:
 def parse(arguments: t.Sequence[str]) -> list[Flag]:
     """The flags in a list of arguments, in order. Items that are no flag (the binary's name) are passed over.
 
-    An item without a dash after a bare flag is taken for its value: Kubernetes components have no positional arguments.
+    An item after a bare flag that is no flag is taken for its value: Kubernetes components have no positional arguments.
     """
     flags: list[Flag] = []
     skip = False
@@ -66,12 +69,17 @@ def parse(arguments: t.Sequence[str]) -> list[Flag]:
         following = arguments[index + 1] if index + 1 < len(arguments) else None
         if equals:
             flags.append(Flag(normalise(name), value, index))
-        elif following is not None and not following.startswith("-"):
+        elif following is not None and can_follow(following):
             flags.append(Flag(normalise(name), following, index, split=True))
             skip = True
         else:
             flags.append(Flag(normalise(name), None, index))
     return flags
+
+
+def can_follow(value: str) -> bool:
+    """Whether a value is told from a flag when it is the item after its flag."""
+    return _VALUE.match(value) is not None
 
 
 def values(flags: t.Iterable[Flag], name: str) -> list[str]:

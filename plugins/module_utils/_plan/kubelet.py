@@ -65,7 +65,7 @@ _FIXED_FLAGS = frozenset(
 )
 # The same as fields: another one ends every pod, or on a control plane the control plane.
 _FIXED_FIELDS = ("containerRuntimeEndpoint", "staticPodPath", "staticPodURL")
-_SETTINGS = (GATES, CONFIG, ARGS, TAINTS)
+SETTINGS = (GATES, CONFIG, ARGS, TAINTS)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -125,7 +125,7 @@ def parse_wish(params: t.Mapping[str, t.Any]) -> Wish:
     settings.refuse_twice(ARGS, [flags.normalise(name) for name in params[ARGS] or {}])
     settings.refuse_twice(TAINTS, [kubelet_config.taint_key(taint) for taint in params[TAINTS] or []])
     # An option that is given but empty names nothing: an empty variable must not take back everything.
-    everything = params["state"] == "absent" and all(params[option] is None for option in _SETTINGS)
+    everything = params["state"] == "absent" and all(params[option] is None for option in SETTINGS)
     return Wish(values, params["state"], params["purge"] or everything, params["adopt"], params["force"])
 
 
@@ -266,7 +266,7 @@ def plan(wish: Wish, state: State) -> KubeletPlan:
     """Work out a wish against what the node has. Raises Refusal for what cannot be done safely."""
     live = layout(state.unit, state.environment, state.main, state.fragments)
     refuse_unknown_layout(live.service)
-    _refuse_out_of_step(live, state)
+    refuse_out_of_step(live, state)
     base_unit = with_drop_in(state.unit, DROP_IN, None)
     theirs = tuple(file for file in state.fragments if posixpath.basename(file.path) != FRAGMENT)
     # Others may rely on the folder that the kubelet reads for our sake.
@@ -284,12 +284,12 @@ def plan(wish: Wish, state: State) -> KubeletPlan:
 
     ours = _Ours.render(owned, base, state.version, keeps_folder=awake)
     folder = config_dir(base.command) or CONFIG_DIR
-    if not awake:
-        _refuse_sleeping_fragments(wish, ours, base, theirs)
+    if not awake and not wish.force and config_dir(base.command) is None and ours.fragment is not None:
+        refuse_sleeping_fragments(theirs)
     fragment = None if ours.fragment is None else File(posixpath.join(folder, FRAGMENT), ours.fragment)
     unit = with_drop_in(state.unit, DROP_IN, ours.drop_in)
     after = layout(unit, environment, state.main, [*theirs, *([fragment] if fragment else [])])
-    _refuse_ineffective_hook(ours, after)
+    refuse_ineffective_hook(ours.drop_in, after)
     _refuse_overridden(wish, after, live)
 
     operations = (
@@ -298,13 +298,13 @@ def plan(wish: Wish, state: State) -> KubeletPlan:
         *resolution.changes,
     ) or tuple(_stale_hook(live, after))
     if operations and not wish.force:
-        _refuse_newer_files(state)
+        refuse_newer_files(state)
     return KubeletPlan(
         before=live,
         after=after,
         files=tuple(_file_changes(state, ours.drop_in, fragment, folder, environment)),
         fragment=fragment,
-        policies=tuple(_changed_policies(live, after)),
+        policies=tuple(changed_policies(live, after)),
         operations=operations,
         record={**owned, **({ADOPTED: adopted} if adopted else {})},
         warnings=(*resolution.warnings, *warnings, *_kept_folder(owned, base, theirs if awake else ())),
@@ -468,7 +468,8 @@ def _stale_hook(live: Layout, after: Layout) -> t.Iterator[Change]:
         yield Change("unit", HOOK, before, now)
 
 
-def _changed_policies(live: Layout, after: Layout) -> t.Iterator[Policy]:
+def changed_policies(live: Layout, after: Layout) -> t.Iterator[Policy]:
+    """The policies that differ, for which the node has to be drained."""
     yield from (policy for policy in POLICIES if policy.value(live.settings) != policy.value(after.settings))
 
 
@@ -498,7 +499,7 @@ def refuse_unknown_layout(service: Service) -> None:
     )
 
 
-def _refuse_out_of_step(live: Layout, state: State) -> None:
+def refuse_out_of_step(live: Layout, state: State) -> None:
     """Starting the kubelet anew would bring in what somebody else changed, and nobody asked for."""
     if state.running is None or list(state.running) == live.command:
         return
@@ -512,7 +513,7 @@ def _refuse_out_of_step(live: Layout, state: State) -> None:
     )
 
 
-def _refuse_newer_files(state: State) -> None:
+def refuse_newer_files(state: State) -> None:
     """The same for what the command line does not show: the content of files, and the binary."""
     if state.newer:
         raise Refusal(
@@ -521,9 +522,9 @@ def _refuse_newer_files(state: State) -> None:
         )
 
 
-def _refuse_sleeping_fragments(wish: Wish, ours: _Ours, base: Layout, theirs: t.Sequence[File]) -> None:
-    """Fragments that nobody reads now would come into effect with ours."""
-    if theirs and not wish.force and config_dir(base.command) is None and ours.fragment is not None:
+def refuse_sleeping_fragments(theirs: t.Sequence[File]) -> None:
+    """Fragments of others that nobody reads now would come into effect with ours."""
+    if theirs:
         raise Refusal(
             f"{', '.join(file.path for file in theirs)}: the kubelet does not read this folder now, and would with this change."
             " Move the file away, or set force: true if it shall count."
@@ -537,9 +538,10 @@ def _kept_folder(owned: Record, base: Layout, theirs: t.Sequence[File]) -> t.Ite
         yield f"{DROP_IN} stays with nothing but --config-dir, because the kubelet reads {paths} by it."
 
 
-def _refuse_ineffective_hook(ours: _Ours, after: Layout) -> None:
+def refuse_ineffective_hook(drop_in: str | None, after: Layout) -> None:
+    """A later drop-in that sets the hook too makes ours count for nothing."""
     hook = after.service.variables[HOOK]
-    if ours.drop_in is not None and hook.source.path != DROP_IN:
+    if drop_in is not None and hook.source.path != DROP_IN:
         raise Refusal(
             f"{hook.source} sets {HOOK} after {DROP_IN}, so that one would count for nothing. Rename that drop-in so that it"
             " sorts before, or take the assignment out of it."

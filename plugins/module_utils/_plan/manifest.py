@@ -11,7 +11,9 @@ C(Manifest.values) and C(Manifest.change) speak the language of C(ownership): a 
 
 from __future__ import annotations
 
+import copy
 import dataclasses
+import posixpath
 import re
 import typing as t
 
@@ -30,6 +32,9 @@ _REFERENCE = re.compile(r"\$\$|\$\(([^)]+)\)")
 # What the kubelet itself adds to the environment of a container: the addresses of services.
 _SERVICE_VARIABLE = re.compile(r"[A-Z][A-Z0-9_]*_(?:SERVICE_HOST|SERVICE_PORT(?:_[A-Z0-9_]+)?|PORT(?:_[A-Z0-9_]+)?)")
 _SHORTEST_SECRET = 4
+_OF_A_MOUNT = frozenset(("name", "mountPath", "readOnly"))
+# Their arguments are words of a script, not flags of the component.
+_SHELLS = frozenset(("ash", "bash", "dash", "sh"))
 _PROBES = ("startupProbe", "livenessProbe", "readinessProbe")
 
 
@@ -89,13 +94,11 @@ class Manifest:
             items = self.container.get(list_name) or []
             wrong = [item for item in items if not isinstance(item, str)] if isinstance(items, list) else [items]
             if wrong:
-                raise Refusal(
-                    f"{self.document.source}: {list_name} holds {wrong[0]!r}, which is no text; the kubelet refuses such a pod."
-                )
+                why = f"{list_name} holds {wrong[0]!r}, which is no text; the kubelet refuses such a pod."
+                self._refuse(self._container_path + (list_name,), why)
         if not self.container.get("command"):
-            raise Refusal(
-                f"{self.document.source}: container {self.container.get('name')} has no command, so its flags cannot be known."
-            )
+            why = f"container {self.container.get('name')} has no command, so its flags cannot be known."
+            self._refuse(self._container_path, why)
 
     # -- reading -------------------------------------------------------------------------------------------------------
 
@@ -210,7 +213,7 @@ class Manifest:
 
     def values(self) -> Values:
         """Everything that can be changed, as field -> key -> value."""
-        found = self._all_flags()
+        found = flags.parse(self.arguments)
         args: dict[str, t.Any] = {}
         for flag in found:
             if flag.name not in _MERGED_FLAGS:
@@ -222,39 +225,61 @@ class Manifest:
             "admission_plugins": dict(plugins),
             "args": args,
             "env": {
-                entry["name"]: entry.get("valueFrom", entry.get("value", ""))
+                entry["name"]: entry.get("valueFrom", "" if entry.get("value") is None else entry["value"])
                 for entry in self.container.get("env") or []
             },
             "volumes": self._volume_values(),
             "annotations": dict((self.pod.get("metadata") or {}).get("annotations") or {}),
         }
 
-    def _all_flags(self) -> list[flags.Flag]:
-        return [flag for list_name in ("command", "args") for flag in flags.parse(self.container.get(list_name) or [])]
-
     def _volume_values(self) -> dict[str, t.Any]:
-        mounts: dict[str, list[dict[str, t.Any]]] = {}
-        for mount in self.container.get("volumeMounts") or []:
-            mounts.setdefault(mount["name"], []).append(mount)
-        values: dict[str, t.Any] = {}
-        for volume in self.pod["spec"].get("volumes") or []:
-            used = mounts.get(volume["name"], [])
-            if volume.get("hostPath") and len(used) == 1:
-                values[volume["name"]] = {
-                    "host_path": volume["hostPath"]["path"],
-                    "path_type": volume["hostPath"].get("type") or "",
-                    "mount_path": used[0]["mountPath"],
-                    "read_only": bool(used[0].get("readOnly", False)),
-                }
-            else:
-                values[volume["name"]] = {"other": volume}
-        return values
+        return {volume["name"]: self._volume_value(volume) for volume in self.pod["spec"].get("volumes") or []}
+
+    def _volume_value(self, volume: t.Mapping[str, t.Any]) -> dict[str, t.Any]:
+        host, mounts = volume.get("hostPath"), self._mounts_of(volume["name"])
+        # What says more than the option `volumes` can say is not ours to change: it could not be put back.
+        if not host or len(mounts) != 1 or _says_more(volume, host, mounts[0]):
+            return {"other": volume}
+        return {
+            "host_path": host["path"],
+            "path_type": host.get("type") or "",
+            "mount_path": mounts[0]["mountPath"],
+            "read_only": bool(mounts[0].get("readOnly", False)),
+        }
+
+    def _mounts_of(self, volume: str) -> list[dict[str, t.Any]]:
+        """In all containers of the pod; those of others are marked by their container's name."""
+        return [
+            mount if container is self.container else {**mount, "container": container.get("name")}
+            for kind in ("initContainers", "containers")
+            for container in self.pod["spec"].get(kind) or []
+            for mount in container.get("volumeMounts") or []
+            if mount["name"] == volume
+        ]
 
     # -- changing ------------------------------------------------------------------------------------------------------
 
     def change(self, change: Change) -> Manifest:
         """The manifest with one value changed; every other byte stays. Raises Refusal when that cannot be done."""
-        return getattr(self, f"_change_{change.field}")(change.key, change.after)  # type: ignore[no-any-return]
+        changed: Manifest = getattr(self, f"_change_{change.field}")(change.key, change.after)
+        changed._check_argument_types()
+        if changed.values() != self._values_after(change):
+            self._refuse(
+                self._container_path,
+                f"{change.field} {change.key} cannot be changed alone: it is set twice, or words that belong to no flag"
+                " stand among the arguments. Make that plain by hand first.",
+            )
+        return changed
+
+    def _values_after(self, change: Change) -> Values:
+        values = copy.deepcopy(self.values())
+        values[change.field].pop(change.key, None)
+        if change.after is not None:
+            values[change.field][change.key] = change.after
+        return values
+
+    def _refuse(self, path: Path, why: str) -> t.NoReturn:
+        raise Refusal(f"{self.document.source} line {self.document.line(path)}: {why}")
 
     def _apply(self, op: str, path: Path, value: t.Any = None) -> Manifest:
         return dataclasses.replace(self, document=self.document.apply(Operation(op, path, value)))
@@ -267,7 +292,7 @@ class Manifest:
         return self._set_flag(key, list(after or []))
 
     def _change_feature_gates(self, key: str, after: bool | None) -> Manifest:
-        gates = flags.parse_gates(flags.values(self._all_flags(), flags.FEATURE_GATES))
+        gates = flags.parse_gates(flags.values(flags.parse(self.arguments), flags.FEATURE_GATES))
         spelling = flags.gate_key(gates, key)
         if after is None:
             gates.pop(spelling, None)
@@ -280,7 +305,7 @@ class Manifest:
         return manifest._set_plugin(flags.DISABLE_PLUGINS, key, after == "disabled")
 
     def _set_plugin(self, flag: str, plugin: str, wanted: bool) -> Manifest:
-        plugins = flags.parse_plugins(flags.values(self._all_flags(), flag))
+        plugins = flags.parse_plugins(flags.values(flags.parse(self.arguments), flag))
         if wanted == (plugin in plugins):
             return self
         plugins = plugins + [plugin] if wanted else [name for name in plugins if name != plugin]
@@ -289,13 +314,19 @@ class Manifest:
     def _change_env(self, key: str, after: str | None) -> Manifest:
         path = self._container_path + ("env",)
         entries = self.container.get("env") or []
-        index = next((number for number, entry in enumerate(entries) if entry["name"] == key), None)
-        if index is None:
+        places = [number for number, entry in enumerate(entries) if entry["name"] == key]
+        if not places:
             return self._append(path, {"name": key, "value": after})
-        if "valueFrom" in entries[index]:
-            raise Refusal(
-                f"{self.document.source}: the environment variable {key} is computed (valueFrom); remove that entry by hand before you set it."
+        index = places[-1]
+        if len(places) > 1:
+            self._refuse(
+                path + (index,), f"the environment variable {key} is set twice; remove one of the two by hand."
             )
+        if "valueFrom" in entries[index]:
+            why = (
+                f"the environment variable {key} is computed (valueFrom); remove that entry by hand before you set it."
+            )
+            self._refuse(path + (index,), why)
         if after is None:
             return self._remove(path + (index,))
         return self._set_key(path + (index,), "value", after)
@@ -312,10 +343,10 @@ class Manifest:
         volumes, mounts = ("spec", "volumes"), self._container_path + ("volumeMounts",)
         volume = _index_of(self.pod["spec"].get("volumes"), key)
         mount = _index_of(self.container.get("volumeMounts"), key)
-        if volume is not None and "other" in self._volume_values()[key]:
-            raise Refusal(
-                f"{self.document.source}: the volume {key} is no hostPath volume with one mount; it cannot be changed here."
-            )
+        before = self._volume_values().get(key, {})
+        if volume is not None and "other" in before:
+            why = f"the volume {key} is no hostPath volume with one mount and nothing more; it cannot be changed here."
+            self._refuse(volumes + (volume,), why)
         if after is None:
             return self._remove(mounts + (t.cast(int, mount),))._remove(volumes + (t.cast(int, volume),))
         if volume is None:
@@ -326,53 +357,59 @@ class Manifest:
                 **({"readOnly": True} if after["read_only"] else {}),
             }
             return self._append(mounts, entry)._append(volumes, {"hostPath": host, "name": key})
-        return (
-            self._set_key(volumes + (volume, "hostPath"), "path", after["host_path"])
-            ._set_key(volumes + (volume, "hostPath"), "type", after["path_type"] or None)
-            ._set_key(mounts + (t.cast(int, mount),), "mountPath", after["mount_path"])
-            ._set_key(mounts + (t.cast(int, mount),), "readOnly", after["read_only"] or None)
-        )
+        host_path, own_mount = volumes + (volume, "hostPath"), mounts + (t.cast(int, mount),)
+        manifest = self
+        for name, path, field in (
+            ("host_path", host_path, "path"),
+            ("path_type", host_path, "type"),
+            ("mount_path", own_mount, "mountPath"),
+            ("read_only", own_mount, "readOnly"),
+        ):
+            if after[name] != before[name]:
+                manifest = manifest._set_key(path, field, after[name] or None)
+        return manifest
 
     def _set_flag(self, name: str, wanted: t.Sequence[str]) -> Manifest:
         """Give a flag exactly these values, in this order: replace, then append behind, then drop what is too much."""
+        if posixpath.basename(self.arguments[0]) in _SHELLS:
+            why = f"the component is started by a shell ({self.arguments[0]}), so --{name} would not reach it. Start it directly."
+            self._refuse(self._argument_path(0), why)
         manifest = self
         for number, value in enumerate(wanted):
-            manifest = manifest._put_flag(manifest._flag_places(name), number, name, value)
-        for list_name, flag in reversed(manifest._flag_places(name)[len(wanted) :]):
-            for offset in (1, 0) if flag.split else (0,):
-                manifest = manifest._remove(self._container_path + (list_name, flag.index + offset))
+            manifest = manifest._put_flag(manifest._occurrences(name), number, name, value)
+        for flag in reversed(manifest._occurrences(name)[len(wanted) :]):
+            for index in (flag.index + 1, flag.index) if flag.split else (flag.index,):
+                manifest = manifest._remove(manifest._argument_path(index))
         return manifest
 
-    def _put_flag(self, places: list[tuple[str, flags.Flag]], number: int, name: str, value: str) -> Manifest:
+    def _occurrences(self, name: str) -> list[flags.Flag]:
+        return [flag for flag in flags.parse(self.arguments) if flag.name == name]
+
+    def _argument_path(self, index: int) -> Path:
+        """Where an item of the command line stands: C(args) go on where C(command) ends."""
+        behind = index - len(self.container["command"])
+        return self._container_path + (("command", index) if behind < 0 else ("args", behind))
+
+    def _put_flag(self, places: list[flags.Flag], number: int, name: str, value: str) -> Manifest:
         if number < len(places):
-            return self._replace_flag(*places[number], value=value)
+            return self._replace_flag(places[number], value=value)
         return self._insert_flag(places, f"--{name}={value}")
 
-    def _flag_places(self, name: str) -> list[tuple[str, flags.Flag]]:
-        return [
-            (list_name, flag)
-            for list_name in ("command", "args")
-            for flag in flags.parse(self.container.get(list_name) or [])
-            if flag.name == name
-        ]
-
-    def _replace_flag(self, list_name: str, flag: flags.Flag, *, value: str) -> Manifest:
+    def _replace_flag(self, flag: flags.Flag, *, value: str) -> Manifest:
         if flag.text == value:
             return self
-        path = self._container_path + (list_name,)
-        if flag.split:
-            return self._apply("replace", path + (flag.index + 1,), value)
-        spelling = self.container[list_name][flag.index].partition("=")[0]
-        return self._apply("replace", path + (flag.index,), f"{spelling}={value}")
+        if flag.split and flags.can_follow(value):
+            return self._apply("replace", self._argument_path(flag.index + 1), value)
+        # What looks like a flag has to be tied to its own.
+        manifest = self._remove(self._argument_path(flag.index + 1)) if flag.split else self
+        spelling = self.arguments[flag.index].partition("=")[0]
+        return manifest._apply("replace", self._argument_path(flag.index), f"{spelling}={value}")
 
-    def _insert_flag(self, places: t.Sequence[tuple[str, flags.Flag]], argument: str) -> Manifest:
-        if places:
-            list_name, flag = places[-1]
-            index = flag.index + (2 if flag.split else 1)
-        else:
-            list_name = "args" if self.container.get("args") else "command"
-            index = len(self.container[list_name])
-        return self._apply("add", self._container_path + (list_name, index), argument)
+    def _insert_flag(self, places: t.Sequence[flags.Flag], argument: str) -> Manifest:
+        """Behind its last occurrence, else behind all arguments."""
+        before = places[-1].index + places[-1].split if places else len(self.arguments) - 1
+        *above, index = self._argument_path(before)
+        return self._apply("add", (*above, t.cast(int, index) + 1), argument)
 
     def _append(self, path: Path, item: t.Any) -> Manifest:
         """Add an item to a list, creating the list when it is missing."""
@@ -403,6 +440,10 @@ class Manifest:
 
 def _index_of(entries: t.Sequence[t.Mapping[str, t.Any]] | None, name: str) -> int | None:
     return next((number for number, entry in enumerate(entries or []) if entry.get("name") == name), None)
+
+
+def _says_more(volume: t.Mapping[str, t.Any], host: t.Mapping[str, t.Any], mount: t.Mapping[str, t.Any]) -> bool:
+    return bool(volume.keys() - {"name", "hostPath"} or host.keys() - {"path", "type"} or mount.keys() - _OF_A_MOUNT)
 
 
 def _expand(text: str, environment: t.Mapping[str, str | None]) -> str | None:

@@ -38,7 +38,7 @@ _OWN_OPTION = {
     flags.ENABLE_PLUGINS: "admission_plugins",
     flags.DISABLE_PLUGINS: "admission_plugins",
 }
-_SETTINGS = ("feature_gates", "admission_plugins", "args", "env", "volumes", "files")
+SETTINGS = ("feature_gates", "admission_plugins", "args", "env", "volumes", "files")
 _HIDDEN = "(hidden)"
 _DIFFERENT = "(hidden, different)"
 
@@ -111,7 +111,7 @@ def parse_wish(params: t.Mapping[str, t.Any]) -> Wish:
     settings.refuse_twice("volumes", [volume["name"] for volume in params["volumes"] or []])
     settings.refuse_twice("files", [entry.path for entry in files])
     # An option that is given but empty names nothing: an empty variable must not take back everything.
-    everything = params["state"] == "absent" and all(params[option] is None for option in _SETTINGS)
+    everything = params["state"] == "absent" and all(params[option] is None for option in SETTINGS)
     return Wish(params["name"], values, files, params["state"], params["purge"] or everything)
 
 
@@ -260,11 +260,12 @@ def plan(wish: Wish, state: State) -> StaticPodPlan:
     _refuse_shared_mount_paths(manifest)
     _refuse_anonymous_probes(wish, state.manifest, manifest)
     _refuse_unreachable_probes(state.manifest, manifest)
+    open_files = [entry.path for entry in wish.files if not entry.sensitive]
     return StaticPodPlan(
         before=state.manifest,
         after=manifest,
         files=file_changes,
-        operations=tuple(_shown(change, wish) for change in resolution.changes),
+        operations=tuple(without_secrets(change, open_files) for change in resolution.changes),
         record=record,
         warnings=resolution.warnings,
     )
@@ -404,11 +405,11 @@ def _changed_flag(name: str, before: Manifest, after: Manifest) -> str | None:
 # ---- what is shown -----------------------------------------------------------------------------------------------------
 
 
-def _shown(change: Change, wish: Wish) -> Change:
-    """A change without secrets: values of environment variables and digests of sensitive files stay on the node."""
+def without_secrets(change: Change, open_files: t.Container[str]) -> Change:
+    """A change without secrets: values of environment variables and digests of files that are not open stay on the node."""
     if change.field == "env":
         return dataclasses.replace(change, before=change.before and _HIDDEN, after=change.after and _HIDDEN)
-    if change.field == "files" and not any(entry.path == change.key and not entry.sensitive for entry in wish.files):
+    if change.field == "files" and change.key not in open_files:
         return dataclasses.replace(change, before=_mode_only(change.before), after=_mode_only(change.after))
     return change
 

@@ -37,6 +37,7 @@ _PLAIN = re.compile(r"(?:[A-Za-z/]|--?[A-Za-z])[^\s]*(?: [^\s]+)*")
 _MERGE_TAG = "tag:yaml.org,2002:merge"
 # What PyYAML's constructors let through for a value that does not fit its tag, such as `!!int ""`.
 _CONSTRUCTION_ERRORS = (ValueError, LookupError, AttributeError, TypeError, OverflowError, RecursionError)
+_RARE_LINE_BREAK = re.compile("\r(?!\n)|[\x85\u2028\u2029]")
 _ITEM_PREFIX = re.compile(r" *- +")
 
 
@@ -62,44 +63,47 @@ class Document:
     text: the whole text, line ends and byte order mark included.
     data: the parsed value; never change it in place.
     source: the name of the file, for messages.
+    root: the parser's nodes, which know where each value stands.
     """
 
     text: str
     data: t.Any
     source: str
+    root: t.Any = dataclasses.field(repr=False, compare=False)
 
     @classmethod
     def parse(cls, text: str, source: str) -> Document:
         """Read one YAML document, refusing what cannot be edited safely.
 
-        Raises Refusal, with the line, for broken YAML, several documents, duplicate keys, anchors, aliases and merges.
+        Raises Refusal, with the line, for broken YAML, several documents, duplicate keys, anchors, aliases, merges, and
+        line breaks that only some readers take for one.
         """
         root = _compose(text, source)
-        return cls(text=text, data=_construct(text, source) if root is not None else None, source=source)
+        return cls(text=text, data=None if root is None else _construct(root, source), source=source, root=root)
+
+    def line(self, path: Path) -> int:
+        """The number of the line where a value begins."""
+        return _line(self.text, _Cursor(self.text, self.source, self.root).node(path).start_mark.index)
 
     def apply(self, operation: Operation) -> Document:
         """Return the document after one edit.
 
         Raises Refusal when the text cannot be edited so that exactly the asked difference results.
         """
-        root = _compose(self.text, self.source)
-        start, end, replacement = _SPANS[operation.op](_Cursor(self.text, self.source, root), operation)
+        start, end, replacement = _SPANS[operation.op](_Cursor(self.text, self.source, self.root), operation)
         text = self.text[:start] + replacement + self.text[end:]
         wanted = _apply_to_data(self.data, operation)
-        try:
-            data = _construct(text, self.source)
-        except Refusal:
-            data = _UNREADABLE
-        if data != wanted:
+        edited = _read(text, self.source)
+        if edited is None or edited.data != wanted:
             raise Refusal(
                 f"{self.source} line {_line(self.text, start)}: {_pointer(operation.path)} cannot be changed in place"
                 " without changing more than was asked. Write that list in plain block style, one item a line."
             )
-        return Document(text=text, data=data, source=self.source)
+        return edited
 
     def masked(self, replacements: t.Mapping[Path, str]) -> str:
         """The text with other words at some places: for showing, not for writing."""
-        cursor = _Cursor(self.text, self.source, _compose(self.text, self.source))
+        cursor = _Cursor(self.text, self.source, self.root)
         nodes = {path: cursor.node(path) for path in replacements}
         text = self.text
         for path in sorted(nodes, key=lambda path: -nodes[path].start_mark.index):
@@ -107,30 +111,73 @@ class Document:
         return text
 
 
-_UNREADABLE = object()
-
-
 # ---- reading -------------------------------------------------------------------------------------------------------
 
 
-def _compose(text: str, source: str) -> t.Any:
+def _read(text: str, source: str) -> Document | None:
     try:
-        _refuse_anchors(text, source)
-        root = yaml.compose(text, Loader=yaml.SafeLoader)
-    except (yaml.YAMLError, RecursionError) as exc:
-        raise Refusal(f"{source} is not a single YAML document: {_one_line(exc)}") from exc
+        return Document.parse(text, source)
+    except Refusal:
+        return None
+
+
+def _compose(text: str, source: str) -> t.Any:
+    _refuse_rare_line_breaks(text, source)
+    loader = None
+    try:
+        loader = yaml.SafeLoader(text)
+        root = loader.get_single_node()
+    except (yaml.YAMLError, *_CONSTRUCTION_ERRORS) as exc:
+        line = _line_of(exc, text, default=loader.line + 1 if loader else 1)
+        raise Refusal(f"{source} line {line}: this is not a single YAML document: {_one_line(exc)}") from exc
+    _refuse_anchors(text, source)
     _refuse_duplicate_keys(root, source)
     return root
 
 
-def _construct(text: str, source: str) -> t.Any:
+def _construct(root: t.Any, source: str) -> t.Any:
     try:
-        return yaml.load(text, Loader=yaml.SafeLoader)
+        return yaml.SafeLoader("").construct_document(root)
     except (yaml.YAMLError, *_CONSTRUCTION_ERRORS) as exc:
-        raise Refusal(f"{source} cannot be read: {_one_line(exc)}") from exc
+        line = _broken_node(root).start_mark.line + 1
+        raise Refusal(f"{source} line {line}: this value cannot be read: {_one_line(exc)}") from exc
+
+
+def _broken_node(root: t.Any) -> t.Any:
+    """The innermost node that has no value."""
+    node, inner = root, root
+    while inner is not None:
+        node = inner
+        inner = next((child for child in _children(node) if not _has_value(child)), None)
+    return node
+
+
+def _children(node: t.Any) -> list[t.Any]:
+    if isinstance(node, yaml.ScalarNode):
+        return []
+    return [child for entry in node.value for child in (entry if isinstance(entry, tuple) else (entry,))]
+
+
+def _has_value(node: t.Any) -> bool:
+    try:
+        yaml.SafeLoader("").construct_document(node)
+    except (yaml.YAMLError, *_CONSTRUCTION_ERRORS):
+        return False
+    return True
+
+
+def _refuse_rare_line_breaks(text: str, source: str) -> None:
+    found = _RARE_LINE_BREAK.search(text)
+    if found:
+        raise Refusal(
+            f"{source} line {_line(text, found.start())}: the character {found.group()!a} ends a line for some YAML readers only."
+            " Write line feeds, alone or behind a carriage return."
+        )
 
 
 def _refuse_anchors(text: str, source: str) -> None:
+    if "&" not in text and "*" not in text:
+        return
     for event in yaml.parse(text, Loader=yaml.SafeLoader):
         anchor = getattr(event, "anchor", None)
         if anchor is not None:
@@ -179,11 +226,15 @@ class _Cursor:
         """The (key, value) nodes of one step; a list item is its own key."""
         if isinstance(node, yaml.SequenceNode) and isinstance(step, int):
             return node.value[step], node.value[step]
-        if isinstance(node, yaml.MappingNode):
-            for key, value in node.value:
-                if key.value == step:
-                    return key, value
-        raise KeyError(step)
+        found = [entry for entry in node.value if entry[0].value == step] if isinstance(node, yaml.MappingNode) else []
+        if not found:
+            self.refuse(node.start_mark.index, f"{step!r} is no key here that can be edited.")
+        key, value = found[0]
+        return key, value
+
+    def is_in_flow(self, path: Path) -> bool:
+        """Whether a place is inside of brackets or braces."""
+        return any(self.node(path[:depth]).flow_style for depth in range(len(path)))
 
     def refuse(self, index: int, why: str) -> t.NoReturn:
         raise Refusal(f"{self.source} line {_line(self.text, index)}: {why}")
@@ -225,7 +276,7 @@ def _replace_span(at: _Cursor, operation: Operation) -> _Span:
     start, end = node.start_mark.index, node.end_mark.index
     if not isinstance(node, yaml.ScalarNode) or node.style in ("|", ">") or start == end:
         at.refuse(start, f"{_pointer(operation.path)} is not a value on one line, so it cannot be replaced in place.")
-    return start, end, _scalar(operation.value, style=node.style)
+    return start, end, _scalar(operation.value, style=node.style, flow=at.is_in_flow(operation.path))
 
 
 def _add_span(at: _Cursor, operation: Operation) -> _Span:
@@ -296,11 +347,15 @@ def _remove_span(at: _Cursor, operation: Operation) -> _Span:
 def _remove_from_flow(at: _Cursor, parent: t.Any, key: t.Any, value: t.Any) -> _Span:
     entries = [(item, item) if not isinstance(item, tuple) else item for item in parent.value]
     position = next(number for number, entry in enumerate(entries) if entry[0] is key)
+    start, end = key.start_mark.index, _content_end(at.text, value)
+    cut_from, cut_to = start, end
     if position + 1 < len(entries):
-        return key.start_mark.index, entries[position + 1][0].start_mark.index, ""
-    if position:
-        return _content_end(at.text, entries[position - 1][1]), _content_end(at.text, value), ""
-    return key.start_mark.index, _content_end(at.text, value), ""
+        cut_to = entries[position + 1][0].start_mark.index
+    elif position:
+        cut_from = _content_end(at.text, entries[position - 1][1])
+    if "#" in at.text[cut_from:start] + at.text[end:cut_to]:
+        at.refuse(start, "a comment stands beside an entry that has to go, and would go with it. Move that comment.")
+    return cut_from, cut_to, ""
 
 
 _SPANS: dict[str, t.Callable[[_Cursor, Operation], _Span]] = {
@@ -387,7 +442,13 @@ def _pointer(path: Path) -> str:
     return ".".join(str(step) for step in path)
 
 
-def _one_line(exc: Exception) -> str:
+def _line_of(exc: Exception, text: str, default: int) -> int:
+    """The line that an error of the parser is about."""
+    if isinstance(exc, yaml.reader.ReaderError):
+        return _line(text, exc.position)
     mark = getattr(exc, "problem_mark", None)
-    problem = getattr(exc, "problem", None) or str(exc).splitlines()[0]
-    return f"line {mark.line + 1}: {problem}" if mark is not None else problem
+    return default if mark is None else int(mark.line) + 1
+
+
+def _one_line(exc: Exception) -> str:
+    return getattr(exc, "problem", None) or (str(exc).splitlines() or [type(exc).__name__])[0]

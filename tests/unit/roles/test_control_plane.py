@@ -49,6 +49,18 @@ def test_all_are_planned_and_then_changed_one_after_the_other(play: Play) -> Non
     assert "kubeadm upgrade" in report
 
 
+def test_the_last_changes_of_named_static_pods_are_taken_back(play: Play) -> None:
+    asked = {"control_plane_feature_gates": {"A": True}, "control_plane_components": {API_SERVER: {"args": {"v": 4}}}}
+    named = {"control_plane_state": "previous", "control_plane_static_pods": f"etcd,{API_SERVER}"}
+    outcome = play("changes", vars={**asked, **named})
+    assert outcome.status == 0, outcome.output
+    done = [call for call in outcome.calls if call["step"] in ("plan", "change")]
+    assert [call["component"] for call in done] == ["etcd", API_SERVER, API_SERVER]
+    given = done[-1]["arguments"]
+    assert (given["state"], given["purge"]) == ("previous", False)
+    assert [given[option] for option in ("feature_gates", "args", "files")] == [{}, {}, []]
+
+
 def test_a_refusal_keeps_every_node_from_a_change(play: Play) -> None:
     outcome = play("changes", "changes", "refused")
     assert outcome.status != 0

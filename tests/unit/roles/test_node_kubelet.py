@@ -76,6 +76,15 @@ def test_all_are_planned_and_changed_one_after_the_other(play: Play) -> None:
     assert "w3: committed" in report
 
 
+def test_the_last_changes_are_taken_back_and_looked_at(play: Play) -> None:
+    outcome = play("nothing", "on", vars={**ASKED, "node_kubelet_state": "previous"})
+    assert outcome.status == 0, outcome.output
+    (given,) = [call["arguments"] for call in outcome.calls if call["step"] == "change"]
+    assert (given["state"], given["config"], given["purge"]) == ("previous", {}, False)
+    # What the inventory asks for says nothing of what the change before had.
+    assert asked(outcome)[-1]["kubelets"] == {"w1": {"feature_gates": {"A": True}, "config": {}}}
+
+
 def test_the_size_of_a_batch_may_be_a_text(play: Play) -> None:
     outcome = play("changes", "changes", "changes", options=["--extra-vars", "node_kubelet_max_unavailable=2"])
     assert outcome.status == 0, outcome.output

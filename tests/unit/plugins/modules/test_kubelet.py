@@ -37,11 +37,17 @@ def test_the_defaults(start: Start, handed: list[t.Any]) -> None:
         "diff": [],
         "files": [],
         "limits": None,
+        "takes_back": None,
         "transaction": None,
         "previous_transaction": None,
         "open_transaction": None,
         "busy": False,
     }
+
+
+def test_the_last_change_may_be_asked_back(start: Start, handed: list[t.Any]) -> None:
+    start(kubelet.main, state="previous")
+    assert handed[0][0].params["state"] == "previous"
 
 
 @pytest.mark.parametrize(
@@ -50,7 +56,7 @@ def test_the_defaults(start: Start, handed: list[t.Any]) -> None:
         ({"feature_gate": {}}, "feature_gate"),
         ({"register_with_taints": [{"key": "a"}]}, "effect"),
         ({"register_with_taints": [{"key": "a", "effect": "Nope"}]}, "PreferNoSchedule"),
-        ({"state": "gone"}, "must be one of: present, absent"),
+        ({"state": "gone"}, "must be one of: present, absent, previous"),
     ],
 )
 def test_bad_parameters_are_refused(

@@ -72,6 +72,11 @@ def test_suboptions_have_their_defaults(start: Start, handed: list[Handed]) -> N
     assert handed[0].rehearse is False
 
 
+def test_the_last_change_may_be_asked_back(start: Start, handed: list[Handed]) -> None:
+    start(static_pod.main, name="kube-apiserver", state="previous")
+    assert handed[0].module.params == samples.parameters(state="previous")
+
+
 @pytest.mark.parametrize(
     ("given", "complaint"),
     [
@@ -79,9 +84,10 @@ def test_suboptions_have_their_defaults(start: Start, handed: list[Handed]) -> N
         ({"name": "x", "feature_gate": {}}, "feature_gate"),
         ({"name": "x", "volumes": [{"name": "a"}]}, "host_path, mount_path"),
         ({"name": "x", "files": [{"path": "/a"}]}, "content"),
-        ({"name": "x", "state": "gone"}, "must be one of: present, absent"),
+        ({"name": "x", "state": "gone"}, "must be one of: present, absent, previous"),
         ({"name": "x", "volumes": [{"name": "a", "state": "absent", "path_type": "Folder"}]}, "path_type"),
         ({"name": "x", "wait_timeout": "soon"}, "wait_timeout"),
+        ({"name": "x", "files": [{"path": "/a", "state": "previous"}]}, "must be one of: present, absent"),
     ],
 )
 def test_bad_parameters_are_refused(

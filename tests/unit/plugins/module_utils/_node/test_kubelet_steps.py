@@ -311,6 +311,89 @@ def test_what_it_remembers_of_a_policy_makes_way(node: Node, monkeypatch: pytest
     assert entry["aside"].endswith(f"-{journal['id']}")
 
 
+# ---- the way back ----------------------------------------------------------------------------------------------------
+
+
+def end_well(node: Node, journal: engine.Json) -> None:
+    """What the engine does when all goes well: the files, the history, and a kubelet that runs with them."""
+    for entry in journal["files"]:
+        path = Path(entry["path"])
+        if entry["after"] is None:
+            path.unlink(missing_ok=True)
+        else:
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_bytes(engine.content_of(entry["after"]) or b"")
+            path.chmod(entry["after"]["mode"])
+            os.chown(path, entry["after"]["uid"], entry["after"]["gid"])
+    history = Path(state.state_folder("kubelet")) / "history"
+    history.mkdir(exist_ok=True)
+    journal["result"] = {"outcome": engine.COMMITTED, "reason": None, "ended": "2026-01-01T00:01:00Z"}
+    number = len(list(history.iterdir()))
+    engine.write_json(str(history / f"20260101T00000{number}Z-abcdef.json"), {**journal, "phase": engine.CLOSED})
+    engine.remove(f"{state.state_folder('kubelet')}/journal.json")
+    has_drop_in = os.path.exists(kubelet.DROP_IN)
+    node.shown["DropInPaths"] = f"{node.kubeadm} {kubelet.DROP_IN}" if has_drop_in else str(node.kubeadm)
+    node.write("proc/7/cmdline", "\0".join([*journal["watch"]["after"]["arguments"], ""]))
+    transactions.mark_followed("kubelet", transactions.history("kubelet")[-1])
+
+
+def test_the_last_change_is_taken_back(node: Node) -> None:
+    node.answers *= 4
+    first = carry_out(node, config={"maxPods": 50})
+    end_well(node, first)
+    found = kubelet_report.read_all(run=node.run, host=node.host)["way_back"]
+    assert found["transaction"] == first["id"]
+    assert found["operations"] == [{"field": "config", "key": "maxPods", "before": 50, "after": 110}]
+    assert [each["change"] for each in found["files"]] == ["removed"] * 3
+    assert '-  "maxPods": 50' in found["files"][0]["diff"]
+    assert found["files"][2]["diff"] is None  # what is ours is told elsewhere
+    journal = carry_out(node, state="previous")
+    assert journal["takes_back"] == first["id"]
+    for entry, former in zip(journal["files"], first["files"]):
+        assert (entry["path"], entry["before"], entry["after"]) == (former["path"], former["after"], former["before"])
+    assert f"--config-dir={kubelet.CONFIG_DIR}" not in journal["watch"]["after"]["arguments"]
+    # Folders that the change made go with it, and are not made again.
+    assert (journal["directories"], set(first["directories"]) - set(journal["obsolete"])) == ([], set())
+    end_well(node, journal)
+    assert kubelet_report.read_all(run=node.run, host=node.host)["way_back"] is None
+    steps = node.steps(state="previous")
+    with steps.session():
+        steps.read()
+        assert steps.plan().operations == ()
+    assert steps.report()["takes_back"] is None
+
+
+def test_a_policy_is_taken_back_on_a_drained_node_and_its_state_makes_way(
+    node: Node, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    node.answers *= 4
+    monkeypatch.setattr(engine, "api_get", cordoned(*QUIET))
+    end_well(node, carry_out(node, config={"cpuManagerPolicy": "static"}))
+    monkeypatch.setattr(engine, "api_get", cordoned(*QUIET, unschedulable=False))
+    steps = node.steps(state="previous")
+    with steps.session():
+        steps.read()
+        with pytest.raises(Refusal, match="cpuManagerPolicy would change on w1, which is not drained"):
+            steps.plan()
+    journal = carry_out(node, state="previous", force=True)
+    assert [entry["path"] for entry in journal["watch"]["set_aside"]] == ["/var/lib/kubelet/cpu_manager_state"]
+
+
+def test_settings_beside_it_are_refused(node: Node) -> None:
+    steps = node.steps(state="previous", config={"maxPods": 50}, adopt=True)
+    with pytest.raises(Refusal, match="config, adopt is given too"), steps.session():
+        pass
+
+
+def test_without_any_change_that_is_said(node: Node) -> None:
+    steps = node.steps(state="previous")
+    with steps.session():
+        steps.read()
+        assert steps.plan().warnings == (
+            "kubelet on w1: this collection has made no change that stands, so there is nothing to take back.",
+        )
+
+
 # ---- the report --------------------------------------------------------------------------------------------------------
 
 

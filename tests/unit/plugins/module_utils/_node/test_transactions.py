@@ -14,6 +14,7 @@ import pytest
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._node import (
     engine,
     journals,
+    preflight,
     space,
     state,
     static_pods,
@@ -25,6 +26,7 @@ from ansible_collections.nodecraft.kubeadm.plugins.module_utils._node.static_pod
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.errors import Busy, KubeadmError, Refusal
 from ansible_collections.nodecraft.kubeadm.tests.unit.plugins.module_utils._node.fake_node import (
     NAME,
+    NEW,
     OLD,
     Behaviour,
     FakeNode,
@@ -44,6 +46,7 @@ KEYS = {
     "previous_transaction",
     "open_transaction",
     "busy",
+    "takes_back",
 }
 
 
@@ -127,6 +130,34 @@ def test_check_mode_leaves_no_trace(master: FakeNode, run: FakeRun) -> None:
     assert dry.report()["transaction"] is None
     assert dry.report()["diff"]
     assert master.manifest.read_text(encoding="utf-8") == OLD
+
+
+@pytest.mark.parametrize("dry", [True, False])
+def test_a_change_that_nobody_would_start_is_refused(master: FakeNode, run: FakeRun, dry: bool) -> None:
+    config = master.proc / "50/root/var/lib/kubelet/config.yaml"
+    config.write_text(f"staticPodPath: {master.manifests}\nhealthzPort: {master.web.port}\n", encoding="ascii")
+    master.web.status = 503
+    refused = steps(master, run, dry=dry, args={"v": 4})
+    with refused.session():
+        refused.read()
+        with pytest.raises(Refusal, match=r"the kubelet on .* answers 503"):
+            refused.plan()
+    assert not master.journal_path.exists()
+    assert refused.report()["operations"]
+    unchanged = steps(master, run, dry=dry, args={"v": 1})
+    with unchanged.session():
+        unchanged.read()
+        assert unchanged.plan().operations == ()
+
+
+def test_the_preflight_tells_what_a_user_should_know(
+    master: FakeNode, run: FakeRun, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(preflight, "check", lambda *given: ("etcd is alone",))
+    change = steps(master, run, dry=True, args={"v": 4})
+    with change.session():
+        change.read()
+        assert change.plan().warnings[-1] == "etcd is alone"
 
 
 def settle(master: FakeNode, run: FakeRun, *, dry: bool = False, **wish: t.Any) -> list[str]:
@@ -649,6 +680,7 @@ def test_what_is_told_of_a_node(master: FakeNode, run: FakeRun) -> None:
     assert told["args"] == {"v": ["4"]}
     assert told["owned"] == {"args": ["v"]}
     assert told["in_step"] is True
+    assert (told["ready"], told["problem"]) == (True, None)
     assert told["process"]["pid"] == master.kubelet.instances[0].pid
     assert told["process"]["started"] > 1700000000
     assert told["last_transaction"]["outcome"] == engine.COMMITTED
@@ -667,9 +699,16 @@ def test_what_is_told_of_a_node_in_trouble(master: FakeNode, run: FakeRun, tmp_p
     (told,) = found["static_pods"]
     assert "anchor" in told["error"]
     assert told["arguments"] is None
+    assert (told["ready"], told["problem"]) == (False, told["error"])
     assert told["open_transaction"]["id"] == journal["id"]
     assert read_all("etcd", str(folder), run=run, host=master.host)["static_pods"] == []
     assert read_all(None, str(folder / "missing"), run=run, host=master.host)["static_pods"] == []
+
+
+def test_what_keeps_a_component_from_being_ready(master: FakeNode, run: FakeRun) -> None:
+    master.foreign_edit(NEW)
+    (told,) = read_all(None, None, run=run, host=master.host)["static_pods"]
+    assert (told["ready"], told["problem"]) == (False, "starts, or runs with other arguments than its manifest has")
 
 
 def test_no_value_of_the_environment_is_told(master: FakeNode, run: FakeRun) -> None:

@@ -43,11 +43,14 @@ def test_merge_patch(target: t.Any, patch: t.Any, wanted: t.Any) -> None:
     assert kubelet_config.merge_patch(target, patch) == wanted
 
 
+# Short keys, so that two mappings often share some.
+_KEYS = st.text(max_size=2)
 _VALUES = st.recursive(
-    st.booleans() | st.integers() | st.text(),
-    lambda inner: st.lists(inner) | st.dictionaries(st.text(), inner, min_size=1),
+    st.booleans() | st.integers() | _KEYS,
+    lambda inner: st.lists(inner, max_size=2) | st.dictionaries(_KEYS, inner, min_size=1, max_size=3),
+    max_leaves=8,
 )
-_MAPPINGS = st.dictionaries(st.text(), _VALUES)
+_MAPPINGS = st.dictionaries(_KEYS, _VALUES, max_size=4)
 
 
 @given(_MAPPINGS)

@@ -284,6 +284,33 @@ def test_a_flag_in_command_and_args_is_one_flag() -> None:
     assert samples.manifest(result).arguments == ["kube-apiserver", "--x=4", "--y=2"]
 
 
+def test_a_flag_at_the_end_of_command_takes_its_value_from_args() -> None:
+    text = samples.with_command("--x").replace("    image:", "    args:\n    - one\n    - --y=2\n    image:")
+    assert samples.manifest(text).values()["args"] == {"x": ["one"], "y": ["2"]}
+    assert changed(text, "args", "x", ["two"]) == text.replace("- one", "- two")
+    assert changed(text, "args", "x", None) == text.replace("    - one\n", "").replace("    - --x\n", "")
+
+
+def test_a_value_that_looks_like_a_flag_is_tied_to_its_own() -> None:
+    text = samples.with_command("--x", "one", "--y=2")
+    assert changed(text, "args", "x", ["-y"]) == samples.with_command("--x=-y", "--y=2")
+    assert changed(text, "args", "x", ["-"]) == samples.with_command("--x", '"-"', "--y=2")
+
+
+def test_a_removal_that_would_give_a_switch_a_value_is_refused() -> None:
+    manifest = samples.manifest(samples.with_command("--x", "--y=2", "word"))
+    with pytest.raises(Refusal, match=r"line 14: args y cannot be changed alone"):
+        manifest.change(Change("args", "y", ["2"], None))
+
+
+def test_flags_of_a_shells_script_are_refused() -> None:
+    manifest = samples.manifest(
+        samples.SCHEDULER.replace("- kube-scheduler\n", "- /bin/sh\n    - -c\n"), "kube-scheduler"
+    )
+    with pytest.raises(Refusal, match=r"line 9: the component is started by a shell \(/bin/sh\)"):
+        manifest.change(Change("args", "v", None, ["4"]))
+
+
 def test_the_last_flag_of_args_goes_with_its_list() -> None:
     text = samples.with_command("--x=1").replace("    image:", "    args:\n    - --y=2\n    image:")
     assert changed(text, "args", "y", None) == samples.with_command("--x=1")
@@ -385,6 +412,15 @@ def test_the_first_variable_brings_the_list_and_the_last_one_takes_it() -> None:
 
 
 @pytest.mark.parametrize("after", ["x", None])
+def test_a_variable_that_is_set_twice_is_left_to_its_author(after: str | None) -> None:
+    text = ENVIRONMENT.replace("    - name: B\n", "    - name: B\n      value: one\n    - name: B\n")
+    line = text[: text.rindex("- name: B\n")].count("\n") + 1
+    with pytest.raises(Refusal, match=rf"line {line}: the environment variable B is set twice") as refusal:
+        samples.manifest(text).change(Change("env", "B", "two", after))
+    assert "one" not in str(refusal.value).replace("remove one", "")
+
+
+@pytest.mark.parametrize("after", ["x", None])
 def test_a_computed_variable_is_left_to_its_author(after: str | None) -> None:
     with pytest.raises(Refusal, match=r"POD_IP is computed \(valueFrom\)"):
         samples.manifest(ENVIRONMENT).change(Change("env", "POD_IP", None, after))
@@ -430,6 +466,16 @@ def test_read_only_and_type_can_be_taken_away_and_set() -> None:
     assert samples.manifest(again).pod == samples.manifest().pod
 
 
+def test_what_stays_of_a_volume_is_not_written_anew() -> None:
+    text = samples.API_SERVER.replace("readOnly: true", "readOnly: false").replace(
+        "type: DirectoryOrCreate", 'type: ""'
+    )
+    before = samples.manifest(text).values()["volumes"]["ca-certs"]
+    assert changed(text, "volumes", "ca-certs", {**before, "host_path": "/x"}) == text.replace(
+        "path: /etc/ssl/certs\n      type", "path: /x\n      type"
+    )
+
+
 def test_the_first_volume_brings_both_lists() -> None:
     text = samples.API_SERVER
     for name in ("ca-certs", "k8s-certs"):
@@ -449,6 +495,15 @@ OTHER_VOLUMES = {
         "    volumeMounts:\n    - {mountPath: /x, name: x}\n    - {mountPath: /y, name: x}\n",
     ),
 }
+
+
+OTHER_VOLUMES["mounted by another container"] = samples.API_SERVER.replace(
+    "  containers:\n",
+    "  initContainers:\n  - name: i\n    volumeMounts: [{mountPath: /i, name: ca-certs}]\n  containers:\n",
+).replace("ca-certs", "x")
+OTHER_VOLUMES["mounted in a part"] = samples.API_SERVER.replace(
+    "      name: ca-certs\n", "      name: x\n      subPath: y\n"
+).replace("ca-certs", "x")
 
 
 @pytest.mark.parametrize("text", OTHER_VOLUMES.values(), ids=OTHER_VOLUMES)

@@ -34,6 +34,8 @@ REPLACED = {
     "flow list": ("a: [x,  '--y=1' ,z]\n", ("a", 1), "--y=2", "a: [x,  '--y=2' ,z]\n"),
     "flow mapping": ("{a: b,  c: [d]}\n", ("a",), "e", "{a: e,  c: [d]}\n"),
     "flow list over several lines": ("a: [\n  x,\n  y,  # last\n]\n", ("a", 1), "z", "a: [\n  x,\n  z,  # last\n]\n"),
+    "flow list, with a comma": ("a: [x]\n", ("a", 0), "--y=1,2", 'a: ["--y=1,2"]\n'),
+    "block list in a flow list's neighbourhood": ("a: [x]\nb: c\n", ("b",), "--y=1,2", "a: [x]\nb: --y=1,2\n"),
     "CRLF": ("a:\r\n- x\r\n- y\r\n", ("a", 1), "z", "a:\r\n- x\r\n- z\r\n"),
     "byte order mark": ("\ufeffa: x\nb: y\n", ("a",), "z", "\ufeffa: z\nb: y\n"),
     "no final newline": ("a:\n- x\n- y", ("a", 1), "z", "a:\n- x\n- z"),
@@ -163,13 +165,18 @@ UNREADABLE = {
     "alias": ("a: &n x\nb: *n\n", "line 1: the YAML anchor or alias 'n'"),
     "merge key": ("a: &n {x: y}\nb:\n  <<: *n\n", "line 1: the YAML anchor or alias 'n'"),
     "merge key without an anchor": ("a:\n  <<: {x: y}\n", "line 2"),
-    "unknown tag": ("a: !mine x\n", "line 1"),
-    "control character": ("a: \x01\n", "special characters are not allowed"),
-    "impossible date": ("a: 2026-13-45\n", "cannot be read"),
-    "unhashable key": ("? [a]\n: b\n", "line 1"),
-    "impossible boolean": ("a: !!bool x\n", "file"),
-    "impossible number": ('a: !!int ""\n', "file"),
-    "impossible time": ("a: !!timestamp x\n", "file"),
+    "anchor of a list in itself": ("a: b\nc: &n [*n]\n", "line 2"),
+    "unknown tag": ("a: b\nc: !mine x\n", "line 2"),
+    "control character": ("a: b\nc: \x01\n", "line 2: this is not a single YAML document: unacceptable character"),
+    "impossible date": ("a: b\nc:\n- 2026-13-45\n", "line 3: this value cannot be read: month must be in 1..12"),
+    "unhashable key": ("a: b\nc:\n  ? [a]\n  : b\n", "line 3"),
+    "impossible boolean": ("a: b\nc: !!bool x\n", "line 2"),
+    "impossible number": ('a: b\nc: !!int ""\n', "line 2"),
+    "impossible time": ("a: b\nc: !!timestamp x\n", "line 2"),
+    "impossible character": ('a: b\nc: "\\UFFFFFFFF"\n', "line 2"),
+    "too deep": ("a: b\nc: " + "[" * 5000, "line 2"),
+    "carriage return alone": ("a: b\nc: d # x\re: f\n", "line 2: the character '\\r' ends a line"),
+    "line break of Unicode": ("a: b\nc: d # x\u2028e: f\n", "line 2: the character '\\u2028' ends a line"),
 }
 
 
@@ -191,6 +198,17 @@ UNEDITABLE = {
     "first key of a list item": ("a:\n- b: c\n  d: e\n", Operation("remove", ("a", 0, "b")), "line 2: a.0.b does not"),
     "the only key": ("a:\n  b: c\n", Operation("remove", ("a", "b")), "line 2: a.b cannot be changed in place"),
     "the only item": ("a:\n- b\n", Operation("remove", ("a", 0)), "line 2: a.0 cannot be changed in place"),
+    "flow item with a comment of the next": (
+        "a: [\n  x,\n  # on y\n  y]\n",
+        Operation("remove", ("a", 0)),
+        "line 2: a comment stands beside",
+    ),
+    "last flow item behind a comment": (
+        "a: [x, # on x\n  y]\n",
+        Operation("remove", ("a", 1)),
+        "line 2: a comment stands",
+    ),
+    "key that is no text": ("a: b\n5: c\n", Operation("replace", (5,), "d"), "line 1: 5 is no key here"),
     "multi-line plain value": ("a: x\n  y\n", Operation("add", ("b",), object()), "cannot be changed in place"),
 }
 

@@ -1,0 +1,137 @@
+# Copyright (c) 2026, nodecraft.kubeadm contributors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+# PRIVATE to the collection: no promise of stability to code outside it.
+
+"""Reading the way back on a node: the journals of its transactions, their copies of files, and the files themselves."""
+
+from __future__ import annotations
+
+import json
+import os
+import typing as t
+
+from .._plan import ownership, way_back
+from .._plan.errors import KubeadmError, Refusal
+from .._plan.ownership import Change
+from .._plan.way_back import COMPONENT, RECORD, Copy, File, WayBack
+from . import engine, journals, transactions
+from .state import load_record, read_version, record_path, state_folder
+
+_MAY_STAND = (engine.COMMITTED, engine.UNHEALTHY, engine.ALARM)
+
+
+def find(name: str, node: str) -> WayBack | None:
+    """The change of a component that C(state=previous) takes back; None when there is none. node: for messages.
+
+    Raises KubeadmError when a journal or a copy in it is damaged that would have to be known: nothing older is taken
+    back in its place.
+    """
+    return way_back.choose(_ended(name, node))
+
+
+def notes(way: WayBack | None, name: str, node: str) -> list[str]:
+    """What the user should know of the answer: that nothing was ever changed, but not that it is taken back already."""
+    if way is not None or any(ended.stands for ended in _ended(name, node)):
+        return []
+    return [f"{name} on {node}: this collection has made no change that stands, so there is nothing to take back."]
+
+
+def describe(
+    name: str, node: str, plan: t.Callable[[WayBack], tuple[t.Sequence[Change], t.Sequence[t.Mapping[str, str]]]]
+) -> engine.Json | None:
+    """What an info module says of the way back; None when there is nothing to take back.
+
+    plan: from a change to the operations and the differences that may be shown.
+    """
+    way = None
+    try:
+        way = find(name, node)
+        _refuse_open(name, node)
+        return None if way is None or way.is_done else way_back.describe(way, *plan(way))
+    except KubeadmError as exc:
+        return way_back.describe(way, (), (), obstacle=str(exc))
+
+
+def enter(journal: engine.Json, way: WayBack) -> engine.Json:
+    """The journal of a planned change, made one that takes another back: each file gets exactly its former version."""
+    return {
+        **journal,
+        "takes_back": way.transaction,
+        "files": [_entry(file) for file in way.files],
+        "directories": journals.missing_folders(file.path for file in way.files if file.former is not None),
+        "obsolete": [*journal.get("obsolete", []), *reversed(way.folders)],
+    }
+
+
+def _entry(file: File) -> engine.Json:
+    return {"path": file.path, "switch": file.switch, "before": _version(file.now), "after": _version(file.former)}
+
+
+def _version(copy: Copy | None) -> engine.Json | None:
+    return None if copy is None else engine.version_of(copy.content, copy.mode, copy.uid, copy.gid)
+
+
+def _refuse_open(name: str, node: str) -> None:
+    journal = transactions.open_journal(name)
+    if journal is not None:
+        raise Refusal(f"transaction {journal['id']} of {name} on {node} is open: it has to end first.")
+
+
+def _ended(name: str, node: str) -> t.Iterator[WayBack]:
+    """The transactions that may stand, newest first, each read when it is asked for: an older one need not be readable."""
+    for identifier in reversed(transactions.history(name)):
+        journal = transactions.closed_journal(name, identifier)
+        if journal is not None and journal["result"]["outcome"] in _MAY_STAND:
+            yield _way(journal, os.path.join(state_folder(name), "history", f"{identifier}.json"), node)
+
+
+def _way(journal: engine.Json, path: str, node: str) -> WayBack:
+    record = record_path(journal["name"])
+    try:
+        files = tuple(_file(entry, record) for entry in journal["files"])
+    except engine.EngineError as exc:
+        raise Refusal(
+            f"{path} on {node} is damaged ({exc}), so transaction {journal['id']} cannot be taken back, and nothing older is taken back"
+            " in its place. Take single settings back with state: absent, or edit the files by hand."
+        ) from exc
+    return WayBack(
+        transaction=journal["id"],
+        node=node,
+        journal=path,
+        requested=journal["requested"],
+        ended=journal["result"]["ended"],
+        outcome=journal["result"]["outcome"],
+        takes_back=journal.get("takes_back"),
+        files=files,
+        folders=tuple(journal.get("directories", ())),
+        record=_former_record(journal["name"], files),
+    )
+
+
+def _file(entry: engine.Json, record: str) -> File:
+    return File(
+        path=entry["path"],
+        former=_copy(entry["before"]),
+        left=_copy(entry["after"]),
+        now=_copy(read_version(entry["path"])),
+        kind=RECORD if entry["path"] == record else COMPONENT,
+        switch=entry["switch"],
+    )
+
+
+def _copy(version: engine.Json | None) -> Copy | None:
+    """A version of a journal. Raises EngineError when it is damaged."""
+    content = engine.content_of(version)
+    return (
+        None if version is None or content is None else Copy(content, version["mode"], version["uid"], version["gid"])
+    )
+
+
+def _former_record(name: str, files: t.Iterable[File]) -> ownership.Record:
+    """What was ours before; a change that did not touch the record left it as it is."""
+    for file in files:
+        if file.kind == RECORD:
+            return ownership.load_record(json.loads(file.former.content)["owned"]) if file.former else {}
+    return load_record(name)

@@ -1,0 +1,115 @@
+# SPDX-FileCopyrightText: 2026 nodecraft.kubeadm contributors
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Watch a manifest, the folder that it stands in and its API server, and print every difference as a line of JSON.
+
+    python3 sampler.py /path/of/kube-apiserver.yaml 10.0.0.2:6443
+
+It ends when its input is closed. Python's standard library only; nothing of the collection, which it judges. Times are
+seconds of the monotonic clock, which all processes of a machine share, also those in containers.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import http.client
+import json
+import os
+import select
+import ssl
+import stat
+import sys
+import threading
+import time
+import typing as t
+
+LOOK_SECONDS = 0.003
+PROBE_SECONDS = 0.1
+# One that is away refuses at once; one that is slow, on a busy machine, is not away.
+PROBE_TIMEOUT = 5.0
+PATHS = ("livez", "readyz")
+
+Json = dict[str, t.Any]
+
+
+def manifest_now(path: str) -> Json | None:
+    """What a reader of the file sees at this moment; None when there is no file."""
+    try:
+        with open(path, "rb") as stream:
+            status = os.fstat(stream.fileno())
+            content = stream.read()
+    except OSError:
+        return None
+    return {
+        "sha256": hashlib.sha256(content).hexdigest(),
+        "size": len(content),
+        "mode": f"{stat.S_IMODE(status.st_mode):04o}",
+        "owner": [status.st_uid, status.st_gid],
+        "link": os.readlink(path) if os.path.islink(path) else None,
+    }
+
+
+def names_now(folder: str) -> list[str]:
+    """The names that a kubelet would take for pods."""
+    return sorted(name for name in os.listdir(folder) if not name.startswith("."))
+
+
+def answers(address: str, path: str) -> bool:
+    """Whether the API server says that it is well, on a connection of its own, whatever its certificate is."""
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+    context.check_hostname = False
+    context.verify_mode = ssl.CERT_NONE
+    connection = http.client.HTTPSConnection(address, timeout=PROBE_TIMEOUT, context=context)
+    try:
+        connection.request("GET", f"/{path}")
+        return connection.getresponse().status == 200
+    except (OSError, http.client.HTTPException):
+        return False
+    finally:
+        connection.close()
+
+
+class Printer:
+    """Prints what differs from what was printed last, with the time."""
+
+    def __init__(self) -> None:
+        self._last: Json = {}
+        self._lock = threading.Lock()
+
+    def tell(self, kind: str, value: t.Any, at: float) -> None:
+        """One observation of a kind."""
+        with self._lock:
+            if kind not in self._last or self._last[kind] != value:
+                self._last[kind] = value
+                print(json.dumps({"at": at, "kind": kind, "value": value}), flush=True)
+
+
+def probe_forever(address: str, printer: Printer, ended: threading.Event) -> None:
+    """Ask both paths in turn."""
+    while not ended.is_set():
+        for path in PATHS:
+            began = time.monotonic()
+            is_well = answers(address, path)
+            # Well at its end, or no longer well since its beginning.
+            printer.tell(path, is_well, time.monotonic() if is_well else began)
+        ended.wait(PROBE_SECONDS)
+
+
+def main() -> None:
+    """Do it."""
+    manifest, address = sys.argv[1:]
+    printer, ended = Printer(), threading.Event()
+    prober = threading.Thread(target=probe_forever, args=(address, printer, ended))
+    prober.start()
+    looks, longest, last = 0, 0.0, time.monotonic()
+    while not select.select([sys.stdin], [], [], LOOK_SECONDS)[0]:
+        printer.tell("manifest", manifest_now(manifest), time.monotonic())
+        printer.tell("names", names_now(os.path.dirname(manifest)), time.monotonic())
+        now = time.monotonic()
+        looks, longest, last = looks + 1, max(longest, now - last), now
+    ended.set()
+    prober.join()
+    printer.tell("end", {"looks": looks, "longest_pause": round(longest, 3)}, time.monotonic())
+
+
+if __name__ == "__main__":
+    main()

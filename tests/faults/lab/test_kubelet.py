@@ -1,0 +1,162 @@
+# SPDX-FileCopyrightText: 2026 nodecraft.kubeadm contributors
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Faults of a change of a worker's kubelet."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import signal
+import typing as t
+
+import pytest
+from ansible_collections.nodecraft.kubeadm.tests.faults.lab.background import Task
+from ansible_collections.nodecraft.kubeadm.tests.faults.lab.cluster import Cluster, Json, Node, Process, stays, until
+from ansible_collections.nodecraft.kubeadm.tests.faults.lab.records import Record, Recorder
+
+pytestmark = pytest.mark.skipif("FAULTS_ONE" not in os.environ, reason="FAULTS_ONE names no lab of one control plane")
+
+KUBELET = "kubelet"
+BRISK: Json = {"wait_timeout": 120, "min_ready_seconds": 5}
+FRAGMENTS = "/etc/kubernetes/kubelet.conf.d"
+
+REFUSED = (
+    ("unknown field", {"config": {"maxPodz": 5}}, 'unknown field "maxPodz"'),
+    ("bad value", {"config": {"maxPods": -1}}, "maxPods"),
+    ("unknown feature gate", {"feature_gates": {"NoSuchGate": True}}, "NoSuchGate"),
+    ("other cgroup driver on a node with pods", {"config": {"cgroupDriver": "systemd"}}, "drain"),
+)
+
+
+def change(cluster: Cluster, wish: Json, **settings: t.Any) -> Task:
+    """Begin a change of the worker's kubelet."""
+    return cluster.task(cluster.workers[0], "kubelet", {**BRISK, **wish, **settings}, by_ssh=True)
+
+
+def is_ready(cluster: Cluster, node: Node) -> bool:
+    """Whether the API server takes the node for ready."""
+    shown = cluster.lab.get("node", node.name)["status"]["conditions"]
+    return any(condition["type"] == "Ready" and condition["status"] == "True" for condition in shown)
+
+
+def check_restored(entry: Record, cluster: Cluster, former: Process, result: Json) -> None:
+    """The kubelet runs as it did, and the node is ready."""
+    node, ended = cluster.workers[0], result["transaction"]
+    entry.outcome, entry.ended, entry.reached = ended["outcome"], "old", result["msg"]
+    entry.outages, entry.restore_seconds = [ended["outage_seconds"]], ended["restart_seconds"]
+    assert ended["outcome"] == "restored"
+    assert ended["healthy"]
+    assert node.kubelet().arguments == former.arguments
+    assert not node.path(FRAGMENTS).exists()
+    assert is_ready(cluster, node)
+
+
+@pytest.mark.parametrize(("title", "wish", "words"), REFUSED, ids=[fault[0].replace(" ", "-") for fault in REFUSED])
+def test_is_refused_before_anything_is_written(
+    one: Cluster, record: Recorder, title: str, wish: Json, words: str
+) -> None:
+    entry, running = record("F41", f"kubelet: {title}"), one.workers[0].kubelet()
+    with change(one, wish) as task:
+        result = task.result()
+    assert result["failed"]
+    assert words in result["msg"]
+    assert result["transaction"] is None
+    assert one.workers[0].kubelet() == running
+    assert not one.workers[0].path(FRAGMENTS).exists()
+    entry.outcome, entry.ended, entry.reported, entry.reached = "refused", "old", True, result["msg"]
+
+
+RESTORED = (
+    ("bad value that shows at the start", {"config": {"evictionHard": {"memory.available": "abc"}}}),
+    ("policy that does not exist", {"config": {"cpuManagerPolicy": "bogus"}, "force": True}),
+    ("unknown feature gate, not rehearsed", {"feature_gates": {"NoSuchGate": True}, "rehearse": False}),
+)
+
+
+@pytest.mark.parametrize(("title", "wish"), RESTORED, ids=[fault[0].replace(" ", "-") for fault in RESTORED])
+def test_is_restored(one: Cluster, record: Recorder, title: str, wish: Json) -> None:
+    entry, former = record("F41", f"kubelet: {title}"), one.workers[0].kubelet()
+    with change(one, wish) as task:
+        result = task.result()
+    check_restored(entry, one, former, result)
+
+
+def test_a_fragment_that_is_gone_is_put_back(one: Cluster, record: Recorder) -> None:
+    entry, node = record("F41", "kubelet: folder of fragments removed by somebody"), one.workers[0]
+    wish = {"config": {"maxPods": 99}}
+    with change(one, wish) as task:
+        assert task.result()["transaction"]["outcome"] == "committed"
+    shutil.rmtree(node.path(FRAGMENTS))
+    node.systemctl("restart", "kubelet")
+    until(lambda: one.lab.get("node", node.name)["status"]["capacity"]["pods"] != "99", "the kubelet's own default", 90)
+    with change(one, wish) as task:
+        result = task.result()
+    entry.outcome, entry.ended, entry.false_restore = result["transaction"]["outcome"], "new", False
+    entry.outages = [result["transaction"]["outage_seconds"]]
+    assert entry.outcome == "committed"
+    until(lambda: one.lab.get("node", node.name)["status"]["capacity"]["pods"] == "99", "what was asked for", 90)
+    entry.reached = "the kubelet was started without the folder and went back to its default"
+
+
+DEATH_SECONDS = 60.0
+
+
+def test_a_kubelet_that_dies_after_a_minute_is_restored(one: Cluster, record: Recorder) -> None:
+    entry, node = record("F42", f"kubelet: dies {DEATH_SECONDS:.0f} s after it was healthy"), one.workers[0]
+    former, deaths = node.kubelet(), 0
+    with change(one, {"config": {"maxPods": 99}}, wait_timeout=40, min_ready_seconds=75) as task:
+        node.wait_for_phase("waiting", KUBELET)
+        while node.phase(KUBELET) == "waiting":
+            until(lambda: node.news(KUBELET).startswith("is healthy"), "a healthy kubelet", 40)
+            stays(lambda: node.news(KUBELET).startswith("is healthy"), "a healthy kubelet", DEATH_SECONDS)
+            node.kubelet().send(signal.SIGKILL)
+            deaths += 1
+            until(lambda: not node.news(KUBELET).startswith("is healthy"), "its death", 10)
+            until(
+                lambda: node.phase(KUBELET) != "waiting" or node.news(KUBELET).startswith("is healthy"), "what follows"
+            )
+        result = task.result()
+    check_restored(entry, one, former, result)
+    entry.reached = f"killed {deaths} time(s) while healthy; {result['msg']}"
+
+
+def test_a_pod_that_holds_a_resource_lives_on(one: Cluster, record: Recorder) -> None:
+    entry, node = record("F43", "kubelet restarted under a pod that holds an extended resource"), one.workers[0]
+    one.lab.kubectl(
+        "patch", "node", node.name, "--subresource=status", "--type=merge",
+        f"--patch={json.dumps({'status': {'capacity': {'example.com/dongle': '4'}}})}",
+    )  # fmt: skip
+    one.lab.kubectl("apply", "--filename=-", stdin=json.dumps(holder(node.name)))
+    try:
+        one.lab.kubectl("wait", "--for=condition=Ready", "pod/holder", "--timeout=60s")
+        before = one.lab.get("pod", "holder")["status"]["containerStatuses"]
+        kubelet = node.kubelet()
+        with change(one, {"config": {"maxPods": 99}}) as task:
+            result = task.result()
+        assert node.kubelet() != kubelet
+        after = one.lab.get("pod", "holder")["status"]["containerStatuses"]
+        allocatable = one.lab.get("node", node.name)["status"]["allocatable"]
+    finally:
+        one.lab.kubectl("delete", "pod", "holder", "--now", "--ignore-not-found")
+    entry.outcome, entry.ended, entry.false_restore = result["transaction"]["outcome"], "new", False
+    entry.outages = [result["transaction"]["outage_seconds"]]
+    entry.reached = (
+        f"the kubelet was {kubelet.pid} and is {node.kubelet().pid}; the container is {after[0]['containerID'][:24]}"
+    )
+    assert result["transaction"]["outcome"] == "committed"
+    assert [status["containerID"] for status in after] == [status["containerID"] for status in before]
+    assert [status["restartCount"] for status in after] == [0]
+    assert allocatable["example.com/dongle"] == "4"
+
+
+def holder(node: str) -> Json:
+    """A pod that holds two of the four."""
+    amount = {"example.com/dongle": "2"}
+    container = {"name": "holder", "image": "lab.local/pause:1", "resources": {"requests": amount, "limits": amount}}
+    return {
+        "apiVersion": "v1",
+        "kind": "Pod",
+        "metadata": {"name": "holder", "namespace": "default"},
+        "spec": {"nodeSelector": {"kubernetes.io/hostname": node}, "containers": [container]},
+    }

@@ -1,0 +1,206 @@
+# SPDX-FileCopyrightText: 2026 nodecraft.kubeadm contributors
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Faults of a roll-out over three control planes behind a load balancer, in a play that takes no care of anything."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import signal
+import subprocess
+import typing as t
+
+import pytest
+from ansible_collections.nodecraft.kubeadm.lab.demo import runs
+from ansible_collections.nodecraft.kubeadm.tests.faults.lab import wishes
+from ansible_collections.nodecraft.kubeadm.tests.faults.lab.background import Play, Probing
+from ansible_collections.nodecraft.kubeadm.tests.faults.lab.cluster import (
+    API_SERVER,
+    LEASE,
+    Cluster,
+    Json,
+    Sampling,
+    until,
+)
+from ansible_collections.nodecraft.kubeadm.tests.faults.lab.judge import check_committed, check_restored
+from ansible_collections.nodecraft.kubeadm.tests.faults.lab.records import Record, Recorder
+from ansible_collections.nodecraft.kubeadm.tests.faults.lab.samples import most_at_once
+
+pytestmark = pytest.mark.skipif(
+    "FAULTS_THREE" not in os.environ, reason="FAULTS_THREE names no lab of three control planes"
+)
+
+USERS_PLAY = "extensions/molecule/common/users_play.yml"
+
+
+def roll_out(cluster: Cluster, wish: Json, **variables: t.Any) -> Play:
+    """Begin a run over all control planes."""
+    role = {
+        "control_plane_components": {API_SERVER: wish},
+        "control_plane_wait_timeout": 90,
+        "control_plane_min_ready_seconds": 5,
+    }
+    return cluster.play(USERS_PLAY, {**role, **variables})
+
+
+@contextlib.contextmanager
+def all_sampled(cluster: Cluster) -> t.Iterator[list[Sampling]]:
+    """Watch the manifests and API servers of all control planes."""
+    with contextlib.ExitStack() as stack:
+        yield [stack.enter_context(cluster.sampled(node)) for node in cluster.control_planes]
+
+
+def transaction(run: runs.Run, node: str) -> Json | None:
+    """What the role reports of the API server of a node."""
+    return t.cast("Json | None", run.report["custom_stats"][node]["control_plane_report"][API_SERVER]["transaction"])
+
+
+def check_reachable(entry: Record, probing: Probing, samplings: t.Sequence[Sampling]) -> None:
+    """The API was there for whoever tries once more, and one API server at most was away at any time."""
+    summary = probing.summary()
+    entry.note = (
+        f"{summary['requests']} requests through the load balancer, {summary['failed']} repeated on a new connection,"
+        f" {summary['lost']} lost; the longest took {summary['longest']} s"
+    )
+    entry.requests, entry.repeated, entry.lost = summary["requests"], summary["failed"], summary["lost"]
+    assert summary["requests"] > 100
+    assert summary["lost"] == 0, probing.failures()
+    assert most_at_once([sampling.samples for sampling in samplings]) == 1
+
+
+def check_others_untouched(cluster: Cluster, former: t.Sequence[t.Any], samplings: t.Sequence[Sampling]) -> None:
+    """Neither the manifests nor the processes of the second and third control plane changed."""
+    assert [node.processes() for node in cluster.control_planes[1:]] == list(former)
+    assert [sampling.samples.written() for sampling in samplings[1:]] == [None, None]
+
+
+def test_a_good_roll_out_is_not_noticed_by_clients(three: Cluster, record: Recorder) -> None:
+    entry = record("good", "a good roll-out over three control planes")
+    with three.probed() as probing, all_sampled(three) as samplings, roll_out(three, wishes.GOOD) as play:
+        run = play.ended()
+    assert run.rc == 0, run.reasons
+    for node, sampling in zip(three.control_planes, samplings, strict=True):
+        check_committed(entry, node, sampling.samples, transaction(run, node.name) or {})
+    entry.outages = [outage for sampling in samplings for outage in sampling.samples.outages()]
+    check_reachable(entry, probing, samplings)
+    entry.reached = f"{run.changed} nodes changed; {entry.note}"
+
+
+def test_a_flag_that_only_shows_at_run_time_stops_at_the_first_node(three: Cluster, record: Recorder) -> None:
+    entry, first = record("F46", "first of three nodes never gets ready"), three.first
+    former = [node.processes() for node in three.control_planes[1:]]
+    with (
+        three.probed() as probing,
+        all_sampled(three) as samplings,
+        roll_out(three, wishes.NEVER_READY, control_plane_wait_timeout=30) as play,
+    ):
+        run = play.ended()
+    assert run.rc != 0
+    check_restored(entry, first, samplings[0].samples, transaction(run, first.name) or {})
+    check_others_untouched(three, former, samplings)
+    check_reachable(entry, probing, samplings)
+    entry.reached = "; ".join(run.reasons)
+    assert "not healthy within 30 s: it runs, not ready yet" in entry.reached
+    assert not three.trouble()
+
+
+def test_a_second_run_waits_for_the_first(three: Cluster, record: Recorder) -> None:
+    entry = record("F25", "two runs over three control planes at once")
+    with three.probed() as probing, all_sampled(three) as samplings, roll_out(three, wishes.GOOD) as play:
+        three.first.wait_for_phase("waiting")
+        other = {"args": {"event-ttl": "2h"}}
+        with roll_out(three, other, control_plane_purge=False) as second:
+            alone = play.runs
+            runs_ended = [play.ended(), second.ended()]
+    assert alone, "the first run had ended before the second began"
+    assert [run.rc for run in runs_ended] == [0, 0], [run.reasons for run in runs_ended]
+    for node in three.control_planes:
+        arguments = node.processes()[0].arguments
+        assert {"--v=1", "--event-ttl=2h"} <= set(arguments)
+    entry.outcome, entry.ended, entry.false_restore = "committed", "new", False
+    entry.outages = [outage for sampling in samplings for outage in sampling.samples.outages()]
+    check_reachable(entry, probing, samplings)
+    entry.reached = f"begun while the first was at work; {runs_ended[1].changed} nodes changed by the second"
+
+
+def test_what_a_dead_run_left_is_taken_over_only_by_rule(three: Cluster, record: Recorder) -> None:
+    entry, first = record("F26", "controller killed in the middle of a roll-out, its lock left behind"), three.first
+    with all_sampled(three) as samplings:
+        with roll_out(three, wishes.GOOD) as play:
+            first.wait_for_phase("waiting")
+            play.kill()
+        holder = three.lab.get("lease", LEASE, "--namespace=kube-system")["spec"]["holderIdentity"]
+        ended = first.wait_for_end()
+        with roll_out(three, wishes.GOOD, control_plane_busy_timeout=5) as play:
+            refused = play.ended()
+        written = [sampling.samples.written() for sampling in samplings[1:]]
+        with roll_out(three, wishes.GOOD, control_plane_lease_takeover=True) as play:
+            taken_over = play.ended()
+    assert ended["outcome"] == "committed", "the node did not go on by itself"
+    assert refused.rc != 0
+    assert any(holder in reason for reason in refused.reasons), refused.reasons
+    assert written == [None, None]
+    assert taken_over.rc == 0, taken_over.reasons
+    assert all("--v=1" in node.processes()[0].arguments for node in three.control_planes)
+    entry.outcome, entry.ended, entry.false_restore = "committed", "new", False
+    entry.reached = "; ".join(refused.reasons)
+
+
+def test_a_restore_needs_no_load_balancer(three: Cluster, record: Recorder) -> None:
+    entry, first = record("F38", "load balancer stopped in the middle"), three.first
+    balancer = f"{three.lab.name}-lb"
+    with three.sampled(first) as sampling, three.change(wishes.NEVER_READY, wait_timeout=30) as change:
+        first.wait_for_phase("waiting")
+        podman("stop", "--time", "0", balancer)
+        try:
+            entry.reached = f"in the phase {first.phase()}: {three.trouble() or 'the API answers'}"
+            ended = first.wait_for_end()
+            result = change.result()
+        finally:
+            podman("start", balancer)
+    assert "does not answer" in entry.reached or "does not run" in entry.reached
+    check_restored(entry, first, sampling.samples, ended)
+    assert result["transaction"]["outcome"] == "restored"
+
+
+@pytest.mark.parametrize("members", [1, 2], ids=["one-member", "quorum"])
+def test_without_a_healthy_etcd_nothing_is_changed(three: Cluster, record: Recorder, members: int) -> None:
+    entry = record("F39", f"{members} of 3 members of etcd do not answer")
+    stopped = [process for node in three.control_planes[-members:] for process in node.processes("etcd")]
+    former = [node.processes() for node in three.control_planes]
+    with all_sampled(three) as samplings:
+        for process in stopped:
+            process.send(signal.SIGSTOP)
+        try:
+            with roll_out(three, wishes.GOOD, control_plane_busy_timeout=20) as play:
+                run = play.ended()
+            manifests = [sampling.samples.written() for sampling in samplings]
+        finally:
+            for process in stopped:
+                process.send(signal.SIGCONT)
+    assert run.rc != 0
+    assert manifests == [None, None, None]
+    entry.outcome, entry.ended, entry.reported = "refused", "old", True
+    entry.reached = "; ".join(run.reasons)
+    if members == 1:  # with the quorum, API servers are lost, and the kubelets start them anew
+        assert [node.processes() for node in three.control_planes] == former
+
+
+def podman(*arguments: str) -> None:
+    """Do something to a container that is no node."""
+    subprocess.run(["podman", *arguments], check=True, capture_output=True)
+
+
+def test_the_lock_is_gone_after_a_good_run(three: Cluster, record: Recorder) -> None:
+    entry = record("F26", "nothing is left of a run that ended")
+    with roll_out(three, wishes.GOOD) as play:
+        run = play.ended()
+    with roll_out(three, wishes.GOOD) as play:
+        again = play.ended()
+    lease = three.lab.get("lease", LEASE, "--namespace=kube-system")
+    assert run.rc == 0, run.reasons
+    assert (again.rc, again.changed) == (0, 0)
+    assert not lease["spec"].get("holderIdentity")
+    until(lambda: not three.trouble(), "a healthy cluster")
+    entry.outcome, entry.ended, entry.false_restore = "committed", "new", False
+    entry.reached = f"the Lease has the holder {lease['spec'].get('holderIdentity')!r}"

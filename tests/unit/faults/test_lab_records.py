@@ -1,0 +1,120 @@
+# SPDX-FileCopyrightText: 2026 nodecraft.kubeadm contributors
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""What the fault tests on labs make of what they saw."""
+
+from __future__ import annotations
+
+import json
+import typing as t
+from pathlib import Path
+
+import pytest
+from ansible_collections.nodecraft.kubeadm.tests.faults.lab import tables
+from ansible_collections.nodecraft.kubeadm.tests.faults.lab.records import Record
+from ansible_collections.nodecraft.kubeadm.tests.faults.lab.samples import Samples, most_at_once
+
+Json = dict[str, t.Any]
+
+
+def manifest(at: float, content: str | None, mode: str = "0600") -> Json:
+    value = None if content is None else {"sha256": content, "size": 9, "mode": mode, "owner": [0, 0], "link": None}
+    return {"at": at, "kind": "manifest", "value": value}
+
+
+def ready(at: float, value: bool) -> Json:
+    return {"at": at, "kind": "readyz", "value": value}
+
+
+def end(at: float) -> Json:
+    return {"at": at, "kind": "end", "value": {"looks": 9, "longest_pause": 0.01}}
+
+
+RESTORED = Samples(
+    (
+        manifest(1, "old"),
+        ready(1, True),
+        manifest(10, "new"),
+        ready(10.5, False),
+        manifest(40, "old"),
+        ready(55, True),
+        end(60),
+    )
+)
+
+
+def test_a_restore_is_timed_from_the_write_until_the_api_server_is_well() -> None:
+    assert RESTORED.versions() == ["old", "new"]
+    assert RESTORED.written() == 10
+    assert RESTORED.put_back() == 40
+    assert RESTORED.outages() == [44.5]
+    assert RESTORED.restore_seconds() == 45
+
+
+def test_what_is_not_well_at_the_end_is_no_restore_and_its_outage_lasts_until_then() -> None:
+    samples = Samples((manifest(1, "old"), ready(1, True), manifest(10, "new"), ready(11, False), end(31)))
+    assert samples.put_back() is None
+    assert samples.restore_seconds() is None
+    assert samples.outages() == [20]
+    assert samples.well_since() is None
+
+
+def test_a_manifest_that_was_away_or_had_another_mode_is_told() -> None:
+    samples = Samples((manifest(1, "old"), manifest(2, None), manifest(3, "old", mode="0644"), end(4)))
+    assert samples.versions() == ["old", None]
+    assert len(samples.appearances()) == 3
+    assert samples.put_back() is None, "with another mode it is not what it was"
+
+
+def test_a_line_that_is_not_whole_yet_is_left_for_later(tmp_path: Path) -> None:
+    path = tmp_path / "samples.jsonl"
+    path.write_text(json.dumps(ready(1, True)) + '\n{"at": 2, "ki', encoding="utf-8")
+    assert Samples.read(path).lines == (ready(1, True),)
+
+
+@pytest.mark.parametrize(("second", "most"), [((21, 30), 1), ((19, 30), 2), ((20, 30), 1)])
+def test_api_servers_that_are_away_at_the_same_time_are_counted(second: tuple[float, float], most: int) -> None:
+    spans = [(10.0, 20.0), second]
+    several = [Samples((ready(1, True), ready(down, False), ready(up, True), end(40))) for down, up in spans]
+    assert most_at_once(several) == most
+
+
+def record(fault: str, way: str = "collection", **values: t.Any) -> Json:
+    return {**vars(Record(fault, f"what {fault} is", way)), "passed": True, **values}
+
+
+ENTRIES = [
+    record("good", outcome="committed", ended="new", outages=[18.0], false_restore=False),
+    record("F01", outcome="restored", ended="old", outages=[0.0, 70.0], restore_seconds=73.0),
+    record("F09", outcome="committed", ended="new", outages=[200.0], false_restore=False),
+    record("F16", outcome="alarm", outages=[30.0], passed=False),
+    record("F46", outcome="restored", ended="old", outages=[30.0], requests=900, repeated=2, restore_seconds=40.0),
+    record("F01", "lineinfile", outcome="run failed", ended="down", outages=[150.0]),
+]
+
+
+def test_the_figures_count_what_was_tried_and_what_failed() -> None:
+    summary = tables.summary([entry for entry in ENTRIES if entry["way"] == tables.OURS])
+    assert "| faults tried | 4 |" in summary
+    assert "| survived | 3 |" in summary
+    assert "| median outage where the component was started anew | 30 s |" in summary
+    assert "| median time from a bad write until the former state was healthy | 56 s |" in summary
+    assert "| good changes taken back by mistake, of 2 | 0 |" in summary
+
+
+def test_failures_of_the_collection_are_in_the_table() -> None:
+    assert "| F16 | what F16 is | alarm | - | 30 s | - | **failed** |" in tables.faults(ENTRIES)
+
+
+def test_ways_are_compared_by_the_faults_that_were_tried_by_hand() -> None:
+    compared = tables.compared(ENTRIES).splitlines()[2:]
+    assert compared == [
+        "| F01 | what F01 is | this collection | restored | old | 70 s |",
+        "| F01 | what F01 is | `lineinfile`, `backup: true` | run failed | down | more than 150 s |",
+    ]
+
+
+def test_the_tables_go_between_the_marks_of_the_page() -> None:
+    page = f"before\n{tables.BEGIN}\nold\n{tables.END}\nafter\n"
+    assert tables.put_into(page, "new") == f"before\n{tables.BEGIN}\n\nnew\n\n{tables.END}\nafter\n"
+    with pytest.raises(ValueError, match="has no"):
+        tables.put_into("no marks", "new")

@@ -1,0 +1,118 @@
+# SPDX-FileCopyrightText: 2026 nodecraft.kubeadm contributors
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Whose last change the playbook takes back, in which order, and what it does not take back at once."""
+
+from __future__ import annotations
+
+import typing as t
+
+import pytest
+from ansible_collections.nodecraft.kubeadm.tests.unit.roles.plays import Json, Outcome, Stage
+
+API, KUBELET = "kube-apiserver", "kubelet"
+
+
+def way(gate: str = "A", *, obstacle: str | None = None) -> Json:
+    """What an info module says of a gate that was switched on."""
+    operation = {"field": "feature_gates", "key": gate, "before": True, "after": None}
+    return {
+        "transaction": f"T-{gate}",
+        "ended": "2026-01-01T00:00:30Z",
+        "operations": [] if obstacle else [operation],
+        "obstacle": obstacle,
+    }
+
+
+def host(ways: Json, **variables: t.Any) -> Json:
+    """A host whose modules do what there is to take back. What the inventory asks for counts for nothing."""
+    asked = {"control_plane_feature_gates": {"B": True}, "node_kubelet_config": {"maxPods": 50}}
+    stub = {name: "off" if found else "nothing" for name, found in ways.items()}
+    return {"stub": stub, "stub_ways": ways, **asked, **variables}
+
+
+BOTH = {API: way(), KUBELET: way()}
+Play = t.Callable[..., Outcome]
+
+
+@pytest.fixture(name="play")
+def fixture_play(stage: Stage) -> Play:
+    """Run the playbook on cp1, cp2 and w1 with these ways back. components: or none is named."""
+
+    def play(cp1: Json, cp2: Json, w1: Json, *options: str, components: str = "", nodes: str = "") -> Outcome:
+        groups = {"kube_control_plane": {"cp1": host(cp1), "cp2": host(cp2)}, "kube_node": {"w1": host(w1)}}
+        given = ["-e", f"rollback_components={components}", "-e", f"rollback_nodes={nodes}"]
+        return stage.playbook("rollback", groups, *given, *options)
+
+    return play
+
+
+def done(outcome: Outcome) -> list[Json]:
+    """What was planned and changed, in its order."""
+    return [call for call in outcome.calls if call["step"] in ("plan", "change")]
+
+
+def changes(outcome: Outcome) -> list[tuple[str, str]]:
+    """What was changed where, in its order."""
+    return [(call["component"], call["host"]) for call in done(outcome) if call["step"] == "change"]
+
+
+def test_all_nodes_are_planned_and_taken_back_in_turn(play: Play) -> None:
+    outcome = play(BOTH, BOTH, {KUBELET: way()}, components=f"{KUBELET},{API}")
+    assert outcome.status == 0, outcome.output
+    # What was switched on goes first where it is used, and last where it is offered.
+    assert changes(outcome) == [(KUBELET, "cp1"), (KUBELET, "cp2"), (KUBELET, "w1"), (API, "cp1"), (API, "cp2")]
+    assert [call["step"] for call in done(outcome)].index("change") >= 5
+    named = ("feature_gates", "config", "args", "env", "files", "purge", "adopt", "register_with_taints")
+    for call in done(outcome):
+        assert call["arguments"]["state"] == "previous"
+        assert not [option for option in named if call["arguments"].get(option)]
+    # The API is asked for pods that the restarts would not bring back, as with every other change.
+    assert [call for call in outcome.calls if call["step"] == "ask" and call["arguments"].get("readmission")]
+
+
+def test_what_is_taken_back_already_changes_nothing(play: Play) -> None:
+    outcome = play({API: None}, {API: None}, {KUBELET: way()}, components=API)
+    assert outcome.status == 0, outcome.output
+    assert changes(outcome) == []
+    assert outcome.hosts("plan", KUBELET) == []
+
+
+def test_check_mode_changes_nothing(play: Play) -> None:
+    outcome = play(BOTH, {API: None}, {}, "--check", components=API)
+    assert outcome.status == 0, outcome.output
+    assert changes(outcome) == []
+    assert "cp1 kube-apiserver: planned" in outcome.output
+
+
+def test_different_last_changes_are_taken_back_one_by_one(play: Play) -> None:
+    outcome = play({API: way("A")}, {API: way("B")}, {}, components=API)
+    assert outcome.status != 0
+    assert "Different last changes are not taken back at once" in outcome.output
+    assert "cp1 kube-apiserver: feature_gates A: true -> unset (transaction T-A" in outcome.output
+    assert "cp2 kube-apiserver: feature_gates B" in outcome.output
+    assert done(outcome) == []
+
+
+def test_one_node_may_be_named(play: Play) -> None:
+    outcome = play({API: way("A")}, {API: way("B")}, {}, components=API, nodes="cp2")
+    assert outcome.status == 0, outcome.output
+    assert changes(outcome) == [(API, "cp2")]
+    assert set(outcome.hosts("plan", API)) == {"cp2"}
+
+
+@pytest.mark.parametrize(
+    ("given", "words"),
+    [
+        ({}, "Name in rollback_components whose last change shall be taken back. There is cp1 kube-apiserver"),
+        ({"components": "kube-proxy"}, "rollback_components names kube-proxy"),
+        ({"components": API, "nodes": "cp9"}, "rollback_nodes names cp9"),
+        ({"components": KUBELET}, "somebody changed it since"),
+    ],
+)
+def test_what_cannot_be_taken_back_is_refused_before_anything_is_planned(
+    play: Play, given: dict[str, str], words: str
+) -> None:
+    outcome = play(BOTH, BOTH, {KUBELET: way(obstacle="w1: somebody changed it since")}, **given)
+    assert outcome.status != 0
+    assert words in outcome.output
+    assert done(outcome) == []
