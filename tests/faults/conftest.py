@@ -18,13 +18,6 @@ from ansible_collections.nodecraft.kubeadm.tests.faults.station import Station
 from ansible_collections.nodecraft.kubeadm.tests.unit.plugins.module_utils._node.web import Web
 
 
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Processes of others are traced, and files are given to others."""
-    if os.geteuid() != 0:
-        for item in items:
-            item.add_marker(pytest.mark.skip(reason="the faults of the file layer need root"))
-
-
 @pytest.fixture(scope="session", name="worker")
 def fixture_worker(tmp_path_factory: pytest.TempPathFactory) -> t.Iterator[Worker]:
     """The collection's code; with one safeguard taken out when FAULTS_MUTATION names it."""

@@ -31,6 +31,7 @@ from ansible_collections.nodecraft.kubeadm.tests.faults.system_calls import Call
 from ansible_collections.nodecraft.kubeadm.tests.unit.plugins.module_utils._node.fake_node import NAME
 from ansible_collections.nodecraft.kubeadm.tests.unit.plugins.module_utils._plan import samples
 
+OTHER_FILE_SYSTEM = Path("/dev/shm")  # noqa: S108  # of memory
 WISH: dict[str, t.Any] = {"args": {"v": 2}, "wait_timeout": 6, "min_ready_seconds": 1}
 
 
@@ -132,13 +133,11 @@ def test_f30_a_link_to_nothing_is_refused(station: Station) -> None:
     station.watcher.events()
 
 
+@pytest.mark.skipif(not OTHER_FILE_SYSTEM.is_dir(), reason="there is no second file system")
 def test_f23_f30_the_folder_may_be_a_link_to_another_file_system(
     station: Station, tmp_path_factory: pytest.TempPathFactory
 ) -> None:
-    other = Path("/dev/shm")  # noqa: S108  # a file system of its own
-    if not other.is_dir() or other.stat().st_dev == station.root.stat().st_dev:
-        pytest.skip("there is no second file system")
-    folder = other / tmp_path_factory.mktemp("f23").name / str(os.getpid())
+    folder = OTHER_FILE_SYSTEM / tmp_path_factory.mktemp("f23").name / str(os.getpid())
     folder.mkdir(parents=True)
     station.manifest.rename(station.root / NAME)
     station.manifests.rmdir()

@@ -109,11 +109,12 @@ def load(code: types.SimpleNamespace, path: str) -> t.Any:
         text = stream.read()
     if text == code.engine_text:
         return code.engine
-    spec = importlib.util.spec_from_loader("installed_engine", None)
+    spec = importlib.util.spec_from_file_location("installed_engine", path)
     assert spec is not None
+    assert spec.loader is not None
     module = importlib.util.module_from_spec(spec)
     sys.modules["installed_engine"] = module
-    exec(compile(text, path, "exec"), module.__dict__)  # noqa: S102  # as systemd would start it
+    spec.loader.exec_module(module)
     return module
 
 
@@ -193,6 +194,7 @@ def carry_out(code: types.SimpleNamespace, connection: socket.socket) -> int:
 def code_of(tree: str) -> types.SimpleNamespace:
     """The collection's code in a tree, warm: what Python or OpenSSL open once is opened."""
     sys.path.insert(0, tree)
+    sys.dont_write_bytecode = True  # nor does a program that systemd starts
     base = "ansible_collections.nodecraft.kubeadm.plugins.module_utils"
     names = ("engine", "state", "transactions", "transaction_steps", "static_pod_steps")
     modules = {name: importlib.import_module(f"{base}._node.{name}") for name in names}
