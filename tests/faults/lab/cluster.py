@@ -26,6 +26,7 @@ API_SERVER = "kube-apiserver"
 COMPONENTS = (API_SERVER, "kube-controller-manager", "kube-scheduler", "etcd")
 MANIFESTS = "/etc/kubernetes/manifests"
 STATE = "/var/lib/nodecraft-kubeadm"
+KUBELET_HEALTH = "http://127.0.0.1:10248/healthz"
 LEASE = "nodecraft-kubeadm-control-plane"
 LOOK_SECONDS = 0.05
 # A cluster of containers on a busy machine; a healthy one needs a few seconds.
@@ -120,6 +121,11 @@ class Node:
     def is_ready(self) -> bool:
         """Whether the API server of a control plane says so."""
         return sampler.answers(self.api_server, "readyz")
+
+    def has_healthy_kubelet(self) -> bool:
+        """Whether the kubelet says so, on the port that only the node itself reaches."""
+        ask = f"import urllib.request; print(urllib.request.urlopen({KUBELET_HEALTH!r}).status)"
+        return self.run("python3", "-c", ask, check=False).strip() == "200"
 
     # -- commands ------------------------------------------------------------------------------------------------------
 

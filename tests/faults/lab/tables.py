@@ -2,20 +2,21 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """The tables of docs/reliability.md about real clusters, made of what the tests measured.
 
-python3 tables.py FOLDER            prints them
-python3 tables.py FOLDER --write    puts them into the page, between its two marks
+    python -m ansible_collections.nodecraft.kubeadm.tests.faults.lab.tables FOLDER...
+
+writes them, with the folders of FAULTS_RECORD.
 """
 
 from __future__ import annotations
 
-import argparse
 import json
 import statistics
+import sys
 import typing as t
 from pathlib import Path
 
-PAGE = Path(__file__).resolve().parents[3] / "docs/reliability.md"
-BEGIN, END = "<!-- lab: begin -->", "<!-- lab: end -->"
+from ansible_collections.nodecraft.kubeadm.tests.faults.reliability import PAGE, with_table
+
 OURS = "collection"
 WAYS = {
     OURS: "this collection",
@@ -29,9 +30,9 @@ FALSE_RESTORES = ("F09", "F36", "F37")
 Json = dict[str, t.Any]
 
 
-def read(folder: Path) -> list[Json]:
-    """The records of a run, in the order of the faults; the good changes first."""
-    found = [json.loads(path.read_text(encoding="utf-8")) for path in folder.glob("*.json")]
+def read(folders: t.Iterable[Path]) -> list[Json]:
+    """The records of the runs, in the order of the faults; the good changes first."""
+    found = [json.loads(path.read_text(encoding="utf-8")) for folder in folders for path in folder.glob("*.json")]
     return sorted(found, key=lambda entry: (entry["fault"] != "good", entry["fault"], entry["title"]))
 
 
@@ -148,26 +149,11 @@ def text(entries: t.Sequence[Json]) -> str:
     return "\n\n".join(parts)
 
 
-def put_into(page: str, tables: str) -> str:
-    """The page with other tables. Raises ValueError when it lacks a mark."""
-    head, dummy, rest = page.partition(BEGIN)
-    dummy, mark, tail = rest.partition(END)
-    if not mark:
-        raise ValueError(f"the page has no {BEGIN} and {END}")
-    return f"{head}{BEGIN}\n\n{tables}\n\n{END}{tail}"
-
-
 def main() -> None:
     """Do it."""
-    parser = argparse.ArgumentParser()
-    parser.add_argument("folder", type=Path)
-    parser.add_argument("--write", action="store_true")
-    wanted = parser.parse_args()
-    tables = text(read(wanted.folder))
-    if wanted.write:
-        PAGE.write_text(put_into(PAGE.read_text(encoding="utf-8"), tables), encoding="utf-8")
-    else:
-        print(tables)
+    page = PAGE.read_text(encoding="utf-8")
+    tables = text(read([Path(folder) for folder in sys.argv[1:]]))
+    PAGE.write_text(with_table(page, "lab", f"\n{tables}\n\n"), encoding="utf-8")
 
 
 if __name__ == "__main__":

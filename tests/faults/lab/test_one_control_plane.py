@@ -4,6 +4,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import shutil
 import signal
@@ -380,17 +381,30 @@ def test_a_second_run_is_refused_and_told_who_is_at_work(one: Cluster, record: R
 # ---- the folder ------------------------------------------------------------------------------------------------------
 
 
+@contextlib.contextmanager
+def without_kubelet(node: Node) -> t.Iterator[None]:
+    """What is done in the block the kubelet is not told of; it finds it when it starts."""
+    node.systemctl("stop", "kubelet")
+    try:
+        yield
+    finally:
+        node.systemctl("start", "kubelet")
+        until(node.has_healthy_kubelet, "a healthy kubelet")
+
+
 def test_a_stray_file_is_refused_and_named(one: Cluster, record: Recorder) -> None:
     entry, running = record("F31", "a copy of the manifest under a name that comes first"), one.first.processes()
-    # It comes first in the alphabet, so that the kubelet goes on with the manifest: of two with one name the last one wins.
+    # It comes first in the alphabet, and of two with one name the last one wins: a kubelet that finds both at its start goes on
+    # with the manifest. Told of the copy while it runs, it would start that one for some seconds.
     stray = one.first.path(f"{MANIFESTS}/a-copy.yaml")
-    one.first.replace(stray, one.first.manifest().read_bytes())
+    with without_kubelet(one.first):
+        one.first.replace(stray, one.first.manifest().read_bytes())
     try:
-        until(lambda: one.first.processes() == running, "the API server that ran")
         with one.sampled(one.first) as sampling, one.change(wishes.GOOD) as change:
             result = change.result()
     finally:
-        stray.unlink()
+        with without_kubelet(one.first):
+            stray.unlink()
     check_untouched(entry, one.first, sampling.samples, result, running)
     assert f"{MANIFESTS}/{stray.name}" in result["msg"]
     entry.reached = result["msg"]

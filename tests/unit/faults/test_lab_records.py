@@ -12,6 +12,7 @@ import pytest
 from ansible_collections.nodecraft.kubeadm.tests.faults.lab import tables
 from ansible_collections.nodecraft.kubeadm.tests.faults.lab.records import Record
 from ansible_collections.nodecraft.kubeadm.tests.faults.lab.samples import Samples, most_at_once
+from ansible_collections.nodecraft.kubeadm.tests.faults.reliability import PAGE, table_in, with_table
 
 Json = dict[str, t.Any]
 
@@ -113,8 +114,6 @@ def test_ways_are_compared_by_the_faults_that_were_tried_by_hand() -> None:
     ]
 
 
-def test_the_tables_go_between_the_marks_of_the_page() -> None:
-    page = f"before\n{tables.BEGIN}\nold\n{tables.END}\nafter\n"
-    assert tables.put_into(page, "new") == f"before\n{tables.BEGIN}\n\nnew\n\n{tables.END}\nafter\n"
-    with pytest.raises(ValueError, match="has no"):
-        tables.put_into("no marks", "new")
+def test_the_page_has_a_place_for_the_tables() -> None:
+    page = with_table(PAGE.read_text(encoding="utf-8"), "lab", tables.text(ENTRIES))
+    assert "| F16 | what F16 is | alarm |" in table_in(page, "lab")

@@ -32,7 +32,9 @@ class ActionModule(ActionBase):
         names = dict.fromkeys([*pods, *(name for name in ways if name != "kubelet")])
         return {
             "changed": False,
-            "static_pods": [{**self._pod(name, pods.get(name, ""), looks), "way_back": ways.get(name)} for name in names],
+            "static_pods": [
+                {**self._pod(name, pods.get(name, ""), looks), "way_back": ways.get(name)} for name in names
+            ],
         }
 
     @staticmethod
