@@ -6,21 +6,31 @@
 
 from __future__ import annotations
 
+import http.client
+import os
 import time
 import typing as t
+import urllib.error
 
 from ansible.errors import AnsibleError
+from ansible.module_utils import urls
+from ansible.module_utils.parsing.convert_bool import boolean
 from ansible.plugins.action import ActionBase
 from ansible.plugins.connection import ConnectionBase
 from ansible.utils.display import Display
 
-from ..module_utils._plan import outcome
+from ..module_utils._plan import confirmation, outcome
 
 display = Display()
 
 _FOLLOWER = "nodecraft.kubeadm.node_transaction"
 _POLL_SECONDS = 5  # of one call of the follower; it returns earlier when there is news
 _RECONNECT_SECONDS = 2
+# The phase in which the engine waits for a word of this controller, the time for one attempt to be able to give it, and
+# between two attempts.
+_CONFIRMING = "confirming"
+_REACH_SECONDS = 5
+_RETRY_SECONDS = 1
 # How often in a row an engine may be found not running before nobody waits for it any more: systemd needs a moment to
 # start it, and again after a fault.
 _MAX_IDLE = 3
@@ -34,8 +44,13 @@ class ActionModule(ActionBase):
     def run(self, tmp: t.Any = None, task_vars: dict[str, t.Any] | None = None) -> dict[str, t.Any]:
         """Run the module, and follow the transaction that it started, if it did."""
         result: dict[str, t.Any] = super().run(tmp, task_vars)
-        result.update(self._execute_module(task_vars=task_vars))
+        problem = self._reach() if self._confirms() else ""
+        result.update(self._run_module(task_vars, dry=bool(problem)))
         result.pop("invocation", None)  # empty, because it would hold environment variables and file contents
+        if problem and result.get("changed") and not result.get("failed"):
+            url = self._task.args["confirm_url"]
+            refusal = confirmation.unreachable(result["name"], result["node"], url, problem)
+            result.update(failed=True, changed=False, msg=refusal)
         started = result.get("transaction")
         if not started or result.get("failed"):
             return result
@@ -43,6 +58,8 @@ class ActionModule(ActionBase):
         if ended is None:
             result.update(failed=True, changed=True, msg=self._lost(result))
             return result
+        for note in ended.get("notes") or []:
+            display.warning(f"{result['node']}: {result['name']}: {note}")
         result["transaction"] = ended
         result["changed"] = outcome.changed(ended["outcome"])
         failure = outcome.failure(result["name"], result["node"], ended)
@@ -50,15 +67,51 @@ class ActionModule(ActionBase):
             result.update(failed=True, msg=failure)
         return result
 
+    def _run_module(self, task_vars: dict[str, t.Any] | None, *, dry: bool) -> dict[str, t.Any]:
+        """Run the module of the task. dry: only plan and rehearse, to see whether there is anything to do."""
+        asked = self._task.check_mode
+        self._task.check_mode = asked or dry
+        try:
+            answer: dict[str, t.Any] = self._execute_module(task_vars=task_vars)
+            return answer
+        finally:
+            self._task.check_mode = asked
+
+    def _confirms(self) -> bool:
+        """Whether this controller has a word to say. What is wrong with the options, the module tells."""
+        return bool(self._task.args.get("confirm_url")) and boolean(self._task.args.get("confirm"), strict=False)
+
+    def _reach(self) -> str:
+        """Why this controller does not reach the API server; empty when it does."""
+        authority = self._task.args.get("confirm_ca_cert")
+        try:
+            answer = urls.open_url(
+                self._task.args["confirm_url"],
+                timeout=_REACH_SECONDS,
+                validate_certs=bool(authority),
+                ca_path=os.path.expanduser(authority) if authority else None,
+            )
+            return confirmation.problem_with(answer.status)
+        except urllib.error.HTTPError as exc:
+            return confirmation.problem_with(exc.code)
+        except (OSError, ValueError, http.client.HTTPException, urls.ConnectionError) as exc:
+            return str(exc) or type(exc).__name__
+
     def _follow(self, result: dict[str, t.Any], task_vars: dict[str, t.Any]) -> dict[str, t.Any] | None:
         """The outcome of the transaction; None when it was not seen in all the time that it can take, or nobody works on it."""
         began, asked_in_vain = time.monotonic(), 0
         longest = result["transaction"]["longest_seconds"] + _PATIENCE_SECONDS
-        arguments = {"name": result["name"], "id": result["transaction"]["id"], "wait": _POLL_SECONDS, "seen": ""}
+        arguments: dict[str, t.Any] = {
+            "name": result["name"],
+            "id": result["transaction"]["id"],
+            "wait": _POLL_SECONDS,
+            "seen": "",
+        }
         while time.monotonic() - began < longest:
             news = self._ask(arguments, task_vars)
             asked_in_vain = 0 if news is None or news["running"] else asked_in_vain + 1
             if news is None:
+                arguments["confirm"] = None  # whether it was heard, the next answer shows
                 self._show(result, "cannot be followed, trying again; the node goes on by itself", began)
                 time.sleep(_RECONNECT_SECONDS)
                 self._reconnect()
@@ -66,10 +119,21 @@ class ActionModule(ActionBase):
                 return t.cast("dict[str, t.Any]", news["transaction"])
             elif not news["running"] and asked_in_vain >= _MAX_IDLE:
                 return None
-            elif news["message"] != arguments["seen"]:
-                self._show(result, news["message"], began)
-                arguments["seen"] = news["message"]
+            else:
+                if news["message"] != arguments["seen"]:
+                    self._show(result, news["message"], began)
+                    arguments["seen"] = news["message"]
+                arguments.update(self._word(result, news, began))
         return None
+
+    def _word(self, result: dict[str, t.Any], news: dict[str, t.Any], began: float) -> dict[str, t.Any]:
+        """What the next call of the follower says to a change that waits to be confirmed; without a word it asks again soon."""
+        if news["phase"] != _CONFIRMING or not self._confirms():
+            return {"wait": _POLL_SECONDS, "confirm": None}
+        problem = self._reach()
+        if problem:
+            self._show(result, f"is out of this controller's reach ({problem})", began)
+        return {"wait": _RETRY_SECONDS, "confirm": None if problem else result["transaction"]["id"]}
 
     def _ask(self, arguments: dict[str, t.Any], task_vars: dict[str, t.Any]) -> dict[str, t.Any] | None:
         """One call of the follower; None when it had no answer, for whatever reason: the node is at work all the same."""

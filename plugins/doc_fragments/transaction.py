@@ -37,6 +37,29 @@ options:
         top of O(wait_timeout).
     type: int
     default: 10
+  confirm:
+    description:
+      - Commit the change only when the controller, too, reaches the API server. When the node has proven the change on itself, it
+        waits for O(confirm_timeout) seconds for that word; without it the former files are put back, as after any other failure.
+      - The controller tries O(confirm_url) before anything is changed, and the task fails when it is out of reach already.
+      - It cannot go with O(rollback=false).
+    type: bool
+    default: false
+  confirm_timeout:
+    description:
+      - Seconds for the word of the controller, with O(confirm=true).
+    type: int
+    default: 60
+  confirm_url:
+    description:
+      - Address by which the controller reaches the API server, such as C(https://lb.example.com:6443/readyz). Required with
+        O(confirm=true).
+      - Every answer with a status below 500 counts, also that one may not ask.
+    type: str
+  confirm_ca_cert:
+    description:
+      - File on the controller with the certificates that O(confirm_url) has to be verified by. Without it no certificate is verified.
+    type: path
 """
 
     ATTRIBUTES = r"""

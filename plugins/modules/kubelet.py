@@ -300,6 +300,13 @@ transaction:
         What was seen of the running process: C(uid), which is systemd's id of this start, C(pid), C(arguments), and what
         C(probes) and the Node object said.
       type: dict
+    confirmed:
+      description: Whether the controller confirmed the change; V(null) when O(confirm) was off.
+      type: bool
+    notes:
+      description: What was noticed on the way, such as a damaged copy of the journal or a kubelet that had to be started anew.
+      type: list
+      elements: str
     log:
       description: The last log lines of a kubelet that did not become healthy.
       type: list
@@ -318,6 +325,12 @@ previous_transaction:
   description: The same for an earlier transaction that ended while nobody followed it; V(null) when there is none.
   returned: always
   type: dict
+busy:
+  description:
+    - Whether the task failed only because another run or an open transaction is at work on the node, so that the same task may
+      go on when that is over.
+  returned: always
+  type: bool
 """
 
 import typing as t

@@ -90,7 +90,9 @@ obstacle:
   returned: success
   type: str
 open_transaction:
-  description: C(id), C(phase), C(message) and C(requested) of the open transaction; V(null) when there is none.
+  description: >-
+    C(id), C(phase), C(message) and C(requested) of the open transaction; V(null) when there is none.
+    All but C(message) are V(null) when its journal cannot be read.
   returned: success
   type: dict
 last_transaction:
@@ -98,7 +100,7 @@ last_transaction:
   returned: success
   type: dict
 last_known_good:
-  description: Id of the last committed transaction; V(null) without one.
+  description: Id of the last committed transaction of which an intact journal is there; V(null) without one.
   returned: success
   type: str
 way_back:
@@ -129,6 +131,11 @@ way_back:
     obstacle:
       description: Why it would be refused, such as a file that somebody changed since; V(null) when nothing stands against it.
       type: str
+unreadable_journals:
+  description: What is wrong with each journal of which no copy can be used, and what to do.
+  returned: success
+  type: list
+  elements: str
 """
 
 import typing as t

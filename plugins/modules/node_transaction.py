@@ -39,6 +39,12 @@ options:
     description: The RV(message) that is known already. The module returns at once when there is another one.
     type: str
     default: ''
+  confirm:
+    description:
+      - Id of a transaction to confirm, which is in phase V(confirming) because its task set C(confirm). The node commits it then.
+      - That task does so itself when its controller reaches C(confirm_url). By hand it is for a controller that died meanwhile.
+      - Once the transaction has ended, this only tells how. In check mode nothing is confirmed.
+    type: str
 seealso:
   - module: nodecraft.kubeadm.kubelet
   - module: nodecraft.kubeadm.static_pod
@@ -51,6 +57,12 @@ EXAMPLES = r"""
     name: kube-apiserver
     wait: 300
   register: change
+
+- name: Confirm a change whose controller died, within its confirm_timeout
+  nodecraft.kubeadm.node_transaction:
+    name: kube-apiserver
+    confirm: "{{ change.transaction.id }}"
+    wait: 10
 """
 
 RETURN = r"""
@@ -59,7 +71,8 @@ name:
   returned: success
   type: str
 phase:
-  description: Where the transaction is; V(closed) when it ended; V(null) when there never was one.
+  description: >-
+    Where the transaction is; V(closed) when it ended; V(null) when there never was one, or its journal cannot be read.
   returned: success
   type: str
   sample: waiting
@@ -78,6 +91,12 @@ transaction:
   description: The outcome, as M(nodecraft.kubeadm.static_pod) returns it; V(null) while the transaction is open.
   returned: success
   type: dict
+busy:
+  description: >-
+    Whether the task failed only because another run or an open transaction is at work on the node. This module waits for
+    nobody, so it is V(false); the key is there for those that ask every module of the node.
+  returned: always
+  type: bool
 """
 
 import typing as t
@@ -95,6 +114,7 @@ def main() -> t.NoReturn:
             "id": {"type": "str"},
             "wait": {"type": "int", "default": 0},
             "seen": {"type": "str", "default": ""},
+            "confirm": {"type": "str"},
         },
         needs_yaml=False,
     )
@@ -108,7 +128,9 @@ def main() -> t.NoReturn:
             seen=wanted["seen"],
             dry=module.check_mode,
             run=module.run,
+            confirmed=wanted["confirm"],
         ),
+        busy=False,
     )
 
 

@@ -313,6 +313,13 @@ transaction:
         What was seen of the running process: C(uid) of the pod, C(pid), C(container_id), C(arguments), C(probes), and
         C(feature_gates) as the process itself reports them, or C(feature_gates_note) why it could not be asked.
       type: dict
+    confirmed:
+      description: Whether the controller confirmed the change; V(null) when O(confirm) was off.
+      type: bool
+    notes:
+      description: What was noticed on the way, such as a damaged copy of the journal or a kubelet that had to be started anew.
+      type: list
+      elements: str
     log:
       description: The last log lines of a component that did not become healthy.
       type: list
@@ -332,6 +339,12 @@ previous_transaction:
     The RV(transaction) of an earlier run that ended while nobody followed it; V(null) when there is none.
   returned: always
   type: dict
+busy:
+  description:
+    - Whether the task failed only because another run or an open transaction is at work on the node, so that the same task may
+      go on when that is over.
+  returned: always
+  type: bool
 """
 
 import typing as t

@@ -107,13 +107,15 @@ static_pods:
       type: list
       elements: str
     open_transaction:
-      description: C(id), C(phase), C(message) and C(requested) of the open transaction; V(null) when there is none.
+      description: >-
+        C(id), C(phase), C(message) and C(requested) of the open transaction; V(null) when there is none.
+        All but C(message) are V(null) when its journal cannot be read.
       type: dict
     last_transaction:
       description: How the last transaction ended, as M(nodecraft.kubeadm.static_pod) returns it; V(null) without one.
       type: dict
     last_known_good:
-      description: Id of the last committed transaction; V(null) without one.
+      description: Id of the last committed transaction of which an intact journal is there; V(null) without one.
       type: str
     way_back:
       description: >-
@@ -142,6 +144,10 @@ static_pods:
         obstacle:
           description: Why it would be refused, such as a file that somebody changed since; V(null) when nothing stands against it.
           type: str
+    unreadable_journals:
+      description: What is wrong with each journal of which no copy can be used, and what to do.
+      type: list
+      elements: str
     error:
       description: Why the manifest cannot be read, and so cannot be changed; V(null) when it can. Most other keys are V(null) then.
       type: str

@@ -18,4 +18,8 @@ def transaction_options() -> dict[str, t.Any]:
         "rollback": {"type": "bool", "default": True},
         "wait_timeout": {"type": "int", "default": 300},
         "min_ready_seconds": {"type": "int", "default": 10},
+        "confirm": {"type": "bool", "default": False},
+        "confirm_timeout": {"type": "int", "default": 60},
+        "confirm_url": {"type": "str"},
+        "confirm_ca_cert": {"type": "path"},
     }

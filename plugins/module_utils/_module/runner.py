@@ -92,13 +92,13 @@ def warn_all(module: AnsibleModule, messages: t.Sequence[str]) -> None:
         module.warn(message)
 
 
-def run_info(module: AnsibleModule, read: t.Callable[[], dict[str, t.Any]]) -> t.NoReturn:
-    """Run a module that only reads."""
+def run_info(module: AnsibleModule, read: t.Callable[[], dict[str, t.Any]], **always: t.Any) -> t.NoReturn:
+    """Run a module that only reads. always: keys of its result that are also there when it fails."""
     try:
         found = read()
     except (KubeadmError, OSError) as exc:
-        module.fail_json(msg=_told(exc))
-    module.exit_json(changed=False, **found)
+        module.fail_json(msg=_told(exc), **always)
+    module.exit_json(changed=False, **always, **found)
 
 
 def _told(exc: Exception) -> str:

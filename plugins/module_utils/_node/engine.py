@@ -11,13 +11,15 @@ under systemd, where neither a lost connection nor the end of Ansible stops it:
 
     python3 engine.py /var/lib/nodecraft-kubeadm/kube-apiserver
 
-The folder holds one C(journal.json) while a transaction is open. It is written and synced before the first byte of a
-file changes, and after each step, so an engine that died goes on where it stopped. The rule at the end is always the
-same: proven healthy is committed; everything else is restored to the former bytes, and the former state is proven too.
+The folder holds one C(journal.json) while a transaction is open, and a second copy of it in C(backup). It is written and
+synced before the first byte of a file changes, and after each step, so an engine that died goes on where it stopped. The
+rule at the end is always the same: proven healthy, and confirmed where that was asked for, is committed; everything else is
+restored to the former bytes, and the former state is proven too.
 
 Journal (JSON, 0600; format 1):
+    sha256                     checksum of all the rest
     id, name, requested        who asked for what, for messages
-    phase                      prepared, applying, waiting, restoring, proving, or closed
+    phase                      prepared, applying, waiting, confirming, restoring, proving, or closed
     files                      [{path, switch, before, after}]; before and after: {content (base64), mode, uid, gid} or
                                null for a file that does not exist; the one with "switch" is the manifest, whose rename
                                makes the change take effect
@@ -29,6 +31,8 @@ Journal (JSON, 0600; format 1):
                                shown instead). Of a systemd unit ("systemd_unit") unit, node (name, kubeconfig),
                                set_aside (files of the component that make way while it is stopped)
     wait_timeout, min_ready_seconds, rollback
+    confirm_timeout            seconds to wait for a word from outside before the commit; null when none is needed
+    notes                      what was noticed on the way, for people
     result                     of a closed transaction: outcome, reason, proof, times in seconds, log lines
 """
 
@@ -57,14 +61,17 @@ import typing as t
 import urllib.parse
 
 FORMAT = 1
-PREPARED, APPLYING, WAITING, RESTORING, PROVING, CLOSED = (
+PREPARED, APPLYING, WAITING, CONFIRMING, RESTORING, PROVING, CLOSED = (
     "prepared",
     "applying",
     "waiting",
+    "confirming",
     "restoring",
     "proving",
     "closed",
 )
+# The phases in which the change stands and is not committed yet.
+ON_TRIAL = (WAITING, CONFIRMING)
 STATIC_POD, SYSTEMD_UNIT = "static_pod", "systemd_unit"
 COMMITTED, RESTORED, ABANDONED, UNHEALTHY, ALARM = "committed", "restored", "abandoned", "unhealthy", "alarm"
 
@@ -79,6 +86,12 @@ LOG_LINES = 20
 # A restore gets at least this time, however short the user's patience with the change was: a component with watches
 # open takes its whole grace period to stop, and the kubelet some time to start it again.
 RESTORE_SECONDS = 300
+# A kubelet that did nothing about a pod for this long does nothing about it any more: it stops one within its grace period
+# (30 s), reads its folder anew every 20 s, looks at each pod every 60 s, and begins its back-off with 10 and 20 s.
+QUIET_SECONDS = 90
+# What a component gets at least once its kubelet was started anew for it.
+REVIVAL_SECONDS = 120
+KUBELET = "kubelet.service"
 # A component that crashed this often without ever becoming ready does not come up later by waiting.
 MAX_CRASHES = 3
 # systemd starts a service anew in the same way each time, and a kubelet only every ten seconds.
@@ -89,6 +102,8 @@ PRESSURES = ("MemoryPressure", "DiskPressure", "PIDPressure")
 NODE_SECONDS = 1.0
 LEASES = "/apis/coordination.k8s.io/v1/namespaces/kube-node-lease/leases"
 PROGRAM_SECONDS = 120
+# The file with the id of a transaction that somebody confirmed.
+CONFIRMED = "confirmed"
 # Behind the name of a file that makes way, and before the id of the transaction.
 ASIDE = ".nodecraft-kubeadm-"
 # A kubelet describes its whole machine in one line of its log.
@@ -109,13 +124,34 @@ class ForeignEdit(EngineError):
     """A file holds bytes that are neither the former nor the new ones: somebody else wrote it."""
 
 
+class Busy(EngineError):
+    """Somebody else is at work, and will be done in a while."""
+
+
+class Damaged(EngineError):
+    """A file of ours does not hold what was written. Nothing is guessed from it."""
+
+
+class OtherFormat(EngineError):
+    """A file of ours was written by another version of the collection. It is neither used nor overwritten."""
+
+
 # ---- files ---------------------------------------------------------------------------------------------------------
+
+
+@contextlib.contextmanager
+def named(path: str) -> t.Iterator[None]:
+    """Have every error name the file that was asked for: a write or a sync names none, and nobody knows a temporary name."""
+    try:
+        yield
+    except OSError as exc:
+        raise OSError(exc.errno, exc.strerror, path) from exc
 
 
 def read_bytes(path: str) -> bytes | None:
     """A file's content; None when it does not exist."""
     try:
-        with open(path, "rb") as stream:
+        with named(path), open(path, "rb") as stream:
             return stream.read()
     except (FileNotFoundError, NotADirectoryError):
         return None
@@ -123,11 +159,27 @@ def read_bytes(path: str) -> bytes | None:
 
 def sync_folder(path: str) -> None:
     """Make renames and removals in a folder survive a power loss."""
-    descriptor = os.open(path, os.O_RDONLY | os.O_DIRECTORY)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)
+    with named(path):
+        descriptor = os.open(path, os.O_RDONLY | os.O_DIRECTORY)
+        try:
+            os.fsync(descriptor)
+        finally:
+            os.close(descriptor)
+
+
+def make_folder(path: str, mode: int = 0o700) -> None:
+    """Make a folder, and what is missing above it, so that a power loss takes neither it nor what is written into it.
+
+    One that is there already is synced too: a run that made it may have died before it did so.
+    """
+    parent = os.path.dirname(path)
+    if not os.path.isdir(path):
+        if not os.path.isdir(parent):
+            make_folder(parent, mode)
+        with contextlib.suppress(FileExistsError):
+            os.mkdir(path, mode)
+    sync_folder(path)
+    sync_folder(parent)
 
 
 def write_atomically(
@@ -143,26 +195,25 @@ def write_atomically(
     real = os.path.realpath(path)
     folder, name = os.path.split(real)
     temporary = os.path.join(folder, f".{name}.nodecraft-kubeadm")
-    with contextlib.suppress(FileNotFoundError):
-        os.unlink(temporary)  # of a run that was killed
-    try:
-        descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW, 0o600)
-        with os.fdopen(descriptor, "wb") as stream:
-            stream.write(content)
-            stream.flush()
-            os.fchown(descriptor, uid, gid)
-            _copy_attributes(real, descriptor)
-            os.fchmod(descriptor, mode)
-            os.fsync(descriptor)
-        recheck()
-        os.rename(temporary, real)
-    except BaseException as exc:
-        with contextlib.suppress(OSError):
-            os.unlink(temporary)
-        if isinstance(exc, OSError):
-            exc.filename = path  # a write or a sync tells none
-        raise
-    sync_folder(folder)
+    with named(path):
+        with contextlib.suppress(FileNotFoundError):
+            os.unlink(temporary)  # of a run that was killed
+        try:
+            descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW, 0o600)
+            with os.fdopen(descriptor, "wb") as stream:
+                stream.write(content)
+                stream.flush()
+                os.fchown(descriptor, uid, gid)
+                _copy_attributes(real, descriptor)
+                os.fchmod(descriptor, mode)
+                os.fsync(descriptor)
+            recheck()
+            os.rename(temporary, real)
+        except BaseException:
+            with contextlib.suppress(OSError):
+                os.unlink(temporary)
+            raise
+        sync_folder(folder)
 
 
 def _copy_attributes(source: str, descriptor: int) -> None:
@@ -177,7 +228,7 @@ def _copy_attributes(source: str, descriptor: int) -> None:
 
 def remove(path: str) -> None:
     """Remove a file for good; one that is gone already is fine."""
-    with contextlib.suppress(FileNotFoundError):
+    with contextlib.suppress(FileNotFoundError), named(path):
         os.unlink(path)
         sync_folder(os.path.dirname(path))
 
@@ -199,14 +250,30 @@ def write_json(path: str, data: t.Any) -> None:
 
 
 def read_json(path: str) -> t.Any:
-    """A JSON file's value; None when it does not exist. Raises EngineError when it is no JSON."""
+    """A JSON file's value; None when it does not exist. Raises Damaged when it is no JSON."""
     content = read_bytes(path)
     if content is None:
         return None
     try:
         return json.loads(content)
     except ValueError as exc:
-        raise EngineError(f"{path} is damaged: {exc}") from exc
+        raise Damaged(f"{path} is damaged: {exc}") from exc
+
+
+def read_formatted(path: str) -> Json | None:
+    """A file of ours that says its format; None when it does not exist. Raises Damaged, and OtherFormat."""
+    data = read_json(path)
+    if data is None and not os.path.exists(path):
+        return None
+    found = data.get("format") if isinstance(data, dict) else None
+    if not isinstance(found, int):
+        raise Damaged(f"{path} is damaged: it says no format")
+    if found != FORMAT:
+        raise OtherFormat(
+            f"{path} has format {found}, which {'a newer' if found > FORMAT else 'an older'} version of nodecraft.kubeadm wrote;"
+            f" this version knows {FORMAT}. It is left as it is: go on with the version that wrote it"
+        )
+    return t.cast(Json, data)
 
 
 def version_of(content: bytes, mode: int, uid: int, gid: int) -> Json:
@@ -220,19 +287,30 @@ def version_of(content: bytes, mode: int, uid: int, gid: int) -> Json:
     }
 
 
-def content_of(version: Json | None) -> bytes | None:
-    """The bytes of a version. Raises EngineError when they are damaged: damaged bytes are never written anywhere."""
+def content_of(version: Json | None, path: str = "a file") -> bytes | None:
+    """The bytes of a version of a file. Raises Damaged when they are: damaged bytes are never written anywhere."""
     if version is None:
         return None
-    content = base64.b64decode(version["content"])
+    try:
+        content = base64.b64decode(version["content"], validate=True)
+    except (ValueError, TypeError) as exc:
+        raise Damaged(f"the journal's copy of {path} is damaged: {exc}") from exc
     if hashlib.sha256(content).hexdigest() != version["sha256"]:
-        raise EngineError("the journal's copy of a file does not match its checksum")
+        raise Damaged(f"the journal's copy of {path} does not match its checksum")
     return content
+
+
+def holds(path: str, version: Json | None) -> bool:
+    """Whether a file has this version's bytes. One that cannot be read has none that are known."""
+    try:
+        return read_bytes(path) == content_of(version, path)
+    except OSError:
+        return False
 
 
 def is_at(path: str, version: Json | None) -> bool:
     """Whether a file has this version's bytes, mode and owner."""
-    if read_bytes(path) != content_of(version):
+    if read_bytes(path) != content_of(version, path):
         return False
     if version is None:
         return True
@@ -246,7 +324,7 @@ def is_at(path: str, version: Json | None) -> bool:
 def locked(
     folder: str, *, seconds: float, clock: t.Callable[[], float], sleep: t.Callable[[float], None]
 ) -> t.Iterator[None]:
-    """Hold the folder's lock. The kernel releases it when the holder dies. Raises EngineError after C(seconds)."""
+    """Hold the folder's lock. The kernel releases it when the holder dies. Raises Busy after C(seconds)."""
     descriptor = os.open(os.path.join(folder, "lock"), os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
     try:
         limit = clock() + seconds
@@ -258,11 +336,127 @@ def locked(
                 if exc.errno not in (errno.EAGAIN, errno.EACCES):
                     raise
                 if clock() >= limit:
-                    raise EngineError(f"another process holds {folder}/lock") from exc
+                    raise Busy(f"another process holds {folder}/lock") from exc
                 sleep(POLL_SECONDS)
         yield
     finally:
         os.close(descriptor)
+
+
+# ---- journals on the disk --------------------------------------------------------------------------------------------
+
+_CHECKSUM = "sha256"
+
+
+def copies_of(folder: str, identifier: str | None = None) -> tuple[str, str]:
+    """Where the two copies of a journal are: of the open one, or of a closed one by its id."""
+    first = os.path.join("history", f"{identifier}.json") if identifier else "journal.json"
+    return os.path.join(folder, first), os.path.join(folder, "backup", os.path.basename(first))
+
+
+def save_journal(folder: str, journal: Json, identifier: str | None = None) -> None:
+    """Write both copies of a journal, each with a checksum of the whole. The first one is never older than the second."""
+    checksum = hashlib.sha256(to_json(journal)).hexdigest()
+    for path in copies_of(folder, identifier):
+        if not os.path.isdir(os.path.dirname(path)):
+            make_folder(os.path.dirname(path))
+        write_json(path, {**journal, _CHECKSUM: checksum})
+
+
+def load_journal(folder: str, identifier: str | None = None) -> tuple[Json | None, str]:
+    """The intact copy of a journal, and what is wrong with its first one when it is the second; None when there is none.
+
+    Raises Damaged when there is a journal but no intact copy, OtherFormat for that of another version of the collection.
+    """
+    first, second = copies_of(folder, identifier)
+    try:
+        problem = f"{first} is missing"
+        journal = _read_copy(first)
+        if journal is not None:
+            return journal, ""
+    except Damaged as exc:
+        problem = str(exc)
+    try:
+        journal = _read_copy(second)
+    except Damaged as exc:
+        raise Damaged(f"{problem}, and of its second copy: {exc}") from exc
+    if journal is not None:
+        return journal, f"{problem}; its second copy {second} was used"
+    if os.path.exists(first):
+        raise Damaged(f"{problem}, and its second copy {second} is missing")
+    return None, ""
+
+
+def _read_copy(path: str) -> Json | None:
+    """One copy, intact as a whole and file by file; None when it is not there. Raises Damaged, and OtherFormat."""
+    journal = read_formatted(path)
+    if journal is None:
+        return None
+    checksum = journal.pop(_CHECKSUM, None)
+    try:
+        for entry in journal["files"]:
+            for side in ("before", "after"):
+                content_of(entry[side], f"{entry['path']} in {path}")
+    except (KeyError, TypeError) as exc:
+        raise Damaged(f"{path} is damaged: it is no journal") from exc
+    if checksum != hashlib.sha256(to_json(journal)).hexdigest():
+        raise Damaged(f"{path} does not match its checksum")
+    return journal
+
+
+def drop_journal(folder: str) -> None:
+    """Remove the open journal, which nothing was done for. A second copy never stands alone."""
+    for path in reversed(copies_of(folder)):
+        remove(path)
+
+
+def file_journal(folder: str, identifier: str) -> None:
+    """Move the open journal to the history. A second copy never stands alone."""
+    make_folder(os.path.join(folder, "history"))
+    for source, target in reversed(list(zip(copies_of(folder), copies_of(folder, identifier)))):
+        with named(target):
+            os.rename(source, target)
+        sync_folder(os.path.dirname(target))
+        sync_folder(os.path.dirname(source))
+
+
+def history_ids(folder: str) -> list[str]:
+    """The ids of closed transactions, oldest first. Ids begin with a time stamp, so their order is theirs in time."""
+    names: set[str] = set()
+    for room in ("history", "backup"):
+        with contextlib.suppress(FileNotFoundError):
+            names.update(os.listdir(os.path.join(folder, room)))
+    names.discard("journal.json")
+    return sorted(name[: -len(".json")] for name in names if name.endswith(".json") and not name.startswith("."))
+
+
+def last_known_good(folder: str) -> str | None:
+    """The id of the newest committed transaction of which an intact copy is there."""
+    for identifier in reversed(history_ids(folder)):
+        with contextlib.suppress(Damaged, OtherFormat):
+            journal, dummy = load_journal(folder, identifier)
+            if journal and journal["result"]["outcome"] == COMMITTED:
+                return identifier
+    return None
+
+
+def prune_history(folder: str) -> None:
+    """Bound the history. The last known good and what another version of the collection wrote stay in any case."""
+    good = last_known_good(folder)
+    for identifier in history_ids(folder)[:-KEEP_HISTORY]:
+        if identifier != good and not _is_of_another_version(folder, identifier):
+            for path in reversed(copies_of(folder, identifier)):
+                remove(path)
+
+
+def _is_of_another_version(folder: str, identifier: str) -> bool:
+    try:
+        load_journal(folder, identifier)
+    except OtherFormat:
+        return True
+    except Damaged:
+        pass
+    return False
 
 
 # ---- processes of a static pod ---------------------------------------------------------------------------------------
@@ -537,6 +731,10 @@ class Seen(t.Protocol):
     def hopeless(self) -> str:
         """Why to wait any longer would do harm; empty when it would not."""
 
+    @property
+    def rest(self) -> int | None:
+        """What stays the same as long as nobody starts a component of which no process is left; None when that may be waited for."""
+
     def missing(self) -> str:
         """What is not as it should be, in words."""
 
@@ -561,6 +759,12 @@ class Watcher(t.Protocol):
     def switch(self) -> None:
         """Make the files take effect, unless that happened since the mark. Raises EngineError."""
 
+    def obstacle(self) -> str:
+        """Why nobody starts or stops the component, in words; empty when nothing is known of that."""
+
+    def nudge(self) -> None:
+        """Remind of the component whoever should start it."""
+
     def verify(self) -> str | None:
         """What is wrong with an instance that is healthy; None when nothing is."""
 
@@ -572,7 +776,7 @@ class Watcher(t.Protocol):
 
 
 # Which side of the journal's watch is looked for in which phase.
-_WANTED = {PREPARED: "before", WAITING: "after", PROVING: "before"}
+_WANTED = {PREPARED: "before", WAITING: "after", CONFIRMING: "after", PROVING: "before"}
 
 
 @dataclasses.dataclass(frozen=True)
@@ -609,6 +813,11 @@ class Sight:
     def hopeless(self) -> str:
         """A static pod can always be waited for."""
         return ""
+
+    @property
+    def rest(self) -> int | None:
+        """How often it was started, when no process of any instance is there."""
+        return None if self.process or self.others or self.strange else self.starts
 
     def missing(self) -> str:
         """What is not as it should be, in words."""
@@ -682,10 +891,11 @@ class StaticPodWatcher:
 
     max_crashes = MAX_CRASHES
 
-    def __init__(self, journal: Json, host: Host) -> None:
+    def __init__(self, journal: Json, host: Host, run: Run) -> None:
         self.journal = journal
         self.watch: Json = journal["watch"]
         self.host = host
+        self.run = run
 
     def what_runs(self) -> Json:
         """UIDs, and how often each was started."""
@@ -698,7 +908,7 @@ class StaticPodWatcher:
     def look(self) -> Sight:
         """One look at the pod's processes and probes."""
         phase = self.journal["phase"]
-        acceptable = {PREPARED: lambda uid: True, WAITING: self._may_be_new, PROVING: self._may_be_former}[phase]
+        acceptable = {PREPARED: lambda uid: True, PROVING: self._may_be_former}.get(phase, self._may_be_new)
         return look(
             self.host,
             self.watch,
@@ -717,7 +927,7 @@ class StaticPodWatcher:
     def has_seen_change(self) -> bool:
         """The kubelet reads the manifest as soon as it is there."""
         return any(
-            entry["switch"] and read_bytes(entry["path"]) == content_of(entry["after"])
+            entry["switch"] and read_bytes(entry["path"]) == content_of(entry["after"], entry["path"])
             for entry in self.journal["files"]
         )
 
@@ -727,6 +937,15 @@ class StaticPodWatcher:
 
     def switch(self) -> None:
         """The kubelet does it."""
+
+    def obstacle(self) -> str:
+        """A kubelet that does not run."""
+        state = self.run(["systemctl", "is-active", KUBELET])[1].strip() or "not known to run"
+        return "" if state == "active" else f"{KUBELET} is {state}, and nobody else starts or stops pods"
+
+    def nudge(self) -> None:
+        """Start the kubelet anew, which reads all its manifests then. Containers run on meanwhile."""
+        self.run(["systemctl", "restart", "--no-block", KUBELET])
 
     def verify(self) -> str | None:
         """Whether the process itself reports the wanted feature gates."""
@@ -779,6 +998,8 @@ def run_program(arguments: t.Sequence[str]) -> tuple[int, str, str]:
         )
     except subprocess.TimeoutExpired:
         return 124, "", f"no answer within {PROGRAM_SECONDS} s"
+    except OSError as exc:
+        return 127, "", str(exc)
     return done.returncode, done.stdout.decode("utf-8", "replace"), done.stderr.decode("utf-8", "replace")
 
 
@@ -810,6 +1031,11 @@ class UnitSight:
     def healthy(self) -> bool:
         """The one criterion: exactly the wanted process, ready, and its Node too."""
         return self.process is not None and self.probes_ok and self.node_ok and not self.hopeless
+
+    @property
+    def rest(self) -> int | None:
+        """systemd forgets nothing."""
+        return None
 
     def missing(self) -> str:
         """What is not as it should be, in words."""
@@ -870,7 +1096,7 @@ class UnitWatcher:
             crashes=self._crashes(shown),
             node_ok=node_ok,
             node=node,
-            hopeless=self._new_shortage() if process and phase == WAITING else "",
+            hopeless=self._new_shortage() if process and phase in ON_TRIAL else "",
         )
 
     def _may_be_wanted(self, invocation: str) -> bool:
@@ -912,7 +1138,7 @@ class UnitWatcher:
         node, why = self._read_node()
         phase = self.journal["phase"]
         if node is None:
-            return phase != WAITING or not self.journal["before"]["node"], f"its Node is not known ({why})"
+            return phase not in ON_TRIAL or not self.journal["before"]["node"], f"its Node is not known ({why})"
         ready = _condition(node, "Ready")
         if ready is None or ready["status"] != "True":
             return False, f"its Node is not ready ({(ready or {}).get('message', 'no condition')})"
@@ -1041,6 +1267,13 @@ class UnitWatcher:
             os.replace(aside, path)
             sync_folder(os.path.dirname(path))
 
+    def obstacle(self) -> str:
+        """What keeps a unit from its work is seen by looking at it."""
+        return ""
+
+    def nudge(self) -> None:
+        """systemd needs none."""
+
     # -- the end -------------------------------------------------------------------------------------------------------
 
     def verify(self) -> str | None:
@@ -1108,6 +1341,8 @@ class Engine:
         self.journal: Json = {}
         self.watcher: Watcher
         self._progress: tuple[str, str] = ("", "")
+        # Since when nothing at all happens to a component that is not there.
+        self._quiet: tuple[int | None, float] = (None, 0.0)
 
     def path(self, *names: str) -> str:
         """A path in the transaction's folder."""
@@ -1116,14 +1351,12 @@ class Engine:
     def run(self) -> int:
         """Finish the open transaction, if there is one. Returns 0 when none is open any more."""
         with locked(self.folder, seconds=LOCK_SECONDS, clock=self.clock, sleep=self.sleep):
-            journal = read_json(self.path("journal.json"))
+            journal, problem = load_journal(self.folder)
             if journal is None:
                 return 0
-            found = journal.get("format") if isinstance(journal, dict) else None
-            if found != FORMAT:
-                raise EngineError(f"{self.path('journal.json')} has format {found}; this engine knows {FORMAT}")
             self.journal = journal
             self.watcher = self._watcher()
+            self._note(problem)
             self._begin_attempt()
             while self.journal["phase"] != CLOSED:
                 self._PHASES[self.journal["phase"]](self)
@@ -1134,7 +1367,7 @@ class Engine:
         """The watcher for the kind of component that the journal is about."""
         kind = self.journal["watch"].get("kind", STATIC_POD)
         if kind == STATIC_POD:
-            return StaticPodWatcher(self.journal, self.host)
+            return StaticPodWatcher(self.journal, self.host, self.run_program)
         if kind == SYSTEMD_UNIT:
             return UnitWatcher(self.journal, self.host, self.run_program, self.ask, self.clock)
         raise EngineError(f"{self.path('journal.json')} is about a {kind}, which this engine does not know")
@@ -1149,6 +1382,9 @@ class Engine:
         if self.journal.get("boot") != boot:
             # The monotonic clock started anew: times from before a reboot mean nothing.
             self.journal.update(boot=boot, deadline=None, times={})
+            if self.journal["phase"] == CONFIRMING:
+                # What was healthy before has to show that it is after it, too. A word that was given stays given.
+                self.journal["phase"] = WAITING
         if self.journal["attempts"] > MAX_ATTEMPTS and self.journal["phase"] != CLOSED:
             self._close(
                 ALARM,
@@ -1161,10 +1397,16 @@ class Engine:
         that a restore needs is on the disk already, and one that dies now comes to the same end by an older journal."""
         self.journal.update(changes)
         try:
-            write_json(self.path("journal.json"), self.journal)
+            save_journal(self.folder, self.journal)
         except OSError:
             if self.journal["phase"] == PREPARED or "before" not in self.journal:
                 raise
+
+    def _note(self, text: str) -> None:
+        """Keep what people should know of the way, whatever its end is."""
+        notes = self.journal.setdefault("notes", [])
+        if text and text not in notes:
+            notes.append(text)
 
     def _say(self, message: str) -> None:
         """Tell followers where we are. Not synced: it is news, not state."""
@@ -1197,7 +1439,7 @@ class Engine:
     def _apply(self) -> None:
         try:
             for folder in self.journal["directories"]:
-                os.makedirs(folder, mode=0o700, exist_ok=True)
+                make_folder(folder)
             for entry in self._ordered("after"):
                 self._put(entry, "before", "after")
         except (OSError, EngineError) as exc:
@@ -1232,7 +1474,7 @@ class Engine:
     def _put(self, entry: Json, expected: str, wanted: str) -> None:
         """Bring one file from one version to the other; it may be there already. Raises ForeignEdit for a third one."""
         path = entry["path"]
-        old, new = content_of(entry[expected]), content_of(entry[wanted])
+        old, new = content_of(entry[expected], path), content_of(entry[wanted], path)
 
         def recheck() -> None:
             if read_bytes(path) != old:
@@ -1249,24 +1491,78 @@ class Engine:
 
     def _wait(self) -> None:
         failure, sight = self._watch_until_healthy()
-        failure = failure or self.watcher.verify()
-        if failure is None:
+        failure = failure or self.watcher.verify() or self._edited()
+        if failure is not None:
+            self._fail(failure, sight)
+        elif self.journal.get("confirm_timeout") is not None:
+            self._save(phase=CONFIRMING, deadline=self.clock() + self.journal["confirm_timeout"])
+        else:
             self._close(COMMITTED, None, sight)
-            return
-        self.journal["log"] = self.watcher.log(sight)
-        if self.journal["rollback"]:
+
+    def _confirm(self) -> None:
+        """Wait for a word from outside: what is healthy on this node may be out of reach for everybody else."""
+        self._say("is healthy, waits to be confirmed from outside")
+        while True:
+            sight = self.watcher.look()
+            self._measure(sight)
+            failure = self._edited()
+            if failure is None and sight.healthy and self._is_confirmed():
+                self._close(COMMITTED, None, sight)
+                return
+            if failure is None and self.clock() >= self.journal["deadline"]:
+                failure = f"nobody confirmed within {self.journal['confirm_timeout']} s that it is within reach"
+                if not sight.healthy:
+                    failure = (
+                        f"{self.journal['name']} {sight.missing()} after it was healthy ({'; '.join(sight.probes)})"
+                    )
+            if failure is not None:
+                self._fail(failure, sight)
+                return
+            self.sleep(POLL_SECONDS)
+
+    def _is_confirmed(self) -> bool:
+        """Whether the word is there; it names this transaction."""
+        try:
+            return (read_bytes(self.path(CONFIRMED)) or b"").strip() == str(self.journal["id"]).encode("ascii")
+        except OSError:
+            return False
+
+    def _fail(self, failure: str, sight: Seen) -> None:
+        """Take back what is not committed. What somebody else wrote is for a restore to judge, also without rollback."""
+        if not sight.healthy or self.journal["phase"] == WAITING:
+            # What a component says that only lacks a word from outside is no reason.
+            self.journal["log"] = self.watcher.log(sight)
+        if self.journal["rollback"] or self._foreign():
             self._begin_restore(failure)
         else:
             self._close(UNHEALTHY, failure, sight)
 
+    def _edited(self) -> str | None:
+        """What somebody else did to our files, in words. Whoever reads them may not have done so yet."""
+        side = "before" if self.journal["phase"] == PROVING else "after"
+        found = [entry["path"] for entry in self.journal["files"] if not holds(entry["path"], entry[side])]
+        return (
+            f"{', '.join(found)} was changed by someone else while {self.journal['name']} was watched"
+            if found
+            else None
+        )
+
+    def _foreign(self) -> list[str]:
+        """The files that hold neither the former nor the new bytes."""
+        return [
+            entry["path"]
+            for entry in self.journal["files"]
+            if not any(holds(entry["path"], entry[side]) for side in ("before", "after"))
+        ]
+
     def _begin_restore(self, reason: str) -> None:
         """Note, before the first file goes back, whether the component has seen the change: it must be proven then."""
-        switched = self.journal["phase"] == WAITING or self.watcher.has_seen_change()
+        switched = self.journal["phase"] in ON_TRIAL or self.watcher.has_seen_change()
         self._save(phase=RESTORING, reason=reason, switched=switched, deadline=None, mark=None)
 
     def _restore(self) -> None:
         self._say("did not become healthy, the former files are put back")
-        foreign = [entry["path"] for entry in self.journal["files"] if self._is_foreign(entry)]
+        foreign = self._foreign()
         if foreign and self.journal["switched"]:
             self._close(
                 ALARM,
@@ -1305,22 +1601,21 @@ class Engine:
                 return str(exc)
             self.sleep(POLL_SECONDS)
 
-    @staticmethod
-    def _is_foreign(entry: Json) -> bool:
-        return read_bytes(entry["path"]) not in (content_of(entry["before"]), content_of(entry["after"]))
-
     def _prove(self) -> None:
         failure, sight = self._watch_until_healthy()
-        if failure is None or not self.journal["before"]["healthy"]:
+        edited = self._edited()
+        if edited is None and (failure is None or not self.journal["before"]["healthy"]):
             # What was broken before need not be healthy now: it is as it was.
             self._close(RESTORED, self.journal["reason"], sight)
         else:
+            failure = edited or failure
             self._close(ALARM, f"{self.journal['reason']}; the former files were put back, but {failure}", sight)
 
     _PHASES: t.ClassVar[dict[str, t.Callable[[Engine], None]]] = {
         PREPARED: _prepare,
         APPLYING: _apply,
         WAITING: _wait,
+        CONFIRMING: _confirm,
         RESTORING: _restore,
         PROVING: _prove,
     }
@@ -1341,6 +1636,9 @@ class Engine:
             sight = self.watcher.look()
             now = self.clock()
             self._measure(sight)
+            edited = self._edited()
+            if edited is not None:
+                return edited, sight
             if not sight.healthy:
                 ready_since = None
             elif ready_since is None or sight.process != identity:
@@ -1357,7 +1655,25 @@ class Engine:
                 if failure:
                     return failure, sight
                 self._say(sight.missing())
+                self._nudge(sight, now)
                 self.sleep(POLL_SECONDS)
+
+    def _nudge(self, sight: Seen, now: float) -> None:
+        """After a restart of the node a kubelet was seen not to start a pod whose manifest had been put back meanwhile. What
+        was healthy before and is not started at all gets one reminder; what crashes is in the kubelet's hands."""
+        if self.journal["phase"] != PROVING or self.journal.get("nudged") or not self.journal["before"]["healthy"]:
+            return
+        if sight.rest is None or sight.rest != self._quiet[0]:
+            self._quiet = (sight.rest, now)
+        if now - self._quiet[1] < QUIET_SECONDS:
+            return
+        self._quiet = (sight.rest, now)
+        if not self.watcher.obstacle():
+            self._note(
+                f"{KUBELET} was started anew, because it did not start {self.journal['name']} for {QUIET_SECONDS} s"
+            )
+            self._save(nudged=True, deadline=max(self.journal["deadline"], now + REVIVAL_SECONDS))
+            self.watcher.nudge()
 
     def _patience(self) -> float:
         """Seconds for becoming healthy."""
@@ -1367,11 +1683,6 @@ class Engine:
 
     def _given_up(self, sight: Seen, now: float) -> str | None:
         name = self.journal["name"]
-        foreign = next(
-            (entry["path"] for entry in self.journal["files"] if entry["switch"] and self._is_foreign(entry)), None
-        )
-        if foreign:
-            return f"{foreign} was changed by someone else while {name} was waited for"
         if sight.hopeless:
             return f"{name} {sight.hopeless}"
         never_ready = self.journal["phase"] == WAITING and WAITING not in self.journal["times"]
@@ -1381,8 +1692,12 @@ class Engine:
             return None
         return (
             f"{name} was not healthy within {self._patience():.0f} s: it {sight.missing()} ({'; '.join(sight.probes)})"
-            f"{self._backups()}"
+            f"{self._backups()}{self._obstacle()}"
         )
+
+    def _obstacle(self) -> str:
+        found = self.watcher.obstacle()
+        return f"; {found}" if found else ""
 
     def _backups(self) -> str:
         found = [path for entry in self.journal["files"] if entry["switch"] for path in backups_of(entry["path"])]
@@ -1408,16 +1723,18 @@ class Engine:
     # -- the end -------------------------------------------------------------------------------------------------------
 
     def _close(self, outcome: str, reason: str | None, sight: Seen | None = None) -> None:
-        times, now = self.journal["times"], self.clock()
+        times, now, phase = self.journal["times"], self.clock(), self.journal["phase"]
         result = {
             "outcome": outcome,
             "reason": reason,
             "healthy": sight.healthy if sight else None,
             "ended": utc_now(),
             "seconds": _span(times.get("began"), now),
-            "restart_seconds": _span(times.get("switched"), times.get(self.journal["phase"])),
+            "restart_seconds": _span(times.get("switched"), times.get(WAITING if phase in ON_TRIAL else phase)),
             "outage_seconds": _span(times.get("down"), times.get("up", now)) or 0.0,
             "proof": self.watcher.proof(sight) if sight else None,
+            "confirmed": None if self.journal.get("confirm_timeout") is None else self._is_confirmed(),
+            "notes": self.journal.get("notes", []),
             "log": [hide(line, self.journal["watch"].get("hidden", {})) for line in self.journal.get("log", [])],
         }
         self.journal.update(phase=CLOSED, result=result)
@@ -1427,22 +1744,20 @@ class Engine:
                     os.rmdir(folder)
 
     def _file_away(self) -> None:
-        """Move the closed journal to the history, which keeps the last ones and always the last committed one."""
+        """Move the closed journal to the history, which keeps the last ones and always the last known good."""
         self._insist()
-        history = self.path("history")
-        os.makedirs(history, mode=0o700, exist_ok=True)
-        os.rename(self.path("journal.json"), os.path.join(history, f"{self.journal['id']}.json"))
-        sync_folder(history)
-        sync_folder(self.folder)
+        file_journal(self.folder, self.journal["id"])
+        with contextlib.suppress(OSError):  # it names a transaction that is over
+            remove(self.path(CONFIRMED))
         self._say(self.journal["result"]["outcome"])
-        prune_history(history)
+        prune_history(self.folder)
 
     def _insist(self) -> None:
         """Keep the outcome, however long the disk is full: nobody could tell it otherwise."""
         limit = self.clock() + RESTORE_SECONDS
         while True:
             try:
-                write_json(self.path("journal.json"), self.journal)
+                save_journal(self.folder, self.journal)
                 return
             except OSError:
                 if self.clock() >= limit:
@@ -1454,29 +1769,6 @@ def _span(start: float | None, end: float | None) -> float | None:
     return None if start is None or end is None else round(end - start, 2)
 
 
-def history_ids(history: str) -> list[str]:
-    """The ids of closed transactions, oldest first. Ids begin with a time stamp, so their order is theirs in time."""
-    try:
-        return sorted(
-            name[: -len(".json")] for name in os.listdir(history) if name.endswith(".json") and not name.startswith(".")
-        )
-    except FileNotFoundError:
-        return []
-
-
-def prune_history(history: str) -> None:
-    """Bound the history, keeping the newest committed transaction in any case."""
-    ids = history_ids(history)
-    outcomes = {}
-    for identifier in ids:
-        with contextlib.suppress(EngineError, KeyError, TypeError):
-            outcomes[identifier] = read_json(os.path.join(history, f"{identifier}.json"))["result"]["outcome"]
-    good = [identifier for identifier in ids if outcomes.get(identifier) == COMMITTED]
-    for identifier in ids[:-KEEP_HISTORY]:
-        if identifier not in good[-1:]:
-            remove(os.path.join(history, f"{identifier}.json"))
-
-
 def main(arguments: t.Sequence[str]) -> int:
     """Finish the open transaction of a folder; for systemd."""
     if len(arguments) != 2:
@@ -1484,6 +1776,9 @@ def main(arguments: t.Sequence[str]) -> int:
         return 2
     try:
         return Engine(arguments[1]).run()
+    except Busy as exc:  # systemd tries again
+        sys.stderr.write(f"{arguments[1]}: {exc}\n")
+        return 1
     except EngineError as exc:  # trying again would find the same
         sys.stderr.write(f"{arguments[1]}: {exc}\n")
         return STUCK

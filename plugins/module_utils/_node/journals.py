@@ -14,7 +14,7 @@ import secrets
 import time
 import typing as t
 
-from .._plan import ownership, static_pod
+from .._plan import confirmation, ownership, static_pod
 from .._plan.errors import Refusal
 from .._plan.manifest import Manifest
 from . import engine
@@ -24,19 +24,25 @@ from .static_pods import StaticPod
 
 @dataclasses.dataclass(frozen=True)
 class Settings:
-    """How a transaction waits and ends. Times in seconds."""
+    """How a transaction waits and ends. Times in seconds; confirm_timeout: None when no word from outside is asked for."""
 
     wait_timeout: int
     min_ready_seconds: int
     rollback: bool
+    confirm_timeout: int | None = None
 
     @classmethod
     def of(cls, params: t.Mapping[str, t.Any]) -> Settings:
-        """The settings among a module's parameters. Raises Refusal for times that make no sense."""
-        for key, least in (("wait_timeout", 1), ("min_ready_seconds", 0)):
+        """The settings among a module's parameters. Raises Refusal for those that make no sense."""
+        for key, least in (("wait_timeout", 1), ("min_ready_seconds", 0), ("confirm_timeout", 1)):
             if params[key] < least:
                 raise Refusal(f"{key} is {params[key]}; write a number of seconds of at least {least}.")
-        return cls(params["wait_timeout"], params["min_ready_seconds"], params["rollback"])
+        if params["confirm"]:
+            confirmation.check_url(params["confirm_url"])
+            if not params["rollback"]:
+                raise Refusal("confirm puts back what nobody confirmed, so it cannot go with rollback: false.")
+        timeout = params["confirm_timeout"] if params["confirm"] else None
+        return cls(params["wait_timeout"], params["min_ready_seconds"], params["rollback"], timeout)
 
 
 def journal_for(pod: StaticPod, plan: static_pod.StaticPodPlan, settings: Settings, kubeconfig: str) -> engine.Json:
@@ -82,6 +88,8 @@ def new_journal(name: str, files: list[engine.Json], watch: engine.Json, setting
         "wait_timeout": settings.wait_timeout,
         "min_ready_seconds": settings.min_ready_seconds,
         "rollback": settings.rollback,
+        "confirm_timeout": settings.confirm_timeout,
+        "notes": [],
         "times": {},
         "result": None,
     }

@@ -8,6 +8,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import stat
 import typing as t
@@ -26,24 +27,28 @@ def state_folder(name: str) -> str:
     return os.path.join(STATE_DIR, name)
 
 
-def read_json(path: str) -> engine.Json | None:
-    """A file of our state; None when it does not exist. Raises KubeadmError when it is damaged or not of our format."""
+class Unusable(KubeadmError):
+    """A file of our state is damaged, or of another version of the collection."""
+
+
+@contextlib.contextmanager
+def told() -> t.Iterator[None]:
+    """Tell the user what is wrong with a file of our state, where, and what to do. Raises Unusable."""
     try:
-        data = engine.read_json(path)
-    except engine.EngineError as exc:
-        raise _unusable(str(exc)) from exc
-    if data is not None or os.path.exists(path):
-        found = data.get("format") if isinstance(data, dict) else None
-        if found != engine.FORMAT:
-            raise _unusable(f"{path} has format {found}, and this version of the collection knows {engine.FORMAT}")
-    return t.cast(t.Optional[engine.Json], data)
+        yield
+    except engine.OtherFormat as exc:
+        raise Unusable(f"{os.uname().nodename}: {exc}.") from exc
+    except engine.Damaged as exc:
+        raise Unusable(
+            f"{os.uname().nodename}: {exc}. Nothing is guessed from it: see that the component runs what it should, then move"
+            " the file away, both copies of a journal, and run again."
+        ) from exc
 
 
-def _unusable(problem: str) -> KubeadmError:
-    return KubeadmError(
-        f"{os.uname().nodename}: {problem}. Nothing is guessed from it: move the file away once you know what the component"
-        " should run with."
-    )
+def read_json(path: str) -> engine.Json | None:
+    """A file of our state that says its format; None when it does not exist. Raises Unusable."""
+    with told():
+        return engine.read_formatted(path)
 
 
 def record_path(name: str) -> str:

@@ -8,14 +8,16 @@
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
 import time
 import typing as t
 
 from .._plan import outcome
+from .._plan.errors import Busy
 from . import engine, transactions
 from .journals import Settings
-from .state import Run
+from .state import Run, Unusable
 
 
 class TransactionSteps:
@@ -42,31 +44,45 @@ class TransactionSteps:
         self._transaction: engine.Json | None = None
         self._previous: engine.Json | None = None
         self._open: engine.Json | None = None
+        self._trouble: list[str] = []
+        self._busy = False
 
     def _parse(self) -> None:
         """Check what was asked. Raises Refusal."""
         raise NotImplementedError
 
-    def session(self) -> t.ContextManager[None]:
+    @contextlib.contextmanager
+    def session(self) -> t.Iterator[None]:
         """Check what was asked, finish what an earlier run left open, then keep other runs out."""
         self._parse()
         self._settings = Settings.of(self._params)
-        if not self._dry:
-            identifier = transactions.recover(self._name, run=self._run)
-            if identifier is not None:
-                transactions.wait_for_end(self._name, identifier, run=self._run, clock=time.monotonic, sleep=time.sleep)
-        return transactions.exclusive(self._name, dry=self._dry)
+        try:
+            if not self._dry:
+                self._recover()
+            with transactions.exclusive(self._name, dry=self._dry):
+                yield
+        except Busy:
+            self._busy = True
+            raise
+
+    def _recover(self) -> None:
+        identifier = transactions.recover(self._name, run=self._run)
+        if identifier is not None:
+            transactions.wait_for_end(self._name, identifier, run=self._run, clock=time.monotonic, sleep=time.sleep)
 
     def _read_transactions(self) -> None:
         """See what earlier runs left to tell or to do."""
-        self._previous = transactions.unreported(self._name)
+        try:
+            self._previous = transactions.unreported(self._name)
+        except Unusable as exc:  # it is over; what it was is not known
+            self._trouble.append(str(exc))
         left_open = transactions.left_open(self._name, self._run)
         if left_open is not None and left_open["phase"] != engine.PREPARED:
             self._open = left_open
 
     def notes(self) -> list[str]:
         """Tell how a transaction ended that nobody followed, once; and of one that waits to be taken up again."""
-        notes = []
+        notes = list(self._trouble)
         node = self._node or ""
         if self._open is not None:
             notes.append(outcome.left_open(self._name, node, self._open["id"], self._open["phase"]))
@@ -96,4 +112,5 @@ class TransactionSteps:
             "transaction": self._transaction,
             "previous_transaction": self._previous,
             "open_transaction": None if self._open is None else {"id": self._open["id"], "phase": self._open["phase"]},
+            "busy": self._busy,
         }

@@ -15,11 +15,11 @@ import sys
 import time
 import typing as t
 
-from .._plan.errors import KubeadmError
+from .._plan.errors import Busy, KubeadmError
 from .._plan.names import is_pod_name
-from . import engine
+from . import engine, space
 from .source import source_of
-from .state import STATE_DIR, Run, read_json, state_folder
+from .state import STATE_DIR, Run, Unusable, state_folder, told
 
 UNIT = "nodecraft-kubeadm@{name}.service"
 # An engine that has just filed its journal away, or a check of another run, is done in a moment.
@@ -34,7 +34,8 @@ _UNIT_TEXT = """\
 # Written by the Ansible collection nodecraft.kubeadm.
 [Unit]
 Description=Change of %i by nodecraft.kubeadm
-ConditionPathExists={state}/%i/journal.json
+ConditionPathExists=|{state}/%i/journal.json
+ConditionPathExists=|{state}/%i/backup/journal.json
 StartLimitIntervalSec=0
 # At boot it goes on with what is open, beside the kubelet that it may have to start anew.
 Before=kubelet.service
@@ -61,19 +62,22 @@ _TARGET = "multi-user.target"
 def start(journal: engine.Json, *, run: Run) -> None:
     """Put the journal on disk and start the engine as a service of the node; from here on it needs nobody.
 
-    Raises KubeadmError when systemd does not start it; nothing was changed then.
+    Call with the lock. Raises KubeadmError when there is no room, or systemd does not start it; nothing was changed then.
     """
     folder = state_folder(journal["name"])
+    if open_journal(journal["name"]) is not None:  # begun, and stopped, since this run looked
+        raise Busy(_busy(journal["name"]))
+    space.require_room(journal, folder)
     _write_unit(run)
     _enable(journal["name"])
     engine.write_atomically(
         os.path.join(folder, "engine.py"), source_of(engine).encode("utf-8"), mode=0o600, uid=0, gid=0
     )
-    engine.write_json(os.path.join(folder, "journal.json"), journal)
     try:
+        engine.save_journal(folder, journal)
         _start_unit(journal["name"], run)
-    except KubeadmError:
-        engine.remove(os.path.join(folder, "journal.json"))
+    except (OSError, KubeadmError):
+        engine.drop_journal(folder)
         raise
 
 
@@ -99,39 +103,43 @@ def _enable(name: str) -> None:
     """Have the engine started at boot; without an open journal that does nothing. systemctl enable would make the same link, and
     have systemd read all its units again each time."""
     link = os.path.join(os.path.dirname(_UNIT_FILE), f"{_TARGET}.wants", UNIT.format(name=name))
+    engine.make_folder(os.path.dirname(link), 0o755)
     if not os.path.islink(link):
-        os.makedirs(os.path.dirname(link), exist_ok=True)
         os.symlink(_UNIT_FILE, link)
+    engine.sync_folder(os.path.dirname(link))
 
 
 @contextlib.contextmanager
 def exclusive(name: str, *, dry: bool) -> t.Iterator[None]:
     """Keep engines and other runs out while a change is read, planned and prepared.
 
-    dry: leave no trace on a node that never had a transaction. Raises KubeadmError when somebody is at work.
+    dry: leave no trace on a node that never had a transaction. Raises Busy when somebody is at work.
     """
     folder = state_folder(name)
-    if not os.path.isdir(folder):
-        if dry:
-            yield
-            return
-        os.makedirs(folder, mode=0o700)
+    if dry and not os.path.isdir(folder):
+        yield
+        return
+    if not dry:
+        engine.make_folder(folder)
     with contextlib.ExitStack() as stack:
         try:
             stack.enter_context(engine.locked(folder, seconds=_LOCK_SECONDS, clock=time.monotonic, sleep=time.sleep))
-        except engine.EngineError as exc:
-            raise KubeadmError(_busy(name)) from exc
+        except engine.Busy as exc:
+            raise Busy(_busy(name)) from exc
         yield
 
 
 def longest_seconds(journal: engine.Json) -> int:
     """How long a transaction can take, with a restore."""
     wait, ready = int(journal["wait_timeout"]), int(journal["min_ready_seconds"])
-    return wait + max(wait, engine.RESTORE_SECONDS) + 2 * ready
+    restore = max(wait, engine.RESTORE_SECONDS) + engine.REVIVAL_SECONDS
+    return wait + restore + 2 * ready + int(journal.get("confirm_timeout") or 0)
 
 
 def _busy(name: str) -> str:
-    journal = open_journal(name)
+    journal = None
+    with contextlib.suppress(Unusable):
+        journal = open_journal(name)
     if journal is None:
         return f"another run prepares a change of {name} on {os.uname().nodename} at this moment. Run again when it is done."
     return (
@@ -145,18 +153,20 @@ def _busy(name: str) -> str:
 
 
 def open_journal(name: str) -> engine.Json | None:
-    """The journal of the open transaction; None when there is none."""
-    return read_json(os.path.join(state_folder(name), "journal.json"))
+    """The journal of the open transaction; None when there is none. Raises Unusable."""
+    with told():
+        return engine.load_journal(state_folder(name))[0]
 
 
 def closed_journal(name: str, identifier: str) -> engine.Json | None:
-    """The journal of a transaction that ended."""
-    return read_json(os.path.join(state_folder(name), "history", f"{identifier}.json"))
+    """The journal of a transaction that ended; None when it is not known. Raises Unusable."""
+    with told():
+        return engine.load_journal(state_folder(name), identifier)[0]
 
 
 def history(name: str) -> list[str]:
     """The ids of the transactions that ended, oldest first."""
-    return engine.history_ids(os.path.join(state_folder(name), "history"))
+    return engine.history_ids(state_folder(name))
 
 
 def outcome(journal: engine.Json) -> engine.Json:
@@ -170,19 +180,16 @@ def outcome(journal: engine.Json) -> engine.Json:
 
 
 def last(name: str) -> engine.Json | None:
-    """The outcome of the last transaction that ended."""
+    """The outcome of the last transaction that ended; None when there is none, or none that can be read."""
+    with contextlib.suppress(Unusable):  # summary() and unreported() tell of it
+        return _last(name)
+    return None
+
+
+def _last(name: str) -> engine.Json | None:
     ids = history(name)
     journal = closed_journal(name, ids[-1]) if ids else None
     return outcome(journal) if journal else None
-
-
-def last_known_good(name: str) -> str | None:
-    """The id of the newest committed transaction."""
-    for identifier in reversed(history(name)):
-        journal = closed_journal(name, identifier)
-        if journal and journal["result"]["outcome"] == engine.COMMITTED:
-            return identifier
-    return None
 
 
 def summary(name: str) -> engine.Json:
@@ -190,12 +197,31 @@ def summary(name: str) -> engine.Json:
     return {
         "open_transaction": _describe_open(name),
         "last_transaction": last(name),
-        "last_known_good": last_known_good(name),
+        "last_known_good": engine.last_known_good(state_folder(name)),
+        "unreadable_journals": _unreadable(name),
     }
 
 
+def _unreadable(name: str) -> list[str]:
+    """What is wrong with each journal of which no copy can be used, the open one first."""
+    problems = (_problem(name, identifier) for identifier in (None, *history(name)))
+    return [problem for problem in problems if problem]
+
+
+def _problem(name: str, identifier: str | None) -> str | None:
+    try:
+        with told():
+            engine.load_journal(state_folder(name), identifier)
+    except Unusable as exc:
+        return str(exc)
+    return None
+
+
 def _describe_open(name: str) -> engine.Json | None:
-    journal = open_journal(name)
+    try:
+        journal = open_journal(name)
+    except Unusable as exc:
+        return {"id": None, "phase": None, "message": str(exc), "requested": None}
     if journal is None:
         return None
     phase, message = progress(name, journal["id"])
@@ -210,14 +236,14 @@ def recover(name: str, *, run: Run) -> str | None:
 
     Returns the id of a transaction whose engine was started again and has to be waited for; None when nothing is open
     any more. A journal whose engine was never started is dropped: nothing was written yet, and its wish may be stale.
-    Raises KubeadmError when an engine is at work.
+    Raises Busy when an engine is at work, Unusable for a journal that cannot be read: it is left as it is.
     """
     with exclusive(name, dry=False):
         journal = left_open(name, run)
         if journal is None:
             return None
         if journal["phase"] == engine.PREPARED:
-            engine.remove(os.path.join(state_folder(name), "journal.json"))
+            engine.drop_journal(state_folder(name))
             return None
     _start_unit(name, run)
     return str(journal["id"])
@@ -226,11 +252,11 @@ def recover(name: str, *, run: Run) -> str | None:
 def left_open(name: str, run: Run) -> engine.Json | None:
     """The open journal of an engine that is not at work: it was stopped, or the node was started anew. Call with the lock.
 
-    Raises KubeadmError when systemd is about to start that engine.
+    Raises Busy when systemd is about to start that engine, Unusable for a journal that cannot be read.
     """
     journal = open_journal(name)
     if journal is not None and _is_active(name, run):
-        raise KubeadmError(_busy(name))
+        raise Busy(_busy(name))
     return journal
 
 
@@ -270,7 +296,8 @@ def follow(
 ) -> tuple[engine.Json | None, str, str]:
     """Wait until a transaction ends or has other news than C(seen), for so many seconds at most.
 
-    Returns (its outcome or None while it is open, phase, message). Raises KubeadmError for an unknown transaction.
+    Returns (its outcome or None while it is open, phase, message). Raises KubeadmError for an unknown transaction, Unusable
+    for one whose journal cannot be read.
     """
     limit = clock() + seconds
     while True:
@@ -281,7 +308,7 @@ def follow(
         if closed is not None:
             return outcome(closed), closed["phase"], closed["result"]["outcome"]
         if not is_open:
-            raise KubeadmError(f"transaction {identifier} of {name} is not known on {os.uname().nodename}.")
+            raise _unknown(name, identifier)
         phase, message = progress(name, identifier)
         if message != seen or clock() >= limit:
             return None, phase, message
@@ -311,13 +338,18 @@ def wait_for_end(
             )
 
 
-def report_progress(name: str, identifier: str | None, *, wait: int, seen: str, dry: bool, run: Run) -> engine.Json:
-    """What the module C(node_transaction) returns."""
+def report_progress(
+    name: str, identifier: str | None, *, wait: int, seen: str, dry: bool, run: Run, confirmed: str | None = None
+) -> engine.Json:
+    """What the module C(node_transaction) returns. confirmed: the id of a transaction that is confirmed before."""
     if not is_pod_name(name):
         raise KubeadmError(f"name: {name!r} is neither kubelet nor the name of a static pod.")
-    if identifier is not None and not re.fullmatch(r"[0-9A-Za-z-]+", identifier):
-        raise KubeadmError(f"id: {identifier!r} is no id of a transaction.")
-    identifier = identifier or _latest(name)
+    for option, value in (("id", identifier), ("confirm", confirmed)):
+        if value is not None and not re.fullmatch(r"[0-9A-Za-z-]+", value):
+            raise KubeadmError(f"{option}: {value!r} is no id of a transaction.")
+    if confirmed is not None:
+        _confirm(name, confirmed, dry=dry)
+    identifier = confirmed or identifier or _latest(name)
     if identifier is None:
         return {
             "name": name,
@@ -326,11 +358,59 @@ def report_progress(name: str, identifier: str | None, *, wait: int, seen: str, 
             "running": False,
             "transaction": None,
         }
-    ended, phase, message = follow(name, identifier, seconds=wait, seen=seen, clock=time.monotonic, sleep=time.sleep)
+    try:
+        ended, phase, message = follow(
+            name, identifier, seconds=wait, seen=seen, clock=time.monotonic, sleep=time.sleep
+        )
+    except Unusable as exc:
+        return _told_by_nobody(name, identifier, str(exc), running=_is_active(name, run))
     if ended is not None and not dry:
         mark_followed(name, identifier)
     running = ended is None and _is_active(name, run)
     return {"name": name, "phase": phase, "message": message, "running": running, "transaction": ended}
+
+
+def _told_by_nobody(name: str, identifier: str, problem: str, *, running: bool) -> engine.Json:
+    """A journal that cannot be read: an engine at work knows what is in it, but without one nobody does any more."""
+    alarm = {
+        "id": identifier,
+        "requested": None,
+        "outcome": engine.ALARM,
+        "reason": problem,
+        "healthy": None,
+        "log": [],
+    }
+    return {
+        "name": name,
+        "phase": None,
+        "message": problem,
+        "running": running,
+        "transaction": None if running else alarm,
+    }
+
+
+def _confirm(name: str, identifier: str, *, dry: bool) -> None:
+    """Give the engine the word from outside that it waits for. One that comes after the end changes nothing.
+
+    Raises KubeadmError when the transaction is not known, or does not wait for it.
+    """
+    journal = open_journal(name)
+    if journal is None or journal["id"] != identifier:
+        if identifier in history(name):
+            return
+        raise _unknown(name, identifier)
+    if journal["phase"] != engine.CONFIRMING:
+        raise KubeadmError(
+            f"transaction {identifier} of {name} on {os.uname().nodename} waits for no confirmation: it is in phase"
+            f" {journal['phase']}. Confirm it in phase {engine.CONFIRMING}, which there is only with confirm: true."
+        )
+    if not dry:
+        path = os.path.join(state_folder(name), engine.CONFIRMED)
+        engine.write_atomically(path, f"{identifier}\n".encode("ascii"), mode=0o600, uid=0, gid=0)
+
+
+def _unknown(name: str, identifier: str) -> KubeadmError:
+    return KubeadmError(f"transaction {identifier} of {name} is not known on {os.uname().nodename}.")
 
 
 def _latest(name: str) -> str | None:
@@ -344,8 +424,8 @@ def mark_followed(name: str, identifier: str) -> None:
 
 
 def unreported(name: str) -> engine.Json | None:
-    """The outcome of the last transaction when nobody was told of it."""
+    """The outcome of the last transaction when nobody was told of it. Raises Unusable."""
     ids = history(name)
     if not ids or _hint(name, "followed.json").get("id") == ids[-1]:
         return None
-    return last(name)
+    return _last(name)

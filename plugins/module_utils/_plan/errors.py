@@ -19,5 +19,9 @@ class KubeadmError(Exception):
     changed = False
 
 
+class Busy(KubeadmError):
+    """Another run or an open transaction is at work on the node; when it is done, the same task may go on."""
+
+
 class Refusal(KubeadmError):
     """The wish was understood and declined before anything was written."""

@@ -4,14 +4,19 @@
 
 from __future__ import annotations
 
+import email.message
 import types
 import typing as t
+import urllib.error
+from pathlib import Path
 
 import pytest
 from ansible.errors import AnsibleConnectionFailure
+from ansible.module_utils import urls
 from ansible.plugins.action import ActionBase
 from ansible.plugins.connection import ConnectionBase
 from ansible_collections.nodecraft.kubeadm.plugins.action import static_pod
+from ansible_collections.nodecraft.kubeadm.tests.unit.plugins.module_utils._node.web import CERTIFICATE_PEM, Web
 
 STARTED = {
     "name": "kube-apiserver",
@@ -69,9 +74,17 @@ class Run:
         self.calls: list[tuple[str | None, t.Any]] = []
         self.now = 100.0
         self.connection = Connection()
+        self.args: dict[str, t.Any] = {}
+        self.check_mode = False
+        self.checked: list[bool] = []
+        self.warnings: list[str] = []
         # The plugin lives in Ansible's own process: its clock and its screen are not handed to it.
         clock = types.SimpleNamespace(monotonic=lambda: self.now, sleep=self._sleep)
-        screen = types.SimpleNamespace(display=lambda line, stderr: self.lines.append(line), vvv=lambda message: None)
+        screen = types.SimpleNamespace(
+            display=lambda line, stderr: self.lines.append(line),
+            vvv=lambda message: None,
+            warning=self.warnings.append,
+        )
         monkeypatch.setattr(static_pod, "time", clock)
         monkeypatch.setattr(static_pod, "display", screen)
         monkeypatch.setattr(ActionBase, "run", lambda plugin, tmp=None, task_vars=None: {})
@@ -82,11 +95,13 @@ class Run:
     def __call__(self, first: dict[str, t.Any], *answers: t.Any) -> dict[str, t.Any]:
         plugin = object.__new__(static_pod.ActionModule)
         plugin._connection = self.connection
-        plugin._task = t.cast("t.Any", types.SimpleNamespace(args={}))
+        plugin._task = t.cast("t.Any", types.SimpleNamespace(args=self.args, check_mode=self.check_mode))
         queue = [first, *answers]
 
         def execute(module_name: str | None = None, **options: t.Any) -> dict[str, t.Any]:
             self.calls.append((module_name, dict(options.get("module_args") or {})))
+            if module_name is None:
+                self.checked.append(plugin._task.check_mode)
             self.now += 1
             answer = queue.pop(0) if len(queue) > 1 else queue[0]
             if isinstance(answer, Exception):
@@ -166,3 +181,105 @@ def test_a_node_that_is_never_seen_again_fails_the_task_with_what_is_known(run: 
     assert "transaction 1 of kube-apiserver was started, but its end was not seen" in result["msg"]
     assert result["transaction"]["id"] == "1"
     assert 400 < run.now - 100 < 1000
+
+
+# ---- the word of the controller --------------------------------------------------------------------------------------
+
+URL = "https://lb:6443/readyz"
+WAITS = {"phase": "confirming", "message": "waits to be confirmed", "running": True, "transaction": None}
+
+
+class Api:
+    """What the controller finds at confirm_url: one status, or error, for each attempt; the last one for all further."""
+
+    def __init__(self, run: Run, monkeypatch: pytest.MonkeyPatch, *answers: t.Any) -> None:
+        self.answers = list(answers)
+        self.asked: list[dict[str, t.Any]] = []
+        run.args = {"confirm": "yes", "confirm_url": URL}
+        fake = types.SimpleNamespace(open_url=self._open, ConnectionError=urls.ConnectionError)
+        monkeypatch.setattr(static_pod, "urls", fake)
+
+    def _open(self, url: str, **options: t.Any) -> t.Any:
+        self.asked.append({"url": url, **options})
+        answer = self.answers.pop(0) if len(self.answers) > 1 else self.answers[0]
+        if isinstance(answer, Exception):
+            raise answer
+        if answer >= 300:
+            raise urllib.error.HTTPError(url, answer, "no", email.message.Message(), None)
+        return types.SimpleNamespace(status=answer)
+
+
+REFUSED = urllib.error.URLError("connection refused")
+
+
+@pytest.mark.parametrize("status", [200, 401, 403, 404])
+def test_any_answer_of_the_api_server_confirms(run: Run, monkeypatch: pytest.MonkeyPatch, status: int) -> None:
+    api = Api(run, monkeypatch, status)
+    result = run(STARTED, news("stops"), WAITS, ended("committed"))
+    assert result["changed"] is True
+    assert [arguments.get("confirm") for name, arguments in run.calls if name] == [None, None, "1"]
+    assert len(api.asked) == 2, "before the change, and when the node waits"
+
+
+@pytest.mark.parametrize("answer", [REFUSED, 503, urls.ConnectionError("no"), TimeoutError("timed out")])
+def test_out_of_reach_before_the_change_nothing_is_changed(
+    run: Run, monkeypatch: pytest.MonkeyPatch, answer: t.Any
+) -> None:
+    Api(run, monkeypatch, answer)
+    planned = {**STARTED, "transaction": None, "operations": ["x"]}
+    result = run(planned)
+    assert run.checked == [True], "only planned"
+    assert (result["failed"], result["changed"], result["operations"]) == (True, False, ["x"])
+    assert f"kube-apiserver on cp1: this controller does not reach confirm_url {URL}" in result["msg"]
+    assert run.check_mode is False
+
+
+def test_with_nothing_to_change_nobody_needs_to_reach_anything(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    Api(run, monkeypatch, REFUSED)
+    result = run({**STARTED, "changed": False, "transaction": None})
+    assert "failed" not in result
+
+
+def test_without_confirm_nobody_is_asked(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    api = Api(run, monkeypatch, REFUSED)
+    run.args = {"confirm": False, "confirm_url": URL}
+    assert run(STARTED, ended("committed"))["changed"] is True
+    assert (api.asked, run.checked) == ([], [False])
+
+
+def test_out_of_reach_after_the_change_there_is_no_word(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    Api(run, monkeypatch, 200, REFUSED, REFUSED, 200)
+    run(STARTED, WAITS, WAITS, WAITS, ended("committed"))
+    assert [arguments.get("confirm") for name, arguments in run.calls if name] == [None, None, None, "1"]
+    assert any("out of this controller's reach" in line for line in run.lines)
+
+
+def test_a_word_that_may_not_have_been_heard_is_given_again(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    Api(run, monkeypatch, 200)
+    run(STARTED, WAITS, OUT_OF_REACH, WAITS, ended("committed"))
+    assert [arguments.get("confirm") for name, arguments in run.calls if name] == [None, "1", None, "1"]
+
+
+def test_a_certificate_is_verified_when_its_authority_is_given(
+    run: Run, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setenv("no_proxy", "127.0.0.1")
+    web = Web(tls=True)
+    authority = tmp_path / "ca.crt"
+    authority.write_text(CERTIFICATE_PEM, encoding="ascii")
+    web.status = 403
+    try:
+        run.args = {"confirm": True, "confirm_url": f"https://127.0.0.1:{web.port}/readyz"}
+        assert run({**STARTED, "transaction": None})["changed"] is True
+        run.args["confirm_ca_cert"] = str(authority)  # the certificate is of another name
+        result = run({**STARTED, "transaction": None})
+        assert "certificate verify failed" in result["msg"]
+    finally:
+        web.close()
+
+
+def test_what_was_noticed_on_the_way_is_a_warning(run: Run) -> None:
+    end = ended("committed")
+    end["transaction"]["notes"] = ["a copy was damaged"]
+    run(STARTED, end)
+    assert run.warnings == ["cp1: kube-apiserver: a copy was damaged"]

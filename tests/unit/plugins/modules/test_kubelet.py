@@ -41,6 +41,7 @@ def test_the_defaults(start: Start, handed: list[t.Any]) -> None:
         "transaction": None,
         "previous_transaction": None,
         "open_transaction": None,
+        "busy": False,
     }
 
 

@@ -21,28 +21,29 @@ def test_a_node_without_transactions(
         start(node_transaction.main, name="kube-apiserver")
     result = json.loads(capsys.readouterr().out)
     assert (result["changed"], result["phase"], result["transaction"]) == (False, None, None)
+    assert result["busy"] is False
 
 
 def test_the_outcome_of_the_last_one_is_told_and_noted(
     start: t.Callable[..., t.Any], monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setattr(state, "STATE_DIR", str(tmp_path))
-    history = tmp_path / "kube-apiserver" / "history"
-    history.mkdir(parents=True)
+    folder = tmp_path / "kube-apiserver"
     closed = {
         "format": 1,
         "id": "1",
         "phase": "closed",
         "requested": {},
         "result": {"outcome": "committed"},
-        "files": ["secret"],
+        "files": [],
+        "watch": "secret",
     }
-    engine.write_json(str(history / "1.json"), closed)
+    engine.save_journal(str(folder), closed, "1")
     with pytest.raises(SystemExit):
         start(node_transaction.main, name="kube-apiserver", wait=5)
     result = json.loads(capsys.readouterr().out)
     assert result["transaction"] == {"id": "1", "requested": {}, "takes_back": None, "outcome": "committed"}
-    assert engine.read_json(str(history.parent / "followed.json")) == {"id": "1"}
+    assert engine.read_json(str(folder / "followed.json")) == {"id": "1"}
 
 
 def test_an_unknown_transaction_is_an_error(
@@ -53,4 +54,5 @@ def test_an_unknown_transaction_is_an_error(
         start(node_transaction.main, name="kube-apiserver", id="7")
     result = json.loads(capsys.readouterr().out)
     assert result["failed"]
+    assert result["busy"] is False
     assert "transaction 7 of kube-apiserver is not known" in result["msg"]

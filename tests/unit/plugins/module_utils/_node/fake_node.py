@@ -130,6 +130,19 @@ class Kubelet:
         self.next_pid = 100
         self.starts: dict[str, int] = {}
         self.enabled = True
+        # What systemd says of the kubelet, and whether being started anew makes it work.
+        self.state = "active"
+        self.recovers = True
+        self.restarts = 0
+
+    def systemctl(self, arguments: t.Sequence[str]) -> tuple[int, str, str]:
+        """What the engine may ask systemd for."""
+        if list(arguments) == ["systemctl", "restart", "--no-block", engine.KUBELET]:
+            self.restarts += 1
+            self.enabled = self.recovers
+            return 0, "", ""
+        assert list(arguments) == ["systemctl", "is-active", engine.KUBELET]
+        return 0 if self.state == "active" else 3, f"{self.state}\n", ""
 
     def step(self) -> None:
         """Whatever is due by now."""
@@ -367,12 +380,14 @@ class FakeNode:
     def prepare(self, text: str = NEW, files: t.Sequence[engine.Json] = (), **given: t.Any) -> engine.Json:
         """Put a journal on the disk."""
         journal = self.journal(text, files, **given)
-        engine.write_json(str(self.journal_path), journal)
+        engine.save_journal(str(self.state), journal)
         return journal
 
     def new_engine(self, kind: type[engine.Engine] = engine.Engine) -> engine.Engine:
         """An engine of this node."""
-        return kind(str(self.state), host=self.host, clock=self.clock, sleep=self.clock.sleep)
+        return kind(
+            str(self.state), host=self.host, clock=self.clock, sleep=self.clock.sleep, run=self.kubelet.systemctl
+        )
 
     def run(self) -> engine.Json:
         """Take the open transaction to its end; its result."""
@@ -387,9 +402,16 @@ class FakeNode:
     def closed(self) -> engine.Json:
         """The newest closed journal."""
         assert not self.journal_path.exists()
-        folder = self.state / "history"
-        newest = engine.history_ids(str(folder))[-1]
-        journal: engine.Json = engine.read_json(str(folder / f"{newest}.json"))
+        closed, problem = engine.load_journal(str(self.state), engine.history_ids(str(self.state))[-1])
+        assert closed is not None
+        assert not problem
+        return closed
+
+    def opened(self) -> engine.Json:
+        """The open journal."""
+        journal, problem = engine.load_journal(str(self.state))
+        assert journal is not None
+        assert not problem
         return journal
 
     def result(self) -> engine.Json:
@@ -414,7 +436,7 @@ class FakeNode:
         done: list[bool] = []
 
         def watcher() -> None:
-            journal = engine.read_json(str(self.journal_path))
+            journal, dummy = engine.load_journal(str(self.state))
             if journal and journal["phase"] == phase and not done:
                 done.append(True)
                 action()

@@ -223,14 +223,14 @@ class FakeUnit:
 
     def change(self, **given: t.Any) -> engine.Json:
         """A whole transaction; its result."""
-        engine.write_json(str(self.state / "journal.json"), self.journal(**given))
+        engine.save_journal(str(self.state), self.journal(**given))
         return self.finish()
 
     def finish(self) -> engine.Json:
         """Take the open transaction to its end; its result."""
         assert self.new_engine().run() == 0
-        history = self.state / "history"
-        journal: engine.Json = engine.read_json(str(history / f"{engine.history_ids(str(history))[-1]}.json"))
+        journal, dummy = engine.load_journal(str(self.state), engine.history_ids(str(self.state))[-1])
+        assert journal is not None
         result: engine.Json = journal["result"]
         return result
 

@@ -150,7 +150,7 @@ def test_the_log_that_is_kept_shows_no_hidden_value(node: FakeNode) -> None:
     node.kubelet.behaviours["--v=2"] = Behaviour(ready=None, log=("E1 invalid secret and secret-2",))
     journal = node.prepare()
     journal["watch"]["hidden"] = {"secret": "$(A)", "secret-2": "$(B)"}
-    engine.write_json(str(node.journal_path), journal)
+    engine.save_journal(str(node.state), journal)
     assert node.run()["log"] == ["E1 invalid $(A) and $(B)"]
 
 
@@ -366,15 +366,15 @@ def test_a_full_disk_of_ours_does_not_keep_the_component_down(node: FakeNode, mo
     """All that a restore needs is on the disk before the change begins."""
     node.kubelet.behaviours["--v=2"] = Behaviour(ready=None)
     node.prepare()
-    write = engine.write_json
+    save = engine.save_journal
     full: list[bool] = []
 
-    def write_json(path: str, data: t.Any) -> None:
+    def save_journal(folder: str, journal: engine.Json) -> None:
         if full:
             raise OSError(errno.ENOSPC, "No space left on device")
-        write(path, data)
+        save(folder, journal)
 
-    monkeypatch.setattr(engine, "write_json", write_json)
+    monkeypatch.setattr(engine, "save_journal", save_journal)
     node.at(2, lambda: full.append(True))
     node.at(60, full.clear)
     result = node.run()
@@ -508,7 +508,7 @@ def test_mode_and_owner_stay_over_commit_and_restore(node: FakeNode, ready: floa
     journal = node.journal()
     journal["files"][-1]["before"] = node.version(node.manifest)
     journal["files"][-1]["after"].update(mode=0o640, uid=status.st_uid, gid=status.st_gid)
-    engine.write_json(str(node.journal_path), journal)
+    engine.save_journal(str(node.state), journal)
     node.kubelet.behaviours["--v=2"] = Behaviour(ready=ready)
     assert node.run()["outcome"] == (engine.COMMITTED if ready else engine.RESTORED)
     after = node.manifest.stat()
@@ -535,9 +535,10 @@ def test_everything_of_ours_is_for_root_alone(node: FakeNode) -> None:
     finally:
         os.umask(umask)
     assert open_mode == 0o600
-    assert (node.state / "history").stat().st_mode & 0o7777 == 0o700
-    (closed,) = (node.state / "history").iterdir()
-    assert closed.stat().st_mode & 0o7777 == 0o600
+    for room in ("history", "backup"):
+        assert (node.state / room).stat().st_mode & 0o7777 == 0o700
+        (closed,) = (node.state / room).iterdir()
+        assert closed.stat().st_mode & 0o7777 == 0o600
     assert (node.state / "lock").stat().st_mode & 0o7777 == 0o600
 
 
@@ -553,18 +554,48 @@ def test_the_result_holds_no_content_of_files(node: FakeNode) -> None:
 
 
 def test_the_history_keeps_the_last_ones_and_the_last_committed_one(tmp_path: Path) -> None:
-    def close(number: int, outcome: str) -> None:
-        engine.write_json(str(tmp_path / f"{number:04}.json"), {"result": {"outcome": outcome}})
-
-    close(1, engine.COMMITTED)
-    close(2, engine.COMMITTED)
+    close(tmp_path, 1, engine.COMMITTED)
+    close(tmp_path, 2, engine.COMMITTED)
     for number in range(3, 3 + 2 * engine.KEEP_HISTORY):
-        close(number, engine.RESTORED)
-    (tmp_path / "0000.json").write_text("damaged", encoding="ascii")
-    (tmp_path / ".0005.json.tmp").write_text("not ours to count", encoding="ascii")
+        close(tmp_path, number, engine.RESTORED)
+    (tmp_path / "history" / "0000.json").write_text("damaged", encoding="ascii")
+    (tmp_path / "history" / ".0005.json.tmp").write_text("not ours to count", encoding="ascii")
     engine.prune_history(str(tmp_path))
     kept = engine.history_ids(str(tmp_path))
     assert kept == ["0002"] + [f"{number:04}" for number in range(3 + engine.KEEP_HISTORY, 3 + 2 * engine.KEEP_HISTORY)]
+    for path in engine.copies_of(str(tmp_path), "0001"):
+        assert not os.path.exists(path)
+
+
+def test_the_last_known_good_is_the_newest_committed_one_that_is_intact(tmp_path: Path) -> None:
+    for number in (1, 2, 3):
+        close(tmp_path, number, engine.COMMITTED)
+    close(tmp_path, 4, engine.RESTORED)
+    assert engine.last_known_good(str(tmp_path)) == "0003"
+    first, second = map(Path, engine.copies_of(str(tmp_path), "0003"))
+    first.write_bytes(first.read_bytes().replace(b"committed", b"restored!"))
+    assert engine.last_known_good(str(tmp_path)) == "0003", "by its second copy"
+    second.unlink()
+    assert engine.last_known_good(str(tmp_path)) == "0002"
+    for number in range(5, 5 + engine.KEEP_HISTORY):
+        close(tmp_path, number, engine.RESTORED)
+    engine.prune_history(str(tmp_path))
+    assert engine.history_ids(str(tmp_path))[:2] == ["0002", "0005"]
+
+
+def test_what_another_version_wrote_is_never_pruned(tmp_path: Path) -> None:
+    close(tmp_path, 1, engine.RESTORED, format=engine.FORMAT + 1)
+    for number in range(2, 3 + engine.KEEP_HISTORY):
+        close(tmp_path, number, engine.RESTORED)
+    engine.prune_history(str(tmp_path))
+    assert engine.history_ids(str(tmp_path))[0] == "0001"
+    assert len(engine.history_ids(str(tmp_path))) == 1 + engine.KEEP_HISTORY
+
+
+def close(folder: Path, number: int, outcome: str, **given: t.Any) -> None:
+    """A closed transaction in the history."""
+    journal = {"format": engine.FORMAT, "files": [], "result": {"outcome": outcome}, **given}
+    engine.save_journal(str(folder), journal, f"{number:04}")
 
 
 def test_a_hundred_changes_leave_a_bounded_history(node: FakeNode) -> None:
@@ -574,7 +605,8 @@ def test_a_hundred_changes_leave_a_bounded_history(node: FakeNode) -> None:
     for number in range(2, 15):
         identifier = f"20260101T0000{number:02}Z-abcdef"
         assert node.change(pod(f"--v={number}"), id=identifier, min_ready_seconds=0)["outcome"] == engine.COMMITTED
-    assert len(list((node.state / "history").iterdir())) == engine.KEEP_HISTORY
+    for room in ("history", "backup"):
+        assert len(list((node.state / room).iterdir())) == engine.KEEP_HISTORY
 
 
 # ---- as a program ----------------------------------------------------------------------------------------------------

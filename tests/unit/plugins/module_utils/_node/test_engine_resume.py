@@ -67,7 +67,7 @@ def test_an_engine_killed_at_any_step_is_finished_by_the_next(
         try:
             dying.run()
         except Killed:
-            phases.add(engine.read_json(str(node.journal_path))["phase"])
+            phases.add(node.opened()["phase"])
         else:
             break
         assert node.run()["outcome"] == outcome
@@ -90,7 +90,7 @@ def test_an_engine_killed_before_it_filed_its_journal_away_files_it(node: FakeNo
     node.prepare()
     node.run()
     closed = node.closed()
-    engine.write_json(str(node.journal_path), closed)
+    engine.save_journal(str(node.state), closed)
     assert node.run() == closed["result"]
 
 
@@ -111,8 +111,8 @@ def test_a_deadline_holds_over_a_restart_of_the_engine(node: FakeNode) -> None:
 
 def reboot(node: FakeNode) -> None:
     """The monotonic clock begins anew; the kubelet brings up whatever the manifest says."""
-    journal = engine.read_json(str(node.journal_path))
-    engine.write_json(str(node.journal_path), {**journal, "boot": "another boot"})
+    journal = node.opened()
+    engine.save_journal(str(node.state), {**journal, "boot": "another boot"})
     for instance in list(node.kubelet.instances):
         node.kubelet.kill(instance)
     node.clock.now = 5.0
@@ -176,18 +176,19 @@ def test_an_engine_that_never_finishes_leaves_it_to_a_human(node: FakeNode) -> N
 @pytest.mark.parametrize("content", ["", "{", '{"format": 1, "phase"', "\0\0\0"])
 def test_a_damaged_journal_is_not_guessed_at(node: FakeNode, content: str) -> None:
     node.journal_path.write_text(content, encoding="ascii")
-    with pytest.raises(engine.EngineError, match="is damaged"):
+    with pytest.raises(engine.Damaged, match="is damaged"):
         node.new_engine().run()
     assert node.manifest.read_text(encoding="utf-8") == OLD
     assert node.journal_path.read_text(encoding="ascii") == content
 
 
-@pytest.mark.parametrize("number", [0, 2, None])
-def test_a_journal_of_another_format_is_refused_and_kept(node: FakeNode, number: int | None) -> None:
-    journal = node.prepare(format=number)
-    with pytest.raises(engine.EngineError, match=f"has format {number}; this engine knows 1"):
+@pytest.mark.parametrize(("number", "version"), [(0, "an older"), (2, "a newer")])
+def test_a_journal_of_another_format_is_refused_and_kept(node: FakeNode, number: int, version: str) -> None:
+    node.prepare(format=number)
+    content = node.journal_path.read_bytes()
+    with pytest.raises(engine.OtherFormat, match=f"has format {number}, which {version} version"):
         node.new_engine().run()
-    assert engine.read_json(str(node.journal_path)) == journal
+    assert node.journal_path.read_bytes() == content
     assert node.manifest.read_text(encoding="utf-8") == OLD
 
 
@@ -195,8 +196,8 @@ def test_a_journal_of_another_format_is_refused_and_kept(node: FakeNode, number:
 def test_bytes_that_do_not_match_their_checksum_are_never_written(node: FakeNode, side: str) -> None:
     journal = node.journal()
     journal["files"][-1][side]["content"] = engine.version_of(b"damaged", 0o600, 0, 0)["content"]
-    engine.write_json(str(node.journal_path), journal)
-    with pytest.raises(engine.EngineError, match="does not match its checksum"):
+    engine.save_journal(str(node.state), journal)
+    with pytest.raises(engine.Damaged, match=f"copy of {node.manifest} .*does not match its checksum"):
         node.new_engine().run()
     assert node.manifest.read_text(encoding="utf-8") == OLD
 
@@ -206,7 +207,7 @@ def test_a_second_engine_waits_for_the_lock_and_then_gives_up(node: FakeNode) ->
     began = node.clock.now
     with (
         engine.locked(str(node.state), seconds=0, clock=node.clock, sleep=node.clock.sleep),
-        pytest.raises(engine.EngineError, match="another process holds"),
+        pytest.raises(engine.Busy, match="another process holds"),
     ):
         node.new_engine().run()
     assert node.clock.now - began >= engine.LOCK_SECONDS

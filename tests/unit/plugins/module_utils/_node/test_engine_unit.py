@@ -172,7 +172,7 @@ class Died(BaseException):
 @pytest.mark.parametrize("dies_at", ["systemctl daemon-reload", "systemctl restart", "systemctl show"])
 @pytest.mark.parametrize("after", [True, False])
 def test_an_engine_that_dies_restarts_the_kubelet_once(unit: FakeUnit, dies_at: str, after: bool) -> None:
-    engine.write_json(str(unit.state / "journal.json"), unit.journal())
+    engine.save_journal(str(unit.state), unit.journal())
     real, armed = unit.run, [True]
 
     def run(arguments: t.Sequence[str]) -> tuple[int, str, str]:
@@ -245,7 +245,7 @@ def test_an_empty_folder_of_ours_goes_with_the_commit(unit: FakeUnit) -> None:
 
 
 def test_an_unknown_kind_is_left_to_a_newer_engine(unit: FakeUnit) -> None:
-    engine.write_json(str(unit.state / "journal.json"), unit.journal(watch={"kind": "vehicle"}))
+    engine.save_journal(str(unit.state), unit.journal(watch={"kind": "vehicle"}))
     with pytest.raises(engine.EngineError, match="about a vehicle"):
         unit.new_engine().run()
 

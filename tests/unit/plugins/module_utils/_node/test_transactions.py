@@ -14,13 +14,15 @@ import pytest
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._node import (
     engine,
     journals,
+    space,
     state,
     static_pods,
     transactions,
 )
+from ansible_collections.nodecraft.kubeadm.plugins.module_utils._node.state import Unusable
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._node.static_pod_report import read_all
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._node.static_pod_steps import StaticPodSteps
-from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.errors import KubeadmError, Refusal
+from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.errors import Busy, KubeadmError, Refusal
 from ansible_collections.nodecraft.kubeadm.tests.unit.plugins.module_utils._node.fake_node import (
     NAME,
     OLD,
@@ -42,6 +44,7 @@ KEYS = {
     "previous_transaction",
     "open_transaction",
     "takes_back",
+    "busy",
 }
 
 
@@ -58,11 +61,11 @@ def carry_out(master: FakeNode, run: FakeRun, **wish: t.Any) -> engine.Json:
         all_steps.notes()
         all_steps.plan()
         all_steps.apply()
-    journal = engine.read_json(str(master.journal_path))
+    journal = master.opened()
     for entry in journal["files"]:  # this may not run as root
         if entry["after"]:
             entry["after"].update(uid=os.getuid(), gid=os.getgid())
-    engine.write_json(str(master.journal_path), journal)
+    engine.save_journal(str(master.state), journal)
     master.run()
     return all_steps.report()
 
@@ -182,8 +185,8 @@ def test_the_report_has_its_keys_before_anything_was_read(master: FakeNode, run:
 def test_bad_parameters_are_refused_before_anything_is_touched(
     master: FakeNode, run: FakeRun, given: dict[str, t.Any]
 ) -> None:
-    with pytest.raises(Refusal):
-        steps(master, run, **given).session()
+    with pytest.raises(Refusal), steps(master, run, **given).session():
+        pass
     assert run.calls == []
     assert os.listdir(master.state) == []
 
@@ -213,7 +216,7 @@ def test_what_a_journal_holds(master: FakeNode, run: FakeRun, monkeypatch: pytes
         all_steps.read()
         all_steps.plan()
         all_steps.apply()
-    journal = engine.read_json(str(master.journal_path))
+    journal = master.opened()
     assert master.journal_path.stat().st_mode & 0o7777 == 0o600
     assert (journal["format"], journal["phase"], journal["rollback"]) == (engine.FORMAT, engine.PREPARED, False)
     assert journal["requested"]["from"] == "10.0.0.99"
@@ -237,6 +240,8 @@ def test_what_a_journal_holds(master: FakeNode, run: FakeRun, monkeypatch: pytes
     assert ast.parse(source)
     unit = (master.state.parent / "unit.service").read_text(encoding="ascii")
     assert "UMask=0077" in unit
+    for path in engine.copies_of("/var/lib/nodecraft-kubeadm/%i"):
+        assert f"ConditionPathExists=|{path}\n" in unit
     assert "Restart=on-failure" in unit
     assert f"RestartPreventExitStatus={engine.STUCK}" in unit
     assert run.calls[-1] == ["systemctl", "start", "--no-block", UNIT]
@@ -256,6 +261,48 @@ def test_a_service_that_does_not_start_leaves_no_journal(master: FakeNode, run: 
         with pytest.raises(KubeadmError, match=r"does not start .*Unit is masked\. No file was changed"):
             all_steps.apply()
     assert not master.journal_path.exists()
+    assert os.listdir(master.state / "backup") == []
+
+
+def test_a_journal_that_cannot_be_written_leaves_none(master: FakeNode, run: FakeRun) -> None:
+    (master.state / "backup").mkdir()
+    (master.state / "backup" / ".journal.json.nodecraft-kubeadm").mkdir()
+    all_steps = steps(master, run, args={"v": 4})
+    with all_steps.session():
+        all_steps.read()
+        all_steps.plan()
+        with pytest.raises(OSError, match=r"backup/journal\.json"):
+            all_steps.apply()
+    assert not master.journal_path.exists()
+    assert not run.ran("systemctl start")
+
+
+def test_without_room_nothing_is_begun(master: FakeNode, run: FakeRun, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(space, "COPIES", 10**12)
+    all_steps = steps(master, run, args={"v": 4})
+    with all_steps.session():
+        all_steps.read()
+        all_steps.plan()
+        with pytest.raises(KubeadmError, match=r"bytes free, and this change needs .*Nothing was changed"):
+            all_steps.apply()
+    assert os.listdir(master.state) == ["lock"]
+    assert not run.ran("systemctl start")
+
+
+def test_a_journal_that_appeared_meanwhile_is_never_overwritten(master: FakeNode, run: FakeRun) -> None:
+    all_steps = steps(master, run, args={"v": 4})
+
+    def meet() -> None:
+        with all_steps.session():
+            all_steps.read()
+            all_steps.plan()
+            master.prepare(phase=engine.WAITING, id="theirs")
+            all_steps.apply()
+
+    with pytest.raises(Busy, match="transaction theirs"):
+        meet()
+    assert master.opened()["id"] == "theirs"
+    assert all_steps.report()["busy"] is True
 
 
 # ---- runs beside each other, and after one another -------------------------------------------------------------------
@@ -264,7 +311,7 @@ def test_a_service_that_does_not_start_leaves_no_journal(master: FakeNode, run: 
 def test_two_runs_at_once_are_refused(master: FakeNode) -> None:
     with (
         transactions.exclusive(NAME, dry=False),
-        pytest.raises(KubeadmError, match="another run prepares a change"),
+        pytest.raises(Busy, match="another run prepares a change"),
         transactions.exclusive(NAME, dry=False),
     ):
         pass
@@ -282,6 +329,30 @@ def test_a_transaction_at_work_is_named_with_who_asked_for_it(master: FakeNode, 
         pass
     for word in (journal["id"], "10.0.0.99", "2026-01-01T00:00:00Z", "phase waiting"):
         assert word in str(busy.value)
+
+
+@pytest.mark.parametrize("dry", [True, False])
+def test_a_run_that_is_refused_because_of_another_says_so(master: FakeNode, run: FakeRun, dry: bool) -> None:
+    late = steps(master, run, dry=dry)
+    with transactions.exclusive(NAME, dry=False), pytest.raises(Busy), late.session():
+        pass
+    assert late.report()["busy"] is True
+
+
+def test_any_other_failure_is_not_called_busy(master: FakeNode, run: FakeRun) -> None:
+    bad = steps(master, run, wait_timeout=0)
+    with pytest.raises(Refusal), bad.session():
+        pass
+    assert bad.report()["busy"] is False
+
+
+def test_an_engine_at_work_makes_a_run_busy(master: FakeNode, run: FakeRun) -> None:
+    master.prepare(phase=engine.WAITING)
+    run.answers["systemctl is-active"] = (0, "active\n", "")
+    late = steps(master, run)
+    with pytest.raises(Busy), late.session():
+        pass
+    assert late.report()["busy"] is True
 
 
 def test_recover_without_a_journal(master: FakeNode, run: FakeRun) -> None:
@@ -311,9 +382,25 @@ def test_recover_leaves_an_engine_that_is_at_work_alone(master: FakeNode, run: F
 
 
 def test_recover_does_not_guess_at_a_damaged_journal(master: FakeNode, run: FakeRun) -> None:
-    master.journal_path.write_text("{", encoding="ascii")
+    master.prepare()
+    damage(master.state)
     with pytest.raises(KubeadmError, match="is damaged"):
         transactions.recover(NAME, run=run)
+    assert master.journal_path.read_text(encoding="ascii") == "{"
+
+
+def test_a_closed_journal_that_is_damaged_is_told_and_no_obstacle(master: FakeNode, run: FakeRun) -> None:
+    master.change()
+    (identifier,) = transactions.history(NAME)
+    damage(master.state, identifier=identifier)
+    again = steps(master, run)
+    with again.session():
+        again.read()
+        (note,) = again.notes()
+    assert f"{identifier}.json is damaged" in note
+    told = transactions.summary(NAME)
+    assert (told["last_transaction"], told["last_known_good"]) == (None, None)
+    assert f"{identifier}.json is damaged" in told["unreadable_journals"][0]
 
 
 def test_check_mode_tells_of_an_open_transaction_and_plans_on(master: FakeNode, run: FakeRun) -> None:
@@ -374,11 +461,9 @@ def test_following_ends_with_the_outcome(master: FakeNode) -> None:
 
 
 def end(master: FakeNode) -> None:
-    journal = engine.read_json(str(master.journal_path))
-    (master.state / "history").mkdir()
-    closed = {**journal, "phase": engine.CLOSED, "result": {"outcome": engine.ABANDONED}}
-    engine.write_json(str(master.state / "history" / f"{journal['id']}.json"), closed)
-    master.journal_path.unlink()
+    journal = master.opened()
+    engine.save_journal(str(master.state), {**journal, "phase": engine.CLOSED, "result": {"outcome": engine.ABANDONED}})
+    engine.file_journal(str(master.state), journal["id"])
 
 
 def test_following_an_unknown_transaction_is_an_error(master: FakeNode) -> None:
@@ -398,12 +483,42 @@ def test_a_damaged_hint_is_no_obstacle(master: FakeNode, content: str) -> None:
     assert transactions.unreported(NAME) is not None
 
 
-@pytest.mark.parametrize("content", ["{", "[]", "null", "{}", '{"format": 99}'])
-def test_a_journal_of_another_format_is_refused_not_ignored(master: FakeNode, content: str) -> None:
+def damage(folder: Path, content: str = "{", identifier: str | None = None) -> None:
+    """Both copies of a journal hold something else."""
+    for path in engine.copies_of(str(folder), identifier):
+        Path(path).write_text(content, encoding="utf-8")
+
+
+@pytest.mark.parametrize("content", ["{", "[]", "null", "{}", '{"format": 1}', '{"format": 1, "files": [{}]}'])
+def test_a_journal_without_an_intact_copy_is_refused_not_guessed_at(master: FakeNode, content: str) -> None:
     master.prepare()
-    master.journal_path.write_text(content, encoding="utf-8")
-    with pytest.raises(KubeadmError, match=r"journal\.json .*Nothing is guessed from it"):
+    damage(master.state, content)
+    with pytest.raises(Unusable, match=r"journal\.json .*Nothing is guessed from it"):
         transactions.open_journal(NAME)
+
+
+def test_a_journal_of_another_version_is_refused_and_left_as_it_is(master: FakeNode, run: FakeRun) -> None:
+    master.prepare(format=99)
+    content = master.journal_path.read_bytes()
+    for dry in (False, True):
+        with (
+            pytest.raises(
+                Unusable, match=r"journal\.json has format 99, which a newer version .*go on with the version"
+            ),
+            steps(master, run, dry=dry).session(),
+        ):
+            transactions.left_open(NAME, run)
+    assert master.journal_path.read_bytes() == content
+    assert not run.ran("systemctl start")
+    told = transactions.summary(NAME)
+    assert "format 99" in told["open_transaction"]["message"]
+    assert "format 99" in told["unreadable_journals"][0]
+
+
+def test_a_record_of_another_version_is_refused(master: FakeNode) -> None:
+    engine.write_json(state.record_path(NAME), {"format": 99})
+    with pytest.raises(Unusable, match=r"owned\.json has format 99"):
+        state.load_record(NAME)
 
 
 def wait_for_end(master: FakeNode, identifier: str, run: FakeRun) -> engine.Json:
@@ -444,6 +559,81 @@ def test_the_follower_marks_what_it_told(master: FakeNode, run: FakeRun) -> None
 def test_the_follower_takes_no_path_for_a_name(master: FakeNode, run: FakeRun) -> None:
     with pytest.raises(KubeadmError, match="neither kubelet nor the name of a static pod"):
         transactions.report_progress("../x", None, wait=0, seen="", dry=False, run=run)
+
+
+# ---- confirming ------------------------------------------------------------------------------------------------------
+
+
+def report(run: FakeRun, *, dry: bool = False, **given: t.Any) -> engine.Json:
+    return transactions.report_progress(NAME, given.pop("id", None), wait=0, seen="", dry=dry, run=run, **given)
+
+
+def test_a_change_that_waits_is_confirmed(master: FakeNode, run: FakeRun) -> None:
+    journal = master.prepare(phase=engine.CONFIRMING, confirm_timeout=60)
+    word = master.state / engine.CONFIRMED
+    assert report(run, confirmed=journal["id"], dry=True)["transaction"] is None
+    assert not word.exists()
+    assert report(run, confirmed=journal["id"])["transaction"] is None
+    assert word.read_text(encoding="ascii").strip() == journal["id"]
+    assert word.stat().st_mode & 0o7777 == 0o600
+    end(master)
+    assert report(run, confirmed=journal["id"])["transaction"]["outcome"] == engine.ABANDONED
+
+
+def test_a_change_that_does_not_wait_is_not_confirmed(master: FakeNode, run: FakeRun) -> None:
+    journal = master.prepare(phase=engine.WAITING)
+    with pytest.raises(KubeadmError, match="waits for no confirmation: it is in phase waiting"):
+        report(run, confirmed=journal["id"])
+    with pytest.raises(KubeadmError, match="transaction x of kube-apiserver is not known"):
+        report(run, confirmed="x")
+    with pytest.raises(KubeadmError, match="is no id of a transaction"):
+        report(run, confirmed="../x")
+    assert not (master.state / engine.CONFIRMED).exists()
+
+
+def test_a_journal_nobody_can_read_is_an_alarm_once_no_engine_is_at_work(master: FakeNode, run: FakeRun) -> None:
+    journal = master.prepare(phase=engine.WAITING)
+    damage(master.state)
+    run.answers["systemctl is-active"] = (0, "active\n", "")
+    told = report(run, id=journal["id"])
+    assert (told["running"], told["transaction"]) == (True, None)
+    run.answers["systemctl is-active"] = (3, "failed\n", "")
+    told = report(run, id=journal["id"])
+    assert told["transaction"]["outcome"] == engine.ALARM
+    assert "is damaged" in told["transaction"]["reason"]
+
+
+CONFIRM = {"confirm": True, "confirm_url": "https://lb:6443/readyz"}
+
+
+def test_what_a_journal_says_of_a_confirmation(master: FakeNode, run: FakeRun) -> None:
+    longest = {}
+    for name, wish in (("no", {}), ("yes", {**CONFIRM, "confirm_timeout": 77})):
+        all_steps = steps(master, run, args={"v": 4}, **wish)
+        with all_steps.session():
+            all_steps.read()
+            all_steps.plan()
+            all_steps.apply()
+        assert master.opened()["confirm_timeout"] == (77 if wish else None)
+        longest[name] = all_steps.report()["transaction"]["longest_seconds"]
+    assert longest["yes"] == longest["no"] + 77
+
+
+@pytest.mark.parametrize(
+    ("given", "complaint"),
+    [
+        ({"confirm_url": None}, "confirm_url is None; write the address"),
+        ({"confirm_url": "lb:6443"}, "confirm_url is 'lb:6443'"),
+        ({"confirm_url": "https://lb:x/"}, "confirm_url is 'https://lb:x/'"),
+        ({"confirm_timeout": 0}, "confirm_timeout is 0"),
+        ({"rollback": False}, "cannot go with rollback: false"),
+    ],
+)
+def test_a_confirmation_that_makes_no_sense_is_refused(
+    master: FakeNode, run: FakeRun, given: dict[str, t.Any], complaint: str
+) -> None:
+    with pytest.raises(Refusal, match=complaint), steps(master, run, **{**CONFIRM, **given}).session():
+        pass
 
 
 # ---- static_pod_info -------------------------------------------------------------------------------------------------

@@ -111,5 +111,9 @@ def parameters(**given: t.Any) -> dict[str, t.Any]:
         "rollback": True,
         "wait_timeout": 300,
         "min_ready_seconds": 10,
+        "confirm": False,
+        "confirm_timeout": 60,
+        "confirm_url": None,
+        "confirm_ca_cert": None,
         **given,
     }

@@ -1,0 +1,77 @@
+# Copyright (c) 2026, nodecraft.kubeadm contributors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+# PRIVATE to the collection: no promise of stability to code outside it.
+
+"""Whether a node has room for a transaction, asked before its journal is written."""
+
+from __future__ import annotations
+
+import os
+import typing as t
+
+from .._plan.errors import KubeadmError
+from . import engine
+
+# Of a file, its former and its new version and a temporary one; of the journal, its two copies and a temporary one.
+COPIES = 3
+
+
+class Room(t.NamedTuple):
+    """What a file system has left for root. size: of its blocks. files: how many more it takes; None when it sets no limit."""
+
+    bytes: int
+    size: int
+    files: int | None
+
+
+def room_at(folder: str) -> Room:
+    """The room of the file system of a folder."""
+    found = os.statvfs(folder)
+    # What is kept for root is there for this: the engine is root's.
+    return Room(found.f_bfree * found.f_frsize, found.f_frsize, found.f_ffree if found.f_files else None)
+
+
+def require_room(journal: engine.Json, state: str, room: t.Callable[[str], Room] = room_at) -> None:
+    """Refuse a change that could run out of space half-way. state: the folder of the journal.
+
+    Raises KubeadmError with the file system, what is needed, and what is there.
+    """
+    for mount, sizes in _written(journal, state).items():
+        found = room(mount)
+        needed = COPIES * sum(-(-size // found.size) * found.size for size in sizes)
+        if found.bytes < needed:
+            raise _no_room(journal["name"], mount, f"{found.bytes} bytes free, and this change needs {needed}")
+        if found.files is not None and found.files < COPIES * len(sizes):
+            raise _no_room(
+                journal["name"], mount, f"{found.files} files to spare, and this change needs {COPIES * len(sizes)}"
+            )
+
+
+def _no_room(name: str, mount: str, problem: str) -> KubeadmError:
+    return KubeadmError(
+        f"{name} on {os.uname().nodename}: the file system of {mount} has {problem} ({COPIES} copies of what it writes there)."
+        " Nothing was changed. Make room there and run again."
+    )
+
+
+def _written(journal: engine.Json, state: str) -> dict[str, list[int]]:
+    """Mount point -> the size of each file that is written below it."""
+    written = [(state, len(engine.to_json(journal)))]
+    for entry in journal["files"]:
+        versions = [engine.content_of(entry[side], entry["path"]) or b"" for side in ("before", "after")]
+        written.append((os.path.dirname(os.path.realpath(entry["path"])), max(map(len, versions))))
+    sizes: dict[str, list[int]] = {}
+    for folder, size in written:
+        sizes.setdefault(_mount_point(folder), []).append(max(size, 1))
+    return sizes
+
+
+def _mount_point(folder: str) -> str:
+    """Where the file system begins on which a folder is, or will be."""
+    while not os.path.isdir(folder):
+        folder = os.path.dirname(folder)
+    while not os.path.ismount(folder):
+        folder = os.path.dirname(folder)
+    return folder

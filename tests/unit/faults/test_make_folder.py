@@ -1,0 +1,42 @@
+# SPDX-FileCopyrightText: 2026 nodecraft.kubeadm contributors
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""A folder is made so that a power loss takes neither it nor what is written into it."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+from ansible_collections.nodecraft.kubeadm.plugins.module_utils._node import engine
+
+PROGRAM = """
+import importlib.util, sys
+spec = importlib.util.spec_from_file_location("engine", sys.argv[1])
+engine = importlib.util.module_from_spec(spec)
+sys.modules["engine"] = engine
+spec.loader.exec_module(engine)
+engine.make_folder(sys.argv[2])
+"""
+
+
+def calls(log: Path, folder: Path) -> list[str]:
+    """What was done to folders, in order, by their paths below ours."""
+    tracing = ["strace", "-f", "-qq", "-y", "-o", str(log), "-e", "trace=mkdir,fsync"]
+    program = [sys.executable, "-I", "-S", "-c", PROGRAM, engine.__file__, str(folder / "a" / "b")]
+    subprocess.run([*tracing, *program], check=True)
+    return [
+        f"{line.split()[1].partition('(')[0]} {line.partition(str(folder))[2].split('>')[0].split(chr(34))[0] or '/'}"
+        for line in log.read_text(encoding="utf-8").splitlines()
+        if str(folder) in line
+    ]
+
+
+def test_each_new_folder_is_synced_and_the_one_above_it(tmp_path: Path) -> None:
+    folder = tmp_path / "root"
+    folder.mkdir()
+    first = ["mkdir /a", "fsync /a", "fsync /"]
+    second = ["mkdir /a/b", "fsync /a/b", "fsync /a"]
+    assert calls(tmp_path / "log", folder) == [*first, *second]
+    assert (folder / "a").stat().st_mode & 0o7777 == 0o700
+    assert calls(tmp_path / "log", folder) == second[1:], "who made it may have died before it was synced"

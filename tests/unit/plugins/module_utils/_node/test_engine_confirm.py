@@ -1,0 +1,197 @@
+# SPDX-FileCopyrightText: 2026 nodecraft.kubeadm contributors
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""A change that is healthy on its node waits for a word from outside; a kubelet that forgot a pod is reminded of it once."""
+
+from __future__ import annotations
+
+import typing as t
+
+import pytest
+from ansible_collections.nodecraft.kubeadm.plugins.module_utils._node import engine
+from ansible_collections.nodecraft.kubeadm.tests.unit.plugins.module_utils._node.fake_node import (
+    FOREIGN,
+    NEW,
+    OLD,
+    Behaviour,
+    FakeNode,
+)
+from ansible_collections.nodecraft.kubeadm.tests.unit.plugins.module_utils._node.fake_systemd import FakeUnit
+
+ID = "20260101T000000Z-abcdef"
+
+
+def say(node: FakeNode, word: str = ID) -> None:
+    """The word from outside."""
+    (node.state / engine.CONFIRMED).write_text(f"{word}\n", encoding="ascii")
+
+
+def text_of(node: FakeNode) -> str:
+    return node.manifest.read_text(encoding="utf-8")
+
+
+# ---- confirmed -------------------------------------------------------------------------------------------------------
+
+
+def test_a_word_from_outside_commits_at_once(node: FakeNode) -> None:
+    node.prepare(confirm_timeout=60)
+    node.once(engine.CONFIRMING, lambda: say(node))
+    began = node.clock.now
+    result = node.run()
+    assert (result["outcome"], result["confirmed"]) == (engine.COMMITTED, True)
+    assert node.clock.now - began == pytest.approx(9, abs=1)
+    assert result["restart_seconds"] == pytest.approx(6, abs=0.6)
+    assert node.messages[-1] == "is healthy, waits to be confirmed from outside"
+    assert not (node.state / engine.CONFIRMED).exists()
+
+
+def test_a_change_that_needs_no_word_says_so(node: FakeNode) -> None:
+    assert node.change()["confirmed"] is None
+
+
+@pytest.mark.parametrize("word", [None, "20250101T000000Z-000000", ""])
+def test_without_its_own_word_it_is_restored(node: FakeNode, word: str | None) -> None:
+    if word is not None:
+        say(node, word)
+    began = node.clock.now
+    result = node.change(confirm_timeout=30)
+    assert (result["outcome"], result["confirmed"]) == (engine.RESTORED, False)
+    assert result["reason"] == "nobody confirmed within 30 s that it is within reach"
+    assert result["log"] == [], "it was healthy: its words are no reason"
+    assert result["healthy"] is True
+    assert text_of(node) == OLD
+    assert node.clock.now - began == pytest.approx(9 + 30 + 9, abs=2)
+
+
+def test_what_is_confirmed_and_not_healthy_is_not_committed(node: FakeNode) -> None:
+    node.kubelet.behaviours["--v=2"] = Behaviour(alive=6.0, back_off=1000, log=("E1 why it died",))
+    node.prepare(confirm_timeout=30)
+    node.at(20, lambda: say(node))
+    result = node.run()
+    assert result["outcome"] == engine.RESTORED
+    assert "kube-apiserver is down after 1 start(s) after it was healthy" in result["reason"]
+    assert result["log"] == ["E1 why it died"]
+
+
+def test_a_foreign_edit_while_the_word_is_waited_for_is_an_alarm(node: FakeNode) -> None:
+    node.prepare(confirm_timeout=30)
+    node.once(engine.CONFIRMING, node.foreign_edit)
+    result = node.run()
+    assert result["outcome"] == engine.ALARM
+    assert str(node.manifest) in result["reason"]
+    assert text_of(node) == FOREIGN
+
+
+class Killed(BaseException):
+    """The engine's process ends here."""
+
+
+def die() -> None:
+    raise Killed
+
+
+def test_the_time_for_the_word_goes_on_over_a_restart_of_the_engine(node: FakeNode) -> None:
+    node.prepare(confirm_timeout=30)
+    began = node.clock.now
+    node.at(25, die)
+    with pytest.raises(Killed):
+        node.new_engine().run()
+    assert node.run()["outcome"] == engine.RESTORED
+    assert node.clock.now - began == pytest.approx(9 + 30 + 9, abs=2)
+
+
+@pytest.mark.parametrize(("word", "outcome"), [(True, engine.COMMITTED), (False, engine.RESTORED)])
+def test_after_a_reboot_it_is_proven_again_and_a_word_stays_given(node: FakeNode, word: bool, outcome: str) -> None:
+    node.prepare(confirm_timeout=30)
+    node.once(engine.CONFIRMING, die)
+    with pytest.raises(Killed):
+        node.new_engine().run()
+    if word:
+        say(node)
+    engine.save_journal(str(node.state), {**node.opened(), "boot": "another boot"})
+    node.kubelet.restart()
+    node.clock.now = 5.0
+    node.kubelet.instances[0].started = 5.0
+    result = node.run()
+    assert result["outcome"] == outcome
+    assert text_of(node) == (NEW if word else OLD)
+    assert "is healthy, watched for 3 s" in node.messages[-5:]
+
+
+def test_a_kubelet_waits_for_the_word_too(tmp_path: t.Any, web: t.Any) -> None:
+    unit = FakeUnit(tmp_path, web)
+    result = unit.change(confirm_timeout=20)
+    assert (result["outcome"], result["log"]) == (engine.RESTORED, [])
+    assert "nobody confirmed within 20 s" in result["reason"]
+
+
+# ---- a kubelet that forgot a pod -------------------------------------------------------------------------------------
+
+
+def forget(node: FakeNode) -> None:
+    """As after a restart of the node: nothing runs, and nobody starts it."""
+    for instance in list(node.kubelet.instances):
+        node.kubelet.kill(instance)
+    node.kubelet.enabled = False
+
+
+def restore_with(node: FakeNode, event: t.Callable[[], t.Any]) -> engine.Json:
+    node.kubelet.behaviours["--v=2"] = Behaviour(ready=None)
+    node.prepare()
+    node.once(engine.PROVING, event)
+    node.clock.pace = 4
+    return node.run()
+
+
+def test_a_kubelet_that_does_not_start_a_restored_pod_is_started_anew_once(node: FakeNode) -> None:
+    began = node.clock.now
+    result = restore_with(node, lambda: forget(node))
+    assert result["outcome"] == engine.RESTORED
+    assert node.kubelet.restarts == 1
+    assert node.clock.now - began > 20 + engine.QUIET_SECONDS
+    assert "kubelet.service was started anew, because it did not start kube-apiserver for 90 s" in result["notes"]
+
+
+def test_a_kubelet_that_never_starts_it_is_an_alarm(node: FakeNode) -> None:
+    node.kubelet.recovers = False
+    result = restore_with(node, lambda: forget(node))
+    assert result["outcome"] == engine.ALARM
+    assert node.kubelet.restarts == 1
+
+
+def test_a_kubelet_that_is_stopped_is_left_so_and_named(node: FakeNode) -> None:
+    node.kubelet.state = "inactive"
+    result = restore_with(node, lambda: forget(node))
+    assert result["outcome"] == engine.ALARM
+    assert "kubelet.service is inactive, and nobody else starts or stops pods" in result["reason"]
+    assert node.kubelet.restarts == 0
+
+
+def test_an_engine_that_dies_after_it_does_not_start_the_kubelet_again(node: FakeNode) -> None:
+    node.kubelet.recovers = False
+    node.kubelet.behaviours["--v=2"] = Behaviour(ready=None)
+    node.prepare()
+    node.once(engine.PROVING, lambda: forget(node))
+    node.at(20 + engine.QUIET_SECONDS + 30, die)
+    node.clock.pace = 4
+    with pytest.raises(Killed):
+        node.new_engine().run()
+    assert node.kubelet.restarts == 1
+    assert node.run()["outcome"] == engine.ALARM
+    assert node.kubelet.restarts == 1
+
+
+def test_what_was_down_before_is_no_reason_to_start_the_kubelet_anew(node: FakeNode) -> None:
+    (instance,) = node.kubelet.instances
+    instance.behaviour = Behaviour(alive=0.0, back_off=10000)
+    node.settle()
+    node.kubelet.behaviours = {"--v=1": Behaviour(start=10000), "--v=2": Behaviour(ready=None)}
+    node.clock.pace = 4
+    assert node.change(wait_timeout=200)["outcome"] == engine.RESTORED
+    assert node.kubelet.restarts == 0
+
+
+def test_a_slow_stop_is_no_rest(node: FakeNode) -> None:
+    node.kubelet.behaviours["--v=2"] = Behaviour(ready=None, stop=120)
+    node.clock.pace = 4
+    assert node.change()["outcome"] == engine.RESTORED
+    assert node.kubelet.restarts == 0

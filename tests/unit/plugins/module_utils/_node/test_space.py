@@ -1,0 +1,49 @@
+# SPDX-FileCopyrightText: 2026 nodecraft.kubeadm contributors
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Room for a transaction is asked for before anything of it is written."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+from ansible_collections.nodecraft.kubeadm.plugins.module_utils._node import engine, space
+from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.errors import KubeadmError
+
+BLOCK = 4096
+
+
+def journal(folder: Path, size: int) -> engine.Json:
+    after = engine.version_of(b"x" * size, 0o600, 0, 0)
+    return {"name": "kubelet", "files": [{"path": str(folder / "new" / "file"), "before": None, "after": after}]}
+
+
+def require(folder: Path, room: space.Room, size: int = 10000) -> list[str]:
+    asked: list[str] = []
+
+    def room_at(mount: str) -> space.Room:
+        asked.append(mount)
+        return room
+
+    space.require_room(journal(folder, size), str(folder), room_at)
+    return asked
+
+
+def test_three_copies_of_all_that_is_written_have_to_fit(tmp_path: Path) -> None:
+    blocks = 3 + len(engine.to_json(journal(tmp_path, 10000))) // BLOCK + 1
+    needed = space.COPIES * blocks * BLOCK
+    (mount,) = require(tmp_path, space.Room(needed, BLOCK, None))
+    assert os.path.ismount(mount)
+    with pytest.raises(KubeadmError, match=f"file system of {mount} has {needed - 1} bytes free, .* needs {needed}"):
+        require(tmp_path, space.Room(needed - 1, BLOCK, None))
+
+
+def test_files_are_counted_where_their_number_is_limited(tmp_path: Path) -> None:
+    assert require(tmp_path, space.Room(10**9, BLOCK, 6))
+    with pytest.raises(KubeadmError, match="has 5 files to spare, and this change needs 6"):
+        require(tmp_path, space.Room(10**9, BLOCK, 5))
+
+
+def test_this_machine_has_room(tmp_path: Path) -> None:
+    space.require_room(journal(tmp_path, 1), str(tmp_path / "not" / "there"))
