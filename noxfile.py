@@ -76,7 +76,7 @@ TEST_SESSIONS = (
 LINT_SESSIONS = tuple(name for name in TEST_SESSIONS if name not in ("unit", "sanity", "test_lab"))
 
 # Programs that the tests start, and the Debian package that brings each.
-HOST_PROGRAMS = {"git": "git", "ssh": "openssh-client", "strace": "strace"}
+HOST_PROGRAMS = {"git": "git", "openssl": "openssl", "ssh": "openssh-client", "strace": "strace"}
 
 
 def pyenv_interpreters() -> list[str]:

@@ -31,12 +31,16 @@ requirements:
 notes:
   - Run it with root permissions, one control plane node at a time. The role P(nodecraft.kubeadm.control_plane#role) does so.
   - C(kubeadm upgrade) writes the manifests anew and so undoes the change; run the task again after an upgrade.
-  - A stacked etcd is not rehearsed, because a second etcd would open the live database.
+  - Before anything is written, also in check mode, the module looks for what would keep the component from coming up, such as
+    an expired certificate, an image that is not on the node, or an etcd that does not answer. What is wrong already and not
+    touched by the change is only a warning when the component is not healthy, so that it can be repaired.
+  - Of C(etcd) nothing but the flags is rehearsed, because a second etcd would open the live database. Its member is not stopped
+    when the others would be no majority without it.
 options:
   name:
     description:
       - Name of the static pod.
-      - V(kube-apiserver), V(kube-controller-manager) and V(kube-scheduler) are rehearsed. Others are changed without.
+      - V(kube-apiserver), V(kube-controller-manager), V(kube-scheduler) and V(etcd) are rehearsed. Others are changed without.
     type: str
     required: true
   feature_gates:
@@ -194,6 +198,12 @@ EXAMPLES = r"""
           kind: Policy
           rules:
             - level: Metadata
+
+- name: Give etcd more room
+  nodecraft.kubeadm.static_pod:
+    name: etcd
+    args:
+      quota-backend-bytes: 8589934592
 
 - name: Take back everything that this collection set on the scheduler
   nodecraft.kubeadm.static_pod:

@@ -588,7 +588,7 @@ def run_probe(probe: Json) -> tuple[bool, str]:
         if probe["kind"] == "tcp":
             socket.create_connection((probe["host"], probe["port"]), timeout=PROBE_TIMEOUT).close()
             return True, name
-        status, dummy = http_get(probe, probe["path"], context=_unverified(), headers=probe.get("headers"))
+        status, dummy = http_get(probe, probe["path"], context=_probe_context(probe), headers=probe.get("headers"))
         return 200 <= status < 400, f"{name} answers {status}"
     except (OSError, ValueError, OverflowError, http.client.HTTPException) as exc:
         return False, f"{name}: {exc}"
@@ -614,6 +614,14 @@ def http_get(
         return response.status, response.read()
     finally:
         connection.close()
+
+
+def _probe_context(probe: Json) -> ssl.SSLContext:
+    """As the kubelet does, nothing is verified. A member of etcd answers only who has a certificate."""
+    context = _unverified()
+    if "certificate" in probe:
+        context.load_cert_chain(probe["certificate"], probe["key"])
+    return context
 
 
 def _unverified() -> ssl.SSLContext:
@@ -678,7 +686,8 @@ def api_get(kubeconfig: str, path: str) -> tuple[Json | None, str]:
         return None, f"the API server cannot be asked: {exc}"
 
 
-_GATE_METRIC = re.compile(r'^kubernetes_feature_enabled\{name="([^"]+)"[^}]*\} ([0-9.]+)', re.MULTILINE)
+# etcd has gates of its own since 3.6.
+_GATE_METRIC = re.compile(r'^(?:kubernetes|etcd_server)_feature_enabled\{name="([^"]+)"[^}]*\} ([0-9.]+)', re.MULTILINE)
 
 
 def read_gates(metrics: Json | None) -> tuple[dict[str, bool] | None, str]:

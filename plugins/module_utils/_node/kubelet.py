@@ -14,6 +14,7 @@ import typing as t
 
 from .._plan import flags
 from .._plan.errors import KubeadmError
+from . import engine
 from .state import Run
 
 try:
@@ -22,15 +23,22 @@ except ImportError:
     yaml = None  # type: ignore[assignment]  # the module respawns or names the missing package
 
 DEFAULT_MANIFEST_DIR = "/etc/kubernetes/manifests"
+_RUNTIME = "unix:///run/containerd/containerd.sock"
 
 
 @dataclasses.dataclass(frozen=True)
 class Kubelet:
-    """The running kubelet. manifest_dir: its staticPodPath. node_name: the name of its Node."""
+    """The running kubelet.
+
+    manifest_dir: its staticPodPath. node_name: the name of its Node. healthz: its own health as a probe; None when that is
+    switched off. runtime: the address of its container runtime.
+    """
 
     pid: int
     manifest_dir: str
     node_name: str
+    healthz: engine.Json | None
+    runtime: str
 
 
 def read_kubelet(run: Run, *, proc: str = "/proc") -> Kubelet:
@@ -48,7 +56,24 @@ def read_kubelet(run: Run, *, proc: str = "/proc") -> Kubelet:
             f"{os.uname().nodename} is no kubeadm control plane: its kubelet has no folder for static pods"
             f" (staticPodPath; kubeadm sets {DEFAULT_MANIFEST_DIR})."
         )
-    return Kubelet(pid=pid, manifest_dir=os.path.normpath(manifest_dir), node_name=node_name(arguments))
+    return Kubelet(
+        pid=pid,
+        manifest_dir=os.path.normpath(manifest_dir),
+        node_name=node_name(arguments),
+        healthz=_healthz(arguments, config),
+        runtime=flags.last(arguments, "container-runtime-endpoint")
+        or config.get("containerRuntimeEndpoint")
+        or _RUNTIME,
+    )
+
+
+def _healthz(arguments: t.Sequence[str], config: t.Mapping[str, t.Any]) -> engine.Json | None:
+    """Where the kubelet tells whether it works, if it does: (flag, or else configuration, or else Kubernetes' default)."""
+    port = flags.last(arguments, "healthz-port") or str(config.get("healthzPort", 10248))
+    host = flags.last(arguments, "healthz-bind-address") or config.get("healthzBindAddress") or "127.0.0.1"
+    return (
+        None if port == "0" else {"kind": "http", "scheme": "http", "host": host, "port": int(port), "path": "/healthz"}
+    )
 
 
 def node_name(arguments: t.Sequence[str]) -> str:

@@ -48,8 +48,7 @@ def rehearse(
                 **{name: value for name, value in plan.after.environment.items() if value is not None},
             },
             "root": root,
-            "mounts": [{"source": rehearsal.FOLDER, "target": rehearsal.FOLDER, "missing": "folder"}, *_mounts(plan)],
-            "staged": {path: _base64(text.encode("utf-8")) for path, text in rehearsal.FILES.items()} | _staged(plan),
+            **(_files(plan) if rehearsal.shows_files(pod.name) else {"mounts": [], "staged": {}}),
         }
         status, output = run_in_sandbox(pod.name, request, run)
     verdict = rehearsal.judge(pod.name, status, output)
@@ -68,6 +67,13 @@ def run_in_sandbox(name: str, request: engine.Json, run: Run) -> tuple[int, str]
     if status == 125:
         raise KubeadmError(f"the rehearsal of {name} on {os.uname().nodename} could not be set up: {error.strip()}")
     return status, output + "\n" + error
+
+
+def _files(plan: static_pod.StaticPodPlan) -> engine.Json:
+    return {
+        "mounts": [{"source": rehearsal.FOLDER, "target": rehearsal.FOLDER, "missing": "folder"}, *_mounts(plan)],
+        "staged": {path: _base64(text.encode("utf-8")) for path, text in rehearsal.FILES.items()} | _staged(plan),
+    }
 
 
 def _mounts(plan: static_pod.StaticPodPlan) -> list[engine.Json]:

@@ -8,6 +8,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import os
 import time
 import typing as t
@@ -16,9 +17,9 @@ from .._plan import outcome, static_pod, static_pod_way_back
 from .._plan.errors import KubeadmError
 from .._plan.rehearsal import Verdict
 from .._plan.way_back import PREVIOUS, WayBack, refuse_settings
-from . import engine, journals, rehearsals, static_pods, transactions, way_back
+from . import engine, journals, preflight, rehearsals, static_pods, transactions, way_back
 from .journals import Settings
-from .kubelet import read_kubelet
+from .kubelet import Kubelet, read_kubelet
 from .state import Run
 from .transaction_steps import TransactionSteps
 
@@ -41,6 +42,7 @@ class StaticPodSteps(TransactionSteps):
         super().__init__(params, name=str(params["name"]), dry=dry, diff=diff, run=run, host=host)
         self._patience = patience
         self._wish: static_pod.Wish | None = None
+        self._kubelet: Kubelet | None = None
         self._pod: static_pods.StaticPod | None = None
         self._state: static_pod.State | None = None
         self._way: WayBack | None = None
@@ -53,7 +55,7 @@ class StaticPodSteps(TransactionSteps):
 
     def read(self) -> None:
         """Read the kubelet, the manifest, our record, and the files that may change."""
-        kubelet = read_kubelet(self._run, proc=self._host.proc)
+        self._kubelet = kubelet = read_kubelet(self._run, proc=self._host.proc)
         self._node = kubelet.node_name
         self._read_transactions()
         wish = t.cast(static_pod.Wish, self._wish)
@@ -61,12 +63,13 @@ class StaticPodSteps(TransactionSteps):
         self._pod = static_pods.read_static_pod(self._name, folder, kubelet.node_name)
         _refuse_pods_as_files(wish, folder)
         paths = {entry.path for entry in wish.files} | set(self._pod.record.get("files", {}))
+        preflight.refuse_files_among_data(self._pod, paths)
         self._state = static_pod.State(self._pod.manifest, self._pod.record, static_pods.read_files(paths))
         if wish.state == PREVIOUS and self._open is None:
             self._way = way_back.find(self._name, kubelet.node_name)
 
     def plan(self) -> static_pod.StaticPodPlan:
-        """Work out the change, and check that what it names is there."""
+        """Work out the change, and look for what would keep the changed component from coming up."""
         wish, state = t.cast(static_pod.Wish, self._wish), t.cast(static_pod.State, self._state)
         if wish.state == PREVIOUS:
             notes = way_back.notes(self._way, self._name, str(self._node))
@@ -74,8 +77,21 @@ class StaticPodSteps(TransactionSteps):
         else:
             plan = static_pod.plan(wish, state)
         self._plan = plan
-        static_pods.refuse_unreachable_files(plan)
-        return plan
+        if not plan.operations:
+            return plan
+        warnings = preflight.check(t.cast(static_pods.StaticPod, self._pod), plan, self._fitness())
+        return dataclasses.replace(plan, warnings=(*plan.warnings, *warnings))
+
+    def _fitness(self) -> preflight.Node:
+        return preflight.Node(
+            kubelet=t.cast(Kubelet, self._kubelet),
+            run=self._run,
+            host=self._host,
+            clock=time.monotonic,
+            sleep=time.sleep,
+            patience=min(self._patience, engine.HICCUP_SECONDS),
+            kubeconfig=ADMIN_KUBECONFIG,
+        )
 
     def settle(self) -> None:
         """With nothing to change, see that the component runs what its manifest says. Raises KubeadmError when it does not.
@@ -104,6 +120,8 @@ class StaticPodSteps(TransactionSteps):
         """Hand the change to the node's engine."""
         pod, plan = t.cast(static_pods.StaticPod, self._pod), t.cast(static_pod.StaticPodPlan, self._plan)
         journal = journals.journal_for(pod, plan, t.cast(Settings, self._settings), ADMIN_KUBECONFIG)
+        if self._name == preflight.ETCD:
+            preflight.add_member_probes(journal, plan)
         self._start(way_back.enter(journal, self._way) if self._way else journal)
 
     def report(self) -> dict[str, t.Any]:

@@ -208,17 +208,22 @@ def refuse_unreachable_files(plan: static_pod.StaticPodPlan) -> None:
                 is_former = value in former.get(flag, [])
                 # tls-sni-cert-key is "certificate,key", with names behind a colon.
                 for path in map(os.path.normpath, value.partition(":")[0].split(",")):
-                    mount = _covering(path, mounts)
-                    if path.startswith("/") and not (is_former and mount == _covering(path, former_mounts)):
+                    mount = covering(path, mounts)
+                    if path.startswith("/") and not (is_former and mount == covering(path, former_mounts)):
                         _refuse_unreachable(flag, path, mount, files)
 
 
-def _covering(path: str, mounts: t.Sequence[Mount]) -> Mount | None:
+def covering(path: str, mounts: t.Sequence[Mount]) -> Mount | None:
     """The mount through which a component sees a path; None when it sees its own image there."""
-    covering = [
+    found = [
         mount for mount in mounts if path == mount.mount_path or path.startswith(mount.mount_path.rstrip("/") + "/")
     ]
-    return max(covering, key=lambda mount: len(mount.mount_path), default=None)
+    return max(found, key=lambda mount: len(mount.mount_path), default=None)
+
+
+def on_host(path: str, mount: Mount) -> str:
+    """Where on the node the file is that a component sees through this mount."""
+    return os.path.normpath(mount.host_path + path[len(mount.mount_path.rstrip("/")) :])
 
 
 def _refuse_uncovered_files(plan: static_pod.StaticPodPlan) -> None:
@@ -273,18 +278,18 @@ def _refuse_unreachable(
             f"args: --{flag}={path} on {os.uname().nodename}: no volume of the static pod is mounted over {path}, so the component"
             " cannot see it. Name one in volumes (host_path, mount_path)."
         )
-    on_host = os.path.normpath(mount.host_path + path[len(mount.mount_path.rstrip("/")) :])
+    source = on_host(path, mount)
     if flag in _WRITTEN:
         if mount.read_only:
             raise Refusal(
                 f"args: --{flag}={path} is written to, but its volume is mounted read-only; set read_only: false."
             )
         return
-    exists = files[on_host] is not None if on_host in files else os.path.lexists(on_host)
+    exists = files[source] is not None if source in files else os.path.lexists(source)
     if (not exists and mount.path_type not in ("DirectoryOrCreate", "FileOrCreate")) or (
-        not exists and on_host != mount.host_path
+        not exists and source != mount.host_path
     ):
         raise Refusal(
-            f"args: --{flag}={path} on {os.uname().nodename}: {on_host} does not exist on the node."
+            f"args: --{flag}={path} on {os.uname().nodename}: {source} does not exist on the node."
             " Name it in files, or put it there first."
         )

@@ -8,7 +8,9 @@
 
 The component's own binary is started with the exact new command line and one argument more, a file that does not exist.
 It is one that Kubernetes' components open late, after flags, feature gates, admission plugins and most files were
-checked: so they stop there when all is well, and earlier, with their own message, when it is not. See docs/rehearsal.md.
+checked: so they stop there when all is well, and earlier, with their own message, when it is not. etcd has no such file,
+and must never see its data a second time: it is asked for its version, which it tells once it has parsed its flags.
+See docs/rehearsal.md.
 """
 
 from __future__ import annotations
@@ -38,6 +40,7 @@ _ACCEPT_POINTS = {
     "kube-controller-manager": f"open {END}: no such file or directory",
     "kube-scheduler": f"open {END}: no such file or directory",
     "kubelet": f"stat {KUBELET_END}: no such file or directory",
+    "etcd": "etcd Version: ",
 }
 # Without them a rehearsed kubelet could become a second one on its node (tried: it took the live device plugin socket).
 _KUBELET_OVERRIDES = (
@@ -50,7 +53,10 @@ _KUBELET_OVERRIDES = (
 )
 _QUOTED_ERROR = re.compile(r'err="((?:[^"\\]|\\.)*)"')
 # pflag prints the whole usage behind an error; kube-apiserver's is 60 kB.
-_PLAIN_ERROR = re.compile(r"^(?:Error: |error: |panic: |unknown flag: |invalid argument )", re.MULTILINE)
+_PLAIN_ERROR = re.compile(
+    r"^(?:Error: |error: |panic: |unknown flag: |invalid argument |flag provided but not defined: |invalid (?:boolean )?value )",
+    re.MULTILINE,
+)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -71,10 +77,7 @@ class Verdict:
 
 def obstacle(component: str, arguments: t.Sequence[str | None]) -> str | None:
     """Why a component's start cannot be rehearsed; None when it can. An argument of None is one only the kubelet knows."""
-    if component == "etcd":
-        # Tried: with its own arguments etcd takes the ports and opens the live database for writing.
-        return "etcd is never started with its data folder a second time, so its flags are not rehearsed"
-    if component not in _DEFAULT_PORTS:
+    if component not in (*_DEFAULT_PORTS, "etcd"):
         return f"{component} is no component whose start is known to stop at a missing file"
     if None in arguments:
         return "an argument is made from a value that only the kubelet knows (valueFrom)"
@@ -85,6 +88,8 @@ def obstacle(component: str, arguments: t.Sequence[str | None]) -> str | None:
 
 def command(component: str, arguments: t.Sequence[str]) -> list[str]:
     """The command line of the rehearsal: the new one, and behind it what must differ. Of a flag given twice the last counts."""
+    if component == "etcd":
+        return [*arguments, "--version"]
     overrides = (
         _api_server_overrides(arguments) if component == "kube-apiserver" else _other_overrides(component, arguments)
     )
@@ -109,6 +114,12 @@ def _other_overrides(component: str, arguments: t.Sequence[str]) -> list[str]:
     if flags.last(arguments, "secure-port") == "0":  # no serving port, no certificate: it would run until the limit
         overrides.append(f"--secure-port={_DEFAULT_PORTS[component]}")
     return overrides
+
+
+def shows_files(component: str) -> bool:
+    """Whether the rehearsed component may see its volumes. etcd would take its ports and open the live database for writing
+    (tried), and needs no file to parse its flags."""
+    return component != "etcd"
 
 
 def kubelet_command(arguments: t.Sequence[str]) -> list[str]:

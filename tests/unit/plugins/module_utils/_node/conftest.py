@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._node import state, transactions
+from ansible_collections.nodecraft.kubeadm.tests.unit.plugins.module_utils._node.authority import Authority
 from ansible_collections.nodecraft.kubeadm.tests.unit.plugins.module_utils._node.fake_node import FakeNode
 from ansible_collections.nodecraft.kubeadm.tests.unit.plugins.module_utils._node.fake_run import FakeRun, add_kubelet
 from ansible_collections.nodecraft.kubeadm.tests.unit.plugins.module_utils._node.web import Web
@@ -54,3 +55,9 @@ def fixture_master(node: FakeNode, monkeypatch: pytest.MonkeyPatch) -> FakeNode:
     if os.geteuid() != 0:  # files of ours belong to root
         monkeypatch.setattr(os, "fchown", lambda descriptor, uid, gid: None)
     return node
+
+
+@pytest.fixture(name="authority", scope="session")
+def fixture_authority(tmp_path_factory: pytest.TempPathFactory) -> Authority:
+    """Who signs the certificates of the tests."""
+    return Authority(tmp_path_factory.mktemp("pki") / "authority")

@@ -49,4 +49,6 @@ def add_kubelet(node: FakeNode, *arguments: str, config: str | None = None) -> N
     node.add_process(KUBELET_PID, None, list(arguments) or given)
     path = node.proc / str(KUBELET_PID) / "root/var/lib/kubelet/config.yaml"
     path.parent.mkdir(parents=True)
-    path.write_text(f"staticPodPath: {node.manifests}\n" if config is None else config, encoding="utf-8")
+    # The health of this kubelet is asked for where a test is about it.
+    given_config = f"staticPodPath: {node.manifests}\nhealthzPort: 0\n" if config is None else config
+    path.write_text(given_config, encoding="utf-8")

@@ -235,6 +235,15 @@ def test_probes_over_tls_need_no_trust_and_metrics_the_client_certificate(secure
     assert (status, body) == (403, b"Forbidden")
 
 
+def test_the_gates_of_etcd_have_a_name_of_their_own(tmp_path: Path, web: Web) -> None:
+    config = tmp_path / "admin.conf"
+    config.write_text(kubeconfig(), encoding="ascii")
+    web.gates, web.gate_metric = {"CompactHashCheck": True}, "etcd_server_feature_enabled"
+    assert engine.read_gates(web.metrics(str(config))) == ({"CompactHashCheck": True}, "")
+    web.gate_metric = "other_feature_enabled"
+    assert engine.read_gates(web.metrics(str(config))) == ({}, "")
+
+
 def test_metrics_that_nobody_serves_are_no_gates(tmp_path: Path, web: Web) -> None:
     config = tmp_path / "admin.conf"
     config.write_text(kubeconfig(), encoding="ascii")

@@ -38,6 +38,39 @@ def test_without_flags_the_hosts_name_counts(node: FakeNode, run: FakeRun) -> No
     assert read_kubelet(run, proc=str(node.proc)).node_name == os.uname().nodename.lower()
 
 
+@pytest.mark.parametrize(
+    ("flags", "config", "address"),
+    [
+        ([], "", ("127.0.0.1", 10248)),
+        ([], "healthzPort: 1\nhealthzBindAddress: 10.0.0.11\n", ("10.0.0.11", 1)),
+        (["--healthz-port=2", "--healthz-bind-address=127.0.0.2"], "healthzPort: 1\n", ("127.0.0.2", 2)),
+        ([], "healthzPort: 0\n", None),
+        (["--healthz-port=0"], "", None),
+    ],
+)
+def test_where_the_kubelet_tells_its_health(
+    node: FakeNode, run: FakeRun, flags: list[str], config: str, address: tuple[str, int] | None
+) -> None:
+    add_kubelet(node, "kubelet", "--config=/var/lib/kubelet/config.yaml", *flags, config=f"staticPodPath: /m\n{config}")
+    probe = read_kubelet(run, proc=str(node.proc)).healthz
+    assert (probe and (probe["host"], probe["port"], probe["path"])) == (address and (*address, "/healthz"))
+
+
+@pytest.mark.parametrize(
+    ("flags", "config", "runtime"),
+    [
+        ([], "", "unix:///run/containerd/containerd.sock"),
+        ([], "containerRuntimeEndpoint: unix:///a\n", "unix:///a"),
+        (["--container-runtime-endpoint=unix:///b"], "containerRuntimeEndpoint: unix:///a\n", "unix:///b"),
+    ],
+)
+def test_the_kubelets_container_runtime(
+    node: FakeNode, run: FakeRun, flags: list[str], config: str, runtime: str
+) -> None:
+    add_kubelet(node, "kubelet", "--config=/var/lib/kubelet/config.yaml", *flags, config=f"staticPodPath: /m\n{config}")
+    assert read_kubelet(run, proc=str(node.proc)).runtime == runtime
+
+
 @pytest.mark.parametrize("config", ["", "kind: KubeletConfiguration\n"])
 def test_a_worker_is_no_control_plane(node: FakeNode, run: FakeRun, config: str) -> None:
     add_kubelet(node, config=config)

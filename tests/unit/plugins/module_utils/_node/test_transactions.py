@@ -14,6 +14,7 @@ import pytest
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._node import (
     engine,
     journals,
+    preflight,
     space,
     state,
     static_pods,
@@ -128,6 +129,34 @@ def test_check_mode_leaves_no_trace(master: FakeNode, run: FakeRun) -> None:
     assert dry.report()["transaction"] is None
     assert dry.report()["diff"]
     assert master.manifest.read_text(encoding="utf-8") == OLD
+
+
+@pytest.mark.parametrize("dry", [True, False])
+def test_a_change_that_nobody_would_start_is_refused(master: FakeNode, run: FakeRun, dry: bool) -> None:
+    config = master.proc / "50/root/var/lib/kubelet/config.yaml"
+    config.write_text(f"staticPodPath: {master.manifests}\nhealthzPort: {master.web.port}\n", encoding="ascii")
+    master.web.status = 503
+    refused = steps(master, run, dry=dry, args={"v": 4})
+    with refused.session():
+        refused.read()
+        with pytest.raises(Refusal, match=r"the kubelet on .* answers 503"):
+            refused.plan()
+    assert not master.journal_path.exists()
+    assert refused.report()["operations"]
+    unchanged = steps(master, run, dry=dry, args={"v": 1})
+    with unchanged.session():
+        unchanged.read()
+        assert unchanged.plan().operations == ()
+
+
+def test_the_preflight_tells_what_a_user_should_know(
+    master: FakeNode, run: FakeRun, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(preflight, "check", lambda *given: ("etcd is alone",))
+    change = steps(master, run, dry=True, args={"v": 4})
+    with change.session():
+        change.read()
+        assert change.plan().warnings[-1] == "etcd is alone"
 
 
 def settle(master: FakeNode, run: FakeRun, *, dry: bool = False, **wish: t.Any) -> list[str]:

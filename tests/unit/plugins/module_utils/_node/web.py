@@ -57,6 +57,7 @@ class Web:
         self.up = True
         self.status = 200
         self.gates: dict[str, bool] | None = {}
+        self.gate_metric = "kubernetes_feature_enabled"
         self.requests: list[str] = []
         self.headers: list[dict[str, str]] = []
         self._server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), self._handler())
@@ -112,7 +113,7 @@ class Web:
             return 403, "Forbidden"
         lines = ["# TYPE kubernetes_feature_enabled gauge", "other_metric 5"]
         for gate, on in self.gates.items():
-            lines.append(f'kubernetes_feature_enabled{{name="{gate}",stage="BETA"}} {int(on)}')
+            lines.append(f'{self.gate_metric}{{name="{gate}",stage="BETA"}} {int(on)}')
         return 200, "\n".join(lines) + "\n"
 
 

@@ -112,6 +112,49 @@ spec:
     name: kubeconfig
 """
 
+ETCD = """\
+apiVersion: v1
+kind: Pod
+metadata:
+  name: etcd
+  namespace: kube-system
+spec:
+  containers:
+  - command:
+    - etcd
+    image: registry.k8s.io/etcd:3.6.5-0
+    livenessProbe:
+      httpGet:
+        host: 127.0.0.1
+        path: /livez
+        port: 2381
+        scheme: HTTP
+    name: etcd
+    volumeMounts:
+    - mountPath: /var/lib/etcd
+      name: etcd-data
+    - mountPath: /etc/kubernetes/pki/etcd
+      name: etcd-certs
+  hostNetwork: true
+  volumes:
+  - hostPath:
+      path: /etc/kubernetes/pki/etcd
+      type: DirectoryOrCreate
+    name: etcd-certs
+  - hostPath:
+      path: /var/lib/etcd
+      type: DirectoryOrCreate
+    name: etcd-data
+"""
+
+
+def etcd(*arguments: str, pki: str = "/etc/kubernetes/pki/etcd", pair: str = "server") -> str:
+    """A member's manifest with these flags, and with kubeadm's for its data and for the files in C(pki)."""
+    files = {"cert-file": f"{pair}.crt", "key-file": f"{pair}.key", "trusted-ca-file": "ca.crt"}
+    given = ["--data-dir=/var/lib/etcd", *(f"--{flag}={pki}/{name}" for flag, name in files.items()), *arguments]
+    items = "".join(f"    - {argument}\n" for argument in given)
+    return ETCD.replace("    - etcd\n", f"    - etcd\n{items}").replace("/etc/kubernetes/pki/etcd", pki)
+
 
 def manifest(text: str = API_SERVER, name: str = "kube-apiserver") -> Manifest:
     """A parsed manifest."""

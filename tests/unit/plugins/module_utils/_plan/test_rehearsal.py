@@ -169,12 +169,32 @@ def test_an_argument_that_only_the_kubelet_knows_cannot_be_rehearsed() -> None:
 @pytest.mark.parametrize("component", COMPONENTS)
 def test_the_three_components_can_be_rehearsed(component: str) -> None:
     assert rehearsal.obstacle(component, [component]) is None
+    assert rehearsal.shows_files(component)
+
+
+def test_of_etcd_nothing_but_the_flags_is_rehearsed() -> None:
+    assert rehearsal.obstacle("etcd", ["etcd"]) is None
+    assert not rehearsal.shows_files("etcd")
+    assert rehearsal.command("etcd", ["etcd", "--v=1"]) == ["etcd", "--v=1", "--version"]
+    assert rehearsal.judge("etcd", 0, "etcd Version: 3.6.5\nGit SHA: x\n").verdict == rehearsal.ACCEPTED
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        "flag provided but not defined: -bogus",
+        'invalid value "X=true" for flag -feature-gates: unrecognized feature gate: X',
+        'invalid boolean value "maybe" for -auto-tls: parse error',
+    ],
+)
+def test_etcds_words_are_told(words: str) -> None:
+    verdict = rehearsal.judge("etcd", 2, f"{words}\nUsage:\n\n  etcd [flags]\n    Start an etcd server.\n")
+    assert (verdict.verdict, verdict.message) == (rehearsal.REFUSED, words)
 
 
 @pytest.mark.parametrize(
     ("component", "arguments", "reason"),
     [
-        ("etcd", [], "data folder"),
         ("haproxy", [], "haproxy is no component"),
         ("kube-apiserver", ["--service-account-signing-endpoint=@sign"], "--service-account-signing-endpoint"),
     ],

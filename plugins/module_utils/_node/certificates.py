@@ -1,0 +1,266 @@
+# Copyright (c) 2026, nodecraft.kubeadm contributors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+# PRIVATE to the collection: no promise of stability to code outside it.
+
+"""Certificates that a component's arguments name: whether it can start with them, and others will trust them.
+
+Nodes have no library for certificates, but every Python has OpenSSL: a pair is loaded, and shaken hands with in memory.
+"""
+
+from __future__ import annotations
+
+import base64
+import contextlib
+import dataclasses
+import os
+import ssl
+import typing as t
+
+from .._plan.errors import KubeadmError
+from .component_files import ComponentFiles, hosts
+
+try:
+    import yaml
+except ImportError:
+    yaml = None  # type: ignore[assignment]  # the module respawns or names the missing package
+
+_EXPIRED, _NOT_YET_VALID = 10, 9  # OpenSSL's words for what is wrong with a certificate
+_OTHER_NAME = (62, 64)  # a host's name, an IP address
+_PARTIAL_CHAIN = 0x80000  # a certificate may vouch for itself; ssl has no name for it before Python 3.10
+_ROUNDS = 10  # a handshake takes three
+
+
+@dataclasses.dataclass(frozen=True)
+class Finding:
+    """What is wrong with something that a component needs. brought: the change itself brings it."""
+
+    message: str
+    brought: bool
+
+
+@dataclasses.dataclass(frozen=True)
+class Use:
+    """A pair that arguments name.
+
+    certificate, key: the flags. serves, calls: whether the component shows it as a server, as a client, or as both.
+    authority: the flag of the file that others verify it with. urls: the flags with the addresses by which it is reached.
+    """
+
+    certificate: str
+    key: str
+    serves: bool = False
+    calls: bool = False
+    authority: str | None = None
+    urls: tuple[str, ...] = ()
+
+
+_SERVING = Use("tls-cert-file", "tls-private-key-file", serves=True)
+_USES: dict[str, tuple[Use, ...]] = {
+    "kube-apiserver": (
+        dataclasses.replace(_SERVING, authority="client-ca-file"),
+        # Which authority etcd and the kubelets verify these with is written in no argument of the API server.
+        Use("etcd-certfile", "etcd-keyfile", calls=True),
+        Use("kubelet-client-certificate", "kubelet-client-key", calls=True),
+        Use("proxy-client-cert-file", "proxy-client-key-file", calls=True, authority="requestheader-client-ca-file"),
+    ),
+    "kube-controller-manager": (_SERVING,),
+    "kube-scheduler": (_SERVING,),
+    "etcd": (
+        Use(
+            "cert-file",
+            "key-file",
+            serves=True,
+            authority="trusted-ca-file",
+            urls=("advertise-client-urls", "listen-client-urls"),
+        ),
+        Use(
+            "peer-cert-file",
+            "peer-key-file",
+            serves=True,
+            calls=True,
+            authority="peer-trusted-ca-file",
+            urls=("initial-advertise-peer-urls",),
+        ),
+    ),
+}
+
+
+def findings(
+    name: str, files: ComponentFiles, former: ComponentFiles, *, address: str | None, kubeconfig: str
+) -> list[Finding]:
+    """What is wrong with the certificates that the new arguments of a component name. former: the files without the change.
+
+    What the change brings must be right in all respects. What is in use already must be readable, match its key and be in
+    its time: by whom and under which names it is trusted is known to those who use it.
+    address: by which the component is reached where no argument tells. kubeconfig: of the node's administrator, which holds
+    the authority that the API server's callers trust.
+    """
+    found = []
+    for use in _USES.get(name, ()):
+        path = files.flag(use.certificate)
+        if path and files.flag(use.key):
+            brought = any(files.is_new(flag, former) for flag in (use.certificate, use.key))
+            problem = _problem(name, use, files, brought=brought, address=address, kubeconfig=kubeconfig)
+            if problem:
+                found.append(Finding(f"--{use.certificate}={path} on {os.uname().nodename}: {problem}", brought))
+    return found
+
+
+def _problem(
+    name: str, use: Use, files: ComponentFiles, *, brought: bool, address: str | None, kubeconfig: str
+) -> str | None:
+    certificate, key = t.cast(str, files.flag(use.certificate)), t.cast(str, files.flag(use.key))
+    try:
+        pair = files.read(certificate), files.read(key)
+        problem = pair_problem(*pair) or time_problem(*pair)
+        if problem or not brought or not use.authority:
+            return problem
+        authority = _authority(name, use, files, kubeconfig)
+        if authority is None:
+            return None
+        urls = [url for flag in use.urls for url in files.flags(flag)]
+        names = hosts(urls) if use.urls else [address] if address else []
+        return trust_problem(*pair, authority, names=names if use.serves else [], calls=use.calls)
+    except KubeadmError as exc:
+        return f"{exc}. Put it there, or name another one."
+
+
+def _authority(name: str, use: Use, files: ComponentFiles, kubeconfig: str) -> bytes | None:
+    """The certificates that others verify a pair with."""
+    if name == "kube-apiserver" and use.serves:
+        known = authority_of(kubeconfig)
+        if known is not None:
+            return known
+    path = files.flag(t.cast(str, use.authority))
+    return files.read(path) if path else None
+
+
+def authority_of(kubeconfig: str) -> bytes | None:
+    """The authority that a kubeconfig trusts; None when it cannot be told."""
+    try:
+        with open(kubeconfig, encoding="utf-8") as stream:
+            cluster = yaml.safe_load(stream)["clusters"][0]["cluster"]
+        return base64.b64decode(cluster["certificate-authority-data"])
+    except (OSError, ValueError, LookupError, TypeError, yaml.YAMLError):
+        return None
+
+
+# ---- one pair --------------------------------------------------------------------------------------------------------
+
+
+def pair_problem(certificate: bytes, key: bytes) -> str | None:
+    """Why a component could not start with a pair; None when it could."""
+    try:
+        load_pair(_context(server=True), certificate, key)
+    except ssl.SSLError as exc:
+        if "MISMATCH" in str(exc.reason):
+            return "the certificate does not match its key. Name the key that it was made with."
+        return f"the certificate or its key is no readable PEM file ({exc.reason or exc}). Put a whole one there."
+    return None
+
+
+def time_problem(certificate: bytes, key: bytes) -> str | None:
+    """Whether a certificate is out of its time. It vouches for itself here, so that nothing else is asked of it."""
+    error = _verify(certificate, key, authority=certificate, name=None, as_client=False)
+    code = error.verify_code if error else None
+    return _told(error) if error and code in (_EXPIRED, _NOT_YET_VALID) else None
+
+
+def trust_problem(
+    certificate: bytes, key: bytes, authority: bytes, *, names: t.Sequence[str], calls: bool
+) -> str | None:
+    """Why those who trust an authority would turn a pair down: as a server under one of these names, or as a client."""
+    for name, as_client in [*((name, False) for name in names), *([(None, True)] if calls else [])]:
+        error = _verify(certificate, key, authority=authority, name=name, as_client=as_client)
+        if error:
+            return _told(error, name)
+    return None
+
+
+def _told(error: ssl.SSLCertVerificationError, name: str | None = None) -> str:
+    if error.verify_code == _EXPIRED:
+        return (
+            "the certificate has expired. Renew it (kubeadm certs renew) or name another one, then run the task again."
+        )
+    if error.verify_code == _NOT_YET_VALID:
+        return "the certificate is not valid yet. Look at the node's clock, or name another one."
+    if error.verify_code in _OTHER_NAME:
+        return f"the certificate is not made for {name}, by which it is reached. Make one with that name among its alternative names."
+    return f"the certificate is not trusted by those who will see it ({error.verify_message}). Have it signed by their authority."
+
+
+def load_pair(context: ssl.SSLContext, certificate: bytes, key: bytes) -> None:
+    """Give a context a pair. It never touches a disk: OpenSSL reads it out of memory. Raises ssl.SSLError."""
+    with _in_memory(certificate) as first, _in_memory(key) as second:
+        # Without a password OpenSSL would ask a terminal for that of a key which has one.
+        context.load_cert_chain(first, second, password="")
+
+
+@contextlib.contextmanager
+def _in_memory(content: bytes) -> t.Iterator[str]:
+    descriptor = os.memfd_create("pem", os.MFD_CLOEXEC)
+    try:
+        with os.fdopen(os.dup(descriptor), "wb") as stream:
+            stream.write(content)
+        yield f"/proc/self/fd/{descriptor}"
+    finally:
+        os.close(descriptor)
+
+
+def _context(*, server: bool) -> ssl.SSLContext:
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER if server else ssl.PROTOCOL_TLS_CLIENT)
+    # Whether a key is long enough is for the component to say.
+    context.set_ciphers("ALL:@SECLEVEL=0")
+    context.check_hostname = False
+    context.verify_mode = ssl.CERT_NONE
+    return context
+
+
+def _verify(
+    certificate: bytes, key: bytes, *, authority: bytes, name: str | None, as_client: bool
+) -> ssl.SSLCertVerificationError | None:
+    """What the other side of a handshake objects to. as_client: the pair is shown by the side that calls."""
+    shows, verifies = _context(server=not as_client), _context(server=as_client)
+    load_pair(shows, certificate, key)
+    if as_client:
+        load_pair(verifies, certificate, key)  # a server needs some pair, and nobody looks at this one
+    trust(verifies, authority)
+    verifies.verify_mode = ssl.CERT_REQUIRED
+    verifies.check_hostname = name is not None
+    verifies.verify_flags |= _PARTIAL_CHAIN
+    try:
+        _shake_hands(*((verifies, shows) if as_client else (shows, verifies)), name)
+    except ssl.SSLCertVerificationError as exc:
+        return exc
+    except ssl.SSLError:  # they have nothing in common, which says nothing of the certificate
+        return None
+    return None
+
+
+def trust(context: ssl.SSLContext, authority: bytes) -> None:
+    """Have a context trust what a file of certificates holds. Raises KubeadmError when that is none."""
+    try:
+        context.load_verify_locations(cadata=authority.decode("ascii", "ignore"))
+    except ssl.SSLError as exc:
+        raise KubeadmError(f"the authority's file holds no certificate ({exc.reason or exc})") from exc
+
+
+def _shake_hands(server: ssl.SSLContext, client: ssl.SSLContext, name: str | None) -> None:
+    """A handshake without any network. Raises ssl.SSLCertVerificationError when a side turns the other one down."""
+    to_server, to_client = ssl.MemoryBIO(), ssl.MemoryBIO()
+    waiting = [
+        client.wrap_bio(to_client, to_server, server_hostname=name),
+        server.wrap_bio(to_server, to_client, server_side=True),
+    ]
+    for dummy in range(_ROUNDS):
+        waiting = [side for side in waiting if not _is_done(side)]
+
+
+def _is_done(side: ssl.SSLObject) -> bool:
+    try:
+        side.do_handshake()
+    except ssl.SSLWantReadError:
+        return False
+    return True
