@@ -102,6 +102,12 @@ static_pods:
     in_step:
       description: Whether the running process has the command line of the manifest.
       type: bool
+    ready:
+      description: Whether exactly what the manifest says runs, alone, and passes the manifest's own probes.
+      type: bool
+    problem:
+      description: What is not so, in words; V(null) when it is ready.
+      type: str
     stray_files:
       description: Other files that the kubelet takes for the same pod. Nothing is changed while there are any.
       type: list

@@ -11,6 +11,7 @@ An API server that restarts is waited for. What it answers for good ends in an e
 
 from __future__ import annotations
 
+import email.utils
 import json
 import re
 import time
@@ -79,10 +80,26 @@ class Client:
         self._patience = patience
         # Since when nothing was answered: all threads share it, or each would be patient on its own.
         self._silent_since: float | None = None
+        self._date = ""
 
     def get(self, path: str) -> Json:
-        """Read one object. path: below C(/api/v1), such as C(nodes/w1)."""
+        """Read one object. path: below C(/api/v1), such as C(nodes/w1), or from the root with a leading slash."""
         return self._request("GET", path)
+
+    def create(self, path: str, content: Json, *, dry_run: bool) -> Json:
+        """Make an object in the list at a path."""
+        return self._request("POST", path, body=content, fieldManager=USER_AGENT, dryRun="All" if dry_run else "")
+
+    def replace(self, path: str, content: Json, *, dry_run: bool) -> Json:
+        """Write a whole object. It is refused (409) when the object is not at the resourceVersion in content any more."""
+        return self._request("PUT", path, body=content, fieldManager=USER_AGENT, dryRun="All" if dry_run else "")
+
+    def server_time(self) -> float:
+        """What the clock of the API server said in its last answer, in seconds since 1970. Whole seconds."""
+        try:
+            return email.utils.parsedate_to_datetime(self._date).timestamp()
+        except (TypeError, ValueError) as exc:
+            raise KubeadmError(f"{self.url} does not say what time it is: its answers have no header Date.") from exc
 
     def list(self, path: str, **query: str) -> list[Json]:
         """Read all objects of a list, page by page."""
@@ -110,7 +127,8 @@ class Client:
 
     def _request(self, verb: str, path: str, *, body: t.Any = None, **query: str) -> Json:
         arguments = urlencode({key: value for key, value in query.items() if value})
-        url = f"{self.url}/api/v1/{quote(path)}" + (f"?{arguments}" if arguments else "")
+        place = path if path.startswith("/") else f"/api/v1/{path}"
+        url = f"{self.url}{quote(place)}" + (f"?{arguments}" if arguments else "")
         pause, believed = _FIRST_PAUSE, False
         while True:
             status, wait, problem, answer = self._attempt(verb, url, body)
@@ -148,7 +166,7 @@ class Client:
         content = None
         if body is not None:
             content = json.dumps(body).encode()
-            headers["Content-Type"] = _JSON_PATCH
+            headers["Content-Type"] = _JSON_PATCH if verb == "PATCH" else "application/json"
         try:
             answer = self._pool.request(
                 verb, url, body=content, headers=headers, retries=False, redirect=False, timeout=_TIMEOUT
@@ -162,6 +180,7 @@ class Client:
                 f"the request to {self.url} cannot be written: api_key or another credential holds a line break or a letter that"
                 " no HTTP header may have."
             ) from None
+        self._date = answer.headers.get("Date", "")
         wait = answer.headers.get("Retry-After", "")
         found = _decoded(answer.data)
         return answer.status, float(wait) if wait.isdigit() else 0.0, _problem(answer.status, found), found

@@ -75,7 +75,8 @@ def _describe_pod(name: str, folder: str, node_name: str, host: engine.Host) -> 
     try:
         pod = static_pods.parse_static_pod(name, path, node_name)
     except Refusal as exc:
-        return {**nothing, "manifest": path, "stray_files": [], "error": str(exc)}
+        return {**nothing, "manifest": path, "ready": False, "problem": str(exc), "stray_files": [], "error": str(exc)}
+    sight = static_pods.look(pod, host)
     values = pod.manifest.values()
     process = static_pods.running_process(pod, host)
     return {
@@ -90,6 +91,8 @@ def _describe_pod(name: str, folder: str, node_name: str, host: engine.Host) -> 
         "owned": {field: sorted(keys) for field, keys in pod.record.items()},
         "process": None if process is None else _describe_process(process, pod, host),
         "in_step": process is not None and process.runs(pod.manifest.expected_arguments()),
+        "ready": sight.healthy,
+        "problem": None if sight.healthy else "; ".join((sight.missing(), *sight.probes)),
         "stray_files": static_pods.stray_files(path, others, pod.manifest.pod),
         "error": None,
     }

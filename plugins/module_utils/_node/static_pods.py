@@ -162,6 +162,14 @@ def running_process(pod: StaticPod, host: engine.Host) -> engine.Process | None:
 SETTLE_SECONDS = 60.0
 
 
+def look(pod: StaticPod, host: engine.Host) -> engine.Sight:
+    """Look once whether a component runs what its manifest says, alone, and is ready."""
+    manifest = pod.manifest
+    watch = {"log_prefix": pod.log_prefix, "container": pod.container}
+    wanted = {"arguments": manifest.expected_arguments(), "probes": manifest.probes()}
+    return engine.look(host, watch, wanted, acceptable=lambda uid: True, baseline={})
+
+
 def watch_until_healthy(
     pod: StaticPod,
     host: engine.Host,
@@ -171,11 +179,9 @@ def watch_until_healthy(
     sleep: t.Callable[[float], None],
 ) -> engine.Sight:
     """The look at a component that runs what its manifest says and is ready, or the last one when it does not get so."""
-    manifest, limit = pod.manifest, clock() + seconds
-    watch = {"log_prefix": pod.log_prefix, "container": pod.container}
-    wanted = {"arguments": manifest.expected_arguments(), "probes": manifest.probes()}
+    limit = clock() + seconds
     while True:
-        sight = engine.look(host, watch, wanted, acceptable=lambda uid: True, baseline={})
+        sight = look(pod, host)
         if sight.healthy or clock() >= limit:
             return sight
         sleep(engine.POLL_SECONDS)

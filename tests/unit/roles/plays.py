@@ -20,6 +20,7 @@ STUBS = {
     "stub_transaction.py": ("static_pod", "node_transaction"),  # kubelet has the action plugin of static_pod
     "stub_api.py": ("node_resource_info",),
     "stub_info.py": ("static_pod_info", "kubelet_info"),
+    "stub_lease.py": ("rollout_lease",),
     "stub_nodes.py": ("node_taint", "node_extended_resource", "node_label"),
 }
 

@@ -1,22 +1,48 @@
 # SPDX-FileCopyrightText: 2026 nodecraft.kubeadm contributors
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Stands in for modules that read a node: answers as the host's variable C(stub_ways) says."""
+"""Stands in for modules that read a node: answers as its C(stub_pods) and C(stub_ways) say, and notes each look at static pods."""
 
 from __future__ import annotations
 
+import json
+import os
 import typing as t
 
 from ansible.plugins.action import ActionBase
 
 
 class ActionModule(ActionBase):
-    """C(stub_ways): component -> what the info modules say of its way back, null for none."""
+    """C(stub_pods): static pod -> what is wrong (nothing by default), C(open) for a change that is open, or a list of these,
+    one for each look, the last for all that follow. C(none): the look itself fails. C(stub_ways): component -> what is said of
+    its way back, null for none.
+    """
 
     def run(self, tmp: t.Any = None, task_vars: dict[str, t.Any] | None = None) -> dict[str, t.Any]:
-        """Ask nobody."""
+        """Look at no node."""
         super().run(tmp, task_vars)
-        ways = self._templar.template((task_vars or {}).get("stub_ways", {}))
+        variables = task_vars or {}
+        ways = self._templar.template(variables.get("stub_ways", {}))
         if self._task.action.endswith("kubelet_info"):
             return {"changed": False, "way_back": ways.get("kubelet")}
-        pods = [{"name": name, "way_back": way} for name, way in ways.items() if name != "kubelet"]
-        return {"changed": False, "static_pods": pods}
+        host, path = variables["inventory_hostname"], os.environ["STUB_LOG"]
+        with open(path, encoding="utf-8") as log:
+            calls = [json.loads(line) for line in log]
+        looks = sum((call["step"], call["host"], call["component"]) == ("look", host, "pods") for call in calls)
+        with open(path, "a", encoding="utf-8") as log:
+            log.write(json.dumps({"step": "look", "host": host, "component": "pods"}) + "\n")
+        pods = {"kube-apiserver": "", "etcd": "", **self._templar.template(variables.get("stub_pods", {}))}
+        if "none" in pods:
+            return {"failed": True, "msg": "it cannot be read."}
+        found = [{**self._pod(name, said, looks), "way_back": ways.get(name)} for name, said in pods.items()]
+        return {"changed": False, "static_pods": found}
+
+    @staticmethod
+    def _pod(name: str, said: t.Any, looks: int) -> dict[str, t.Any]:
+        problem = said[min(looks, len(said) - 1)] if isinstance(said, list) else said
+        is_open = problem == "open"
+        return {
+            "name": name,
+            "ready": not problem or is_open,
+            "problem": None if is_open else problem or None,
+            "open_transaction": {"id": "1", "phase": "waiting"} if is_open else None,
+        }

@@ -19,8 +19,8 @@ OPERATIONS = {"nothing": [], "on": [ON], "off": [OFF], "both": [ON, OFF]}
 
 
 class ActionModule(ActionBase):
-    """C(stub): component -> changes, nothing, refused (by the rehearsal), gone, restored, or lost (in the middle); for gates
-    on, off, or both.
+    """C(stub): component -> changes, nothing, refused (by the rehearsal), gone, restored, lost (in the middle), or busy; for
+    gates on, off, or both. A list: one for each call, the last for all that follow.
     """
 
     def run(self, tmp: t.Any = None, task_vars: dict[str, t.Any] | None = None) -> dict[str, t.Any]:
@@ -30,11 +30,20 @@ class ActionModule(ActionBase):
         arguments = self._templar.template(self._task.args)
         host, name, dry = variables["inventory_hostname"], arguments.get("name", "kubelet"), self._task.check_mode
         behaviour = self._templar.template(variables["stub"]).get(name, "nothing")
+        if isinstance(behaviour, list):
+            behaviour = behaviour[min(self._calls(host, name), len(behaviour) - 1)]
         with open(os.environ["STUB_LOG"], "a", encoding="utf-8") as log:
             call = {"step": "plan" if dry else "change", "host": host, "component": name, "arguments": arguments}
             log.write(json.dumps(call) + "\n")
         if behaviour == "gone":
             raise AnsibleConnectionFailure("gone")
+        if behaviour == "busy":
+            return {
+                **self._result(name, host, refused=False, operations=[]),
+                "failed": True,
+                "msg": "busy",
+                "busy": True,
+            }
         refused = dry and behaviour == "refused"
         result = self._result(name, host, refused=refused, operations=OPERATIONS.get(behaviour, SETTING))
         if dry or behaviour == "nothing":
@@ -46,6 +55,15 @@ class ActionModule(ActionBase):
         transaction = {"id": "1", "outcome": outcome, "seconds": 1.0, "outage_seconds": 1.0, "proof": proof}
         failure = {"failed": True, "changed": False, "msg": "restored"} if outcome == "restored" else {}
         return {**result, "transaction": transaction, **failure}
+
+    @staticmethod
+    def _calls(host: str, name: str) -> int:
+        with open(os.environ["STUB_LOG"], encoding="utf-8") as log:
+            calls = [json.loads(line) for line in log]
+        return sum(
+            (call["step"] in ("plan", "change"), call["host"], call["component"]) == (True, host, name)
+            for call in calls
+        )
 
     @staticmethod
     def _result(name: str, host: str, *, refused: bool, operations: list[Change]) -> dict[str, t.Any]:

@@ -21,6 +21,7 @@ import urllib3
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._api.client import Client
 
 Json = dict[str, t.Any]
+LEASES = "/apis/coordination.k8s.io/v1/namespaces/kube-system/leases"
 
 
 class Refused(Exception):
@@ -39,6 +40,8 @@ class FakeApi:
     troubles: what comes instead of the next answers: an exception, or None for hanging up.
     ready: whether /readyz is well; while it is not, everything is forbidden.
     before_patch: called with the name of the node before a patch of it is applied.
+    leases: Leases by name, each with a resourceVersion that every write raises; before_write: called before one is written.
+    now: what its clock says, in seconds since 1970; None for the true time.
     connections: how many were opened.
     """
 
@@ -50,6 +53,9 @@ class FakeApi:
         self.headers: list[Message[str, str]] = []
         self.troubles: list[Refused | None] = []
         self.before_patch: t.Callable[[str], None] = lambda name: None
+        self.leases: dict[str, Json] = {}
+        self.before_write: t.Callable[[], None] = lambda: None
+        self.now: float | None = None
         self.connections = 0
         self.ready = True
         self._lock = threading.Lock()
@@ -86,6 +92,15 @@ class FakeApi:
             def do_PATCH(self) -> None:
                 self._answer(self.rfile.read(int(self.headers["Content-Length"])))
 
+            def do_POST(self) -> None:
+                self.do_PATCH()
+
+            def do_PUT(self) -> None:
+                self.do_PATCH()
+
+            def date_time_string(self, timestamp: float | None = None) -> str:
+                return super().date_time_string(api.now if timestamp is None else timestamp)
+
             def _answer(self, body: bytes) -> None:
                 with api._lock:
                     api.requests.append(f"{self.command} {self.path}")
@@ -97,7 +112,8 @@ class FakeApi:
                 try:
                     for refusal in filter(None, troubles):
                         raise refusal
-                    self._send(200, api._found(self.command, self.path, body))
+                    find = api._lease if self.path.startswith(LEASES) else api._found
+                    self._send(200, find(self.command, self.path, body))
                 except Refused as exc:
                     self._send(exc.status, {"kind": "Status", "message": str(exc)}, exc.headers)
 
@@ -136,6 +152,26 @@ class FakeApi:
                 return self.objects[names[0]]
             self.before_patch(names[0])
             return self._patched(names[0], json.loads(body), status=len(names) > 1, dry="dryRun" in query)
+
+    def _lease(self, verb: str, path: str, body: bytes) -> Json:
+        place, _question, query = path.partition("?")
+        name = place[len(LEASES) :].strip("/")
+        with self._lock:
+            if verb == "GET":
+                if name not in self.leases:
+                    raise Refused(404, f'leases "{name}" not found')
+                return self.leases[name]
+            self.before_write()
+            lease: Json = json.loads(body)
+            name = lease["metadata"]["name"]
+            found = self.leases.get(name)
+            version = found["metadata"]["resourceVersion"] if found else None
+            if (verb == "POST") is bool(found) or lease["metadata"].get("resourceVersion") != version:
+                raise Refused(409, f'leases "{name}": the object has been modified')
+            lease["metadata"]["resourceVersion"] = str(int(version or 0) + 1)
+            if "dryRun" not in query:
+                self.leases[name] = lease
+            return lease
 
     def _page(self, items: list[Json], query: dict[str, str]) -> Json:
         start, limit = int(query.get("continue", "0")), int(query["limit"])

@@ -180,3 +180,13 @@ def test_a_server_of_another_kind(serve: Serve) -> None:
     api.objects["w1"] = []  # type: ignore[assignment]
     with pytest.raises(KubeadmError, match="is no Kubernetes API server"):
         client_of(api.url, Clock()).get("nodes/w1")
+
+
+def test_the_time_of_the_api_server(serve: Serve) -> None:
+    api, now = serve(node("w1")), 1_800_000_000.0
+    api.now = now
+    client = client_of(api.url, Clock())
+    with pytest.raises(KubeadmError, match="does not say what time it is"):
+        client.server_time()
+    client.get("nodes/w1")
+    assert client.server_time() == now

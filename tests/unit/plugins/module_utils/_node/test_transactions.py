@@ -26,6 +26,7 @@ from ansible_collections.nodecraft.kubeadm.plugins.module_utils._node.static_pod
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.errors import Busy, KubeadmError, Refusal
 from ansible_collections.nodecraft.kubeadm.tests.unit.plugins.module_utils._node.fake_node import (
     NAME,
+    NEW,
     OLD,
     Behaviour,
     FakeNode,
@@ -679,6 +680,7 @@ def test_what_is_told_of_a_node(master: FakeNode, run: FakeRun) -> None:
     assert told["args"] == {"v": ["4"]}
     assert told["owned"] == {"args": ["v"]}
     assert told["in_step"] is True
+    assert (told["ready"], told["problem"]) == (True, None)
     assert told["process"]["pid"] == master.kubelet.instances[0].pid
     assert told["process"]["started"] > 1700000000
     assert told["last_transaction"]["outcome"] == engine.COMMITTED
@@ -697,9 +699,16 @@ def test_what_is_told_of_a_node_in_trouble(master: FakeNode, run: FakeRun, tmp_p
     (told,) = found["static_pods"]
     assert "anchor" in told["error"]
     assert told["arguments"] is None
+    assert (told["ready"], told["problem"]) == (False, told["error"])
     assert told["open_transaction"]["id"] == journal["id"]
     assert read_all("etcd", str(folder), run=run, host=master.host)["static_pods"] == []
     assert read_all(None, str(folder / "missing"), run=run, host=master.host)["static_pods"] == []
+
+
+def test_what_keeps_a_component_from_being_ready(master: FakeNode, run: FakeRun) -> None:
+    master.foreign_edit(NEW)
+    (told,) = read_all(None, None, run=run, host=master.host)["static_pods"]
+    assert (told["ready"], told["problem"]) == (False, "starts, or runs with other arguments than its manifest has")
 
 
 def test_no_value_of_the_environment_is_told(master: FakeNode, run: FakeRun) -> None:

@@ -1,0 +1,176 @@
+# Copyright (c) 2026, nodecraft.kubeadm contributors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+# PRIVATE to the collection: no promise of stability to code outside it.
+
+"""The steps of the module C(rollout_lease), for the runner: takes, renews and lets go the Lease, against other runs."""
+
+from __future__ import annotations
+
+import contextlib
+import typing as t
+
+from .._plan import rollout_lease
+from .._plan.errors import KubeadmError
+from .._plan.rehearsal import ACCEPTED, NOT_NEEDED, REFUSED, SKIPPED, Verdict
+from .._plan.rollout_lease import LeasePlan
+from .client import ApiError, Client, Json
+
+_LEASES = f"/apis/coordination.k8s.io/v1/namespaces/{rollout_lease.NAMESPACE}/leases"
+_LEASE = f"{_LEASES}/{rollout_lease.NAME}"
+_FORBIDDEN, _NOT_FOUND, _CONFLICT = 403, 404, 409
+_ATTEMPTS = 20  # against others who write it at the same time
+_LOOK_AGAIN = 5.0  # seconds between two looks at a Lease that somebody else holds
+
+
+class LeaseSteps:
+    """One run of the module."""
+
+    def __init__(self, params: t.Mapping[str, t.Any], *, connect: t.Callable[[], Client], dry: bool) -> None:
+        self._params = params
+        self._connect = connect
+        self._dry = dry
+        self._request = rollout_lease.Request(
+            holder=params["holder"],
+            duration=params["duration"],
+            wishes=tuple(params["wishes"]),
+            open_transactions=tuple(params["open_transactions"]),
+            planned_ago=params["planned_ago"],
+            takeover=params["takeover"],
+            resume=params["resume"],
+        )
+        self._client: Client | None = None
+        self._found: Json | None = None
+        self._plan: LeasePlan | None = None
+        self._began = 0.0
+        self._waited = 0.0
+        self._stale = False
+        self._answered: bool | None = None
+        self._taken_over_from = ""
+        self._conflicts = 0
+
+    # ---- the steps -----------------------------------------------------------------------------------------------------
+
+    @contextlib.contextmanager
+    def session(self) -> t.Iterator[None]:
+        """The connection to the API."""
+        self._client = self._connect()
+        self._began = self._client.clock()
+        yield
+
+    def read(self) -> None:
+        """Read the Lease. Whether anybody answered is told in the result: without an API there may still be a node to repair."""
+        self._answered = False
+        try:
+            self._found = self._api.get(_LEASE)
+        except ApiError as exc:
+            self._answered = 400 <= exc.status < 500
+            if exc.status != _NOT_FOUND:
+                raise _explained(exc) from exc
+            self._found = None
+        self._answered = True
+
+    def notes(self) -> list[str]:
+        """Nothing to tell before the plan."""
+        return []
+
+    def plan(self) -> LeasePlan:
+        """Work out what to do with it."""
+        now = self._api.server_time()
+        if self._params["state"] == "held":
+            found = rollout_lease.hold(self._found, self._request, now)
+        elif self._params["state"] == "halted":
+            mark = rollout_lease.Halt(self._params["node"], self._params["reason"], *self._request.wishes)
+            found = rollout_lease.halt(self._found, self._request, now, mark)
+        else:
+            found = rollout_lease.release(self._found, self._request, now, completed=self._params["completed"])
+        self._plan = found
+        self._stale = self._stale or found.stale
+        self._taken_over_from = found.taken_over_from
+        return found
+
+    def settle(self) -> None:
+        """A Lease that is not ours needs nothing."""
+
+    def rehearse(self) -> Verdict:
+        """In check mode the API server judges the write without keeping it."""
+        if not self._dry:
+            return Verdict(NOT_NEEDED, "the API server judges the write when it is made")
+        if self._planned.body is None:
+            return Verdict(SKIPPED, "somebody else holds the Lease")
+        began = self._api.clock()
+        try:
+            self._write(self._planned.body)
+        except ApiError as exc:
+            return Verdict(REFUSED, str(exc), self._api.clock() - began)
+        return Verdict(ACCEPTED, "the API server takes it (dryRun=All)", self._api.clock() - began)
+
+    def apply(self) -> None:
+        """Write it, after waiting for whoever holds it."""
+        while not self._applied():
+            self.read()
+            self.plan()
+
+    def report(self) -> dict[str, t.Any]:
+        """The result of the module, whatever step it reached."""
+        return {
+            "answered": self._answered,
+            "holder": (self._found or {}).get("spec", {}).get("holderIdentity") or None,
+            "taken_over_from": self._taken_over_from or None,
+            "stale": self._stale,
+            "waited_seconds": self._waited,
+            "operations": list(self._plan.operations) if self._plan else [],
+        }
+
+    # ---- writing and waiting -------------------------------------------------------------------------------------------
+
+    @property
+    def _api(self) -> Client:
+        return t.cast(Client, self._client)
+
+    @property
+    def _planned(self) -> LeasePlan:
+        return t.cast(LeasePlan, self._plan)
+
+    def _applied(self) -> bool:
+        """Write what is planned, or wait a little. Returns whether there is nothing more to do."""
+        if not self._planned.operations:
+            return True
+        if self._planned.body is None:
+            self._wait(self._planned.wait)
+            return False
+        try:
+            self._found = self._write(self._planned.body)
+        except ApiError as exc:
+            self._conflicts += 1
+            if exc.status not in (_CONFLICT, _NOT_FOUND) or self._conflicts == _ATTEMPTS:
+                raise
+            return False  # somebody was quicker, or our own write, whose answer was lost
+        return True
+
+    def _write(self, body: Json) -> Json:
+        try:
+            if self._found is None:
+                return self._api.create(_LEASES, body, dry_run=self._dry)
+            return self._api.replace(_LEASE, body, dry_run=self._dry)
+        except ApiError as exc:
+            raise _explained(exc) from exc
+
+    def _wait(self, longest: float) -> None:
+        self._waited = self._api.clock() - self._began
+        left = self._params["wait_timeout"] - self._waited
+        if left <= 0:
+            raise KubeadmError(rollout_lease.late(self._found, self._api.server_time(), self._waited))
+        self._api.sleep(min(_LOOK_AGAIN, left, longest))
+
+
+def _explained(error: ApiError) -> ApiError:
+    """What an account lacks that may not use the Lease."""
+    if error.status != _FORBIDDEN:
+        return error
+    return ApiError(
+        f"{error} It needs get, create and update on leases (coordination.k8s.io) in {rollout_lease.NAMESPACE}. Without the Lease nothing"
+        " keeps two runs apart (in the role: control_plane_lease).",
+        error.status,
+    )

@@ -1,0 +1,233 @@
+# SPDX-FileCopyrightText: 2026 nodecraft.kubeadm contributors
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The Lease against an API server: other runs, other writers, lost answers, no answer at all."""
+
+from __future__ import annotations
+
+import typing as t
+
+import pytest
+from ansible_collections.nodecraft.kubeadm.plugins.module_utils._api.client import ApiError
+from ansible_collections.nodecraft.kubeadm.plugins.module_utils._api.lease_steps import LeaseSteps
+from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.errors import KubeadmError, Refusal
+from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.rollout_lease import NAME
+from ansible_collections.nodecraft.kubeadm.tests.unit.plugins.module_utils._api.fake_api import (
+    LEASES,
+    Clock,
+    FakeApi,
+    Refused,
+    client_of,
+)
+
+Json = dict[str, t.Any]
+NOW = 1_800_000_000.0
+DEFAULTS: Json = {
+    "state": "held",
+    "holder": "us",
+    "duration": 100,
+    "wishes": ["w"],
+    "open_transactions": [],
+    "planned_ago": 0,
+    "wait_timeout": 60,
+    "takeover": False,
+    "resume": False,
+    "completed": True,
+    "node": None,
+    "reason": None,
+}
+
+
+class Desk:
+    """Runs of the module against one server; its clock goes on while somebody sleeps."""
+
+    def __init__(self, api: FakeApi) -> None:
+        self.api = api
+        self.clock = Clock()
+        self.clock.on_sleep = self.tick
+        self.tick()
+
+    def tick(self) -> None:
+        self.api.now = NOW + self.clock.now
+
+    def run(self, *, dry: bool = False, **params: t.Any) -> LeaseSteps:
+        """Take a run through its steps, as the runner does."""
+        steps = LeaseSteps({**DEFAULTS, **params}, connect=lambda: client_of(self.api.url, self.clock), dry=dry)
+        self.last = steps
+        with steps.session():
+            steps.read()
+            if steps.plan().operations:
+                steps.rehearse()
+                if not dry:
+                    steps.apply()
+        return steps
+
+    @property
+    def holder(self) -> str:
+        return str(self.api.leases[NAME]["spec"]["holderIdentity"])
+
+
+@pytest.fixture(name="desk")
+def fixture_desk(serve: t.Callable[..., FakeApi]) -> Desk:
+    return Desk(serve())
+
+
+def test_taken_renewed_let_go(desk: Desk) -> None:
+    assert desk.run().report() == {
+        "answered": True,
+        "holder": "us",
+        "taken_over_from": None,
+        "stale": False,
+        "waited_seconds": 0.0,
+        "operations": [{"field": "lease", "key": "holderIdentity", "before": None, "after": "us"}],
+    }
+    desk.clock.sleep(50)
+    desk.run()
+    assert desk.api.leases[NAME]["spec"]["renewTime"] == "2027-01-15T08:00:50.000000Z"
+    assert desk.run(state="released").report()["holder"] is None
+    assert [request.partition("?")[0] for request in desk.api.requests if request[:3] != "GET"] == [
+        f"POST {LEASES}",
+        f"PUT {LEASES}/{NAME}",
+        f"PUT {LEASES}/{NAME}",
+    ]
+
+
+def test_check_mode_writes_nothing_and_waits_for_nobody(desk: Desk) -> None:
+    steps = desk.run(dry=True)
+    assert steps.rehearse().verdict == "accepted"
+    assert desk.api.leases == {}
+    desk.run(holder="them")
+    requests = len(desk.api.requests)
+    steps = desk.run(dry=True)
+    assert (steps.rehearse().verdict, desk.clock.pauses, desk.holder) == ("skipped", [], "them")
+    assert len(desk.api.requests) == requests + 1
+
+
+def refuse(status: int, words: str) -> t.Callable[[], None]:
+    """What a server does that takes no write."""
+
+    def write() -> None:
+        raise Refused(status, words)
+
+    return write
+
+
+def test_check_mode_tells_of_missing_rights(desk: Desk) -> None:
+    desk.api.before_write = refuse(403, "leases is forbidden")
+    verdict = desk.run(dry=True).rehearse()
+    assert verdict.verdict == "refused"
+    assert "leases is forbidden" in verdict.message
+
+
+def test_a_run_waits_for_another_and_its_plan_is_stale(desk: Desk) -> None:
+    desk.run(holder="them")
+
+    def let_go() -> None:
+        desk.tick()
+        if desk.clock.now == 10:
+            desk.clock.on_sleep = desk.tick
+            desk.run(holder="them", state="released")
+
+    desk.clock.on_sleep = let_go
+    report = desk.run().report()
+    assert (report["holder"], report["stale"], report["waited_seconds"]) == ("us", True, 5.0)
+    assert report["taken_over_from"] is None
+
+
+def test_a_run_waits_until_a_dead_one_has_run_out(desk: Desk) -> None:
+    desk.run(holder="them", duration=12)
+    report = desk.run().report()
+    assert (desk.clock.now, report["taken_over_from"], report["stale"]) == (12.0, "them", True)
+
+
+def test_a_run_waits_no_longer_than_it_may(desk: Desk) -> None:
+    desk.run(holder="them")
+    with pytest.raises(KubeadmError, match="waited 60 s, and them is changing the control plane"):
+        desk.run()
+    assert desk.holder == "them"
+    assert desk.last.report()["holder"] == "them"
+
+
+def test_an_open_change_is_no_reason_to_wait(desk: Desk) -> None:
+    desk.run(holder="them", duration=12)
+    with pytest.raises(Refusal, match="left changes open: kube-apiserver on cp1"):
+        desk.run(open_transactions=["kube-apiserver on cp1"])
+
+
+def test_two_that_take_it_at_the_same_moment(desk: Desk) -> None:
+    other = {
+        "metadata": {"name": NAME, "resourceVersion": "1"},
+        "spec": {"holderIdentity": "them", "leaseDurationSeconds": 3, "renewTime": "2027-01-15T08:00:00Z"},
+    }
+
+    def first() -> None:
+        desk.api.before_write = lambda: None
+        desk.api.leases[NAME] = other
+
+    desk.api.before_write = first
+    report = desk.run().report()
+    assert (report["holder"], report["taken_over_from"], desk.clock.now) == ("us", "them", 3.0)
+
+
+def test_an_answer_that_was_lost(desk: Desk) -> None:
+    written: list[Json] = []
+
+    def take() -> None:
+        if not written:
+            desk.api.leases[NAME] = {
+                "metadata": {"name": NAME, "resourceVersion": "1"},
+                "spec": {"holderIdentity": "us", "leaseDurationSeconds": 100, "renewTime": "2027-01-15T08:00:00Z"},
+            }
+            written.append(desk.api.leases[NAME])
+
+    desk.api.before_write = take
+    assert desk.run().report()["holder"] == "us"
+    assert desk.clock.pauses == []
+
+
+def test_conflicts_come_to_an_end(desk: Desk) -> None:
+    desk.api.before_write = refuse(409, "the object has been modified")
+    with pytest.raises(ApiError, match="409"):
+        desk.run()
+    assert len(desk.api.asked("POST")) == 20
+
+
+def test_our_own_api_server_restarts(desk: Desk) -> None:
+    desk.run()
+    desk.api.troubles = [None, Refused(503, "apiserver is shutting down"), None]
+    assert desk.run().report()["holder"] == "us"
+
+
+def test_an_account_without_the_right(desk: Desk) -> None:
+    desk.api.before_write = refuse(403, "leases is forbidden")
+    with pytest.raises(KubeadmError, match=r"needs get, create and update on leases .* control_plane_lease"):
+        desk.run()
+    assert desk.last.report()["answered"] is True
+
+
+def test_nobody_answers(desk: Desk) -> None:
+    desk.api.close()
+    with pytest.raises(KubeadmError, match="did not answer for 60 s"):
+        desk.run()
+    report = desk.last.report()
+    assert (report["answered"], report["holder"], report["operations"]) == (False, None, [])
+
+
+def test_nobody_is_asked_without_credentials() -> None:
+    def connect() -> t.Any:
+        raise KubeadmError("there are no usable credentials")
+
+    steps = LeaseSteps(DEFAULTS, connect=connect, dry=False)
+    with pytest.raises(KubeadmError), steps.session():
+        raise AssertionError
+    assert steps.report()["answered"] is None
+
+
+def test_a_failed_roll_out_keeps_its_wish_from_being_tried_again(desk: Desk) -> None:
+    desk.run()
+    desk.run(state="halted", node="cp1", reason="it crashed.")
+    assert desk.holder == ""
+    with pytest.raises(Refusal, match="the same wish failed on cp1"):
+        desk.run(holder="others")
+    assert desk.run(holder="others", resume=True).report()["holder"] == "others"
+    desk.run(holder="others", state="released")
+    assert desk.run(holder="more").report()["holder"] == "more"

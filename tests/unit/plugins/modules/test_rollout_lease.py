@@ -1,0 +1,60 @@
+# SPDX-FileCopyrightText: 2026 nodecraft.kubeadm contributors
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The Lease: parameters, and the result on every path."""
+
+from __future__ import annotations
+
+import typing as t
+
+import pytest
+from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.rollout_lease import NAME
+from ansible_collections.nodecraft.kubeadm.plugins.modules import rollout_lease
+from ansible_collections.nodecraft.kubeadm.tests.unit.plugins.module_utils._api.fake_api import FakeApi
+from ansible_collections.nodecraft.kubeadm.tests.unit.plugins.modules.api import Start, fixture_api, fixture_play
+
+__all__ = ["fixture_api", "fixture_play"]
+
+KEYS = {"changed", "answered", "holder", "taken_over_from", "stale", "waited_seconds", "operations", "rehearsal"}
+
+
+def test_taken_and_let_go(play: Start, api: FakeApi) -> None:
+    taken = play(rollout_lease, holder="us", duration=5)
+    assert set(taken) == KEYS
+    assert (taken["changed"], taken["holder"]) == (True, "us")
+    assert api.leases[NAME]["spec"]["leaseDurationSeconds"] == 5
+    for changed in (True, False):
+        gone = play(rollout_lease, holder="us", state="released")
+        assert set(gone) == KEYS
+        assert (gone["changed"], gone["holder"]) == (changed, None)
+
+
+def test_check_mode(play: Start, api: FakeApi) -> None:
+    result = play(rollout_lease, holder="us", _ansible_check_mode=True)
+    assert (result["changed"], result["rehearsal"]["verdict"], api.leases) == (True, "accepted", {})
+    play(rollout_lease, holder="them")
+    result = play(rollout_lease, holder="us", _ansible_check_mode=True)
+    assert "them is changing the control plane" in str(result["warnings"])
+
+
+def test_a_failure_has_the_same_keys(play: Start) -> None:
+    play(rollout_lease, holder="us", state="halted", node="cp1", reason="no.", wishes=["w"])
+    result = play(rollout_lease, holder="us", wishes=["w"])
+    assert set(result) - {"warnings"} == KEYS | {"failed", "msg"}  # warnings of earlier tests are still there
+    assert "the same wish failed on cp1" in result["msg"]
+
+
+@pytest.mark.parametrize(
+    ("parameters", "message"),
+    [
+        ({}, "missing required arguments: holder"),
+        ({"holder": " "}, "holder is empty"),
+        ({"holder": "us", "duration": 0}, "duration is 0"),
+        ({"holder": "us", "state": "halted", "node": "cp1"}, "reason"),
+        (
+            {"holder": "us", "state": "halted", "node": "cp1", "reason": "x", "wishes": ["a", "b"]},
+            "give the one digest",
+        ),
+    ],
+)
+def test_parameters_that_cannot_be(play: Start, parameters: dict[str, t.Any], message: str) -> None:
+    assert message in play(rollout_lease, **parameters)["msg"]

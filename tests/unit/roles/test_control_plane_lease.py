@@ -1,0 +1,184 @@
+# SPDX-FileCopyrightText: 2026 nodecraft.kubeadm contributors
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Who keeps other runs out of the control plane, when, and what a failed roll-out leaves; who is asked before each turn."""
+
+from __future__ import annotations
+
+import json
+import typing as t
+
+import pytest
+from ansible_collections.nodecraft.kubeadm.tests.unit.roles.plays import Json, Outcome, Stage
+
+API_SERVER = "kube-apiserver"
+# Nobody waits here.
+BRISK: Json = {"__control_plane_look_again": 0, "__control_plane_ready_retries": 1, "control_plane_busy_timeout": 3}
+
+Play = t.Callable[..., Outcome]
+
+
+@pytest.fixture(name="play")
+def fixture_play(stage: Stage) -> Play:
+    """Run the role in a play on cp1, cp2 ...; each host's behaviour is that of its API server, or a mapping of its stubs.
+
+    variables: of all hosts.
+    """
+
+    def play(*hosts: t.Any, options: t.Sequence[str] = (), variables: Json | None = None, **keywords: t.Any) -> Outcome:
+        def host(stubs: t.Any) -> Json:
+            mapping = stubs if isinstance(stubs, dict) else {"api": stubs}
+            named = {f"stub_{name}": value for name, value in mapping.items() if name != "api"}
+            return {"stub": {API_SERVER: mapping["api"]}, **named, **(variables or {})}
+
+        group = {f"cp{number}": host(stubs) for number, stubs in enumerate(hosts, start=1)}
+        extra = f"--extra-vars={json.dumps(BRISK)}"
+        keywords.setdefault("roles", [{"role": "nodecraft.kubeadm.control_plane"}])
+        return stage.play({"kube_control_plane": group}, extra, *options, **keywords)
+
+    return play
+
+
+def course(outcome: Outcome) -> list[tuple[str, str]]:
+    """What was asked of the Lease and changed on nodes, in its order."""
+    steps = ("held", "renewed", "released", "halted", "change")
+    return [(call["step"], call["host"]) for call in outcome.calls if call["step"] in steps]
+
+
+def lease(outcome: Outcome, step: str) -> Json:
+    """With what the Lease was asked for in one step."""
+    (found,) = [call for call in outcome.calls if (call["component"], call["step"]) == ("lease", step)]
+    return t.cast(Json, found)
+
+
+def test_the_lease_is_taken_for_the_changes_and_renewed_before_each_turn(play: Play) -> None:
+    outcome = play("nothing", "changes", "changes", variables={"control_plane_wait_timeout": 400})
+    assert outcome.status == 0, outcome.output
+    assert course(outcome) == [
+        ("held", "cp2"),
+        ("renewed", "cp2"),
+        ("change", "cp2"),
+        ("renewed", "cp3"),
+        ("change", "cp3"),
+        ("released", "cp1"),
+    ]
+    taken = lease(outcome, "held")
+    arguments = taken["arguments"]
+    assert taken["becomes"] is False
+    assert (int(arguments["duration"]), int(arguments["wait_timeout"])) == (60 + 400 + 400 + 20 + 180, 3)
+    assert (arguments["takeover"], arguments["resume"], arguments["open_transactions"]) == (False, False, [])
+    assert [len(wish) for wish in arguments["wishes"]] == [16]
+    holders = {call["arguments"]["holder"] for call in outcome.calls if call["component"] == "lease"}
+    assert [holder.count("@") for holder in holders] == [1]
+    released = lease(outcome, "released")["arguments"]
+    assert released["completed"] is True
+    # Every node is asked before each turn.
+    assert outcome.hosts("look", "pods").count("cp1") == 3
+
+
+def test_no_lease_without_a_change_or_a_wish_for_one(play: Play) -> None:
+    outcome = play("nothing", "nothing")
+    assert outcome.status == 0, outcome.output
+    assert [call for call in outcome.calls if call["component"] in ("lease", "pods")] == []
+    assert course(play("changes", variables={"control_plane_lease": False})) == [("change", "cp1")]
+
+
+def test_check_mode_only_looks_at_it(play: Play) -> None:
+    outcome = play("changes", "changes", options=["--check"])
+    assert outcome.status == 0, outcome.output
+    assert course(outcome) == []
+    assert outcome.hosts("look", "lease") == ["cp1"]
+    assert outcome.hosts("plan", API_SERVER).count("cp2") == 2
+
+
+@pytest.mark.parametrize(("ending", "told"), [("restored", "restored"), ("lost", "it was lost in the middle")])
+def test_a_failed_roll_out_leaves_its_mark(play: Play, ending: str, told: str) -> None:
+    outcome = play("changes", ending, "changes")
+    assert outcome.status != 0
+    assert course(outcome)[-2:] == [("change", "cp2"), ("halted", "cp1")]
+    arguments = lease(outcome, "halted")["arguments"]
+    assert arguments["node"] == "cp2"
+    assert told in arguments["reason"]
+    assert arguments["wishes"] == lease(outcome, "held")["arguments"]["wishes"]
+
+
+def test_a_plan_older_than_another_run_is_made_anew(play: Play) -> None:
+    outcome = play({"api": ["changes", "nothing"], "lease": {"held": "overtaken"}}, ["changes", "changes", "changes"])
+    assert outcome.status == 0, outcome.output
+    assert "the Lease is taken over from them." in outcome.output
+    assert sorted(outcome.hosts("plan", API_SERVER)) == ["cp1", "cp1", "cp2", "cp2"]
+    assert course(outcome) == [("held", "cp1"), ("renewed", "cp2"), ("change", "cp2"), ("released", "cp1")]
+
+
+@pytest.mark.parametrize(
+    ("answer", "told"),
+    [
+        ("silent", "set control_plane_lease: false"),
+        ("stranger", "set control_plane_lease: false"),
+        ("refused", "a roll-out of the same wish failed on cp1."),
+    ],
+)
+def test_without_the_lease_nothing_is_changed(play: Play, answer: str, told: str) -> None:
+    stubs = {"api": "changes", "lease": {"held": answer}}
+    outcome = play(stubs, "changes", ignore_errors=answer == "refused")
+    assert course(outcome) == [("held", "cp1")]
+    assert told in " ".join(outcome.output.split())
+
+
+def test_a_node_alone_may_be_repaired_without_an_api(play: Play) -> None:
+    outcome = play({"api": "changes", "lease": {"held": "silent"}, "pods": {API_SERVER: "is down"}})
+    assert outcome.status == 0, outcome.output
+    assert course(outcome) == [("held", "cp1"), ("change", "cp1")]
+    assert "WARNING: going on without the Lease" in outcome.output
+
+
+def test_a_lease_that_was_lost_ends_the_roll_out(play: Play) -> None:
+    outcome = play("changes", {"api": "changes", "lease": {"renewed": "refused"}})
+    assert outcome.status != 0
+    assert course(outcome) == [
+        ("held", "cp1"),
+        ("renewed", "cp1"),
+        ("change", "cp1"),
+        ("renewed", "cp2"),
+        ("released", "cp1"),
+    ]
+    assert lease(outcome, "released")["arguments"]["completed"] is False
+
+
+def test_a_node_that_is_not_ready_keeps_others_from_their_turn(play: Play) -> None:
+    outcome = play("changes", {"api": "nothing", "pods": {"etcd": "runs, not ready yet"}})
+    assert outcome.status != 0
+    assert course(outcome) == [("held", "cp1"), ("released", "cp1")]
+    assert "etcd on cp2 runs, not ready yet" in outcome.output
+
+
+def test_a_node_that_gets_ready_is_waited_for(play: Play) -> None:
+    outcome = play("changes", {"api": "nothing", "pods": {"etcd": ["", "starts", ""], "kube-scheduler": "is down"}})
+    assert outcome.status == 0, outcome.output
+    assert ("change", "cp1") in course(outcome)
+
+
+def test_what_is_down_is_repaired_first(play: Play) -> None:
+    down = {API_SERVER: ["is down", "is down", ""]}
+    outcome = play("changes", {"api": "changes", "pods": {**down, "etcd": "open"}})
+    assert outcome.status == 0, outcome.output
+    assert [host for step, host in course(outcome) if step == "change"] == ["cp2", "cp1"]
+    assert lease(outcome, "held")["arguments"]["open_transactions"] == ["etcd on cp2 (waiting)"]
+
+
+def test_a_busy_node_is_waited_for(play: Play) -> None:
+    outcome = play(["busy", "changes", "busy", "changes"])
+    assert outcome.status == 0, outcome.output
+    assert outcome.hosts("change", API_SERVER) == ["cp1", "cp1"]
+
+
+def test_a_node_that_stays_busy_is_no_failed_wish(play: Play) -> None:
+    outcome = play(["changes", "busy"], "changes")
+    assert outcome.status != 0
+    assert course(outcome)[-1] == ("released", "cp1")
+    assert "cp2" not in outcome.hosts("change", API_SERVER)
+
+
+def test_a_lease_that_cannot_be_let_go_fails_nothing(play: Play) -> None:
+    outcome = play({"api": "changes", "lease": {"released": "silent"}})
+    assert outcome.status == 0, outcome.output
+    assert "WARNING: the Lease is still held by" in outcome.output
