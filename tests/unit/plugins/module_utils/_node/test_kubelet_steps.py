@@ -380,8 +380,9 @@ def test_a_policy_is_taken_back_on_a_drained_node_and_its_state_makes_way(
 
 
 def test_settings_beside_it_are_refused(node: Node) -> None:
-    with pytest.raises(Refusal, match="config, adopt is given too"):
-        node.steps(state="previous", config={"maxPods": 50}, adopt=True).session()
+    steps = node.steps(state="previous", config={"maxPods": 50}, adopt=True)
+    with pytest.raises(Refusal, match="config, adopt is given too"), steps.session():
+        pass
 
 
 def test_without_any_change_that_is_said(node: Node) -> None:
