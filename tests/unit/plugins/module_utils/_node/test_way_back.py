@@ -243,7 +243,7 @@ def test_nothing_older_is_taken_back_in_place_of_a_damaged_one(api: Pod, how: t.
     api.run(args={"v": 4})
     api.run(args={"v": 5})
     how(api.history(2))
-    with pytest.raises(KubeadmError, match=f"{api.history(2)}.* damaged"):
+    with pytest.raises(KubeadmError, match=str(api.history(2))):
         api.back()
     assert api.text == FIVE
 
@@ -251,7 +251,7 @@ def test_nothing_older_is_taken_back_in_place_of_a_damaged_one(api: Pod, how: t.
 def test_a_damaged_copy_is_told(api: Pod) -> None:
     api.run(args={"v": 4})
     damage(api.history(1))
-    assert "damaged" in (api.told() or {})["obstacle"]
+    assert "does not match its checksum" in (api.told() or {})["obstacle"]
 
 
 def test_a_file_beside_the_manifest_is_told(api: Pod) -> None:
