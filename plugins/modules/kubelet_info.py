@@ -103,11 +103,6 @@ last_known_good:
   description: Id of the last committed transaction of which an intact journal is there; V(null) without one.
   returned: success
   type: str
-unreadable_journals:
-  description: What is wrong with each journal of which no copy can be used, and what to do.
-  returned: success
-  type: list
-  elements: str
 way_back:
   description: >-
     What O(nodecraft.kubeadm.kubelet#module:state=previous) would do; V(null) when there is nothing to take back.
@@ -136,6 +131,11 @@ way_back:
     obstacle:
       description: Why it would be refused, such as a file that somebody changed since; V(null) when nothing stands against it.
       type: str
+unreadable_journals:
+  description: What is wrong with each journal of which no copy can be used, and what to do.
+  returned: success
+  type: list
+  elements: str
 """
 
 import typing as t

@@ -123,10 +123,6 @@ static_pods:
     last_known_good:
       description: Id of the last committed transaction of which an intact journal is there; V(null) without one.
       type: str
-    unreadable_journals:
-      description: What is wrong with each journal of which no copy can be used, and what to do.
-      type: list
-      elements: str
     way_back:
       description: >-
         What O(nodecraft.kubeadm.static_pod#module:state=previous) would do; V(null) when there is nothing to take back.
@@ -154,6 +150,10 @@ static_pods:
         obstacle:
           description: Why it would be refused, such as a file that somebody changed since; V(null) when nothing stands against it.
           type: str
+    unreadable_journals:
+      description: What is wrong with each journal of which no copy can be used, and what to do.
+      type: list
+      elements: str
     error:
       description: Why the manifest cannot be read, and so cannot be changed; V(null) when it can. Most other keys are V(null) then.
       type: str

@@ -325,12 +325,11 @@ def end_well(node: Node, journal: engine.Json) -> None:
             path.write_bytes(engine.content_of(entry["after"]) or b"")
             path.chmod(entry["after"]["mode"])
             os.chown(path, entry["after"]["uid"], entry["after"]["gid"])
-    history = Path(state.state_folder("kubelet")) / "history"
-    history.mkdir(exist_ok=True)
+    folder = state.state_folder("kubelet")
     journal["result"] = {"outcome": engine.COMMITTED, "reason": None, "ended": "2026-01-01T00:01:00Z"}
-    number = len(list(history.iterdir()))
-    engine.write_json(str(history / f"20260101T00000{number}Z-abcdef.json"), {**journal, "phase": engine.CLOSED})
-    engine.remove(f"{state.state_folder('kubelet')}/journal.json")
+    number = len(transactions.history("kubelet"))
+    engine.save_journal(folder, {**journal, "phase": engine.CLOSED}, f"20260101T00000{number}Z-abcdef")
+    engine.drop_journal(folder)
     has_drop_in = os.path.exists(kubelet.DROP_IN)
     node.shown["DropInPaths"] = f"{node.kubeadm} {kubelet.DROP_IN}" if has_drop_in else str(node.kubeadm)
     node.write("proc/7/cmdline", "\0".join([*journal["watch"]["after"]["arguments"], ""]))

@@ -45,8 +45,8 @@ KEYS = {
     "transaction",
     "previous_transaction",
     "open_transaction",
-    "busy",
     "takes_back",
+    "busy",
 }
 
 
@@ -633,7 +633,7 @@ def test_a_journal_nobody_can_read_is_an_alarm_once_no_engine_is_at_work(master:
     assert "is damaged" in told["transaction"]["reason"]
 
 
-CONFIRM: dict[str, t.Any] = {"confirm": True, "confirm_url": "https://lb:6443/readyz"}
+CONFIRM = {"confirm": True, "confirm_url": "https://lb:6443/readyz"}
 
 
 def test_what_a_journal_says_of_a_confirmation(master: FakeNode, run: FakeRun) -> None:

@@ -69,13 +69,14 @@ class Pod:
 
     def _finish(self) -> Json:
         """The engine's part. Ids hold seconds, and this node's clock is not the wall's."""
-        journal = engine.read_json(str(self.node.journal_path))
+        journal, dummy = engine.load_journal(str(self.node.state))
+        assert journal is not None
         self.count += 1
         journal["id"] = f"20260101T0000{self.count:02}Z-abcdef"
         for entry in journal["files"]:  # this may not run as root
             if entry["after"]:
                 entry["after"].update(uid=os.getuid(), gid=os.getgid())
-        engine.write_json(str(self.node.journal_path), journal)
+        engine.save_journal(str(self.node.state), journal)
         return self.node.run()
 
     @property
@@ -222,14 +223,22 @@ def test_what_was_put_back_by_hand_needs_nothing(api: Pod) -> None:
 
 
 def damage(path: Path) -> None:
-    """Flip what a journal holds of the former manifest, and leave it a readable journal."""
-    journal = engine.read_json(str(path))
+    """Flip what a journal holds of the former manifest, and leave it a readable journal, twice."""
+    folder = str(path.parent.parent)
+    journal, dummy = engine.load_journal(folder, path.stem)
+    assert journal is not None
     entry = next(entry for entry in journal["files"] if entry["switch"])
     entry["before"]["content"] = "AAAA"
-    engine.write_json(str(path), journal)
+    engine.save_journal(folder, journal, path.stem)
 
 
-@pytest.mark.parametrize("how", [damage, lambda path: path.write_text("{", encoding="utf-8")])
+def cut(path: Path) -> None:
+    """Cut both copies of a journal short."""
+    for copy in engine.copies_of(str(path.parent.parent), path.stem):
+        Path(copy).write_text("{", encoding="utf-8")
+
+
+@pytest.mark.parametrize("how", [damage, cut])
 def test_nothing_older_is_taken_back_in_place_of_a_damaged_one(api: Pod, how: t.Callable[[Path], t.Any]) -> None:
     api.run(args={"v": 4})
     api.run(args={"v": 5})
@@ -265,7 +274,7 @@ def test_a_damaged_older_journal_does_not_matter(api: Pod) -> None:
 
 def test_an_open_transaction_stands_in_the_way(api: Pod) -> None:
     api.run(args={"v": 4})
-    engine.write_json(str(api.node.journal_path), api.node.journal(phase=engine.WAITING))
+    engine.save_journal(str(api.node.state), api.node.journal(phase=engine.WAITING))
     assert "is open" in (api.told() or {})["obstacle"]
     # Check mode says so and plans nothing out of what stands half-way.
     assert api.plan(state="previous", dry=True).operations == ()
