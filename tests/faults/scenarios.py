@@ -13,7 +13,7 @@ from pathlib import Path
 
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._node import engine
 from ansible_collections.nodecraft.kubeadm.tests.faults.processes import Worker
-from ansible_collections.nodecraft.kubeadm.tests.faults.station import Station
+from ansible_collections.nodecraft.kubeadm.tests.faults.station import Place, Station
 from ansible_collections.nodecraft.kubeadm.tests.faults.system_calls import Call
 from ansible_collections.nodecraft.kubeadm.tests.unit.plugins.module_utils._node.fake_node import Behaviour
 from ansible_collections.nodecraft.kubeadm.tests.unit.plugins.module_utils._node.web import Web
@@ -141,6 +141,6 @@ def one_of_each(calls: t.Iterable[Call]) -> list[Call]:
     )
 
 
-def changing(calls: t.Iterable[Call], station: Station) -> list[Call]:
+def changing(calls: t.Iterable[Call], station: Place) -> list[Call]:
     """The calls that change something of ours or of the component's; what the fake kubelet reads is not."""
     return [call for call in calls if call.changes and call.below(station.root)]

@@ -275,7 +275,7 @@ def _freed(found: Json | None, request: Request, now: float, mark: Halt | None) 
 
 
 def _copied(found: Json | None) -> tuple[Json, Json]:
-    body = copy.deepcopy(found) if found else {"metadata": {"name": NAME, "namespace": NAMESPACE}}
+    body: Json = copy.deepcopy(found) if found else {"metadata": {"name": NAME, "namespace": NAMESPACE}}
     body.update(apiVersion="coordination.k8s.io/v1", kind="Lease")
     body["metadata"]["annotations"] = body["metadata"].get("annotations") or {}
     body["spec"] = body.get("spec") or {}

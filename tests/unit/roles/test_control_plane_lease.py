@@ -47,7 +47,7 @@ def course(outcome: Outcome) -> list[tuple[str, str]]:
 def lease(outcome: Outcome, step: str) -> Json:
     """With what the Lease was asked for in one step."""
     (found,) = [call for call in outcome.calls if (call["component"], call["step"]) == ("lease", step)]
-    return t.cast(Json, found)
+    return found
 
 
 def test_the_lease_is_taken_for_the_changes_and_renewed_before_each_turn(play: Play) -> None:

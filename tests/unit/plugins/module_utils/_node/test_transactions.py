@@ -638,7 +638,8 @@ CONFIRM = {"confirm": True, "confirm_url": "https://lb:6443/readyz"}
 
 def test_what_a_journal_says_of_a_confirmation(master: FakeNode, run: FakeRun) -> None:
     longest = {}
-    for name, wish in (("no", {}), ("yes", {**CONFIRM, "confirm_timeout": 77})):
+    wishes: dict[str, dict[str, t.Any]] = {"no": {}, "yes": {**CONFIRM, "confirm_timeout": 77}}
+    for name, wish in wishes.items():
         all_steps = steps(master, run, args={"v": 4}, **wish)
         with all_steps.session():
             all_steps.read()
