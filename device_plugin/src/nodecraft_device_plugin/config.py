@@ -146,6 +146,11 @@ class HealthRules:
     exec: ExecCheck | None = None
     http: HttpCheck | None = None
 
+    @property
+    def probes(self) -> bool:
+        """Whether there are checks that take their time."""
+        return bool(self.exec or self.http)
+
 
 @dataclass(frozen=True)
 class Sharing:
@@ -270,6 +275,9 @@ def _resource(section: Mapping) -> Resource:
         container=_container(section.mapping("container")),
         pre_start=_pre_start(section.mapping("preStart")),
     )
+    paths = [getattr(source, "container_path", "") for source in resource.sources]
+    if resource.container.cdi and any("{index}" in path for path in paths):
+        section.complain("container", "cdi cannot go with {index} in a containerPath; use {id}")
     section.end()
     return resource
 
@@ -312,24 +320,26 @@ def _path_source(section: Mapping) -> PathSource:
 
 
 def _usb_source(section: Mapping) -> UsbSource:
+    nodes = section.texts("nodes", ("bus",))
     return UsbSource(
         vendor=_hex(section, "vendor", None),
         product=_hex(section, "product", ""),
         serial=section.text("serial", ""),
-        nodes=section.texts("nodes", ("bus",)),
-        container_path=_container_path(section),
+        nodes=nodes,
+        container_path=_container_path(section, nodes),
     )
 
 
 def _pci_source(section: Mapping) -> PciSource:
+    nodes = section.texts("nodes", None)
     return PciSource(
         vendor=_hex(section, "vendor", None),
         device=_hex(section, "device", ""),
         class_=section.text("class", "").lower().removeprefix("0x"),
         driver=section.text("driver", ""),
         address=section.text("address", "*"),
-        nodes=section.texts("nodes", None),
-        container_path=_container_path(section),
+        nodes=nodes,
+        container_path=_container_path(section, nodes),
     )
 
 
@@ -535,8 +545,10 @@ def _id_prefix(section: Mapping, key: str, default: str | None) -> str:
     return text
 
 
-def _container_path(section: Mapping) -> str:
+def _container_path(section: Mapping, nodes: t.Sequence[str] = ()) -> str:
     path = _absolute(section, "containerPath", "")
+    if path and len(nodes) > 1:
+        section.complain("containerPath", "can only be given with one kind of nodes")
     _placeholders(section, "containerPath", path, {"id", "index"})
     return path
 

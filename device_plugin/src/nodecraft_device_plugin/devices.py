@@ -16,7 +16,7 @@ _REPLICA_DIGITS = 4
 
 
 class Outcome(t.NamedTuple):
-    """What a check says of a device. healthy: None when it cannot tell. final: no need to ask again."""
+    """What a check says of a device. healthy: None when it cannot tell. final: of the device's nodes, so no threshold holds."""
 
     healthy: bool | None
     reason: str = ""

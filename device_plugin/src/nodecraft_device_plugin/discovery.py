@@ -110,7 +110,7 @@ def _candidate(host: Host, identifier: str, members: t.Sequence[tuple[str, confi
             outcome = Outcome(False, str(error), final=True)
             continue
         except Unreadable as error:
-            outcome = Outcome(None, str(error))
+            outcome = Outcome(None, str(error), final=True)
             continue
         inside = member.container_path or path
         nodes.append(Node(found.path, inside, found.number, found.kind == "regular file", member.shared))
