@@ -157,14 +157,15 @@ class ResourceServer:
     async def _serve(self) -> float:
         self._number += 1
         path = self._around.folder / registration.socket_name(self.resource.name, self._around.started, self._number)
-        if len(os.fsencode(path)) > registration.PATH_LENGTH:
-            raise OSError(f"{path} is longer than the {registration.PATH_LENGTH} bytes that a socket's path may have")
         endpoint = Endpoint(path)
         try:
+            if len(os.fsencode(path)) > registration.PATH_LENGTH:
+                raise OSError(f"{path} is longer than the {registration.PATH_LENGTH} bytes that a socket's path may have")
             endpoint.server = wire.server(_Service(self, endpoint), path)
             await endpoint.server.start()
         except OSError as error:
             self.reason = str(error)
+            logs.warn("not served", resource=self.resource.name, reason=str(error))
             return self._backoff.delay()
         if self._endpoint:
             self._former.append(self._endpoint)

@@ -19,7 +19,7 @@ from nodecraft_device_plugin.inventory import Known, Probe
 from nodecraft_device_plugin.resource_server import ResourceServer, Surroundings
 
 # A look that takes longer hangs in the kernel; seconds.
-SCAN_TIMEOUT = 10.0
+SCAN_TIMEOUT = 3.0
 # The file is read that often when inotify does not tell; seconds.
 CONFIG_POLL = 5.0
 # So many folders of found devices are watched at most, besides those that the configuration names.
@@ -213,12 +213,11 @@ class Runtime:
 
     async def _look(self, entry: Served) -> Discovery:
         """Look for the devices of one resource; one that hangs holds up nobody else."""
+        timeout = 0.0 if entry.hanging else SCAN_TIMEOUT
         task = entry.hanging or asyncio.create_task(
             asyncio.to_thread(discovery.discover, self._around.host, entry.resource)
         )
         entry.hanging = task
-        timeout = 0.0 if entry.failure and not task.done() and task.get_name() == entry.resource.name else SCAN_TIMEOUT
-        task.set_name(entry.resource.name)
         await asyncio.wait([task], timeout=timeout)
         if not task.done():
             return Discovery(failure=f"looking for devices has not ended after {SCAN_TIMEOUT:g} s")
