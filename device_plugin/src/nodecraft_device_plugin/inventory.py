@@ -71,7 +71,7 @@ def next_health(state: Health | None, outcome: Outcome, rules: HealthRules) -> H
         return Health(healthy, outcome.reason)
     answers = (state.good if healthy else state.bad) + 1
     enough = rules.successes if healthy else rules.failures
-    if answers >= enough or (outcome.final and not healthy):
+    if answers >= enough or (outcome.final and outcome.healthy is False):
         return Health(healthy, outcome.reason)
     return replace(state, good=answers if healthy else 0, bad=0 if healthy else answers)
 
