@@ -9,7 +9,6 @@ takes all devices of a stream that ended for unhealthy, and never connects to su
 from __future__ import annotations
 
 import asyncio
-import contextlib
 import json
 import sys
 import typing as t
@@ -172,18 +171,16 @@ async def main(folder: Path) -> None:
     """Serve, and print the allocatable ids of all resources after each change."""
     kubelet = Kubelet(folder)
     await kubelet.start()
-    shown: dict[str, list[str]] = {"": []}
+    shown: dict[str, list[str]] = {}
+
+    def changed() -> bool:
+        return shown != {resource: kubelet.healthy(resource) for resource in kubelet.plugins}
+
     while True:
-        now = {resource: kubelet.healthy(resource) for resource in kubelet.plugins}
-        if now != shown:
-            shown = now
-            sys.stdout.write(json.dumps(now) + "\n")
-            sys.stdout.flush()
-        before = dict(now)
-        with contextlib.suppress(TimeoutError):
-            await kubelet.until(
-                lambda before=before: {name: kubelet.healthy(name) for name in kubelet.plugins} != before, 60
-            )
+        await kubelet.until(changed, timeout=600)
+        shown = {resource: kubelet.healthy(resource) for resource in kubelet.plugins}
+        sys.stdout.write(json.dumps(shown) + "\n")
+        sys.stdout.flush()
 
 
 if __name__ == "__main__":

@@ -75,7 +75,9 @@ def unplug(root: Path, serial: str) -> None:
 class AtWork:
     """The plugin's process, in this one. folders: kubelet/, root/, cdi/ and config/ below ``home``."""
 
-    def __init__(self, home: Path, text: str = CONFIG, started: int = 1000, host: Host | None = None, **settings: t.Any):
+    def __init__(
+        self, home: Path, text: str = CONFIG, started: int = 1000, host: Host | None = None, **settings: t.Any
+    ):
         self.home = home
         self.root = home / "root"
         self.config_file = home / "config" / "config.yaml"

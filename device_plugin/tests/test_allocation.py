@@ -46,7 +46,10 @@ def test_everything_a_container_gets() -> None:
 
 
 def test_devices_are_numbered_in_the_container() -> None:
-    found = [known("a", "/dev/ttyUSB7", inside="/dev/dongle{index}"), known("b", "/dev/ttyUSB3", inside="/dev/dongle{index}")]
+    found = [
+        known("a", "/dev/ttyUSB7", inside="/dev/dongle{index}"),
+        known("b", "/dev/ttyUSB3", inside="/dev/dongle{index}"),
+    ]
     nodes = allocate(resource(), found, 2, with_cdi=False).nodes
     assert [(node.host_path, node.container_path) for node in nodes] == [
         ("/dev/ttyUSB7", "/dev/dongle0"),
@@ -96,7 +99,10 @@ def test_the_specification_names_every_device() -> None:
         "cdiVersion": "0.5.0",
         "kind": NAME,
         "devices": [
-            {"name": "a", "containerEdits": {"deviceNodes": [{"path": "/dev/a", "hostPath": "/dev/a", "permissions": "r"}]}},
+            {
+                "name": "a",
+                "containerEdits": {"deviceNodes": [{"path": "/dev/a", "hostPath": "/dev/a", "permissions": "r"}]},
+            },
             {"name": "fake-0", "containerEdits": {"env": ["CDI_DEVICE_fake_0=present"]}},
         ],
     }

@@ -45,7 +45,9 @@ def test_a_container_gets_devices_mounts_environment_and_annotations(tmp_path: P
             first = await kubelet.allocate(NAME, ["usb-A"])
             assert dict(first.envs) == {"IDS": "usb-A"}
             assert dict(first.annotations) == {"a": "b"}
-            assert [(mount.host_path, mount.container_path, mount.read_only) for mount in first.mounts] == [("/opt", "/x", True)]
+            assert [(mount.host_path, mount.container_path, mount.read_only) for mount in first.mounts] == [
+                ("/opt", "/x", True)
+            ]
             assert [(node.host_path, node.permissions) for node in first.devices] == [("/dev/ttyUSB0", "rw")]
             assert await kubelet.allocate(NAME, ["usb-A"]) == first
             assert plugin.value("allocations_total", resource=NAME, result="accepted") == 2
@@ -151,9 +153,10 @@ def test_resources_come_and_go_with_the_configuration(tmp_path: Path) -> None:
             await kubelet.until(lambda: not kubelet.plugins[NAME].open)
             assert kubelet.ids(NAME) == []
             assert plugin.value("devices", resource=NAME, health="Healthy") is None
-            assert [path.name.startswith(registration.socket_stem(NAME)) for path in (tmp_path / "kubelet").glob("nodecraft-*")] == [
-                False
-            ]
+            assert [
+                path.name.startswith(registration.socket_stem(NAME))
+                for path in (tmp_path / "kubelet").glob("nodecraft-*")
+            ] == [False]
 
     run(test())
 
@@ -186,7 +189,9 @@ def test_a_configuration_behind_links_as_kubernetes_mounts_it(tmp_path: Path) ->
     mounted = tmp_path / "config"
     for number, count in enumerate((1, 2)):
         (mounted / f"..{number}").mkdir(parents=True)
-        (mounted / f"..{number}/config.yaml").write_text(config("preference: packed", f"fake: {{count: {count}}}"), encoding="utf-8")
+        (mounted / f"..{number}/config.yaml").write_text(
+            config("preference: packed", f"fake: {{count: {count}}}"), encoding="utf-8"
+        )
 
     async def test() -> None:
         plugin = AtWork(tmp_path)
@@ -206,7 +211,9 @@ def test_a_configuration_behind_links_as_kubernetes_mounts_it(tmp_path: Path) ->
 
 
 @pytest.mark.parametrize(("drain", "left"), [(True, []), (False, FAKES)])
-def test_the_list_is_emptied_at_the_end_only_when_that_is_asked_for(tmp_path: Path, drain: bool, left: list[str]) -> None:
+def test_the_list_is_emptied_at_the_end_only_when_that_is_asked_for(
+    tmp_path: Path, drain: bool, left: list[str]
+) -> None:
     async def test() -> None:
         async with cluster(tmp_path, config("preference: packed"), drain=drain) as (kubelet, plugin):
             await kubelet.until_healthy(NAME, FAKES)

@@ -6,7 +6,15 @@ from __future__ import annotations
 
 import pytest
 from nodecraft_device_plugin import config
-from nodecraft_device_plugin.config import ConfigError, FakeSource, GroupSource, Member, PathSource, PciSource, UsbSource
+from nodecraft_device_plugin.config import (
+    ConfigError,
+    FakeSource,
+    GroupSource,
+    Member,
+    PathSource,
+    PciSource,
+    UsbSource,
+)
 
 FULL = """
 version: v1
@@ -130,7 +138,10 @@ def test_all_problems_are_told_at_once_with_their_lines() -> None:
         ("discover: [{path: {glob: /dev/a, type: pipe}}]", "type: is 'pipe'; allowed: device, char, block, file"),
         ("discover: [{path: {glob: /dev/a, containerPath: '/dev/{name}'}}]", "has {name}; allowed: {id}, {index}"),
         ("discover: [{usb: {vendor: 403}}]", "vendor: is '403'; it has to be four hexadecimal digits"),
-        ("discover: [{usb: {vendor: '0403', nodes: [tty, bus], containerPath: /dev/x}}]", "only be given with one kind"),
+        (
+            "discover: [{usb: {vendor: '0403', nodes: [tty, bus], containerPath: /dev/x}}]",
+            "only be given with one kind",
+        ),
         ("discover: [{pci: {vendor: '8086'}}]", "nodes: is required"),
         ("discover: [{group: {id: a, members: []}}]", "members: has to be a list"),
         ("discover: [{group: {id: a, members: [{path: /dev/a, optional: true}]}}]", "members: are all optional"),

@@ -169,12 +169,19 @@ def test_vfio_takes_the_group_and_shares_the_control_node(tmp_path: Path) -> Non
     graphics_card(tmp_path, "0000:03:00.0", 11)
     write(tmp_path, {"dev/vfio/vfio": "char 10:196"})
     (candidate,) = discover(tmp_path, config.PciSource("8086", nodes=("vfio",))).candidates
-    assert [(node.host_path, node.shared) for node in candidate.nodes] == [("/dev/vfio/11", False), ("/dev/vfio/vfio", True)]
+    assert [(node.host_path, node.shared) for node in candidate.nodes] == [
+        ("/dev/vfio/11", False),
+        ("/dev/vfio/vfio", True),
+    ]
 
 
 def test_a_group_is_one_device_with_what_is_there(tmp_path: Path) -> None:
     write(tmp_path, {"dev/snd/controlC0": "char 116:2", "dev/snd/pcmC0D0p": "char 116:3"})
-    members = (config.Member("/dev/snd/controlC0"), config.Member("/dev/snd/pcm*"), config.Member("/dev/snd/midi*", optional=True))
+    members = (
+        config.Member("/dev/snd/controlC0"),
+        config.Member("/dev/snd/pcm*"),
+        config.Member("/dev/snd/midi*", optional=True),
+    )
     (found,) = discover(tmp_path, config.GroupSource("sound", members)).candidates
     assert [node.host_path for node in found.nodes] == ["/dev/snd/controlC0", "/dev/snd/pcmC0D0p"]
     (tmp_path / "dev/snd/pcmC0D0p").unlink()

@@ -18,8 +18,8 @@ from pathlib import Path
 import grpc
 import pytest
 from kubelet_stub import Kubelet
-from nodecraft_device_plugin import discovery, registration
-from nodecraft_device_plugin.host import Host
+from nodecraft_device_plugin import registration
+from nodecraft_device_plugin.host import Host, Unreadable
 from plugin_at_work import CONFIG, FAKE, NAME, SCAN, AtWork, cluster, plug, run, stat_of, unplug
 
 TESTS = Path(__file__).parent
@@ -371,7 +371,7 @@ class ForbiddenHost(Host):
 
     def names(self, folder: str) -> list[str]:
         if self.error and folder.startswith("/dev"):
-            raise discovery.Unreadable(f"{folder}: {self.error.strerror}")
+            raise Unreadable(f"{folder}: {self.error.strerror}")
         return super().names(folder)
 
 
@@ -455,9 +455,9 @@ def test_d17_only_the_stream_is_dropped(tmp_path: Path, root: Path) -> None:
     async def test() -> None:
         async with cluster(tmp_path) as (kubelet, plugin):
             await kubelet.until_healthy(NAME, ["usb-A", "usb-B"])
-            untouched = kubelet.plugins[FAKE]
+            first, untouched = kubelet.plugins[NAME], kubelet.plugins[FAKE]
             await kubelet.cut_stream(NAME)
-            await plugin.until(lambda: not plugin.ready[NAME])
+            await kubelet.until(lambda: kubelet.plugins[NAME] is not first)
             await kubelet.until_healthy(NAME, ["usb-A", "usb-B"])
             await plugin.until(lambda: plugin.ready[NAME])
             assert kubelet.plugins[FAKE] is untouched

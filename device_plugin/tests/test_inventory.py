@@ -36,7 +36,11 @@ def look(*candidates: Candidate, failure: str = "") -> Discovery:
 
 
 def update(
-    known: dict[str, Known], found: Discovery, now: float = 0.0, probed: dict[str, Probe] | None = None, rules: HealthRules = RULES
+    known: dict[str, Known],
+    found: Discovery,
+    now: float = 0.0,
+    probed: dict[str, Probe] | None = None,
+    rules: HealthRules = RULES,
 ) -> dict[str, Known]:
     return inventory.update(known, found, probed or {}, rules, now, 300.0)[0]
 
@@ -132,9 +136,7 @@ def test_a_node_belongs_to_the_first_that_has_it() -> None:
     claimed = inventory.claim({"example.com/x": look(first), "example.com/y": look(second, third)})
     assert claimed["example.com/x"].candidates == (first,)
     assert claimed["example.com/y"].candidates == (third,)
-    assert claimed["example.com/y"].left_out == (
-        LeftOut("B", "its device node /dev/n1 belongs to example.com/x a"),
-    )
+    assert claimed["example.com/y"].left_out == (LeftOut("B", "its device node /dev/n1 belongs to example.com/x a"),)
 
 
 def test_two_devices_never_have_one_id() -> None:

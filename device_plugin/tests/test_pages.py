@@ -7,6 +7,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import json
+import socket
 import typing as t
 from pathlib import Path
 
@@ -31,8 +32,6 @@ resources:
 
 
 def free_port() -> int:
-    import socket  # noqa: PLC0415
-
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         port: int = probe.getsockname()[1]
@@ -52,7 +51,7 @@ async def get(port: int, target: str, method: str = "GET", **headers: str) -> tu
 @contextlib.asynccontextmanager
 async def pod_resources_of(home: Path, *pods: t.Any) -> t.AsyncIterator[Path]:
     """The kubelet's service that says which pod holds what."""
-    socket = home / "pod-resources.sock"
+    path = home / "pod-resources.sock"
 
     async def list_(_request: t.Any, _context: t.Any) -> t.Any:
         return API.ListPodResourcesResponse(pod_resources=pods)
@@ -65,7 +64,7 @@ async def pod_resources_of(home: Path, *pods: t.Any) -> t.AsyncIterator[Path]:
         for pod in pods:
             if (pod.namespace, pod.name) == (request.pod_namespace, request.pod_name):
                 return API.GetPodResourcesResponse(pod_resources=pod)
-        await context.abort(grpc.StatusCode.NOT_FOUND, "pod not found")
+        return await context.abort(grpc.StatusCode.NOT_FOUND, "pod not found")
 
     methods = {
         "List": (list_, API.ListPodResourcesRequest),
@@ -74,14 +73,16 @@ async def pod_resources_of(home: Path, *pods: t.Any) -> t.AsyncIterator[Path]:
     }
     server = grpc.aio.server()
     handlers = {
-        name: grpc.unary_unary_rpc_method_handler(method, request.FromString, lambda message: message.SerializeToString())
+        name: grpc.unary_unary_rpc_method_handler(
+            method, request.FromString, lambda message: message.SerializeToString()
+        )
         for name, (method, request) in methods.items()
     }
     server.add_generic_rpc_handlers((grpc.method_handlers_generic_handler("v1.PodResourcesLister", handlers),))
-    server.add_insecure_port(f"unix:{socket}")
+    server.add_insecure_port(f"unix:{path}")
     await server.start()
     try:
-        yield socket
+        yield path
     finally:
         await server.stop(None)
 
@@ -89,7 +90,9 @@ async def pod_resources_of(home: Path, *pods: t.Any) -> t.AsyncIterator[Path]:
 def pod(name: str, device: str, resource: str = FAKE) -> t.Any:
     devices = API.ContainerDevices(resource_name=resource, device_ids=[device])
     devices.topology.nodes.add(ID=1)
-    return API.PodResources(name=name, namespace="team", containers=[API.ContainerResources(name="main", devices=[devices])])
+    return API.PodResources(
+        name=name, namespace="team", containers=[API.ContainerResources(name="main", devices=[devices])]
+    )
 
 
 def test_ready_only_while_registered(tmp_path: Path) -> None:
@@ -165,7 +168,10 @@ def test_what_is_no_page(tmp_path: Path) -> None:
                         break
                     except ConnectionRefusedError:
                         await asyncio.sleep(0.01)
-            assert (status, body) == (404, "there is: /livez, /metrics, /pod-resources, /pod-resources/metrics, /readyz\n")
+            assert (status, body) == (
+                404,
+                "there is: /livez, /metrics, /pod-resources, /pod-resources/metrics, /readyz\n",
+            )
             assert (await get(port, "/livez", method="POST"))[0] == 405
 
     run(test())
@@ -194,7 +200,10 @@ def test_who_holds_what(tmp_path: Path) -> None:
                     "numa": [1],
                     "health": "Healthy",
                 }
-                assert [(held["physical"], held["health"]) for held in view["holdings"][1:]] == [("gone-7", "Vanished"), ("gpu-1", "")]
+                assert [(held["physical"], held["health"]) for held in view["holdings"][1:]] == [
+                    ("gone-7", "Vanished"),
+                    ("gpu-1", ""),
+                ]
                 assert (view["allocatable"], view["free"]) == ({FAKE: FAKES}, {FAKE: ["fake-1"]})
 
                 status, body = await get(port, "/pod-resources?namespace=team&pod=a")

@@ -62,8 +62,14 @@ def allocate(resource: Resource, found: t.Sequence[Known], count: int, with_cdi:
         "paths": ",".join(nodes),
         "count": str(count),
     }
-    devices = () if with_cdi else tuple(DeviceNode(n.host_path, p, edits.permissions) for p, n in nodes.items() if not n.is_file)
-    files = tuple(Mount(node.host_path, path, "w" not in edits.permissions) for path, node in nodes.items() if node.is_file)
+    devices = (
+        ()
+        if with_cdi
+        else tuple(DeviceNode(n.host_path, p, edits.permissions) for p, n in nodes.items() if not n.is_file)
+    )
+    files = tuple(
+        Mount(node.host_path, path, "w" not in edits.permissions) for path, node in nodes.items() if node.is_file
+    )
     return Allocation(
         env={name: fill(value, values) for name, value in edits.env},
         mounts=(*edits.mounts, *files),

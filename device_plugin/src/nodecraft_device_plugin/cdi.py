@@ -34,7 +34,10 @@ def specification(resource: Resource, known: Inventory) -> dict[str, t.Any]:
         "cdiVersion": VERSION,
         "kind": resource.name,
         "devices": [
-            {"name": _name(identifier), "containerEdits": _edits(resource, identifier, known[identifier].candidate.nodes)}
+            {
+                "name": _name(identifier),
+                "containerEdits": _edits(resource, identifier, known[identifier].candidate.nodes),
+            }
             for identifier in sorted(known)
         ],
     }
@@ -53,7 +56,9 @@ def _edits(resource: Resource, identifier: str, nodes: t.Sequence[Node]) -> dict
         if not node.is_file
     ]
     # An edit that changes nothing is no valid one.
-    return {"deviceNodes": found} if found else {"env": [f"CDI_DEVICE_{re.sub(r'[^A-Za-z0-9]', '_', identifier)}=present"]}
+    return (
+        {"deviceNodes": found} if found else {"env": [f"CDI_DEVICE_{re.sub(r'[^A-Za-z0-9]', '_', identifier)}=present"]}
+    )
 
 
 def _name(identifier: str) -> str:

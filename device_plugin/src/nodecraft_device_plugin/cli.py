@@ -37,12 +37,20 @@ def parser() -> argparse.ArgumentParser:
     made.add_argument("--config", type=Path, default=CONFIG, metavar="FILE", help="what to advertise")
     what = made.add_mutually_exclusive_group()
     what.add_argument("--validate", action="store_true", help="only check the configuration")
-    what.add_argument("--explain", action="store_true", help="only show what would be advertised, and what would not and why")
+    what.add_argument(
+        "--explain", action="store_true", help="only show what would be advertised, and what would not and why"
+    )
     made.add_argument("--output", choices=("text", "json"), default="text", help="how --explain shows it")
     made.add_argument("--root", default="/", metavar="FOLDER", help="where the host's /dev and /sys are")
-    made.add_argument("--device-plugins", type=Path, default=FOLDER, metavar="FOLDER", help="the kubelet's folder of sockets")
-    made.add_argument("--pod-resources-socket", type=Path, default=pod_resources.SOCKET, metavar="SOCKET", help="the kubelet's socket")
-    made.add_argument("--cdi", type=Path, default="/var/run/cdi", metavar="FOLDER", help="where CDI specifications are written")
+    made.add_argument(
+        "--device-plugins", type=Path, default=FOLDER, metavar="FOLDER", help="the kubelet's folder of sockets"
+    )
+    made.add_argument(
+        "--pod-resources-socket", type=Path, default=pod_resources.SOCKET, metavar="SOCKET", help="the kubelet's socket"
+    )
+    made.add_argument(
+        "--cdi", type=Path, default="/var/run/cdi", metavar="FOLDER", help="where CDI specifications are written"
+    )
     made.add_argument("--address", default=Settings.address, help="where probes and metrics are served")
     made.add_argument("--port", type=int, default=9808, help="the same; 0 for none")
     made.add_argument("--node-name", default=os.environ.get("NODE_NAME", ""), metavar="NAME", help="for labels")

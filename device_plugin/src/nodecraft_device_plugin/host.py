@@ -95,7 +95,9 @@ class Host:
         try:
             status = self._stat(self.below(real))
         except FileNotFoundError:
-            raise NotUsable(f"{path} is a link to {real}, which is not there" if real != path else f"{path} is not there") from None
+            raise NotUsable(
+                f"{path} is a link to {real}, which is not there" if real != path else f"{path} is not there"
+            ) from None
         except OSError as error:
             raise Unreadable(f"{path}: {error.strerror}") from error
         kind = KINDS.get(stat.S_IFMT(status.st_mode), "something else")

@@ -14,7 +14,15 @@ from nodecraft_device_plugin import logs
 # What a request may take; seconds and bytes.
 _TIMEOUT = 10.0
 _LIMIT = 16384
-_PHRASES = {200: "OK", 400: "Bad Request", 403: "Forbidden", 404: "Not Found", 405: "Method Not Allowed", 500: "Error", 503: "Unavailable"}
+_PHRASES = {
+    200: "OK",
+    400: "Bad Request",
+    403: "Forbidden",
+    404: "Not Found",
+    405: "Method Not Allowed",
+    500: "Error",
+    503: "Unavailable",
+}
 
 
 class Reply(t.NamedTuple):
@@ -65,7 +73,9 @@ async def _reply(request: bytes, routes: t.Mapping[str, Route]) -> Reply:
     route = routes.get(path)
     if route is None:
         return text(404, f"there is: {', '.join(sorted(routes))}")
-    headers = {name.strip().lower(): value.strip() for name, colon, value in (line.partition(":") for line in lines) if colon}
+    headers = {
+        name.strip().lower(): value.strip() for name, colon, value in (line.partition(":") for line in lines) if colon
+    }
     try:
         return await route(Request(headers, dict(parse_qsl(query))))
     except Exception as error:  # A page that fails must not take the others down.

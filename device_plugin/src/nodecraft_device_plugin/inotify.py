@@ -49,7 +49,11 @@ class Watcher:
             if number >= 0:
                 self._watches[folder] = number
             elif ctypes.get_errno() not in (errno.ENOENT, errno.ENOTDIR):
-                logs.warn("a folder cannot be watched, so it is only polled", folder=folder, reason=os.strerror(ctypes.get_errno()))
+                logs.warn(
+                    "a folder cannot be watched, so it is only polled",
+                    folder=folder,
+                    reason=os.strerror(ctypes.get_errno()),
+                )
 
     def close(self) -> None:
         """Watch nothing any more."""

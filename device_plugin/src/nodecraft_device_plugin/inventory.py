@@ -110,7 +110,9 @@ def _absent(
 ) -> dict[str, Known]:
     """What becomes of a device that was not found."""
     if failure:
-        return {identifier: replace(before, health=next_health(before.health, Outcome(None, failure, final=True), rules))}
+        return {
+            identifier: replace(before, health=next_health(before.health, Outcome(None, failure, final=True), rules))
+        }
     since = now if before.missing_since is None else before.missing_since
     if now - since >= forget_after:
         return {}

@@ -50,7 +50,9 @@ class View:
 
 async def read(socket: Path, inventories: t.Mapping[str, Inventory]) -> View:
     """Ask the kubelet for everything. Raises wire.Unavailable."""
-    listed = await wire.call(socket, f"{_LISTER}/List", API.ListPodResourcesRequest(), API.ListPodResourcesResponse, TIMEOUT)
+    listed = await wire.call(
+        socket, f"{_LISTER}/List", API.ListPodResourcesRequest(), API.ListPodResourcesResponse, TIMEOUT
+    )
     offered = await wire.call(
         socket,
         f"{_LISTER}/GetAllocatableResources",
@@ -120,7 +122,9 @@ def as_metrics(view: View, node: str) -> bytes:
     """The view as Prometheus reads it."""
     registry = CollectorRegistry()
     labels = ("node", "namespace", "pod", "container", "resource", "device_id", "physical", "numa", "health")
-    held = Gauge("device_plugin_allocated_device", "1 for each device that a container holds.", labels, registry=registry)
+    held = Gauge(
+        "device_plugin_allocated_device", "1 for each device that a container holds.", labels, registry=registry
+    )
     for holding in view.holdings:
         values = {**asdict(holding), "numa": ",".join(map(str, holding.numa))}
         held.labels(node=node, **values).set(1)
@@ -149,4 +153,3 @@ def refusal(settings: PodResources, headers: t.Mapping[str, str]) -> http.Reply 
     if wanted and hmac.compare_digest(given.encode(), wanted.encode()):
         return None
     return http.text(403, f"a token is needed in the header {TOKEN_HEADER} or as bearer")
-

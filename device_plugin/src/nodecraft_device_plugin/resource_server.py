@@ -160,7 +160,9 @@ class ResourceServer:
         endpoint = Endpoint(path)
         try:
             if len(os.fsencode(path)) > registration.PATH_LENGTH:
-                raise OSError(f"{path} is longer than the {registration.PATH_LENGTH} bytes that a socket's path may have")
+                raise OSError(
+                    f"{path} is longer than the {registration.PATH_LENGTH} bytes that a socket's path may have"
+                )
             endpoint.server = wire.server(_Service(self, endpoint), path)
             await endpoint.server.start()
         except OSError as error:
@@ -258,7 +260,9 @@ class ResourceServer:
         except OSError as error:
             # Device nodes serve as well, so the resource stays usable.
             self._with_cdi = False
-            logs.warn("no CDI specification, devices are handed out as nodes", resource=self.resource.name, reason=str(error))
+            logs.warn(
+                "no CDI specification, devices are handed out as nodes", resource=self.resource.name, reason=str(error)
+            )
 
     def _remove_cdi(self) -> None:
         if self._with_cdi:
@@ -340,7 +344,9 @@ class ResourceServer:
                 self._around.rescan()
                 raise Rejected(f"{self.resource.name}: device {known.candidate.id}: {error}") from error
             except Unreadable as error:
-                logs.info("a device cannot be looked at before it is handed out", device=known.candidate.id, reason=str(error))
+                logs.info(
+                    "a device cannot be looked at before it is handed out", device=known.candidate.id, reason=str(error)
+                )
         return found
 
 

@@ -14,6 +14,7 @@ from pathlib import Path
 from nodecraft_device_plugin import config, discovery, http, inotify, inventory, logs, pod_resources, probes, wire
 from nodecraft_device_plugin import metrics as metrics_
 from nodecraft_device_plugin.config import Config, ConfigError, Resource
+from nodecraft_device_plugin.devices import LeftOut
 from nodecraft_device_plugin.discovery import Discovery
 from nodecraft_device_plugin.inventory import Known, Probe
 from nodecraft_device_plugin.resource_server import ResourceServer, Surroundings
@@ -45,7 +46,7 @@ class Served:
     server: ResourceServer
     tasks: list[asyncio.Task[None]] = field(default_factory=list)
     probed: dict[str, Probe] = field(default_factory=dict)
-    left_out: tuple[discovery.LeftOut, ...] = ()
+    left_out: tuple[LeftOut, ...] = ()
     failure: str = ""
     forget: bool = False
     hanging: asyncio.Task[Discovery] | None = None
@@ -183,7 +184,9 @@ class Runtime:
                     await self._scan()
             except Exception:  # What is advertised stays, and the next look may go better.
                 logs.LOGGER.exception("unexpected")
-            await _until(self._scan_wanted, self._config.scan.recheck if self._pending() else self._config.scan.interval)
+            await _until(
+                self._scan_wanted, self._config.scan.recheck if self._pending() else self._config.scan.interval
+            )
             if self._scan_wanted.is_set():
                 # Devices come with several events.
                 await asyncio.sleep(self._config.scan.debounce)
@@ -244,7 +247,7 @@ class Runtime:
         entry.failure = look.failure
         entry.server.publish(known)
 
-    def _tell_of_left_out(self, entry: Served, left_out: tuple[discovery.LeftOut, ...]) -> None:
+    def _tell_of_left_out(self, entry: Served, left_out: tuple[LeftOut, ...]) -> None:
         name = entry.resource.name
         self.metrics.left_out.labels(name).set(len(left_out))
         for item in left_out:
@@ -267,7 +270,9 @@ class Runtime:
             await asyncio.sleep(self._probe_delay(rules, known))
 
     def _probe_delay(self, rules: config.HealthRules, known: t.Mapping[str, Known]) -> float:
-        soon = not known or any(device.health.pending or device.health.reason == inventory.UNCHECKED for device in known.values())
+        soon = not known or any(
+            device.health.pending or device.health.reason == inventory.UNCHECKED for device in known.values()
+        )
         return min(rules.interval, self._config.scan.recheck) if soon else rules.interval
 
     # Pages
@@ -288,7 +293,10 @@ class Runtime:
         return http.text(200, "ok")
 
     async def _readyz(self, _request: http.Request) -> http.Reply:
-        states = {name: "" if entry.server.ready else entry.server.reason or "about to look" for name, entry in self.served.items()}
+        states = {
+            name: "" if entry.server.ready else entry.server.reason or "about to look"
+            for name, entry in self.served.items()
+        }
         lines = [f"[-] {name}: {reason}" if reason else f"[+] {name}" for name, reason in states.items()]
         if self.refused:
             lines.append(f"the configuration file is refused, the last good one is in use: {self.refused}")

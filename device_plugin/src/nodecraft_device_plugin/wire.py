@@ -138,9 +138,7 @@ def _allocated(allocation: Allocation) -> t.Any:
 
 async def register(kubelet: Path, resource: str, endpoint: str, service: Service, timeout: float) -> None:
     """Tell the kubelet of a resource. endpoint: the name of our socket. timeout: seconds. Raises Unavailable."""
-    request = API.RegisterRequest(
-        version=VERSION, endpoint=endpoint, resource_name=resource, options=_options(service)
-    )
+    request = API.RegisterRequest(version=VERSION, endpoint=endpoint, resource_name=resource, options=_options(service))
     await call(kubelet, f"/{VERSION}.Registration/Register", request, API.Empty, timeout)
 
 
