@@ -20,7 +20,7 @@ import pytest
 from kubelet_stub import Kubelet
 from nodecraft_device_plugin import registration
 from nodecraft_device_plugin.host import Host, Unreadable
-from plugin_at_work import CONFIG, FAKE, NAME, SCAN, AtWork, cluster, plug, run, stat_of, unplug
+from plugin_at_work import CONFIG, FAKE, NAME, SCAN, STARTED, AtWork, cluster, plug, run, stat_of, unplug
 
 TESTS = Path(__file__).parent
 FAKES = ["fake-0", "fake-1"]
@@ -98,14 +98,14 @@ def test_d4_a_killed_process_leaves_its_socket(tmp_path: Path) -> None:
         kubelet = Kubelet(folder)
         await kubelet.start()
         first = await start_program(tmp_path, folder)
-        await kubelet.until_healthy(FAKE, FAKES)
+        await kubelet.until_healthy(FAKE, FAKES, STARTED)
         stale = kubelet.plugins[FAKE].endpoint
         first.kill()
         await first.wait()
         await kubelet.until_healthy(FAKE, [])
         assert (folder / stale).exists()
         second = await start_program(tmp_path, folder)
-        await kubelet.until_healthy(FAKE, FAKES)
+        await kubelet.until_healthy(FAKE, FAKES, STARTED)
         assert not (folder / stale).exists()
         second.terminate()
         assert await second.wait() == 0
@@ -145,8 +145,10 @@ async def lists_of(process: asyncio.subprocess.Process) -> t.AsyncIterator[dict[
         yield json.loads(line)
 
 
-async def until_said(lists: t.AsyncIterator[dict[str, list[str]]], resource: str, ids: t.Sequence[str]) -> None:
-    async with asyncio.timeout(10):
+async def until_said(
+    lists: t.AsyncIterator[dict[str, list[str]]], resource: str, ids: t.Sequence[str], timeout: float = 10.0
+) -> None:
+    async with asyncio.timeout(timeout):
         async for said in lists:
             if said.get(resource) == list(ids):
                 return
@@ -163,7 +165,7 @@ def test_d5_the_kubelet_stands_still(tmp_path: Path, root: Path) -> None:
         )
         lists = lists_of(kubelet)
         async with AtWork(tmp_path) as plugin:
-            await until_said(lists, NAME, ["usb-A", "usb-B"])
+            await until_said(lists, NAME, ["usb-A", "usb-B"], STARTED)
             kubelet.send_signal(signal.SIGSTOP)
             unplug(root, "usb-B")
             server = plugin.runtime.served[NAME].server
@@ -322,7 +324,7 @@ def test_d12_a_thousand_devices(tmp_path: Path) -> None:
 
     async def test() -> None:
         async with cluster(tmp_path, text) as (kubelet, _plugin):
-            await kubelet.until_healthy(NAME, ids)
+            await kubelet.until_healthy(NAME, ids, STARTED)
             unplug(tmp_path / "root", "usb-500")
             await kubelet.until_healthy(NAME, [name for name in ids if name != "ttyUSB500"])
 

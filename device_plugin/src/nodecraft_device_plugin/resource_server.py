@@ -28,6 +28,8 @@ REGISTER_TIMEOUT = 5.0
 POLL = 1.0
 # How long calls under way may take to end; seconds.
 GRACE = 5.0
+# More changes at once than that are only counted in the log.
+_LOGGED = 20
 
 
 @dataclass(frozen=True)
@@ -241,15 +243,20 @@ class ResourceServer:
             endpoint.changed.set()
 
     def _log_changes(self, listed: t.Sequence[Listed]) -> None:
+        name = self.resource.name
         before = {device.id: device.healthy for device in self.listed}
         after = {device.id: device.healthy for device in listed}
-        for identifier in before.keys() - after.keys():
-            logs.info("device removed", resource=self.resource.name, device=identifier)
-        for identifier, healthy in after.items():
-            if before.get(identifier) != healthy:
-                health = self.known[devices.physical_of(identifier)].health
-                state = "healthy" if healthy else "unhealthy"
-                logs.info(f"device {state}", resource=self.resource.name, device=identifier, reason=health.reason)
+        removed = sorted(before.keys() - after.keys())
+        changed = [identifier for identifier, healthy in after.items() if before.get(identifier) != healthy]
+        if len(removed) + len(changed) > _LOGGED:
+            logs.info("many devices changed", resource=name, removed=len(removed), changed=len(changed))
+            return
+        for identifier in removed:
+            logs.info("device removed", resource=name, device=identifier)
+        for identifier in changed:
+            health = self.known[devices.physical_of(identifier)].health
+            state = "healthy" if health.healthy else "unhealthy"
+            logs.info(f"device {state}", resource=name, device=identifier, reason=health.reason)
 
     def _write_cdi(self) -> None:
         if not self.resource.container.cdi:
