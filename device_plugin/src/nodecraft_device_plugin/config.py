@@ -207,7 +207,7 @@ class Scan:
     """When devices are looked for; all in seconds. recheck: while health is about to change."""
 
     interval: float = 5.0
-    debounce: float = 0.1
+    debounce: float = 0.05
     recheck: float = 1.0
     forget_after: float = 300.0
 
@@ -494,7 +494,7 @@ def _scan(section: Mapping | None) -> Scan:
         return Scan()
     scan = Scan(
         interval=section.number("interval", 5.0, minimum=0.5),
-        debounce=section.number("debounce", 0.1),
+        debounce=section.number("debounce", 0.05),
         recheck=section.number("recheck", 1.0, minimum=0.1),
         forget_after=section.number("forgetAfter", 300.0),
     )

@@ -5,6 +5,7 @@
 from __future__ import annotations
 
 import fnmatch
+import functools
 import os
 import re
 import typing as t
@@ -12,12 +13,13 @@ from dataclasses import dataclass, replace
 
 from nodecraft_device_plugin import config, devices
 from nodecraft_device_plugin.devices import Candidate, LeftOut, Node, Outcome
-from nodecraft_device_plugin.host import Host, NotUsable, Unreadable, numa_of
+from nodecraft_device_plugin.host import Found, Host, NotUsable, Unreadable, numa_of
 
 USB = "/sys/bus/usb/devices"
 PCI = "/sys/bus/pci/devices"
 # A device's own folder in sysfs holds its interfaces and what the kernel made of them, not much deeper.
 _DEPTH = 8
+_REMEMBERED = 16384
 
 
 @dataclass(frozen=True)
@@ -39,7 +41,7 @@ def discover(host: Host, resource: config.Resource) -> Discovery:
         try:
             for item in _search(host, source):
                 if isinstance(item, Candidate):
-                    found.append(_checked(host, replace(item, id=devices.device_id(item.id, room)), resource.health))
+                    found.append(_checked(host, _named(item, room), resource.health))
                 else:
                     left_out.append(item)
         except (Unreadable, NotUsable, OSError) as error:
@@ -100,7 +102,7 @@ def _matching(host: Host, source: config.PathSource) -> list[str]:
 
 def _candidate(host: Host, identifier: str, members: t.Sequence[tuple[str, config.Member]]) -> Candidate:
     """A device of some paths; one that cannot be used makes the device unhealthy, not unknown."""
-    nodes: list[Node] = []
+    nodes: list[tuple[str, Found, bool]] = []
     numa: int | None = None
     outcome = devices.HEALTHY
     for path, member in members:
@@ -112,11 +114,32 @@ def _candidate(host: Host, identifier: str, members: t.Sequence[tuple[str, confi
         except Unreadable as error:
             outcome = Outcome(None, str(error), final=True)
             continue
-        inside = member.container_path or path
-        nodes.append(Node(found.path, inside, found.number, found.kind == "regular file", member.shared))
+        nodes.append((member.container_path or path, found, member.shared))
         if numa is None:
             numa = host.numa_node(found)
-    return Candidate(identifier, tuple(nodes), numa, outcome, found_as=", ".join(path for path, _member in members))
+    return _built(identifier, tuple(nodes), numa, outcome, ", ".join(path for path, _member in members))
+
+
+# What has not changed is the same object at each look, so that a thousand devices cost little while nothing happens.
+@functools.lru_cache(maxsize=_REMEMBERED)
+def _built(
+    identifier: str, nodes: tuple[tuple[str, Found, bool], ...], numa: int | None, outcome: Outcome, found_as: str
+) -> Candidate:
+    made = tuple(
+        Node(found.path, inside, found.number, found.kind == "regular file", shared) for inside, found, shared in nodes
+    )
+    return Candidate(identifier, made, numa, outcome, found_as)
+
+
+@functools.lru_cache(maxsize=_REMEMBERED)
+def _identifier(name: str, room: int) -> str:
+    return devices.device_id(name, room)
+
+
+def _named(candidate: Candidate, room: int) -> Candidate:
+    """A candidate with an id as the kubelet takes it."""
+    identifier = _identifier(candidate.id, room)
+    return candidate if identifier == candidate.id else replace(candidate, id=identifier)
 
 
 def _group(host: Host, source: config.GroupSource) -> Candidate | LeftOut:

@@ -85,6 +85,7 @@ class Host:
             try:
                 target = os.readlink(self.below(path))
             except OSError:
+                # Most paths are no link.
                 return path
             path = os.path.normpath(os.path.join(os.path.dirname(path), target))
         raise NotUsable(f"{path} is a link that leads to itself")

@@ -68,7 +68,8 @@ def next_health(state: Health | None, outcome: Outcome, rules: HealthRules) -> H
     if state is None:
         return Health(healthy, outcome.reason)
     if healthy == state.healthy:
-        return Health(healthy, outcome.reason)
+        unchanged = not state.good and not state.bad and state.reason == outcome.reason
+        return state if unchanged else Health(healthy, outcome.reason)
     answers = (state.good if healthy else state.bad) + 1
     enough = rules.successes if healthy else rules.failures
     if answers >= enough or (outcome.final and outcome.healthy is False):
@@ -98,7 +99,8 @@ def update(
         health = _checked(before.health if before else None, candidate.outcome, probed.get(candidate.id), rules)
         # A device that cannot be looked at has no nodes to hand out: what was known of it stays.
         kept = before.candidate if before and candidate.outcome.final else candidate
-        result[candidate.id] = Known(kept, health)
+        same = before and kept is before.candidate and health is before.health and before.missing_since is None
+        result[candidate.id] = before if before and same else Known(kept, health)
     for identifier, before in known.items():
         if identifier not in result:
             result |= _absent(identifier, before, discovery.failure, rules, now, forget_after)

@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import os
 import time
 import typing as t
 from dataclasses import dataclass, field, replace
@@ -207,7 +208,7 @@ class Runtime:
     def _folders(self) -> set[Path]:
         named = {folder for entry in self.served.values() for folder in discovery.watched(entry.resource.sources)}
         found = {
-            str(Path(node.host_path).parent)
+            os.path.dirname(node.host_path)
             for entry in self.served.values()
             for known in entry.server.known.values()
             for node in known.candidate.nodes
