@@ -38,9 +38,9 @@ resources:
 """
 
 
-def stat_of(path: str) -> os.stat_result:
-    """The status of a path; a file that says ``char 188:0`` is that device, so that no test needs privileges."""
-    status = os.stat(path)
+def lstat(path: str) -> os.stat_result:
+    """The status of a path itself; a file that says ``char 188:0`` is that device, so that no test needs privileges."""
+    status = os.lstat(path)
     if not stat.S_ISREG(status.st_mode):
         return status
     kind, _space, number = Path(path).read_text(encoding="utf-8").partition(" ")
@@ -89,7 +89,7 @@ class AtWork:
         self.metrics = Metrics()
         around = Surroundings(
             folder=home / "kubelet",
-            host=host or Host(str(self.root), stat_of),
+            host=host or Host(str(self.root), lstat),
             metrics=self.metrics,
             cdi=cdi.Files(home / "cdi"),
             started=started,

@@ -12,7 +12,7 @@ from nodecraft_device_plugin import config, devices, discovery
 from nodecraft_device_plugin.devices import LeftOut, Outcome
 from nodecraft_device_plugin.discovery import Discovery
 from nodecraft_device_plugin.host import Host, Unreadable
-from plugin_at_work import plug, stat_of
+from plugin_at_work import lstat, plug
 
 USB = "sys/devices/pci0000:00/0000:00:14.0/usb1"
 
@@ -29,7 +29,7 @@ def write(root: Path, files: dict[str, str]) -> None:
 
 
 def discover(root: Path, source: config.Source, **settings: t.Any) -> Discovery:
-    return discovery.discover(Host(str(root), stat_of), config.Resource("example.com/x", (source,), **settings))
+    return discovery.discover(Host(str(root), lstat), config.Resource("example.com/x", (source,), **settings))
 
 
 def usb_stick(root: Path, port: str, serial: str, number: int) -> None:
@@ -222,9 +222,9 @@ def test_what_may_not_be_opened_is_not_unhealthy(tmp_path: Path) -> None:
     resource = config.Resource(
         "example.com/x", (config.PathSource(glob="/dev/ttyUSB*"),), health=config.HealthRules(open=True)
     )
-    (found,) = discovery.discover(Guarded(str(tmp_path), stat_of), resource).candidates
+    (found,) = discovery.discover(Guarded(str(tmp_path), lstat), resource).candidates
     assert found.outcome.healthy is None
-    (found,) = discovery.discover(Host(str(tmp_path), stat_of), resource).candidates
+    (found,) = discovery.discover(Host(str(tmp_path), lstat), resource).candidates
     assert found.outcome.healthy is True
 
 

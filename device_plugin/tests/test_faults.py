@@ -20,7 +20,7 @@ import pytest
 from kubelet_stub import Kubelet
 from nodecraft_device_plugin import registration
 from nodecraft_device_plugin.host import Host, Unreadable
-from plugin_at_work import CONFIG, FAKE, NAME, SCAN, STARTED, AtWork, cluster, plug, run, stat_of, unplug
+from plugin_at_work import CONFIG, FAKE, NAME, SCAN, STARTED, AtWork, cluster, lstat, plug, run, unplug
 
 TESTS = Path(__file__).parent
 FAKES = ["fake-0", "fake-1"]
@@ -254,7 +254,7 @@ def test_d9_the_end_comes_during_an_allocation(tmp_path: Path, root: Path) -> No
     waited, release = threading.Event(), threading.Event()
 
     async def test() -> None:
-        async with cluster(tmp_path, host=SlowHost(str(root), stat_of)) as (kubelet, plugin):
+        async with cluster(tmp_path, host=SlowHost(str(root), lstat)) as (kubelet, plugin):
             await kubelet.until_healthy(NAME, ["usb-A", "usb-B"])
             hold.set()
             answer = asyncio.create_task(kubelet.allocate(NAME, ["usb-A"]))
@@ -378,7 +378,7 @@ class ForbiddenHost(Host):
 
 
 def test_d14_dev_cannot_be_read(tmp_path: Path, root: Path) -> None:
-    host = ForbiddenHost(str(root), stat_of)
+    host = ForbiddenHost(str(root), lstat)
 
     async def test() -> None:
         async with cluster(tmp_path, host=host) as (kubelet, plugin):
@@ -396,7 +396,7 @@ def test_d14_dev_cannot_be_read(tmp_path: Path, root: Path) -> None:
 
 
 def test_d14_dev_cannot_be_read_from_the_start(tmp_path: Path, root: Path) -> None:
-    host = ForbiddenHost(str(root), stat_of)
+    host = ForbiddenHost(str(root), lstat)
     host.error = PermissionError(13, "Permission denied")
 
     async def test() -> None:
@@ -434,7 +434,7 @@ class RaisingHost(Host):
 
 
 def test_d16_a_look_raises_while_the_stream_is_open(tmp_path: Path, root: Path) -> None:
-    host = RaisingHost(str(root), stat_of)
+    host = RaisingHost(str(root), lstat)
 
     async def test() -> None:
         async with cluster(tmp_path, host=host) as (kubelet, plugin):
@@ -492,7 +492,7 @@ def test_a_hanging_look_holds_up_nobody_else(tmp_path: Path, root: Path) -> None
                 release.wait(30)
             return super().glob(pattern)
 
-    host = HangingHost(str(root), stat_of)
+    host = HangingHost(str(root), lstat)
 
     async def test() -> None:
         async with cluster(tmp_path, host=host) as (kubelet, plugin):

@@ -49,9 +49,9 @@ class Found(t.NamedTuple):
 class Host:
     """Reads of the file system below ``root``."""
 
-    def __init__(self, root: str = "/", stat_: t.Callable[[str], os.stat_result] = os.stat) -> None:
+    def __init__(self, root: str = "/", lstat: t.Callable[[str], os.stat_result] = os.lstat) -> None:
         self.root = root.rstrip("/")
-        self._stat = stat_
+        self._lstat = lstat
         self._numa: dict[tuple[str, int, int], int | None] = {}
 
     def below(self, path: str) -> str:
@@ -92,13 +92,15 @@ class Host:
 
     def find(self, path: str, expected: str = "device") -> Found:
         """The node behind a path. Raises NotUsable when it is none of the expected type, Unreadable."""
-        real = self.resolve(path)
+        real = path
         try:
-            status = self._stat(self.below(real))
+            status = self._lstat(self.below(path))
+            if stat.S_ISLNK(status.st_mode):
+                real = self.resolve(path)
+                status = self._lstat(self.below(real))
         except FileNotFoundError:
-            raise NotUsable(
-                f"{path} is a link to {real}, which is not there" if real != path else f"{path} is not there"
-            ) from None
+            reason = "is not there" if real == path else f"is a link to {real}, which is not there"
+            raise NotUsable(f"{path} {reason}") from None
         except OSError as error:
             raise Unreadable(f"{path}: {error.strerror}") from error
         kind = KINDS.get(stat.S_IFMT(status.st_mode), "something else")
