@@ -4,6 +4,10 @@
 
 from __future__ import annotations
 
+import re
+from dataclasses import replace
+from pathlib import Path
+
 import pytest
 from nodecraft_device_plugin import config
 from nodecraft_device_plugin.config import (
@@ -214,3 +218,22 @@ def test_cdi_knows_no_numbers_in_a_container() -> None:
 
 def test_a_configuration_without_resources_is_valid() -> None:
     assert config.parse("resources: []") == config.Config()
+
+
+@pytest.mark.parametrize("document", ["README.md", "config.example.yaml"])
+def test_what_is_shown_to_users_is_valid(document: str) -> None:
+    text = (Path(__file__).parents[1] / document).read_text(encoding="utf-8")
+    shown = re.findall(r"```yaml\n(.*?)```", text, re.DOTALL) if document.endswith(".md") else [text]
+    (wanted,) = [config.parse(one) for one in shown]
+    assert wanted.scan == config.Scan()
+    assert wanted.resources
+
+
+def test_the_defaults_are_those_that_the_documentation_shows() -> None:
+    text = (Path(__file__).parents[1] / "README.md").read_text(encoding="utf-8")
+    (shown,) = re.findall(r"```yaml\n(.*?)```", text, re.DOTALL)
+    (resource,) = config.parse(shown).resources
+    checks = {"file": None, "exec": None, "http": None}
+    assert replace(resource.health, **checks) == config.HealthRules()  # type: ignore[arg-type]
+    assert (resource.sharing, resource.preference) == (config.Sharing(), "packed")
+    assert resource.container.permissions == config.ContainerEdits().permissions

@@ -512,3 +512,31 @@ def test_a_hanging_look_holds_up_nobody_else(tmp_path: Path, root: Path) -> None
         run(test())
     finally:
         release.set()
+
+
+def test_the_end_comes_while_a_look_hangs(tmp_path: Path) -> None:
+    """And what tells other programs to read their configuration is no end."""
+    (tmp_path / "root").mkdir()
+    os.mkfifo(tmp_path / "root/state")
+    (tmp_path / "config.yaml").write_text(
+        f"resources: [{{name: {FAKE}, discover: [{{fake: {{count: 1}}}}], "
+        "health: {file: {path: /state, healthy: up}}}]",
+        encoding="utf-8",
+    )
+    (tmp_path / "kubelet").mkdir()
+
+    async def test() -> None:
+        kubelet = Kubelet(tmp_path / "kubelet")
+        await kubelet.start()
+        program = await start_program(tmp_path, tmp_path / "kubelet")
+        await kubelet.until(lambda: FAKE in kubelet.plugins and kubelet.plugins[FAKE].open, STARTED)
+        assert kubelet.ids(FAKE) == []
+        program.send_signal(signal.SIGHUP)
+        await kubelet.restart()
+        await kubelet.until(lambda: FAKE in kubelet.plugins and kubelet.plugins[FAKE].open)
+        program.terminate()
+        assert await asyncio.wait_for(program.wait(), 10) == 0
+        assert list((tmp_path / "kubelet").glob("nodecraft-*")) == []
+        await kubelet.stop()
+
+    run(test())

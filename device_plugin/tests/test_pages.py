@@ -155,6 +155,30 @@ def test_metrics(tmp_path: Path) -> None:
     run(test())
 
 
+def test_devices_and_why_they_are_unhealthy(tmp_path: Path) -> None:
+    port = free_port()
+    state = tmp_path / "root/state"
+    state.mkdir(parents=True)
+    for name, text in zip(FAKES, ("up", "on fire"), strict=True):
+        (state / name).write_text(text, encoding="utf-8")
+    checked = config("{}") + "    health: {file: {path: '/state/{id}', healthy: up}}\n"
+
+    async def test() -> None:
+        async with cluster(tmp_path, checked, port=port, address="127.0.0.1") as (kubelet, plugin):
+            await kubelet.until_healthy(FAKE, ["fake-0"])
+            await plugin.until(lambda: plugin.ready[FAKE])
+            status, body = await get(port, "/devices")
+            report = json.loads(body)[FAKE]
+            assert (status, report["advertised"], report["not_ready"]) == (200, 2, "")
+            assert [(device["id"], device["healthy"]) for device in report["devices"]] == [
+                ("fake-0", True),
+                ("fake-1", False),
+            ]
+            assert report["devices"][1]["reason"] == "/state/fake-1 is 'on fire', in which 'up' is not found"
+
+    run(test())
+
+
 def test_what_is_no_page(tmp_path: Path) -> None:
     port = free_port()
 
@@ -170,7 +194,7 @@ def test_what_is_no_page(tmp_path: Path) -> None:
                         await asyncio.sleep(0.01)
             assert (status, body) == (
                 404,
-                "there is: /livez, /metrics, /pod-resources, /pod-resources/metrics, /readyz\n",
+                "there is: /devices, /livez, /metrics, /pod-resources, /pod-resources/metrics, /readyz\n",
             )
             assert (await get(port, "/livez", method="POST"))[0] == 405
 

@@ -51,7 +51,7 @@ def parser() -> argparse.ArgumentParser:
     made.add_argument(
         "--cdi", type=Path, default="/var/run/cdi", metavar="FOLDER", help="where CDI specifications are written"
     )
-    made.add_argument("--address", default=Settings.address, help="where probes and metrics are served")
+    made.add_argument("--address", default="", help="where probes and metrics are served; empty for all addresses")
     made.add_argument("--port", type=int, default=9808, help="the same; 0 for none")
     made.add_argument("--node-name", default=os.environ.get("NODE_NAME", ""), metavar="NAME", help="for labels")
     made.add_argument("--drain", action="store_true", help="tell the kubelet that nothing is left before ending")
@@ -92,7 +92,7 @@ def load(path: Path) -> Config:
 
 
 async def serve(options: argparse.Namespace) -> None:
-    """Serve until SIGTERM or SIGINT."""
+    """Serve until SIGTERM or SIGINT; SIGHUP reads the configuration at once."""
     settings = Settings(
         config_file=options.config,
         port=options.port,
@@ -113,7 +113,11 @@ async def serve(options: argparse.Namespace) -> None:
     loop = asyncio.get_running_loop()
     for number in (signal.SIGTERM, signal.SIGINT):
         loop.add_signal_handler(number, runtime.stopped.set)
+    loop.add_signal_handler(signal.SIGHUP, runtime.reload)
     await runtime.run()
+    if runtime.hangs:
+        # Its thread cannot be ended, and Python would wait for it.
+        os._exit(0)
 
 
 def _print(text: str) -> None:

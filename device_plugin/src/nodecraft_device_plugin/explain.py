@@ -5,9 +5,11 @@
 from __future__ import annotations
 
 import typing as t
+from dataclasses import asdict
 
 from nodecraft_device_plugin import discovery, inventory
 from nodecraft_device_plugin.config import Config
+from nodecraft_device_plugin.devices import LeftOut
 from nodecraft_device_plugin.host import Host
 
 Report = dict[str, dict[str, t.Any]]
@@ -21,13 +23,20 @@ def explain(config: Config, host: Host) -> Report:
     for resource in config.resources:
         look = claimed[resource.name]
         known, left_out = inventory.update({}, look, {}, resource.health, 0.0, 0.0)
-        report[resource.name] = {
-            "devices": [_device(known[identifier]) for identifier in sorted(known)],
-            "advertised": len(known) * resource.sharing.replicas,
-            "left_out": [entry.__dict__ for entry in left_out],
-            "failure": look.failure,
-        }
+        report[resource.name] = described(known, left_out, look.failure, resource.sharing.replicas)
     return report
+
+
+def described(
+    known: inventory.Inventory, left_out: t.Iterable[LeftOut], failure: str, replicas: int
+) -> dict[str, t.Any]:
+    """One resource of a report. failure: why not all could be read, else empty."""
+    return {
+        "devices": [_device(known[identifier]) for identifier in sorted(known)],
+        "advertised": len(known) * replicas,
+        "left_out": [asdict(entry) for entry in left_out],
+        "failure": failure,
+    }
 
 
 def _device(known: inventory.Known) -> dict[str, t.Any]:

@@ -48,8 +48,8 @@ class Request(t.NamedTuple):
 Route = t.Callable[[Request], t.Awaitable[Reply]]
 
 
-async def start(host: str, port: int, routes: t.Mapping[str, Route]) -> asyncio.Server:
-    """Answer GET requests. routes: by path. Raises OSError when the port cannot be had."""
+async def start(address: str, port: int, routes: t.Mapping[str, Route]) -> asyncio.Server:
+    """Answer GET requests. address: empty for all, of IPv4 and IPv6. routes: by path. Raises OSError without the port."""
 
     async def answer(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         with contextlib.suppress(OSError, TimeoutError, asyncio.IncompleteReadError, asyncio.LimitOverrunError):
@@ -59,7 +59,7 @@ async def start(host: str, port: int, routes: t.Mapping[str, Route]) -> asyncio.
                 await writer.drain()
         writer.close()
 
-    return await asyncio.start_server(answer, host, port, limit=_LIMIT)
+    return await asyncio.start_server(answer, address or None, port, limit=_LIMIT)
 
 
 async def _reply(request: bytes, routes: t.Mapping[str, Route]) -> Reply:

@@ -6,13 +6,25 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import json
 import os
 import time
 import typing as t
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
-from nodecraft_device_plugin import config, discovery, http, inotify, inventory, logs, pod_resources, probes, wire
+from nodecraft_device_plugin import (
+    config,
+    discovery,
+    explain,
+    http,
+    inotify,
+    inventory,
+    logs,
+    pod_resources,
+    probes,
+    wire,
+)
 from nodecraft_device_plugin import metrics as metrics_
 from nodecraft_device_plugin.config import Config, ConfigError, Resource
 from nodecraft_device_plugin.devices import LeftOut
@@ -30,11 +42,11 @@ _FOLDERS = 64
 
 @dataclass(frozen=True)
 class Settings:
-    """What the command line says. port: 0 for no pages. drain: empty the lists before the end."""
+    """What the command line says. port: 0 for no pages. address: empty for all. drain: empty the lists before the end."""
 
     config_file: Path
     port: int = 0
-    address: str = "0.0.0.0"  # noqa: S104  # The kubelet's probes come from outside the pod.
+    address: str = ""
     pod_resources_socket: Path = Path(pod_resources.SOCKET)
     node_name: str = ""
     drain: bool = False
@@ -92,6 +104,15 @@ class Runtime:
                 pages.close()
             for watcher in (self._devices_watch, self._kubelet_watch, self._config_watch):
                 watcher.close()
+
+    def reload(self) -> None:
+        """Look at the configuration file at once."""
+        self._config_changed.set()
+
+    @property
+    def hangs(self) -> bool:
+        """Whether a look at the host has not come back."""
+        return any(entry.hanging for entry in self.served.values())
 
     # Configuration
 
@@ -285,6 +306,7 @@ class Runtime:
             "/livez": self._livez,
             "/readyz": self._readyz,
             "/metrics": self._metrics,
+            "/devices": self._devices,
             "/pod-resources": self._pod_resources,
             "/pod-resources/metrics": self._pod_resources_metrics,
         }
@@ -305,6 +327,16 @@ class Runtime:
 
     async def _metrics(self, _request: http.Request) -> http.Reply:
         return http.Reply(200, self.metrics.text(), metrics_.CONTENT_TYPE)
+
+    async def _devices(self, _request: http.Request) -> http.Reply:
+        report = {
+            name: {
+                **explain.described(entry.server.known, entry.left_out, entry.failure, entry.resource.sharing.replicas),
+                "not_ready": "" if entry.server.ready else entry.server.reason,
+            }
+            for name, entry in self.served.items()
+        }
+        return http.Reply(200, json.dumps(report).encode(), "application/json")
 
     async def _pod_resources(self, request: http.Request) -> http.Reply:
         return await self._view(request, pod_resources.as_json, "application/json")

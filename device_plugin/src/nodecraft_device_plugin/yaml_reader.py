@@ -81,7 +81,7 @@ class Mapping:
         if not self.has(key):
             return self._missing(key, default, "")
         node = self.members[key]
-        if not isinstance(node, yaml.ScalarNode) or not node.value:
+        if not isinstance(node, yaml.ScalarNode) or not (node.value or default == ""):
             self.complain(key, "has to be a text")
             return default or ""
         return str(node.value)
@@ -119,7 +119,11 @@ class Mapping:
             return tuple(self._missing(key, default, ()))
         node = self.members[key]
         values = node.value if isinstance(node, yaml.SequenceNode) else None
-        if not values or not all(isinstance(item, yaml.ScalarNode) and item.value for item in values):
+        if (
+            values is None
+            or not (values or default == ())
+            or not all(isinstance(item, yaml.ScalarNode) and item.value for item in values)
+        ):
             self.complain(key, "has to be a list of texts")
             return ()
         return tuple(str(item.value) for item in values)
