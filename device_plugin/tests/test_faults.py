@@ -68,6 +68,7 @@ def test_d3_own_socket_is_deleted(tmp_path: Path, root: Path) -> None:
     async def test() -> None:
         async with cluster(tmp_path) as (kubelet, plugin):
             await kubelet.until_healthy(NAME, ["usb-A", "usb-B"])
+            await kubelet.until_healthy(FAKE, FAKES)
             first = kubelet.plugins[NAME]
             untouched = kubelet.plugins[FAKE]
             (tmp_path / "kubelet" / first.endpoint).unlink()
@@ -457,6 +458,7 @@ def test_d17_only_the_stream_is_dropped(tmp_path: Path, root: Path) -> None:
     async def test() -> None:
         async with cluster(tmp_path) as (kubelet, plugin):
             await kubelet.until_healthy(NAME, ["usb-A", "usb-B"])
+            await kubelet.until_healthy(FAKE, FAKES)
             first, untouched = kubelet.plugins[NAME], kubelet.plugins[FAKE]
             await kubelet.cut_stream(NAME)
             await kubelet.until(lambda: kubelet.plugins[NAME] is not first)
