@@ -256,15 +256,26 @@ def contracts(session: nox.Session) -> None:
 @nox.session(python=list(dict.fromkeys((CONTROLLERS[0], CONTROLLER))))
 def device_plugin(session: nox.Session) -> None:
     """Types and tests of the device plugin, and that its package holds all it needs."""
-    tools = ("mypy", "types-PyYAML", "pytest", "pytest-xdist", "grpcio-tools")
-    # Built from a copy: a build leaves its files beside the sources.
-    package = collection_copy(f"device-plugin-{session.python}") / "device_plugin"
-    install(session, *tools, str(package))
-    install(session, "--no-deps", "--force-reinstall", str(package))
+    install_device_plugin(session, "mypy", "types-PyYAML", "pytest", "pytest-xdist", "grpcio-tools")
     session.run("nodecraft-device-plugin", "--config", str(DEVICE_PLUGIN / "config.example.yaml"), "--validate")
     with session.chdir(DEVICE_PLUGIN):
         session.run("mypy", f"--cache-dir={BUILD / 'mypy-device-plugin'}", "src", "tests", "generate_protocol.py")
         run_pytest(session, "--numprocesses=auto")
+
+
+@nox.session(default=False, python=CONTROLLER)
+def device_plugin_bench(session: nox.Session) -> None:
+    """Size and speed of the device plugin with a thousand devices."""
+    install_device_plugin(session)
+    session.run("python", str(DEVICE_PLUGIN / "tests" / "bench.py"))
+
+
+def install_device_plugin(session: nox.Session, *tools: str) -> None:
+    """Bring the device plugin and tools into the session's venv."""
+    # Built from a copy: a build leaves its files beside the sources.
+    package = str(collection_copy(session.name) / "device_plugin")
+    install(session, *tools, package)
+    install(session, "--no-deps", "--force-reinstall", package)
 
 
 @nox.session
