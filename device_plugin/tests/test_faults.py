@@ -196,7 +196,9 @@ def test_d6_unplugged_and_back_at_another_node(tmp_path: Path, root: Path) -> No
 
 
 def test_d7_a_device_flaps(tmp_path: Path) -> None:
-    text = CONFIG.replace("count: 2}", "count: 2}\n    health: {file: {path: '/state/{id}', healthy: up}, failures: 10}")
+    text = CONFIG.replace(
+        "count: 2}", "count: 2}\n    health: {file: {path: '/state/{id}', healthy: up}, failures: 10}"
+    )
     state = tmp_path / "root/state"
     state.mkdir(parents=True)
     for name in FAKES:

@@ -34,12 +34,15 @@ class Watcher:
         self._on_event = on_event
         self._mask = mask
         self._watches: dict[str, int] = {}
+        self._refused: set[str] = set()
         self._descriptor: int | None = None
 
     def watch(self, folders: t.Iterable[Path]) -> None:
         """Watch these folders and no others. To be called again when something has changed."""
         if self._descriptor is None:
             self._descriptor = self._open()
+        if self._descriptor < 0:
+            return
         wanted = {str(nearest(folder)) for folder in folders}
         for folder in set(self._watches) - wanted:
             _LIBC.inotify_rm_watch(self._descriptor, self._watches.pop(folder))
@@ -48,12 +51,8 @@ class Watcher:
             number = _LIBC.inotify_add_watch(self._descriptor, os.fsencode(folder), self._mask)
             if number >= 0:
                 self._watches[folder] = number
-            elif ctypes.get_errno() not in (errno.ENOENT, errno.ENOTDIR):
-                logs.warn(
-                    "a folder cannot be watched, so it is only polled",
-                    folder=folder,
-                    reason=os.strerror(ctypes.get_errno()),
-                )
+            else:
+                self._warn(folder, ctypes.get_errno())
 
     def close(self) -> None:
         """Watch nothing any more."""
@@ -62,6 +61,12 @@ class Watcher:
             os.close(self._descriptor)
         self._descriptor = None
         self._watches.clear()
+
+    def _warn(self, folder: str, error: int) -> None:
+        # One that has just gone is asked for again soon.
+        if error not in (errno.ENOENT, errno.ENOTDIR) and folder not in self._refused:
+            self._refused.add(folder)
+            logs.warn("a folder is only polled, for it cannot be watched", folder=folder, reason=os.strerror(error))
 
     def _open(self) -> int:
         descriptor = int(_LIBC.inotify_init1(os.O_NONBLOCK | os.O_CLOEXEC))

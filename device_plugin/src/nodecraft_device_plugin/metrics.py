@@ -4,6 +4,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import typing as t
 
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, generate_latest
@@ -53,10 +54,11 @@ class Metrics:
 
     def forget(self, resource: str) -> None:
         """Drop what is said of a resource that is no more."""
-        for health in ("Healthy", "Unhealthy"):
-            self.devices.remove(resource, health)
-        for gauge in (self.left_out, self.registered):
-            gauge.remove(resource)
+        labels = [(self.devices, (resource, health)) for health in ("Healthy", "Unhealthy")]
+        for gauge, values in (*labels, (self.left_out, (resource,)), (self.registered, (resource,))):
+            # It may be gone before anything was said of it.
+            with contextlib.suppress(KeyError):
+                gauge.remove(*values)
 
     def text(self) -> bytes:
         """All of it, as Prometheus reads it."""
