@@ -84,12 +84,12 @@ def _search(host: Host, source: config.Source) -> t.Iterator[Candidate | LeftOut
 
 
 def _paths(host: Host, source: config.PathSource) -> t.Iterator[Candidate | LeftOut]:
+    member = config.Member(source.glob, type=source.type, container_path=source.container_path)
     for path in _matching(host, source):
-        if any(fnmatch.fnmatchcase(path, pattern) for pattern in source.exclude):
+        if source.exclude and any(fnmatch.fnmatchcase(path, pattern) for pattern in source.exclude):
             yield LeftOut(path, "exclude names it")
         else:
-            member = config.Member(path, type=source.type, container_path=source.container_path)
-            yield _candidate(host, devices.path_id(path), [(path, member)])
+            yield _candidate(host, _path_id(path), [(path, member)])
 
 
 def _matching(host: Host, source: config.PathSource) -> list[str]:
@@ -129,6 +129,9 @@ def _built(
         Node(found.path, inside, found.number, found.kind == "regular file", shared) for inside, found, shared in nodes
     )
     return Candidate(identifier, made, numa, outcome, found_as)
+
+
+_path_id = functools.lru_cache(maxsize=_REMEMBERED)(devices.path_id)
 
 
 @functools.lru_cache(maxsize=_REMEMBERED)
