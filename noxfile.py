@@ -50,6 +50,8 @@ CORES = {
 UNIT_CORES = {"3.11": "2.18", "3.12": "2.20", "3.13": "2.21", "3.14": "2.21"}
 # The plays of the roles take minutes, so they are for the oldest and the newest.
 PLAYED_CORES = ("2.18", "2.21")
+# The device plugin runs in an image of its own, so on any Python from 3.11 on: the oldest and the newest one here.
+DEVICE_PLUGIN = ROOT / "device_plugin"
 NEED_ANSIBLE = ("plugins/action", "plugins/modules", "plugins/module_utils/_module", "roles")
 KUBERNETES = ("1.32", "1.36")
 
@@ -62,6 +64,7 @@ TEST_SESSIONS = (
     "unit",
     "contracts",
     "faults",
+    "device_plugin",
     "typing",
     "yamllint",
     "antsibull-nox-config",
@@ -75,7 +78,7 @@ TEST_SESSIONS = (
     "sanity",
     "test_lab",
 )
-LINT_SESSIONS = tuple(name for name in TEST_SESSIONS if name not in ("unit", "faults", "sanity", "test_lab"))
+LINT_SESSIONS = tuple(name for name in TEST_SESSIONS if name not in ("unit", "faults", "device_plugin", "sanity", "test_lab"))
 
 # What `make test-faults` runs; `make test` has a slice of the first in the session ``faults``.
 FAULT_SESSIONS = ("faults_files", "faults_lab")
@@ -154,11 +157,8 @@ prepare_environment()
 
 PYTHONS = [f"3.{minor}" for minor in range(9, 16) if answers(f"python3.{minor}")]
 # Where ansible runs: the newest Python that the pinned tools know.
-CONTROLLER = max(
-    (version for version in PYTHONS if version in UNIT_CORES),
-    key=lambda version: int(version.split(".")[1]),
-    default="3.11",
-)
+CONTROLLERS = [version for version in PYTHONS if version in UNIT_CORES] or ["3.11"]
+CONTROLLER = CONTROLLERS[-1]
 SANITY_PYTHONS = {
     name: next((python for python in core.pythons if python in PYTHONS), None) for name, core in CORES.items()
 }
@@ -262,6 +262,31 @@ def contracts(session: nox.Session) -> None:
     # The documentation of modules that ask the API has parts of kubernetes.core's, which the package brings.
     install(session, "pytest", "PyYAML", "ansible")
     run_pytest(session, "tests/contracts")
+
+
+@nox.session(python=list(dict.fromkeys((CONTROLLERS[0], CONTROLLER))))
+def device_plugin(session: nox.Session) -> None:
+    """Types and tests of the device plugin, and that its package holds all it needs."""
+    install_device_plugin(session, "mypy", "types-PyYAML", "pytest", "pytest-xdist", "grpcio-tools")
+    session.run("nodecraft-device-plugin", "--config", str(DEVICE_PLUGIN / "config.example.yaml"), "--validate")
+    with session.chdir(DEVICE_PLUGIN):
+        session.run("mypy", f"--cache-dir={BUILD / 'mypy-device-plugin'}", "src", "tests", "generate_protocol.py")
+        run_pytest(session, "--numprocesses=auto")
+
+
+@nox.session(default=False, python=CONTROLLER)
+def device_plugin_bench(session: nox.Session) -> None:
+    """Size and speed of the device plugin with a thousand devices."""
+    install_device_plugin(session)
+    session.run("python", str(DEVICE_PLUGIN / "tests" / "bench.py"))
+
+
+def install_device_plugin(session: nox.Session, *tools: str) -> None:
+    """Bring the device plugin and tools into the session's venv."""
+    # Built from a copy: a build leaves its files beside the sources.
+    package = str(collection_copy(session.name) / "device_plugin")
+    install(session, *tools, package)
+    install(session, "--no-deps", "--force-reinstall", package)
 
 
 @nox.session

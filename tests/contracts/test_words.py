@@ -39,7 +39,7 @@ FORBIDDEN = re.compile(
     )
 )
 # Texts of other people, kept word for word.
-FOREIGN = {Path("COPYING"), Path("LICENSES/GPL-3.0-or-later.txt")}
+FOREIGN = {Path("COPYING"), Path("LICENSES/Apache-2.0.txt"), Path("LICENSES/GPL-3.0-or-later.txt")}
 
 
 def findings(text: str) -> list[str]:

@@ -1,0 +1,167 @@
+# SPDX-FileCopyrightText: 2026 nodecraft.kubeadm contributors
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""What is advertised: discoveries and checks in, the devices of each resource and their health out. Pure."""
+
+from __future__ import annotations
+
+import typing as t
+from dataclasses import dataclass, replace
+
+from nodecraft_device_plugin import devices
+from nodecraft_device_plugin.config import HealthRules
+from nodecraft_device_plugin.devices import Candidate, LeftOut, Outcome
+from nodecraft_device_plugin.discovery import Discovery
+
+GONE = "it is not there any more"
+UNCHECKED = "it was not checked yet"
+
+
+@dataclass(frozen=True)
+class Health:
+    """The health of a device. good, bad: answers in a row that speak for a change, up to the threshold."""
+
+    healthy: bool
+    reason: str = ""
+    good: int = 0
+    bad: int = 0
+
+    @property
+    def pending(self) -> bool:
+        """Whether the next answers may change it."""
+        return bool(self.bad if self.healthy else self.good)
+
+
+@dataclass(frozen=True)
+class Known:
+    """A device that was found at least once. missing_since: seconds on the caller's clock; None while it is there."""
+
+    candidate: Candidate
+    health: Health
+    missing_since: float | None = None
+
+
+class Probe(t.NamedTuple):
+    """What a slow check last said. fresh: not counted yet."""
+
+    outcome: Outcome
+    fresh: bool = True
+
+
+class Listed(t.NamedTuple):
+    """A device as the kubelet is told of it."""
+
+    id: str
+    healthy: bool
+    numa: int | None = None
+
+
+Inventory = t.Mapping[str, Known]
+
+
+def next_health(state: Health | None, outcome: Outcome, rules: HealthRules) -> Health:
+    """The health after one more answer."""
+    healthy = outcome.healthy
+    if healthy is None:
+        if rules.unknown == "keep":
+            return state or Health(True, outcome.reason)
+        healthy = rules.unknown == "healthy"
+    if state is None:
+        return Health(healthy, outcome.reason)
+    if healthy == state.healthy:
+        unchanged = not state.good and not state.bad and state.reason == outcome.reason
+        return state if unchanged else Health(healthy, outcome.reason)
+    answers = (state.good if healthy else state.bad) + 1
+    enough = rules.successes if healthy else rules.failures
+    if answers >= enough or (outcome.final and outcome.healthy is False):
+        return Health(healthy, outcome.reason)
+    return replace(state, good=answers if healthy else 0, bad=0 if healthy else answers)
+
+
+def update(
+    known: Inventory,
+    discovery: Discovery,
+    probed: t.Mapping[str, Probe],
+    rules: HealthRules,
+    now: float,
+    forget_after: float,
+) -> tuple[dict[str, Known], tuple[LeftOut, ...]]:
+    """The devices after one more look, and the candidates that are none.
+
+    probed: what slow checks last said, by device id. now, forget_after: seconds.
+    """
+    result: dict[str, Known] = {}
+    left_out = list(discovery.left_out)
+    for candidate in discovery.candidates:
+        before = known.get(candidate.id)
+        if before is None and candidate.outcome.final:
+            left_out.append(LeftOut(candidate.found_as, candidate.outcome.reason))
+            continue
+        health = _checked(before.health if before else None, candidate.outcome, probed.get(candidate.id), rules)
+        # A device that cannot be looked at has no nodes to hand out: what was known of it stays.
+        kept = before.candidate if before and candidate.outcome.final else candidate
+        same = before and kept is before.candidate and health is before.health and before.missing_since is None
+        result[candidate.id] = before if before and same else Known(kept, health)
+    for identifier, before in known.items():
+        if identifier not in result:
+            result |= _absent(identifier, before, discovery.failure, rules, now, forget_after)
+    return result, tuple(left_out)
+
+
+def _absent(
+    identifier: str, before: Known, failure: str, rules: HealthRules, now: float, forget_after: float
+) -> dict[str, Known]:
+    """What becomes of a device that was not found."""
+    if failure:
+        return {
+            identifier: replace(before, health=next_health(before.health, Outcome(None, failure, final=True), rules))
+        }
+    since = now if before.missing_since is None else before.missing_since
+    if now - since >= forget_after:
+        return {}
+    return {identifier: Known(before.candidate, Health(False, GONE), since)}
+
+
+def _checked(state: Health | None, seen: Outcome, probe: Probe | None, rules: HealthRules) -> Health:
+    """The health after a look and, where slow checks are asked for, what they say. Nothing is counted twice."""
+    if not rules.probes or seen.healthy is not True:
+        return next_health(state, seen, rules)
+    if probe is None:
+        return state or Health(False, UNCHECKED)
+    first = state is None or state.reason == UNCHECKED
+    if first or probe.fresh:
+        return next_health(None if first else state, probe.outcome, rules)
+    return t.cast("Health", state)
+
+
+def claim(discoveries: t.Mapping[str, Discovery]) -> dict[str, Discovery]:
+    """Give each device node to the first device that has it, in the order of resources and sources."""
+    owners: dict[tuple[str, int, int], str] = {}
+    result = {}
+    for resource, discovery in discoveries.items():
+        kept: dict[str, Candidate] = {}
+        left_out = list(discovery.left_out)
+        for candidate in discovery.candidates:
+            reason = _conflict(candidate, kept, owners)
+            if reason:
+                left_out.append(LeftOut(candidate.found_as, reason))
+                continue
+            kept[candidate.id] = candidate
+            owners |= {node.key: f"{resource} {candidate.id}" for node in candidate.nodes if not node.shared}
+        result[resource] = replace(discovery, candidates=tuple(kept.values()), left_out=tuple(left_out))
+    return result
+
+
+def _conflict(candidate: Candidate, kept: t.Container[str], owners: t.Mapping[tuple[str, int, int], str]) -> str:
+    for node in candidate.nodes:
+        if not node.shared and node.key in owners:
+            return f"its device node {node.host_path} belongs to {owners[node.key]}"
+    return f"another device has the id {candidate.id}, too" if candidate.id in kept else ""
+
+
+def listed(known: Inventory, replicas: int) -> tuple[Listed, ...]:
+    """What the kubelet is told, in the order of ids."""
+    return tuple(
+        Listed(replica, known[physical].health.healthy, known[physical].candidate.numa)
+        for physical in sorted(known)
+        for replica in devices.replica_ids(physical, replicas)
+    )

@@ -1,0 +1,152 @@
+# SPDX-FileCopyrightText: 2026 nodecraft.kubeadm contributors
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""gRPC: the kubelet's messages on one side, our values on the other."""
+
+from __future__ import annotations
+
+import contextlib
+import typing as t
+from pathlib import Path
+
+import grpc
+
+from nodecraft_device_plugin import protocol
+from nodecraft_device_plugin.allocation import Allocation, Rejected
+from nodecraft_device_plugin.inventory import Listed
+
+API = protocol.device_plugin
+VERSION = "v1beta1"
+# Go's gRPC servers refuse what grpc would make of a socket's path here.
+_CHANNEL = [("grpc.default_authority", "localhost"), ("grpc.use_local_subchannel_pool", 1)]
+# A kubelet that answers no ping for long has lost the stream without telling.
+_SERVER = [("grpc.keepalive_time_ms", 60_000), ("grpc.keepalive_timeout_ms", 20_000)]
+
+
+class Unavailable(Exception):
+    """The kubelet did not answer, or not as it should; the text is its own."""
+
+
+class Service(t.Protocol):
+    """What the kubelet asks of a resource."""
+
+    def options(self) -> tuple[bool, bool]:
+        """Whether containers are prepared before each start, and whether there are preferences."""
+
+    def listings(self) -> t.AsyncGenerator[t.Sequence[Listed], None]:
+        """The devices, now and after each change, until the service stops."""
+
+    def preferred(self, available: t.Sequence[str], must_include: t.Sequence[str], size: int) -> list[str]:
+        """The ids that one container should get."""
+
+    async def allocate(self, ids: t.Sequence[str]) -> Allocation:
+        """What one container gets. Raises Rejected."""
+
+    async def pre_start(self, ids: t.Sequence[str]) -> None:
+        """Prepare devices for a container. Raises Rejected."""
+
+
+def server(service: Service, path: Path) -> grpc.aio.Server:
+    """A server for a resource on a socket, not started yet. Raises OSError when the socket cannot be made."""
+    made = grpc.aio.server(options=_SERVER)
+    made.add_generic_rpc_handlers((_handlers(service),))
+    try:
+        made.add_insecure_port(f"unix:{path}")
+    except RuntimeError as error:
+        raise OSError(f"no socket at {path}: {error}") from error
+    return made
+
+
+def _handlers(service: Service) -> t.Any:
+    async def options(_request: t.Any, _context: t.Any) -> t.Any:
+        return _options(service)
+
+    async def list_and_watch(_request: t.Any, context: t.Any) -> None:
+        async with contextlib.aclosing(service.listings()) as listings:
+            async for listed in listings:
+                await context.write(API.ListAndWatchResponse(devices=[_device(device) for device in listed]))
+
+    async def preferred(request: t.Any, _context: t.Any) -> t.Any:
+        chosen = [
+            service.preferred(one.available_deviceIDs, one.must_include_deviceIDs, one.allocation_size)
+            for one in request.container_requests
+        ]
+        answers = [API.ContainerPreferredAllocationResponse(deviceIDs=ids) for ids in chosen]
+        return API.PreferredAllocationResponse(container_responses=answers)
+
+    async def allocate(request: t.Any, context: t.Any) -> t.Any:
+        try:
+            answers = [_allocated(await service.allocate(one.devices_ids)) for one in request.container_requests]
+        except Rejected as error:
+            await context.abort(grpc.StatusCode.FAILED_PRECONDITION, str(error))
+        return API.AllocateResponse(container_responses=answers)
+
+    async def pre_start(request: t.Any, context: t.Any) -> t.Any:
+        try:
+            await service.pre_start(request.devices_ids)
+        except Rejected as error:
+            await context.abort(grpc.StatusCode.FAILED_PRECONDITION, str(error))
+        return API.PreStartContainerResponse()
+
+    return grpc.method_handlers_generic_handler(
+        f"{VERSION}.DevicePlugin",
+        {
+            "GetDevicePluginOptions": _unary(options, API.Empty),
+            "ListAndWatch": grpc.unary_stream_rpc_method_handler(list_and_watch, API.Empty.FromString, _bytes),
+            "GetPreferredAllocation": _unary(preferred, API.PreferredAllocationRequest),
+            "Allocate": _unary(allocate, API.AllocateRequest),
+            "PreStartContainer": _unary(pre_start, API.PreStartContainerRequest),
+        },
+    )
+
+
+def _unary(behaviour: t.Callable[..., t.Any], request: t.Any) -> t.Any:
+    return grpc.unary_unary_rpc_method_handler(behaviour, request.FromString, _bytes)
+
+
+def _bytes(message: t.Any) -> bytes:
+    serialized: bytes = message.SerializeToString()
+    return serialized
+
+
+def _options(service: Service) -> t.Any:
+    pre_start, preference = service.options()
+    return API.DevicePluginOptions(pre_start_required=pre_start, get_preferred_allocation_available=preference)
+
+
+def _device(device: Listed) -> t.Any:
+    message = API.Device(ID=device.id, health="Healthy" if device.healthy else "Unhealthy")
+    if device.numa is not None:
+        message.topology.nodes.add(ID=device.numa)
+    return message
+
+
+def _allocated(allocation: Allocation) -> t.Any:
+    return API.ContainerAllocateResponse(
+        envs=allocation.env,
+        mounts=[
+            API.Mount(container_path=m.container_path, host_path=m.host_path, read_only=m.read_only)
+            for m in allocation.mounts
+        ],
+        devices=[
+            API.DeviceSpec(container_path=n.container_path, host_path=n.host_path, permissions=n.permissions)
+            for n in allocation.nodes
+        ],
+        annotations=allocation.annotations,
+        cdi_devices=[API.CDIDevice(name=name) for name in allocation.cdi],
+    )
+
+
+async def register(kubelet: Path, resource: str, endpoint: str, service: Service, timeout: float) -> None:
+    """Tell the kubelet of a resource. endpoint: the name of our socket. timeout: seconds. Raises Unavailable."""
+    request = API.RegisterRequest(version=VERSION, endpoint=endpoint, resource_name=resource, options=_options(service))
+    await call(kubelet, f"/{VERSION}.Registration/Register", request, API.Empty, timeout)
+
+
+async def call(socket: Path, method: str, request: t.Any, response: t.Any, timeout: float) -> t.Any:
+    """One call on a socket. response: the class of the answer. timeout: seconds. Raises Unavailable."""
+    async with grpc.aio.insecure_channel(f"unix:{socket}", options=_CHANNEL) as channel:
+        ask = channel.unary_unary(method, request_serializer=_bytes, response_deserializer=response.FromString)
+        try:
+            return await ask(request, timeout=timeout)
+        except grpc.aio.AioRpcError as error:
+            raise Unavailable(f"{error.code().name}: {error.details()}") from error

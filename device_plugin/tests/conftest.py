@@ -1,0 +1,18 @@
+# SPDX-FileCopyrightText: 2026 nodecraft.kubeadm contributors
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Fixtures of all tests."""
+
+from __future__ import annotations
+
+import tempfile
+import typing as t
+from pathlib import Path
+
+import pytest
+
+
+@pytest.fixture
+def tmp_path() -> t.Iterator[Path]:
+    """A folder with a short name: the path of a socket is limited, and pytest's own may be longer."""
+    with tempfile.TemporaryDirectory(prefix="dp-") as folder:
+        yield Path(folder)

@@ -1,0 +1,187 @@
+# SPDX-FileCopyrightText: 2026 nodecraft.kubeadm contributors
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""A kubelet as far as device plugins see it: registration, streams, calls. Also a program, to be stopped and continued.
+
+Like the real one it empties its folder when it starts, calls back whoever registers, watches one stream a resource,
+takes all devices of a stream that ended for unhealthy, and never connects to such a plugin again by itself.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import sys
+import typing as t
+from pathlib import Path
+
+import grpc
+from nodecraft_device_plugin import protocol
+
+API = protocol.device_plugin
+Devices = dict[str, str]
+
+
+class Plugin:
+    """A plugin that has registered."""
+
+    def __init__(self, folder: Path, request: t.Any) -> None:
+        self.resource = str(request.resource_name)
+        self.endpoint = str(request.endpoint)
+        self.options = request.options
+        self.channel = grpc.aio.insecure_channel(
+            f"unix:{folder / self.endpoint}", options=[("grpc.use_local_subchannel_pool", 1)]
+        )
+        self.devices: dict[str, t.Any] = {}
+        self.updates = 0
+        self.open = False
+        self.watch: asyncio.Task[None] | None = None
+
+    async def call(self, method: str, request: t.Any, response: t.Any) -> t.Any:
+        ask = self.channel.unary_unary(
+            f"/v1beta1.DevicePlugin/{method}",
+            request_serializer=type(request).SerializeToString,
+            response_deserializer=response.FromString,
+        )
+        return await ask(request, timeout=10)
+
+    async def close(self) -> None:
+        if self.watch and self.watch is not asyncio.current_task():
+            self.watch.cancel()
+            await asyncio.gather(self.watch, return_exceptions=True)
+        await self.channel.close()
+
+
+class Kubelet:
+    """Serves kubelet.sock in a folder."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self.plugins: dict[str, Plugin] = {}
+        self.registrations: list[tuple[str, str]] = []
+        self.refuse = ""
+        self._server: t.Any = None
+        self._changed = asyncio.Event()
+
+    async def start(self) -> None:
+        for path in self.folder.iterdir():
+            if path.name != "kubelet_internal_checkpoint":
+                path.unlink()
+        self._server = grpc.aio.server()
+        handler = grpc.unary_unary_rpc_method_handler(
+            self._register, API.RegisterRequest.FromString, API.Empty.SerializeToString
+        )
+        handlers = grpc.method_handlers_generic_handler("v1beta1.Registration", {"Register": handler})
+        self._server.add_generic_rpc_handlers((handlers,))
+        self._server.add_insecure_port(f"unix:{self.folder / 'kubelet.sock'}")
+        await self._server.start()
+
+    async def stop(self) -> None:
+        await self._server.stop(None)
+        for plugin in self.plugins.values():
+            await plugin.close()
+            plugin.open = False
+        self._tell()
+
+    async def restart(self) -> None:
+        await self.stop()
+        self.plugins = {}
+        await self.start()
+
+    async def cut_stream(self, resource: str) -> None:
+        """Drop only the stream; the socket and everything else stay."""
+        await self.plugins[resource].close()
+        self._tell()
+
+    def healthy(self, resource: str) -> list[str]:
+        """The ids that are allocatable."""
+        plugin = self.plugins.get(resource)
+        if plugin is None or not plugin.open:
+            return []
+        return sorted(identifier for identifier, device in plugin.devices.items() if device.health == "Healthy")
+
+    def ids(self, resource: str) -> list[str]:
+        """All ids that were ever told in the last list."""
+        plugin = self.plugins.get(resource)
+        return sorted(plugin.devices) if plugin else []
+
+    async def until(self, met: t.Callable[[], bool], timeout: float = 10.0) -> None:
+        """Wait until something is the case; looked at after each change."""
+        async with asyncio.timeout(timeout):
+            while not met():
+                self._changed.clear()
+                await self._changed.wait()
+
+    async def until_healthy(self, resource: str, ids: t.Sequence[str], timeout: float = 10.0) -> None:
+        await self.until(lambda: self.healthy(resource) == sorted(ids), timeout)
+
+    async def allocate(self, resource: str, ids: t.Sequence[str]) -> t.Any:
+        request = API.AllocateRequest(container_requests=[API.ContainerAllocateRequest(devices_ids=ids)])
+        answer = await self.plugins[resource].call("Allocate", request, API.AllocateResponse)
+        return answer.container_responses[0]
+
+    async def preferred(self, resource: str, available: t.Sequence[str], must: t.Sequence[str], size: int) -> list[str]:
+        one = API.ContainerPreferredAllocationRequest(
+            available_deviceIDs=available, must_include_deviceIDs=must, allocation_size=size
+        )
+        request = API.PreferredAllocationRequest(container_requests=[one])
+        answer = await self.plugins[resource].call("GetPreferredAllocation", request, API.PreferredAllocationResponse)
+        return list(answer.container_responses[0].deviceIDs)
+
+    async def pre_start(self, resource: str, ids: t.Sequence[str]) -> None:
+        request = API.PreStartContainerRequest(devices_ids=ids)
+        await self.plugins[resource].call("PreStartContainer", request, API.PreStartContainerResponse)
+
+    async def _register(self, request: t.Any, context: t.Any) -> t.Any:
+        self.registrations.append((request.resource_name, request.endpoint))
+        self._tell()
+        if self.refuse:
+            await context.abort(grpc.StatusCode.UNKNOWN, self.refuse)
+        plugin = Plugin(self.folder, request)
+        await plugin.call("GetDevicePluginOptions", API.Empty(), API.DevicePluginOptions)
+        old = self.plugins.get(plugin.resource)
+        self.plugins[plugin.resource] = plugin
+        plugin.watch = asyncio.create_task(self._watch(plugin))
+        if old:
+            await old.close()
+        return API.Empty()
+
+    async def _watch(self, plugin: Plugin) -> None:
+        stream = plugin.channel.unary_stream(
+            "/v1beta1.DevicePlugin/ListAndWatch",
+            request_serializer=API.Empty.SerializeToString,
+            response_deserializer=API.ListAndWatchResponse.FromString,
+        )(API.Empty())
+        try:
+            async for answer in stream:
+                plugin.devices = {device.ID: device for device in answer.devices}
+                plugin.open = True
+                plugin.updates += 1
+                self._tell()
+        except grpc.aio.AioRpcError:
+            pass
+        finally:
+            plugin.open = False
+            self._tell()
+
+    def _tell(self) -> None:
+        self._changed.set()
+
+
+async def main(folder: Path) -> None:
+    """Serve, and print the allocatable ids of all resources after each change."""
+    kubelet = Kubelet(folder)
+    await kubelet.start()
+    shown: dict[str, list[str]] = {}
+
+    def changed() -> bool:
+        return shown != {resource: kubelet.healthy(resource) for resource in kubelet.plugins}
+
+    while True:
+        await kubelet.until(changed, timeout=600)
+        shown = {resource: kubelet.healthy(resource) for resource in kubelet.plugins}
+        sys.stdout.write(json.dumps(shown) + "\n")
+        sys.stdout.flush()
+
+
+if __name__ == "__main__":
+    asyncio.run(main(Path(sys.argv[1])))

@@ -1,0 +1,151 @@
+# SPDX-FileCopyrightText: 2026 nodecraft.kubeadm contributors
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""A plugin that runs beside a kubelet's stub, on a host that is a folder. Short thresholds, the clock is the real one."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import os
+import stat
+import typing as t
+from pathlib import Path
+
+from kubelet_stub import Kubelet
+from nodecraft_device_plugin import cdi
+from nodecraft_device_plugin.host import Host
+from nodecraft_device_plugin.metrics import Metrics
+from nodecraft_device_plugin.resource_server import Surroundings
+from nodecraft_device_plugin.runtime import Runtime, Settings
+
+T = t.TypeVar("T")
+# Until another process works on a busy machine; no part of what is promised.
+STARTED = 60.0
+NAME = "example.com/dongle"
+FAKE = "example.com/fake"
+# As quick as the schema allows, so that a test takes no longer than what it is about.
+SCAN = "scan: {interval: 0.5, debounce: 0.02, recheck: 0.1}"
+CONFIG = f"""
+version: v1
+{SCAN}
+resources:
+  - name: {NAME}
+    discover:
+      - path: {{glob: /dev/serial/by-id/*}}
+  - name: {FAKE}
+    discover:
+      - fake: {{count: 2}}
+"""
+
+
+def lstat(path: str) -> os.stat_result:
+    """The status of a path itself; a file that says ``char 188:0`` is that device, so that no test needs privileges."""
+    status = os.lstat(path)
+    if not stat.S_ISREG(status.st_mode):
+        return status
+    kind, _space, number = Path(path).read_text(encoding="utf-8").partition(" ")
+    if kind not in ("char", "block"):
+        return status
+    major, minor = (int(part) for part in number.split(":"))
+    mode = stat.S_IFCHR if kind == "char" else stat.S_IFBLK
+    fields = list(status)
+    fields[stat.ST_MODE] = mode | 0o660
+    return os.stat_result(fields, {"st_rdev": os.makedev(major, minor)})
+
+
+def plug(root: Path, serial: str, number: int) -> None:
+    """A dongle: a device node and the stable link to it."""
+    node = root / f"dev/ttyUSB{number}"
+    node.parent.mkdir(parents=True, exist_ok=True)
+    # As devtmpfs does: a node is there at once as what it is.
+    temporary = root / f".ttyUSB{number}"
+    temporary.write_text(f"char 188:{number}", encoding="utf-8")
+    temporary.rename(node)
+    link = root / f"dev/serial/by-id/{serial}"
+    link.parent.mkdir(parents=True, exist_ok=True)
+    link.symlink_to(f"../../ttyUSB{number}")
+
+
+def unplug(root: Path, serial: str) -> None:
+    """Take a dongle away."""
+    link = root / f"dev/serial/by-id/{serial}"
+    node = link.resolve()
+    link.unlink()
+    node.unlink()
+
+
+class AtWork:
+    """The plugin's process, in this one. folders: kubelet/, root/, cdi/ and config/ below ``home``."""
+
+    def __init__(
+        self, home: Path, text: str = CONFIG, started: int = 1000, host: Host | None = None, **settings: t.Any
+    ):
+        self.home = home
+        self.root = home / "root"
+        self.config_file = home / "config" / "config.yaml"
+        for folder in ("kubelet", "root/dev", "config"):
+            (home / folder).mkdir(parents=True, exist_ok=True)
+        self.config_file.write_text(text, encoding="utf-8")
+        self.metrics = Metrics()
+        around = Surroundings(
+            folder=home / "kubelet",
+            host=host or Host(str(self.root), lstat),
+            metrics=self.metrics,
+            cdi=cdi.Files(home / "cdi"),
+            started=started,
+            random=lambda: 0.0,
+        )
+        self.runtime = Runtime(Settings(self.config_file, **settings), around)
+        self.task: asyncio.Task[None] | None = None
+
+    async def __aenter__(self) -> AtWork:
+        self.task = asyncio.create_task(self.runtime.run())
+        return self
+
+    async def __aexit__(self, *_error: object) -> None:
+        self.runtime.stopped.set()
+        assert self.task
+        await self.task
+
+    def write_config(self, text: str) -> None:
+        """Change the file as an editor does."""
+        temporary = self.config_file.with_suffix(".new")
+        temporary.write_text(text, encoding="utf-8")
+        temporary.replace(self.config_file)
+
+    @property
+    def ready(self) -> dict[str, bool]:
+        return {name: entry.server.ready for name, entry in self.runtime.served.items()}
+
+    def reason(self, resource: str) -> str:
+        """Why a resource is not ready."""
+        entry = self.runtime.served.get(resource)
+        return entry.server.reason if entry else "not there"
+
+    def value(self, metric: str, **labels: str) -> float | None:
+        value: float | None = self.metrics.registry.get_sample_value(f"device_plugin_{metric}", labels)
+        return value
+
+    async def until(self, met: t.Callable[[], bool], timeout: float = 10.0) -> None:
+        """Wait until something inside the plugin is the case, which tells nobody when it changes."""
+        async with asyncio.timeout(timeout):
+            while not met():
+                await asyncio.sleep(0.01)
+
+
+@contextlib.asynccontextmanager
+async def cluster(home: Path, text: str = CONFIG, **settings: t.Any) -> t.AsyncIterator[tuple[Kubelet, AtWork]]:
+    """A kubelet and a plugin, both running."""
+    plugin = AtWork(home, text, **settings)
+    kubelet = Kubelet(home / "kubelet")
+    await kubelet.start()
+    try:
+        async with plugin:
+            yield kubelet, plugin
+    finally:
+        await kubelet.stop()
+
+
+def run(test: t.Coroutine[t.Any, t.Any, T]) -> T:
+    """Run a test on an event loop, some minutes at most."""
+    return asyncio.run(asyncio.wait_for(test, 240))

@@ -1,0 +1,73 @@
+# SPDX-FileCopyrightText: 2026 nodecraft.kubeadm contributors
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The command line: what it checks and shows, and with which status it ends."""
+
+from __future__ import annotations
+
+import json
+import logging
+from pathlib import Path
+
+import pytest
+from nodecraft_device_plugin import cli, logs
+from plugin_at_work import SCAN
+
+FAKE = "resources: [{name: example.com/x, discover: [{fake: {count: 2, numaNodes: [0]}}, {path: {glob: /dev/none*}}]}]"
+
+
+@pytest.fixture
+def file(tmp_path: Path) -> Path:
+    return tmp_path / "config.yaml"
+
+
+def test_a_valid_configuration(file: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    file.write_text(FAKE, encoding="utf-8")
+    assert cli.main(["--config", str(file), "--validate"]) == 0
+    assert capsys.readouterr().out == f"{file} is valid: 1 resources\n"
+
+
+@pytest.mark.parametrize("option", ["--validate", "--explain", "--drain"])
+def test_an_invalid_configuration_ends_with_2_and_names_line_and_key(
+    file: Path, option: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    file.write_text(f"{SCAN}\nresources: [{{name: dongle, discover: [{{fake: {{count: x}}}}]}}]", encoding="utf-8")
+    assert cli.main(["--config", str(file), option]) == 2
+    assert sorted(capsys.readouterr().err.splitlines()) == [
+        f"{file}: line 2: resources[0].discover[0].fake.count: is 'x'; it has to be a whole number, 0 or more",
+        f"{file}: line 2: resources[0].name: 'dongle' is no extended resource; it has to look like example.com/dongle",
+    ]
+
+
+def test_a_configuration_that_is_not_there(file: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert cli.main(["--config", str(file)]) == 2
+    assert "cannot be read: [Errno 2]" in capsys.readouterr().err
+
+
+def test_an_unknown_option_ends_with_2(capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit, match="2"):
+        cli.main(["--colour"])
+    assert "--colour" in capsys.readouterr().err
+
+
+def test_explain_tells_what_would_be_advertised_and_why_not_the_rest(
+    file: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "dev").mkdir()
+    (tmp_path / "dev/none0").write_text("text", encoding="utf-8")
+    file.write_text(FAKE, encoding="utf-8")
+    assert cli.main(["--config", str(file), "--explain", "--root", str(tmp_path)]) == 0
+    assert capsys.readouterr().out.splitlines() == [
+        "example.com/x: 2 advertised, 1 left out",
+        "  + fake-0 (no node, NUMA node 0): healthy",
+        "  + fake-1 (no node, NUMA node 0): healthy",
+        "  - /dev/none0: /dev/none0 is a regular file, not a character device or block device",
+    ]
+    assert cli.main(["--config", str(file), "--explain", "--root", str(tmp_path), "--output", "json"]) == 0
+    assert json.loads(capsys.readouterr().out)["example.com/x"]["advertised"] == 2
+
+
+def test_a_log_line_is_json() -> None:
+    record = logging.LogRecord("x", logging.WARNING, "", 0, "device %s", ("a",), None)
+    record.fields = {"resource": "example.com/x"}
+    entry = json.loads(logs.JsonFormatter().format(record))
+    assert (entry["level"], entry["message"], entry["resource"]) == ("warning", "device a", "example.com/x")

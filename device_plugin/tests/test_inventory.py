@@ -1,0 +1,154 @@
+# SPDX-FileCopyrightText: 2026 nodecraft.kubeadm contributors
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Health with thresholds, devices that come and go, and who owns a node."""
+
+from __future__ import annotations
+
+import pytest
+from nodecraft_device_plugin import inventory
+from nodecraft_device_plugin.config import ExecCheck, HealthRules
+from nodecraft_device_plugin.devices import HEALTHY, Candidate, LeftOut, Node, Outcome
+from nodecraft_device_plugin.discovery import Discovery
+from nodecraft_device_plugin.inventory import Health, Known, Listed, Probe
+
+RULES = HealthRules(failures=3, successes=2)
+BAD = Outcome(False, "broken")
+UNKNOWN = Outcome(None, "who knows")
+GONE_BAD = Outcome(False, "no device", final=True)
+
+
+def after(*outcomes: Outcome, rules: HealthRules = RULES) -> list[bool]:
+    """The health after each answer."""
+    state: Health | None = None
+    seen = []
+    for outcome in outcomes:
+        state = inventory.next_health(state, outcome, rules)
+        seen.append(state.healthy)
+    return seen
+
+
+def node(number: int, shared: bool = False) -> Node:
+    return Node(f"/dev/n{number}", f"/dev/n{number}", ("char", 1, number), shared=shared)
+
+
+def look(*candidates: Candidate, failure: str = "") -> Discovery:
+    return Discovery(candidates, failure=failure)
+
+
+def update(
+    known: dict[str, Known],
+    found: Discovery,
+    now: float = 0.0,
+    probed: dict[str, Probe] | None = None,
+    rules: HealthRules = RULES,
+) -> dict[str, Known]:
+    return inventory.update(known, found, probed or {}, rules, now, 300.0)[0]
+
+
+@pytest.mark.parametrize(
+    ("outcomes", "healthy"),
+    [
+        ([HEALTHY, BAD, BAD, BAD], [True, True, True, False]),
+        ([HEALTHY, BAD, BAD, HEALTHY, BAD, BAD], [True] * 6),
+        ([BAD, HEALTHY, HEALTHY], [False, False, True]),
+        ([BAD, HEALTHY, BAD, HEALTHY, HEALTHY], [False, False, False, False, True]),
+        ([HEALTHY, GONE_BAD], [True, False]),
+        ([HEALTHY, BAD, BAD, UNKNOWN, BAD], [True, True, True, True, False]),
+        ([BAD, UNKNOWN, UNKNOWN, UNKNOWN], [False] * 4),
+        ([UNKNOWN], [True]),
+    ],
+)
+def test_health_changes_after_so_many_answers(outcomes: list[Outcome], healthy: list[bool]) -> None:
+    assert after(*outcomes) == healthy
+
+
+@pytest.mark.parametrize(("unknown", "healthy"), [("healthy", [False, False, True]), ("unhealthy", [False] * 3)])
+def test_unknown_counts_as_it_is_told_to(unknown: str, healthy: list[bool]) -> None:
+    assert after(BAD, UNKNOWN, UNKNOWN, rules=HealthRules(unknown=unknown)) == healthy
+
+
+def test_pending_while_the_next_answers_decide() -> None:
+    state = inventory.next_health(Health(True), BAD, RULES)
+    assert state.pending
+    assert not inventory.next_health(state, HEALTHY, RULES).pending
+
+
+def test_what_is_gone_is_unhealthy_at_once_and_forgotten_later() -> None:
+    known = update({}, look(Candidate("a"), Candidate("b")))
+    known = update(known, look(Candidate("a")), now=10.0)
+    assert known["b"].health == Health(False, inventory.GONE)
+    assert set(update(known, look(Candidate("a")), now=309.0)) == {"a", "b"}
+    assert set(update(known, look(Candidate("a")), now=310.0)) == {"a"}
+
+
+def test_what_comes_back_is_healthy_after_its_answers() -> None:
+    known = update({}, look(Candidate("a")))
+    known = update(known, look(), now=1.0)
+    known = update(known, look(Candidate("a", (node(7),))), now=2.0)
+    assert (known["a"].health.healthy, known["a"].missing_since) == (False, None)
+    known = update(known, look(Candidate("a", (node(7),))), now=3.0)
+    assert known["a"].health.healthy
+    assert known["a"].candidate.nodes == (node(7),)
+
+
+def test_a_look_that_failed_changes_nothing() -> None:
+    known = update({}, look(Candidate("a")))
+    assert update(known, look(failure="no permission"), now=1000.0) == known
+
+
+def test_a_look_that_failed_can_be_told_to_count() -> None:
+    rules = HealthRules(failures=2, unknown="unhealthy")
+    known = update({}, look(Candidate("a")), rules=rules)
+    known = update(known, look(failure="no permission"), rules=rules)
+    assert known["a"].health.healthy
+    known = update(known, look(failure="no permission"), rules=rules)
+    assert known["a"].health == Health(False, "no permission")
+
+
+def test_what_never_was_a_device_is_left_out_and_what_was_keeps_its_nodes() -> None:
+    broken = Candidate("a", outcome=GONE_BAD, found_as="/dev/a")
+    known, left_out = inventory.update({}, look(broken), {}, RULES, 0.0, 300.0)
+    assert (known, left_out) == ({}, (LeftOut("/dev/a", "no device"),))
+    known = update({}, look(Candidate("a", (node(1),))))
+    known = update(known, look(broken))
+    assert (known["a"].candidate.nodes, known["a"].health) == ((node(1),), Health(False, "no device"))
+
+
+def test_slow_checks_decide_first_and_are_counted_once() -> None:
+    rules = HealthRules(failures=2, exec=ExecCheck(("check",)))
+    known = update({}, look(Candidate("a")), rules=rules)
+    assert known["a"].health == Health(False, inventory.UNCHECKED)
+    known = update(known, look(Candidate("a")), probed={"a": Probe(HEALTHY)}, rules=rules)
+    assert known["a"].health.healthy
+    bad = Probe(BAD)
+    known = update(known, look(Candidate("a")), probed={"a": bad}, rules=rules)
+    for dummy in range(5):
+        known = update(known, look(Candidate("a")), probed={"a": bad._replace(fresh=False)}, rules=rules)
+    assert known["a"].health.healthy
+    known = update(known, look(Candidate("a")), probed={"a": bad}, rules=rules)
+    assert known["a"].health == Health(False, "broken")
+
+
+def test_a_node_belongs_to_the_first_that_has_it() -> None:
+    first = Candidate("a", (node(1), node(9, shared=True)), found_as="A")
+    second = Candidate("b", (node(1),), found_as="B")
+    third = Candidate("c", (node(2), node(9, shared=True)), found_as="C")
+    claimed = inventory.claim({"example.com/x": look(first), "example.com/y": look(second, third)})
+    assert claimed["example.com/x"].candidates == (first,)
+    assert claimed["example.com/y"].candidates == (third,)
+    assert claimed["example.com/y"].left_out == (LeftOut("B", "its device node /dev/n1 belongs to example.com/x a"),)
+
+
+def test_two_devices_never_have_one_id() -> None:
+    claimed = inventory.claim({"r": look(Candidate("a", (node(1),)), Candidate("a", (node(2),), found_as="other"))})
+    assert claimed["r"].left_out == (LeftOut("other", "another device has the id a, too"),)
+
+
+def test_the_list_has_every_replica_in_order() -> None:
+    known = {"b": Known(Candidate("b", numa=1), Health(False)), "a": Known(Candidate("a"), Health(True))}
+    assert inventory.listed(known, 2) == (
+        Listed("a::0", True),
+        Listed("a::1", True),
+        Listed("b::0", False, 1),
+        Listed("b::1", False, 1),
+    )
