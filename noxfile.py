@@ -78,7 +78,9 @@ TEST_SESSIONS = (
     "sanity",
     "test_lab",
 )
-LINT_SESSIONS = tuple(name for name in TEST_SESSIONS if name not in ("unit", "faults", "device_plugin", "sanity", "test_lab"))
+LINT_SESSIONS = tuple(
+    name for name in TEST_SESSIONS if name not in ("unit", "faults", "device_plugin", "sanity", "test_lab")
+)
 
 # What `make test-faults` runs; `make test` has a slice of the first in the session ``faults``.
 FAULT_SESSIONS = ("faults_files", "faults_lab")
