@@ -8,7 +8,6 @@ import contextlib
 import os
 import shutil
 import signal
-import time
 import typing as t
 
 import pytest
