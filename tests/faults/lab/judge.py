@@ -41,7 +41,7 @@ def check_restored(record: Record, node: Node, samples: Samples, ended: Json) ->
 
 def check_committed(record: Record, node: Node, samples: Samples, ended: Json) -> None:
     """A change that holds, by the same signs."""
-    record.outcome, record.ended = ended["outcome"], "new"
+    record.outcome, record.ended = ended["outcome"], "new" if ended["outcome"] == "committed" else "old"
     record.false_restore = ended["outcome"] == "restored"
     record.seen(samples)
     assert ended["outcome"] == "committed"

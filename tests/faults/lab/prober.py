@@ -22,9 +22,9 @@ from pathlib import Path
 
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._node import engine
 
-PAUSE_SECONDS = 0.05
+PAUSE_SECONDS = 0.1
 TIMEOUT = 10.0
-CLIENTS = 4
+CLIENTS = 3
 OBJECTS = "/api/v1/namespaces/default/configmaps"
 MERGE = {"Content-Type": "application/merge-patch+json"}
 

@@ -22,8 +22,8 @@ import threading
 import time
 import typing as t
 
-LOOK_SECONDS = 0.003
-PROBE_SECONDS = 0.1
+LOOK_SECONDS = 0.005
+PROBE_SECONDS = 0.2
 # One that is away refuses at once; one that is slow, on a busy machine, is not away.
 PROBE_TIMEOUT = 5.0
 PATHS = ("livez", "readyz")

@@ -107,13 +107,18 @@ class Samples:
         return round(max(put_back, well) - written, 2)
 
 
+# An API server that is started anew is away for longer. A busy machine, or an election in etcd, makes all of them unready for
+# a moment; whether clients could bear that, a prober tells.
+WEAKNESS_SECONDS = 8.0
+
+
 def most_at_once(several: t.Sequence[Samples], path: str = "readyz") -> int:
-    """How many API servers were not well at the same time, at the most."""
+    """How many API servers were away at the same time, at the most. A moment's weakness does not count."""
     events = [
         (at, change)
         for samples in several
         for span in samples.spans(path)
-        if not span.value
+        if not span.value and (span.until or samples.ended) - span.since > WEAKNESS_SECONDS
         for at, change in ((span.since, 1), (span.until or samples.ended, -1))
     ]
     now = most = 0

@@ -53,7 +53,7 @@ def files(one: Cluster) -> t.Iterator[None]:
 def test_what_becomes_of_it(one: Cluster, record: Recorder, way: str, fault: str) -> None:
     flag, value = FAULTS[fault]
     entry = record(fault, wishes.TITLES[fault], way)
-    variables = {"target": one.first.name, "address": one.first.api_server, "flag": flag, "value": value}
+    variables = {"address": one.first.api_server, "flag": flag, "value": value}
     with one.sampled(one.first) as sampling:
         with one.play(str(PLAYBOOKS / f"{way}.yml"), variables) as play:
             if fault == "F16":

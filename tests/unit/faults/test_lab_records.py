@@ -72,7 +72,7 @@ def test_a_line_that_is_not_whole_yet_is_left_for_later(tmp_path: Path) -> None:
     assert Samples.read(path).lines == (ready(1, True),)
 
 
-@pytest.mark.parametrize(("second", "most"), [((21, 30), 1), ((19, 30), 2), ((20, 30), 1)])
+@pytest.mark.parametrize(("second", "most"), [((21, 30), 1), ((19, 30), 2), ((20, 30), 1), ((12, 15), 1)])
 def test_api_servers_that_are_away_at_the_same_time_are_counted(second: tuple[float, float], most: int) -> None:
     spans = [(10.0, 20.0), second]
     several = [Samples((ready(1, True), ready(down, False), ready(up, True), end(40))) for down, up in spans]
