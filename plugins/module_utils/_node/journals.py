@@ -9,9 +9,9 @@
 from __future__ import annotations
 
 import dataclasses
+import datetime
 import os
 import secrets
-import time
 import typing as t
 
 from .._plan import confirmation, ownership, static_pod
@@ -77,7 +77,7 @@ def new_journal(name: str, files: list[engine.Json], watch: engine.Json, setting
     """A journal of whatever kind of component, that has yet to begin."""
     return {
         "format": engine.FORMAT,
-        "id": f"{time.strftime('%Y%m%dT%H%M%SZ', time.gmtime())}-{secrets.token_hex(3)}",
+        "id": _new_id(),
         "name": name,
         "requested": {"at": engine.utc_now(), "from": _origin()},
         "boot": engine.boot_id(),
@@ -104,6 +104,11 @@ def _metrics_address(instance: engine.Json, kubeconfig: str) -> engine.Json | No
     return (
         None if probe is None else {**{key: probe[key] for key in ("scheme", "host", "port")}, "kubeconfig": kubeconfig}
     )
+
+
+def _new_id() -> str:
+    """The order of ids is that of the changes, also of two in one second."""
+    return f"{datetime.datetime.now(datetime.timezone.utc):%Y%m%dT%H%M%S.%fZ}-{secrets.token_hex(3)}"
 
 
 def _origin() -> str:
