@@ -43,7 +43,7 @@ def breaches(calls: t.Iterable[Call], root: Path) -> list[str]:
                 for folder, step in unsynced_folders.items()
             ]
             unsynced_folders = {
-                os.path.dirname(path): f"{call.name} of {path}" for path in {source, target} if not _is_temporary(path)
+                os.path.dirname(path): f"{call.name} of {path}" for path in (source, target) if not _is_temporary(path)
             }
             if call.name.startswith("symlink"):
                 unsynced_folders = {os.path.dirname(target): f"{call.name} of {target}"}

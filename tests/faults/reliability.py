@@ -52,7 +52,7 @@ def count_table(folder: Path) -> str:
         counts.update(json.loads(path.read_text(encoding="utf-8")))
     kinds: dict[str, Counter[str]] = {}
     for key, count in counts.items():
-        kind, _, end = key.partition(": ")
+        kind, dummy, end = key.partition(": ")
         kinds.setdefault(kind, Counter())[end] += count
     rows = [
         f"| {kind} | {sum(ends.values())} | {', '.join(f'{end} {count}' for end, count in sorted(ends.items()))} |"

@@ -51,7 +51,7 @@ class Unit(t.NamedTuple):
             if line.startswith("["):
                 section = line.strip("[]")
             elif "=" in line and not line.startswith("#"):
-                key, _, value = line.partition("=")
+                key, dummy, value = line.partition("=")
                 values.setdefault((section, key), []).append(value)
         return cls(values)
 

@@ -308,7 +308,7 @@ def test_f49_secrets_stand_in_files_of_root_only_and_nowhere_else(station: Stati
     assert station.outcome() == (engine.COMMITTED if works else engine.RESTORED)
     assert SECRET not in json.dumps(station.told("last", NAME))
     assert SECRET not in (station.state / "progress.json").read_text(encoding="utf-8")
-    for folder, _, names in os.walk(station.state):
+    for folder, dummy, names in os.walk(station.state):
         assert stat.S_IMODE(os.stat(folder).st_mode) & 0o77 == 0 or folder == str(station.state)
         for name in names:
             assert stat.S_IMODE(os.stat(os.path.join(folder, name)).st_mode) & 0o77 == 0, name

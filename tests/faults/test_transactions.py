@@ -244,7 +244,7 @@ def test_a_change_whose_engine_was_stopped_is_ended_by_the_next_run(make: Make) 
 
 def test_an_engine_that_always_dies_leaves_the_decision_to_a_human(make: Make) -> None:
     station = begin(make, FIRST_GOOD)
-    for _ in range(engine.MAX_ATTEMPTS):
+    for dummy in range(engine.MAX_ATTEMPTS):
         assert station.engine(Fault("rename", 2, "signal=KILL")).status == -signal.SIGKILL
     station.systemd.work()
     assert station.outcome() == engine.ALARM
@@ -341,7 +341,7 @@ def test_f44_a_damaged_journal_has_a_second_copy(make: Make, tally: Tally, damag
 def test_f44_with_both_copies_damaged_nothing_is_guessed(
     make: Make, tally: Tally, damage: t.Callable[[bytes], bytes]
 ) -> None:
-    station, _ = stop_before_restore(make)
+    station, dummy = stop_before_restore(make)
     before = snapshot(station)
     for path in copies(station):
         path.write_bytes(damage(path.read_bytes()))

@@ -215,7 +215,7 @@ def main() -> None:
     gc.collect()
     gc.freeze()
     while True:
-        message, descriptors, _, _ = socket.recv_fds(control, MESSAGE, 1)
+        message, descriptors, *dummy = socket.recv_fds(control, MESSAGE, 1)
         if not message:
             return
         if not descriptors:

@@ -75,6 +75,9 @@ ON_TRIAL = (WAITING, CONFIRMING)
 STATIC_POD, SYSTEMD_UNIT = "static_pod", "systemd_unit"
 COMMITTED, RESTORED, ABANDONED, UNHEALTHY, ALARM = "committed", "restored", "abandoned", "unhealthy", "alarm"
 
+# A disk that is full, broken or read-only; what else keeps an attribute from being written is no fault of the disk.
+DISK_ERRORS = (errno.ENOSPC, errno.EDQUOT, errno.EIO, errno.EROFS)
+
 POLL_SECONDS = 0.25
 PROBE_TIMEOUT = 5.0
 LOCK_SECONDS = 10.0
@@ -222,8 +225,15 @@ def _copy_attributes(source: str, descriptor: int) -> None:
     except OSError:  # the file is new, or its file system has no attributes
         return
     for name in names:
-        with contextlib.suppress(OSError):  # not every attribute may be written; owner and mode are set apart
-            os.setxattr(descriptor, name, os.getxattr(source, name))
+        _copy_attribute(name, source, descriptor)
+
+
+def _copy_attribute(name: str, source: str, descriptor: int) -> None:
+    try:
+        os.setxattr(descriptor, name, os.getxattr(source, name))
+    except OSError as exc:  # not every attribute may be written; owner and mode are set apart
+        if exc.errno in DISK_ERRORS:
+            raise
 
 
 def remove(path: str) -> None:
