@@ -53,7 +53,13 @@ LEFT_OUT_PLAYS = {"2.18": ("roles/test_site.py", "roles/test_rollback.py"), "2.2
 # The device plugin runs in an image of its own, so on any Python from 3.11 on: the oldest and the newest one here.
 DEVICE_PLUGIN = ROOT / "device_plugin"
 # The fault tests on labs are the controller's, too.
-NEED_ANSIBLE = ("plugins/action", "plugins/modules", "plugins/module_utils/_module", "roles", "faults/test_lab_records.py")
+NEED_ANSIBLE = (
+    "plugins/action",
+    "plugins/modules",
+    "plugins/module_utils/_module",
+    "roles",
+    "faults/test_lab_records.py",
+)
 KUBERNETES = ("1.32", "1.36")
 # What the node's own service does, whichever Kubernetes it is: one version each, for these wait long.
 PLAYED_ONCE = {"interruptions": "1.32", "restore": "1.36"}
