@@ -10,13 +10,12 @@ from __future__ import annotations
 
 import contextlib
 import os
-import re
 import sys
 import time
 import typing as t
 
 from .._plan.errors import Busy, KubeadmError
-from .._plan.names import is_pod_name
+from .._plan.names import is_pod_name, is_transaction_id
 from . import engine, space
 from .source import source_of
 from .state import STATE_DIR, Run, Unusable, state_folder, told
@@ -346,7 +345,7 @@ def report_progress(
     if not is_pod_name(name):
         raise KubeadmError(f"name: {name!r} is neither kubelet nor the name of a static pod.")
     for option, value in (("id", identifier), ("confirm", confirmed)):
-        if value is not None and not re.fullmatch(r"[0-9A-Za-z-]+", value):
+        if value is not None and not is_transaction_id(value):
             raise KubeadmError(f"{option}: {value!r} is no id of a transaction.")
     if confirmed is not None:
         _confirm(name, confirmed, dry=dry)

@@ -11,8 +11,14 @@ from __future__ import annotations
 import re
 
 _POD_NAME = re.compile(r"[a-z0-9](?:[a-z0-9.-]*[a-z0-9])?")
+_TRANSACTION_ID = re.compile(r"[0-9A-Za-z][0-9A-Za-z.-]*")
 
 
 def is_pod_name(name: str) -> bool:
     """Whether a text can be the name of a static pod. Folders and a service are named after it."""
     return _POD_NAME.fullmatch(name) is not None
+
+
+def is_transaction_id(identifier: str) -> bool:
+    """Whether a text can be the id of a transaction. Files are named after it."""
+    return _TRANSACTION_ID.fullmatch(identifier) is not None

@@ -360,7 +360,7 @@ class FakeNode:
         }
         return {
             "format": engine.FORMAT,
-            "id": "20260101T000000Z-abcdef",
+            "id": "20260101T000000.000000Z-abcdef",
             "name": NAME,
             "requested": {"at": "2026-01-01T00:00:00Z", "from": "10.0.0.99"},
             "phase": engine.PREPARED,

@@ -197,7 +197,7 @@ class FakeUnit:
         }
         return {
             "format": engine.FORMAT,
-            "id": "20260101T000000Z-abcdef",
+            "id": "20260101T000000.000000Z-abcdef",
             "name": "kubelet",
             "requested": {"at": "2026-01-01T00:00:00Z", "from": "10.0.0.99"},
             "phase": engine.PREPARED,

@@ -603,7 +603,7 @@ def test_a_hundred_changes_leave_a_bounded_history(node: FakeNode) -> None:
     node.kubelet.behaviours = {f"--v={number}": Behaviour(stop=0, start=0, ready=0) for number in range(20)}
     node.clock.pace = 4
     for number in range(2, 15):
-        identifier = f"20260101T0000{number:02}Z-abcdef"
+        identifier = f"20260101T0000{number:02}.000000Z-abcdef"
         assert node.change(pod(f"--v={number}"), id=identifier, min_ready_seconds=0)["outcome"] == engine.COMMITTED
     for room in ("history", "backup"):
         assert len(list((node.state / room).iterdir())) == engine.KEEP_HISTORY

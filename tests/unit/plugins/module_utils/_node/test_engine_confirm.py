@@ -17,7 +17,7 @@ from ansible_collections.nodecraft.kubeadm.tests.unit.plugins.module_utils._node
 )
 from ansible_collections.nodecraft.kubeadm.tests.unit.plugins.module_utils._node.fake_systemd import FakeUnit
 
-ID = "20260101T000000Z-abcdef"
+ID = "20260101T000000.000000Z-abcdef"
 
 
 def say(node: FakeNode, word: str = ID) -> None:

@@ -328,7 +328,7 @@ def end_well(node: Node, journal: engine.Json) -> None:
     folder = state.state_folder("kubelet")
     journal["result"] = {"outcome": engine.COMMITTED, "reason": None, "ended": "2026-01-01T00:01:00Z"}
     number = len(transactions.history("kubelet"))
-    engine.save_journal(folder, {**journal, "phase": engine.CLOSED}, f"20260101T00000{number}Z-abcdef")
+    engine.save_journal(folder, {**journal, "phase": engine.CLOSED}, f"20260101T00000{number}.000000Z-abcdef")
     engine.drop_journal(folder)
     has_drop_in = os.path.exists(kubelet.DROP_IN)
     node.shown["DropInPaths"] = f"{node.kubeadm} {kubelet.DROP_IN}" if has_drop_in else str(node.kubeadm)

@@ -91,6 +91,13 @@ def test_a_change_from_the_wish_to_the_commit(master: FakeNode, run: FakeRun) ->
     assert set(json.loads(record.read_text(encoding="utf-8"))["owned"]) == {"args", "feature_gates"}
 
 
+def test_the_end_of_a_change_is_told_under_the_id_that_it_was_given(master: FakeNode, run: FakeRun) -> None:
+    master.allowed.add(pod("--v=4").encode())
+    started = carry_out(master, run, args={"v": 4})["transaction"]
+    ended = report(run, id=started["id"])["transaction"]
+    assert (ended["id"], ended["outcome"]) == (started["id"], engine.COMMITTED)
+
+
 def test_purge_gives_the_bytes_back_and_drops_the_record(master: FakeNode, run: FakeRun) -> None:
     master.allowed.add(pod("--v=4").encode())
     carry_out(master, run, args={"v": 4})

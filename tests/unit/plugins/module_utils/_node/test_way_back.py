@@ -72,7 +72,7 @@ class Pod:
         journal, dummy = engine.load_journal(str(self.node.state))
         assert journal is not None
         self.count += 1
-        journal["id"] = f"20260101T0000{self.count:02}Z-abcdef"
+        journal["id"] = f"20260101T0000{self.count:02}.000000Z-abcdef"
         for entry in journal["files"]:  # this may not run as root
             if entry["after"]:
                 entry["after"].update(uid=os.getuid(), gid=os.getgid())
@@ -96,7 +96,7 @@ class Pod:
 
     def history(self, number: int) -> Path:
         """The journal of the so manieth transaction."""
-        return self.node.state / "history" / f"20260101T0000{number:02}Z-abcdef.json"
+        return self.node.state / "history" / f"20260101T0000{number:02}.000000Z-abcdef.json"
 
 
 @pytest.fixture(name="api")
@@ -116,7 +116,7 @@ def test_the_last_change_is_taken_back_with_what_is_ours(api: Pod) -> None:
     assert report["result"]["outcome"] == engine.COMMITTED
     assert (api.text, api.owned) == (FOUR, first)
     assert api.node.manifest.stat().st_mode & 0o7777 == 0o600
-    assert report["takes_back"] == api.node.closed()["takes_back"] == "20260101T000002Z-abcdef"
+    assert report["takes_back"] == api.node.closed()["takes_back"] == "20260101T000002.000000Z-abcdef"
     assert [operation["before"] for operation in report["operations"]] == [["5"]]
     assert report["diff"][0]["after"] == FOUR
     assert (transactions.last(NAME) or {})["takes_back"] == report["takes_back"]
@@ -138,7 +138,7 @@ def test_a_change_behind_it_can_be_taken_back_in_turn(api: Pod) -> None:
     api.run(args={"v": 4})
     api.back()
     api.run(args={"v": 5})
-    assert api.back()["takes_back"] == "20260101T000003Z-abcdef"
+    assert api.back()["takes_back"] == "20260101T000003.000000Z-abcdef"
     assert (api.text, api.owned) == (OLD, None)
     assert not Path(state.record_path(NAME)).exists()
 
@@ -147,7 +147,7 @@ def test_the_refused_attempts_in_between_are_passed_over(api: Pod) -> None:
     api.run(args={"v": 4})
     api.node.kubelet.behaviours["--v=5"] = Behaviour(alive=0.5, back_off=0.5)
     assert api.run(args={"v": 5})["result"]["outcome"] == engine.RESTORED
-    assert api.back()["takes_back"] == "20260101T000001Z-abcdef"
+    assert api.back()["takes_back"] == "20260101T000001.000000Z-abcdef"
     assert api.text == OLD
 
 
@@ -211,7 +211,7 @@ def test_an_edit_since_is_refused_and_told(api: Pod) -> None:
     assert str(api.history(1)) in str(refusal.value)
     assert api.text == FOREIGN
     told = api.told() or {}
-    assert (told["transaction"], told["obstacle"]) == ("20260101T000001Z-abcdef", str(refusal.value))
+    assert (told["transaction"], told["obstacle"]) == ("20260101T000001.000000Z-abcdef", str(refusal.value))
 
 
 def test_what_was_put_back_by_hand_needs_nothing(api: Pod) -> None:

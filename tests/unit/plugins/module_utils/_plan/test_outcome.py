@@ -14,7 +14,7 @@ REASON = "kube-apiserver was not healthy within 300 s"
 
 def transaction(ended: str, log: t.Sequence[str] = ()) -> dict[str, t.Any]:
     return {
-        "id": "20260101T000000Z-abc",
+        "id": "20260101T000000.000000Z-abc",
         "outcome": ended,
         "reason": None if ended == "committed" else REASON,
         "ended": "2026-01-01T00:05:00Z",
@@ -41,7 +41,7 @@ def test_every_other_end_is_a_failure_with_cause_and_ending(ended: str, words: s
     message = str(outcome.failure("kube-apiserver", "cp1", transaction(ended)))
     assert message.startswith(f"kube-apiserver on cp1: {REASON}; ")
     assert words in message
-    assert "20260101T000000Z-abc" in message
+    assert "20260101T000000.000000Z-abc" in message
     assert outcome.changed(ended) is changed
 
 
@@ -76,7 +76,7 @@ def test_without_a_log_nothing_is_said_of_it() -> None:
 
 def test_the_report_of_an_earlier_run_says_how_it_ended() -> None:
     committed = outcome.report("kube-apiserver", "cp1", transaction("committed"))
-    assert "20260101T000000Z-abc" in committed
+    assert "20260101T000000.000000Z-abc" in committed
     assert "committed at 2026-01-01T00:05:00Z" in committed
     restored = outcome.report("kube-apiserver", "cp1", transaction("restored"))
     assert REASON in restored

@@ -26,7 +26,7 @@ def way(*files: File, **given: t.Any) -> WayBack:
     """A committed change of these files."""
     return WayBack(
         **{
-            "transaction": "20260101T000000Z-abcdef",
+            "transaction": "20260101T000000.000000Z-abcdef",
             "node": NODE,
             "journal": "/state/journal.json",
             "requested": {"at": "2026-01-01T00:00:00Z", "from": "10.0.0.99"},
