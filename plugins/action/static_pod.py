@@ -108,11 +108,11 @@ class ActionModule(ActionBase):
             "seen": "",
         }
         while time.monotonic() - began < longest:
-            news = self._ask(arguments, task_vars)
+            news, problem = self._ask(arguments, task_vars)
             asked_in_vain = 0 if news is None or news["running"] else asked_in_vain + 1
             if news is None:
                 arguments["confirm"] = None  # whether it was heard, the next answer shows
-                self._show(result, "cannot be followed, trying again; the node goes on by itself", began)
+                self._show(result, f"cannot be followed ({problem}), trying again; the node goes on by itself", began)
                 time.sleep(_RECONNECT_SECONDS)
                 self._reconnect()
             elif news["transaction"]:
@@ -135,17 +135,15 @@ class ActionModule(ActionBase):
             self._show(result, f"is out of this controller's reach ({problem})", began)
         return {"wait": _RETRY_SECONDS, "confirm": None if problem else result["transaction"]["id"]}
 
-    def _ask(self, arguments: dict[str, t.Any], task_vars: dict[str, t.Any]) -> dict[str, t.Any] | None:
-        """One call of the follower; None when it had no answer, for whatever reason: the node is at work all the same."""
+    def _ask(self, arguments: dict[str, t.Any], task_vars: dict[str, t.Any]) -> tuple[dict[str, t.Any] | None, str]:
+        """One call of the follower; None and why, when it had no answer: the node is at work all the same."""
         try:
             news: dict[str, t.Any] = self._execute_module(_FOLLOWER, module_args=arguments, task_vars=task_vars)
         except AnsibleError as exc:
-            display.vvv(f"{_FOLLOWER}: {exc}")
-            return None
+            return None, str(exc)
         if "phase" not in news:
-            display.vvv(f"{_FOLLOWER}: {news.get('msg', news)}")
-            return None
-        return news
+            return None, str(news.get("msg", news))
+        return news, ""
 
     def _reconnect(self) -> None:
         """Open the connection anew, where it is one that stays open; the others would only warn that they cannot."""

@@ -85,6 +85,15 @@ def test_the_last_changes_are_taken_back_and_looked_at(play: Play) -> None:
     assert asked(outcome)[-1]["kubelets"] == {"w1": {"feature_gates": {"A": True}, "config": {}}}
 
 
+def test_a_word_from_outside_is_asked_for_as_the_variables_say(play: Play) -> None:
+    wish = {**ASKED, "node_kubelet_confirm": True, "node_kubelet_confirm_url": "https://lb:6443/readyz"}
+    outcome = play("nothing", "changes", vars=wish)
+    assert outcome.status == 0, outcome.output
+    (given,) = [call["arguments"] for call in outcome.calls if call["step"] == "change"]
+    assert (given["confirm"], given["confirm_url"]) == (True, "https://lb:6443/readyz")
+    assert not {"confirm_timeout", "confirm_ca_cert"} & set(given)
+
+
 def test_the_size_of_a_batch_may_be_a_text(play: Play) -> None:
     outcome = play("changes", "changes", "changes", options=["--extra-vars", "node_kubelet_max_unavailable=2"])
     assert outcome.status == 0, outcome.output
