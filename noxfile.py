@@ -67,30 +67,6 @@ PLAYED_ONCE = {"interruptions": "1.32", "restore": "1.36"}
 # The requirements of this release candidate's pylint name an archive on GitHub, no release of it.
 SANITY_ARGUMENTS = {"2.22": ("--skip-test", "pylint")}
 
-# What `make test` runs: the cheap sessions first, so that most mistakes show within a minute.
-TEST_SESSIONS = (
-    "ruff",
-    "unit",
-    "contracts",
-    "faults",
-    "device_plugin",
-    "typing",
-    "yamllint",
-    "antsibull-nox-config",
-    "extra-checks",
-    "license-check",
-    "changelog",
-    "execution-environment",
-    "docs-check",
-    "ansible-lint",
-    "build-import-check",
-    "sanity",
-    "test_lab",
-)
-LINT_SESSIONS = tuple(
-    name for name in TEST_SESSIONS if name not in ("unit", "faults", "device_plugin", "sanity", "test_lab")
-)
-
 # What `make test-faults` runs; `make test` has a slice of the first in the session ``faults``.
 FAULT_SESSIONS = ("faults_files", "faults_lab")
 
@@ -173,6 +149,36 @@ CONTROLLER = CONTROLLERS[-1]
 SANITY_PYTHONS = {
     name: next((python for python in core.pythons if python in PYTHONS), None) for name, core in CORES.items()
 }
+UNIT_SESSIONS = tuple(f"unit-{python}" for python in dict.fromkeys((PYTHONS[0], CONTROLLERS[0], CONTROLLER)))
+RELEASED = [name for name, core in CORES.items() if "rc" not in core.release and SANITY_PYTHONS[name]]
+SANITY_SESSIONS = tuple(f"sanity({name})" for name in dict.fromkeys((RELEASED[0], RELEASED[-1])))
+
+# What `make test` runs: the cheap sessions first, so that most mistakes show within a minute. Of the Pythons and cores it meets
+# the oldest and the newest; `make test-unit` and `make test-sanity` meet all.
+TEST_SESSIONS = (
+    "ruff",
+    *UNIT_SESSIONS,
+    "contracts",
+    "faults",
+    "device_plugin",
+    "typing",
+    "yamllint",
+    "antsibull-nox-config",
+    "extra-checks",
+    "license-check",
+    "changelog",
+    "execution-environment",
+    "docs-check",
+    "ansible-lint",
+    "build-import-check",
+    *SANITY_SESSIONS,
+    "test_lab",
+)
+LINT_SESSIONS = tuple(
+    name
+    for name in TEST_SESSIONS
+    if name not in (*UNIT_SESSIONS, "faults", "device_plugin", *SANITY_SESSIONS, "test_lab")
+)
 
 nox.needs_version = ">=2025.2.9"
 nox.options.default_venv_backend = "uv|virtualenv"
