@@ -79,17 +79,20 @@ class ActionModule(ActionBase):
 
     def _confirms(self) -> bool:
         """Whether this controller has a word to say. What is wrong with the options, the module tells."""
-        return bool(self._task.args.get("confirm_url")) and boolean(self._task.args.get("confirm"), strict=False)
+        url, confirm = self._task.args.get("confirm_url"), self._task.args.get("confirm")
+        return confirmation.is_url(url) and boolean(confirm, strict=False)
 
     def _reach(self) -> str:
         """Why this controller does not reach the API server; empty when it does."""
-        authority = self._task.args.get("confirm_ca_cert")
+        authority = os.path.expanduser(str(self._task.args.get("confirm_ca_cert") or ""))
+        if authority and not os.path.isfile(authority):
+            return f"confirm_ca_cert {authority} is no file on this controller"
         try:
             answer = urls.open_url(
                 self._task.args["confirm_url"],
                 timeout=_REACH_SECONDS,
                 validate_certs=bool(authority),
-                ca_path=os.path.expanduser(authority) if authority else None,
+                ca_path=authority or None,
             )
             return confirmation.problem_with(answer.status)
         except urllib.error.HTTPError as exc:

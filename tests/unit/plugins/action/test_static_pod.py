@@ -249,6 +249,21 @@ def test_without_confirm_nobody_is_asked(run: Run, monkeypatch: pytest.MonkeyPat
     assert (api.asked, run.checked) == ([], [False])
 
 
+@pytest.mark.parametrize("url", [6443, [URL], "file:///etc/hosts", "lb:6443", "", None])
+def test_what_is_no_address_is_left_to_the_module(run: Run, url: t.Any) -> None:
+    run.args = {"confirm": True, "confirm_url": url}
+    result = run({**STARTED, "failed": True, "msg": "confirm_url is ...", "transaction": None})
+    assert (result["msg"], run.checked) == ("confirm_url is ...", [False])
+
+
+def test_an_authority_that_is_not_there_is_named(run: Run, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    api = Api(run, monkeypatch, 200)
+    run.args["confirm_ca_cert"] = str(tmp_path / "ca.crt")
+    result = run({**STARTED, "transaction": None})
+    assert f"(confirm_ca_cert {tmp_path}/ca.crt is no file on this controller)" in result["msg"]
+    assert (api.asked, run.checked) == ([], [True])
+
+
 def test_out_of_reach_after_the_change_there_is_no_word(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
     Api(run, monkeypatch, 200, REFUSED, REFUSED, 200)
     run(STARTED, WAITS, WAITS, WAITS, ended("committed"))
