@@ -322,7 +322,8 @@ open_transaction:
   returned: always
   type: dict
 previous_transaction:
-  description: The same for an earlier transaction that ended while nobody followed it; V(null) when there is none.
+  description: >-
+    The RV(transaction) of an earlier run that ended while nobody followed it; V(null) when there is none.
   returned: always
   type: dict
 busy:

@@ -333,8 +333,8 @@ def wait_for_end(
         if idle > _MAX_IDLE or clock() >= limit:
             raise KubeadmError(
                 f"transaction {identifier} of {name} on {os.uname().nodename} does not end. Ask systemctl status"
-                f" {UNIT.format(name=name)} on the node why. When its journal is damaged, move"
-                f" {state_folder(name)}/journal.json away once the component runs what it should."
+                f" {UNIT.format(name=name)} on the node why. When its journal is damaged, move both copies away once the component"
+                f" runs what it should: {' and '.join(engine.copies_of(state_folder(name)))}."
             )
 
 

@@ -566,7 +566,7 @@ def test_waiting_for_the_end_has_an_end(master: FakeNode, run: FakeRun) -> None:
     journal = master.prepare(wait_timeout=1, min_ready_seconds=0)
     run.answers["systemctl is-active"] = (0, "active\n", "")
     master.clock.pace = 40
-    with pytest.raises(KubeadmError, match=f"transaction {journal['id']} .* does not end"):
+    with pytest.raises(KubeadmError, match=f"transaction {journal['id']} .* does not end.* and .*backup/journal.json"):
         wait_for_end(master, journal["id"], run)
     master.at(1, lambda: end(master))
     assert wait_for_end(master, journal["id"], run)["outcome"] == engine.ABANDONED
@@ -621,8 +621,8 @@ def test_a_change_that_does_not_wait_is_not_confirmed(master: FakeNode, run: Fak
     journal = master.prepare(phase=engine.WAITING)
     with pytest.raises(KubeadmError, match="waits for no confirmation: it is in phase waiting"):
         report(run, confirmed=journal["id"])
-    with pytest.raises(KubeadmError, match="transaction x of kube-apiserver is not known"):
-        report(run, confirmed="x")
+    with pytest.raises(KubeadmError, match="transaction 0 of kube-apiserver is not known"):
+        report(run, confirmed="0")
     with pytest.raises(KubeadmError, match="is no id of a transaction"):
         report(run, confirmed="../x")
     assert not (master.state / engine.CONFIRMED).exists()
@@ -739,6 +739,17 @@ def test_no_value_of_the_environment_is_told_of_a_process_that_is_out_of_step(ma
     assert process["arguments"][-1] == "--v=$(TOKEN)"
 
 
-def test_an_id_is_no_path(master: FakeNode, run: FakeRun) -> None:
+def test_a_damaged_record_of_one_static_pod_keeps_nobody_from_reading_the_others(
+    master: FakeNode, run: FakeRun
+) -> None:
+    Path(state.record_path(NAME)).write_text("{", encoding="utf-8")
+    (found,) = read_all(None, None, run=run, host=master.host)["static_pods"]
+    assert found["error"] == found["problem"]
+    assert f"{state.record_path(NAME)} is damaged" in found["error"]
+
+
+@pytest.mark.parametrize("name", ["../owned", "journal"])
+def test_the_name_of_a_file_is_no_id(master: FakeNode, run: FakeRun, name: str) -> None:
+    master.prepare()
     with pytest.raises(KubeadmError, match="no id of a transaction"):
-        transactions.report_progress(NAME, "../owned", wait=0, seen="", dry=True, run=run)
+        transactions.report_progress(NAME, name, wait=0, seen="", dry=True, run=run)
