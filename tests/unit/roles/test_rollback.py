@@ -93,6 +93,15 @@ def test_different_last_changes_are_taken_back_one_by_one(play: Play) -> None:
     assert done(outcome) == []
 
 
+def test_a_misspelt_variable_does_not_take_back_everything(play: Play) -> None:
+    outcome = play(BOTH, BOTH, {}, "-e", "rollback_node=cp1", components=API)
+    assert outcome.status != 0
+    assert (
+        "This playbook does not know rollback_node; it takes rollback_components and rollback_nodes." in outcome.output
+    )
+    assert done(outcome) == []
+
+
 def test_one_node_may_be_named(play: Play) -> None:
     outcome = play({API: way("A")}, {API: way("B")}, {}, components=API, nodes="cp2")
     assert outcome.status == 0, outcome.output
