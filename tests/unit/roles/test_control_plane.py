@@ -67,9 +67,11 @@ def test_a_refusal_keeps_every_node_from_a_change(play: Play) -> None:
     assert changed(outcome) == []
 
 
-@pytest.mark.parametrize("ending", ["restored", "lost"])
-def test_a_failure_leaves_later_nodes_untouched_and_is_reported(play: Play, ending: str) -> None:
-    outcome = play("changes", ending, "changes")
+@pytest.mark.parametrize(
+    ("stub", "ending"), [("restored", "restored"), ("lost", "lost"), ("unseen", "end not seen; rehearsal accepted")]
+)
+def test_a_failure_leaves_later_nodes_untouched_and_is_reported(play: Play, stub: str, ending: str) -> None:
+    outcome = play("changes", stub, "changes")
     assert outcome.status != 0
     assert changed(outcome) == ["cp1", "cp2"]
     (report,) = outcome.reports
