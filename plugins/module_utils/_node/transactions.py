@@ -28,6 +28,17 @@ _NEWS_SECONDS = 0.1
 # Between two looks at whether an engine is at work at all, and how often in a row it may not be: systemd needs a moment.
 _ROUND_SECONDS = 2.0
 _MAX_IDLE = 3
+# What nobody knows of a transaction whose journal cannot be read.
+_UNKNOWN = (
+    "takes_back",
+    "healthy",
+    "ended",
+    "seconds",
+    "restart_seconds",
+    "outage_seconds",
+    "proof",
+    "confirmed",
+)
 _UNIT_FILE = "/etc/systemd/system/nodecraft-kubeadm@.service"
 _UNIT_TEXT = """\
 # Written by the Ansible collection nodecraft.kubeadm.
@@ -373,11 +384,12 @@ def report_progress(
 def _told_by_nobody(name: str, identifier: str, problem: str, *, running: bool) -> engine.Json:
     """A journal that cannot be read: an engine at work knows what is in it, but without one nobody does any more."""
     alarm: engine.Json = {
+        **dict.fromkeys(_UNKNOWN),
         "id": identifier,
         "requested": None,
         "outcome": engine.ALARM,
         "reason": problem,
-        "healthy": None,
+        "notes": [],
         "log": [],
     }
     return {

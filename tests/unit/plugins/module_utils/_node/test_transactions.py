@@ -24,6 +24,7 @@ from ansible_collections.nodecraft.kubeadm.plugins.module_utils._node.state impo
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._node.static_pod_report import read_all
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._node.static_pod_steps import StaticPodSteps
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.errors import Busy, KubeadmError, Refusal
+from ansible_collections.nodecraft.kubeadm.tests.unit.plugins.module_utils._node.documents import documented
 from ansible_collections.nodecraft.kubeadm.tests.unit.plugins.module_utils._node.fake_node import (
     NAME,
     NEW,
@@ -36,18 +37,7 @@ from ansible_collections.nodecraft.kubeadm.tests.unit.plugins.module_utils._node
 from ansible_collections.nodecraft.kubeadm.tests.unit.plugins.module_utils._plan import samples
 
 UNIT = "nodecraft-kubeadm@kube-apiserver.service"
-KEYS = {
-    "name",
-    "node",
-    "manifest",
-    "operations",
-    "diff",
-    "transaction",
-    "previous_transaction",
-    "open_transaction",
-    "takes_back",
-    "busy",
-}
+KEYS = documented("static_pod") - {"rehearsal"}  # which is the runner's
 
 
 def steps(master: FakeNode, run: FakeRun, *, dry: bool = False, diff: bool = True, **wish: t.Any) -> StaticPodSteps:
@@ -96,6 +86,7 @@ def test_the_end_of_a_change_is_told_under_the_id_that_it_was_given(master: Fake
     started = carry_out(master, run, args={"v": 4})["transaction"]
     ended = report(run, id=started["id"])["transaction"]
     assert (ended["id"], ended["outcome"]) == (started["id"], engine.COMMITTED)
+    assert set(ended) == documented("static_pod", "transaction") == documented("kubelet", "transaction")
 
 
 def test_purge_gives_the_bytes_back_and_drops_the_record(master: FakeNode, run: FakeRun) -> None:
@@ -637,6 +628,8 @@ def test_a_journal_nobody_can_read_is_an_alarm_once_no_engine_is_at_work(master:
     run.answers["systemctl is-active"] = (3, "failed\n", "")
     told = report(run, id=journal["id"])
     assert told["transaction"]["outcome"] == engine.ALARM
+    assert set(told) | {"busy"} == documented("node_transaction")
+    assert set(told["transaction"]) == documented("static_pod", "transaction")
     assert "is damaged" in told["transaction"]["reason"]
 
 
@@ -684,6 +677,9 @@ def test_what_is_told_of_a_node(master: FakeNode, run: FakeRun) -> None:
     found = read_all(None, None, run=run, host=master.host)
     assert (found["node"], found["manifest_dir"], found["unreadable_files"]) == ("cp1", str(master.manifests), [])
     (told,) = found["static_pods"]
+    assert set(found) == documented("static_pod_info")
+    assert set(told) == documented("static_pod_info", "static_pods")
+    assert set(told["way_back"]) == documented("static_pod_info", "static_pods", "way_back")
     assert told["name"] == NAME
     assert told["args"] == {"v": ["4"]}
     assert told["owned"] == {"args": ["v"]}
@@ -705,6 +701,7 @@ def test_what_is_told_of_a_node_in_trouble(master: FakeNode, run: FakeRun, tmp_p
     found = read_all(NAME, str(folder), run=run, host=master.host)
     assert found["unreadable_files"] == [str(folder / "notes.txt")]
     (told,) = found["static_pods"]
+    assert set(told) == documented("static_pod_info", "static_pods")
     assert "anchor" in told["error"]
     assert told["arguments"] is None
     assert (told["ready"], told["problem"]) == (False, told["error"])
