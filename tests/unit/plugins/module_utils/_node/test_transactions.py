@@ -89,6 +89,21 @@ def test_the_end_of_a_change_is_told_under_the_id_that_it_was_given(master: Fake
     assert set(ended) == documented("static_pod", "transaction") == documented("kubelet", "transaction")
 
 
+def test_f40_a_clock_that_was_set_back_makes_a_change_no_older_than_those_before_it(
+    master: FakeNode, run: FakeRun
+) -> None:
+    closed = {"format": engine.FORMAT, "name": NAME, "requested": {}, "phase": engine.CLOSED, "files": []}
+    result = {"outcome": engine.COMMITTED, "reason": None, "ended": "2099-01-01T00:00:00Z"}
+    for number in range(engine.KEEP_HISTORY):
+        identifier = f"20990101T000000.00000{number}Z-abcdef"
+        engine.save_journal(str(master.state), {**closed, "id": identifier, "result": result}, identifier)
+    master.allowed.add(pod("--v=4").encode())
+    started = carry_out(master, run, args={"v": 4})["transaction"]
+    assert report(run, id=started["id"])["transaction"]["outcome"] == engine.COMMITTED
+    assert transactions.summary(NAME)["last_known_good"] == transactions.history(NAME)[-1] == started["id"]
+    assert transactions.unreported(NAME) is None
+
+
 def test_purge_gives_the_bytes_back_and_drops_the_record(master: FakeNode, run: FakeRun) -> None:
     master.allowed.add(pod("--v=4").encode())
     carry_out(master, run, args={"v": 4})
