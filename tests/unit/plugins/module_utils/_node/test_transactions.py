@@ -89,6 +89,13 @@ def test_the_end_of_a_change_is_told_under_the_id_that_it_was_given(master: Fake
     assert set(ended) == documented("static_pod", "transaction") == documented("kubelet", "transaction")
 
 
+def test_f20_an_outcome_is_told_where_it_cannot_be_noted_that_it_was(master: FakeNode, run: FakeRun) -> None:
+    master.allowed.add(pod("--v=4").encode())
+    started = carry_out(master, run, args={"v": 4})["transaction"]
+    (master.state / "followed.json").mkdir()
+    assert report(run, id=started["id"])["transaction"]["outcome"] == engine.COMMITTED
+
+
 def test_f40_a_clock_that_was_set_back_makes_a_change_no_older_than_those_before_it(
     master: FakeNode, run: FakeRun
 ) -> None:
