@@ -4,6 +4,7 @@
 
 from __future__ import annotations
 
+import json
 import typing as t
 
 import pytest
@@ -100,6 +101,13 @@ def test_a_misspelt_variable_does_not_take_back_everything(play: Play) -> None:
         "This playbook does not know rollback_node; it takes rollback_components and rollback_nodes." in outcome.output
     )
     assert done(outcome) == []
+
+
+def test_a_variable_of_something_else_can_be_listed(play: Play) -> None:
+    others = json.dumps({"rollback_window": "sunday", "rollback_ignored_variables": ["rollback_window"]})
+    outcome = play(BOTH, BOTH, {}, "-e", others, components=API)
+    assert "does not know" not in outcome.output
+    assert done(outcome)
 
 
 def test_one_node_may_be_named(play: Play) -> None:
