@@ -52,7 +52,7 @@ class ActionModule(ActionBase):
         if behaviour == "lost":
             raise AnsibleConnectionFailure("gone")
         if behaviour == "unseen":  # as the follower leaves it
-            started = {"id": ID, "requested": {}, "outcome": None, "longest_seconds": 400}
+            started: dict[str, t.Any] = {"id": ID, "requested": {}, "outcome": None, "longest_seconds": 400}
             return {**result, "transaction": started, "failed": True, "changed": True, "msg": "its end was not seen"}
         outcome = "restored" if behaviour == "restored" else "committed"
         proof = {"pid": 1, "uid": "u"}
