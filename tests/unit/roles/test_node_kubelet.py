@@ -362,6 +362,12 @@ def test_force_waits_for_devices_all_the_same(play: Play) -> None:
     assert "example.com/dongle is 0, expected 4" in outcome.output
 
 
+def test_force_goes_on_without_an_answer(play: Play) -> None:
+    outcome = play("nothing", "changes", api={"silent": True}, options=BRISK, each={"w1": {"node_kubelet_force": True}})
+    assert outcome.status == 0, outcome.output
+    assert changed(outcome) == ["w1"]
+
+
 @pytest.mark.parametrize("variable", ["node_kubelet_allocatable_timeout", "node_kubelet_check_api"])
 def test_devices_may_be_left_out(play: Play, variable: str) -> None:
     outcome = play("nothing", "changes", api={"devices": {"w1": [4, 0]}}, vars={variable: 0})
