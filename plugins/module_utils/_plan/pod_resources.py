@@ -17,9 +17,9 @@ import typing as t
 
 from . import node_resources, pods
 from .errors import KubeadmError
+from .node_plan import Node
 from .pods import Pod
 
-Node = t.Mapping[str, t.Any]
 Ids = t.Mapping[str, t.Sequence[str]]  # of devices, by resource
 
 # How devices are; the last is ours, for devices of which nobody tells.
