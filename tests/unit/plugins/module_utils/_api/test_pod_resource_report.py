@@ -17,6 +17,7 @@ from ansible_collections.nodecraft.kubeadm.tests.unit.plugins.module_utils._api.
     Refused,
     client_of,
 )
+from ansible_collections.nodecraft.kubeadm.tests.unit.plugins.module_utils._node.documents import documented
 from ansible_collections.nodecraft.kubeadm.tests.unit.plugins.module_utils._plan.nodes import Json, node, pod
 
 Serve = t.Callable[..., FakeApi]
@@ -98,6 +99,12 @@ def test_all_nodes(api: FakeApi) -> None:
     assert sorted(asked) == [
         f"/api/v1/namespaces/devices/pods/plugin-{name}:9808/proxy/pod-resources" for name in ("w1", "w2")
     ]
+
+
+def test_what_is_documented_is_returned(api: FakeApi) -> None:
+    found = Read(api)
+    assert set(found.allocations[0]) == documented("pod_resource_info", "allocations")
+    assert set(found.nodes["w1"]) == documented("pod_resource_info", "nodes")
 
 
 def test_many_nodes_take_one_request_each_and_three_lists(serve: Serve) -> None:
