@@ -34,15 +34,17 @@ PAGE = 500
 PATIENCE = 60.0  # seconds that an API server has to come back
 
 _TIMEOUT = 30.0
+_TIMEOUT_BEHIND = 15.0  # of what the API server passes a request on to
 _FIRST_PAUSE, _LONGEST_PAUSE = 0.2, 2.0
 _BUSY = (429, 500, 502, 503, 504)
-_FORBIDDEN, _GONE = 403, 410
+_FORBIDDEN, _GONE, _TOO_MANY, _TIMED_OUT = 403, 410, 429, 504
 # What there is to do about a refusal that Kubernetes' own words leave open.
 _ADVICE = {
     401: "The credentials are not known there, or have run out.",
     _FORBIDDEN: "Give the account this right, or the task another account.",
 }
 _OBJECT = re.compile(r"^(?:<.*?>|\w+\(host=.*?\)): ")  # of urllib3 1, and of urllib3 2
+_STATUS = "Status"  # the kind of what an API server says itself
 _JSON_PATCH = "application/json-patch+json"
 
 
@@ -52,6 +54,19 @@ class ApiError(KubeadmError):
     def __init__(self, message: str, status: int) -> None:
         super().__init__(message)
         self.status = status
+
+
+class Answer(t.NamedTuple):
+    """What came back. status: of HTTP; None for no answer. found: its JSON object, if it is one. text: else its words.
+
+    wait: seconds for which the sender asks to be left alone. problem: what is wrong, as far as it is.
+    """
+
+    status: int | None
+    problem: str
+    found: Json | None = None
+    text: str = ""
+    wait: float = 0.0
 
 
 class Client:
@@ -85,6 +100,14 @@ class Client:
     def get(self, path: str) -> Json:
         """Read one object. path: below C(/api/v1), such as C(nodes/w1), or from the root with a leading slash."""
         return self._request("GET", path)
+
+    def get_behind(self, path: str, headers: t.Mapping[str, str]) -> Answer:
+        """Read what a pod answers to a request that the API server passes on, whatever it is. path: with C(proxy) in it.
+
+        headers: besides the usual ones. Raises ApiError when the request is refused or does not get there; that is not tried
+        again, because one pod that is silent says nothing of the API server.
+        """
+        return self._answer("GET", path, behind=True, headers=headers)
 
     def create(self, path: str, content: Json, *, dry_run: bool) -> Json:
         """Make an object in the list at a path."""
@@ -126,55 +149,74 @@ class Client:
         )
 
     def _request(self, verb: str, path: str, *, body: t.Any = None, **query: str) -> Json:
-        arguments = urlencode({key: value for key, value in query.items() if value})
+        answer = self._answer(verb, path, body=body, query=query)
+        if answer.found is None:
+            raise KubeadmError(f"{self.url} is no Kubernetes API server: its answer to {verb} {path} is no JSON.")
+        return answer.found
+
+    def _answer(
+        self,
+        verb: str,
+        path: str,
+        *,
+        body: t.Any = None,
+        query: t.Mapping[str, str] | None = None,
+        behind: bool = False,
+        headers: t.Mapping[str, str] | None = None,
+    ) -> Answer:
+        """Send a request until it is answered. behind: it is passed on, and only what the API server says itself is an error."""
+        arguments = urlencode({key: value for key, value in (query or {}).items() if value})
         place = path if path.startswith("/") else f"/api/v1/{path}"
-        url = f"{self.url}{quote(place)}" + (f"?{arguments}" if arguments else "")
+        url = f"{self.url}{quote(place, safe='/:')}" + (f"?{arguments}" if arguments else "")
+        timeout = _TIMEOUT_BEHIND if behind else _TIMEOUT
+        busy = (_TOO_MANY,) if behind else _BUSY
         pause, believed = _FIRST_PAUSE, False
         while True:
-            status, wait, problem, answer = self._attempt(verb, url, body)
-            if status == _FORBIDDEN and not believed:
+            answer = self._attempt(verb, url, body, headers=headers or {}, timeout=timeout)
+            if behind and answer.status is not None and (answer.found or {}).get("kind") != _STATUS:
+                self._silent_since = None
+                return answer
+            if answer.status == _FORBIDDEN and not believed:
                 # An API server that just started knows nobody's rights yet and forbids everything.
                 believed = self._is_ready()
                 if believed:
                     continue
-            elif status is not None and status not in _BUSY:
+            elif answer.status is not None and answer.status not in busy:
                 self._silent_since = None
-                if status >= 400:
-                    advice = f". {_ADVICE[status]}" if status in _ADVICE else ""
-                    raise ApiError(f"{self.url} refused {verb} {path}: {problem}{advice}", status)
-                if answer is None:
-                    raise KubeadmError(
-                        f"{self.url} is no Kubernetes API server: its answer to {verb} {path} is no JSON."
-                    )
+                if answer.status >= 400:
+                    advice = f". {_ADVICE[answer.status]}" if answer.status in _ADVICE else ""
+                    raise ApiError(f"{self.url} refused {verb} {path}: {answer.problem}{advice}", answer.status)
                 return answer
-            self._pause(max(wait, pause), f"{verb} {path}: {problem}", status or 0)
+            self._pause(max(answer.wait, pause), f"{verb} {path}: {answer.problem}", answer.status or 0)
             pause = min(2 * pause, _LONGEST_PAUSE)
 
     def _is_ready(self) -> bool:
         """Whether the API server says that its start is behind it."""
-        return self._attempt("GET", f"{self.url}/readyz", None)[0] == 200
+        return self._attempt("GET", f"{self.url}/readyz", None).status == 200
 
-    def _attempt(self, verb: str, url: str, body: t.Any) -> tuple[int | None, float, str, Json | None]:
-        """Send one request: its status (None: no answer), the pause that was asked for, what is wrong, the answer.
-
-        The answer is None when it is no JSON.
-        """
-        headers = HTTPHeaderDict({"Accept": "application/json", "User-Agent": USER_AGENT})
+    def _attempt(
+        self, verb: str, url: str, body: t.Any, *, headers: t.Mapping[str, str] | None = None, timeout: float = _TIMEOUT
+    ) -> Answer:
+        """Send one request, once."""
+        sent = HTTPHeaderDict({"Accept": "application/json", "User-Agent": USER_AGENT, **(headers or {})})
         for name, value in self._headers().items():
             for one in [value] if isinstance(value, str) else value:
-                headers.add(name, one.strip())
+                sent.add(name, one.strip())
         content = None
         if body is not None:
             content = json.dumps(body).encode()
-            headers["Content-Type"] = _JSON_PATCH if verb == "PATCH" else "application/json"
+            sent["Content-Type"] = _JSON_PATCH if verb == "PATCH" else "application/json"
         try:
             answer = self._pool.request(
-                verb, url, body=content, headers=headers, retries=False, redirect=False, timeout=_TIMEOUT
+                verb, url, body=content, headers=sent, retries=False, redirect=False, timeout=timeout
             )
+        except urllib3.exceptions.ReadTimeoutError:
+            # As an API server says it of what is behind it.
+            return Answer(_TIMED_OUT, f"no answer within {timeout:.0f} s", {"kind": _STATUS})
         except urllib3.exceptions.HTTPError as exc:
             if _will_not_pass(exc):
                 raise KubeadmError(f"no connection to the API server {self.url}: {_plain(exc)}") from exc
-            return None, 0.0, _plain(exc), {}
+            return Answer(None, _plain(exc))
         except ValueError:  # its words would show the token
             raise KubeadmError(
                 f"the request to {self.url} cannot be written: api_key or another credential holds a line break or a letter that"
@@ -183,7 +225,13 @@ class Client:
         self._date = answer.headers.get("Date", "")
         wait = answer.headers.get("Retry-After", "")
         found = _decoded(answer.data)
-        return answer.status, float(wait) if wait.isdigit() else 0.0, _problem(answer.status, found), found
+        return Answer(
+            answer.status,
+            _problem(answer.status, found),
+            found,
+            "" if found else answer.data.decode(errors="replace").strip(),
+            float(wait) if wait.isdigit() else 0.0,
+        )
 
     def _pause(self, seconds: float, problem: str, status: int) -> None:
         now = self.clock()

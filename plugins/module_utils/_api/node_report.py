@@ -11,15 +11,14 @@ from __future__ import annotations
 import dataclasses
 import typing as t
 
-from .._plan import kubelet_check, node_names, node_plan, node_resources, node_taints, pods, readmission
-from .._plan.errors import KubeadmError
+from .._plan import kubelet_check, node_plan, node_resources, node_taints, readmission
 from .._plan.kubelet_limits import Limits
 from .._plan.node_conditions import conditions_of
 from .._plan.node_labels import LABELS
 from .._plan.node_resources import RESOURCES
 from .._plan.node_taints import TAINTS
 from .client import Client, Json
-from .objects import read_kubelets, read_nodes, read_pods
+from .objects import check_asked, read_asked, read_kubelets, read_pods
 
 
 def read_all(params: t.Mapping[str, t.Any], *, connect: t.Callable[[], Client]) -> dict[str, t.Any]:
@@ -27,20 +26,9 @@ def read_all(params: t.Mapping[str, t.Any], *, connect: t.Callable[[], Client]) 
     names, selector, kubelets = params["nodes"], params["label_selector"], params["kubelets"] or {}
     if kubelets:
         names = list(dict.fromkeys([*(names or []), *kubelets]))
-    node_names.check_selector(selector)
-    for name in names or []:
-        node_names.check_node("nodes", name)
+    check_asked(names, selector)
     client = connect()
-    if names is None and selector is None:
-        found = {node_plan.node_name(node): node for node in client.list("nodes")}
-    else:
-        found = read_nodes(client, names or [], selector, workers=params["concurrency"])
-    unknown = [name for name in names or [] if name not in found]
-    if unknown:
-        raise KubeadmError(
-            f"there is no node {', '.join(unknown)} in the cluster of {client.url}. A kubelet registers its node when it is"
-            " started: run systemctl restart kubelet there, or leave the host out."
-        )
+    found = read_asked(client, names, selector, workers=params["concurrency"])
     nodes = _describe_all(found, client, readmit=params["readmission"], limits=params["limits"] or {})
     running = read_kubelets(client, list(kubelets), workers=params["concurrency"])
     return {"nodes": {name: {**node, "kubelet": _kubelet(name, kubelets, running)} for name, node in nodes.items()}}
@@ -73,21 +61,7 @@ def _describe(node: Json, on_node: list[Json], rejections: list[readmission.Reje
         "ready": node_plan.is_ready(node),
         "labels": LABELS.live(node),
         "taints": node_taints.of_node(node) or [],
-        "extended_resources": _resources(node, on_node),
+        "extended_resources": node_resources.described(node, on_node),
         "owned": {kind.field: sorted(node_plan.read_record(kind, node)) for kind in (LABELS, TAINTS, RESOURCES)},
         "readmission": None if rejections is None else [dataclasses.asdict(entry) for entry in rejections],
-    }
-
-
-def _resources(node: Json, on_node: list[Json]) -> Json:
-    capacity, allocatable = node_resources.capacity(node), node_resources.allocatable(node)
-    wanted, plugins = pods.requested(on_node), RESOURCES.foreign(node)
-    return {
-        name: {
-            "capacity": capacity.get(name),
-            "allocatable": allocatable.get(name),
-            "requested": str(wanted.get(name, 0)),
-            "device_plugin": name in plugins,
-        }
-        for name in sorted({*capacity, *allocatable})
     }

@@ -10,13 +10,34 @@ from __future__ import annotations
 
 import typing as t
 
-from .._plan import node_plan
+from .._plan import node_names, node_plan
 from .._plan.errors import KubeadmError
 from .client import ApiError, Client, Json
 from .parallel import for_each
 
 FEW = 8  # so many objects are rather read one by one than together with all others
 _NOT_FOUND = 404
+
+
+def check_asked(names: t.Sequence[str] | None, selector: str | None) -> None:
+    """Refuse names and a selector that no node could have, before anything is asked."""
+    node_names.check_selector(selector)
+    for name in names or []:
+        node_names.check_node("nodes", name)
+
+
+def read_asked(client: Client, names: t.Sequence[str] | None, selector: str | None, *, workers: int) -> dict[str, Json]:
+    """The nodes that are named or selected; all of them when none is. Raises KubeadmError for one that does not exist."""
+    if names is None and selector is None:
+        return _by_name(client.list("nodes"))
+    found = read_nodes(client, names or [], selector, workers=workers)
+    unknown = [name for name in names or [] if name not in found]
+    if unknown:
+        raise KubeadmError(
+            f"there is no node {', '.join(unknown)} in the cluster of {client.url}. A kubelet registers its node when it is"
+            " started: run systemctl restart kubelet there, or leave the host out."
+        )
+    return found
 
 
 def read_nodes(client: Client, names: t.Collection[str], selector: str | None, *, workers: int) -> dict[str, Json]:

@@ -14,9 +14,10 @@ from __future__ import annotations
 
 import typing as t
 
-from . import json_patch, node_names, quantities
+from . import json_patch, node_names, pods, quantities
 from .node_plan import Keys, Kind, Node
 from .ownership import Change
+from .pods import Pod
 
 
 def _parse(option: t.Mapping[str, t.Any], state: str) -> Keys:
@@ -68,3 +69,21 @@ RESOURCES = Kind(
     visible=allocatable,
     needs_kubelet=True,
 )
+
+
+def described(node: Node, on_node: t.Iterable[Pod]) -> dict[str, dict[str, t.Any]]:
+    """The extended resources of a node for the user. on_node: its pods.
+
+    capacity, allocatable, requested: numbers as text, or None. device_plugin: whether the kubelet has it from one.
+    """
+    offered, available = capacity(node), allocatable(node)
+    wanted, plugins = pods.requested(on_node), RESOURCES.foreign(node)
+    return {
+        name: {
+            "capacity": offered.get(name),
+            "allocatable": available.get(name),
+            "requested": str(wanted.get(name, 0)),
+            "device_plugin": name in plugins,
+        }
+        for name in sorted({*offered, *available})
+    }

@@ -16,6 +16,8 @@ from . import quantities
 Pod = dict[str, t.Any]
 Taint = t.Mapping[str, t.Any]
 
+ENDED = ("Succeeded", "Failed")  # phases
+
 _MIRROR = "kubernetes.io/config.mirror"
 
 
@@ -26,7 +28,7 @@ def full_name(pod: Pod) -> str:
 
 def is_active(pod: Pod) -> bool:
     """Whether a pod runs, or is about to."""
-    return pod.get("status", {}).get("phase") not in ("Succeeded", "Failed")
+    return pod.get("status", {}).get("phase") not in ENDED
 
 
 def is_static(pod: Pod) -> bool:

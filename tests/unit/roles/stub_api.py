@@ -13,7 +13,11 @@ from ansible.plugins.action import ActionBase
 
 
 class ActionModule(ActionBase):
-    """C(stub_api): C(rejected) and C(differences) by node; C(silent) or C(gone), which say that nothing is answered."""
+    """C(stub_api): C(rejected) and C(differences) by node; C(silent) or C(gone), which say that nothing is answered.
+
+    C(devices): node -> how many devices a plugin offers there, a list with one number for each look at the node, the last for
+    all that follow; C(silent) among them is a look without an answer.
+    """
 
     def run(self, tmp: t.Any = None, task_vars: dict[str, t.Any] | None = None) -> dict[str, t.Any]:
         """Ask nobody."""
@@ -28,19 +32,35 @@ class ActionModule(ActionBase):
             "arguments": arguments,
             "becomes": self._connection.become is not None,
         }
-        with open(os.environ["STUB_LOG"], "a", encoding="utf-8") as log:
+        with open(os.environ["STUB_LOG"], "a+", encoding="utf-8") as log:
+            log.seek(0)
+            asked = [json.loads(line)["arguments"].get("nodes", []) for line in log if '"ask"' in line]
             log.write(json.dumps(call) + "\n")
+        nodes = [*arguments.get("nodes", []), *arguments.get("kubelets", {})]
+        devices = {name: self._devices(answer, name, sum(name in names for names in asked)) for name in nodes}
         if answer.get("gone"):
             raise AnsibleConnectionFailure("gone")
-        if answer.get("silent"):
+        if answer.get("silent") or "silent" in devices.values():
             return {"failed": True, "msg": "no credentials."}
-        nodes = [*arguments.get("nodes", []), *arguments.get("kubelets", {})]
-        return {"changed": False, "nodes": {name: self._node(name, arguments, answer) for name in nodes}}
+        found = {name: self._node(name, arguments, answer, devices[name]) for name in nodes}
+        return {"changed": False, "nodes": found}
 
     @staticmethod
-    def _node(name: str, arguments: dict[str, t.Any], answer: dict[str, t.Any]) -> dict[str, t.Any]:
+    def _devices(answer: dict[str, t.Any], name: str, looks: int) -> t.Any:
+        offered = answer.get("devices", {}).get(name, [0])
+        return offered[min(looks, len(offered) - 1)]
+
+    @staticmethod
+    def _node(name: str, arguments: dict[str, t.Any], answer: dict[str, t.Any], devices: int) -> dict[str, t.Any]:
         differences = answer.get("differences", {}).get(name, [])
         return {
+            "extended_resources": {
+                "example.com/dongle": {"allocatable": str(devices), "device_plugin": True},
+                # What nobody waits for.
+                "example.com/patched": {"allocatable": str(devices), "device_plugin": False},
+            }
+            if devices is not None
+            else {},
             "readmission": answer.get("rejected", {}).get(name, []) if arguments.get("readmission") else None,
             "kubelet": {"config": {}, "differences": differences} if "kubelets" in arguments else None,
         }

@@ -248,7 +248,7 @@ def test_force_restarts_under_such_pods(play: Play) -> None:
     outcome = play("changes", "changes", "changes", api=REJECTED, each={"w2": {"node_kubelet_force": True}})
     assert outcome.status == 0, outcome.output
     assert changed(outcome) == ["cp1", "w1", "w2"]
-    assert [call["nodes"] for call in asked(outcome) if "nodes" in call] == [["cp1", "w1"]]
+    assert "default/picky" not in outcome.output
 
 
 @pytest.mark.parametrize("trouble", ["silent", "gone"])
@@ -294,3 +294,82 @@ def test_a_kubelet_that_uses_something_else_stops_the_next_batch(play: Play, key
         assert outcome.status != 0
         (report,) = outcome.reports
         assert "w2: planned" in report
+
+
+# ---- what device plugins offer ---------------------------------------------------------------------------------------
+
+# Nobody sleeps between two looks, of which there are three.
+BRISK = ["-e", '{"__node_kubelet_look_again": 0, "node_kubelet_allocatable_timeout": 2}']
+
+
+def looks(outcome: Outcome, node: str) -> int:
+    """How often the API was asked for this node alone, which is after its kubelet was restarted."""
+    return sum(call.get("nodes") == [node] for call in asked(outcome))
+
+
+def test_a_restarted_kubelet_is_waited_for_until_it_offers_its_devices_again(play: Play) -> None:
+    outcome = play("changes", "changes", "changes", api={"devices": {"w1": [4, 0, 3, 4]}}, options=BRISK)
+    assert outcome.status == 0, outcome.output
+    assert changed(outcome) == ["cp1", "w1", "w2"]
+    # Whoever offered nothing before is not asked for.
+    assert [looks(outcome, name) for name in ("cp1", "w1", "w2")] == [0, 3, 0]
+
+
+@pytest.mark.parametrize("keywords", [{}, {"ignore_errors": True}])
+def test_a_node_that_offers_less_than_before_stops_the_next_batch(play: Play, keywords: dict[str, t.Any]) -> None:
+    outcome = play(*ALL, api={"devices": {"w1": [4, 3]}}, options=BRISK, **keywords)
+    assert changed(outcome) == ["cp1", "w1"]
+    assert looks(outcome, "w1") == 3
+    output = " ".join(outcome.output.split())
+    assert (
+        "2 s later pods can be given less there of what device plugins offer than before: example.com/dongle is 3, expected 4."
+        in output
+    )
+    assert "example.com/patched" not in outcome.output
+    if not keywords:
+        assert outcome.status != 0
+        (report,) = outcome.reports
+        assert "w2: planned" in report
+
+
+def test_a_resource_that_is_gone_counts_as_none(play: Play) -> None:
+    outcome = play("nothing", "changes", api={"devices": {"w1": [4, None]}}, options=BRISK)
+    assert outcome.status != 0
+    assert "example.com/dongle is 0, expected 4" in outcome.output
+
+
+def test_more_than_before_is_enough(play: Play) -> None:
+    outcome = play("nothing", "changes", api={"devices": {"w1": [4, 5]}}, options=BRISK)
+    assert outcome.status == 0, outcome.output
+    assert looks(outcome, "w1") == 2
+
+
+def test_an_api_that_falls_silent_in_between_is_asked_again(play: Play) -> None:
+    outcome = play("nothing", "changes", api={"devices": {"w1": [4, "silent", 4]}}, options=BRISK)
+    assert outcome.status == 0, outcome.output
+
+
+def test_an_api_that_stays_silent_is_named(play: Play) -> None:
+    outcome = play("nothing", "changes", api={"devices": {"w1": [4, "silent"]}}, options=BRISK)
+    assert outcome.status != 0
+    assert "the API could not be asked whether device plugins offer there" in outcome.output
+
+
+def test_force_waits_for_devices_all_the_same(play: Play) -> None:
+    forced = {"w1": {"node_kubelet_force": True}}
+    outcome = play("nothing", "changes", api={"devices": {"w1": [4, 0]}}, options=BRISK, each=forced)
+    assert outcome.status != 0
+    assert "example.com/dongle is 0, expected 4" in outcome.output
+
+
+def test_force_goes_on_without_an_answer(play: Play) -> None:
+    outcome = play("nothing", "changes", api={"silent": True}, options=BRISK, each={"w1": {"node_kubelet_force": True}})
+    assert outcome.status == 0, outcome.output
+    assert changed(outcome) == ["w1"]
+
+
+@pytest.mark.parametrize("variable", ["node_kubelet_allocatable_timeout", "node_kubelet_check_api"])
+def test_devices_may_be_left_out(play: Play, variable: str) -> None:
+    outcome = play("nothing", "changes", api={"devices": {"w1": [4, 0]}}, vars={variable: 0})
+    assert outcome.status == 0, outcome.output
+    assert changed(outcome) == ["w1"]

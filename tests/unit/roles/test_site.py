@@ -103,6 +103,17 @@ def test_both_take_two_passes_of_which_the_first_takes_nothing_away(play: Play) 
     assert labels == [{"a": "b"}, {"a": "b", "c": None}, {"a": "b", "c": None}]
 
 
+def test_devices_that_the_restart_of_a_kubelet_loses_stop_the_run(play: Play) -> None:
+    brisk = ["-e", '{"__node_kubelet_look_again": 0, "node_kubelet_allocatable_timeout": 1}']
+    # It is looked at with the plan, before the restarts, and after them.
+    outcome = play("nothing", "on", *brisk, stub_api={"devices": {"w1": [4, 4, 0]}}, **ASKED)
+    assert outcome.status != 0
+    assert "example.com/dongle is 0, expected 4" in outcome.output
+    changed = [call["component"] for call in outcome.calls if call["step"] == "change"]
+    assert KUBELET in changed
+    assert NODES not in changed
+
+
 def test_check_mode_shows_all_of_it_in_one_pass_and_changes_nothing(play: Play) -> None:
     outcome = play("both", "both", "--check")
     assert passes(outcome) == []

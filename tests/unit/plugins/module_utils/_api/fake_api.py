@@ -37,6 +37,8 @@ class FakeApi:
     """The server. objects: nodes by name. pods: all pods. requests: what was asked, with the query.
 
     kubelets: what the kubelet of a node answers at /configz, by name.
+    behind: what a pod answers by the API server's proxy, by its name: a mapping, a status with words, or what the API server
+    refuses. secrets: by their names.
     troubles: what comes instead of the next answers: an exception, or None for hanging up.
     ready: whether /readyz is well; while it is not, everything is forbidden.
     before_patch: called with the name of the node before a patch of it is applied.
@@ -49,6 +51,8 @@ class FakeApi:
         self.objects = {node["metadata"]["name"]: copy.deepcopy(node) for node in nodes}
         self.pods: list[Json] = []
         self.kubelets: dict[str, Json] = {}
+        self.behind: dict[str, Json | tuple[int, str] | Refused] = {}
+        self.secrets: dict[str, Json] = {}
         self.requests: list[str] = []
         self.headers: list[Message[str, str]] = []
         self.troubles: list[Refused | None] = []
@@ -112,13 +116,24 @@ class FakeApi:
                 try:
                     for refusal in filter(None, troubles):
                         raise refusal
+                    if "/proxy/pod-resources" in self.path:
+                        self._pass_on()
+                        return
                     find = api._lease if self.path.startswith(LEASES) else api._found
                     self._send(200, find(self.command, self.path, body))
                 except Refused as exc:
                     self._send(exc.status, {"kind": "Status", "message": str(exc)}, exc.headers)
 
-            def _send(self, status: int, answer: Json, headers: dict[str, str] | None = None) -> None:
-                content = json.dumps(answer).encode()
+            def _pass_on(self) -> None:
+                """Answer as a pod does."""
+                said = api.behind[unquote(self.path).split("/")[6].partition(":")[0]]
+                if isinstance(said, Refused):
+                    raise said
+                status, answer = said if isinstance(said, tuple) else (200, said)
+                self._send(status, answer)
+
+            def _send(self, status: int, answer: Json | str, headers: dict[str, str] | None = None) -> None:
+                content = (answer if isinstance(answer, str) else json.dumps(answer)).encode()
                 self.send_response(status)
                 for name, value in (headers or {}).items():
                     self.send_header(name.replace("_", "-"), value)
@@ -140,10 +155,11 @@ class FakeApi:
         query = {key: values[0] for key, values in parse_qs(parts.query).items()}
         kind, *names = unquote(parts.path)[len("/api/v1/") :].split("/")
         with self._lock:
-            if kind == "pods":
-                return self._page(self._selected(self.pods, query.get("fieldSelector")), query)
+            if kind in ("namespaces", "pods"):
+                return self._namespaced(names, query)
             if not names:
-                return self._page(self._labelled(query.get("labelSelector")), query)
+                nodes = [self.objects[name] for name in sorted(self.objects)]
+                return self._page(self._labelled(query.get("labelSelector"), nodes), query)
             if names[0] not in self.objects:
                 raise Refused(404, f'nodes "{names[0]}" not found')
             if names[1:] == ["proxy", "configz"]:
@@ -152,6 +168,15 @@ class FakeApi:
                 return self.objects[names[0]]
             self.before_patch(names[0])
             return self._patched(names[0], json.loads(body), status=len(names) > 1, dry="dryRun" in query)
+
+    def _namespaced(self, names: list[str], query: dict[str, str]) -> Json:
+        """What has a namespace; without names the pods of all. names: of the namespace, the kind, and the object, if any."""
+        if names[1:2] == ["secrets"]:
+            if names[2] not in self.secrets:
+                raise Refused(404, f'secrets "{names[2]}" not found')
+            return self.secrets[names[2]]
+        own = [pod for pod in self.pods if not names or pod["metadata"]["namespace"] == names[0]]
+        return self._page(self._labelled(query.get("labelSelector"), self._selected(own, query)), query)
 
     def _lease(self, verb: str, path: str, body: bytes) -> Json:
         place, _question, query = path.partition("?")
@@ -178,12 +203,12 @@ class FakeApi:
         following = {"continue": str(start + limit)} if len(items) > start + limit else {}
         return {"metadata": following, "items": items[start : start + limit]}
 
-    def _labelled(self, selector: str | None) -> list[Json]:
+    def _labelled(self, selector: str | None, objects: list[Json]) -> list[Json]:
         key, _equals, value = (selector or "").partition("=")
-        nodes = [self.objects[name] for name in sorted(self.objects)]
-        return [node for node in nodes if not selector or node["metadata"]["labels"].get(key) == value]
+        return [entry for entry in objects if not selector or entry["metadata"].get("labels", {}).get(key) == value]
 
-    def _selected(self, pods: list[Json], selector: str | None) -> list[Json]:
+    def _selected(self, pods: list[Json], query: dict[str, str]) -> list[Json]:
+        selector = query.get("fieldSelector")
         return [pod for pod in pods if not selector or f"spec.nodeName={pod['spec']['nodeName']}" == selector]
 
     def _patched(self, name: str, operations: list[Json], *, status: bool, dry: bool) -> Json:

@@ -190,3 +190,79 @@ def test_the_time_of_the_api_server(serve: Serve) -> None:
         client.server_time()
     client.get("nodes/w1")
     assert client.server_time() == now
+
+
+# ---- what an API server passes on ------------------------------------------------------------------------------------
+
+BEHIND = "namespaces/s/pods/p:9808/proxy/pod-resources"
+
+
+@pytest.mark.parametrize(
+    ("said", "status", "found", "text"),
+    [
+        ({"a": 1}, 200, {"a": 1}, ""),
+        ((200, "words"), 200, None, "words"),
+        ((503, "not now"), 503, None, "not now"),
+        ((403, "a token"), 403, None, "a token"),
+        ((429, "later"), 429, None, "later"),
+    ],
+)
+def test_a_pods_own_answer_is_taken_whatever_it_is(
+    serve: Serve, said: t.Any, status: int, found: t.Any, text: str
+) -> None:
+    api, clock = serve(), Clock()
+    api.behind["p"] = said
+    answer = client_of(api.url, clock).get_behind(BEHIND, {"X-Token": "secret"})
+    assert (answer.status, answer.found, answer.text) == (status, found, text)
+    assert (len(api.requests), clock.pauses) == (1, [])
+    assert (api.headers[0]["X-Token"], api.headers[0]["authorization"]) == ("secret", "Bearer t")
+
+
+@pytest.mark.parametrize("status", [404, 500, 503])
+def test_a_pod_that_is_not_reached_is_not_asked_again(serve: Serve, status: int) -> None:
+    api, clock = serve(), Clock()
+    api.behind["p"] = Refused(status, "error trying to reach service: connection refused")
+    with pytest.raises(ApiError, match="error trying to reach service: connection refused") as caught:
+        client_of(api.url, clock).get_behind(BEHIND, {})
+    assert (caught.value.status, clock.pauses) == (status, [])
+
+
+@pytest.mark.parametrize("trouble", [None, Refused(429, "too many")])
+def test_an_api_server_that_passes_nothing_on_is_asked_again(serve: Serve, trouble: Refused | None) -> None:
+    api, clock = serve(), Clock()
+    api.behind["p"] = {}
+    api.troubles = [trouble]
+    assert client_of(api.url, clock).get_behind(BEHIND, {}).status == 200
+    assert len(clock.pauses) == 1
+
+
+def test_rights_are_believed_once_the_api_server_is_ready(serve: Serve) -> None:
+    api, clock = serve(), Clock()
+    api.behind["p"] = Refused(403, "cannot get pods/proxy")
+    with pytest.raises(ApiError, match="Give the account this right") as caught:
+        client_of(api.url, clock).get_behind(BEHIND, {})
+    assert caught.value.status == 403
+    assert [path for path in api.asked("GET") if path == "/readyz"]
+
+
+class HangingPool:
+    """Connections on which nothing comes back. timeouts: how long was waited, in seconds."""
+
+    def __init__(self) -> None:
+        self.timeouts: list[float] = []
+
+    def request(self, _verb: str, url: str, *, timeout: float, **_more: t.Any) -> t.NoReturn:
+        """Take no time."""
+        self.timeouts.append(timeout)
+        raise urllib3.exceptions.ReadTimeoutError(t.cast(t.Any, None), url, "Read timed out.")
+
+
+def test_a_pod_that_hangs_is_given_up_soon_and_an_api_server_is_not() -> None:
+    pool, clock = HangingPool(), Clock()
+    client = Client("http://api", pool, dict, clock=clock, sleep=clock.sleep)
+    with pytest.raises(ApiError, match="no answer within 15 s") as caught:
+        client.get_behind(BEHIND, {})
+    assert (caught.value.status, pool.timeouts, clock.pauses) == (504, [15.0], [])
+    with pytest.raises(ApiError, match="did not answer for 60 s"):
+        client.get("nodes/w1")
+    assert set(pool.timeouts[1:]) == {30.0}

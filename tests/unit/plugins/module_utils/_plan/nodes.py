@@ -36,15 +36,17 @@ def node(name: str = "w1", **parts: t.Any) -> Json:
 
 
 def pod(name: str = "p", *, requests: Json | None = None, **parts: t.Any) -> Json:
-    """A running pod. parts: fields of its spec, and phase, priority, owner, created, static, node."""
+    """A running pod. parts: fields of its spec, and phase, priority, owner, created, started, static, node, labels."""
     metadata: Json = {"name": name, "namespace": parts.pop("namespace", "default")}
     metadata["creationTimestamp"] = parts.pop("created", "2026-01-01T00:00:00Z")
     if parts.pop("static", False):
         metadata["annotations"] = {"kubernetes.io/config.mirror": "x"}
+    if "labels" in parts:
+        metadata["labels"] = parts.pop("labels")
     owner = parts.pop("owner", None)
     if owner:
         metadata["ownerReferences"] = [{"kind": owner, "name": "x", "controller": True}]
     spec: Json = {"containers": [{"name": "c", "resources": {"requests": requests or {}}}]}
     spec["nodeName"] = parts.pop("node", "w1")
-    phase = parts.pop("phase", "Running")
-    return {"metadata": metadata, "spec": {**spec, **parts}, "status": {"phase": phase}}
+    status = {"phase": parts.pop("phase", "Running"), "startTime": parts.pop("started", "2026-01-01T00:00:01Z")}
+    return {"metadata": metadata, "spec": {**spec, **parts}, "status": status}

@@ -1,0 +1,243 @@
+# SPDX-FileCopyrightText: 2026 nodecraft.kubeadm contributors
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Plugins asked through the API server, for all nodes in one task."""
+
+from __future__ import annotations
+
+import base64
+import typing as t
+
+import pytest
+from ansible_collections.nodecraft.kubeadm.plugins.module_utils._api.client import ApiError
+from ansible_collections.nodecraft.kubeadm.plugins.module_utils._api.pod_resource_report import read_all
+from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.errors import KubeadmError
+from ansible_collections.nodecraft.kubeadm.tests.unit.plugins.module_utils._api.fake_api import (
+    Clock,
+    FakeApi,
+    Refused,
+    client_of,
+)
+from ansible_collections.nodecraft.kubeadm.tests.unit.plugins.module_utils._node.documents import documented
+from ansible_collections.nodecraft.kubeadm.tests.unit.plugins.module_utils._plan.nodes import Json, node, pod
+
+Serve = t.Callable[..., FakeApi]
+D = "example.com/dongle"
+LABELS = {"app": "plugin"}
+TOKEN = {"plugin_token": "secret\n"}
+IN_SECRET = {"plugin_token_secret": "s"}
+
+
+def plugin(on: str, name: str = "", **parts: t.Any) -> Json:
+    return pod(name or f"plugin-{on}", namespace="devices", node=on, labels=LABELS, **parts)
+
+
+def view(*holders: str, devices: t.Sequence[str] = ("a", "b")) -> Json:
+    """A plugin's answer: each of these pods holds one of the devices."""
+    holdings = [
+        {
+            "namespace": "default",
+            "pod": name,
+            "container": "c",
+            "resource": D,
+            "device_id": device,
+            "physical": device,
+            "numa": [],
+            "health": "Healthy",
+        }
+        for name, device in zip(holders, devices)
+    ]
+    return {"node": "", "holdings": holdings, "allocatable": {D: list(devices)}, "free": {}}
+
+
+def dongles(name: str) -> Json:
+    return node(name, capacity={D: "2"}, managed=[D])
+
+
+@pytest.fixture(name="api")
+def fixture_api(serve: Serve) -> FakeApi:
+    """Two nodes, each with a plugin that answers; a pod on the first holds a device."""
+    api = serve(dongles("w1"), dongles("w2"))
+    api.pods = [plugin("w1"), plugin("w2"), pod("reader", requests={D: "1"})]
+    api.behind = {"plugin-w1": view("reader"), "plugin-w2": view()}
+    return api
+
+
+class Read:
+    """What was read, and the warnings."""
+
+    def __init__(self, api: FakeApi, **params: t.Any) -> None:
+        asked = {
+            "nodes": None,
+            "label_selector": None,
+            "namespace": "devices",
+            "pod_selector": "app=plugin",
+            "port": 9808,
+            "path": "/pod-resources",
+            "plugin_token": None,
+            "plugin_token_secret": None,
+            "concurrency": 4,
+            **params,
+        }
+        self.clock = Clock()
+        self.warnings: list[str] = []
+        found = read_all(asked, connect=lambda: client_of(api.url, self.clock), warn=self.warnings.append)
+        self.nodes: Json = found["nodes"]
+        self.allocations: list[Json] = found["allocations"]
+
+
+def test_all_nodes(api: FakeApi) -> None:
+    found = Read(api)
+    assert [(entry["node"], entry["pod"], entry["device_id"]) for entry in found.allocations] == [("w1", "reader", "a")]
+    assert found.allocations[0]["since"] == "2026-01-01T00:00:01Z"
+    assert {name: entry["resources"][D]["free"] for name, entry in found.nodes.items()} == {
+        "w1": ["b"],
+        "w2": ["a", "b"],
+    }
+    assert all(entry["answered"] and entry["msg"] == "" for entry in found.nodes.values())
+    assert found.warnings == []
+    asked = [path for path in api.asked("GET") if "/proxy/" in path]
+    assert sorted(asked) == [
+        f"/api/v1/namespaces/devices/pods/plugin-{name}:9808/proxy/pod-resources" for name in ("w1", "w2")
+    ]
+
+
+def test_what_is_documented_is_returned(api: FakeApi) -> None:
+    found = Read(api)
+    assert set(found.allocations[0]) == documented("pod_resource_info", "allocations")
+    assert set(found.nodes["w1"]) == documented("pod_resource_info", "nodes")
+
+
+def test_many_nodes_take_one_request_each_and_three_lists(serve: Serve) -> None:
+    names = [f"n{number:02}" for number in range(20)]
+    api = serve(*map(dongles, names))
+    api.pods = [plugin(name) for name in names]
+    api.behind = {f"plugin-{name}": view() for name in names}
+    found = Read(api)
+    assert all(entry["answered"] for entry in found.nodes.values())
+    assert len(api.requests) == 23
+
+
+def test_one_node(api: FakeApi) -> None:
+    found = Read(api, nodes=["w2"])
+    assert (list(found.nodes), found.allocations) == (["w2"], [])
+    assert [path for path in api.asked("GET") if "plugin-w1" in path] == []
+
+
+def test_pods_are_read_after_the_plugins(api: FakeApi) -> None:
+    Read(api)
+    lists = [
+        number
+        for number, path in enumerate(api.asked("GET"))
+        if "/pods?fieldSelector" in path or "spec.nodeName" in path
+    ]
+    asked = [number for number, path in enumerate(api.asked("GET")) if "/proxy/" in path]
+    assert max(asked) < min(lists)
+
+
+@pytest.mark.parametrize(
+    ("answer", "words"),
+    [
+        ((403, "a token is needed"), "answered 403, a token is needed. Set plugin_token or plugin_token_secret to"),
+        ((404, "podResources.access is off"), "answered 404, podResources.access is off. Set podResources.access"),
+        ((503, "none.sock cannot be asked"), "answered 503, none.sock cannot be asked. See that the folder"),
+        ((200, "<html>"), "answered something that is no view of pod resources. See that path"),
+        ({"other": 1}, "answered something that is no view of pod resources. See that path"),
+        (
+            Refused(503, "error trying to reach service: refused"),
+            "503, error trying to reach service: refused. See that the",
+        ),
+        (Refused(404, 'pods "plugin-w2" not found'), "was not reached: http"),
+    ],
+)
+def test_a_node_that_does_not_tell_is_named_with_the_reason(api: FakeApi, answer: t.Any, words: str) -> None:
+    api.behind["plugin-w2"] = answer
+    found = Read(api)
+    assert found.nodes["w1"]["answered"]
+    w2 = found.nodes["w2"]
+    assert not w2["answered"]
+    assert w2["msg"].startswith("devices/plugin-w2 ")
+    assert words in w2["msg"]
+    assert w2["msg"].endswith(".")
+    assert w2["resources"] == {
+        D: {"capacity": "2", "allocatable": "2", "requested": "0", "devices": None, "free": None}
+    }
+    assert found.warnings == [f"1 of 2 nodes do not tell which pod holds which device. w2: {w2['msg']}"]
+    # One pod is not waited for as an API server is.
+    assert found.clock.pauses == []
+
+
+def test_a_node_without_a_plugin_is_named(api: FakeApi) -> None:
+    del api.pods[1]
+    found = Read(api)
+    assert found.nodes["w2"]["msg"].startswith("no pod with the labels app=plugin in the namespace devices is on w2.")
+    assert len(found.warnings) == 1
+
+
+def test_a_node_that_offers_nothing_gives_no_warning_unless_it_is_named(serve: Serve) -> None:
+    api = serve(dongles("w1"), node("cp1"))
+    api.pods = [plugin("w1")]
+    api.behind = {"plugin-w1": view()}
+    found = Read(api)
+    assert (found.nodes["cp1"]["answered"], found.nodes["cp1"]["resources"], found.warnings) == (False, {}, [])
+    assert "is on cp1" in found.nodes["cp1"]["msg"]
+    assert len(Read(api, nodes=["cp1"]).warnings) == 1
+
+
+def test_many_silent_nodes_are_one_warning(serve: Serve) -> None:
+    names = [f"n{number}" for number in range(8)]
+    api = serve(*map(dongles, names))
+    api.pods = [plugin(name, phase="Pending") for name in names]
+    (warning,) = Read(api).warnings
+    assert warning.startswith("8 of 8 nodes do not tell")
+    assert "n4: devices/plugin-n4 is Pending." in warning
+    assert warning.endswith("The others are n5, n6, n7.")
+
+
+def test_several_plugins_on_one_node(api: FakeApi) -> None:
+    api.pods.append(plugin("w1", "somebodys"))
+    api.behind["somebodys"] = (404, "no such page")
+    found = Read(api)
+    assert found.nodes["w1"]["answered"]
+    assert "devices/somebodys answered 404, no such page" in found.nodes["w1"]["msg"]
+    assert (len(found.allocations), found.warnings) == (1, [])
+
+
+def test_the_token_goes_to_plugins_only(api: FakeApi) -> None:
+    Read(api, **TOKEN)
+    sent = [headers.get("X-Device-Plugin-Token") for headers in api.headers]
+    assert [token for token, path in zip(sent, api.asked("GET")) if "/proxy/" in path] == ["secret", "secret"]
+    assert [token for token, path in zip(sent, api.asked("GET")) if "/proxy/" not in path and token] == []
+
+
+def test_a_token_in_a_secret(api: FakeApi) -> None:
+    api.secrets["s"] = {"data": {"token": base64.b64encode(b"secret").decode()}}
+    Read(api, **IN_SECRET)
+    assert "secret" in [headers.get("X-Device-Plugin-Token") for headers in api.headers]
+
+
+@pytest.mark.parametrize("data", [None, {}, {"token": "%"}, {"token": "/w=="}])
+def test_a_secret_without_a_token(api: FakeApi, data: t.Any) -> None:
+    api.secrets["s"] = {"data": data}
+    with pytest.raises(KubeadmError, match="the Secret s in the namespace devices has no text under the key token"):
+        Read(api, **IN_SECRET)
+
+
+def test_a_right_that_lacks_ends_the_task(api: FakeApi) -> None:
+    api.behind["plugin-w1"] = Refused(403, 'cannot get resource "pods/proxy"')
+    with pytest.raises(ApiError, match=r'cannot get resource "pods/proxy"\. Give the account this right'):
+        Read(api, concurrency=1)
+    assert [path for path in api.asked("GET") if "plugin-w2" in path] == []
+
+
+def test_a_namespace_without_plugins_is_an_error(api: FakeApi) -> None:
+    with pytest.raises(KubeadmError, match="no pod with the labels app=plugin runs in the namespace other of http"):
+        Read(api, namespace="other")
+    api.pods[0]["spec"].pop("nodeName")
+    api.pods[1]["metadata"]["labels"] = {}
+    with pytest.raises(KubeadmError, match="no pod with the labels"):
+        Read(api)
+
+
+def test_a_node_that_is_not_there(api: FakeApi) -> None:
+    with pytest.raises(KubeadmError, match="there is no node nobody in the cluster of http"):
+        Read(api, nodes=["nobody"])
