@@ -13,7 +13,10 @@ from ansible.plugins.action import ActionBase
 
 
 class ActionModule(ActionBase):
-    """C(stub_api): C(rejected) and C(differences) by node; C(silent) or C(gone), which say that nothing is answered."""
+    """C(stub_api): C(rejected) and C(differences) by node; C(silent) or C(gone), which say that nothing is answered.
+
+    C(offered): node -> its extended resources, for a look at all nodes.
+    """
 
     def run(self, tmp: t.Any = None, task_vars: dict[str, t.Any] | None = None) -> dict[str, t.Any]:
         """Ask nobody."""
@@ -34,6 +37,9 @@ class ActionModule(ActionBase):
             raise AnsibleConnectionFailure("gone")
         if answer.get("silent"):
             return {"failed": True, "msg": "no credentials."}
+        if not arguments:
+            offered = answer.get("offered", {})
+            return {"changed": False, "nodes": {name: {"extended_resources": offered[name]} for name in offered}}
         nodes = [*arguments.get("nodes", []), *arguments.get("kubelets", {})]
         return {"changed": False, "nodes": {name: self._node(name, arguments, answer) for name in nodes}}
 
