@@ -26,15 +26,17 @@ Build = t.Callable[..., Outcome]
 
 @pytest.fixture(name="state")
 def fixture_state(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A folder with podman and docker, and with what they note."""
+    """A folder for what podman and docker note."""
+    folder, programs = tmp_path / "state", tmp_path / "programs"
+    folder.mkdir()
+    programs.mkdir()
     for name in ("podman", "docker"):
-        program = tmp_path / "programs" / name
-        program.parent.mkdir(exist_ok=True)
+        program = programs / name
         program.write_text(BUILDER, encoding="utf-8")
         program.chmod(0o755)
-    monkeypatch.setenv("PATH", f"{tmp_path / 'programs'}:/usr/bin:/bin")
-    monkeypatch.setenv("STATE", str(tmp_path))
-    return tmp_path
+    monkeypatch.setenv("PATH", f"{programs}:/usr/bin:/bin")
+    monkeypatch.setenv("STATE", str(folder))
+    return folder
 
 
 @pytest.fixture(name="build")
@@ -101,7 +103,7 @@ def test_without_a_registry_and_an_index(build: Build, state: Path) -> None:
     ("variables", "says"),
     [
         ({"base": "a:1", "root": "/root.tar"}, "only one of device_plugin_image_base and"),
-        ({"wheels": "/nowhere"}, "names what is not there: /nowhere"),
+        ({"wheels": "/nowhere"}, "/nowhere."),
     ],
 )
 def test_what_could_not_be_built_is_refused(build: Build, state: Path, variables: Json, says: str) -> None:
