@@ -26,11 +26,11 @@ Build = t.Callable[..., Outcome]
 
 @pytest.fixture(name="state")
 def fixture_state(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A folder for what podman and docker note."""
+    """A folder for what podman, docker and buildah note."""
     folder, programs = tmp_path / "state", tmp_path / "programs"
     folder.mkdir()
     programs.mkdir()
-    for name in ("podman", "docker"):
+    for name in ("podman", "docker", "buildah"):
         program = programs / name
         program.write_text(BUILDER, encoding="utf-8")
         program.chmod(0o755)
