@@ -72,7 +72,9 @@ options:
     type: bool
     default: false
   wait_timeout:
-    description: Seconds to wait. What is wrong then is told in RV(problems), and is no failure of this module.
+    description:
+      - Seconds to wait. They begin anew each time that there are fewer nodes left, because a roll-out takes one after the other.
+      - What is wrong then is told in RV(problems), and is no failure of this module.
     type: int
     default: 300
 seealso:

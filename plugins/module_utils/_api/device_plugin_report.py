@@ -23,19 +23,23 @@ _NOT_FOUND = 404
 
 
 def read(params: t.Mapping[str, t.Any], *, connect: t.Callable[[], Client]) -> dict[str, t.Any]:
-    """Hold the nodes against what is expected of them, with C(wait) until they offer it or the time is over."""
+    """Hold the nodes against what is expected of them, with C(wait) until they offer it or no further node comes to it in time."""
     for name in (name for entry in params["expected"] for name in entry["nodes"] or []):
         node_names.check_node("expected", name)
     client = connect()
     reader = _Reader(client, params)
-    began = client.clock()
+    began = since = client.clock()
     checks = reader.look()
-    while params["wait"] and _problems(checks):
-        left = began + params["wait_timeout"] - client.clock()
+    fewest = len(_problems(checks))
+    while params["wait"] and fewest:
+        left = since + params["wait_timeout"] - client.clock()
         if left <= 0:
             break
         client.sleep(min(_LOOK_AGAIN, left))
         checks = reader.look()
+        if len(_problems(checks)) < fewest:
+            # A roll-out goes on, node by node, and a large cluster has many.
+            fewest, since = len(_problems(checks)), client.clock()
     if _problems(checks) and reader.seen.daemon_set is not None:
         checks = reader.look_closer()
     return {

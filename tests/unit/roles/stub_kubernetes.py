@@ -48,6 +48,7 @@ class ActionModule(ActionBase):
             "changed": False,
             "selected": selected,
             "problems": problems,
+            "waited_seconds": 300.0 if problems else 0.0,
             "summary": problems or [f"{name}: example.com/dongle 4" for name in selected],
             "nodes": {name: {"problem": ""} for name in selected},
         }

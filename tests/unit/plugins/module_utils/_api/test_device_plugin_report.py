@@ -97,6 +97,20 @@ def test_waiting_has_an_end_and_tells_why(desk: Desk) -> None:
     assert (found["waited_seconds"], found["summary"]) == (30.0, found["problems"])
 
 
+def test_a_roll_out_that_goes_on_is_waited_for(desk: Desk) -> None:
+    names = [f"w{number}" for number in range(1, 5)]
+    desk.api.objects = {name: node(name, capacity={D: "4"}) for name in names}
+    desk.api.answers[PODS] = []
+
+    def go_on() -> None:
+        done = names[: int(desk.clock.now // 20)]
+        desk.api.answers[PODS] = [plugin_pod(f"p-{name}", name) for name in done]
+
+    desk.clock.on_sleep = go_on
+    found = desk.read(wait=True)
+    assert (found["problems"], found["waited_seconds"]) == ([], 80.0)
+
+
 def test_our_plugin_is_asked_what_is_wrong(desk: Desk) -> None:
     desk.api.answers[PODS] = [plugin_pod(ours=True)]
     desk.api.objects["w1"]["status"]["allocatable"][D] = "3"
