@@ -47,8 +47,8 @@ def plugin_pod(name: str = "p-1", node: str = "w1", **parts: t.Any) -> Json:
     ]
     if not parts.get("scheduled", True):
         made["status"]["conditions"].append({"type": "PodScheduled", "status": "False", "message": "too few CPUs"})
-    state = {key: parts[key] for key in ("waiting", "terminated") if key in parts}
-    container = {"name": "c", "image": "localhost/i:1", "state": state or {"running": {}}}
+    state: Json = {key: parts[key] for key in ("waiting", "terminated") if key in parts}
+    container: Json = {"name": "c", "image": "localhost/i:1", "state": state or {"running": {}}}
     if "last" in parts:
         container["lastState"] = {"terminated": parts["last"]}
     made["status"]["containerStatuses"] = [container]
