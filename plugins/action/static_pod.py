@@ -54,9 +54,9 @@ class ActionModule(ActionBase):
         started = result.get("transaction")
         if not started or result.get("failed"):
             return result
-        ended = self._follow(result, task_vars or {})
+        ended, problem = self._follow(result, task_vars or {})
         if ended is None:
-            result.update(failed=True, changed=True, msg=self._lost(result))
+            result.update(failed=True, changed=True, msg=self._lost(result, problem))
             return result
         for note in ended.get("notes") or []:
             display.warning(f"{result['node']}: {result['name']}: {note}")
@@ -79,17 +79,20 @@ class ActionModule(ActionBase):
 
     def _confirms(self) -> bool:
         """Whether this controller has a word to say. What is wrong with the options, the module tells."""
-        return bool(self._task.args.get("confirm_url")) and boolean(self._task.args.get("confirm"), strict=False)
+        url, confirm = self._task.args.get("confirm_url"), self._task.args.get("confirm")
+        return confirmation.is_url(url) and boolean(confirm, strict=False)
 
     def _reach(self) -> str:
         """Why this controller does not reach the API server; empty when it does."""
-        authority = self._task.args.get("confirm_ca_cert")
+        authority = os.path.expanduser(str(self._task.args.get("confirm_ca_cert") or ""))
+        if authority and not os.path.isfile(authority):
+            return f"confirm_ca_cert {authority} is no file on this controller"
         try:
             answer = urls.open_url(
                 self._task.args["confirm_url"],
                 timeout=_REACH_SECONDS,
                 validate_certs=bool(authority),
-                ca_path=os.path.expanduser(authority) if authority else None,
+                ca_path=authority or None,
             )
             return confirmation.problem_with(answer.status)
         except urllib.error.HTTPError as exc:
@@ -97,9 +100,10 @@ class ActionModule(ActionBase):
         except (OSError, ValueError, http.client.HTTPException, urls.ConnectionError) as exc:
             return str(exc) or type(exc).__name__
 
-    def _follow(self, result: dict[str, t.Any], task_vars: dict[str, t.Any]) -> dict[str, t.Any] | None:
-        """The outcome of the transaction; None when it was not seen in all the time that it can take, or nobody works on it."""
-        began, asked_in_vain = time.monotonic(), 0
+    def _follow(self, result: dict[str, t.Any], task_vars: dict[str, t.Any]) -> tuple[dict[str, t.Any] | None, str]:
+        """The outcome of the transaction; None when it was not seen in all the time that it can take, or nobody works on it, and
+        why the last question had no answer."""
+        began, asked_in_vain, problem = time.monotonic(), 0, ""
         longest = result["transaction"]["longest_seconds"] + _PATIENCE_SECONDS
         arguments: dict[str, t.Any] = {
             "name": result["name"],
@@ -116,15 +120,15 @@ class ActionModule(ActionBase):
                 time.sleep(_RECONNECT_SECONDS)
                 self._reconnect()
             elif news["transaction"]:
-                return t.cast("dict[str, t.Any]", news["transaction"])
+                return t.cast("dict[str, t.Any]", news["transaction"]), ""
             elif not news["running"] and asked_in_vain >= _MAX_IDLE:
-                return None
+                return None, ""
             else:
                 if news["message"] != arguments["seen"]:
                     self._show(result, news["message"], began)
                     arguments["seen"] = news["message"]
                 arguments.update(self._word(result, news, began))
-        return None
+        return None, problem
 
     def _word(self, result: dict[str, t.Any], news: dict[str, t.Any], began: float) -> dict[str, t.Any]:
         """What the next call of the follower says to a change that waits to be confirmed; without a word it asks again soon."""
@@ -155,10 +159,11 @@ class ActionModule(ActionBase):
             display.vvv(f"reset: {exc}")
 
     @staticmethod
-    def _lost(result: dict[str, t.Any]) -> str:
+    def _lost(result: dict[str, t.Any], problem: str) -> str:
+        why = f" (the last question had no answer: {problem})" if problem else ""
         return (
             f"{result['node']}: transaction {result['transaction']['id']} of {result['name']} was started, but its end was not seen:"
-            f" either the node was out of reach for longer than it can take, or its engine does not run. Ask systemctl status"
+            f" either the node was out of reach for longer than it can take, or its engine does not run{why}. Ask systemctl status"
             f" nodecraft-kubeadm@{result['name']} on the node; the next run takes the transaction up again and reports its end."
         )
 

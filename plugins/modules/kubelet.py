@@ -274,6 +274,7 @@ transaction:
         - V(committed) when the kubelet is healthy with the change, V(restored) when the former state was put back and is
           as healthy as it was, V(abandoned) when nothing was written, V(unhealthy) when rollback was off, V(alarm) when the former state
           could not be proven.
+        - V(null) when the task failed because it did not see the end. Only RV(transaction.id) and RV(transaction.requested) are there then.
       type: str
     reason:
       description: Why the change was not committed.
@@ -322,7 +323,8 @@ open_transaction:
   returned: always
   type: dict
 previous_transaction:
-  description: The same for an earlier transaction that ended while nobody followed it; V(null) when there is none.
+  description: >-
+    The RV(transaction) of an earlier run that ended while nobody followed it; V(null) when there is none.
   returned: always
   type: dict
 busy:

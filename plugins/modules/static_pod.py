@@ -297,6 +297,7 @@ transaction:
         - V(committed) when the component is healthy with the change, V(restored) when the former state was put back and is
           as healthy as it was, V(abandoned) when nothing was written, V(unhealthy) when rollback was off, V(alarm) when the former state
           could not be proven.
+        - V(null) when the task failed because it did not see the end. Only RV(transaction.id) and RV(transaction.requested) are there then.
       type: str
     reason:
       description: Why the change was not committed.

@@ -110,11 +110,8 @@ def run_next(station: Station, wish: dict[str, t.Any]) -> dict[str, t.Any]:
 
 
 def at(calls: t.Iterable[Call], station: Station, name: str) -> list[int]:
-    """The numbers of the calls of a name that are tried; a change that makes none has nothing to try."""
-    numbers = sorted(call.number for call in one_of_each(changing(calls, station)) if call.name == name)
-    if not numbers:
-        pytest.skip(f"this change makes no call of {name}")
-    return numbers
+    """The numbers of the calls of a name that are tried; a change that makes none has nothing to try, and another one makes it."""
+    return sorted(call.number for call in one_of_each(changing(calls, station)) if call.name == name)
 
 
 def test_each_kind_of_call_that_is_made_is_tried(make: Make) -> None:

@@ -8,6 +8,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
 import datetime
 import os
@@ -18,8 +19,10 @@ from .._plan import confirmation, ownership, static_pod
 from .._plan.errors import Refusal
 from .._plan.manifest import Manifest
 from . import engine
-from .state import read_version, record_path
+from .state import read_version, record_path, state_folder
 from .static_pods import StaticPod
+
+_STAMP = "%Y%m%dT%H%M%S.%fZ"
 
 
 @dataclasses.dataclass(frozen=True)
@@ -77,7 +80,7 @@ def new_journal(name: str, files: list[engine.Json], watch: engine.Json, setting
     """A journal of whatever kind of component, that has yet to begin."""
     return {
         "format": engine.FORMAT,
-        "id": _new_id(),
+        "id": _new_id(engine.history_ids(state_folder(name))),
         "name": name,
         "requested": {"at": engine.utc_now(), "from": _origin()},
         "boot": engine.boot_id(),
@@ -106,9 +109,13 @@ def _metrics_address(instance: engine.Json, kubeconfig: str) -> engine.Json | No
     )
 
 
-def _new_id() -> str:
-    """The order of ids is that of the changes, also of two in one second."""
-    return f"{datetime.datetime.now(datetime.timezone.utc):%Y%m%dT%H%M%S.%fZ}-{secrets.token_hex(3)}"
+def _new_id(former: t.Sequence[str]) -> str:
+    """The order of ids is that of the changes, also of two in one second, and after a clock was set back. former: in order."""
+    now = datetime.datetime.now(datetime.timezone.utc)
+    with contextlib.suppress(IndexError, ValueError):  # there is none, or not of this form
+        last = datetime.datetime.strptime(former[-1].partition("-")[0], _STAMP).replace(tzinfo=datetime.timezone.utc)
+        now = max(now, last + datetime.timedelta(microseconds=1))
+    return f"{now.strftime(_STAMP)}-{secrets.token_hex(3)}"
 
 
 def _origin() -> str:

@@ -13,7 +13,7 @@ import os
 import typing as t
 
 from .._plan import static_pod, static_pod_way_back
-from .._plan.errors import Refusal
+from .._plan.errors import KubeadmError
 from .._plan.manifest import Manifest
 from .._plan.ownership import Change
 from .._plan.way_back import WayBack
@@ -74,7 +74,7 @@ def _describe_pod(name: str, folder: str, node_name: str, host: engine.Host) -> 
     )
     try:
         pod = static_pods.parse_static_pod(name, path, node_name)
-    except Refusal as exc:
+    except KubeadmError as exc:
         return {**nothing, "manifest": path, "ready": False, "problem": str(exc), "stray_files": [], "error": str(exc)}
     sight = static_pods.look(pod, host)
     values = pod.manifest.values()

@@ -28,6 +28,17 @@ _NEWS_SECONDS = 0.1
 # Between two looks at whether an engine is at work at all, and how often in a row it may not be: systemd needs a moment.
 _ROUND_SECONDS = 2.0
 _MAX_IDLE = 3
+# What nobody knows of a transaction whose journal cannot be read.
+_UNKNOWN = (
+    "takes_back",
+    "healthy",
+    "ended",
+    "seconds",
+    "restart_seconds",
+    "outage_seconds",
+    "proof",
+    "confirmed",
+)
 _UNIT_FILE = "/etc/systemd/system/nodecraft-kubeadm@.service"
 _UNIT_TEXT = """\
 # Written by the Ansible collection nodecraft.kubeadm.
@@ -333,8 +344,8 @@ def wait_for_end(
         if idle > _MAX_IDLE or clock() >= limit:
             raise KubeadmError(
                 f"transaction {identifier} of {name} on {os.uname().nodename} does not end. Ask systemctl status"
-                f" {UNIT.format(name=name)} on the node why. When its journal is damaged, move"
-                f" {state_folder(name)}/journal.json away once the component runs what it should."
+                f" {UNIT.format(name=name)} on the node why. When its journal is damaged, move both copies away once the component"
+                f" runs what it should: {' and '.join(engine.copies_of(state_folder(name)))}."
             )
 
 
@@ -365,7 +376,10 @@ def report_progress(
     except Unusable as exc:
         return _told_by_nobody(name, identifier, str(exc), running=_is_active(name, run))
     if ended is not None and not dry:
-        mark_followed(name, identifier)
+        with contextlib.suppress(
+            OSError
+        ):  # on a full disk the outcome is told all the same, and once more by the next run
+            mark_followed(name, identifier)
     running = ended is None and _is_active(name, run)
     return {"name": name, "phase": phase, "message": message, "running": running, "transaction": ended}
 
@@ -373,11 +387,12 @@ def report_progress(
 def _told_by_nobody(name: str, identifier: str, problem: str, *, running: bool) -> engine.Json:
     """A journal that cannot be read: an engine at work knows what is in it, but without one nobody does any more."""
     alarm: engine.Json = {
+        **dict.fromkeys(_UNKNOWN),
         "id": identifier,
         "requested": None,
         "outcome": engine.ALARM,
         "reason": problem,
-        "healthy": None,
+        "notes": [],
         "log": [],
     }
     return {

@@ -17,9 +17,14 @@ _ADDRESS = re.compile(r"https?://(?:\[[0-9A-Fa-f:.]+\]|[^\s/:@\[\]]+)(?::[0-9]{1
 _FIRST_ERROR_OF_A_SERVER = 500
 
 
+def is_url(url: object) -> bool:
+    """Whether this is an address that can be asked."""
+    return isinstance(url, str) and _ADDRESS.fullmatch(url) is not None
+
+
 def check_url(url: str | None) -> None:
     """Raise Refusal unless this is an address that can be asked."""
-    if not _ADDRESS.fullmatch(url or ""):
+    if not is_url(url):
         raise Refusal(
             f"confirm_url is {url!r}; write the address by which this controller reaches the API server, such as"
             " https://lb.example.com:6443/readyz."

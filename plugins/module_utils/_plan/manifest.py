@@ -22,7 +22,6 @@ from .errors import Refusal
 from .ownership import Change, Values
 from .yaml_edit import Document, Operation, Path
 
-FIELDS = ("feature_gates", "admission_plugins", "args", "env", "volumes", "annotations")
 _MERGED_FLAGS = {
     flags.FEATURE_GATES: "feature_gates",
     flags.ENABLE_PLUGINS: "admission_plugins",

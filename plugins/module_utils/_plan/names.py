@@ -11,7 +11,8 @@ from __future__ import annotations
 import re
 
 _POD_NAME = re.compile(r"[a-z0-9](?:[a-z0-9.-]*[a-z0-9])?")
-_TRANSACTION_ID = re.compile(r"[0-9A-Za-z][0-9A-Za-z.-]*")
+# It begins with a time stamp; C(journal), which is the file of the open one, is none.
+_TRANSACTION_ID = re.compile(r"[0-9][0-9A-Za-z.-]*")
 
 
 def is_pod_name(name: str) -> bool:

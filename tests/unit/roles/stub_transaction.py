@@ -12,6 +12,7 @@ from ansible.errors import AnsibleConnectionFailure
 from ansible.plugins.action import ActionBase
 
 Change = dict[str, t.Any]
+ID = "20260101T000000.000000Z-abcdef"
 SETTING: list[Change] = [{"field": "args", "key": "v", "before": None, "after": ["5"]}]
 ON: Change = {"field": "feature_gates", "key": "A", "before": None, "after": True}
 OFF: Change = {"field": "feature_gates", "key": "B", "before": True, "after": None}
@@ -19,8 +20,8 @@ OPERATIONS = {"nothing": [], "on": [ON], "off": [OFF], "both": [ON, OFF]}
 
 
 class ActionModule(ActionBase):
-    """C(stub): component -> changes, nothing, refused (by the rehearsal), gone, restored, lost (in the middle), or busy; for
-    gates on, off, or both. A list: one for each call, the last for all that follow.
+    """C(stub): component -> changes, nothing, refused (by the rehearsal), gone, restored, lost (in the middle), unseen (its
+    end), or busy; for gates on, off, or both. A list: one for each call, the last for all that follow.
     """
 
     def run(self, tmp: t.Any = None, task_vars: dict[str, t.Any] | None = None) -> dict[str, t.Any]:
@@ -50,9 +51,12 @@ class ActionModule(ActionBase):
             return result
         if behaviour == "lost":
             raise AnsibleConnectionFailure("gone")
+        if behaviour == "unseen":  # as the follower leaves it
+            started: dict[str, t.Any] = {"id": ID, "requested": {}, "outcome": None, "longest_seconds": 400}
+            return {**result, "transaction": started, "failed": True, "changed": True, "msg": "its end was not seen"}
         outcome = "restored" if behaviour == "restored" else "committed"
         proof = {"pid": 1, "uid": "u"}
-        transaction = {"id": "1", "outcome": outcome, "seconds": 1.0, "outage_seconds": 1.0, "proof": proof}
+        transaction = {"id": ID, "outcome": outcome, "seconds": 1.0, "outage_seconds": 1.0, "proof": proof}
         failure = {"failed": True, "changed": False, "msg": "restored"} if outcome == "restored" else {}
         return {**result, "transaction": transaction, **failure}
 

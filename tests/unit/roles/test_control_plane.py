@@ -67,9 +67,11 @@ def test_a_refusal_keeps_every_node_from_a_change(play: Play) -> None:
     assert changed(outcome) == []
 
 
-@pytest.mark.parametrize("ending", ["restored", "lost"])
-def test_a_failure_leaves_later_nodes_untouched_and_is_reported(play: Play, ending: str) -> None:
-    outcome = play("changes", ending, "changes")
+@pytest.mark.parametrize(
+    ("stub", "ending"), [("restored", "restored"), ("lost", "lost"), ("unseen", "end not seen; rehearsal accepted")]
+)
+def test_a_failure_leaves_later_nodes_untouched_and_is_reported(play: Play, stub: str, ending: str) -> None:
+    outcome = play("changes", stub, "changes")
     assert outcome.status != 0
     assert changed(outcome) == ["cp1", "cp2"]
     (report,) = outcome.reports
@@ -93,13 +95,19 @@ def test_a_play_that_does_not_keep_its_hosts_in_step_is_refused(play: Play) -> N
     assert "its strategy has to be linear" in outcome.output
 
 
-def test_every_batch_reports_for_itself(play: Play) -> None:
+def test_a_batch_is_not_changed_without_the_nodes_of_the_others(play: Play) -> None:
     outcome = play("changes", "changes", serial=1)
+    assert outcome.status != 0
+    assert changed(outcome) == []
+    assert "Nothing was changed on cp1, because serial keeps cp2 out" in outcome.output
+    outcome = play("nothing", "changes", serial=2)
+    assert (outcome.status, changed(outcome)) == (0, ["cp2"])
+
+
+def test_batches_with_nothing_to_change_end_well_and_report_for_themselves(play: Play) -> None:
+    outcome = play("nothing", "nothing", serial=1)
     assert outcome.status == 0
-    assert [f"cp{number} kube-apiserver: committed" in report for number, report in enumerate(outcome.reports, 1)] == [
-        True,
-        True,
-    ]
+    assert [f"cp{number}" in report for number, report in enumerate(outcome.reports, 1)] == [True, True]
 
 
 def test_a_second_pass_tells_of_those_that_take_part(play: Play) -> None:

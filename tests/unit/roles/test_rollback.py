@@ -4,6 +4,7 @@
 
 from __future__ import annotations
 
+import json
 import typing as t
 
 import pytest
@@ -91,6 +92,22 @@ def test_different_last_changes_are_taken_back_one_by_one(play: Play) -> None:
     assert "cp1 kube-apiserver: feature_gates A: true -> unset (transaction T-A" in outcome.output
     assert "cp2 kube-apiserver: feature_gates B" in outcome.output
     assert done(outcome) == []
+
+
+def test_a_misspelt_variable_does_not_take_back_everything(play: Play) -> None:
+    outcome = play(BOTH, BOTH, {}, "-e", "rollback_node=cp1", components=API)
+    assert outcome.status != 0
+    assert (
+        "This playbook does not know rollback_node; it takes rollback_components and rollback_nodes." in outcome.output
+    )
+    assert done(outcome) == []
+
+
+def test_a_variable_of_something_else_can_be_listed(play: Play) -> None:
+    others = json.dumps({"rollback_window": "sunday", "rollback_ignored_variables": ["rollback_window"]})
+    outcome = play(BOTH, BOTH, {}, "-e", others, components=API)
+    assert "does not know" not in outcome.output
+    assert done(outcome)
 
 
 def test_one_node_may_be_named(play: Play) -> None:

@@ -18,11 +18,13 @@ from ansible.plugins.connection import ConnectionBase
 from ansible_collections.nodecraft.kubeadm.plugins.action import static_pod
 from ansible_collections.nodecraft.kubeadm.tests.unit.plugins.module_utils._node.web import CERTIFICATE_PEM, Web
 
+# As nodes give them; the follower's module takes no others.
+ID = "20260101T000000.000000Z-abcdef"
 STARTED = {
     "name": "kube-apiserver",
     "node": "cp1",
     "changed": True,
-    "transaction": {"id": "1", "outcome": None, "longest_seconds": 400},
+    "transaction": {"id": ID, "outcome": None, "longest_seconds": 400},
     "invocation": {"module_args": {"env": {"TOKEN": "secret"}}},
 }
 OUT_OF_REACH = AnsibleConnectionFailure("ssh: connection refused")
@@ -30,7 +32,7 @@ OUT_OF_REACH = AnsibleConnectionFailure("ssh: connection refused")
 
 def ended(outcome: str) -> dict[str, t.Any]:
     reason = None if outcome == "committed" else "it was not healthy"
-    transaction: dict[str, t.Any] = {"id": "1", "outcome": outcome, "reason": reason, "log": [], "healthy": True}
+    transaction: dict[str, t.Any] = {"id": ID, "outcome": outcome, "reason": reason, "log": [], "healthy": True}
     return {"phase": "closed", "message": outcome, "running": False, "transaction": transaction}
 
 
@@ -119,7 +121,7 @@ def fixture_run(monkeypatch: pytest.MonkeyPatch) -> Run:
     return Run(monkeypatch)
 
 
-@pytest.mark.parametrize("transaction", [None, {"id": "1", "outcome": None, "longest_seconds": 1}])
+@pytest.mark.parametrize("transaction", [None, {"id": ID, "outcome": None, "longest_seconds": 1}])
 def test_a_module_that_failed_is_not_followed(run: Run, transaction: t.Any) -> None:
     result = run({**STARTED, "failed": True, "msg": "no", "transaction": transaction})
     assert result["msg"] == "no"
@@ -180,8 +182,9 @@ def test_a_node_that_is_never_seen_again_fails_the_task_with_what_is_known(run: 
     result = run(STARTED, OUT_OF_REACH)
     assert result["failed"] is True
     assert result["changed"] is True
-    assert "transaction 1 of kube-apiserver was started, but its end was not seen" in result["msg"]
-    assert result["transaction"]["id"] == "1"
+    assert f"transaction {ID} of kube-apiserver was started, but its end was not seen" in result["msg"]
+    assert "no answer: ssh: connection refused" in result["msg"]
+    assert result["transaction"]["id"] == ID
     assert 400 < run.now - 100 < 1000
 
 
@@ -219,7 +222,7 @@ def test_any_answer_of_the_api_server_confirms(run: Run, monkeypatch: pytest.Mon
     api = Api(run, monkeypatch, status)
     result = run(STARTED, news("stops"), WAITS, ended("committed"))
     assert result["changed"] is True
-    assert [arguments.get("confirm") for name, arguments in run.calls if name] == [None, None, "1"]
+    assert [arguments.get("confirm") for name, arguments in run.calls if name] == [None, None, ID]
     assert len(api.asked) == 2, "before the change, and when the node waits"
 
 
@@ -249,17 +252,32 @@ def test_without_confirm_nobody_is_asked(run: Run, monkeypatch: pytest.MonkeyPat
     assert (api.asked, run.checked) == ([], [False])
 
 
+@pytest.mark.parametrize("url", [6443, [URL], "file:///etc/hosts", "lb:6443", "", None])
+def test_what_is_no_address_is_left_to_the_module(run: Run, url: t.Any) -> None:
+    run.args = {"confirm": True, "confirm_url": url}
+    result = run({**STARTED, "failed": True, "msg": "confirm_url is ...", "transaction": None})
+    assert (result["msg"], run.checked) == ("confirm_url is ...", [False])
+
+
+def test_an_authority_that_is_not_there_is_named(run: Run, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    api = Api(run, monkeypatch, 200)
+    run.args["confirm_ca_cert"] = str(tmp_path / "ca.crt")
+    result = run({**STARTED, "transaction": None})
+    assert f"(confirm_ca_cert {tmp_path}/ca.crt is no file on this controller)" in result["msg"]
+    assert (api.asked, run.checked) == ([], [True])
+
+
 def test_out_of_reach_after_the_change_there_is_no_word(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
     Api(run, monkeypatch, 200, REFUSED, REFUSED, 200)
     run(STARTED, WAITS, WAITS, WAITS, ended("committed"))
-    assert [arguments.get("confirm") for name, arguments in run.calls if name] == [None, None, None, "1"]
+    assert [arguments.get("confirm") for name, arguments in run.calls if name] == [None, None, None, ID]
     assert any("out of this controller's reach" in line for line in run.lines)
 
 
 def test_a_word_that_may_not_have_been_heard_is_given_again(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
     Api(run, monkeypatch, 200)
     run(STARTED, WAITS, OUT_OF_REACH, WAITS, ended("committed"))
-    assert [arguments.get("confirm") for name, arguments in run.calls if name] == [None, "1", None, "1"]
+    assert [arguments.get("confirm") for name, arguments in run.calls if name] == [None, ID, None, ID]
 
 
 def test_a_certificate_is_verified_when_its_authority_is_given(

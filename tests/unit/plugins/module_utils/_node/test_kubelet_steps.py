@@ -23,6 +23,7 @@ from ansible_collections.nodecraft.kubeadm.plugins.module_utils._node import (
 )
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan import kubelet, rehearsal
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.errors import KubeadmError, Refusal
+from ansible_collections.nodecraft.kubeadm.tests.unit.plugins.module_utils._node.documents import documented
 from ansible_collections.nodecraft.kubeadm.tests.unit.plugins.module_utils._node.web import Web
 from ansible_collections.nodecraft.kubeadm.tests.unit.plugins.module_utils._plan import kubelets
 
@@ -112,6 +113,7 @@ def carry_out(node: Node, **given: t.Any) -> engine.Json:
         assert steps.rehearse().verdict == rehearsal.ACCEPTED
         steps.apply()
     assert steps.report()["transaction"]["outcome"] is None
+    assert set(steps.report()) | {"rehearsal"} == documented("kubelet")
     return t.cast("engine.Json", transactions.open_journal("kubelet"))
 
 
@@ -398,6 +400,7 @@ def test_without_any_change_that_is_said(node: Node) -> None:
 
 def test_the_report_names_what_sets_what(node: Node) -> None:
     found = kubelet_report.read_all(run=node.run, host=node.host)
+    assert set(found) == documented("kubelet_info")
     assert found["in_step"]
     assert found["obstacle"] is None
     assert found["process"]["pid"] == 7

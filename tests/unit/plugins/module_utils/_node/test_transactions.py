@@ -24,6 +24,7 @@ from ansible_collections.nodecraft.kubeadm.plugins.module_utils._node.state impo
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._node.static_pod_report import read_all
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._node.static_pod_steps import StaticPodSteps
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.errors import Busy, KubeadmError, Refusal
+from ansible_collections.nodecraft.kubeadm.tests.unit.plugins.module_utils._node.documents import documented
 from ansible_collections.nodecraft.kubeadm.tests.unit.plugins.module_utils._node.fake_node import (
     NAME,
     NEW,
@@ -36,18 +37,7 @@ from ansible_collections.nodecraft.kubeadm.tests.unit.plugins.module_utils._node
 from ansible_collections.nodecraft.kubeadm.tests.unit.plugins.module_utils._plan import samples
 
 UNIT = "nodecraft-kubeadm@kube-apiserver.service"
-KEYS = {
-    "name",
-    "node",
-    "manifest",
-    "operations",
-    "diff",
-    "transaction",
-    "previous_transaction",
-    "open_transaction",
-    "takes_back",
-    "busy",
-}
+KEYS = documented("static_pod") - {"rehearsal"}  # which is the runner's
 
 
 def steps(master: FakeNode, run: FakeRun, *, dry: bool = False, diff: bool = True, **wish: t.Any) -> StaticPodSteps:
@@ -96,6 +86,29 @@ def test_the_end_of_a_change_is_told_under_the_id_that_it_was_given(master: Fake
     started = carry_out(master, run, args={"v": 4})["transaction"]
     ended = report(run, id=started["id"])["transaction"]
     assert (ended["id"], ended["outcome"]) == (started["id"], engine.COMMITTED)
+    assert set(ended) == documented("static_pod", "transaction") == documented("kubelet", "transaction")
+
+
+def test_f20_an_outcome_is_told_where_it_cannot_be_noted_that_it_was(master: FakeNode, run: FakeRun) -> None:
+    master.allowed.add(pod("--v=4").encode())
+    started = carry_out(master, run, args={"v": 4})["transaction"]
+    (master.state / "followed.json").mkdir()
+    assert report(run, id=started["id"])["transaction"]["outcome"] == engine.COMMITTED
+
+
+def test_f40_a_clock_that_was_set_back_makes_a_change_no_older_than_those_before_it(
+    master: FakeNode, run: FakeRun
+) -> None:
+    closed = {"format": engine.FORMAT, "name": NAME, "requested": {}, "phase": engine.CLOSED, "files": []}
+    result = {"outcome": engine.COMMITTED, "reason": None, "ended": "2099-01-01T00:00:00Z"}
+    for number in range(engine.KEEP_HISTORY):
+        identifier = f"20990101T000000.00000{number}Z-abcdef"
+        engine.save_journal(str(master.state), {**closed, "id": identifier, "result": result}, identifier)
+    master.allowed.add(pod("--v=4").encode())
+    started = carry_out(master, run, args={"v": 4})["transaction"]
+    assert report(run, id=started["id"])["transaction"]["outcome"] == engine.COMMITTED
+    assert transactions.summary(NAME)["last_known_good"] == transactions.history(NAME)[-1] == started["id"]
+    assert transactions.unreported(NAME) is None
 
 
 def test_purge_gives_the_bytes_back_and_drops_the_record(master: FakeNode, run: FakeRun) -> None:
@@ -566,7 +579,7 @@ def test_waiting_for_the_end_has_an_end(master: FakeNode, run: FakeRun) -> None:
     journal = master.prepare(wait_timeout=1, min_ready_seconds=0)
     run.answers["systemctl is-active"] = (0, "active\n", "")
     master.clock.pace = 40
-    with pytest.raises(KubeadmError, match=f"transaction {journal['id']} .* does not end"):
+    with pytest.raises(KubeadmError, match=f"transaction {journal['id']} .* does not end.* and .*backup/journal.json"):
         wait_for_end(master, journal["id"], run)
     master.at(1, lambda: end(master))
     assert wait_for_end(master, journal["id"], run)["outcome"] == engine.ABANDONED
@@ -621,8 +634,8 @@ def test_a_change_that_does_not_wait_is_not_confirmed(master: FakeNode, run: Fak
     journal = master.prepare(phase=engine.WAITING)
     with pytest.raises(KubeadmError, match="waits for no confirmation: it is in phase waiting"):
         report(run, confirmed=journal["id"])
-    with pytest.raises(KubeadmError, match="transaction x of kube-apiserver is not known"):
-        report(run, confirmed="x")
+    with pytest.raises(KubeadmError, match="transaction 0 of kube-apiserver is not known"):
+        report(run, confirmed="0")
     with pytest.raises(KubeadmError, match="is no id of a transaction"):
         report(run, confirmed="../x")
     assert not (master.state / engine.CONFIRMED).exists()
@@ -637,6 +650,8 @@ def test_a_journal_nobody_can_read_is_an_alarm_once_no_engine_is_at_work(master:
     run.answers["systemctl is-active"] = (3, "failed\n", "")
     told = report(run, id=journal["id"])
     assert told["transaction"]["outcome"] == engine.ALARM
+    assert set(told) | {"busy"} == documented("node_transaction")
+    assert set(told["transaction"]) == documented("static_pod", "transaction")
     assert "is damaged" in told["transaction"]["reason"]
 
 
@@ -684,6 +699,9 @@ def test_what_is_told_of_a_node(master: FakeNode, run: FakeRun) -> None:
     found = read_all(None, None, run=run, host=master.host)
     assert (found["node"], found["manifest_dir"], found["unreadable_files"]) == ("cp1", str(master.manifests), [])
     (told,) = found["static_pods"]
+    assert set(found) == documented("static_pod_info")
+    assert set(told) == documented("static_pod_info", "static_pods")
+    assert set(told["way_back"]) == documented("static_pod_info", "static_pods", "way_back")
     assert told["name"] == NAME
     assert told["args"] == {"v": ["4"]}
     assert told["owned"] == {"args": ["v"]}
@@ -705,6 +723,7 @@ def test_what_is_told_of_a_node_in_trouble(master: FakeNode, run: FakeRun, tmp_p
     found = read_all(NAME, str(folder), run=run, host=master.host)
     assert found["unreadable_files"] == [str(folder / "notes.txt")]
     (told,) = found["static_pods"]
+    assert set(told) == documented("static_pod_info", "static_pods")
     assert "anchor" in told["error"]
     assert told["arguments"] is None
     assert (told["ready"], told["problem"]) == (False, told["error"])
@@ -739,6 +758,17 @@ def test_no_value_of_the_environment_is_told_of_a_process_that_is_out_of_step(ma
     assert process["arguments"][-1] == "--v=$(TOKEN)"
 
 
-def test_an_id_is_no_path(master: FakeNode, run: FakeRun) -> None:
+def test_a_damaged_record_of_one_static_pod_keeps_nobody_from_reading_the_others(
+    master: FakeNode, run: FakeRun
+) -> None:
+    Path(state.record_path(NAME)).write_text("{", encoding="utf-8")
+    (found,) = read_all(None, None, run=run, host=master.host)["static_pods"]
+    assert found["error"] == found["problem"]
+    assert f"{state.record_path(NAME)} is damaged" in found["error"]
+
+
+@pytest.mark.parametrize("name", ["../owned", "journal"])
+def test_the_name_of_a_file_is_no_id(master: FakeNode, run: FakeRun, name: str) -> None:
+    master.prepare()
     with pytest.raises(KubeadmError, match="no id of a transaction"):
-        transactions.report_progress(NAME, "../owned", wait=0, seen="", dry=True, run=run)
+        transactions.report_progress(NAME, name, wait=0, seen="", dry=True, run=run)

@@ -1,0 +1,59 @@
+# SPDX-FileCopyrightText: 2026 nodecraft.kubeadm contributors
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""What roles hand to our modules is what these take: the stand-ins of the roles' tests take anything, and no linter reads module_defaults."""
+
+from __future__ import annotations
+
+import ast
+import typing as t
+from pathlib import Path
+
+import pytest
+import yaml
+from ansible_collections.nodecraft.kubeadm.tests.contracts.project import ROOT
+
+TASKS = sorted([*ROOT.glob("roles/*/tasks/*.yml"), *ROOT.glob("playbooks/**/*.yml")])
+OURS = "nodecraft.kubeadm."
+
+
+def document(path: Path, name: str) -> dict[str, t.Any]:
+    """A constant of a file that holds YAML, wherever it stands in there; empty when there is none."""
+    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+        if isinstance(node, ast.Assign) and ast.unparse(node.targets[0]) == name:
+            return dict(yaml.safe_load(ast.literal_eval(node.value)))
+    return {}
+
+
+def options_of(module: str) -> set[str]:
+    """The options that a module documents, without those of other collections."""
+    found = document(ROOT / f"plugins/modules/{module}.py", "DOCUMENTATION")
+    options = set(found.get("options", {}))
+    for fragment in found.get("extends_documentation_fragment", []):
+        if fragment.startswith(OURS):
+            name, _dot, part = fragment[len(OURS) :].partition(".")
+            path = ROOT / f"plugins/doc_fragments/{name}.py"
+            options |= set(document(path, part.upper() or "DOCUMENTATION").get("options", {}))
+    return options
+
+
+def handed_over(thing: t.Any) -> t.Iterator[tuple[str, str]]:
+    """Each module of ours in tasks and module_defaults, with each option that it gets there."""
+    if isinstance(thing, list):
+        for entry in thing:
+            yield from handed_over(entry)
+    elif isinstance(thing, dict):
+        for key, value in thing.items():
+            if str(key).startswith(OURS) and isinstance(value, dict):
+                yield from ((key[len(OURS) :], option) for option in value)
+            yield from handed_over(value)
+
+
+def test_there_is_something_to_check() -> None:
+    found = {pair for path in TASKS for pair in handed_over(yaml.safe_load(path.read_text(encoding="utf-8")))}
+    assert {("static_pod", "confirm_url"), ("kubelet", "confirm_url"), ("rollout_lease", "planned_ago")} <= found
+
+
+@pytest.mark.parametrize("path", TASKS, ids=lambda path: str(path.relative_to(ROOT)))
+def test_modules_know_what_they_are_handed(path: Path) -> None:
+    handed = handed_over(yaml.safe_load(path.read_text(encoding="utf-8")))
+    assert [pair for pair in handed if pair[1] not in options_of(pair[0])] == []
