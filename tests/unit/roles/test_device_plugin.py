@@ -372,6 +372,13 @@ def test_check_mode_loads_nothing(play: Play, containerd: Path) -> None:
     assert "changed=1" in outcome.output
 
 
+def test_an_image_is_not_loaded_into_a_batch_only(play: Play) -> None:
+    outcome = play(ARCHIVE, stub=ONE_NODE, serial=1)
+    assert outcome.status != 0
+    assert "serial keeps w2, w3 out" in outcome.output
+    assert outcome.calls == []
+
+
 def test_an_archive_of_another_image(play: Play, containerd: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("RIGHT", "")
     outcome = play(ARCHIVE, stub=ONE_NODE)
