@@ -97,6 +97,10 @@ class Client:
         self._silent_since: float | None = None
         self._date = ""
 
+    def once(self) -> Client:
+        """The same API server, but asked only once: for what is good to know, and not worth waiting for."""
+        return Client(self.url, self._pool, self._headers, patience=0.0, clock=self.clock, sleep=self.sleep)
+
     def get(self, path: str) -> Json:
         """Read one object. path: below C(/api/v1), such as C(nodes/w1), or from the root with a leading slash."""
         return self._request("GET", path)

@@ -21,8 +21,11 @@ STUBS = {
     "stub_api.py": ("node_resource_info",),
     "stub_info.py": ("static_pod_info", "kubelet_info"),
     "stub_lease.py": ("rollout_lease",),
+    "stub_kubernetes.py": ("device_plugin_info",),
     "stub_nodes.py": ("node_taint", "node_extended_resource", "node_label"),
 }
+# The same for kubernetes.core.
+CORE_STUBS = {"stub_kubernetes.py": ("k8s", "k8s_info")}
 
 Json = dict[str, t.Any]
 
@@ -53,12 +56,18 @@ class Stage:
         self._log = folder / "calls"
         self._log.touch()
         collection = folder / "ansible_collections/nodecraft/kubeadm"
-        (collection / "plugins/action").mkdir(parents=True)
+        self._put_stubs(collection, STUBS)
+        self._put_stubs(folder / "ansible_collections/kubernetes/core", CORE_STUBS)
         for name in ("meta", "playbooks", "roles", "plugins/modules"):
             (collection / name).symlink_to(ROOT / name)
-        for stub, modules in STUBS.items():
+
+    @staticmethod
+    def _put_stubs(collection: Path, stubs: t.Mapping[str, t.Sequence[str]]) -> None:
+        actions = collection / "plugins/action"
+        actions.mkdir(parents=True)
+        for stub, modules in stubs.items():
             for module in modules:
-                shutil.copy(HERE / stub, collection / "plugins/action" / f"{module}.py")
+                shutil.copy(HERE / stub, actions / f"{module}.py")
 
     def play(self, groups: t.Mapping[str, Json], *options: str, **keywords: t.Any) -> Outcome:
         """Run one play on all hosts. groups: group -> host -> its variables. options: of C(ansible-playbook)."""

@@ -17,6 +17,7 @@ class ActionModule(ActionBase):
 
     C(devices): node -> how many devices a plugin offers there, a list with one number for each look at the node, the last for
     all that follow; C(silent) among them is a look without an answer.
+    C(offered): node -> its extended resources, for a look at all nodes.
     """
 
     def run(self, tmp: t.Any = None, task_vars: dict[str, t.Any] | None = None) -> dict[str, t.Any]:
@@ -42,6 +43,9 @@ class ActionModule(ActionBase):
             raise AnsibleConnectionFailure("gone")
         if answer.get("silent") or "silent" in devices.values():
             return {"failed": True, "msg": "no credentials."}
+        if not arguments:
+            offered = answer.get("offered", {})
+            return {"changed": False, "nodes": {name: {"extended_resources": offered[name]} for name in offered}}
         found = {name: self._node(name, arguments, answer, devices[name]) for name in nodes}
         return {"changed": False, "nodes": found}
 

@@ -42,6 +42,7 @@ class FakeApi:
     troubles: what comes instead of the next answers: an exception, or None for hanging up.
     ready: whether /readyz is well; while it is not, everything is forbidden.
     before_patch: called with the name of the node before a patch of it is applied.
+    answers: what is answered at other paths, without the query: an object, a list of items, or a refusal.
     leases: Leases by name, each with a resourceVersion that every write raises; before_write: called before one is written.
     now: what its clock says, in seconds since 1970; None for the true time.
     connections: how many were opened.
@@ -53,6 +54,7 @@ class FakeApi:
         self.kubelets: dict[str, Json] = {}
         self.behind: dict[str, Json | tuple[int, str] | Refused] = {}
         self.secrets: dict[str, Json] = {}
+        self.answers: dict[str, Json | list[Json] | Refused] = {}
         self.requests: list[str] = []
         self.headers: list[Message[str, str]] = []
         self.troubles: list[Refused | None] = []
@@ -119,8 +121,7 @@ class FakeApi:
                     if "/proxy/pod-resources" in self.path:
                         self._pass_on()
                         return
-                    find = api._lease if self.path.startswith(LEASES) else api._found
-                    self._send(200, find(self.command, self.path, body))
+                    self._send(200, api._way(self.path)(self.command, self.path, body))
                 except Refused as exc:
                     self._send(exc.status, {"kind": "Status", "message": str(exc)}, exc.headers)
 
@@ -177,6 +178,18 @@ class FakeApi:
             return self.secrets[names[2]]
         own = [pod for pod in self.pods if not names or pod["metadata"]["namespace"] == names[0]]
         return self._page(self._labelled(query.get("labelSelector"), self._selected(own, query)), query)
+
+    def _way(self, path: str) -> t.Callable[[str, str, bytes], Json]:
+        if unquote(urlsplit(path).path) in self.answers:
+            return self._answered
+        return self._lease if path.startswith(LEASES) else self._found
+
+    def _answered(self, _verb: str, path: str, _body: bytes) -> Json:
+        answer = self.answers[unquote(urlsplit(path).path)]
+        if isinstance(answer, Refused):
+            raise answer
+        query = {key: values[0] for key, values in parse_qs(urlsplit(path).query).items()}
+        return self._page(answer, query) if isinstance(answer, list) else answer
 
     def _lease(self, verb: str, path: str, body: bytes) -> Json:
         place, _question, query = path.partition("?")

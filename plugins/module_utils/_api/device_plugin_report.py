@@ -1,0 +1,155 @@
+# Copyright (c) 2026, nodecraft.kubeadm contributors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+# PRIVATE to the collection: no promise of stability to code outside it.
+
+"""What the module C(device_plugin_info) reads, and how long it waits for what is expected."""
+
+from __future__ import annotations
+
+import dataclasses
+import typing as t
+
+from .._plan import device_plugin, device_plugin_check, node_names, node_plan
+from .._plan.device_plugin import Amounts, Expectation, Placement
+from .._plan.device_plugin_check import NAME_LABEL, OURS, REVISION_LABEL, NodeCheck, Observation
+from .._plan.errors import KubeadmError
+from .client import ApiError, Client, Json
+
+PORT = 9808  # where our plugin tells of itself
+_LOOK_AGAIN = 2.0  # seconds between two looks
+_NOT_FOUND = 404
+
+
+def read(params: t.Mapping[str, t.Any], *, connect: t.Callable[[], Client]) -> dict[str, t.Any]:
+    """Hold the nodes against what is expected of them, with C(wait) until they offer it or no further node comes to it in time."""
+    for name in (name for entry in params["expected"] for name in entry["nodes"] or []):
+        node_names.check_node("expected", name)
+    client = connect()
+    reader = _Reader(client, params)
+    began = since = client.clock()
+    checks = reader.look()
+    fewest = len(_problems(checks))
+    while params["wait"] and fewest:
+        left = since + params["wait_timeout"] - client.clock()
+        if left <= 0:
+            break
+        client.sleep(min(_LOOK_AGAIN, left))
+        checks = reader.look()
+        if len(_problems(checks)) < fewest:
+            # A roll-out goes on, node by node, and a large cluster has many.
+            fewest, since = len(_problems(checks)), client.clock()
+    if _problems(checks) and reader.seen.daemon_set is not None:
+        checks = reader.look_closer()
+    return {
+        "selected": sorted(checks),
+        "nodes": {name: dataclasses.asdict(check) for name, check in checks.items()},
+        "problems": _problems(checks),
+        "summary": [f"{name}: {check}" for name, check in checks.items()],
+        "waited_seconds": client.clock() - began,
+    }
+
+
+def _problems(checks: t.Mapping[str, NodeCheck]) -> list[str]:
+    return [f"{name}: {check.problem}" for name, check in checks.items() if check.problem]
+
+
+class _Reader:
+    """Looks at nodes, DaemonSet and pods. seen: what the last look showed."""
+
+    def __init__(self, client: Client, params: t.Mapping[str, t.Any]) -> None:
+        self._client = client
+        self._name = params["name"]
+        self._namespace = params["namespace"]
+        selector = {
+            key: node_names.text_value("node_selector", key, value) for key, value in params["node_selector"].items()
+        }
+        self._placement = Placement(selector, params["tolerations"])
+        self._expected = self._expectations(params["expected"])
+        self._nodes: dict[str, Json] = {}
+        self._wanted: dict[str, Amounts] = {}
+        self.seen = Observation(f"{self._namespace}/{self._name}", None, None, [], 0.0)
+
+    def look(self) -> dict[str, NodeCheck]:
+        """Check every node that gets the plugin. Raises Refusal when the expectations fit no node."""
+        nodes = self._client.list("nodes")
+        self._nodes = {node_plan.node_name(node): node for node in nodes}
+        self._wanted = device_plugin.select(nodes, self._placement, self._expected)
+        self.seen = self._observe()
+        return self._checks()
+
+    def look_closer(self) -> dict[str, NodeCheck]:
+        """The last look again, with what only matters when something is wrong: warnings, and what the plugin says itself."""
+        wrong = [check.pod for check in self._checks().values() if check.problem and check.pod]
+        names = {pod.partition("/")[2] for pod in wrong}
+        told = {pod["metadata"]["name"]: self._tell(pod) for pod in self.seen.pods if pod["metadata"]["name"] in names}
+        self.seen = dataclasses.replace(self.seen, events=self._warnings(), told=told)
+        return self._checks()
+
+    def _checks(self) -> dict[str, NodeCheck]:
+        return {
+            name: device_plugin_check.check(self._nodes[name], expected, self.seen)
+            for name, expected in sorted(self._wanted.items())
+        }
+
+    def _expectations(self, option: t.Sequence[t.Mapping[str, t.Any]]) -> list[Expectation]:
+        return device_plugin.parse(
+            option,
+            lambda selector: [node_plan.node_name(n) for n in self._client.list("nodes", labelSelector=selector)],
+        )
+
+    def _observe(self) -> Observation:
+        try:
+            daemon_set = self._client.get(f"/apis/apps/v1/namespaces/{self._namespace}/daemonsets/{self._name}")
+        except ApiError as exc:
+            if exc.status != _NOT_FOUND:
+                raise
+            return Observation(self.seen.name, None, None, [], 0.0)
+        labels = daemon_set["spec"]["selector"]["matchLabels"]
+        selector = ",".join(f"{key}={value}" for key, value in sorted(labels.items()))
+        pods = self._client.list(f"namespaces/{self._namespace}/pods", labelSelector=selector)
+        return Observation(
+            self.seen.name, daemon_set, self._revision(daemon_set, selector), pods, self._client.server_time()
+        )
+
+    def _revision(self, daemon_set: Json, selector: str) -> str | None:
+        """The hash of the newest template; None while the controller has not seen it yet."""
+        if daemon_set.get("status", {}).get("observedGeneration") != daemon_set["metadata"]["generation"]:
+            return None
+        path = f"/apis/apps/v1/namespaces/{self._namespace}/controllerrevisions"
+        found = [
+            revision
+            for revision in self._client.list(path, labelSelector=selector)
+            if any(
+                owner["uid"] == daemon_set["metadata"]["uid"]
+                for owner in revision["metadata"].get("ownerReferences") or []
+            )
+        ]
+        newest = max(found, key=lambda revision: int(revision["revision"]), default=None)
+        return str(newest["metadata"]["labels"][REVISION_LABEL]) if newest else None
+
+    def _warnings(self) -> dict[tuple[str, str], str]:
+        """The newest warning of each object in the namespace; none where the account may not read them."""
+        try:
+            events = self._client.once().list(f"namespaces/{self._namespace}/events", fieldSelector="type=Warning")
+        except KubeadmError:
+            return {}
+        events.sort(key=lambda event: event.get("lastTimestamp") or event.get("eventTime") or "")
+        return {
+            (
+                event["involvedObject"]["kind"],
+                event["involvedObject"]["name"],
+            ): f"{event.get('reason')}: {event.get('message')}"
+            for event in events
+        }
+
+    def _tell(self, pod: Json) -> Json:
+        """What our own plugin says of its devices; nothing where it is another plugin or does not answer."""
+        if (pod["metadata"].get("labels") or {}).get(NAME_LABEL) != OURS:
+            return {}
+        path = f"namespaces/{self._namespace}/pods/{pod['metadata']['name']}:{PORT}/proxy/devices"
+        try:
+            return self._client.once().get(path)
+        except KubeadmError:
+            return {}

@@ -1,0 +1,230 @@
+# Copyright (c) 2026, nodecraft.kubeadm contributors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+# PRIVATE to the collection: no promise of stability to code outside it.
+
+"""Whether a node offers what a device plugin should make it offer, and else why not."""
+
+from __future__ import annotations
+
+import dataclasses
+import datetime
+import typing as t
+
+from . import node_plan, node_resources
+from .device_plugin import Amounts
+from .node_plan import Node
+from .pods import Pod, full_name
+
+Json = t.Mapping[str, t.Any]
+
+OURS = "nodecraft-device-plugin"  # the name, as a label, of the plugin that tells more of itself
+NAME_LABEL = "app.kubernetes.io/name"
+REVISION_LABEL = "controller-revision-hash"
+_FEW = 3  # so many details are told
+_NO_IMAGE = ("ErrImageNeverPull", "ErrImagePull", "ImagePullBackOff", "InvalidImageName", "ImageInspectError")
+_BEGINNING = ("ContainerCreating", "PodInitializing")
+
+
+@dataclasses.dataclass(frozen=True)
+class Observation:
+    """What the API tells of a plugin.
+
+    name: namespace and name of its DaemonSet. daemon_set: None when there is none. revision: the hash of its newest template.
+    pods: of the DaemonSet. events: the newest warning of an object, by kind and name. told: what the plugin itself says of
+    its resources, by the name of its pod. now: seconds since 1970.
+    """
+
+    name: str
+    daemon_set: Json | None
+    revision: str | None
+    pods: t.Sequence[Pod]
+    now: float
+    events: t.Mapping[tuple[str, str], str] = dataclasses.field(default_factory=dict)
+    told: t.Mapping[str, Json] = dataclasses.field(default_factory=dict)
+
+    @property
+    def settle(self) -> float:
+        """Seconds for which a pod has to be ready until it counts."""
+        return float((self.daemon_set or {}).get("spec", {}).get("minReadySeconds") or 0)
+
+    def pod_of(self, node: str) -> Pod | None:
+        """The pod of a node; while one replaces another, the newer one."""
+        found = [pod for pod in self.pods if pod["spec"].get("nodeName") == node or _meant_for(pod) == node]
+        return max(found, key=lambda pod: (not _is_ending(pod), self.is_current(pod)), default=None)
+
+    def is_current(self, pod: Pod) -> bool:
+        """Whether a pod is made from the newest template."""
+        return (pod["metadata"].get("labels") or {}).get(REVISION_LABEL) == self.revision
+
+
+@dataclasses.dataclass(frozen=True)
+class NodeCheck:
+    """What came of one node. Amounts are texts by resource. problem: empty when it offers what is expected."""
+
+    pod: str | None
+    expected: dict[str, str]
+    capacity: dict[str, str]
+    allocatable: dict[str, str]
+    problem: str
+
+    def __str__(self) -> str:
+        return self.problem or ", ".join(f"{name} {amount}" for name, amount in self.allocatable.items()) or "runs"
+
+
+def check(node: Node, expected: Amounts, seen: Observation) -> NodeCheck:
+    """Hold what a node offers against what is expected of it."""
+    capacity, allocatable = node_resources.capacity(node), node_resources.allocatable(node)
+    pod = seen.pod_of(node_plan.node_name(node))
+    wrong = {name: amount for name, amount in expected.items() if not amount.holds(_count(allocatable, name))}
+    cause = _cause(node, pod, seen)
+    parts = [f"{name}: expected {amount}, found {_count(allocatable, name)}" for name, amount in wrong.items()]
+    if cause:
+        problem = f"{'; '.join(parts)}{': ' if parts else ''}{cause}"
+    else:
+        told = seen.told.get(pod["metadata"]["name"], {}) if pod else {}
+        reasons = [_reason(name, capacity, allocatable, t.cast(Pod, pod), told.get(name, {})) for name in wrong]
+        problem = "; ".join(f"{part}: {reason}" for part, reason in zip(parts, reasons))
+    return NodeCheck(
+        pod=full_name(pod) if pod else None,
+        expected={name: str(amount) for name, amount in expected.items()},
+        capacity={name: capacity[name] for name in expected if name in capacity},
+        allocatable={name: allocatable[name] for name in expected if name in allocatable},
+        problem=problem,
+    )
+
+
+def _count(amounts: t.Mapping[str, str], name: str) -> int:
+    return int(amounts.get(name, "0"))
+
+
+def _cause(node: Node, pod: Pod | None, seen: Observation) -> str:
+    """What keeps the plugin itself from working on a node; empty when it works."""
+    if not node_plan.is_ready(node):
+        return "the node is not Ready, so its kubelet starts no pod and tells nothing new"
+    if seen.daemon_set is None:
+        return f"there is no DaemonSet {seen.name}"
+    if pod is None or _is_ending(pod):
+        _namespace, _slash, name = seen.name.partition("/")
+        why = seen.events.get(("DaemonSet", name)) or "its controller has made none yet"
+        return f"there is no pod of the DaemonSet {seen.name}: {why}"
+    trouble = _trouble(pod, seen)
+    if trouble:
+        return f"the pod {full_name(pod)} is not ready: {trouble}"
+    waits = _waits(pod, seen)
+    return f"the pod {full_name(pod)} is {waits}" if waits else ""
+
+
+def _waits(pod: Pod, seen: Observation) -> str:
+    """What a pod that is ready has yet to become; empty for one that counts."""
+    if not seen.is_current(pod):
+        return "of an earlier revision: the roll-out has not come to this node"
+    if seen.now - _ready_since(pod) < seen.settle:
+        return f"ready for less than {seen.settle:g} s"
+    return ""
+
+
+def _trouble(pod: Pod, seen: Observation) -> str:
+    """Why a pod is not ready; empty when it is."""
+    status, name = pod.get("status", {}), pod["metadata"]["name"]
+    if status.get("phase") == "Failed":
+        return _joined(status.get("reason") or "it failed", status.get("message"))
+    for container in [*(status.get("initContainerStatuses") or []), *(status.get("containerStatuses") or [])]:
+        trouble = _of_container(container)
+        if trouble:
+            return trouble
+    conditions = {entry["type"]: entry for entry in status.get("conditions") or []}
+    if conditions.get("Ready", {}).get("status") == "True":
+        return ""
+    scheduled = conditions.get("PodScheduled", {})
+    if scheduled.get("status") == "False":
+        return _joined("it has no node", scheduled.get("message"))
+    told = [
+        f"{resource}: {entry['not_ready']}"
+        for resource, entry in seen.told.get(name, {}).items()
+        if entry.get("not_ready")
+    ]
+    if told:
+        return f"not registered, it says: {_few(told)}"
+    return seen.events.get(("Pod", name)) or "it is being started"
+
+
+def _of_container(container: Json) -> str:
+    state = container.get("state") or {}
+    waiting, ended = state.get("waiting") or {}, state.get("terminated") or {}
+    if waiting.get("reason") in _NO_IMAGE:
+        return (
+            f"the image {container.get('image')} is not on the node and does not get there"
+            f" ({_joined(waiting['reason'], waiting.get('message'))}). Where no registry is in reach, load it with"
+            " device_plugin_image_archive"
+        )
+    if waiting and waiting.get("reason") not in _BEGINNING:
+        last = (container.get("lastState") or {}).get("terminated") or {}
+        return _ended(last) if last else _joined(waiting.get("reason") or "it waits", waiting.get("message"))
+    if ended and ended.get("exitCode") != 0:
+        return _ended(ended)
+    return ""
+
+
+def _ended(terminated: Json) -> str:
+    return _joined(
+        f"its container ended with status {terminated.get('exitCode')} ({terminated.get('reason', 'no reason')})",
+        terminated.get("message"),
+    )
+
+
+def _reason(
+    name: str, capacity: t.Mapping[str, str], allocatable: t.Mapping[str, str], pod: Pod, told: t.Mapping[str, t.Any]
+) -> str:
+    """Why a plugin that works offers another amount of a resource."""
+    has, gives = _count(capacity, name), _count(allocatable, name)
+    if name not in capacity:
+        return (
+            f"not registered, the kubelet knows no device plugin for it; the log of {full_name(pod)} may say why"
+            " (is the name right?)"
+        )
+    if gives < has:
+        sick = [f"{each['id']}: {each['reason']}" for each in told.get("devices", []) if not each["healthy"]]
+        return f"{has - gives} of {has} devices are unhealthy{_in_brackets(sick)}"
+    left_out = [f"{each['what']}: {each['reason']}" for each in told.get("left_out", [])]
+    found = "the plugin found none" if not has else f"the plugin offers {has}"
+    return f"{found}{_in_brackets(left_out)}{_joined('', told.get('failure'))}"
+
+
+def _in_brackets(details: t.Sequence[str]) -> str:
+    return f" ({_few(details)})" if details else ""
+
+
+def _few(details: t.Sequence[str]) -> str:
+    rest = len(details) - _FEW
+    return "; ".join(details[:_FEW]) + (f"; and {rest} more" if rest > 0 else "")
+
+
+def _joined(what: str, message: t.Any) -> str:
+    """A reason, and the words that came with it on one line."""
+    words = " ".join(str(message or "").split())
+    return f"{what}: {words}" if words else what
+
+
+def _is_ending(pod: Pod) -> bool:
+    return bool(pod["metadata"].get("deletionTimestamp"))
+
+
+def _meant_for(pod: Pod) -> str | None:
+    """The node for which the DaemonSet's controller made a pod that the scheduler has not placed."""
+    affinity = pod["spec"].get("affinity", {}).get("nodeAffinity", {})
+    required = affinity.get("requiredDuringSchedulingIgnoredDuringExecution") or {}
+    for term in required.get("nodeSelectorTerms") or []:
+        for field in term.get("matchFields") or []:
+            if field.get("key") == "metadata.name" and field.get("values"):
+                return str(field["values"][0])
+    return None
+
+
+def _ready_since(pod: Pod) -> float:
+    conditions = pod.get("status", {}).get("conditions") or []
+    times = [entry.get("lastTransitionTime") for entry in conditions if entry["type"] == "Ready"]
+    if not times or not times[0]:
+        return 0.0
+    return datetime.datetime.strptime(times[0], "%Y-%m-%dT%H:%M:%SZ").replace(tzinfo=datetime.timezone.utc).timestamp()

@@ -1,0 +1,172 @@
+# SPDX-FileCopyrightText: 2026 nodecraft.kubeadm contributors
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""What is read of a device plugin, and how long it is waited for."""
+
+from __future__ import annotations
+
+import typing as t
+
+import pytest
+from ansible_collections.nodecraft.kubeadm.plugins.module_utils._api.device_plugin_report import read
+from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.errors import KubeadmError, Refusal
+from ansible_collections.nodecraft.kubeadm.tests.unit.plugins.module_utils._api.fake_api import (
+    Clock,
+    FakeApi,
+    Refused,
+    client_of,
+)
+from ansible_collections.nodecraft.kubeadm.tests.unit.plugins.module_utils._plan.daemons import (
+    NOW,
+    daemon_set,
+    plugin_pod,
+    revision,
+)
+from ansible_collections.nodecraft.kubeadm.tests.unit.plugins.module_utils._plan.nodes import Json, node
+
+D = "example.com/dongle"
+SETS, REVISIONS = "/apis/apps/v1/namespaces/x/daemonsets/p", "/apis/apps/v1/namespaces/x/controllerrevisions"
+PODS, EVENTS = "/api/v1/namespaces/x/pods", "/api/v1/namespaces/x/events"
+FOUR = {"resources": {D: 4}, "nodes": None, "label_selector": None}
+
+
+class Desk:
+    """A cluster with one node and a plugin that works there, and the module."""
+
+    def __init__(self, api: FakeApi) -> None:
+        self.api = api
+        self.clock = Clock()
+        api.now = NOW
+        api.answers = {SETS: daemon_set(), REVISIONS: [revision(1, "old"), revision(2, "new")], PODS: [plugin_pod()]}
+
+    def read(self, **params: t.Any) -> Json:
+        asked = {
+            "name": "p",
+            "namespace": "x",
+            "node_selector": {},
+            "tolerations": [{"operator": "Exists"}],
+            "expected": [FOUR],
+            "wait": False,
+            "wait_timeout": 30,
+            **params,
+        }
+        return read(asked, connect=lambda: client_of(self.api.url, self.clock))
+
+
+@pytest.fixture(name="desk")
+def fixture_desk(serve: t.Callable[..., FakeApi]) -> Desk:
+    return Desk(serve(node("w1", capacity={D: "4"})))
+
+
+def test_a_plugin_that_works(desk: Desk) -> None:
+    assert desk.read(wait=True) == {
+        "selected": ["w1"],
+        "nodes": {
+            "w1": {"pod": "x/p-1", "expected": {D: "4"}, "capacity": {D: "4"}, "allocatable": {D: "4"}, "problem": ""}
+        },
+        "problems": [],
+        "summary": [f"w1: {D} 4"],
+        "waited_seconds": 0.0,
+    }
+    assert desk.clock.pauses == []
+    assert all(
+        "labelSelector=app.kubernetes.io%2Finstance%3Dp" in path for path in desk.api.asked("GET") if PODS in path
+    )
+
+
+def test_it_is_waited_for(desk: Desk) -> None:
+    desk.api.answers[PODS] = []
+
+    def come() -> None:
+        if desk.clock.now >= 6:
+            desk.api.answers[PODS] = [plugin_pod()]
+
+    desk.clock.on_sleep = come
+    found = desk.read(wait=True)
+    assert (found["problems"], found["waited_seconds"]) == ([], 6.0)
+
+
+def test_waiting_has_an_end_and_tells_why(desk: Desk) -> None:
+    desk.api.answers[PODS] = []
+    event: Json = {"involvedObject": {"kind": "DaemonSet", "name": "p"}, "reason": "FailedCreate"}
+    desk.api.answers[EVENTS] = [
+        {**event, "message": "now", "lastTimestamp": "2027-01-02T00:00:00Z"},
+        {**event, "message": "before", "lastTimestamp": "2027-01-01T00:00:00Z"},
+    ]
+    found = desk.read(wait=True)
+    assert found["problems"] == ["w1: there is no pod of the DaemonSet x/p: FailedCreate: now"]
+    assert (found["waited_seconds"], found["summary"]) == (30.0, found["problems"])
+
+
+def test_a_roll_out_that_goes_on_is_waited_for(desk: Desk) -> None:
+    names = [f"w{number}" for number in range(1, 5)]
+    desk.api.objects = {name: node(name, capacity={D: "4"}) for name in names}
+    desk.api.answers[PODS] = []
+
+    def go_on() -> None:
+        done = names[: int(desk.clock.now // 20)]
+        desk.api.answers[PODS] = [plugin_pod(f"p-{name}", name) for name in done]
+
+    desk.clock.on_sleep = go_on
+    found = desk.read(wait=True)
+    assert (found["problems"], found["waited_seconds"]) == ([], 80.0)
+
+
+def test_our_plugin_is_asked_what_is_wrong(desk: Desk) -> None:
+    desk.api.answers[PODS] = [plugin_pod(ours=True)]
+    desk.api.objects["w1"]["status"]["allocatable"][D] = "3"
+    sick = {"id": "a", "healthy": False, "reason": "gone"}
+    desk.api.answers["/api/v1/namespaces/x/pods/p-1:9808/proxy/devices"] = {D: {"devices": [sick], "left_out": []}}
+    assert desk.read()["problems"] == [f"w1: {D}: expected 4, found 3: 1 of 4 devices are unhealthy (a: gone)"]
+
+
+@pytest.mark.parametrize("refusal", [Refused(403, "forbidden"), Refused(503, "no endpoints")])
+def test_a_plugin_that_does_not_answer_is_asked_once(desk: Desk, refusal: Refused) -> None:
+    desk.api.answers[PODS] = [plugin_pod(ours=True)]
+    desk.api.objects["w1"]["status"]["allocatable"][D] = "3"
+    desk.api.answers["/api/v1/namespaces/x/pods/p-1:9808/proxy/devices"] = refusal
+    desk.api.answers[EVENTS] = refusal
+    assert desk.read()["problems"] == [f"w1: {D}: expected 4, found 3: 1 of 4 devices are unhealthy"]
+    assert desk.clock.pauses == []
+
+
+def test_another_plugin_is_not_asked(desk: Desk) -> None:
+    desk.api.objects["w1"]["status"]["allocatable"][D] = "3"
+    desk.read()
+    assert not [path for path in desk.api.asked("GET") if "proxy" in path]
+
+
+def test_no_daemon_set_yet(desk: Desk) -> None:
+    del desk.api.answers[SETS]
+    found = desk.read()
+    assert (found["selected"], found["problems"]) == (["w1"], ["w1: there is no DaemonSet x/p"])
+
+
+def test_a_daemon_set_that_its_controller_has_not_seen(desk: Desk) -> None:
+    desk.api.answers[SETS] = daemon_set(generation=2, observed=1)
+    assert "of an earlier revision" in desk.read()["problems"][0]
+
+
+def test_revisions_of_others_do_not_count(desk: Desk) -> None:
+    desk.api.answers[REVISIONS] = [revision(1, "new"), revision(9, "theirs", uid="other")]
+    assert desk.read()["problems"] == []
+
+
+def test_selectors(desk: Desk) -> None:
+    desk.api.objects["w1"]["metadata"]["labels"]["gpu"] = "true"
+    entry = {**FOUR, "label_selector": "gpu=true"}
+    assert desk.read(node_selector={"gpu": True}, expected=[entry])["selected"] == ["w1"]
+    with pytest.raises(Refusal, match="node_selector gpu=false"):
+        desk.read(node_selector={"gpu": False})
+    with pytest.raises(Refusal, match="label_selector gpu=no matches no node"):
+        desk.read(expected=[{**FOUR, "label_selector": "gpu=no"}])
+
+
+def test_what_is_no_name_of_a_node(desk: Desk) -> None:
+    with pytest.raises(Refusal, match="no name of a node"):
+        desk.read(expected=[{**FOUR, "nodes": ["W 1"]}])
+
+
+def test_an_account_that_may_not_read(desk: Desk) -> None:
+    desk.api.answers[SETS] = Refused(403, "daemonsets is forbidden")
+    with pytest.raises(KubeadmError, match="daemonsets is forbidden"):
+        desk.read()

@@ -1,0 +1,387 @@
+# SPDX-FileCopyrightText: 2026 nodecraft.kubeadm contributors
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""What the role writes, what it refuses, how it ends, and what reaches the nodes."""
+
+from __future__ import annotations
+
+import typing as t
+from pathlib import Path
+
+import pytest
+from ansible_collections.nodecraft.kubeadm.tests.unit.roles.plays import Json, Outcome, Stage
+
+ROLE = {"role": "nodecraft.kubeadm.device_plugin"}
+D = "example.com/dongle"
+OURS: Json = {
+    "device_plugin_image": "localhost/nodecraft-device-plugin:1",
+    "device_plugin_config": {"resources": [{"name": D, "discover": [{"fake": {"count": 4}}]}]},
+    "device_plugin_expected": [{"resources": {D: 4}}],
+}
+THEIRS: Json = {
+    "device_plugin_name": "dongles",
+    "device_plugin_namespace": "kube-system",
+    "device_plugin_image": "registry.example.com/dongles:2",
+    "device_plugin_args": ["--level", 3],
+    "device_plugin_env": {"DEBUG": True},
+    "device_plugin_files": {"dongles.conf": "a = b\n"},
+    "device_plugin_host_paths": [
+        {"path": "/opt/dongles"},
+        {"path": "/dev", "mount_path": "/host/dev", "read_only": False},
+    ],
+    "device_plugin_socket_folders": ["/var/lib/kubelet/device-plugins", "/var/lib/kubelet/plugins_registry"],
+    "device_plugin_node_selector": {"dongles": True},
+    "device_plugin_pod_spec": {"hostNetwork": True, "securityContext": {"fsGroup": 0}},
+    "device_plugin_container": {"securityContext": {"readOnlyRootFilesystem": False}},
+}
+OWN_LABEL = {"app.kubernetes.io/managed-by": "nodecraft.kubeadm"}
+
+Play = t.Callable[..., Outcome]
+
+
+@pytest.fixture(name="play")
+def fixture_play(stage: Stage) -> Play:
+    """Run the role on w1, w2 and w3. stub: variables of the stand-ins."""
+
+    def play(variables: Json, *options: str, stub: Json | None = None, **keywords: t.Any) -> Outcome:
+        def host(name: str) -> Json:
+            return {"device_plugin_node_name": f"node-{name}", "ansible_become": False, **(stub or {})}
+
+        groups = {"kube_node": {name: host(name) for name in ("w1", "w2", "w3")}}
+        keywords.setdefault("roles", [ROLE])
+        return stage.play(groups, *options, hosts="kube_node", vars=variables, **keywords)
+
+    return play
+
+
+def written(outcome: Outcome) -> dict[str, Json]:
+    """The objects that were asked for, by kind."""
+    found = [call["arguments"] for call in outcome.calls if call["component"] == "k8s"]
+    return {each["definition"]["kind"]: each["definition"] for each in found if "definition" in each}
+
+
+def removed(outcome: Outcome) -> list[str]:
+    """Kinds and names of what was to be removed, in its order."""
+    found = [call["arguments"] for call in outcome.calls if call["component"] == "k8s"]
+    return [f"{each['kind']} {each['name']}" for each in found if each.get("state") == "absent"]
+
+
+def named(name: str, **labels: str) -> Json:
+    """An object that is there."""
+    return {"metadata": {"name": name, "labels": {key.replace("__", "/"): value for key, value in labels.items()}}}
+
+
+def test_ours_is_deployed_hardened_and_proven(play: Play) -> None:
+    outcome = play(OURS)
+    assert outcome.status == 0, outcome.output
+    assert list(written(outcome)) == ["Namespace", "ConfigMap", "DaemonSet"]
+    labels = written(outcome)["Namespace"]["metadata"]["labels"]
+    assert (labels["pod-security.kubernetes.io/enforce"], labels["app.kubernetes.io/managed-by"]) == (
+        "privileged",
+        "nodecraft.kubeadm",
+    )
+    assert "count: 4" in written(outcome)["ConfigMap"]["data"]["config.yaml"]
+    spec = written(outcome)["DaemonSet"]["spec"]
+    pod = spec["template"]["spec"]
+    (container,) = pod["containers"]
+    assert spec["template"]["metadata"]["labels"]["app.kubernetes.io/name"] == "nodecraft-device-plugin"
+    assert (spec["minReadySeconds"], spec["updateStrategy"]["rollingUpdate"]) == (
+        10,
+        {"maxUnavailable": 1, "maxSurge": 0},
+    )
+    assert container["securityContext"] == {
+        "runAsUser": 0,
+        "privileged": False,
+        "allowPrivilegeEscalation": False,
+        "capabilities": {"drop": ["ALL"]},
+        "readOnlyRootFilesystem": True,
+    }
+    assert pod["automountServiceAccountToken"] is False
+    assert pod["securityContext"] == {"seccompProfile": {"type": "RuntimeDefault"}}
+    assert pod["tolerations"] == [{"operator": "Exists"}]
+    assert {mount["mountPath"]: mount.get("readOnly", False) for mount in container["volumeMounts"]} == {
+        "/var/lib/kubelet/device-plugins": False,
+        "/etc/nodecraft-device-plugin": True,
+        "/host/dev": True,
+        "/host/sys": True,
+    }
+    assert {mount["name"] for mount in container["volumeMounts"]} == {volume["name"] for volume in pod["volumes"]}
+    assert container["readinessProbe"]["httpGet"] == {"path": "/readyz", "port": "http"}
+    (report,) = outcome.reports
+    assert f"node-w1: {D} 4" in report
+
+
+def test_one_host_asks_for_all_before_and_after(play: Play) -> None:
+    outcome = play(OURS, become=True)
+    assert outcome.status == 0, outcome.output
+    assert {call["host"] for call in outcome.calls} == {"w1"}
+    assert not any(call["becomes"] for call in outcome.calls)
+    looks = [call["arguments"] for call in outcome.calls if call["component"] == "device_plugin_info"]
+    assert [look.get("wait", False) for look in looks] == [False, True]
+    assert looks[1]["expected"] == OURS["device_plugin_expected"]
+
+
+def test_another_configuration_is_another_revision(play: Play) -> None:
+    def checksum(count: int) -> str:
+        config = {"resources": [{"name": D, "discover": [{"fake": {"count": count}}]}]}
+        found = written(
+            play(
+                {**OURS, "device_plugin_config": config}, "--check", stub={"stub_objects": {"Namespace": [named("x")]}}
+            )
+        )
+        return str(found["DaemonSet"]["spec"]["template"]["metadata"]["annotations"]["checksum/config"])
+
+    assert checksum(4) != checksum(5)
+
+
+def test_a_token_is_kept_in_a_secret(play: Play) -> None:
+    outcome = play({**OURS, "device_plugin_pod_resources_token": "geheim"}, "-v")
+    assert outcome.status == 0, outcome.output
+    secret, config = written(outcome)["Secret"], written(outcome)["ConfigMap"]["data"]["config.yaml"]
+    assert (secret["metadata"]["name"], secret["data"]) == ("nodecraft-device-plugin-token", {"token": "Z2VoZWlt"})
+    assert "tokenFile: /etc/nodecraft-device-plugin-token/token" in config
+    mounts = written(outcome)["DaemonSet"]["spec"]["template"]["spec"]["containers"][0]["volumeMounts"]
+    assert {"token", "pod-resources"} <= {mount["name"] for mount in mounts}
+    assert "geheim" not in outcome.output
+    assert "Z2VoZWlt" not in outcome.output
+
+
+def test_anothers_plugin_needs_variables_only(play: Play) -> None:
+    outcome = play(THEIRS, stub={"stub_objects": {"Namespace": [named("kube-system")]}})
+    assert outcome.status == 0, outcome.output
+    assert list(written(outcome)) == ["ConfigMap", "DaemonSet"]
+    assert written(outcome)["ConfigMap"]["data"] == {"dongles.conf": "a = b\n"}
+    pod = written(outcome)["DaemonSet"]["spec"]["template"]["spec"]
+    (container,) = pod["containers"]
+    assert written(outcome)["DaemonSet"]["metadata"]["labels"]["app.kubernetes.io/name"] == "dongles"
+    assert container["args"] == ["--level", "3"]
+    assert {"name": "DEBUG", "value": "true"} in container["env"]
+    assert "readinessProbe" not in container
+    assert pod["nodeSelector"] == {"dongles": "true"}
+    assert (pod["hostNetwork"], pod["securityContext"]["fsGroup"]) == (True, 0)
+    assert container["securityContext"]["readOnlyRootFilesystem"] is False
+    assert {mount["mountPath"]: mount.get("readOnly", False) for mount in container["volumeMounts"]} == {
+        "/var/lib/kubelet/device-plugins": False,
+        "/var/lib/kubelet/plugins_registry": False,
+        "/opt/dongles": True,
+        "/host/dev": False,
+        "/etc/device-plugin": True,
+    }
+
+
+def test_privileged_only_when_asked(play: Play) -> None:
+    outcome = play({**THEIRS, "device_plugin_privileged": True})
+    (container,) = written(outcome)["DaemonSet"]["spec"]["template"]["spec"]["containers"]
+    assert container["securityContext"] == {"runAsUser": 0, "privileged": True, "readOnlyRootFilesystem": False}
+
+
+@pytest.mark.parametrize(
+    ("variables", "says"),
+    [
+        (
+            {
+                **OURS,
+                "device_plugin_image": "x:1",
+                "device_plugin_image_archive": "/x.tar",
+                "device_plugin_files": {"a": "b"},
+                "device_plugin_pod_spec": {"nodeSelector": {}},
+                "device_plugin_expected": [{"resources": {"example.com/dongel": 1}}],
+            },
+            [
+                "device_plugin_image is x:1; to find it in device_plugin_image_archive",
+                "device_plugin_files is for other plugins",
+                "device_plugin_pod_spec has nodeSelector",
+                "example.com/dongel, which device_plugin_config does not offer",
+            ],
+        ),
+        (
+            {"device_plugin_pod_resources_token": "t"},
+            ["device_plugin_image is not set", "device_plugin_config is empty", "is for our plugin only"],
+        ),
+        ({**OURS, "device_plugin_images": "x"}, ["did you mean device_plugin_image?"]),
+    ],
+)
+def test_what_could_not_be_deployed_is_refused(play: Play, variables: Json, says: list[str]) -> None:
+    outcome = play(variables)
+    assert outcome.status != 0
+    assert [words for words in says if words not in outcome.output] == []
+    assert outcome.calls == []
+
+
+def test_hosts_that_ask_for_different_things_are_refused(play: Play) -> None:
+    outcome = play({**OURS, "device_plugin_image": "localhost/{{ inventory_hostname }}:1"})
+    assert outcome.status != 0
+    assert "device_plugin_image has to be the same for all" in outcome.output
+    assert outcome.calls == []
+
+
+@pytest.mark.parametrize(
+    ("stub", "says"),
+    [
+        ({"stub_selected": []}, "no node gets the device plugin"),
+        (
+            {
+                "stub_objects": {
+                    "Namespace": [named("x", pod_security="")],
+                    "DaemonSet": [named("nodecraft-device-plugin")],
+                }
+            },
+            "was not made by this role",
+        ),
+        (
+            {"stub_objects": {"Namespace": [named("x", **{"pod-security.kubernetes.io__enforce": "baseline"})]}},
+            "takes pods of the level baseline only",
+        ),
+    ],
+)
+def test_what_the_cluster_says_against_it_is_heard_before_anything_is_written(
+    play: Play, stub: Json, says: str
+) -> None:
+    outcome = play(OURS, stub=stub)
+    assert outcome.status != 0
+    assert says in outcome.output
+    assert written(outcome) == {}
+
+
+def test_a_node_that_does_not_offer_it_fails_the_role(play: Play) -> None:
+    problem = f"node-w2: {D}: expected 4, found 0: not registered"
+    outcome = play(OURS, stub={"stub_problems": [problem]}, post_tasks=[{"ansible.builtin.debug": {"msg": "went on"}}])
+    assert outcome.status != 0
+    assert f"is deployed, but after 300 s 1 of 2 nodes do not offer what is expected. {problem}." in outcome.output
+    assert problem in "".join(outcome.reports)
+    assert "went on" not in outcome.output
+
+
+def test_nothing_to_do(play: Play) -> None:
+    outcome = play(
+        OURS, stub={"stub_same": True}, post_tasks=[{"ansible.builtin.debug": {"var": "device_plugin_report.changed"}}]
+    )
+    assert outcome.status == 0, outcome.output
+    assert '"device_plugin_report.changed": false' in outcome.output
+    assert outcome.output.count("changed=0") == 3
+
+
+def test_check_mode_has_the_objects_judged_and_does_not_wait(play: Play) -> None:
+    outcome = play(
+        OURS,
+        "--check",
+        stub={"stub_objects": {"Namespace": [named("x", **{"app.kubernetes.io__managed-by": "nodecraft.kubeadm"})]}},
+    )
+    assert outcome.status == 0, outcome.output
+    assert list(written(outcome)) == ["Namespace", "ConfigMap", "DaemonSet"]
+    assert {call["step"] for call in outcome.calls} == {"plan"}
+    assert not any(call["arguments"].get("wait") for call in outcome.calls)
+
+
+def test_check_mode_without_the_namespace_shows_what_would_be_made(play: Play) -> None:
+    outcome = play(OURS, "--check")
+    assert outcome.status == 0, outcome.output
+    assert list(written(outcome)) == ["Namespace"]
+    assert '"kind": "DaemonSet"' in outcome.output
+    assert "changed=2" in outcome.output
+
+
+@pytest.mark.parametrize(
+    ("namespace", "others", "goes"),
+    [
+        (named("x", **{"app.kubernetes.io__managed-by": "nodecraft.kubeadm"}), [], True),
+        (named("x", **{"app.kubernetes.io__managed-by": "nodecraft.kubeadm"}), [named("other")], False),
+        (named("x"), [], False),
+    ],
+)
+def test_absent_removes_what_the_role_made(play: Play, namespace: Json, others: list[Json], goes: bool) -> None:
+    own = named("nodecraft-device-plugin", **{"app.kubernetes.io__managed-by": "nodecraft.kubeadm"})
+    offered = {
+        "node-w1": {D: {"capacity": "4", "allocatable": "0", "device_plugin": True}},
+        "node-w2": {D: {"capacity": "4", "allocatable": "4", "device_plugin": False}},
+        "node-w3": {"example.com/other": {"capacity": "1", "allocatable": "1", "device_plugin": True}},
+    }
+    stub = {"stub_objects": {"Namespace": [namespace], "DaemonSet": [own, *others]}, "stub_api": {"offered": offered}}
+    outcome = play({**OURS, "device_plugin_state": "absent"}, stub=stub)
+    assert outcome.status == 0, outcome.output
+    assert removed(outcome) == [
+        "DaemonSet nodecraft-device-plugin",
+        "ConfigMap nodecraft-device-plugin-config",
+        "Secret nodecraft-device-plugin-token",
+        *(["Namespace nodecraft-device-plugin"] if goes else []),
+    ]
+    (report,) = outcome.reports
+    assert f"node-w1: still shows {D} 4 (0 for pods)" in report
+    assert "node-w2" not in report
+    assert "example.com/other" not in report
+
+
+def test_absent_without_names_tells_of_what_nobody_serves(play: Play) -> None:
+    offered = {
+        "node-w1": {D: {"capacity": "4", "allocatable": "0", "device_plugin": True}},
+        "node-w2": {D: {"capacity": "4", "allocatable": "4", "device_plugin": True}},
+    }
+    outcome = play({"device_plugin_state": "absent"}, stub={"stub_api": {"offered": offered}})
+    assert outcome.status == 0, outcome.output
+    assert removed(outcome) == []
+    (report,) = outcome.reports
+    assert "node-w1" in report
+    assert "node-w2" not in report
+
+
+# containerd's program with the names of its images in a file.
+CTR = """#!/bin/sh
+case "$*" in
+  *"images list --quiet name==$IMAGE") if test -f "$STATE/loaded"; then echo "$IMAGE"; fi ;;
+  *"images import "*) cat "$5" > "$STATE/archive" && echo imported >> "$STATE/imports"; if test -n "$RIGHT"; then touch "$STATE/loaded"; fi ;;
+  *) echo "unexpected: $*" >&2; exit 1 ;;
+esac
+"""
+
+
+@pytest.fixture(name="containerd")
+def fixture_containerd(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """The folder in which the stand-in for ctr keeps what it got."""
+    folder = tmp_path / "containerd"
+    folder.mkdir()
+    program = folder / "ctr"
+    program.write_text(CTR, encoding="utf-8")
+    program.chmod(0o755)
+    monkeypatch.setenv("PATH", f"{folder}:{Path('/usr/local/bin')}:/usr/bin:/bin")
+    monkeypatch.setenv("STATE", str(folder))
+    monkeypatch.setenv("IMAGE", OURS["device_plugin_image"])
+    monkeypatch.setenv("RIGHT", "1")
+    (tmp_path / "image.tar").write_text("an image", encoding="utf-8")
+    return folder
+
+
+ARCHIVE = {**OURS, "device_plugin_image_archive": "{{ playbook_dir }}/image.tar"}
+ONE_NODE = {"stub_selected": ["node-w2"]}
+
+
+def test_an_image_is_loaded_once_where_the_plugin_goes(play: Play, containerd: Path) -> None:
+    outcome = play(ARCHIVE, stub=ONE_NODE)
+    assert outcome.status == 0, outcome.output
+    assert (containerd / "archive").read_text(encoding="utf-8") == "an image"
+    outcome = play(ARCHIVE, stub={**ONE_NODE, "stub_same": True})
+    assert outcome.status == 0, outcome.output
+    assert (containerd / "imports").read_text(encoding="utf-8") == "imported\n"
+    assert outcome.output.count("changed=0") == 3
+    assert not list(Path("/var/tmp").glob("nodecraft-device-plugin-*"))  # noqa: S108
+
+
+def test_check_mode_loads_nothing(play: Play, containerd: Path) -> None:
+    outcome = play(ARCHIVE, "--check", stub=ONE_NODE)
+    assert outcome.status == 0, outcome.output
+    assert not (containerd / "imports").exists()
+    assert "w2                         : ok" in outcome.output
+    assert "changed=1" in outcome.output
+
+
+def test_an_image_is_not_loaded_into_a_batch_only(play: Play) -> None:
+    outcome = play(ARCHIVE, stub=ONE_NODE, serial=1)
+    assert outcome.status != 0
+    assert "serial keeps w2, w3 out" in outcome.output
+    assert outcome.calls == []
+
+
+def test_an_archive_of_another_image(play: Play, containerd: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("RIGHT", "")
+    outcome = play(ARCHIVE, stub=ONE_NODE)
+    assert outcome.status != 0
+    assert "there is still no image localhost/nodecraft-device-plugin:1" in outcome.output
+    assert written(outcome) == {}
