@@ -354,11 +354,13 @@ class Cluster:
     def unready_nodes(self) -> str:
         """Which nodes are not ready by the word of the API, asked through the load balancer where there is one; empty when all are."""
         answer = self.lab.kubectl("get", "nodes", "--output=json", "--request-timeout=5s", check=False)
-        if not answer.startswith("{"):
+        # Without an answer kubectl prints nothing, or a list of nothing.
+        nodes = json.loads(answer)["items"] if answer else []
+        if not nodes:
             return "the API does not answer"
         unready = [
             node["metadata"]["name"]
-            for node in json.loads(answer)["items"]
+            for node in nodes
             if not any(
                 condition["type"] == "Ready" and condition["status"] == "True"
                 for condition in node["status"]["conditions"]

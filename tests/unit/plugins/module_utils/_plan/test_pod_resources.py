@@ -89,8 +89,9 @@ def test_a_pod_that_has_ended_leaves_its_device() -> None:
         ("the pod has ended (Failed); its device goes to the next pod that asks",),
         (),
     ]
-    (offer,) = pod_resources.resources(node(capacity={D: "2"}, managed=[D]), found, entries, there).values()
-    assert offer == {"capacity": "2", "allocatable": "2", "requested": "1", "devices": ["a", "b"], "free": ["a"]}
+    offers = pod_resources.resources(node(capacity={D: "2"}, managed=[D]), found, entries, there)
+    offer = {"capacity": "2", "allocatable": "2", "requested": "1", "devices": ["a", "b"], "free": ["a"]}
+    assert offers == {D: offer}
 
 
 def test_resources_by_what_the_kubelet_has_from_plugins() -> None:
