@@ -47,8 +47,11 @@ CORES = {
 # The unit tests meet the oldest and the newest core, each on a Python it supports. Older Pythons
 # run no ansible-core of today: there the tests of what needs none run, the node's side.
 UNIT_CORES = {"3.11": "2.18", "3.12": "2.20", "3.13": "2.21", "3.14": "2.21"}
-# The plays of the roles take minutes, so they are for the oldest and the newest; the playbooks that are made of the roles for the newest.
-LEFT_OUT_PLAYS = {"2.18": ("roles/test_site.py", "roles/test_rollback.py"), "2.21": ()}
+# The plays of the roles take minutes, so they are for the oldest and the newest; for the oldest only those that change nodes.
+LEFT_OUT_PLAYS = {
+    "2.18": tuple(f"roles/test_{name}.py" for name in ("site", "rollback", "device_plugin", "device_plugin_image")),
+    "2.21": (),
+}
 # The device plugin runs in an image of its own, so on any Python from 3.11 on: the oldest and the newest one here.
 DEVICE_PLUGIN = ROOT / "device_plugin"
 # The fault tests on labs are the controller's, too.
