@@ -376,9 +376,8 @@ def report_progress(
     except Unusable as exc:
         return _told_by_nobody(name, identifier, str(exc), running=_is_active(name, run))
     if ended is not None and not dry:
-        with contextlib.suppress(
-            OSError
-        ):  # on a full disk the outcome is told all the same, and once more by the next run
+        # On a full disk the outcome is told all the same, and once more by the next run.
+        with contextlib.suppress(OSError):
             mark_followed(name, identifier)
     running = ended is None and _is_active(name, run)
     return {"name": name, "phase": phase, "message": message, "running": running, "transaction": ended}

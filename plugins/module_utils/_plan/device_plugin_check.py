@@ -15,7 +15,7 @@ import typing as t
 from . import node_plan, node_resources
 from .device_plugin import Amounts
 from .node_plan import Node
-from .pods import Pod, full_name
+from .pods import Pod, full_name, is_ending
 
 Json = t.Mapping[str, t.Any]
 
@@ -52,7 +52,7 @@ class Observation:
     def pod_of(self, node: str) -> Pod | None:
         """The pod of a node; while one replaces another, the newer one."""
         found = [pod for pod in self.pods if pod["spec"].get("nodeName") == node or _meant_for(pod) == node]
-        return max(found, key=lambda pod: (not _is_ending(pod), self.is_current(pod)), default=None)
+        return max(found, key=lambda pod: (not is_ending(pod), self.is_current(pod)), default=None)
 
     def is_current(self, pod: Pod) -> bool:
         """Whether a pod is made from the newest template."""
@@ -105,7 +105,7 @@ def _cause(node: Node, pod: Pod | None, seen: Observation) -> str:
         return "the node is not Ready, so its kubelet starts no pod and tells nothing new"
     if seen.daemon_set is None:
         return f"there is no DaemonSet {seen.name}"
-    if pod is None or _is_ending(pod):
+    if pod is None or is_ending(pod):
         _namespace, _slash, name = seen.name.partition("/")
         why = seen.events.get(("DaemonSet", name)) or "its controller has made none yet"
         return f"there is no pod of the DaemonSet {seen.name}: {why}"
@@ -205,10 +205,6 @@ def _joined(what: str, message: t.Any) -> str:
     """A reason, and the words that came with it on one line."""
     words = " ".join(str(message or "").split())
     return f"{what}: {words}" if words else what
-
-
-def _is_ending(pod: Pod) -> bool:
-    return bool(pod["metadata"].get("deletionTimestamp"))
 
 
 def _meant_for(pod: Pod) -> str | None:

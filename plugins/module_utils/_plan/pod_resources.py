@@ -56,21 +56,13 @@ class View:
 
 
 @dataclasses.dataclass(frozen=True)
-class Allocation:
-    """A device that a container holds. phase, since: of its pod; None when the API has no such pod on the node.
+class Allocation(Holding):
+    """A device that a container of a node holds. phase, since: of its pod; None when the API has no such pod on the node.
 
     since: when the kubelet took the pod on, as the API writes times. problems: what is wrong with it, in words.
     """
 
     node: str
-    namespace: str
-    pod: str
-    container: str
-    resource: str
-    device_id: str
-    physical: str
-    numa: tuple[int, ...]
-    health: str
     phase: str | None
     since: str | None
     problems: tuple[str, ...]
@@ -199,7 +191,7 @@ def why_not_asked(node: Node, found: t.Sequence[Pod], sought: str) -> str | None
 def obstacle(pod: Pod) -> str | None:
     """Why a pod cannot be asked; None when it can. One that is not ready can: it is so while it is not registered."""
     status = pod.get("status", {})
-    if pod["metadata"].get("deletionTimestamp"):
+    if pods.is_ending(pod):
         return "is about to end"
     for container in status.get("containerStatuses") or []:
         waiting = container.get("state", {}).get("waiting")

@@ -31,6 +31,11 @@ def is_active(pod: Pod) -> bool:
     return pod.get("status", {}).get("phase") not in ENDED
 
 
+def is_ending(pod: Pod) -> bool:
+    """Whether somebody has deleted it, and it has yet to go."""
+    return bool(pod["metadata"].get("deletionTimestamp"))
+
+
 def is_static(pod: Pod) -> bool:
     """Whether the kubelet runs it from a file: then it is not evicted."""
     return _MIRROR in (pod["metadata"].get("annotations") or {})
