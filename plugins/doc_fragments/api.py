@@ -55,6 +55,21 @@ attributes:
     description: Changes nothing.
 """
 
+    # Which nodes are read.
+    SELECTION = r"""
+options:
+  nodes:
+    description:
+      - Names of nodes. A name that the cluster does not know is an error.
+      - Without this and O(label_selector) all nodes are read.
+    type: list
+    elements: str
+  label_selector:
+    description:
+      - Selects nodes by their labels, in Kubernetes' syntax, besides O(nodes).
+    type: str
+"""
+
     NODES = r"""
 options:
   nodes:

@@ -20,20 +20,11 @@ author:
 extends_documentation_fragment:
   - kubernetes.core.k8s_auth_options
   - nodecraft.kubeadm.api.info
+  - nodecraft.kubeadm.api.selection
   - nodecraft.kubeadm.api.actiongroup_api
 notes:
   - The account needs the verbs C(get) and C(list) on C(nodes), C(list) on C(pods), and for O(kubelets) the verb C(get) on C(nodes/proxy).
 options:
-  nodes:
-    description:
-      - Names of nodes. A name that the cluster does not know is an error.
-      - Without this and O(label_selector) all nodes are read.
-    type: list
-    elements: str
-  label_selector:
-    description:
-      - Selects nodes by their labels, in Kubernetes' syntax, besides O(nodes).
-    type: str
   readmission:
     description:
       - Look for pods that the kubelet would reject if it were started anew.
@@ -151,15 +142,18 @@ import typing as t
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._api.connection import connect
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._api.node_report import read_all
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._module import runner
-from ansible_collections.nodecraft.kubeadm.plugins.module_utils._module.api_module import ApiModule, concurrency_option
+from ansible_collections.nodecraft.kubeadm.plugins.module_utils._module.api_module import (
+    ApiModule,
+    concurrency_option,
+    selection_options,
+)
 
 
 def main() -> t.NoReturn:
     """Hand the reader to the runner."""
     module = ApiModule(
         argument_spec={
-            "nodes": {"type": "list", "elements": "str"},
-            "label_selector": {"type": "str"},
+            **selection_options(),
             "readmission": {"type": "bool", "default": False},
             "limits": {"type": "dict"},
             "kubelets": {"type": "dict"},

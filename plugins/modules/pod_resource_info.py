@@ -21,6 +21,7 @@ author:
 extends_documentation_fragment:
   - kubernetes.core.k8s_auth_options
   - nodecraft.kubeadm.api.info
+  - nodecraft.kubeadm.api.selection
   - nodecraft.kubeadm.api.actiongroup_api
 notes:
   - The account needs the verbs C(get) and C(list) on C(nodes), C(list) on C(pods), C(get) on C(pods/proxy) in O(namespace), and
@@ -28,16 +29,6 @@ notes:
   - One plugin on a node tells of the devices of all plugins there; only of its own does it know more of their health than whether
     the kubelet offers them.
 options:
-  nodes:
-    description:
-      - Names of nodes. A name that the cluster does not know is an error.
-      - Without this and O(label_selector) all nodes are read.
-    type: list
-    elements: str
-  label_selector:
-    description:
-      - Selects nodes by their labels, in Kubernetes' syntax, besides O(nodes).
-    type: str
   namespace:
     description:
       - Namespace of the pods of the device plugin.
@@ -196,15 +187,18 @@ import typing as t
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._api.connection import connect
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._api.pod_resource_report import read_all
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._module import runner
-from ansible_collections.nodecraft.kubeadm.plugins.module_utils._module.api_module import ApiModule, concurrency_option
+from ansible_collections.nodecraft.kubeadm.plugins.module_utils._module.api_module import (
+    ApiModule,
+    concurrency_option,
+    selection_options,
+)
 
 
 def main() -> t.NoReturn:
     """Hand the reader to the runner."""
     module = ApiModule(
         argument_spec={
-            "nodes": {"type": "list", "elements": "str"},
-            "label_selector": {"type": "str"},
+            **selection_options(),
             "namespace": {"type": "str", "default": "nodecraft-device-plugin"},
             "pod_selector": {"type": "str", "default": "app.kubernetes.io/name=nodecraft-device-plugin"},
             "port": {"type": "int", "default": 9808},

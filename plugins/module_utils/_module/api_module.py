@@ -44,8 +44,7 @@ except ImportError:
 def node_options(field: str, option: dict[str, t.Any]) -> dict[str, t.Any]:
     """The options of a module that changes one kind of thing on nodes. field, option: what it is called, and its spec."""
     return {
-        "nodes": {"type": "list", "elements": "str"},
-        "label_selector": {"type": "str"},
+        **selection_options(),
         field: option,
         "per_node": {"type": "dict"},
         "state": {"type": "str", "choices": ["present", "absent"], "default": "present"},
@@ -55,6 +54,11 @@ def node_options(field: str, option: dict[str, t.Any]) -> dict[str, t.Any]:
         "wait_timeout": {"type": "int", "default": 120},
         **concurrency_option(),
     }
+
+
+def selection_options() -> dict[str, t.Any]:
+    """Which nodes are meant."""
+    return {"nodes": {"type": "list", "elements": "str"}, "label_selector": {"type": "str"}}
 
 
 def concurrency_option() -> dict[str, t.Any]:
