@@ -1433,10 +1433,13 @@ class Engine:
             self._progress = (self.journal["phase"], message)
             news = {"id": self.journal["id"], "phase": self.journal["phase"], "message": message, "clock": self.clock()}
             temporary = self.path(".progress.json")
-            with contextlib.suppress(OSError):
+            try:
                 with open(temporary, "w", encoding="utf-8") as stream:
                     json.dump(news, stream)
                 os.rename(temporary, self.path("progress.json"))
+            except OSError:
+                with contextlib.suppress(OSError):
+                    os.unlink(temporary)
 
     # -- phases --------------------------------------------------------------------------------------------------------
 
@@ -1765,10 +1768,10 @@ class Engine:
     def _file_away(self) -> None:
         """Move the closed journal to the history, which keeps the last ones and always the last known good."""
         self._insist()
+        self._say(self.journal["result"]["outcome"])  # while a killed engine is still followed by one that says it again
         file_journal(self.folder, self.journal["id"])
         with contextlib.suppress(OSError):  # it names a transaction that is over
             remove(self.path(CONFIRMED))
-        self._say(self.journal["result"]["outcome"])
         prune_history(self.folder)
 
     def _insist(self) -> None:
