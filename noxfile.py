@@ -77,6 +77,31 @@ SCENARIOS = {
 # The requirements of this release candidate's pylint name an archive on GitHub, no release of it.
 SANITY_ARGUMENTS = {"2.22": ("--skip-test", "pylint")}
 
+# Where the fault tests on real clusters are.
+LAB_FAULTS = ROOT / "tests" / "faults" / "lab"
+
+
+class FaultLab(t.NamedTuple):
+    """A cluster for fault tests: its nodes, the environment variable by which its tests know it, and their files."""
+
+    control_planes: int
+    workers: int
+    named_by: str
+    tests: tuple[str, ...]
+
+    def variables(self, name: str) -> dict[str, str]:
+        """What describes it to the playbooks of the lab."""
+        sizes = {"CONTROL_PLANES": str(self.control_planes), "WORKERS": str(self.workers)}
+        return {"LAB": name, "K8S": os.environ.get("K8S", "1.36"), **sizes}
+
+
+# A fault test mostly waits, so the clusters work at once.
+FAULT_LABS = {
+    "faults-one": FaultLab(1, 1, "FAULTS_ONE", ("test_one_control_plane.py",)),
+    "faults-kubelet": FaultLab(1, 1, "FAULTS_ONE", ("test_kubelet.py", "test_by_hand.py")),
+    "faults-three": FaultLab(3, 0, "FAULTS_THREE", ("test_three_control_planes.py",)),
+}
+
 # What `make test-faults` runs; `make test` has a slice of the first in the session ``faults``.
 FAULT_SESSIONS = ("faults_files", "faults_lab")
 
@@ -536,15 +561,20 @@ def play_on(session: nox.Session, kubernetes: str, names: t.Sequence[str]) -> di
 
 
 def run_molecule(session: nox.Session, kubernetes: str, *arguments: str) -> bool:
-    """Run it with its output in a log, which is shown when it failed: several run at once."""
-    title = f"Kubernetes {kubernetes}: molecule {' '.join(arguments)}"
+    """Run it for the lab of one version. Returns whether it ended well."""
     log = RESULTS / "molecule" / f"{kubernetes}-{'-'.join(arguments[:2]).replace('--scenario-name=', '')}.log"
-    log.parent.mkdir(exist_ok=True)
     environment = {"K8S": kubernetes, "LAB": f"test-{kubernetes.replace('.', '-')}"}
+    return run_logged(session, log, environment, "molecule", *arguments)
+
+
+def run_logged(session: nox.Session, log: Path, environment: t.Mapping[str, str], *command: str) -> bool:
+    """Run a command with its output in a log, which is shown when it failed: several run at once."""
+    title = f"{log.stem}: {' '.join(command[:2])}"
+    log.parent.mkdir(exist_ok=True)
     began = time.monotonic()
     try:
         with log.open("w", encoding="utf-8") as output:
-            session.run("molecule", *arguments, env=environment, stdout=output, stderr=subprocess.STDOUT, log=False)
+            session.run(*command, env=environment, stdout=output, stderr=subprocess.STDOUT, log=False)
     except nox.command.CommandFailed:
         session.warn(f"{title}: failed after {time.monotonic() - began:.0f} s\n{log.read_text(encoding='utf-8')}")
         return False
@@ -576,30 +606,44 @@ def run_file_faults(session: nox.Session, scope: str) -> None:
 
 @nox.session(default=False, python=CONTROLLER)
 def faults_lab(session: nox.Session) -> None:
-    """The fault tests on real clusters: one control plane with a worker, and three control planes."""
+    """The fault tests on real clusters, each cluster with its part of them."""
     require_host_programs(session)
     install(session, "ansible", "kubernetes", "jsonpatch", "pytest", "PyYAML")
-    one, three = (
-        {
-            "LAB": name,
-            "K8S": os.environ.get("K8S", "1.36"),
-            "CONTROL_PLANES": str(control_planes),
-            "WORKERS": str(workers),
-        }
-        for name, control_planes, workers in (("faults-one", 1, 1), ("faults-three", 3, 0))
+    forgotten = {path.name for path in LAB_FAULTS.glob("test_*.py")}.difference(
+        *(lab.tests for lab in FAULT_LABS.values())
     )
-    session.env.update(
-        FAULTS_ONE=one["LAB"], FAULTS_THREE=three["LAB"], FAULTS_RECORD=str(fresh_folder(FAULTS / "lab"))
-    )
+    if forgotten:
+        session.error(f"FAULT_LABS has no {', '.join(sorted(forgotten))}")
+    record = fresh_folder(FAULTS / "lab")
     try:
-        for lab in (one, three):
-            stop_lab(session, lab["LAB"])  # of a run that was interrupted
+        for name, lab in FAULT_LABS.items():
+            stop_lab(session, name)  # of a run that was interrupted
             # A real API server takes its whole grace period to stop, each of the many times.
-            start_lab(session, lab, "--extra-vars=lab_grace_seconds=3")
-        run_pytest(session, "tests/faults/lab")
+            start_lab(session, lab.variables(name), "--extra-vars=lab_grace_seconds=3")
+        with ThreadPoolExecutor(len(FAULT_LABS)) as pool:
+            outcomes = list(pool.map(lambda name: run_lab_faults(session, name, record), FAULT_LABS))
     finally:
-        for lab in (one, three):
-            stop_lab(session, lab["LAB"])
+        for name in FAULT_LABS:
+            stop_lab(session, name)
+    failed = [name for name, passed in zip(FAULT_LABS, outcomes, strict=True) if not passed]
+    if failed:
+        session.error(f"failed on {', '.join(failed)}")
+
+
+def run_lab_faults(session: nox.Session, name: str, record: Path) -> bool:
+    """The fault tests of one lab. Returns whether they passed."""
+    lab = FAULT_LABS[name]
+    report = RESULTS / f"{name}.xml"
+    report.unlink(missing_ok=True)
+    return run_logged(
+        session,
+        RESULTS / "faults" / f"{name}.log",
+        {lab.named_by: name, "FAULTS_RECORD": str(record)},
+        "pytest",
+        f"--junit-xml={report}",
+        *(str(LAB_FAULTS / file) for file in lab.tests),
+        *session.posargs,
+    )
 
 
 def fresh_folder(path: Path) -> Path:

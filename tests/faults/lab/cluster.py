@@ -39,7 +39,7 @@ Json = dict[str, t.Any]
 Found = t.TypeVar("Found")
 
 
-def until(look: t.Callable[[], Found], what: str, seconds: float = 60.0) -> Found:
+def until(look: t.Callable[[], Found], what: str, seconds: float = 180.0) -> Found:
     """Look until there is something to be seen. Raises AssertionError when there is nothing for so many seconds."""
     limit = time.monotonic() + seconds
     while True:
