@@ -7,6 +7,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import os
+import socket
 import stat
 import typing as t
 from pathlib import Path
@@ -74,6 +75,14 @@ def unplug(root: Path, serial: str) -> None:
     node.unlink()
 
 
+def free_port() -> int:
+    """A port of this machine that nobody has."""
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        port: int = probe.getsockname()[1]
+        return port
+
+
 class AtWork:
     """The plugin's process, in this one. folders: kubelet/, root/, cdi/ and config/ below ``home``."""
 
@@ -86,6 +95,7 @@ class AtWork:
         for folder in ("kubelet", "root/dev", "config"):
             (home / folder).mkdir(parents=True, exist_ok=True)
         self.config_file.write_text(text, encoding="utf-8")
+        settings.setdefault("pod_resources_socket", home / "pod-resources.sock")
         self.metrics = Metrics()
         around = Surroundings(
             folder=home / "kubelet",
