@@ -83,6 +83,17 @@ def free_port() -> int:
         return port
 
 
+async def get(port: int, target: str, method: str = "GET", **headers: str) -> tuple[int, str]:
+    """Status and text of a page of this machine. HTTP 1.0, so that it comes in one piece from everybody."""
+    reader, writer = await asyncio.open_connection("127.0.0.1", port)
+    lines = [f"{method} {target} HTTP/1.0", *(f"{name.replace('_', '-')}: {value}" for name, value in headers.items())]
+    writer.write("\r\n".join([*lines, "", ""]).encode())
+    answer = (await reader.read()).decode()
+    writer.close()
+    head, _empty, body = answer.partition("\r\n\r\n")
+    return int(head.split()[1]), body
+
+
 class AtWork:
     """The plugin's process, in this one. folders: kubelet/, root/, cdi/ and config/ below ``home``."""
 

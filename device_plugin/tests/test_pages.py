@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 from kubelet_stub import holder
-from plugin_at_work import FAKE, SCAN, AtWork, cluster, free_port, run
+from plugin_at_work import FAKE, SCAN, AtWork, cluster, free_port, get, run
 
 FAKES = ["fake-0", "fake-1"]
 
@@ -24,16 +24,6 @@ resources:
     discover: [{{fake: {{count: 2}}}}]
     sharing: {{replicas: 1}}
 """
-
-
-async def get(port: int, target: str, method: str = "GET", **headers: str) -> tuple[int, str]:
-    reader, writer = await asyncio.open_connection("127.0.0.1", port)
-    lines = [f"{method} {target} HTTP/1.1", *(f"{name.replace('_', '-')}: {value}" for name, value in headers.items())]
-    writer.write("\r\n".join([*lines, "", ""]).encode())
-    answer = (await reader.read()).decode()
-    writer.close()
-    head, _empty, body = answer.partition("\r\n\r\n")
-    return int(head.split()[1]), body
 
 
 def test_ready_only_while_registered(tmp_path: Path) -> None:
