@@ -46,7 +46,7 @@ POD = {
 VARIABLES = {"$node": NODE, "$resource": ".*", "$__rate_interval": "1m"}
 
 VARIABLE_QUERIES = [variable["definition"] for variable in DASHBOARD["templating"]["list"][1:]]
-METRIC = re.compile(r"\bup\b|\b(?:device_plugin|process)_\w+")
+METRIC = re.compile(r"\w+(?=\{)|\b(?:device_plugin|process)_\w+")
 # Of the role, not of Prometheus.
 OPTIONS = {"device_plugin_pod_resources_token"}
 
@@ -221,9 +221,9 @@ def test_who_holds_what_and_what_becomes_unhealthy(tmp_path: Path) -> None:
             )
             wrong = 'device_plugin_allocated_device{health!="Healthy"}'
             await prometheus.until_told(wrong, "device_id", {"fake-0": 1, "gpu-1::3": 1})
-            assert {labels["health"] for labels, _value in await prometheus.ask(wrong)} == {"Unhealthy", "Unknown"}
+            await prometheus.until_told(f"count by (health) ({wrong})", "health", {"Unhealthy": 1, "Unknown": 1})
             await prometheus.until_told("device_plugin_allocatable_devices", "resource", {FAKE: 2})
-            assert await prometheus.ask('device_plugin_allocated_device{health="Healthy"}') == []
+            await prometheus.until('device_plugin_allocated_device{health="Healthy"}', lambda samples: not samples)
 
             await kubelet.stop()
             await prometheus.until_told("device_plugin_registered", "node", {NODE: 0})
@@ -268,19 +268,20 @@ def test_the_dashboard_shows_what_happened(tmp_path: Path) -> None:
                 selector, label = t.cast("re.Match[str]", re.fullmatch(r"label_values\((.*), (\w+)\)", query)).groups()
                 samples = await prometheus.until(selector)
                 assert all(label in labels for labels, _value in samples), query
-            for title, value in {
-                "Targets that do not answer": 0,
-                "Resources that are not registered": 0,
-                "Unhealthy devices": 1,
-                "Allocations on unhealthy or vanished devices": 3,
-                "Configurations that are refused": 1,
-            }.items():
-                (expression,) = [
-                    panel["targets"][0]["expr"]
-                    for panel in DASHBOARD["panels"]
-                    if panel["type"] == "stat" and panel["title"] == title
-                ]
-                await prometheus.until_told(filled(expression), "", {"": value})
+            numbers = {
+                panel["title"]: filled(panel["targets"][0]["expr"])
+                for panel in DASHBOARD["panels"]
+                if panel["type"] == "stat"
+            }
+            await prometheus.until_told(numbers["Targets that do not answer"], "", {"": 0})
+            await prometheus.until_told(numbers["Resources that are not registered"], "", {"": 0})
+            await prometheus.until_told(numbers["Unhealthy devices"], "", {"": 1})
+            await prometheus.until_told(numbers["Allocations on unhealthy or vanished devices"], "", {"": 3})
+            await prometheus.until_told(numbers["Configurations that are refused"], "", {"": 1})
+            await kubelet.stop()
+            await prometheus.until_told(numbers["Targets that do not answer"], "", {"": 1})
+            await prometheus.until_told(numbers["Resources that are not registered"], "", {"": 1})
+            await kubelet.start()
 
     run(test())
 
