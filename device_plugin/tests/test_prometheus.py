@@ -84,6 +84,13 @@ def scrape_configs(port: int, token: Path) -> list[dict[str, t.Any]]:
     return [*jobs, {**stranger, "job_name": "stranger"}]
 
 
+async def stop(process: asyncio.subprocess.Process) -> None:
+    """End a process, unless it has ended by itself."""
+    if process.returncode is None:
+        process.kill()
+    await process.wait()
+
+
 class Prometheus:
     """A Prometheus of its own, on loopback."""
 
@@ -106,8 +113,7 @@ class Prometheus:
                 stdout=log,
                 stderr=log,
             )
-            stack.push_async_callback(process.wait)
-            stack.callback(process.kill)
+            stack.push_async_callback(stop, process)
             async with asyncio.timeout(STARTED):
                 while not await self._ready():
                     assert process.returncode is None, (self.home / "log").read_text(encoding="utf-8")
