@@ -107,6 +107,9 @@ FAULT_SESSIONS = ("faults_files", "faults_lab")
 
 # Programs that the tests start, and the Debian package that brings each.
 HOST_PROGRAMS = {"git": "git", "openssl": "openssl", "ssh": "openssh-client", "strace": "strace"}
+# Programs of Debian's package prometheus, and where it is unpacked for tests: installed it would start a service here.
+PROMETHEUS_PROGRAMS = ("prometheus", "promtool")
+PROMETHEUS = BUILD / "prometheus"
 
 
 def pyenv_interpreters() -> list[str]:
@@ -238,16 +241,45 @@ def require_host_programs(session: nox.Session) -> None:
         return
     if os.geteuid() != 0 or shutil.which("apt-get") is None:
         session.error(f"Please install: {' '.join(missing)} (names of Debian packages)")
-    apt_get = ("apt-get", "--quiet", "--yes", "--option=DPkg::Lock::Timeout=300")
-    session.run(*apt_get, "update", external=True)
+    apt_get(session, "update")
+    apt_get(session, "install", "--no-install-recommends", *missing)
+
+
+def apt_get(session: nox.Session, *arguments: str) -> None:
+    """Run it without questions; another one that runs is waited for."""
     session.run(
-        *apt_get,
-        "install",
-        "--no-install-recommends",
-        *missing,
+        *("apt-get", "--quiet", "--yes", "--option=DPkg::Lock::Timeout=300", *arguments),
         external=True,
         env={"DEBIAN_FRONTEND": "noninteractive"},
     )
+
+
+def offer_prometheus(session: nox.Session) -> None:
+    """Put Prometheus on the session's path: the one of this machine, else Debian's, unpacked below build/."""
+    if all(shutil.which(program) for program in PROMETHEUS_PROGRAMS):
+        return
+    if not PROMETHEUS.exists():
+        unpack_prometheus(session)
+    session.env["PATH"] = os.pathsep.join((str(PROMETHEUS / "usr" / "bin"), os.environ["PATH"]))
+
+
+def unpack_prometheus(session: nox.Session) -> None:
+    """Download Debian's package and unpack it; nothing is installed."""
+    please = f"Please put {' and '.join(PROMETHEUS_PROGRAMS)} on PATH; Debian's package prometheus has both"
+    if shutil.which("apt-get") is None or shutil.which("dpkg-deb") is None:
+        session.error(please)
+    download = fresh_folder(BUILD / "prometheus-download")
+    try:
+        if os.geteuid() == 0:
+            apt_get(session, "update")
+        with session.chdir(download):
+            apt_get(session, "download", "prometheus")
+        unpacked = download / "unpacked"
+        session.run("dpkg-deb", "-x", *map(str, download.glob("*.deb")), str(unpacked), external=True)
+    except nox.command.CommandFailed:
+        session.error(f"Debian's package could not be brought. {please}")
+    unpacked.rename(PROMETHEUS)
+    shutil.rmtree(download)
 
 
 def run_pytest(session: nox.Session, *arguments: str) -> None:
@@ -323,6 +355,7 @@ def contracts(session: nox.Session) -> None:
 @nox.session(python=list(dict.fromkeys((CONTROLLERS[0], CONTROLLER))))
 def device_plugin(session: nox.Session) -> None:
     """Types and tests of the device plugin, and that its package holds all it needs."""
+    offer_prometheus(session)
     install_device_plugin(session, "mypy", "types-PyYAML", "pytest", "pytest-xdist", "grpcio-tools")
     session.run("nodecraft-device-plugin", "--config", str(DEVICE_PLUGIN / "config.example.yaml"), "--validate")
     with session.chdir(DEVICE_PLUGIN):

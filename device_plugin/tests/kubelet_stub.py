@@ -1,6 +1,8 @@
 # SPDX-FileCopyrightText: 2026 nodecraft.kubeadm contributors
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""A kubelet as far as device plugins see it: registration, streams, calls. Also a program, to be stopped and continued.
+"""A kubelet as far as device plugins see it: registration, streams, calls, and the service that says which pod holds what.
+
+Also a program, to be stopped and continued.
 
 Like the real one it empties its folder when it starts, calls back whoever registers, watches one stream a resource,
 takes all devices of a stream that ended for unhealthy, and never connects to such a plugin again by itself.
@@ -18,6 +20,7 @@ import grpc
 from nodecraft_device_plugin import protocol
 
 API = protocol.device_plugin
+PODS = protocol.pod_resources
 Devices = dict[str, str]
 
 
@@ -51,11 +54,21 @@ class Plugin:
         await self.channel.close()
 
 
+def holder(name: str, device: str, resource: str, namespace: str = "team", numa: int = 1) -> t.Any:
+    """A pod with one container that holds one device."""
+    devices = PODS.ContainerDevices(resource_name=resource, device_ids=[device])
+    devices.topology.nodes.add(ID=numa)
+    container = PODS.ContainerResources(name="main", devices=[devices])
+    return PODS.PodResources(name=name, namespace=namespace, containers=[container])
+
+
 class Kubelet:
-    """Serves kubelet.sock in a folder."""
+    """Serves kubelet.sock in a folder, and pod-resources.sock beside the folder. pods: those that hold devices."""
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
+        self.pod_resources = folder.parent / "pod-resources.sock"
+        self.pods: list[t.Any] = []
         self.plugins: dict[str, Plugin] = {}
         self.registrations: list[tuple[str, str]] = []
         self.refuse = ""
@@ -71,8 +84,9 @@ class Kubelet:
             self._register, API.RegisterRequest.FromString, API.Empty.SerializeToString
         )
         handlers = grpc.method_handlers_generic_handler("v1beta1.Registration", {"Register": handler})
-        self._server.add_generic_rpc_handlers((handlers,))
-        self._server.add_insecure_port(f"unix:{self.folder / 'kubelet.sock'}")
+        self._server.add_generic_rpc_handlers((handlers, self._lister()))
+        for path in (self.folder / "kubelet.sock", self.pod_resources):
+            self._server.add_insecure_port(f"unix:{path}")
         await self._server.start()
 
     async def stop(self) -> None:
@@ -130,6 +144,37 @@ class Kubelet:
     async def pre_start(self, resource: str, ids: t.Sequence[str]) -> None:
         request = API.PreStartContainerRequest(devices_ids=ids)
         await self.plugins[resource].call("PreStartContainer", request, API.PreStartContainerResponse)
+
+    def _lister(self) -> t.Any:
+        methods = {
+            "List": (self._list, PODS.ListPodResourcesRequest),
+            "GetAllocatableResources": (self._allocatable, PODS.AllocatableResourcesRequest),
+            "Get": (self._get, PODS.GetPodResourcesRequest),
+        }
+        handlers = {
+            name: grpc.unary_unary_rpc_method_handler(
+                method, request.FromString, lambda message: message.SerializeToString()
+            )
+            for name, (method, request) in methods.items()
+        }
+        return grpc.method_handlers_generic_handler("v1.PodResourcesLister", handlers)
+
+    async def _list(self, _request: t.Any, _context: t.Any) -> t.Any:
+        return PODS.ListPodResourcesResponse(pod_resources=self.pods)
+
+    async def _allocatable(self, _request: t.Any, _context: t.Any) -> t.Any:
+        devices = [
+            PODS.ContainerDevices(resource_name=resource, device_ids=[identifier])
+            for resource in self.plugins
+            for identifier in self.healthy(resource)
+        ]
+        return PODS.AllocatableResourcesResponse(devices=devices)
+
+    async def _get(self, request: t.Any, context: t.Any) -> t.Any:
+        for pod in self.pods:
+            if (pod.namespace, pod.name) == (request.pod_namespace, request.pod_name):
+                return PODS.GetPodResourcesResponse(pod_resources=pod)
+        return await context.abort(grpc.StatusCode.NOT_FOUND, "pod not found")
 
     async def _register(self, request: t.Any, context: t.Any) -> t.Any:
         self.registrations.append((request.resource_name, request.endpoint))

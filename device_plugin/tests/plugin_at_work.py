@@ -7,6 +7,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import os
+import socket
 import stat
 import typing as t
 from pathlib import Path
@@ -74,6 +75,25 @@ def unplug(root: Path, serial: str) -> None:
     node.unlink()
 
 
+def free_port() -> int:
+    """A port of this machine that nobody has."""
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        port: int = probe.getsockname()[1]
+        return port
+
+
+async def get(port: int, target: str, method: str = "GET", **headers: str) -> tuple[int, str]:
+    """Status and text of a page of this machine. HTTP 1.0, so that it comes in one piece from everybody."""
+    reader, writer = await asyncio.open_connection("127.0.0.1", port)
+    lines = [f"{method} {target} HTTP/1.0", *(f"{name.replace('_', '-')}: {value}" for name, value in headers.items())]
+    writer.write("\r\n".join([*lines, "", ""]).encode())
+    answer = (await reader.read()).decode()
+    writer.close()
+    head, _empty, body = answer.partition("\r\n\r\n")
+    return int(head.split()[1]), body
+
+
 class AtWork:
     """The plugin's process, in this one. folders: kubelet/, root/, cdi/ and config/ below ``home``."""
 
@@ -86,6 +106,7 @@ class AtWork:
         for folder in ("kubelet", "root/dev", "config"):
             (home / folder).mkdir(parents=True, exist_ok=True)
         self.config_file.write_text(text, encoding="utf-8")
+        settings.setdefault("pod_resources_socket", home / "pod-resources.sock")
         self.metrics = Metrics()
         around = Surroundings(
             folder=home / "kubelet",

@@ -5,18 +5,13 @@
 from __future__ import annotations
 
 import asyncio
-import contextlib
 import json
-import socket
-import typing as t
 from pathlib import Path
 
-import grpc
 import pytest
-from nodecraft_device_plugin import protocol
-from plugin_at_work import FAKE, SCAN, AtWork, cluster, run
+from kubelet_stub import holder
+from plugin_at_work import FAKE, SCAN, AtWork, cluster, free_port, get, run
 
-API = protocol.pod_resources
 FAKES = ["fake-0", "fake-1"]
 
 
@@ -29,70 +24,6 @@ resources:
     discover: [{{fake: {{count: 2}}}}]
     sharing: {{replicas: 1}}
 """
-
-
-def free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port: int = probe.getsockname()[1]
-        return port
-
-
-async def get(port: int, target: str, method: str = "GET", **headers: str) -> tuple[int, str]:
-    reader, writer = await asyncio.open_connection("127.0.0.1", port)
-    lines = [f"{method} {target} HTTP/1.1", *(f"{name.replace('_', '-')}: {value}" for name, value in headers.items())]
-    writer.write("\r\n".join([*lines, "", ""]).encode())
-    answer = (await reader.read()).decode()
-    writer.close()
-    head, _empty, body = answer.partition("\r\n\r\n")
-    return int(head.split()[1]), body
-
-
-@contextlib.asynccontextmanager
-async def pod_resources_of(home: Path, *pods: t.Any) -> t.AsyncIterator[Path]:
-    """The kubelet's service that says which pod holds what."""
-    path = home / "pod-resources.sock"
-
-    async def list_(_request: t.Any, _context: t.Any) -> t.Any:
-        return API.ListPodResourcesResponse(pod_resources=pods)
-
-    async def allocatable(_request: t.Any, _context: t.Any) -> t.Any:
-        devices = [API.ContainerDevices(resource_name=FAKE, device_ids=[name]) for name in FAKES]
-        return API.AllocatableResourcesResponse(devices=devices)
-
-    async def get_(request: t.Any, context: t.Any) -> t.Any:
-        for pod in pods:
-            if (pod.namespace, pod.name) == (request.pod_namespace, request.pod_name):
-                return API.GetPodResourcesResponse(pod_resources=pod)
-        return await context.abort(grpc.StatusCode.NOT_FOUND, "pod not found")
-
-    methods = {
-        "List": (list_, API.ListPodResourcesRequest),
-        "GetAllocatableResources": (allocatable, API.AllocatableResourcesRequest),
-        "Get": (get_, API.GetPodResourcesRequest),
-    }
-    server = grpc.aio.server()
-    handlers = {
-        name: grpc.unary_unary_rpc_method_handler(
-            method, request.FromString, lambda message: message.SerializeToString()
-        )
-        for name, (method, request) in methods.items()
-    }
-    server.add_generic_rpc_handlers((grpc.method_handlers_generic_handler("v1.PodResourcesLister", handlers),))
-    server.add_insecure_port(f"unix:{path}")
-    await server.start()
-    try:
-        yield path
-    finally:
-        await server.stop(None)
-
-
-def pod(name: str, device: str, resource: str = FAKE) -> t.Any:
-    devices = API.ContainerDevices(resource_name=resource, device_ids=[device])
-    devices.topology.nodes.add(ID=1)
-    return API.PodResources(
-        name=name, namespace="team", containers=[API.ContainerResources(name="main", devices=[devices])]
-    )
 
 
 def test_ready_only_while_registered(tmp_path: Path) -> None:
@@ -147,10 +78,21 @@ def test_metrics(tmp_path: Path) -> None:
                 f'device_plugin_registrations_total{{resource="{FAKE}",result="accepted"}} 1.0',
                 f'device_plugin_candidates_left_out{{resource="{FAKE}"}} 0.0',
                 "device_plugin_config_accepted 1.0",
+                # What did not happen yet is told as well, or the first time would be no increase.
+                f'device_plugin_registrations_total{{resource="{FAKE}",result="failed"}} 0.0',
+                f'device_plugin_allocations_total{{resource="{FAKE}",result="rejected"}} 0.0',
+                f'device_plugin_allocation_seconds_count{{resource="{FAKE}"}} 0.0',
+                f'device_plugin_scan_failures_total{{resource="{FAKE}"}} 0.0',
+                'device_plugin_config_reloads_total{result="refused"} 0.0',
             ):
                 assert line in body.splitlines()
             assert "device_plugin_scan_seconds_count" in body
+            assert "process_start_time_seconds" in body
+            assert "_created" not in body
             assert "allocated_device" not in body
+
+            plugin.write_config("resources: []")
+            await plugin.until(lambda: not plugin.runtime.served and FAKE not in plugin.metrics.text().decode())
 
     run(test())
 
@@ -203,44 +145,51 @@ def test_what_is_no_page(tmp_path: Path) -> None:
 
 def test_who_holds_what(tmp_path: Path) -> None:
     port = free_port()
-    holders = [pod("a", "fake-0"), pod("b", "gone-7"), pod("c", "gpu-1::3", "example.org/gpu")]
+    holders = [holder("a", "fake-0", FAKE), holder("b", "gone-7", FAKE), holder("c", "gpu-1::3", "example.org/gpu")]
 
     async def test() -> None:
-        async with pod_resources_of(tmp_path, *holders) as socket:
-            settings = {"port": port, "address": "127.0.0.1", "pod_resources_socket": socket, "node_name": "worker-1"}
-            async with cluster(tmp_path, config("{access: open}"), **settings) as (kubelet, _plugin):
-                await kubelet.until_healthy(FAKE, FAKES)
-                status, body = await get(port, "/pod-resources")
-                assert status == 200
-                view = json.loads(body)
-                assert view["node"] == "worker-1"
-                assert view["holdings"][0] == {
-                    "namespace": "team",
-                    "pod": "a",
-                    "container": "main",
-                    "resource": FAKE,
-                    "device_id": "fake-0",
-                    "physical": "fake-0",
-                    "numa": [1],
-                    "health": "Healthy",
-                }
-                assert [(held["physical"], held["health"]) for held in view["holdings"][1:]] == [
-                    ("gone-7", "Vanished"),
-                    ("gpu-1", ""),
-                ]
-                assert (view["allocatable"], view["free"]) == ({FAKE: FAKES}, {FAKE: ["fake-1"]})
+        settings = {"port": port, "address": "127.0.0.1", "node_name": "worker-1"}
+        async with cluster(tmp_path, config("{access: open}"), **settings) as (kubelet, _plugin):
+            kubelet.pods = holders
+            await kubelet.until_healthy(FAKE, FAKES)
+            status, body = await get(port, "/pod-resources")
+            assert status == 200
+            view = json.loads(body)
+            assert view["node"] == "worker-1"
+            assert view["holdings"][0] == {
+                "namespace": "team",
+                "pod": "a",
+                "container": "main",
+                "resource": FAKE,
+                "device_id": "fake-0",
+                "physical": "fake-0",
+                "numa": [1],
+                "health": "Healthy",
+            }
+            assert [(held["physical"], held["health"]) for held in view["holdings"][1:]] == [
+                ("gone-7", "Vanished"),
+                ("gpu-1", ""),
+            ]
+            assert (view["allocatable"], view["free"]) == ({FAKE: FAKES}, {FAKE: ["fake-1"]})
 
-                status, body = await get(port, "/pod-resources?namespace=team&pod=a")
-                assert [held["pod"] for held in json.loads(body)["holdings"]] == ["a"]
-                status, body = await get(port, "/pod-resources?namespace=team&pod=none")
-                assert (status, "pod not found" in body) == (503, True)
+            status, body = await get(port, "/pod-resources?namespace=team&pod=a")
+            assert [held["pod"] for held in json.loads(body)["holdings"]] == ["a"]
+            status, body = await get(port, "/pod-resources?namespace=team&pod=none")
+            assert (status, "pod not found" in body) == (503, True)
 
-                status, body = await get(port, "/pod-resources/metrics")
-                assert (
-                    'device_plugin_allocated_device{container="main",device_id="fake-0",health="Healthy",namespace="team",'
-                    f'node="worker-1",numa="1",physical="fake-0",pod="a",resource="{FAKE}"}} 1.0'
-                ) in body.splitlines()
-                assert f'device_plugin_free_devices{{node="worker-1",resource="{FAKE}"}} 1.0' in body.splitlines()
+            status, body = await get(port, "/pod-resources/metrics")
+            assert (
+                'device_plugin_allocated_device{container="main",device_id="fake-0",health="Healthy",namespace="team",'
+                f'node="worker-1",numa="1",physical="fake-0",pod="a",resource="{FAKE}"}} 1.0'
+            ) in body.splitlines()
+            assert f'device_plugin_free_devices{{node="worker-1",resource="{FAKE}"}} 1.0' in body.splitlines()
+            # Of devices of others it is known whether the kubelet offers them.
+            assert 'health="Unknown",namespace="team",node="worker-1",numa="1",physical="gpu-1"' in body
+
+            status, body = await get(port, "/pod-resources/metrics?namespace=team&pod=a")
+            assert (body.count("\ndevice_plugin_allocated_device{"), 'health="Healthy"' in body) == (1, True)
+            assert f'device_plugin_allocatable_devices{{node="worker-1",resource="{FAKE}"}} 2.0' in body.splitlines()
+            assert "device_plugin_free_devices{" not in body
 
     run(test())
 
@@ -264,13 +213,11 @@ def test_the_view_is_not_for_everybody(tmp_path: Path, access: str, headers: dic
     (tmp_path / "empty").touch()
 
     async def test() -> None:
-        async with pod_resources_of(tmp_path) as socket:
-            text = config(access.replace("%s", str(tmp_path)))
-            settings = {"port": port, "address": "127.0.0.1", "pod_resources_socket": socket}
-            async with cluster(tmp_path, text, **settings) as (kubelet, _plugin):
-                await kubelet.until_healthy(FAKE, FAKES)
-                for page in ("/pod-resources", "/pod-resources/metrics"):
-                    assert (await get(port, page, **headers))[0] == status
+        text = config(access.replace("%s", str(tmp_path)))
+        async with cluster(tmp_path, text, port=port, address="127.0.0.1") as (kubelet, _plugin):
+            await kubelet.until_healthy(FAKE, FAKES)
+            for page in ("/pod-resources", "/pod-resources/metrics"):
+                assert (await get(port, page, **headers))[0] == status
 
     run(test())
 

@@ -7,20 +7,32 @@ from __future__ import annotations
 import contextlib
 import typing as t
 
-from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, generate_latest
+from prometheus_client import (
+    CollectorRegistry,
+    Counter,
+    Gauge,
+    Histogram,
+    ProcessCollector,
+    disable_created_metrics,
+    generate_latest,
+)
 
 if t.TYPE_CHECKING:
     from nodecraft_device_plugin.inventory import Listed
 
 CONTENT_TYPE = "text/plain; version=0.0.4; charset=utf-8"
-_SCAN_BUCKETS = (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 10)
+_BUCKETS = (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 10)
 
 
 class Metrics:
     """The metrics of the device plugin."""
 
     def __init__(self) -> None:
+        # A series with the start of each counter would double them, and all start with the process or their resource.
+        disable_created_metrics()
         self.registry = CollectorRegistry()
+        # Start, memory, processor time and open files of the process.
+        ProcessCollector(registry=self.registry)
 
         def gauge(name: str, text: str, *labels: str) -> Gauge:
             return Gauge(f"device_plugin_{name}", text, labels, registry=self.registry)
@@ -28,22 +40,30 @@ class Metrics:
         def counter(name: str, text: str, *labels: str) -> Counter:
             return Counter(f"device_plugin_{name}", text, labels, registry=self.registry)
 
+        def seconds(name: str, text: str, *labels: str) -> Histogram:
+            return Histogram(f"device_plugin_{name}_seconds", text, labels, buckets=_BUCKETS, registry=self.registry)
+
         self.devices = gauge("devices", "Devices that are advertised.", "resource", "health")
         self.left_out = gauge("candidates_left_out", "Candidates that are not advertised.", "resource")
         self.registered = gauge("registered", "1 while registered with an open stream.", "resource")
         self.registrations = counter("registrations", "Attempts to register.", "resource", "result")
         self.updates = counter("list_updates", "Changes of the list of devices.", "resource")
         self.allocations = counter("allocations", "Containers that asked for devices.", "resource", "result")
-        self.scan_failures = counter("scan_failures", "Looks for devices that failed.", "resource")
-        self.scan_seconds = Histogram(
-            "device_plugin_scan_seconds",
-            "How long a look for the devices of all resources takes.",
-            buckets=_SCAN_BUCKETS,
-            registry=self.registry,
+        self.allocation_seconds = seconds(
+            "allocation", "How long it takes to answer what a container gets.", "resource"
         )
+        self.scan_failures = counter("scan_failures", "Looks for devices that failed.", "resource")
+        self.scan_seconds = seconds("scan", "How long a look for the devices of all resources takes.")
         self.config_accepted = gauge("config_accepted", "1 when the configuration file is the one that is used.")
         self.config_reloads = counter("config_reloads", "Changes of the configuration file.", "result")
         self.config_time = gauge("config_loaded_timestamp_seconds", "When the configuration in use was read.")
+        for result in ("accepted", "refused"):
+            self.config_reloads.labels(result)
+
+    def begin(self, resource: str) -> None:
+        """Say 0 of a resource: where a series begins with 1, Prometheus sees no increase."""
+        for metric, labels in self._series(resource):
+            metric.labels(*labels)
 
     def list_changed(self, resource: str, listed: t.Sequence[Listed]) -> None:
         """Count the devices of a resource."""
@@ -54,11 +74,21 @@ class Metrics:
 
     def forget(self, resource: str) -> None:
         """Drop what is said of a resource that is no more."""
-        labels = [(self.devices, (resource, health)) for health in ("Healthy", "Unhealthy")]
-        for gauge, values in (*labels, (self.left_out, (resource,)), (self.registered, (resource,))):
-            # It may be gone before anything was said of it.
+        for metric, labels in self._series(resource):
+            # Older releases of the client raise for what is not there.
             with contextlib.suppress(KeyError):
-                gauge.remove(*values)
+                metric.remove(*labels)
+
+    def _series(self, resource: str) -> t.Iterator[tuple[t.Any, tuple[str, ...]]]:
+        """What is said of a resource: each metric with its labels."""
+        for metric, values in (
+            (self.devices, ("Healthy", "Unhealthy")),
+            (self.registrations, ("accepted", "failed")),
+            (self.allocations, ("accepted", "rejected")),
+        ):
+            yield from ((metric, (resource, value)) for value in values)
+        for metric in (self.left_out, self.registered, self.updates, self.allocation_seconds, self.scan_failures):
+            yield metric, (resource,)
 
     def text(self) -> bytes:
         """All of it, as Prometheus reads it."""

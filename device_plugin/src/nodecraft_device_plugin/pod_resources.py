@@ -53,38 +53,42 @@ async def read(socket: Path, inventories: t.Mapping[str, Inventory]) -> View:
     listed = await wire.call(
         socket, f"{_LISTER}/List", API.ListPodResourcesRequest(), API.ListPodResourcesResponse, TIMEOUT
     )
-    offered = await wire.call(
-        socket,
-        f"{_LISTER}/GetAllocatableResources",
-        API.AllocatableResourcesRequest(),
-        API.AllocatableResourcesResponse,
-        TIMEOUT,
-    )
-    return join(listed, offered, inventories)
+    return join(listed, await _offered(socket), inventories)
 
 
 async def read_pod(socket: Path, namespace: str, pod: str, inventories: t.Mapping[str, Inventory]) -> View:
     """Ask the kubelet for one pod, where it can be asked so; what is free it does not say. Raises wire.Unavailable."""
     request = API.GetPodResourcesRequest(pod_name=pod, pod_namespace=namespace)
     answer = await wire.call(socket, f"{_LISTER}/Get", request, API.GetPodResourcesResponse, TIMEOUT)
-    return View(tuple(_holdings(answer.pod_resources, inventories)), {}, {})
+    holdings = tuple(_holdings(answer.pod_resources, inventories))
+    return View(holdings, _allocatable(await _offered(socket)), {})
+
+
+async def _offered(socket: Path) -> t.Any:
+    request = API.AllocatableResourcesRequest()
+    return await wire.call(
+        socket, f"{_LISTER}/GetAllocatableResources", request, API.AllocatableResourcesResponse, TIMEOUT
+    )
 
 
 def join(listed: t.Any, offered: t.Any, inventories: t.Mapping[str, Inventory]) -> View:
     """A view from the kubelet's answers. inventories: of our own resources. Pure."""
     holdings = tuple(holding for pod in listed.pod_resources for holding in _holdings(pod, inventories))
-    allocatable: dict[str, set[str]] = {}
-    for devices in offered.devices:
-        allocatable.setdefault(devices.resource_name, set()).update(devices.device_ids)
+    allocatable = _allocatable(offered)
     held = {(holding.resource, holding.device_id) for holding in holdings}
-    return View(
-        holdings,
-        {resource: tuple(sorted(ids)) for resource, ids in sorted(allocatable.items())},
-        {
-            resource: tuple(sorted(identifier for identifier in ids if (resource, identifier) not in held))
-            for resource, ids in sorted(allocatable.items())
-        },
-    )
+    free = {
+        resource: tuple(identifier for identifier in ids if (resource, identifier) not in held)
+        for resource, ids in allocatable.items()
+    }
+    return View(holdings, allocatable, free)
+
+
+def _allocatable(offered: t.Any) -> dict[str, tuple[str, ...]]:
+    """The ids of each resource, in order."""
+    ids: dict[str, set[str]] = {}
+    for devices in offered.devices:
+        ids.setdefault(devices.resource_name, set()).update(devices.device_ids)
+    return {resource: tuple(sorted(ids[resource])) for resource in sorted(ids)}
 
 
 def _holdings(pod: t.Any, inventories: t.Mapping[str, Inventory]) -> t.Iterator[Holding]:
@@ -120,13 +124,16 @@ def as_json(view: View, node: str) -> bytes:
 
 def as_metrics(view: View, node: str) -> bytes:
     """The view as Prometheus reads it."""
+    offered = {(resource, identifier) for resource, ids in view.allocatable.items() for identifier in ids}
     registry = CollectorRegistry()
     labels = ("node", "namespace", "pod", "container", "resource", "device_id", "physical", "numa", "health")
     held = Gauge(
         "device_plugin_allocated_device", "1 for each device that a container holds.", labels, registry=registry
     )
     for holding in view.holdings:
-        values = {**asdict(holding), "numa": ",".join(map(str, holding.numa))}
+        # What the kubelet offers is what its plugin called healthy.
+        health = holding.health or ("Healthy" if (holding.resource, holding.device_id) in offered else "Unknown")
+        values = {**asdict(holding), "health": health, "numa": ",".join(map(str, holding.numa))}
         held.labels(node=node, **values).set(1)
     for name, text, counted in (
         ("allocatable", "Devices that the kubelet can hand out.", view.allocatable),

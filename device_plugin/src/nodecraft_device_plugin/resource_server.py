@@ -77,7 +77,7 @@ class ResourceServer:
         self._scanned = asyncio.Event()
         self._stopping = False
         self._with_cdi = False
-        around.metrics.registered.labels(resource.name).set(0)
+        around.metrics.begin(resource.name)
 
     @property
     def ready(self) -> bool:
@@ -315,8 +315,9 @@ class ResourceServer:
         """What one container gets. Raises Rejected."""
         allocations = self._around.metrics.allocations
         try:
-            found = await self._checked(ids)
-            result = allocation.allocate(self.resource, found, len(ids), self._with_cdi)
+            with self._around.metrics.allocation_seconds.labels(self.resource.name).time():
+                found = await self._checked(ids)
+                result = allocation.allocate(self.resource, found, len(ids), self._with_cdi)
         except Rejected as error:
             allocations.labels(self.resource.name, "rejected").inc()
             logs.warn("allocation rejected", resource=self.resource.name, devices=list(ids), reason=str(error))
