@@ -995,9 +995,7 @@ class StaticPodWatcher:
         status = admission(client) if self.journal["before"].get("admits") else None
         if status not in _REFUSED:
             return None
-        return (
-            f"{self.journal['name']} answers {status} to the client of {client['kubeconfig']}, which it admitted before the change"
-        )
+        return f"{self.journal['name']} answers {status} to the client of {client['kubeconfig']}, which it admitted before the change"
 
     def _wrong_gates(self) -> str | None:
         wanted = self.watch.get("feature_gates") or {}
