@@ -928,11 +928,15 @@ class StaticPodWatcher:
 
     max_crashes = MAX_CRASHES
 
-    def __init__(self, journal: Json, host: Host, run: Run) -> None:
+    def __init__(
+        self, journal: Json, host: Host, run: Run, clock: t.Callable[[], float], sleep: t.Callable[[float], None]
+    ) -> None:
         self.journal = journal
         self.watch: Json = journal["watch"]
         self.host = host
         self.run = run
+        self.clock = clock
+        self.sleep = sleep
 
     def what_runs(self) -> Json:
         """UIDs, how often each was started, and whether it admits the client that must not be locked out."""
@@ -990,12 +994,22 @@ class StaticPodWatcher:
         return self._locked_out() or self._wrong_gates()
 
     def _locked_out(self) -> str | None:
-        """No probe says who it is, so an API server that trusts nobody any more passes them all."""
+        """No probe says who it is, so an API server that trusts nobody any more passes them all. One that has just been started
+        forbids everything until it knows who may do what."""
         client = self.watch.get("client")
-        status = admission(client) if self.journal["before"].get("admits") else None
-        if status not in _REFUSED:
+        if not self.journal["before"].get("admits"):
             return None
-        return f"{self.journal['name']} answers {status} to the client of {client['kubeconfig']}, which it admitted before the change"
+        limit = self.clock() + HICCUP_SECONDS
+        while True:
+            status = admission(client)
+            if status not in _REFUSED:
+                return None
+            if self.clock() >= limit:
+                return (
+                    f"{self.journal['name']} answers {status} to the client of {client['kubeconfig']}, which it admitted before the"
+                    " change"
+                )
+            self.sleep(POLL_SECONDS)
 
     def _wrong_gates(self) -> str | None:
         wanted = self.watch.get("feature_gates") or {}
@@ -1416,7 +1430,7 @@ class Engine:
         """The watcher for the kind of component that the journal is about."""
         kind = self.journal["watch"].get("kind", STATIC_POD)
         if kind == STATIC_POD:
-            return StaticPodWatcher(self.journal, self.host, self.run_program)
+            return StaticPodWatcher(self.journal, self.host, self.run_program, self.clock, self.sleep)
         if kind == SYSTEMD_UNIT:
             return UnitWatcher(self.journal, self.host, self.run_program, self.ask, self.clock)
         raise EngineError(f"{self.path('journal.json')} is about a {kind}, which this engine does not know")

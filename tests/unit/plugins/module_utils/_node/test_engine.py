@@ -524,6 +524,12 @@ def test_who_was_not_let_in_before_and_a_server_in_trouble_prove_no_lock_out(
     assert node.run()["outcome"] == engine.COMMITTED
 
 
+def test_an_api_server_that_does_not_know_yet_who_may_do_what_is_waited_for(node: FakeNode) -> None:
+    prepare_with_client(node, 200, 403)
+    node.at(6 + 3 + 5, lambda: setattr(node.web, "admission", 200))
+    assert node.run()["outcome"] == engine.COMMITTED
+
+
 @pytest.mark.parametrize("config", [None, kubeconfig(**{"client-certificate-data": "A", "client-key-data": "A"})])
 def test_without_a_usable_kubeconfig_nobody_is_asked_for(node: FakeNode, config: str | None) -> None:
     if config is not None:
