@@ -55,6 +55,8 @@ options:
       - Address by which the controller reaches the API server, such as C(https://lb.example.com:6443/readyz). Required with
         O(confirm=true).
       - Every answer with a status below 500 counts, also that one may not ask.
+      - With several control planes the address of a load balancer tells nothing of the API server of one node, because another
+        one answers. Name that of the node itself where it is the one that changes.
     type: str
   confirm_ca_cert:
     description:

@@ -19,7 +19,7 @@ from .client import ApiError, Client, Json
 
 _LEASES = f"/apis/coordination.k8s.io/v1/namespaces/{rollout_lease.NAMESPACE}/leases"
 _LEASE = f"{_LEASES}/{rollout_lease.NAME}"
-_FORBIDDEN, _NOT_FOUND, _CONFLICT = 403, 404, 409
+_UNKNOWN, _FORBIDDEN, _NOT_FOUND, _CONFLICT = 401, 403, 404, 409
 _ATTEMPTS = 20  # against others who write it at the same time
 _LOOK_AGAIN = 5.0  # seconds between two looks at a Lease that somebody else holds
 
@@ -166,11 +166,12 @@ class LeaseSteps:
 
 
 def _explained(error: ApiError) -> ApiError:
-    """What an account lacks that may not use the Lease."""
-    if error.status != _FORBIDDEN:
+    """What an account lacks that may not use the Lease, and the way on: it may be a change of the API server that locked it out."""
+    if error.status not in (_UNKNOWN, _FORBIDDEN):
         return error
     return ApiError(
         f"{error} It needs get, create and update on leases (coordination.k8s.io) in {rollout_lease.NAMESPACE}. Without the Lease nothing"
-        " keeps two runs apart (in the role: control_plane_lease).",
+        " keeps two runs apart; to go on all the same, such as to take back a change that locked you out, do without it (in the role:"
+        " control_plane_lease: false).",
         error.status,
     )

@@ -28,7 +28,8 @@ Journal (JSON, 0600; format 1):
     watch                      how the component is recognised: kind, before and after, each with arguments (null stands
                                for any) and probes. Of a static pod (no kind, or "static_pod") log_prefix, container,
                                feature_gates with the metrics address, hidden (values that its log may show, and what is
-                               shown instead). Of a systemd unit ("systemd_unit") unit, node (name, kubeconfig),
+                               shown instead), client (address and kubeconfig of somebody whom it must not lock out, or
+                               null). Of a systemd unit ("systemd_unit") unit, node (name, kubeconfig),
                                set_aside (files of the component that make way while it is stopped)
     wait_timeout, min_ready_seconds, rollback
     confirm_timeout            seconds to wait for a word from outside before the commit; null when none is needed
@@ -716,6 +717,23 @@ def read_gates(metrics: Json | None) -> tuple[dict[str, bool] | None, str]:
     return {gate: float(value) > 0 for gate, value in _GATE_METRIC.findall(body.decode("utf-8", "replace"))}, ""
 
 
+# Somebody who may not read this may do nothing that matters; a path of health is open to everybody.
+_GUARDED = "/api/v1/namespaces/kube-system"
+_REFUSED = (401, 403)
+
+
+def admission(client: Json | None) -> int | None:
+    """The status with which an API server answers the client of a kubeconfig; None when it does not, or nobody is named.
+
+    client: scheme, host, port, kubeconfig.
+    """
+    try:
+        context = client_context(client["kubeconfig"]) if client else None
+        return None if client is None or context is None else http_get(client, _GUARDED, context=context)[0]
+    except (OSError, ValueError, OverflowError, http.client.HTTPException):
+        return None
+
+
 # ---- what is seen of a component -------------------------------------------------------------------------------------
 
 
@@ -910,16 +928,21 @@ class StaticPodWatcher:
 
     max_crashes = MAX_CRASHES
 
-    def __init__(self, journal: Json, host: Host, run: Run) -> None:
+    def __init__(
+        self, journal: Json, host: Host, run: Run, clock: t.Callable[[], float], sleep: t.Callable[[float], None]
+    ) -> None:
         self.journal = journal
         self.watch: Json = journal["watch"]
         self.host = host
         self.run = run
+        self.clock = clock
+        self.sleep = sleep
 
     def what_runs(self) -> Json:
-        """UIDs, and how often each was started."""
+        """UIDs, how often each was started, and whether it admits the client that must not be locked out."""
         folders = self.host.pod_folders(self.watch["log_prefix"])
         return {
+            "admits": admission(self.watch.get("client")) == 200,
             "uids": sorted({process.uid for process in self.host.processes(folders)}),
             "starts": {uid: count_starts(self.host, path, self.watch["container"]) for uid, path in folders.items()},
         }
@@ -967,7 +990,28 @@ class StaticPodWatcher:
         self.run(["systemctl", "restart", "--no-block", KUBELET])
 
     def verify(self) -> str | None:
-        """Whether the process itself reports the wanted feature gates."""
+        """Whether it locks nobody out, and the process itself reports the wanted feature gates."""
+        return self._locked_out() or self._wrong_gates()
+
+    def _locked_out(self) -> str | None:
+        """No probe says who it is, so an API server that trusts nobody any more passes them all. One that has just been started
+        forbids everything until it knows who may do what."""
+        client = self.watch.get("client")
+        if not self.journal["before"].get("admits"):
+            return None
+        limit = self.clock() + HICCUP_SECONDS
+        while True:
+            status = admission(client)
+            if status not in _REFUSED:
+                return None
+            if self.clock() >= limit:
+                return (
+                    f"{self.journal['name']} answers {status} to the client of {client['kubeconfig']}, which it admitted before the"
+                    " change"
+                )
+            self.sleep(POLL_SECONDS)
+
+    def _wrong_gates(self) -> str | None:
         wanted = self.watch.get("feature_gates") or {}
         if not wanted:
             return None
@@ -1386,7 +1430,7 @@ class Engine:
         """The watcher for the kind of component that the journal is about."""
         kind = self.journal["watch"].get("kind", STATIC_POD)
         if kind == STATIC_POD:
-            return StaticPodWatcher(self.journal, self.host, self.run_program)
+            return StaticPodWatcher(self.journal, self.host, self.run_program, self.clock, self.sleep)
         if kind == SYSTEMD_UNIT:
             return UnitWatcher(self.journal, self.host, self.run_program, self.ask, self.clock)
         raise EngineError(f"{self.path('journal.json')} is about a {kind}, which this engine does not know")

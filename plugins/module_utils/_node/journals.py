@@ -22,6 +22,7 @@ from . import engine
 from .state import read_version, record_path, state_folder
 from .static_pods import StaticPod
 
+API_SERVER = "kube-apiserver"
 _STAMP = "%Y%m%dT%H%M%S.%fZ"
 
 
@@ -70,7 +71,8 @@ def journal_for(pod: StaticPod, plan: static_pod.StaticPodPlan, settings: Settin
         "feature_gates": {
             key: value for key, value in plan.after.values()["feature_gates"].items() if isinstance(value, bool)
         },
-        "metrics": _metrics_address(after, kubeconfig),
+        "metrics": _address(after, kubeconfig),
+        "client": _address(after, kubeconfig) if pod.name == API_SERVER else None,
         "hidden": plan.after.hidden,
     }
     return new_journal(pod.name, files, watch, settings)
@@ -102,7 +104,7 @@ def _instance(manifest: Manifest) -> engine.Json:
     return {"arguments": manifest.expected_arguments(), "written": manifest.arguments, "probes": manifest.probes()}
 
 
-def _metrics_address(instance: engine.Json, kubeconfig: str) -> engine.Json | None:
+def _address(instance: engine.Json, kubeconfig: str) -> engine.Json | None:
     probe = next((probe for probe in instance["probes"] if probe["kind"] == "http"), None)
     return (
         None if probe is None else {**{key: probe[key] for key in ("scheme", "host", "port")}, "kubeconfig": kubeconfig}

@@ -204,6 +204,14 @@ def test_an_account_without_the_right(desk: Desk) -> None:
     assert desk.last.report()["answered"] is True
 
 
+def test_an_account_that_is_not_known_any_more_is_told_how_to_go_on(desk: Desk) -> None:
+    """The change that is to be taken back may be the one that locked it out."""
+    desk.api.troubles = [Refused(401, "Unauthorized")]
+    with pytest.raises(KubeadmError, match=r"401, Unauthorized.*locked you out.*control_plane_lease: false"):
+        desk.run()
+    assert desk.last.report()["answered"] is True
+
+
 def test_nobody_answers(desk: Desk) -> None:
     desk.api.close()
     with pytest.raises(KubeadmError, match="did not answer for 60 s"):

@@ -496,6 +496,49 @@ def test_a_component_without_an_http_probe_has_no_metrics_to_read(node: FakeNode
     assert result["proof"]["feature_gates_note"]
 
 
+# ---- who is let in ---------------------------------------------------------------------------------------------------
+
+
+def prepare_with_client(node: FakeNode, before: int, after: int) -> None:
+    """A change of an API server that answers its administrator so before the change, and so after it."""
+    node.kubeconfig.write_text(kubeconfig(), encoding="ascii")
+    node.web.admission = before
+    node.prepare(watch={"client": node.web.metrics(str(node.kubeconfig))})
+    node.once(engine.WAITING, lambda: setattr(node.web, "admission", after))
+
+
+@pytest.mark.parametrize("status", [401, 403])
+def test_an_api_server_that_locks_its_administrator_out_is_restored(node: FakeNode, status: int) -> None:
+    """Its probes ask nobody who they are, so all of them pass."""
+    prepare_with_client(node, 200, status)
+    result = node.run()
+    assert (result["outcome"], text_of(node)) == (engine.RESTORED, OLD)
+    assert f"answers {status} to the client of {node.kubeconfig}, which it admitted before" in result["reason"]
+
+
+@pytest.mark.parametrize(("before", "after"), [(401, 401), (403, 401), (500, 401), (200, 200), (200, 503)])
+def test_who_was_not_let_in_before_and_a_server_in_trouble_prove_no_lock_out(
+    node: FakeNode, before: int, after: int
+) -> None:
+    prepare_with_client(node, before, after)
+    assert node.run()["outcome"] == engine.COMMITTED
+
+
+def test_an_api_server_that_does_not_know_yet_who_may_do_what_is_waited_for(node: FakeNode) -> None:
+    prepare_with_client(node, 200, 403)
+    node.at(6 + 3 + 5, lambda: setattr(node.web, "admission", 200))
+    assert node.run()["outcome"] == engine.COMMITTED
+
+
+@pytest.mark.parametrize("config", [None, kubeconfig(**{"client-certificate-data": "A", "client-key-data": "A"})])
+def test_without_a_usable_kubeconfig_nobody_is_asked_for(node: FakeNode, config: str | None) -> None:
+    if config is not None:
+        node.kubeconfig.write_text(config, encoding="ascii")
+    node.web.admission = 401
+    assert node.change(watch={"client": node.web.metrics(str(node.kubeconfig))})["outcome"] == engine.COMMITTED
+    assert engine.admission(None) is None
+
+
 # ---- what stays ------------------------------------------------------------------------------------------------------
 
 

@@ -82,7 +82,8 @@ def test_a_restore_uses_the_second_copy_and_says_so(node: FakeNode, damage: Dama
 
 def restoring(node: FakeNode) -> dict[str, t.Any]:
     """A transaction whose manifest is written and has to go back."""
-    before = {"healthy": True, **engine.StaticPodWatcher(node.journal(), node.host, node.kubelet.systemctl).what_runs()}
+    watcher = engine.StaticPodWatcher(node.journal(), node.host, node.kubelet.systemctl, node.clock, node.clock.sleep)
+    before = {"healthy": True, **watcher.what_runs()}
     node.write_manifest(NEW)
     node.watcher.events()
     return {"phase": engine.RESTORING, "before": before, "switched": True, "reason": "a test"}

@@ -50,12 +50,14 @@ def kubeconfig(**fields: str) -> str:
 class Web:
     """The server. What it answers is set by its attributes.
 
-    up: False hangs up on every caller. status: of the health paths. gates: what /metrics tells; None answers 403.
+    up: False hangs up on every caller. status: of the health paths. admission: what whoever asks for an object is answered.
+    gates: what /metrics tells; None answers 403.
     """
 
     def __init__(self, *, tls: bool = False) -> None:
         self.up = True
         self.status = 200
+        self.admission = 200
         self.gates: dict[str, bool] | None = {}
         self.gate_metric = "kubernetes_feature_enabled"
         self.requests: list[str] = []
@@ -94,6 +96,8 @@ class Web:
                     return
                 if self.path == "/metrics":
                     self._answer(*web._metrics(self.connection))
+                elif self.path.startswith("/api/"):
+                    self._answer(web.admission, "{}")
                 else:
                     self._answer(web.status, "ok")
 
