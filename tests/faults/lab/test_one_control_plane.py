@@ -102,6 +102,16 @@ def test_what_never_gets_ready_is_restored_at_the_deadline(one: Cluster, record:
     entry.reached = result["msg"]
 
 
+def test_what_is_ready_and_locks_its_administrator_out_is_restored(one: Cluster, record: Recorder) -> None:
+    entry = record("-", "ready for anybody, but knows no client certificate any more")
+    with one.sampled(one.first) as sampling, one.change(wishes.LOCKED_OUT) as change:
+        result = change.result()
+    assert result["rehearsal"]["verdict"] == "accepted"
+    check_restored(entry, one.first, sampling.samples, result["transaction"])
+    assert "answers 401 to the client of /etc/kubernetes/admin.conf" in result["msg"]
+    entry.reached = result["msg"]
+
+
 # ---- what the preflight looks for -------------------------------------------------------------------------------------
 
 PKI = "/etc/kubernetes/pki"
