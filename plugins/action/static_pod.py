@@ -20,6 +20,7 @@ from ansible.plugins.connection import ConnectionBase
 from ansible.utils.display import Display
 
 from ..module_utils._plan import confirmation, outcome
+from ..module_utils._plan.errors import Refusal
 
 display = Display()
 
@@ -54,7 +55,10 @@ class ActionModule(ActionBase):
         started = result.get("transaction")
         if not started or result.get("failed"):
             return result
-        ended, problem = self._follow(result, task_vars or {})
+        try:
+            ended, problem = self._follow(result, task_vars or {})
+        except Refusal as exc:
+            ended, problem = None, str(exc)
         if ended is None:
             result.update(failed=True, changed=True, msg=self._lost(result, problem))
             return result
@@ -101,8 +105,8 @@ class ActionModule(ActionBase):
             return str(exc) or type(exc).__name__
 
     def _follow(self, result: dict[str, t.Any], task_vars: dict[str, t.Any]) -> tuple[dict[str, t.Any] | None, str]:
-        """The outcome of the transaction; None when it was not seen in all the time that it can take, or nobody works on it, and
-        why the last question had no answer."""
+        """The outcome of the transaction; None and why, when it was not seen in all the time that it can take, or nobody works on
+        it. Raises Refusal when the node knows nothing of it: waiting would bring the same answer."""
         began, asked_in_vain, problem = time.monotonic(), 0, ""
         longest = result["transaction"]["longest_seconds"] + _PATIENCE_SECONDS
         arguments: dict[str, t.Any] = {
@@ -122,13 +126,14 @@ class ActionModule(ActionBase):
             elif news["transaction"]:
                 return t.cast("dict[str, t.Any]", news["transaction"]), ""
             elif not news["running"] and asked_in_vain >= _MAX_IDLE:
-                return None, ""
+                return None, "its engine does not run"
             else:
                 if news["message"] != arguments["seen"]:
                     self._show(result, news["message"], began)
                     arguments["seen"] = news["message"]
                 arguments.update(self._word(result, news, began))
-        return None, problem
+        silence = f" (the last question had no answer: {problem})" if problem else ""
+        return None, f"it was followed for longer than it can take{silence}"
 
     def _word(self, result: dict[str, t.Any], news: dict[str, t.Any], began: float) -> dict[str, t.Any]:
         """What the next call of the follower says to a change that waits to be confirmed; without a word it asks again soon."""
@@ -140,14 +145,21 @@ class ActionModule(ActionBase):
         return {"wait": _RETRY_SECONDS, "confirm": None if problem else result["transaction"]["id"]}
 
     def _ask(self, arguments: dict[str, t.Any], task_vars: dict[str, t.Any]) -> tuple[dict[str, t.Any] | None, str]:
-        """One call of the follower; None and why, when it had no answer: the node is at work all the same."""
+        """One call of the follower; None and why, when it had no answer: the node is at work all the same.
+
+        Raises Refusal when the follower itself declines. A word that came too early or too late is no reason to stop following.
+        """
         try:
             news: dict[str, t.Any] = self._execute_module(_FOLLOWER, module_args=arguments, task_vars=task_vars)
         except AnsibleError as exc:
             return None, str(exc)
-        if "phase" not in news:
-            return None, str(news.get("msg", news))
-        return news, ""
+        if "phase" in news:
+            return news, ""
+        problem = str(news.get("msg", news))
+        # Nobody but the follower says this. A connection that broke, or a node that is going down, leaves something else.
+        if news.get("busy") is False and not arguments.get("confirm"):
+            raise Refusal(problem)
+        return None, problem
 
     def _reconnect(self) -> None:
         """Open the connection anew, where it is one that stays open; the others would only warn that they cannot."""
@@ -160,11 +172,10 @@ class ActionModule(ActionBase):
 
     @staticmethod
     def _lost(result: dict[str, t.Any], problem: str) -> str:
-        why = f" (the last question had no answer: {problem})" if problem else ""
         return (
             f"{result['node']}: transaction {result['transaction']['id']} of {result['name']} was started, but its end was not seen:"
-            f" either the node was out of reach for longer than it can take, or its engine does not run{why}. Ask systemctl status"
-            f" nodecraft-kubeadm@{result['name']} on the node; the next run takes the transaction up again and reports its end."
+            f" {problem.rstrip('.')}. Ask systemctl status nodecraft-kubeadm@{result['name']} on the node; the next run takes the"
+            " transaction up again and reports its end."
         )
 
     @staticmethod

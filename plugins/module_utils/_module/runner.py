@@ -81,7 +81,10 @@ def run(module: AnsibleModule, steps: Steps, *, rehearse: bool) -> t.NoReturn:
                     steps.apply()
     except (KubeadmError, OSError) as exc:
         module.fail_json(
-            msg=_told(exc), changed=getattr(exc, "changed", False), rehearsal=_shown(verdict), **steps.report()
+            msg=_told(exc, " Nothing was changed."),
+            changed=getattr(exc, "changed", False),
+            rehearsal=_shown(verdict),
+            **steps.report(),
         )
     module.exit_json(changed=bool(plan.operations), rehearsal=_shown(verdict), **steps.report())
 
@@ -101,9 +104,9 @@ def run_info(module: AnsibleModule, read: t.Callable[[], dict[str, t.Any]], **al
     module.exit_json(changed=False, **always, **found)
 
 
-def _told(exc: Exception) -> str:
+def _told(exc: Exception, reassurance: str = "") -> str:
     if isinstance(exc, OSError):
-        return f"{os.uname().nodename}: {exc.filename or 'a file'}: {exc.strerror or exc}. Nothing was changed."
+        return f"{os.uname().nodename}: {exc.filename or 'a file'}: {exc.strerror or exc}.{reassurance}"
     return str(exc)
 
 

@@ -178,6 +178,24 @@ def test_an_answer_that_says_nothing_is_asked_for_again_and_shown(run: Run, answ
     assert any(f"cannot be followed ({answer['msg']})" in line for line in run.lines)
 
 
+# As the module says it: its failures have the key, which nothing has that never came to its own words.
+DECLINED = {"failed": True, "msg": f"transaction {ID} of kube-apiserver is not known on cp1.", "busy": False}
+
+
+def test_a_node_that_knows_nothing_of_it_ends_the_wait_at_once_with_its_words(run: Run) -> None:
+    result = run(STARTED, news("stops"), OUT_OF_REACH, DECLINED)
+    assert (result["failed"], result["changed"]) == (True, True)
+    assert f"its end was not seen: {DECLINED['msg']} Ask systemctl status" in result["msg"]
+    assert len(run.calls) == 4
+    assert result["transaction"]["id"] == ID
+
+
+def test_an_engine_that_does_not_run_is_named(run: Run) -> None:
+    result = run(STARTED, {**news("stops"), "running": False})
+    assert "its end was not seen: its engine does not run." in result["msg"]
+    assert len(run.calls) == 4
+
+
 def test_a_node_that_is_never_seen_again_fails_the_task_with_what_is_known(run: Run) -> None:
     result = run(STARTED, OUT_OF_REACH)
     assert result["failed"] is True
@@ -278,6 +296,14 @@ def test_a_word_that_may_not_have_been_heard_is_given_again(run: Run, monkeypatc
     Api(run, monkeypatch, 200)
     run(STARTED, WAITS, OUT_OF_REACH, WAITS, ended("committed"))
     assert [arguments.get("confirm") for name, arguments in run.calls if name] == [None, ID, None, ID]
+
+
+def test_a_word_that_comes_too_late_is_no_reason_to_stop_following(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    Api(run, monkeypatch, 200)
+    late = {**DECLINED, "msg": f"transaction {ID} waits for no confirmation: it is in phase restoring."}
+    result = run(STARTED, WAITS, late, news("is put back"), ended("restored"))
+    assert result["transaction"]["outcome"] == "restored"
+    assert [arguments.get("confirm") for name, arguments in run.calls if name] == [None, ID, None, None]
 
 
 def test_a_certificate_is_verified_when_its_authority_is_given(

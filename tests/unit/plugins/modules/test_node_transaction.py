@@ -46,13 +46,22 @@ def test_the_outcome_of_the_last_one_is_told_and_noted(
     assert engine.read_json(str(folder / "followed.json")) == {"id": "1"}
 
 
-def test_an_unknown_transaction_is_an_error(
-    start: t.Callable[..., t.Any], monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+@pytest.mark.parametrize(
+    ("identifier", "words"),
+    [("7", "transaction 7 of kube-apiserver is not known"), ("a.b/c", "id: 'a.b/c' is no id of a transaction")],
+)
+def test_what_it_refuses_it_says_is_not_to_be_waited_for(
+    start: t.Callable[..., t.Any],
+    monkeypatch: pytest.MonkeyPatch,
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+    identifier: str,
+    words: str,
 ) -> None:
     monkeypatch.setattr(state, "STATE_DIR", str(tmp_path))
     with pytest.raises(SystemExit):
-        start(node_transaction.main, name="kube-apiserver", id="7")
+        start(node_transaction.main, name="kube-apiserver", id=identifier)
     result = json.loads(capsys.readouterr().out)
     assert result["failed"]
     assert result["busy"] is False
-    assert "transaction 7 of kube-apiserver is not known" in result["msg"]
+    assert words in result["msg"]

@@ -150,10 +150,10 @@ def test_a_rehearsal_that_is_not_possible_is_a_warning() -> None:
     assert any("not rehearsed: its words" in warning for warning in run(FakeSteps(verdict=SKIPPED)).warnings)
 
 
-def told(error: Exception) -> str:
-    """An error of the system says on which node and file, and what came of the run."""
+def told(error: Exception, what_came_of_it: str = "") -> str:
+    """An error of the system says on which node and file, and of a module that changes something what came of it."""
     if isinstance(error, OSError):
-        return f"{os.uname().nodename}: {error.filename}: {error.strerror}. Nothing was changed."
+        return f"{os.uname().nodename}: {error.filename}: {error.strerror}.{what_came_of_it}"
     return str(error)
 
 
@@ -162,7 +162,7 @@ def told(error: Exception) -> str:
 def test_every_path_has_the_same_keys(step: str, error: Exception) -> None:
     module = run(FakeSteps(fails_in=step, error=error))
     assert set(module.result) == {"failed", "msg", "changed", "rehearsal", "name"}
-    assert module.result["msg"] == told(error)
+    assert module.result["msg"] == told(error, " Nothing was changed.")
 
 
 def test_an_error_tells_whether_something_was_changed_by_then() -> None:
