@@ -69,7 +69,7 @@ def test_the_lease_is_taken_for_the_changes_and_renewed_before_each_turn(play: P
     taken = lease(outcome, "held")
     arguments = taken["arguments"]
     assert taken["becomes"] is False
-    assert (int(arguments["duration"]), int(arguments["wait_timeout"])) == (60 + 400 + 400 + 20 + 180, 3)
+    assert (int(arguments["duration"]), int(arguments["wait_timeout"])) == (60 + 3 + 400 + 400 + 20 + 180, 3)
     assert (arguments["takeover"], arguments["resume"], arguments["open_transactions"]) == (False, False, [])
     assert [len(wish) for wish in arguments["wishes"]] == [16]
     holders = {call["arguments"]["holder"] for call in outcome.calls if call["component"] == "lease"}
@@ -150,6 +150,16 @@ def test_a_lease_that_was_lost_ends_the_roll_out(play: Play) -> None:
         ("released", "cp1"),
     ]
     assert lease(outcome, "released")["arguments"]["completed"] is False
+
+
+@pytest.mark.parametrize("answer", ["stale", "overtaken"])
+def test_a_lease_that_another_run_held_meanwhile_ends_the_roll_out(play: Play, answer: str) -> None:
+    outcome = play({"api": "changes", "lease": {"renewed": answer}})
+    assert outcome.status != 0
+    assert course(outcome) == [("held", "cp1"), ("renewed", "cp1"), ("released", "cp1")]
+    assert lease(outcome, "renewed")["arguments"]["planned_ago"] != ""
+    assert lease(outcome, "released")["arguments"]["completed"] is False
+    assert "cp1 was not changed, because the Lease of this run had run out" in outcome.output
 
 
 def test_a_node_that_is_not_ready_keeps_others_from_their_turn(play: Play) -> None:
