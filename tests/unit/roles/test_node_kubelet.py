@@ -368,6 +368,14 @@ def test_force_goes_on_without_an_answer(play: Play) -> None:
     assert changed(outcome) == ["w1"]
 
 
+def test_a_busy_node_is_waited_for(stage: Stage) -> None:
+    node = {"stub": {"kubelet": ["busy", "changes", "busy", "changes"]}}
+    brisk = ["-e", '{"__node_kubelet_look_again": 0, "node_kubelet_busy_timeout": 3}']
+    outcome = stage.play({"kube_node": {"w1": node}}, *brisk, roles=[ROLE])
+    assert outcome.status == 0, outcome.output
+    assert (planned(outcome), changed(outcome)) == (["w1", "w1"], ["w1", "w1"])
+
+
 @pytest.mark.parametrize("variable", ["node_kubelet_allocatable_timeout", "node_kubelet_check_api"])
 def test_devices_may_be_left_out(play: Play, variable: str) -> None:
     outcome = play("nothing", "changes", api={"devices": {"w1": [4, 0]}}, vars={variable: 0})
