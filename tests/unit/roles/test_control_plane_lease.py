@@ -139,6 +139,21 @@ def test_a_node_alone_may_be_repaired_without_an_api(play: Play) -> None:
     assert "WARNING: going on without the Lease" in outcome.output
 
 
+@pytest.mark.parametrize("down", [True, False])
+def test_where_others_are_left_out_and_no_api_answers_only_a_repair_goes_on(play: Play, *, down: bool) -> None:
+    stubs = {"api": "changes", "lease": {"held": "silent"}, "pods": {API_SERVER: "is down"} if down else {}}
+    outcome = play(stubs, "changes", options=["--limit=cp1"])
+    assert course(outcome) == [("held", "cp1"), *([("change", "cp1")] if down else [])]
+    told = "see to it that nobody changes cp2 meanwhile" if down else "set control_plane_lease: false"
+    assert told in " ".join(outcome.output.split())
+
+
+def test_a_limited_run_takes_the_lease(play: Play) -> None:
+    outcome = play("changes", "changes", options=["--limit=cp2"])
+    assert outcome.status == 0, outcome.output
+    assert course(outcome) == [("held", "cp2"), ("renewed", "cp2"), ("change", "cp2"), ("released", "cp2")]
+
+
 def test_a_lease_that_was_lost_ends_the_roll_out(play: Play) -> None:
     outcome = play("changes", {"api": "changes", "lease": {"renewed": "refused"}})
     assert outcome.status != 0
