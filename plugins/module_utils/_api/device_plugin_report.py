@@ -16,6 +16,7 @@ from .._plan.device_plugin import Amounts, Expectation, Placement
 from .._plan.device_plugin_check import NAME_LABEL, OURS, REVISION_LABEL, NodeCheck, Observation
 from .._plan.errors import KubeadmError
 from .client import ApiError, Client, Json
+from .parallel import for_each
 
 PORT = 9808  # where our plugin tells of itself
 _LOOK_AGAIN = 2.0  # seconds between two looks
@@ -55,6 +56,11 @@ def _problems(checks: t.Mapping[str, NodeCheck]) -> list[str]:
     return [f"{name}: {check.problem}" for name, check in checks.items() if check.problem]
 
 
+def _is_ours(pod: Json) -> bool:
+    """Whether it is the plugin of this collection, which tells of itself."""
+    return (pod["metadata"].get("labels") or {}).get(NAME_LABEL) == OURS
+
+
 class _Reader:
     """Looks at nodes, DaemonSet and pods. seen: what the last look showed."""
 
@@ -62,6 +68,7 @@ class _Reader:
         self._client = client
         self._name = params["name"]
         self._namespace = params["namespace"]
+        self._workers = params["concurrency"]
         selector = {
             key: node_names.text_value("node_selector", key, value) for key, value in params["node_selector"].items()
         }
@@ -83,7 +90,14 @@ class _Reader:
         """The last look again, with what only matters when something is wrong: warnings, and what the plugin says itself."""
         wrong = [check.pod for check in self._checks().values() if check.problem and check.pod]
         names = {pod.partition("/")[2] for pod in wrong}
-        told = {pod["metadata"]["name"]: self._tell(pod) for pod in self.seen.pods if pod["metadata"]["name"] in names}
+        asked = [pod for pod in self.seen.pods if pod["metadata"]["name"] in names and _is_ours(pod)]
+        told: dict[str, Json] = {}
+
+        def ask(pod: Json) -> bool:
+            told[pod["metadata"]["name"]] = self._tell(pod)
+            return True
+
+        for_each(asked, ask, workers=self._workers)
         self.seen = dataclasses.replace(self.seen, events=self._warnings(), told=told)
         return self._checks()
 
@@ -145,9 +159,7 @@ class _Reader:
         }
 
     def _tell(self, pod: Json) -> Json:
-        """What our own plugin says of its devices; nothing where it is another plugin or does not answer."""
-        if (pod["metadata"].get("labels") or {}).get(NAME_LABEL) != OURS:
-            return {}
+        """What our own plugin says of its devices; nothing where it does not answer."""
         path = f"namespaces/{self._namespace}/pods/{pod['metadata']['name']}:{PORT}/proxy/devices"
         try:
             return self._client.once().get(path)

@@ -1812,7 +1812,8 @@ class Engine:
     def _file_away(self) -> None:
         """Move the closed journal to the history, which keeps the last ones and always the last known good."""
         self._insist()
-        self._say(self.journal["result"]["outcome"])  # while a killed engine is still followed by one that says it again
+        # As long as the journal is open, a killed engine is followed by one that says it again.
+        self._say(self.journal["result"]["outcome"])
         file_journal(self.folder, self.journal["id"])
         with contextlib.suppress(OSError):  # it names a transaction that is over
             remove(self.path(CONFIRMED))

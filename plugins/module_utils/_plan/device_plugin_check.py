@@ -9,13 +9,13 @@
 from __future__ import annotations
 
 import dataclasses
-import datetime
 import typing as t
 
 from . import node_plan, node_resources
 from .device_plugin import Amounts
 from .node_plan import Node
 from .pods import Pod, full_name, is_ending
+from .times import seconds_of
 
 Json = t.Mapping[str, t.Any]
 
@@ -221,6 +221,4 @@ def _meant_for(pod: Pod) -> str | None:
 def _ready_since(pod: Pod) -> float:
     conditions = pod.get("status", {}).get("conditions") or []
     times = [entry.get("lastTransitionTime") for entry in conditions if entry["type"] == "Ready"]
-    if not times or not times[0]:
-        return 0.0
-    return datetime.datetime.strptime(times[0], "%Y-%m-%dT%H:%M:%SZ").replace(tzinfo=datetime.timezone.utc).timestamp()
+    return seconds_of(times[0]) if times and times[0] else 0.0

@@ -13,11 +13,11 @@ from __future__ import annotations
 
 import copy
 import dataclasses
-import datetime
 import json
 import typing as t
 
 from .errors import KubeadmError, Refusal
+from .times import seconds_of, text_of
 
 Json = dict[str, t.Any]
 
@@ -124,21 +124,15 @@ def _parse_halt(text: str | None) -> Halt | None:
 
 
 def _seconds(text: str | None) -> float | None:
-    """A time of Kubernetes, which has a fraction or none."""
+    """A time of the Lease."""
     if not text:
         return None
-    form = "%Y-%m-%dT%H:%M:%S.%fZ" if "." in text else "%Y-%m-%dT%H:%M:%SZ"
     try:
-        return datetime.datetime.strptime(text, form).replace(tzinfo=datetime.timezone.utc).timestamp()
+        return seconds_of(text)
     except ValueError as exc:
         raise KubeadmError(
             f"the Lease {NAMESPACE}/{NAME} has the time {text!r}, which is none of Kubernetes' own."
         ) from exc
-
-
-def time_of(seconds: float) -> str:
-    """A time as a Lease has it."""
-    return datetime.datetime.fromtimestamp(seconds, datetime.timezone.utc).strftime("%Y-%m-%dT%H:%M:%S.%fZ")
 
 
 # ---- planning ----------------------------------------------------------------------------------------------------------
@@ -180,7 +174,7 @@ def halt(found: Json | None, request: Request, now: float, mark: Halt) -> LeaseP
     lease = parse(found)
     if lease.holder not in ("", request.holder):
         return LeasePlan(None, warnings=_lost(lease, now))
-    mark = dataclasses.replace(mark, reason=mark.reason[:_LONGEST_REASON], by=request.holder, at=time_of(now))
+    mark = dataclasses.replace(mark, reason=mark.reason[:_LONGEST_REASON], by=request.holder, at=text_of(now))
     if not lease.holder and lease.halt and dataclasses.replace(lease.halt, at=mark.at) == mark:
         return LeasePlan(None)  # said already, and the answer was lost
     return LeasePlan(_freed(found, request, now, mark), _operations(lease, holder="", halt=mark))
@@ -255,9 +249,9 @@ def _written(found: Json | None, request: Request, now: float) -> Json:
     """The Lease as ours; what others noted in it stays."""
     body, spec = _copied(found)
     if spec.get("holderIdentity") != request.holder:
-        spec["acquireTime"] = time_of(now)
+        spec["acquireTime"] = text_of(now)
         spec["leaseTransitions"] = spec.get("leaseTransitions", -1) + 1
-    spec.update(holderIdentity=request.holder, leaseDurationSeconds=request.duration, renewTime=time_of(now))
+    spec.update(holderIdentity=request.holder, leaseDurationSeconds=request.duration, renewTime=text_of(now))
     body["metadata"]["annotations"][LAST_HOLDER] = request.holder
     return body
 
@@ -265,7 +259,7 @@ def _written(found: Json | None, request: Request, now: float) -> Json:
 def _freed(found: Json | None, request: Request, now: float, mark: Halt | None) -> Json:
     body, spec = _copied(found)
     spec.setdefault("leaseDurationSeconds", request.duration)
-    spec.update(holderIdentity="", renewTime=time_of(now))
+    spec.update(holderIdentity="", renewTime=text_of(now))
     annotations = body["metadata"]["annotations"]
     annotations[LAST_HOLDER] = request.holder
     annotations.pop(HALTED, None)

@@ -1,0 +1,24 @@
+# Copyright (c) 2026, nodecraft.kubeadm contributors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+# PRIVATE to the collection: no promise of stability to code outside it.
+
+"""Times as Kubernetes writes them."""
+
+from __future__ import annotations
+
+import datetime
+
+_WHOLE, _FRACTION = "%Y-%m-%dT%H:%M:%SZ", "%Y-%m-%dT%H:%M:%S.%fZ"
+
+
+def seconds_of(text: str) -> float:
+    """Seconds since 1970 of a time with a fraction of a second or none. Raises ValueError for any other text."""
+    form = _FRACTION if "." in text else _WHOLE
+    return datetime.datetime.strptime(text, form).replace(tzinfo=datetime.timezone.utc).timestamp()
+
+
+def text_of(seconds: float) -> str:
+    """A time with its microseconds, as a Lease has it. seconds: since 1970."""
+    return datetime.datetime.fromtimestamp(seconds, datetime.timezone.utc).strftime(_FRACTION)
