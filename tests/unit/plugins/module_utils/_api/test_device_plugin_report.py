@@ -46,6 +46,7 @@ class Desk:
             "tolerations": [{"operator": "Exists"}],
             "expected": [FOUR],
             "wait": False,
+            "concurrency": 4,
             "wait_timeout": 30,
             **params,
         }
