@@ -119,3 +119,31 @@ def test_an_error_at_any_call_ends_whole(make: Make, tally: Tally, outcome: str,
 def test_each_step_is_on_the_disk_before_the_next(make: Make, outcome: str) -> None:
     station, ended = clean(make, outcome)
     assert durability.breaches(ended.calls, station.root) == []
+
+
+@pytest.mark.parametrize("outcome", OUTCOMES)
+def test_a_kubelet_that_was_started_meanwhile_gets_the_right_state_file(
+    make: Make, tally: Tally, outcome: str
+) -> None:
+    """The engine dies before the state file is where it belongs, and systemd or a reboot starts the kubelet before the next one."""
+    ended = clean(make, outcome)[1]
+    moves = [call for call in ended.calls if call.name == "rename" and any(STATE in path for path in call.paths)]
+    station = make(outcome)
+    killed = station.engine(Fault("rename", moves[-1].number, "signal=KILL"))
+    assert (killed.status, len(killed.faults)) == (-signal.SIGKILL, 1)
+    station.start()
+    assert station.differs
+    station.systemd.work()
+    assert station.outcome() == outcome
+    assert_whole(station, outcome)
+    tally("kubelet started while its engine was dead", outcome)
+
+
+def test_a_policy_that_is_not_used_is_not_committed(make: Make, tally: Tally) -> None:
+    """A kubelet that is healthy and passes over its new policy."""
+    station = make(engine.COMMITTED)
+    station.state_file = None
+    station.systemd.work()
+    assert station.outcome() == engine.RESTORED
+    assert (station.files / STATE).read_text(encoding="ascii") == state_of(OLD.strip())
+    tally("policy not used", engine.RESTORED)

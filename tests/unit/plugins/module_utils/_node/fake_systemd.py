@@ -150,7 +150,7 @@ class FakeUnit:
         verb = arguments[1]
         if verb in ("stop", "restart"):
             self.stop()
-        if verb in ("start", "restart"):
+        if verb in ("start", "restart") and self.pid is None:
             self.restarts = 0
             self.start()
         return 0, "", ""
