@@ -256,8 +256,8 @@ _JOURNAL = {
     ),
     "state-file-place": _engine(
         "a kubelet that somebody else started over the wrong state file is stopped again",
-        "        if is_other and self._have_made_way():\n",
-        "        if is_other:\n",
+        " and self._have_made_way():\n",
+        ":\n",
         "started_meanwhile",
     ),
     "second-copy": _engine(

@@ -1269,8 +1269,7 @@ class UnitWatcher:
         """Start the unit anew, once: an engine that died after it had done so finds another instance than the marked one."""
         shown = self._show()
         is_other = shown["ActiveState"] == "active" and shown["InvocationID"] != self._marked("invocation")
-        # Whoever else started it, systemd after a crash or the node after a reboot, did so over the wrong state files.
-        if is_other and self._have_made_way():
+        if is_other and self._runs_as_wanted(shown) and self._have_made_way():
             return
         self._systemctl("daemon-reload")
         is_former = shown["InvocationID"] == self.journal["before"]["invocation"]
@@ -1292,6 +1291,15 @@ class UnitWatcher:
         status, dummy, error = self.run(["systemctl", *arguments])
         if status != 0:
             raise EngineError(f"systemctl {' '.join(arguments)} failed: {error.strip()}")
+
+    # Somebody else may have started it meanwhile, systemd after a crash or the node after a reboot: then from the unit as it was
+    # loaded, and over the state files that were there.
+
+    def _runs_as_wanted(self, shown: t.Mapping[str, str]) -> bool:
+        """Whether what runs has the arguments that the journal's phase wants."""
+        pid = int(shown["MainPID"] or 0)
+        wanted = self.watch["after" if self.journal["phase"] == APPLYING else "before"]
+        return Process(shown["InvocationID"], pid, "", self.host.arguments(pid)).runs(wanted["arguments"])
 
     def _have_made_way(self) -> bool:
         """Whether the state files are where the journal's phase wants them."""

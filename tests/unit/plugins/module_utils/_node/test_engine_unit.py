@@ -195,6 +195,30 @@ def test_an_engine_that_dies_restarts_the_kubelet_once(unit: FakeUnit, dies_at: 
     assert unit.starts == 2
 
 
+def test_a_kubelet_that_systemd_started_as_it_had_loaded_it_is_started_anew(unit: FakeUnit) -> None:
+    """The engine dies before it has systemd load the restored unit, and what crashed is started once more."""
+    unit.behaviours["v=2"] = Behaviour(healthy=None)
+    engine.save_journal(str(unit.state), unit.journal(wait_timeout=20))
+    real, reloads = unit.run, [2]
+
+    def run(arguments: t.Sequence[str]) -> tuple[int, str, str]:
+        reloads[0] -= arguments[1] == "daemon-reload"
+        if reloads == [0]:
+            restored = unit.setting.read_text(encoding="ascii")
+            unit.setting.write_text(NEW, encoding="ascii")
+            unit.stop()
+            unit.start()
+            unit.setting.write_text(restored, encoding="ascii")
+            raise Died
+        return real(arguments)
+
+    unit.run = run  # type: ignore[method-assign]
+    with pytest.raises(Died):
+        unit.new_engine().run()
+    unit.run = real  # type: ignore[method-assign]
+    assert unit.finish()["outcome"] == engine.RESTORED
+
+
 # ---- files that make way -------------------------------------------------------------------------------------------------
 
 
