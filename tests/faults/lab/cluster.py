@@ -424,7 +424,10 @@ def _forget_kubelet_changes(node: Node) -> None:
     if any(path.exists() for path in ours):
         node.systemctl("stop", "kubelet")
         # A kubelet does not start over the state file of a policy that is taken away here.
-        for path in [*ours, *node.path("/var/lib/kubelet").glob("*_manager_state*")]:
+        states = [
+            path for name in ("cpu", "memory") for path in node.path("/var/lib/kubelet").glob(f"{name}_manager_state*")
+        ]
+        for path in [*ours, *states]:
             shutil.rmtree(path, ignore_errors=True) if path.is_dir() else path.unlink(missing_ok=True)
         node.systemctl("daemon-reload")
         node.systemctl("start", "kubelet")
