@@ -49,8 +49,11 @@ options:
       - On ansible-core 2.18 a template with a filter gives text, which the kubelet refuses where it wants a number. Make one
         template of the whole mapping there.
       - V(cpuManagerPolicy), V(memoryManagerPolicy) and V(topologyManagerPolicy) are changed on a drained node only, or with
-        O(force=true). What the kubelet remembers of the former policy is moved away beside its place, and back with a
-        restore. So are V(cgroupDriver), V(cgroupRoot) and V(cgroupsPerQOS), with which every container is started anew.
+        O(force=true), and so is what such a policy stands on while it is in force (its options, the reserved CPUs, V(reservedMemory),
+        V(topologyManagerScope)). The state file that the kubelet keeps for the policy is moved away beside its place while the kubelet
+        is stopped, and back with a restore; the change counts only when the new state file names the new policy.
+      - V(cgroupDriver), V(cgroupRoot) and V(cgroupsPerQOS) are changed on a drained node only, too, because every container is started
+        anew with them.
       - V(staticPodPath), V(staticPodURL) and V(containerRuntimeEndpoint) are refused.
     type: dict
   args:
@@ -137,6 +140,20 @@ EXAMPLES = r"""
     config:
       cpuManagerPolicy: static
       reservedSystemCPUs: "0"
+
+- name: Give containers memory of one NUMA node, on a node that was drained before
+  nodecraft.kubeadm.kubelet:
+    config:
+      memoryManagerPolicy: Static
+      topologyManagerPolicy: restricted
+      kubeReserved:
+        memory: 900Mi
+      evictionHard:
+        memory.available: 100Mi
+      reservedMemory:
+        - numaNode: 0
+          limits:
+            memory: 1000Mi
 
 - name: Protect the node when it registers anew
   nodecraft.kubeadm.kubelet:

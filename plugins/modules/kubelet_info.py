@@ -70,6 +70,31 @@ sources:
   description: Files and lines that set a feature gate (C(feature_gates)) or a field (C(config)); the last one counts.
   returned: success
   type: dict
+resource_managers:
+  description: >-
+    By field (V(cpuManagerPolicy), V(memoryManagerPolicy), V(topologyManagerPolicy)) what the files make of a policy, and what the kubelet
+    remembers of it. Policies are in small letters.
+  returned: success
+  type: dict
+  contains:
+    policy:
+      description: The policy by the files, the kubelet's default included.
+      type: str
+    state_file:
+      description: Where the kubelet keeps its allocations; V(null) for the Topology Manager, which has no such file.
+      type: str
+    state_policy:
+      description: The policy that the state file was written under; empty when it names none, V(null) without a file.
+      type: str
+    mismatch:
+      description: Why a kubelet would not start over its state file; V(null) when both name the same policy.
+      type: str
+  sample:
+    cpuManagerPolicy:
+      policy: static
+      state_file: /var/lib/kubelet/cpu_manager_state
+      state_policy: none
+      mismatch: cpu_manager_state names the policy none, but cpuManagerPolicy is static
 owned:
   description: What this collection set, by option; the names only.
   returned: success

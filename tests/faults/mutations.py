@@ -226,6 +226,12 @@ _PROOF = {
         "            pass\n",
         "kubelet_that_does_not_start",
     ),
+    "state-file-policy": _engine(
+        "a kubelet's state file names the new policy",
+        '                if found != entry["policy"]:\n',
+        "                if False:\n",
+        "policy_that_is_not_used",
+    ),
     "confirmation": _engine(
         "a change that asks for a word from outside waits for it",
         "and self._is_confirmed():",
@@ -241,6 +247,18 @@ _JOURNAL = {
         "        self._save(phase=APPLYING, before=before)\n",
         "        self.journal.update(phase=APPLYING, before=before)\n",
         "engine_killed_at_any_call",
+    ),
+    "state-file-stopped": _engine(
+        "a kubelet's state file is moved while the kubelet is stopped",
+        '        self._systemctl("stop", self.watch["unit"])\n',
+        "",
+        "started_meanwhile",
+    ),
+    "state-file-place": _engine(
+        "a kubelet that somebody else started over the wrong state file is stopped again",
+        " and self._have_made_way():\n",
+        ":\n",
+        "started_meanwhile",
     ),
     "second-copy": _engine(
         "a journal has a second copy",

@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import shutil
 import signal
+import stat
 import typing as t
 from pathlib import Path
 
@@ -17,10 +18,15 @@ from ansible_collections.nodecraft.kubeadm.tests.faults.processes import Ended, 
 from ansible_collections.nodecraft.kubeadm.tests.faults.scenarios import WHOLE, changing, one_of_each
 from ansible_collections.nodecraft.kubeadm.tests.faults.station import UnitStation
 from ansible_collections.nodecraft.kubeadm.tests.faults.system_calls import Fault
-from ansible_collections.nodecraft.kubeadm.tests.unit.plugins.module_utils._node.fake_systemd import NEW, OLD, Behaviour
+from ansible_collections.nodecraft.kubeadm.tests.unit.plugins.module_utils._node.fake_systemd import (
+    NEW,
+    OLD,
+    Behaviour,
+    state_of,
+)
 from ansible_collections.nodecraft.kubeadm.tests.unit.plugins.module_utils._node.web import Web
 
-STATE = "state of the CPU manager"
+STATE, MODE = "cpu_manager_state", 0o640
 CALLS = ("openat", "write", "fchown", "fchmod", "fsync", "rename", "unlink")
 ERRORS = {"openat": "EROFS", "write": "ENOSPC", "fsync": "EIO", "rename": "EACCES"}
 OUTCOMES = (engine.COMMITTED, engine.RESTORED)
@@ -36,11 +42,13 @@ def fixture_make(tmp_path: Path, session_web: Web, worker: Worker) -> Make:
         root = tmp_path / "node"
         shutil.rmtree(root, ignore_errors=True)
         station = UnitStation(root, session_web, worker)
-        state = station.files / "cpu_manager_state"
-        state.write_text(STATE, encoding="utf-8")
+        state = station.files / STATE
+        station.state_file = state
+        station.remember()
+        state.chmod(MODE)
         if outcome != engine.COMMITTED:
             station.behaviours["v=2"] = Behaviour(healthy=None)
-        aside = {"path": str(state), "aside": f"{state}{engine.ASIDE}1", "existed": True}
+        aside = {"path": str(state), "aside": f"{state}{engine.ASIDE}1", "existed": True, "policy": NEW.strip()}
         assert station.begin(watch={"set_aside": [aside]}, wait_timeout=6, min_ready_seconds=1).status == 0
         return station
 
@@ -52,9 +60,12 @@ def assert_whole(station: UnitStation, outcome: str | None) -> None:
     committed = outcome == engine.COMMITTED
     assert station.setting.read_text(encoding="ascii") == (NEW if committed else OLD)
     assert station.argument == (NEW if committed else OLD).strip()
-    kept = [path.read_text(encoding="utf-8") for path in station.files.iterdir() if path != station.setting]
-    assert kept == [STATE], "it is there once, under one name or the other"
-    assert (station.files / "cpu_manager_state").exists() is not committed
+    kept = {path.name: path for path in station.files.iterdir() if path != station.setting}
+    former = f"{STATE}{engine.ASIDE}1" if committed else STATE
+    assert set(kept) == {STATE, former}
+    assert kept[STATE].read_text(encoding="ascii") == state_of((NEW if committed else OLD).strip())
+    assert kept[former].read_text(encoding="ascii") == state_of(OLD.strip())
+    assert stat.S_IMODE(kept[former].stat().st_mode) == MODE
     assert list(station.files.rglob(".*")) == []
     assert not station.systemd.due
 
@@ -108,3 +119,29 @@ def test_an_error_at_any_call_ends_whole(make: Make, tally: Tally, outcome: str,
 def test_each_step_is_on_the_disk_before_the_next(make: Make, outcome: str) -> None:
     station, ended = clean(make, outcome)
     assert durability.breaches(ended.calls, station.root) == []
+
+
+@pytest.mark.parametrize("outcome", OUTCOMES)
+def test_a_kubelet_that_was_started_meanwhile_gets_the_right_state_file(make: Make, tally: Tally, outcome: str) -> None:
+    """The engine dies before the state file is where it belongs, and systemd or a reboot starts the kubelet before the next one."""
+    ended = clean(make, outcome)[1]
+    moves = [call for call in ended.calls if call.name == "rename" and any(STATE in path for path in call.paths)]
+    station = make(outcome)
+    killed = station.engine(Fault("rename", moves[-1].number, "signal=KILL"))
+    assert (killed.status, len(killed.faults)) == (-signal.SIGKILL, 1)
+    station.start()
+    assert station.differs
+    station.systemd.work()
+    assert station.outcome() == outcome
+    assert_whole(station, outcome)
+    tally("kubelet started while its engine was dead", outcome)
+
+
+def test_a_policy_that_is_not_used_is_not_committed(make: Make, tally: Tally) -> None:
+    """A kubelet that is healthy and passes over its new policy."""
+    station = make(engine.COMMITTED)
+    station.state_file = None
+    station.systemd.work()
+    assert station.outcome() == engine.RESTORED
+    assert (station.files / STATE).read_text(encoding="ascii") == state_of(OLD.strip())
+    tally("policy not used", engine.RESTORED)

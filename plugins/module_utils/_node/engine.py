@@ -30,7 +30,8 @@ Journal (JSON, 0600; format 1):
                                feature_gates with the metrics address, hidden (values that its log may show, and what is
                                shown instead), client (address and kubeconfig of somebody whom it must not lock out, or
                                null). Of a systemd unit ("systemd_unit") unit, node (name, kubeconfig),
-                               set_aside (files of the component that make way while it is stopped)
+                               set_aside (state files of the component that make way while it is stopped: path, aside,
+                               existed, and the policy that the new one has to name)
     wait_timeout, min_ready_seconds, rollback
     confirm_timeout            seconds to wait for a word from outside before the commit; null when none is needed
     notes                      what was noticed on the way, for people
@@ -269,6 +270,19 @@ def read_json(path: str) -> t.Any:
         return json.loads(content)
     except ValueError as exc:
         raise Damaged(f"{path} is damaged: {exc}") from exc
+
+
+def named_policy(path: str) -> str | None:
+    """The policy that a kubelet's state file was written under, in small letters; None without a file, and empty for one
+    that names none. Damaged ones are the kubelet's to judge."""
+    try:
+        data = read_json(path)
+    except (Damaged, OSError):
+        return ""
+    if data is None:
+        return None
+    name = data.get("policyName") if isinstance(data, dict) else None
+    return name.lower() if isinstance(name, str) else ""
 
 
 def read_formatted(path: str) -> Json | None:
@@ -1149,7 +1163,7 @@ class UnitWatcher:
         process = found if right else None
         results = [run_probe(probe) for probe in wanted["probes"]]
         probes_ok = all(ok for ok, dummy in results)
-        node_ok, node = self._judge_node(process) if process and probes_ok else (False, "")
+        node_ok, node = self._judge(process) if process and probes_ok else (False, "")
         return UnitSight(
             process=process,
             state=f"{shown['ActiveState']} ({shown['SubState']})",
@@ -1161,6 +1175,15 @@ class UnitWatcher:
             node=node,
             hopeless=self._new_shortage() if process and phase in ON_TRIAL else "",
         )
+
+    def _judge(self, process: Process) -> tuple[bool, str]:
+        """Whether it uses the policies of the change, as its own state files say, and whether its Node is ready."""
+        if self.journal["phase"] in ON_TRIAL:
+            for entry in self.watch["set_aside"]:
+                found = named_policy(entry["path"])
+                if found != entry["policy"]:
+                    return False, f"{entry['path']} names {found or 'no policy'}, not {entry['policy']}"
+        return self._judge_node(process)
 
     def _may_be_wanted(self, invocation: str) -> bool:
         """A former instance that was never stopped is what a restore wants; otherwise another one than the marked."""
@@ -1289,7 +1312,8 @@ class UnitWatcher:
     def switch(self) -> None:
         """Start the unit anew, once: an engine that died after it had done so finds another instance than the marked one."""
         shown = self._show()
-        if shown["ActiveState"] == "active" and shown["InvocationID"] != self._marked("invocation"):
+        is_other = shown["ActiveState"] == "active" and shown["InvocationID"] != self._marked("invocation")
+        if is_other and self._runs_as_wanted(shown) and self._have_made_way():
             return
         self._systemctl("daemon-reload")
         is_former = shown["InvocationID"] == self.journal["before"]["invocation"]
@@ -1298,7 +1322,7 @@ class UnitWatcher:
         if not self.watch["set_aside"]:
             self._systemctl("restart", "--no-block", self.watch["unit"])
             return
-        # It would write these files again as long as it runs.
+        # It writes these files whenever it likes as long as it runs, and reads them only when it starts.
         self._systemctl("stop", self.watch["unit"])
         for entry in self.watch["set_aside"]:
             if self.journal["phase"] == APPLYING:
@@ -1312,23 +1336,38 @@ class UnitWatcher:
         if status != 0:
             raise EngineError(f"systemctl {' '.join(arguments)} failed: {error.strip()}")
 
-    @staticmethod
-    def _set_aside(path: str, aside: str, existed: bool) -> None:
-        if not existed or os.path.lexists(aside):
-            return
-        for older in glob.glob(f"{glob.escape(path + ASIDE)}*"):
-            remove(older)  # of an earlier transaction; one copy is kept
-        with contextlib.suppress(FileNotFoundError):
-            os.rename(path, aside)
-            sync_folder(os.path.dirname(path))
+    # Somebody else may have started it meanwhile, systemd after a crash or the node after a reboot: then from the unit as it was
+    # loaded, and over the state files that were there.
+
+    def _runs_as_wanted(self, shown: t.Mapping[str, str]) -> bool:
+        """Whether what runs has the arguments that the journal's phase wants."""
+        pid = int(shown["MainPID"] or 0)
+        wanted = self.watch["after" if self.journal["phase"] == APPLYING else "before"]
+        return Process(shown["InvocationID"], pid, "", self.host.arguments(pid)).runs(wanted["arguments"])
+
+    def _have_made_way(self) -> bool:
+        """Whether the state files are where the journal's phase wants them."""
+        away = self.journal["phase"] == APPLYING
+        return all(os.path.lexists(entry["aside"]) is away for entry in self.watch["set_aside"] if entry["existed"])
 
     @staticmethod
-    def _bring_back(path: str, aside: str, existed: bool) -> None:
+    def _set_aside(path: str, aside: str, existed: bool, **_policy: str) -> None:
+        # Moved and not copied into the journal: it needs no space, keeps all that a file has, and what is moved is what the
+        # stopped component left, not what it said when the journal was written.
+        if existed and not os.path.lexists(aside):
+            for older in glob.glob(f"{glob.escape(path + ASIDE)}*"):
+                remove(older)  # of an earlier transaction; one copy is kept
+            with contextlib.suppress(FileNotFoundError):
+                os.rename(path, aside)
+        sync_folder(os.path.dirname(path))
+
+    @staticmethod
+    def _bring_back(path: str, aside: str, existed: bool, **_policy: str) -> None:
         if not existed:
             remove(path)
         elif os.path.lexists(aside):
             os.replace(aside, path)
-            sync_folder(os.path.dirname(path))
+        sync_folder(os.path.dirname(path))
 
     def obstacle(self) -> str:
         """What keeps a unit from its work is seen by looking at it."""
@@ -1644,20 +1683,27 @@ class Engine:
                 os.rmdir(folder)
         if self.journal["switched"]:
             # What cannot be switched back is found by the proof.
-            with contextlib.suppress(OSError, EngineError):
-                self._switch()
+            self._persist(self._switch)
             self._save(phase=PROVING)
         else:
             self._close(ABANDONED, self.journal["reason"])
 
     def _put_back(self, entries: list[Json]) -> str | None:
-        """Bring files back to their former versions, trying as long as a restore may take: a full disk may get space,
-        a read-only one be mounted anew. Returns why it did not work."""
+        """Bring files back to their former versions. Returns why it did not work."""
+
+        def put() -> None:
+            for entry in entries:
+                self._put(entry, "after", "before")
+
+        return self._persist(put)
+
+    def _persist(self, action: t.Callable[[], None]) -> str | None:
+        """Do a part of a restore, trying as long as that may take: a full disk may get space, a read-only one be mounted
+        anew. Returns why it did not work."""
         limit = self.clock() + RESTORE_SECONDS
         while True:
             try:
-                for entry in entries:
-                    self._put(entry, "after", "before")
+                action()
                 return None
             except OSError as exc:
                 if self.clock() >= limit:

@@ -8,9 +8,10 @@
 
 from __future__ import annotations
 
+import os
 import typing as t
 
-from .._plan import kubelet, kubelet_config, kubelet_way_back
+from .._plan import kubelet, kubelet_config, kubelet_policies, kubelet_way_back
 from .._plan.errors import Refusal
 from .._plan.kubelet_config import CONFIG, GATES
 from .._plan.ownership import Change
@@ -39,6 +40,7 @@ def read_all(*, run: Run, host: engine.Host = engine.NODE) -> engine.Json:
             GATES: {gate: _sources(settings, GATES, gate) for gate in gates},
             CONFIG: {key: _sources(settings, CONFIG, key) for key in fields if not key.startswith("featureGates/")},
         },
+        "resource_managers": {policy.field: _manager(policy, unit) for policy in kubelet_policies.MANAGERS},
         "owned": {field: sorted(keys) for field, keys in unit.state.record.items()},
         "process": _process(unit, host),
         "in_step": unit.state.running is not None
@@ -59,6 +61,17 @@ def _taken_back(way: WayBack, unit: KubeletUnit) -> tuple[t.Sequence[Change], t.
 
 def _sources(settings: kubelet_config.Settings, field: str, key: str) -> list[str]:
     return [str(source) for source in settings.sources(field, key)]
+
+
+def _manager(policy: kubelet_policies.Policy, unit: KubeletUnit) -> engine.Json:
+    """The policy of a resource manager, and that of its state file."""
+    settings, remembered = unit.layout.settings, unit.state.remembered
+    return {
+        "policy": policy.value(settings),
+        "state_file": os.path.join(unit.root, policy.state_file) if policy.state_file else None,
+        "state_policy": remembered.get(policy.state_file) if policy.state_file else None,
+        "mismatch": policy.mismatch(settings, remembered),
+    }
 
 
 def _process(unit: KubeletUnit, host: engine.Host) -> engine.Json | None:

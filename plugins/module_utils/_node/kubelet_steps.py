@@ -134,11 +134,12 @@ def journal_for(
         "set_aside": [],
     }
     journal = journals.new_journal(NAME, files, watch, settings)
-    for policy in plan.policies:
-        path = posixpath.join(unit.root, policy.state_file) if policy.state_file else None
-        if path is not None:
+    for change in plan.policies:
+        if change.policy.state_file:
+            path = posixpath.join(unit.root, change.policy.state_file)
             aside = f"{path}{engine.ASIDE}{journal['id']}"
-            watch["set_aside"].append({"path": path, "aside": aside, "existed": os.path.exists(path)})
+            entry = {"path": path, "aside": aside, "existed": os.path.exists(path), "policy": change.value}
+            watch["set_aside"].append(entry)
     folders = [os.path.dirname(change.path) for change in plan.files if change.after is None]
     # Removed when they are empty then; the folder of fragments only when no kubelet looks for it any more.
     journal["obsolete"] = [folder for folder in folders if folder != kubelet.config_dir(plan.after.command)]
@@ -156,8 +157,8 @@ def _file_entry(change: kubelet.FileChange) -> engine.Json:
 def _refuse_undrained(unit: KubeletUnit, plan: kubelet.KubeletPlan) -> None:
     reason = why_not_drained(unit)
     if reason is not None:
-        names = ", ".join(policy.field for policy in plan.policies)
-        consequences = ". ".join(dict.fromkeys(policy.consequence for policy in plan.policies))
+        names = ", ".join(dict.fromkeys(name for change in plan.policies for name in change.differences))
+        consequences = ". ".join(dict.fromkeys(change.policy.consequence for change in plan.policies))
         raise Refusal(
             f"config: {names} would change on {unit.node_name}, which is not drained: {reason}. {consequences}."
             " Drain the node, or set force: true."

@@ -14,7 +14,7 @@ import os
 import re
 import typing as t
 
-from .._plan import flags, kubelet, pods
+from .._plan import flags, kubelet, kubelet_policies, pods
 from .._plan.errors import KubeadmError, Refusal
 from .._plan.systemd_unit import File, environment_files, read_service
 from . import engine
@@ -57,7 +57,7 @@ class KubeletUnit:
     @property
     def root(self) -> str:
         """The folder in which it keeps its state."""
-        return flags.last(self.layout.command, "root-dir") or _DEFAULT_ROOT
+        return _root(self.layout.command)
 
 
 def read_unit(run: Run, host: engine.Host) -> KubeletUnit:
@@ -77,11 +77,22 @@ def read_unit(run: Run, host: engine.Host) -> KubeletUnit:
         record=load_record(NAME),
         version=_version(command[0], run),
         running=(host.arguments(pid) or None) if pid else None,
+        remembered=_remembered(_root(command)),
     )
     files = [*environment, *(file.path for file in (*state.unit, *used_files(state, command)))]
     state = dataclasses.replace(state, newer=_newer(command[0], files, host.started(pid) if pid else None))
     layout = kubelet.layout(state.unit, state.environment, state.main, state.fragments)
     return KubeletUnit(state, layout, pid, node_name(command))
+
+
+def _root(command: t.Sequence[str]) -> str:
+    return flags.last(command, "root-dir") or _DEFAULT_ROOT
+
+
+def _remembered(root: str) -> dict[str, str | None]:
+    """The policies that the state files name."""
+    names = [policy.state_file for policy in kubelet_policies.POLICIES if policy.state_file]
+    return {name: engine.named_policy(os.path.join(root, name)) for name in names}
 
 
 def used_files(state: kubelet.State, command: t.Sequence[str]) -> list[File]:

@@ -20,10 +20,11 @@ import posixpath
 import re
 import typing as t
 
-from . import flags, kubelet_adoption, kubelet_config, kubelet_limits, node_names, ownership, settings
+from . import flags, kubelet_adoption, kubelet_config, kubelet_limits, kubelet_policies, node_names, ownership, settings
 from .errors import Refusal
 from .kubelet_adoption import EXTRA, Move
 from .kubelet_config import ARGS, CONFIG, GATES, TAINTS, Settings
+from .kubelet_policies import PolicyChange, Remembered
 from .ownership import Change, Owned, Record, Values
 from .systemd_unit import (
     File,
@@ -66,33 +67,6 @@ _FIXED_FLAGS = frozenset(
 # The same as fields: another one ends every pod, or on a control plane the control plane.
 _FIXED_FIELDS = ("containerRuntimeEndpoint", "staticPodPath", "staticPodURL")
 SETTINGS = (GATES, CONFIG, ARGS, TAINTS)
-
-
-@dataclasses.dataclass(frozen=True)
-class Policy:
-    """A policy that the kubelet changes on a drained node only. state_file: what it remembers it in, below its root."""
-
-    field: str
-    default: str
-    state_file: str | None
-    consequence: str
-
-    def value(self, of: Settings) -> str:
-        """What it comes to."""
-        value = of.field((self.field,))
-        return self.default if value in (None, "") else str(value).lower()
-
-
-_FORGOTTEN = "Containers that run keep their CPUs and memory while the kubelet forgets them"
-_STARTED_ANEW = "The kubelet starts every container of the node anew"
-POLICIES = (
-    Policy("cpuManagerPolicy", "none", "cpu_manager_state", _FORGOTTEN),
-    Policy("memoryManagerPolicy", "none", "memory_manager_state", _FORGOTTEN),
-    Policy("topologyManagerPolicy", "none", None, _FORGOTTEN),
-    Policy("cgroupDriver", "cgroupfs", None, _STARTED_ANEW),
-    Policy("cgroupRoot", "/", None, _STARTED_ANEW),
-    Policy("cgroupsPerQOS", "true", None, _STARTED_ANEW),
-)
 
 
 # ---- the wish --------------------------------------------------------------------------------------------------------
@@ -171,7 +145,7 @@ class State:
     unit: the unit's file and its drop-ins, in systemd's order. environment: the text of each environment file.
     main: the file of C(--config). fragments: the files of the C(--config-dir) that is used, or that would be.
     record: what we own. version: the kubelet's. running: the command line of its process, None when it is down.
-    newer: files of others, its binary among them, that changed after that process was started.
+    newer: files of others, its binary among them, that changed after that process was started. remembered: its state files.
     """
 
     unit: tuple[File, ...]
@@ -182,6 +156,7 @@ class State:
     version: tuple[int, int]
     running: tuple[str, ...] | None
     newer: tuple[str, ...] = ()
+    remembered: Remembered = dataclasses.field(default_factory=dict)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -244,14 +219,14 @@ class FileChange:
 class KubeletPlan:
     """Everything that a run will do to one kubelet. C(operations) empty: nothing at all.
 
-    fragment: our configuration file as it will be, None without one. policies: fields of policies that change.
+    fragment: our configuration file as it will be, None without one. policies: those for which the node has to be drained.
     """
 
     before: Layout
     after: Layout
     files: tuple[FileChange, ...]
     fragment: File | None
-    policies: tuple[Policy, ...]
+    policies: tuple[PolicyChange, ...]
     operations: tuple[Change, ...]
     record: Record
     warnings: tuple[str, ...]
@@ -304,10 +279,15 @@ def plan(wish: Wish, state: State) -> KubeletPlan:
         after=after,
         files=tuple(_file_changes(state, ours.drop_in, fragment, folder, environment)),
         fragment=fragment,
-        policies=tuple(changed_policies(live, after)),
+        policies=changed_policies(live, after, state) if operations else (),
         operations=operations,
         record={**owned, **({ADOPTED: adopted} if adopted else {})},
-        warnings=(*resolution.warnings, *warnings, *_kept_folder(owned, base, theirs if awake else ())),
+        warnings=(
+            *resolution.warnings,
+            *warnings,
+            *_kept_folder(owned, base, theirs if awake else ()),
+            *(() if operations else _forgotten(live, state)),
+        ),
     )
 
 
@@ -468,9 +448,18 @@ def _stale_hook(live: Layout, after: Layout) -> t.Iterator[Change]:
         yield Change("unit", HOOK, before, now)
 
 
-def changed_policies(live: Layout, after: Layout) -> t.Iterator[Policy]:
-    """The policies that differ, for which the node has to be drained."""
-    yield from (policy for policy in POLICIES if policy.value(live.settings) != policy.value(after.settings))
+def changed_policies(live: Layout, after: Layout, state: State) -> tuple[PolicyChange, ...]:
+    """The policies for which the node has to be drained."""
+    return tuple(kubelet_policies.changes(live.settings, after.settings, state.remembered))
+
+
+def _forgotten(live: Layout, state: State) -> t.Iterator[str]:
+    """Tell of state files that do not match. Nothing is restarted for them: a kubelet that runs may do so for long."""
+    for mismatch in kubelet_policies.mismatches(live.settings, state.remembered):
+        yield (
+            f"{mismatch}: a kubelet does not start with that. The next change of this kubelet moves the file away, on a"
+            " drained node or with force: true."
+        )
 
 
 # ---- what is refused ---------------------------------------------------------------------------------------------------

@@ -14,6 +14,7 @@ merged gate by gate, on the command line as well.
 from __future__ import annotations
 
 import dataclasses
+import re
 import typing as t
 
 from . import flags
@@ -177,6 +178,17 @@ class Settings:
         if not texts:
             return value_at(self.config, path)
         return like if like is not None and texts[-1] in texts_of(like) else texts[-1]
+
+    def pairs(self, name: str) -> dict[str, str] | None:
+        """A field that is a mapping of texts, or its form as a flag: C(cpu=1,memory=1Gi), C(memory.available<100Mi).
+
+        Raises AttributeError when it is no mapping.
+        """
+        value = self.field((name,))
+        if isinstance(value, str):
+            parts = [re.split("[=<]", entry, maxsplit=1) for entry in value.split(",") if entry.strip()]
+            value = {part[0].strip(): part[-1].strip() for part in parts}
+        return None if value is None else {key: str(text) for key, text in value.items()}
 
     def flag(self, name: str, like: t.Any = None) -> list[str] | None:
         """A flag's values: all of them to compare with a list of several, else the one that counts."""

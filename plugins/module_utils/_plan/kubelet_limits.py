@@ -11,7 +11,7 @@ A kubelet that starts holds the pods that already run against these limits too, 
 
 from __future__ import annotations
 
-import re
+import math
 import typing as t
 from fractions import Fraction
 
@@ -86,12 +86,12 @@ def _number(settings: Settings, field: str, default: int) -> int:
 
 
 def _reserved(settings: Settings) -> dict[str, list[str]]:
-    sources = [_amounts(settings, "kubeReserved") or {}, _amounts(settings, "systemReserved") or {}]
+    sources = [settings.pairs("kubeReserved") or {}, settings.pairs("systemReserved") or {}]
     reserved = {name: [source[name] for source in sources if name in source] for name in _RESOURCES}
-    cpus = settings.field(("reservedSystemCPUs",))
+    cpus = reserved_cpus(settings)
     if cpus:
-        reserved["cpu"] = [str(_count_cpus(str(cpus)))]
-    eviction = _amounts(settings, "evictionHard")
+        reserved["cpu"] = [str(len(cpus))]
+    eviction = settings.pairs("evictionHard")
     if eviction is None or settings.field(("mergeDefaultEvictionSettings",)) is True:
         eviction = {**_DEFAULT_EVICTION, **(eviction or {})}
     for name, signal in _EVICTION.items():
@@ -103,19 +103,19 @@ def _reserved(settings: Settings) -> dict[str, list[str]]:
     return reserved
 
 
-def _amounts(settings: Settings, field: str) -> dict[str, str] | None:
-    """A mapping of the configuration, or its form as a flag: C(cpu=1,memory=1Gi) and C(memory.available<100Mi)."""
-    value = settings.field((field,))
-    if isinstance(value, str):
-        pairs = [re.split("[=<]", entry, maxsplit=1) for entry in value.split(",") if entry.strip()]
-        value = {pair[0].strip(): pair[-1].strip() for pair in pairs}
-    return None if value is None else {name: str(amount) for name, amount in value.items()}
+def reserved_cpus(settings: Settings) -> list[int]:
+    """The ids of the CPUs that are reserved by name, in order; none when the kubelet takes as many as it reserves.
+
+    Raises ValueError for a list that is none; such as C(0-3,8) is one.
+    """
+    parts = str(settings.field(("reservedSystemCPUs",)) or "").split(",")
+    ranges = [part.split("-") for part in parts if part.strip()]
+    return sorted({cpu for ends in ranges for cpu in range(int(ends[0]), int(ends[-1]) + 1)})
 
 
-def _count_cpus(cpus: str) -> int:
-    """How many CPUs a list such as C(0-3,8) names."""
-    ranges = [[int(number) for number in part.split("-")] for part in cpus.split(",")]
-    return sum(ends[-1] - ends[0] + 1 for ends in ranges)
+def count_reserved_cpus(settings: Settings) -> int:
+    """How many whole CPUs are reserved. Raises ValueError, TypeError and AttributeError for settings that make no sense."""
+    return math.ceil(sum((_share(Fraction(1), amount) for amount in _reserved(settings)["cpu"]), Fraction(0)))
 
 
 def allocatable(limits: Limits, capacity: t.Mapping[str, str]) -> dict[str, Fraction]:

@@ -42,7 +42,7 @@ def plan(way: WayBack | None, state: State, *, force: bool, warnings: t.Sequence
         after=after,
         files=tuple(files),
         fragment=fragment,
-        policies=tuple(kubelet.changed_policies(live, after)),
+        policies=kubelet.changed_policies(live, after, state),
         operations=way_back.operations(_changes(live, after, files, state.record, way.record), way.component_files),
         record=way.record,
         warnings=tuple(warnings),

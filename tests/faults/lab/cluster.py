@@ -422,10 +422,15 @@ def _forget_kubelet_changes(node: Node) -> None:
         node.path("/etc/kubernetes/kubelet.conf.d"),
     ]
     if any(path.exists() for path in ours):
-        for path in ours:
+        node.systemctl("stop", "kubelet")
+        # A kubelet does not start over the state file of a policy that is taken away here.
+        states = [
+            path for name in ("cpu", "memory") for path in node.path("/var/lib/kubelet").glob(f"{name}_manager_state*")
+        ]
+        for path in [*ours, *states]:
             shutil.rmtree(path, ignore_errors=True) if path.is_dir() else path.unlink(missing_ok=True)
         node.systemctl("daemon-reload")
-        node.systemctl("restart", "kubelet")
+        node.systemctl("start", "kubelet")
 
 
 def _reset_manifests(node: Node, original: Path) -> None:

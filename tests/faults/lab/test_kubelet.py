@@ -9,6 +9,7 @@ import os
 import shutil
 import signal
 import typing as t
+from pathlib import Path
 
 import pytest
 from ansible_collections.nodecraft.kubeadm.tests.faults.lab.background import Task
@@ -20,12 +21,15 @@ pytestmark = pytest.mark.skipif("FAULTS_ONE" not in os.environ, reason="FAULTS_O
 KUBELET = "kubelet"
 BRISK: Json = {"wait_timeout": 120, "min_ready_seconds": 5}
 FRAGMENTS = "/etc/kubernetes/kubelet.conf.d"
+STATE_FILE = "/var/lib/kubelet/cpu_manager_state"
+STATIC: Json = {"config": {"cpuManagerPolicy": "static", "reservedSystemCPUs": "0"}}
 
 REFUSED = (
     ("unknown field", {"config": {"maxPodz": 5}}, 'unknown field "maxPodz"'),
     ("bad value", {"config": {"maxPods": -1}}, "maxPods"),
     ("unknown feature gate", {"feature_gates": {"NoSuchGate": True}}, "NoSuchGate"),
     ("other cgroup driver on a node with pods", {"config": {"cgroupDriver": "systemd"}}, "drain"),
+    ("other CPU manager policy on a node that takes pods", STATIC, "drain"),
 )
 
 
@@ -70,6 +74,7 @@ def test_is_refused_before_anything_is_written(
 RESTORED = (
     ("bad value that shows at the start", {"config": {"evictionHard": {"memory.available": "abc"}}}),
     ("policy that does not exist", {"config": {"cpuManagerPolicy": "bogus"}, "force": True}),
+    ("policy without the CPUs that it needs", {"config": {"cpuManagerPolicy": "static"}, "force": True}),
     ("unknown feature gate, not rehearsed", {"feature_gates": {"NoSuchGate": True}, "rehearse": False}),
 )
 
@@ -77,9 +82,47 @@ RESTORED = (
 @pytest.mark.parametrize(("title", "wish"), RESTORED, ids=[fault[0].replace(" ", "-") for fault in RESTORED])
 def test_is_restored(one: Cluster, record: Recorder, title: str, wish: Json) -> None:
     entry, former = record("F41", f"kubelet: {title}"), one.workers[0].kubelet()
+    state = seen(one.workers[0].path(STATE_FILE))
     with change(one, wish) as task:
         result = task.result()
     check_restored(entry, one, former, result)
+    assert seen(one.workers[0].path(STATE_FILE)) == state
+
+
+def seen(path: Path) -> tuple[int, int, bytes]:
+    """A file as it is: the same one, with the same rights and bytes."""
+    status = path.stat()
+    return status.st_ino, status.st_mode, path.read_bytes()
+
+
+def test_a_policy_changes_with_its_state_file(one: Cluster, record: Recorder) -> None:
+    entry, node = record("good", "kubelet: CPU manager policy there and back on a drained node"), one.workers[0]
+    path, ends = node.path(STATE_FILE), []
+    former = seen(path)
+    one.lab.kubectl("drain", node.name, "--ignore-daemonsets", "--delete-emptydir-data", "--force", "--timeout=60s")
+    try:
+        for wish, policy in ((STATIC, "static"), ({"state": "absent"}, "none")):
+            with change(one, wish) as task:
+                ends.append(task.result()["transaction"])
+            assert ends[-1]["outcome"] == "committed"
+            assert json.loads(path.read_bytes())["policyName"] == policy
+            assert used(one, node)["cpuManagerPolicy"] == policy
+            (aside,) = path.parent.glob(f"{path.name}.*")
+            assert (seen(aside) == former) is (policy == "static"), "of the former ones the last is kept"
+            with change(one, wish) as task:
+                assert not task.result()["changed"]
+    finally:
+        one.lab.kubectl("uncordon", node.name)
+    entry.outcome, entry.ended, entry.false_restore = "committed", "new", False
+    entry.outages = [end["outage_seconds"] for end in ends]
+    entry.reached = "the state file named static and then none, and so did the kubelet"
+
+
+def used(cluster: Cluster, node: Node) -> Json:
+    """The configuration that a kubelet uses."""
+    shown = cluster.lab.kubectl("get", "--raw", f"/api/v1/nodes/{node.name}/proxy/configz")
+    found: Json = json.loads(shown)["kubeletconfig"]
+    return found
 
 
 def test_a_fragment_that_is_gone_is_put_back(one: Cluster, record: Recorder) -> None:

@@ -5,6 +5,7 @@
 from __future__ import annotations
 
 import dataclasses
+import json
 import os
 import time
 import typing as t
@@ -33,8 +34,17 @@ class Behaviour:
     says: str = "started"
 
 
+# One that finds a state file of another policy than its own.
+STRANGER = Behaviour(healthy=None, beat=None, alive=0.5, says="configured policy differs from state checkpoint policy")
+
+
+def state_of(policy: str) -> str:
+    """A state file."""
+    return json.dumps({"policyName": policy, "entries": {}})
+
+
 class FakeUnit:
-    """The node. Its kubelet runs with the content of one file as its only argument."""
+    """The node. Its kubelet runs with the content of one file as its only argument, which is also the policy of its state file."""
 
     def __init__(self, root: Path, web: Web) -> None:
         self.clock = Clock()
@@ -45,6 +55,8 @@ class FakeUnit:
         (self.proc / "stat").write_text(f"btime {BOOT}\n", encoding="ascii")
         self.setting = self.files / "setting"
         self.setting.write_text(OLD, encoding="ascii")
+        self.state_file: Path | None = None
+        self.differs = False
         self.behaviours: dict[str, Behaviour] = {}
         self.calls: list[str] = []
         self.words: dict[str, str] = {}
@@ -72,7 +84,7 @@ class FakeUnit:
     @property
     def behaviour(self) -> Behaviour:
         """How the running kubelet fares."""
-        return self.behaviours.get(self.argument, Behaviour())
+        return STRANGER if self.differs else self.behaviours.get(self.argument, Behaviour())
 
     def start(self) -> None:
         """A new process."""
@@ -80,16 +92,27 @@ class FakeUnit:
         self.pid, self.invocation = 100 + self.starts, f"{self.starts:032x}"
         self.argument = self.setting.read_text(encoding="ascii").strip()
         self.started_at, self.due = self.clock.now, None
+        named = engine.named_policy(str(self.state_file)) if self.state_file else None
+        self.differs = named not in (None, self.argument)
         self.words[self.invocation] = self.behaviour.says
+        self.remember()
         folder = self.proc / str(self.pid)
         folder.mkdir()
         (folder / "cmdline").write_bytes(f"/usr/bin/kubelet\0--{self.argument}\0".encode())
         ticks = int(self.clock.now * os.sysconf("SC_CLK_TCK"))
         (folder / "stat").write_text(f"{self.pid} (kubelet) S 1 {'0 ' * 17}{ticks} 0 0\n", encoding="ascii")
 
+    def remember(self) -> None:
+        """It writes its state file, whenever it likes: at its start and at its end. Its policy is its setting."""
+        if self.state_file is not None and not self.differs:
+            text = state_of(self.argument)
+            if not self.state_file.exists() or self.state_file.read_text(encoding="ascii") != text:
+                self.state_file.write_text(text, encoding="ascii")
+
     def stop(self) -> None:
         """The process ends."""
         if self.pid is not None:
+            self.remember()
             for file in (self.proc / str(self.pid)).iterdir():
                 file.unlink()
             (self.proc / str(self.pid)).rmdir()
@@ -127,7 +150,7 @@ class FakeUnit:
         verb = arguments[1]
         if verb in ("stop", "restart"):
             self.stop()
-        if verb in ("start", "restart"):
+        if verb in ("start", "restart") and self.pid is None:
             self.restarts = 0
             self.start()
         return 0, "", ""

@@ -4,6 +4,8 @@
 
 from __future__ import annotations
 
+import errno
+import os
 import typing as t
 from pathlib import Path
 
@@ -14,6 +16,7 @@ from ansible_collections.nodecraft.kubeadm.tests.unit.plugins.module_utils._node
     OLD,
     Behaviour,
     FakeUnit,
+    state_of,
 )
 from ansible_collections.nodecraft.kubeadm.tests.unit.plugins.module_utils._node.web import (
     CERTIFICATE_PEM,
@@ -192,14 +195,46 @@ def test_an_engine_that_dies_restarts_the_kubelet_once(unit: FakeUnit, dies_at: 
     assert unit.starts == 2
 
 
+def test_a_kubelet_that_systemd_started_as_it_had_loaded_it_is_started_anew(unit: FakeUnit) -> None:
+    """The engine dies before it has systemd load the restored unit, and what crashed is started once more."""
+    unit.behaviours["v=2"] = Behaviour(healthy=None)
+    engine.save_journal(str(unit.state), unit.journal(wait_timeout=20))
+    real, reloads = unit.run, [2]
+
+    def run(arguments: t.Sequence[str]) -> tuple[int, str, str]:
+        reloads[0] -= arguments[1] == "daemon-reload"
+        if reloads == [0]:
+            restored = unit.setting.read_text(encoding="ascii")
+            unit.setting.write_text(NEW, encoding="ascii")
+            unit.stop()
+            unit.start()
+            unit.setting.write_text(restored, encoding="ascii")
+            raise Died
+        return real(arguments)
+
+    unit.run = run  # type: ignore[method-assign]
+    with pytest.raises(Died):
+        unit.new_engine().run()
+    unit.run = real  # type: ignore[method-assign]
+    assert unit.finish()["outcome"] == engine.RESTORED
+
+
 # ---- files that make way -------------------------------------------------------------------------------------------------
 
 
 def aside(unit: FakeUnit, *, existed: bool = True) -> dict[str, t.Any]:
+    """A kubelet that writes a state file, which makes way with the change."""
     path = unit.files / "cpu_manager_state"
+    unit.state_file = path
     if existed:
-        path.write_text("former", encoding="ascii")
-    return {"set_aside": [{"path": str(path), "aside": f"{path}{engine.ASIDE}2", "existed": existed}]}
+        unit.remember()
+        path.chmod(0o640)
+    entry = {"path": str(path), "aside": f"{path}{engine.ASIDE}2", "existed": existed, "policy": NEW.strip()}
+    return {"set_aside": [entry]}
+
+
+def former(unit: FakeUnit) -> Path:
+    return unit.files / f"cpu_manager_state{engine.ASIDE}2"
 
 
 def test_a_state_file_makes_way_while_the_unit_is_stopped(unit: FakeUnit) -> None:
@@ -208,8 +243,8 @@ def test_a_state_file_makes_way_while_the_unit_is_stopped(unit: FakeUnit) -> Non
     assert unit.change(watch=aside(unit))["outcome"] == engine.COMMITTED
     assert unit.verbs() == ["daemon-reload", "stop", "start"]
     assert not older.exists(), "one copy is kept"
-    assert not (unit.files / "cpu_manager_state").exists()
-    assert (unit.files / f"cpu_manager_state{engine.ASIDE}2").read_text(encoding="ascii") == "former"
+    assert (unit.files / "cpu_manager_state").read_text(encoding="ascii") == state_of(NEW.strip())
+    assert former(unit).read_text(encoding="ascii") == state_of(OLD.strip())
 
 
 @pytest.mark.parametrize("existed", [True, False])
@@ -217,11 +252,70 @@ def test_a_restore_brings_it_back(unit: FakeUnit, existed: bool) -> None:
     unit.behaviours["v=2"] = Behaviour(healthy=None)
     watch = aside(unit, existed=existed)
     path = unit.files / "cpu_manager_state"
-    unit.at(5, lambda: path.write_text("of the refused policy", encoding="ascii"))
     assert unit.change(watch=watch, wait_timeout=20)["outcome"] == engine.RESTORED
-    assert not (unit.files / f"cpu_manager_state{engine.ASIDE}2").exists()
-    assert path.exists() is existed
-    assert not existed or path.read_text(encoding="ascii") == "former"
+    assert not former(unit).exists()
+    assert path.read_text(encoding="ascii") == state_of(OLD.strip())
+    assert not existed or path.stat().st_mode & 0o777 == 0o640
+
+
+def test_a_state_file_that_stays_the_former_ones_is_no_success(unit: FakeUnit) -> None:
+    watch = aside(unit)
+    path = unit.state_file
+    assert path is not None
+    unit.state_file = None  # this kubelet passes over the setting
+    result = unit.change(watch=watch, wait_timeout=20)
+    assert result["outcome"] == engine.RESTORED
+    assert f"{path} names no policy, not v=2" in result["reason"]
+    path.write_text("no JSON", encoding="ascii")
+    assert engine.named_policy(str(path)) == ""
+    path.write_text("[]", encoding="ascii")
+    assert engine.named_policy(str(path)) == ""
+
+
+def test_what_cannot_be_brought_back_yet_is_tried_again(unit: FakeUnit, monkeypatch: pytest.MonkeyPatch) -> None:
+    unit.behaviours["v=2"] = Behaviour(healthy=None)
+    real, until = os.replace, unit.clock.now + 60
+
+    def replace(source: str, target: str) -> None:
+        if target.endswith("cpu_manager_state") and unit.clock.now < until:
+            raise OSError(errno.EROFS, "Read-only file system")
+        real(source, target)
+
+    monkeypatch.setattr(os, "replace", replace)
+    assert unit.change(watch=aside(unit), wait_timeout=20)["outcome"] == engine.RESTORED
+    assert unit.clock.now >= until
+
+
+class Started(Died):
+    """The engine dies, and somebody else starts the kubelet: systemd after a crash, or with the node after a reboot."""
+
+
+@pytest.mark.parametrize("works", [True, False])
+@pytest.mark.parametrize("dies_at", ["systemctl daemon-reload", "systemctl stop", "systemctl start"])
+def test_a_kubelet_that_somebody_else_started_gets_the_right_state_file(
+    unit: FakeUnit, works: bool, dies_at: str
+) -> None:
+    """The engine dies in the middle of the change, or in that of the restore."""
+    if not works:
+        unit.behaviours["v=2"] = Behaviour(healthy=None)
+    engine.save_journal(str(unit.state), unit.journal(watch=aside(unit), wait_timeout=20))
+    real, left = unit.run, [1 if works else 2]
+
+    def run(arguments: t.Sequence[str]) -> tuple[int, str, str]:
+        if " ".join(arguments).startswith(dies_at):
+            left[0] -= 1
+            if left[0] == 0:
+                unit.stop()
+                unit.start()
+                raise Started
+        return real(arguments)
+
+    unit.run = run  # type: ignore[method-assign]
+    with pytest.raises(Started):
+        unit.new_engine().run()
+    assert unit.finish()["outcome"] == (engine.COMMITTED if works else engine.RESTORED)
+    assert (unit.files / "cpu_manager_state").read_text(encoding="ascii") == state_of((NEW if works else OLD).strip())
+    assert former(unit).exists() is works
 
 
 # ---- systemd says no -----------------------------------------------------------------------------------------------------
@@ -258,8 +352,10 @@ def test_the_api_server_is_asked_with_the_nodes_certificate(tmp_path: Path, web:
     (tmp_path / "ca").write_text(CERTIFICATE_PEM, encoding="ascii")
     head = f"clusters:\n- cluster:\n    certificate-authority: {tmp_path}/ca\n    server: http://127.0.0.1:{web.port}\n"
     path.write_text(head + kubeconfig(), encoding="ascii")
-    node, why = engine.api_get(str(path), "/api/v1/nodes/w1")
-    assert (node, web.requests) == (None, ["/api/v1/nodes/w1"])
+    assert engine.api_get(str(path), "/api/v1/nodes/w1") == ({}, "")
+    assert web.requests == ["/api/v1/nodes/w1"]
+    node, why = engine.api_get(str(path), "/healthz")
+    assert node is None
     assert "cannot be asked" in why  # this server speaks no JSON
     web.status = 403
     assert engine.api_get(str(path), "/x") == (None, "the API server answers 403")

@@ -66,6 +66,15 @@ class Node:
     def host(self) -> engine.Host:
         return engine.Host(proc=str(self.proc))
 
+    def give_root(self) -> Path:
+        """Have the kubelet keep its state in a folder of ours."""
+        kept = self.root / "kept"
+        kept.mkdir()
+        self.extra.write_text(f"KUBELET_EXTRA_ARGS=--hostname-override=W1 --root-dir={kept}\n", encoding="utf-8")
+        process = self.root / "proc/7/cmdline"
+        process.write_text(f"{process.read_text(encoding='utf-8')}--root-dir={kept}\0", encoding="utf-8")
+        return kept
+
     def write(self, name: str, text: str) -> Path:
         path = self.root / name
         path.parent.mkdir(parents=True, exist_ok=True)
@@ -311,6 +320,33 @@ def test_what_it_remembers_of_a_policy_makes_way(node: Node, monkeypatch: pytest
     ((entry),) = journal["watch"]["set_aside"]
     assert entry["path"] == "/var/lib/kubelet/cpu_manager_state"
     assert entry["aside"].endswith(f"-{journal['id']}")
+    assert (entry["existed"], entry["policy"]) == (False, "static")
+
+
+def test_what_a_policy_stands_on_needs_a_drained_node_too(node: Node, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(engine, "api_get", cordoned(*QUIET, pod("web")))
+    node.write("config.yaml", f"{kubelets.MAIN_TEXT}cpuManagerPolicy: static\nreservedSystemCPUs: '0'\n")
+    steps = node.steps(config={"reservedSystemCPUs": "0,1"})
+    with steps.session():
+        steps.read()
+        with pytest.raises(Refusal, match=r"config: reserved CPUs would change on w1, which is not drained: .*a/web"):
+            steps.plan()
+
+
+def test_state_files_are_read_below_the_kubelets_root(node: Node) -> None:
+    kept = node.give_root()
+    (kept / "cpu_manager_state").write_text('{"policyName":"static","defaultCpuSet":"","checksum":1}', encoding="ascii")
+    (kept / "memory_manager_state").write_text('{"policyName":"None"}', encoding="ascii")
+    unit = kubelet_units.read_unit(node.run, node.host)
+    assert unit.state.remembered == {"cpu_manager_state": "static", "memory_manager_state": "none"}
+    node.answers *= 2
+    journal = carry_out(node, force=True, config={"memoryManagerPolicy": "Static"})
+    # The CPU manager's was not asked for, but the kubelet would not start over it.
+    found = [(entry["path"], entry["existed"], entry["policy"]) for entry in journal["watch"]["set_aside"]]
+    assert found == [
+        (str(kept / "cpu_manager_state"), True, "none"),
+        (str(kept / "memory_manager_state"), True, "static"),
+    ]
 
 
 # ---- the way back ----------------------------------------------------------------------------------------------------
@@ -410,6 +446,23 @@ def test_the_report_names_what_sets_what(node: Node) -> None:
     assert found["arguments"][-1] == {"argument": "--hostname-override=W1", "source": f"{node.extra}:1"}
     assert found["files"] == [str(node.unit), str(node.kubeadm), str(node.main)]
     assert found["open_transaction"] is None
+
+
+def test_the_report_tells_a_state_file_that_does_not_match(node: Node) -> None:
+    kept = node.give_root()
+    (kept / "cpu_manager_state").write_text('{"policyName":"static"}', encoding="ascii")
+    found = kubelet_report.read_all(run=node.run, host=node.host)["resource_managers"]
+    assert found["cpuManagerPolicy"] == {
+        "policy": "none",
+        "state_file": str(kept / "cpu_manager_state"),
+        "state_policy": "static",
+        "mismatch": "cpu_manager_state names the policy static, but cpuManagerPolicy is none",
+    }
+    assert found["memoryManagerPolicy"]["state_policy"] is None
+    assert found["topologyManagerPolicy"] == {
+        "policy": "none",
+        **dict.fromkeys(("state_file", "state_policy", "mismatch")),
+    }
 
 
 def test_the_report_tells_why_a_unit_would_be_refused(node: Node) -> None:

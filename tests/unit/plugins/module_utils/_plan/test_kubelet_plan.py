@@ -170,21 +170,6 @@ def test_taints_of_others_stay_in_the_list() -> None:
     assert [taint["key"] for taint in plan.after.settings.taint_list()] == ["a", "example.com/dongle"]
 
 
-@pytest.mark.parametrize(
-    ("config", "fields"),
-    [
-        ({"cpuManagerPolicy": "static", "maxPods": 5}, ["cpuManagerPolicy"]),
-        (
-            {"memoryManagerPolicy": "Static", "topologyManagerPolicy": "restricted"},
-            ["memoryManagerPolicy", "topologyManagerPolicy"],
-        ),
-        ({"cpuManagerPolicy": "none"}, []),
-    ],
-)
-def test_changed_policies_are_named(config: dict[str, t.Any], fields: list[str]) -> None:
-    assert [policy.field for policy in kubelet.plan(wish(config=config), state()).policies] == fields
-
-
 # ---- what wins over a wish -------------------------------------------------------------------------------------------
 
 

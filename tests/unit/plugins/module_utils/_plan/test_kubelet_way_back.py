@@ -101,7 +101,7 @@ def test_and_out_of_it_again() -> None:
 
 def test_a_policy_is_told_so_that_the_node_has_to_be_drained() -> None:
     state, taken = change(kubelets.state(), config={"cpuManagerPolicy": "static"})
-    assert [policy.field for policy in take_back(state, taken).policies] == ["cpuManagerPolicy"]
+    assert [change.differences for change in take_back(state, taken).policies] == [("cpuManagerPolicy",)]
 
 
 def test_nothing_to_take_back_changes_nothing() -> None:
