@@ -1010,9 +1010,9 @@ class StaticPodWatcher:
     def _locked_out(self) -> str | None:
         """No probe says who it is, so an API server that trusts nobody any more passes them all. One that has just been started
         forbids everything until it knows who may do what."""
-        client = self.watch.get("client")
         if not self.journal["before"].get("admits"):
             return None
+        client: Json = self.watch["client"]
         limit = self.clock() + HICCUP_SECONDS
         while True:
             status = admission(client)
