@@ -238,7 +238,7 @@ def test_an_api_server_that_passes_nothing_on_is_asked_again(serve: Serve, troub
 
 def test_rights_are_believed_once_the_api_server_is_ready(serve: Serve) -> None:
     api, clock = serve(), Clock()
-    api.behind["p"] = Refused(403, "cannot get pods/proxy")
+    api.behind["p"] = Refused(403, 'cannot get resource "pods/proxy"')
     with pytest.raises(ApiError, match="Give the account this right") as caught:
         client_of(api.url, clock).get_behind(BEHIND, {})
     assert caught.value.status == 403
