@@ -58,7 +58,8 @@ def sized(name: str = "web-1", *containers: Json, **parts: t.Any) -> Json:
 
 
 def _running(entry: Json) -> Json:
-    return {"name": entry["name"], "restartCount": 0, "state": {"running": {}}, "resources": entry["resources"]}
+    resources = copy.deepcopy(entry["resources"])  # the copy of the whole would keep the two one
+    return {"name": entry["name"], "restartCount": 0, "state": {"running": {}}, "resources": resources}
 
 
 def controller(kind: str = "Deployment", name: str = "web", *containers: Json, **parts: t.Any) -> Json:
