@@ -293,17 +293,11 @@ def test_what_was_put_off_before_is_told_without_waiting(web: FakePods) -> None:
 
 def test_one_that_finds_room_later(web: FakePods) -> None:
     web.waits = {"web-2": ("Deferred", "no room")}
-    clock_stops = 6
-
-    def find_room(_name: str = "") -> None:
-        if web.looks == clock_stops:
-            web.waits.clear()
-
-    web.before_pod_patch = find_room
     look = web.look
 
     def look_and_free() -> None:
-        find_room()
+        if web.looks == 6:
+            web.waits.clear()
         look()
 
     web.look = look_and_free  # type: ignore[method-assign]
