@@ -147,9 +147,11 @@ class PodResizeSteps:
             self._client, self._pods, namespace=params["namespace"], policy=params["template"], dry=self._dry
         )
         yield
-        errors = [thing.error for thing in self._things if thing.error]
         changed = any(thing.sent and thing.operations for thing in self._things)
-        refuse_failures("pods", errors, len(self._targets), changed=changed)
+        bad, found = [target.error for target in self._targets.values() if target.error], self._known_templates.found
+        refuse_failures("pods", bad, len(self._targets), changed=changed)
+        bad = [template.error for template in found.values() if template.error]
+        refuse_failures("templates", bad, len(found), changed=changed)
 
     def read(self) -> None:
         """Read the pods that the task means, and their controllers where their templates matter."""

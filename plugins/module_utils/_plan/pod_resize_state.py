@@ -178,4 +178,4 @@ def restarted(before: Pod, after: Pod) -> list[str]:
 
 def is_same(one: Pod, other: Pod) -> bool:
     """Whether this is the pod itself, and not another one that got its name."""
-    return one["metadata"].get("uid") == other["metadata"].get("uid")
+    return bool(one["metadata"].get("uid") == other["metadata"].get("uid"))

@@ -93,11 +93,11 @@ def _made(container: pod_resize.Container) -> dict[str, str]:
 def differences(
     controller: Controller, wish: Wish, running: t.Iterable[t.Mapping[str, Amounts]]
 ) -> tuple[Difference, ...]:
-    """Where running pods differ from the template, in what it says and in what was asked for. What else pods have, a
-    LimitRange may have given them, and it will do so again. running: the amounts of each pod's containers."""
+    """Where running pods differ from the template, in what it says and in what was asked for. What else pods have, admission
+    gave them, and it will do so again. running: the amounts of each pod's containers."""
     template, everyone = wish_of(controller, None), list(running)
     found = []
-    for container in dict.fromkeys([*template, *wish]):
+    for container in pod_resize.containers_of(controller["spec"]["template"]["spec"]):
         said = template.get(container, {})
         for field in dict.fromkeys([*said, *wish.get(container, {})]):
             has = [own[container][field] for own in everyone if field in own.get(container, {})]

@@ -648,12 +648,12 @@ def test_templates_that_may_not_be_read(serve_pods: Serve) -> None:
     api = serve_pods(sized(owner=SET))
     place = "/apis/apps/v1/namespaces/shop/replicasets/web-5d"
     api.answers[place] = Refused(403, 'User "u" cannot get resource "replicasets"')
-    api._apps = api._answered  # type: ignore[method-assign]
+    api._apps = api._answered  # type: ignore[method-assign,assignment]
     done = run(api, names=["web-1"], template="report")
     assert (done.error, done.outcomes) == (None, {"web-1": "accepted"})
     assert "whether the templates differ from the pods could not be told" in done.warnings[0]
-    for params in ({"template": "update"}, {"state": "absent"}):
-        assert 'cannot get resource "replicasets"' in str(run(api, names=["web-1"], **params).error)
+    for refused in (run(api, names=["web-1"], template="update"), run(api, names=["web-1"], state="absent")):
+        assert 'cannot get resource "replicasets"' in str(refused.error)
 
 
 def test_a_pod_that_nobody_made_has_no_template(serve_pods: Serve) -> None:

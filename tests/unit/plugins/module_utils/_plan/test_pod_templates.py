@@ -85,6 +85,11 @@ def test_what_a_limit_range_gave_is_no_difference_and_what_was_asked_for_is() ->
     assert str(found) == "limits.cpu of app is unset in the template and 2 in pods"
 
 
+def test_a_container_that_admission_adds_is_no_difference() -> None:
+    pod = pod_resize.amounts_after(sized("p", container(), container("proxy")), ())
+    assert pod_templates.differences(controller(), {"proxy": {"limits.cpu": "1"}}, [pod]) == ()
+
+
 def test_a_template_is_brought_in_step() -> None:
     template = controller()
     changes = pod_templates.changes(
