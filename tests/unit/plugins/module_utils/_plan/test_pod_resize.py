@@ -26,7 +26,9 @@ def asked(name: str = "app", **resources: Json) -> list[Json]:
 
 
 def plan(pod: Json, *, allow_restart: bool = False, **resources: Json) -> pod_resize.PodPlan:
-    return pod_resize.plan(pod, pod_resize.parse_wish(asked(**resources)), allow_restart=allow_restart)
+    return pod_resize.plan(
+        pod, pod_resize.parse_wish([{"name": "app", "resources": resources}]), allow_restart=allow_restart
+    )
 
 
 # ---- the wish --------------------------------------------------------------------------------------------------------
