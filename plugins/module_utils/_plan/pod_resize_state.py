@@ -25,7 +25,7 @@ REFUSED, GONE, NOT_TRIED = "refused", "gone", "not_tried"
 _STATUSES = ("containerStatuses", "initContainerStatuses")
 _PENDING, _PROGRESS = "PodResizePending", "PodResizeInProgress"
 _WAITS = {"Deferred": DEFERRED, "Infeasible": INFEASIBLE}
-_NO_ROOM = "Node didn't have enough allocatable resources"  # of admission, from 1.36 on
+_NO_ROOM = re.compile("node didn't have enough allocatable resources", re.IGNORECASE)  # of admission, from 1.36 on
 # cgroups know no less, and the kubelet reports what they have.
 _LEAST = {"requests.cpu": Fraction(2, 1000), "limits.cpu": Fraction(10, 1000)}
 
@@ -67,7 +67,7 @@ class State:
 
 def refusal(words: str) -> tuple[str, str]:
     """What an API server's refusal means: the outcome, and its words with what there is to do."""
-    outcome = INFEASIBLE if _NO_ROOM in words else REFUSED
+    outcome = INFEASIBLE if _NO_ROOM.search(words) else REFUSED
     advice = next((text for pattern, text in _ADVICE if pattern.search(words)), "")
     return outcome, f"{words.rstrip('.')}. {advice}.".replace(". .", ".") if advice else words
 

@@ -306,7 +306,7 @@ def test_one_that_finds_room_later(web: FakePods) -> None:
 
 
 def test_more_than_a_node_has_is_refused_by_admission_from_1_36_on(web: FakePods) -> None:
-    words = "Node didn't have enough allocatable resources: cpu, requested: 9000, allocatable: 2000"
+    words = "node didn't have enough allocatable resources: cpu, requested: 9000, allocatable: 2000"
     web.refusals["web-2"] = Refused(403, f'pods "web-2" is forbidden: {words}')
     done = run(web, owner=OWNER, wait=True)
     assert done.outcomes == {**dict.fromkeys(NAMES, "resized"), "web-2": "infeasible"}

@@ -155,7 +155,7 @@ def test_a_pod_of_the_same_name_is_another_one() -> None:
         ("Forbidden: Pod running on node without support for resize", REFUSED, "The kubelet there is too old"),
         ('requests: Invalid value: "2": must be less than or equal to cpu limit of 1', REFUSED, "name the limit, too"),
         (
-            'pods "p" is forbidden: Node didn\'t have enough allocatable resources: cpu, requested: 9000, allocatable: 2000',
+            'pods "p" is forbidden: node didn\'t have enough allocatable resources: cpu, requested: 9000, allocatable: 2000',
             INFEASIBLE,
             "",
         ),
