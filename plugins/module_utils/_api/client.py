@@ -46,6 +46,8 @@ _ADVICE = {
 _OBJECT = re.compile(r"^(?:<.*?>|\w+\(host=.*?\)): ")  # of urllib3 1, and of urllib3 2
 _STATUS = "Status"  # the kind of what an API server says itself
 _JSON_PATCH = "application/json-patch+json"
+_STRATEGIC_MERGE_PATCH = "application/strategic-merge-patch+json"
+_LACKS_A_RIGHT = re.compile(r"\bcannot [a-z]+ (?:resource|path) ")  # admission forbids in other words
 
 
 class ApiError(KubeadmError):
@@ -152,6 +154,13 @@ class Client:
             "PATCH", path, body=list(operations), fieldManager=USER_AGENT, dryRun="All" if dry_run else ""
         )
 
+    def merge(self, path: str, content: Json, *, dry_run: bool) -> Json:
+        """Send a strategic merge patch, which finds entries of lists by their names, and return the object after it.
+
+        It is refused (409) when content has a resourceVersion that the object is not at any more.
+        """
+        return self._request("PATCH", path, body=content, fieldManager=USER_AGENT, dryRun="All" if dry_run else "")
+
     def _request(self, verb: str, path: str, *, body: t.Any = None, **query: str) -> Json:
         answer = self._answer(verb, path, body=body, query=query)
         if answer.found is None:
@@ -188,8 +197,7 @@ class Client:
             elif answer.status is not None and answer.status not in busy:
                 self._silent_since = None
                 if answer.status >= 400:
-                    advice = f". {_ADVICE[answer.status]}" if answer.status in _ADVICE else ""
-                    raise ApiError(f"{self.url} refused {verb} {path}: {answer.problem}{advice}", answer.status)
+                    raise ApiError(f"{self.url} refused {verb} {path}: {_advised(answer)}", answer.status)
                 return answer
             self._pause(max(answer.wait, pause), f"{verb} {path}: {answer.problem}", answer.status or 0)
             pause = min(2 * pause, _LONGEST_PAUSE)
@@ -209,7 +217,7 @@ class Client:
         content = None
         if body is not None:
             content = json.dumps(body).encode()
-            sent["Content-Type"] = _JSON_PATCH if verb == "PATCH" else "application/json"
+            sent["Content-Type"] = _content_type(verb, body)
         try:
             answer = self._pool.request(
                 verb, url, body=content, headers=sent, retries=False, redirect=False, timeout=timeout
@@ -257,6 +265,20 @@ def _decoded(data: bytes) -> Json | None:
     except ValueError:
         return None
     return found if isinstance(found, dict) else None
+
+
+def _content_type(verb: str, body: t.Any) -> str:
+    if verb != "PATCH":
+        return "application/json"
+    return _JSON_PATCH if isinstance(body, list) else _STRATEGIC_MERGE_PATCH
+
+
+def _advised(answer: Answer) -> str:
+    """What is wrong, and what there is to do about it."""
+    advice = _ADVICE.get(answer.status or 0)
+    if advice is None or (answer.status == _FORBIDDEN and not _LACKS_A_RIGHT.search(answer.problem)):
+        return answer.problem
+    return f"{answer.problem}. {advice}"
 
 
 def _problem(status: int, answer: Json | None) -> str:

@@ -14,6 +14,7 @@ import typing as t
 
 from .._plan import evictions, json_patch, node_conditions, node_names, node_plan, node_taints, readmission
 from .._plan.errors import KubeadmError
+from .._plan.many import TaskPlan, joined, refuse_failures
 from .._plan.node_plan import Kind, NodePlan, Wish
 from .._plan.ownership import Change
 from .._plan.rehearsal import ACCEPTED, NOT_NEEDED, REFUSED, Verdict
@@ -29,15 +30,6 @@ except ImportError:
 _CONFLICT, _UNPROCESSABLE, _FORBIDDEN = 409, 422, 403
 _ATTEMPTS = 20  # against other writers of the same node
 _LOOK_AGAIN = 1.0  # seconds between two looks at what is waited for
-_SHOWN = 10  # so many nodes or pods are named in a message
-
-
-class Incomplete(KubeadmError):
-    """Some nodes are done and others are not."""
-
-    def __init__(self, message: str, *, changed: bool) -> None:
-        super().__init__(message)
-        self.changed = changed
 
 
 @dataclasses.dataclass
@@ -78,14 +70,6 @@ class Target:
             "msg": self.error or self.note,
             "operations": [dataclasses.asdict(change) for change in self.operations],
         }
-
-
-@dataclasses.dataclass(frozen=True)
-class TaskPlan:
-    """What the runner wants to know of all nodes together."""
-
-    operations: tuple[Change, ...]
-    warnings: tuple[str, ...]
 
 
 class NodeSteps:
@@ -168,7 +152,7 @@ class NodeSteps:
         failed = [target for target in self._targets.values() if target.error]
         seconds = self._api.clock() - began
         if any(target.operations for target in failed):
-            return Verdict(REFUSED, _joined(target.error for target in failed), seconds)
+            return Verdict(REFUSED, joined(target.error for target in failed), seconds)
         return Verdict(ACCEPTED, "the API server takes every patch (dryRun=All)", seconds)
 
     def apply(self) -> None:
@@ -229,10 +213,10 @@ class NodeSteps:
         for name, taints in concerned.items():
             going = evictions.evicted(pods[name], taints)
             if going and allowed:
-                warnings.append(f"{name}: {self._keys(taints)} evicts {_joined(going)}.")
+                warnings.append(f"{name}: {self._keys(taints)} evicts {joined(going)}.")
             elif going:
                 self._targets[name].error = (
-                    f"{name}: {self._keys(taints)} would evict {len(going)} pods: {_joined(going)}. Nothing was changed on"
+                    f"{name}: {self._keys(taints)} would evict {len(going)} pods: {joined(going)}. Nothing was changed on"
                     " this node. Give them a toleration, or set allow_eviction."
                 )
         return warnings
@@ -262,7 +246,7 @@ class NodeSteps:
             new = [entry for entry in after if entry.pod not in already]
             if new:
                 warnings.append(
-                    f"{name}: these pods run on, but the kubelet rejects them when it is started anew: {_joined(new)}."
+                    f"{name}: these pods run on, but the kubelet rejects them when it is started anew: {joined(new)}."
                 )
         return warnings
 
@@ -342,13 +326,9 @@ class NodeSteps:
         return node_plan.missing(self._kind, t.cast(Json, target.latest), t.cast(NodePlan, target.plan).wanted)
 
     def _refuse_failures(self) -> None:
-        failed = [target for target in self._targets.values() if target.error]
-        if failed:
-            errors = _joined(target.error for target in failed)
-            raise Incomplete(
-                f"{len(failed)} of {len(self._targets)} nodes failed. {errors}" if len(self._targets) > 1 else errors,
-                changed=any(target.changed for target in self._targets.values()),
-            )
+        errors = [target.error for target in self._targets.values() if target.error]
+        changed = any(target.changed for target in self._targets.values())
+        refuse_failures("nodes", errors, len(self._targets), changed=changed)
 
     def _difference(self, target: Target) -> Json:
         node = t.cast(Json, target.read)
@@ -360,9 +340,3 @@ class NodeSteps:
             "before": node_plan.shown(self._kind, node),
             "after": node_plan.shown(self._kind, jsonpatch.apply_patch(node, changes)),
         }
-
-
-def _joined(items: t.Iterable[t.Any]) -> str:
-    texts = [str(item) for item in items]
-    rest = len(texts) - _SHOWN
-    return ", ".join(texts[:_SHOWN]) + (f" and {rest} more" if rest > 0 else "")

@@ -52,19 +52,19 @@ def read_nodes(client: Client, names: t.Collection[str], selector: str | None, *
 
 def read_few(client: Client, names: t.Sequence[str], *, workers: int) -> dict[str, Json]:
     """Read nodes one by one. A node that does not exist is left out."""
-    return _read_each(client, {name: f"nodes/{name}" for name in names}, workers=workers)
+    return read_each(client, {name: f"nodes/{name}" for name in names}, workers=workers)
 
 
 def read_kubelets(client: Client, names: t.Sequence[str], *, workers: int) -> dict[str, Json]:
     """The configuration with which the kubelets of nodes run, through the API server. Needs C(get) on C(nodes/proxy)."""
-    found = _read_each(client, {name: f"nodes/{name}/proxy/configz" for name in names}, workers=workers)
+    found = read_each(client, {name: f"nodes/{name}/proxy/configz" for name in names}, workers=workers)
     silent = [name for name in names if "kubeletconfig" not in found.get(name, {})]
     if silent:
         raise KubeadmError(f"the kubelet of {', '.join(silent)} does not tell its configuration at /configz.")
     return {name: answer["kubeletconfig"] for name, answer in found.items()}
 
 
-def _read_each(client: Client, paths: t.Mapping[str, str], *, workers: int) -> dict[str, Json]:
+def read_each(client: Client, paths: t.Mapping[str, str], *, workers: int) -> dict[str, Json]:
     """Read objects by name -> path. One that does not exist is left out."""
     found: dict[str, Json] = {}
     errors: list[Exception] = []

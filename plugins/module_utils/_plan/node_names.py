@@ -41,8 +41,13 @@ _KUBELET = frozenset(
 
 def check_node(option: str, name: t.Any) -> str:
     """The name of a node, or a Refusal."""
+    return check_object(option, name, "node")
+
+
+def check_object(option: str, name: t.Any, kind: str) -> str:
+    """The name of an object of a kind whose names are subdomains, or a Refusal."""
     if not isinstance(name, str) or len(name) > 253 or not _SUBDOMAIN.fullmatch(name):
-        raise Refusal(f"{option}: {name!r} is no name of a node (lower case letters, digits, dashes and dots).")
+        raise Refusal(f"{option}: {name!r} is no name of a {kind} (lower case letters, digits, dashes and dots).")
     return name
 
 

@@ -36,6 +36,12 @@ def is_ending(pod: Pod) -> bool:
     return bool(pod["metadata"].get("deletionTimestamp"))
 
 
+def is_ready(pod: Pod) -> bool:
+    """Whether it takes part in the service of what it belongs to."""
+    conditions = pod.get("status", {}).get("conditions") or []
+    return any(condition.get("type") == "Ready" and condition.get("status") == "True" for condition in conditions)
+
+
 def is_static(pod: Pod) -> bool:
     """Whether the kubelet runs it from a file: then it is not evicted."""
     return _MIRROR in (pod["metadata"].get("annotations") or {})

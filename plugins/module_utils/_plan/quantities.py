@@ -57,3 +57,25 @@ def count(name: str, value: t.Any) -> str:
     if amount.denominator != 1 or not 0 <= amount <= LARGEST:
         raise refusal
     return str(amount.numerator)
+
+
+def amount(option: str, name: str, value: t.Any) -> str:
+    """How much of a resource that can be divided a user asks for, as written. Raises Refusal for what is no such amount."""
+    refusal = Refusal(f"{option}: {name} is {value!r}; write a quantity from 0 on, such as 500m, 0.5, 2 or 600Mi.")
+    if isinstance(value, bool) or not isinstance(value, (int, float, str)):
+        raise refusal
+    text = str(value).strip()
+    try:
+        worth = parse(text)
+    except ValueError:
+        raise refusal from None
+    if worth < 0:
+        raise refusal
+    return text
+
+
+def same(one: str | None, other: str | None) -> bool:
+    """Whether two quantities are worth the same. None: there is none."""
+    if one is None or other is None:
+        return one is other
+    return parse(one) == parse(other)

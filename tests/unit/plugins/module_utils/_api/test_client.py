@@ -142,11 +142,13 @@ def test_a_server_that_does_not_come_back(serve: Serve) -> None:
         (403, 'User "x" cannot patch resource "nodes/status". Give the account this right'),
         (401, "Unauthorized. The credentials are not known there"),
         (400, "the body is no patch"),
+        # Admission forbids as well, and no right helps against it.
+        (403, "exceeded quota: q, requested: requests.cpu=2$"),
     ],
 )
 def test_a_refusal_is_told_in_the_servers_words(serve: Serve, status: int, words: str) -> None:
     api = serve(node("w1"))
-    api.before_patch = lambda name: _raise(Refused(status, words.partition(". ")[0]))
+    api.before_patch = lambda name: _raise(Refused(status, words.partition(". ")[0].rstrip("$")))
     with pytest.raises(ApiError, match=f"refused PATCH nodes/w1/status: {status}, {words}") as caught:
         client_of(api.url, Clock()).patch("nodes/w1/status", [], dry_run=False)
     assert caught.value.status == status
@@ -166,6 +168,15 @@ def test_a_dry_run_changes_nothing(serve: Serve) -> None:
     assert api.objects["w1"]["metadata"]["labels"]["a"] == "b"
     assert api.headers[-1]["Content-Type"] == "application/json-patch+json"
     assert "fieldManager=nodecraft.kubeadm" in api.requests[-1]
+
+
+def test_a_strategic_merge_patch_says_that_it_is_one(serve: Serve) -> None:
+    api = serve(node("w1"))
+    api._patched = lambda name, content, **_more: {"name": name, **content}  # type: ignore[method-assign]
+    client = client_of(api.url, Clock())
+    assert client.merge("nodes/w1", {"spec": {}}, dry_run=True) == {"name": "w1", "spec": {}}
+    assert api.headers[-1]["Content-Type"] == "application/strategic-merge-patch+json"
+    assert api.requests[-1].endswith("?fieldManager=nodecraft.kubeadm&dryRun=All")
 
 
 def test_an_address_that_does_not_exist_is_not_waited_for() -> None:
@@ -238,7 +249,7 @@ def test_an_api_server_that_passes_nothing_on_is_asked_again(serve: Serve, troub
 
 def test_rights_are_believed_once_the_api_server_is_ready(serve: Serve) -> None:
     api, clock = serve(), Clock()
-    api.behind["p"] = Refused(403, "cannot get pods/proxy")
+    api.behind["p"] = Refused(403, 'cannot get resource "pods/proxy"')
     with pytest.raises(ApiError, match="Give the account this right") as caught:
         client_of(api.url, clock).get_behind(BEHIND, {})
     assert caught.value.status == 403

@@ -8,8 +8,9 @@ import json
 import typing as t
 
 import pytest
-from ansible_collections.nodecraft.kubeadm.plugins.module_utils._api.node_steps import Incomplete, NodeSteps
+from ansible_collections.nodecraft.kubeadm.plugins.module_utils._api.node_steps import NodeSteps
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.errors import KubeadmError
+from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.many import Incomplete
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.node_labels import LABELS
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.node_plan import Kind
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.node_resources import RESOURCES

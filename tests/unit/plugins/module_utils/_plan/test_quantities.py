@@ -78,3 +78,24 @@ def test_what_may_not_be_asked_for(value: t.Any) -> None:
 @given(st.integers(0, quantities.LARGEST))
 def test_a_whole_number_stays_what_it_is(number: int) -> None:
     assert quantities.count("example.com/dongle", number) == str(number) == quantities.count("x/y", str(number))
+
+
+@pytest.mark.parametrize(
+    ("value", "text"), [(2, "2"), (0.5, "0.5"), ("500m", "500m"), (" 600Mi ", "600Mi"), (0, "0"), (1e-05, "1e-05")]
+)
+def test_an_amount_is_kept_as_it_is_written(value: t.Any, text: str) -> None:
+    assert quantities.amount("containers", "limits.cpu of app", value) == text
+
+
+@pytest.mark.parametrize("value", ["-1", -0.5, "abc", "", True, [4], None, float("nan"), float("inf")])
+def test_what_is_no_amount(value: t.Any) -> None:
+    with pytest.raises(Refusal, match=r"containers: limits.cpu of app is .*; write a quantity from 0 on"):
+        quantities.amount("containers", "limits.cpu of app", value)
+
+
+@pytest.mark.parametrize(
+    ("one", "other", "same"),
+    [("0.5", "500m", True), ("1Gi", "1024Mi", True), ("1G", "1Gi", False), (None, None, True), (None, "0", False)],
+)
+def test_amounts_by_value(one: str | None, other: str | None, same: bool) -> None:
+    assert quantities.same(one, other) is same

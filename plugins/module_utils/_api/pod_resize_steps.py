@@ -1,0 +1,478 @@
+# Copyright (c) 2026, nodecraft.kubeadm contributors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+# PRIVATE to the collection: no promise of stability to code outside it.
+
+"""The steps of the module C(pod_resize), for the runner: gives many pods other amounts at once, and watches what becomes of it."""
+
+from __future__ import annotations
+
+import contextlib
+import dataclasses
+import typing as t
+
+from .._plan import node_names, pod_resize, pod_resize_state, pod_templates, pods, rehearsal
+from .._plan.errors import KubeadmError, Refusal
+from .._plan.many import TaskPlan, joined, refuse_failures
+from .._plan.ownership import Change
+from .._plan.pod_resize import PodPlan, Wish
+from .._plan.pod_resize_state import ACCEPTED, GONE, INFEASIBLE, NOT_TRIED, REFUSED, RESIZED, RESTARTED, UNCHANGED
+from .._plan.rehearsal import Verdict
+from .client import ApiError, Client, Json
+from .parallel import for_each
+from .template_steps import UPDATE, Template, Templates
+from .workloads import Selection, Workloads
+
+_CONFLICT, _NOT_FOUND = 409, 404
+_ATTEMPTS = 20  # against other writers of the same pod
+_LOOK_AGAIN = 0.5  # seconds between two looks at what is waited for
+_STOPPED = "not tried: another pod failed, and on_error is stop"
+
+
+@dataclasses.dataclass
+class Target:
+    """One pod of a task. read: as it was when it was planned. latest: as it was last seen. error: why it failed; empty when it did
+    not. sent: whether the API server took the plan's patch. doubted: what the pod said of resizes before that.
+    """
+
+    name: str
+    full_name: str
+    read: Json | None
+    latest: Json | None
+    wish: Wish = dataclasses.field(default_factory=dict)
+    plan: PodPlan | None = None
+    outcome: str = UNCHANGED
+    error: str = ""
+    note: str = ""
+    sent: bool = False
+    doubted: t.Sequence[t.Any] = ()
+
+    @property
+    def operations(self) -> tuple[Change, ...]:
+        """What changes."""
+        return self.plan.operations if self.plan else ()
+
+    @property
+    def restarts(self) -> tuple[str, ...]:
+        """The containers that resizePolicy restarts for it."""
+        return self.plan.restarts if self.plan else ()
+
+    @property
+    def changed(self) -> bool:
+        """Whether the API server took a change; in check mode, whether it would."""
+        return self.sent and bool(self.operations)
+
+    @property
+    def changes(self) -> bool:
+        """Whether it is, or was, going to change: it may have been done, and failed while its effect was waited for."""
+        return bool(self.operations) and (self.sent or not self.error)
+
+    @property
+    def pod(self) -> Json:
+        """The pod as it was last seen."""
+        return t.cast(Json, self.latest)
+
+    @property
+    def is_ready(self) -> bool:
+        """Whether the pod is Ready."""
+        return pods.is_ready(self.pod)
+
+    @property
+    def restarted(self) -> list[str]:
+        """The containers that were restarted since it was planned."""
+        return pod_resize_state.restarted(self.read, self.latest) if self.read and self.latest else []
+
+    def fail(self, outcome: str, why: str) -> None:
+        """Note that it did not work."""
+        self.outcome, self.error = outcome, f"{self.full_name}: {why}"
+
+    def fail_gone(self) -> None:
+        """Note that there is no such pod any more."""
+        self.fail(
+            GONE,
+            "it is gone since it was read. A pod that its controller made in its place has what the template says; run the task"
+            " again for that one.",
+        )
+
+    def leave(self) -> None:
+        """Note that it was not tried."""
+        self.outcome, self.note, self.plan = NOT_TRIED, _STOPPED, None
+
+    def report(self) -> Json:
+        """The pod's part of the result."""
+        return {
+            "changed": self.changed,
+            "failed": bool(self.error),
+            "outcome": self.outcome,
+            "msg": self.error or self.note,
+            "node": (self.latest or {}).get("spec", {}).get("nodeName"),
+            "restarted": self.restarted,
+            "operations": [dataclasses.asdict(change) for change in self.operations],
+        }
+
+
+class PodResizeSteps:
+    """One run of the module."""
+
+    def __init__(
+        self,
+        params: t.Mapping[str, t.Any],
+        *,
+        connect: t.Callable[[], Client],
+        dry: bool,
+        diff: bool,
+    ) -> None:
+        self._params = params
+        self._connect = connect
+        self._dry = dry
+        self._diff = diff
+        self._takes_back = params["state"] == "absent"
+        self._wish: Wish = {}
+        self._targets: dict[str, Target] = {}
+        self._client: Client | None = None
+        self._pods: Workloads | None = None
+        self._templates: Templates | None = None
+        self._subresource = ""
+
+    # ---- the steps -----------------------------------------------------------------------------------------------------
+
+    @contextlib.contextmanager
+    def session(self) -> t.Iterator[None]:
+        """Check what was asked before anything is sent; at the end tell which pods failed."""
+        params, selection = self._params, self._parse()
+        self._client = self._connect()
+        self._pods = Workloads(self._client, selection, workers=params["concurrency"])
+        self._templates = Templates(
+            self._client, self._pods, namespace=params["namespace"], policy=params["template"], dry=self._dry
+        )
+        yield
+        changed = any(thing.sent and thing.operations for thing in self._things)
+        bad, found = [target.error for target in self._targets.values() if target.error], self._known_templates.found
+        refuse_failures("pods", bad, len(self._targets), changed=changed)
+        bad = [template.error for template in found.values() if template.error]
+        refuse_failures("templates", bad, len(found), changed=changed)
+
+    def read(self) -> None:
+        """Read the pods that the task means, and their controllers where their templates matter."""
+        # Up to 1.31 a pod is resized by a patch of itself.
+        served = [entry["name"] for entry in self._api.get("/api/v1").get("resources") or []]
+        self._subresource = "/resize" if "pods/resize" in served else ""
+        found = self._workloads.read_pods()
+        for name in dict.fromkeys([*(self._params["names"] or []), *found]):
+            pod = found.get(name)
+            self._targets[name] = Target(name, f"{self._params['namespace']}/{name}", read=pod, latest=pod)
+        needed = self._takes_back or self._params["template"] == UPDATE
+        self._known_templates.read(found, self._wish, needed=needed, takes_back=self._takes_back)
+
+    def notes(self) -> list[str]:
+        """What of the templates is not known."""
+        return [self._known_templates.untold] if self._known_templates.untold else []
+
+    def plan(self) -> TaskPlan:
+        """Work out the change of every pod, and of the templates."""
+        for target in self._targets.values():
+            self._plan_one(target)
+        self._stop_if_asked()
+        self._compare()
+        operations = [change for target in self._changing() for change in target.operations]
+        operations += self._known_templates.plan()
+        return TaskPlan(tuple(operations), (*self._restarts(), *self._known_templates.warnings()))
+
+    def settle(self) -> None:
+        """Nothing is to be changed: what becomes of earlier changes may still be waited for."""
+        self._see_to_the_end()
+
+    def rehearse(self) -> Verdict:
+        """In check mode the API server judges the patches without keeping them; otherwise the patches are the test."""
+        if not self._dry:
+            return Verdict(rehearsal.NOT_NEEDED, "the API server judges each change when it is made")
+        began = self._api.clock()
+        self._send(self._changing())
+        self._finish()
+        failed = [thing for thing in self._things if thing.error]
+        seconds = self._api.clock() - began
+        if any(thing.operations for thing in failed):
+            return Verdict(rehearsal.REFUSED, joined(thing.error for thing in failed), seconds)
+        return Verdict(rehearsal.ACCEPTED, "the API server takes every patch (dryRun=All)", seconds)
+
+    def apply(self) -> None:
+        """Send the patches, watch what becomes of them, and bring the templates in step."""
+        self._send([target for target in self._changing() if not target.restarts])
+        self._stop_if_asked()
+        self._send_in_turn([target for target in self._changing() if not target.sent])
+        self._finish()
+
+    def report(self) -> dict[str, t.Any]:
+        """The result of the module, whatever step it reached."""
+        self._compare()
+        found = self._templates.found if self._templates else {}
+        return {
+            "pods": {name: target.report() for name, target in self._targets.items()},
+            "templates": {f"{kind}/{name}": template.report() for (kind, name), template in found.items()},
+            "diff": self._differences(found.values()) if self._diff else [],
+        }
+
+    # ---- reading and planning ------------------------------------------------------------------------------------------
+
+    @property
+    def _api(self) -> Client:
+        return t.cast(Client, self._client)
+
+    @property
+    def _workloads(self) -> Workloads:
+        return t.cast(Workloads, self._pods)
+
+    @property
+    def _known_templates(self) -> Templates:
+        return t.cast(Templates, self._templates)
+
+    @property
+    def _things(self) -> list[Target | Template]:
+        return [*self._targets.values(), *self._known_templates.found.values()]
+
+    def _parse(self) -> Selection:
+        """Which pods are meant. Raises Refusal for what cannot be asked for."""
+        params, owner = self._params, self._params["owner"]
+        if self._takes_back:
+            self._wish = {entry["name"]: {} for entry in params["containers"] or []}
+        else:
+            self._wish = pod_resize.parse_wish(params["containers"])
+        pod_resize.parse_max_unavailable(params["max_unavailable"], 1)
+        node_names.check_object("namespace", params["namespace"], "namespace")
+        node_names.check_selector(params["label_selector"])
+        if params["names"] == []:
+            raise Refusal("names: it is empty; write the names of pods, or use label_selector or owner.")
+        for name in params["names"] or []:
+            node_names.check_object("names", name, "pod")
+        if owner:
+            node_names.check_object("owner", owner["name"], owner["kind"])
+        return Selection(
+            params["namespace"],
+            params["names"],
+            params["label_selector"],
+            (owner["kind"], owner["name"]) if owner else None,
+        )
+
+    def _plan_one(self, target: Target) -> None:
+        if target.read is None:
+            target.fail(GONE, f"there is no such pod in the cluster of {self._api.url}; kubectl get pods lists them.")
+            return
+        try:
+            target.wish = self._wish_of(target, target.read)
+            target.plan = self._plan_of(target, target.read)
+        except KubeadmError as exc:
+            target.fail(REFUSED, str(exc))
+
+    def _plan_of(self, target: Target, pod: Json) -> PodPlan:
+        return pod_resize.plan(pod, target.wish, allow_restart=self._params["allow_restart"])
+
+    def _wish_of(self, target: Target, pod: Json) -> Wish:
+        if not self._takes_back:
+            return self._wish
+        template = self._known_templates.of(target.name)
+        if template is None:
+            raise Refusal(
+                f"no controller with a template made it ({', '.join(pod_templates.PATHS)}), so that nobody knows what it had. Name"
+                " the amounts, with state present."
+            )
+        known = pod_resize.containers_of(pod["spec"])
+        return {**self._wish, **{name: amounts for name, amounts in template.wish.items() if name in known}}
+
+    def _changing(self) -> list[Target]:
+        return [target for target in self._targets.values() if target.operations and not target.error]
+
+    def _stop_if_asked(self) -> None:
+        if self._params["on_error"] == "stop" and any(target.error for target in self._targets.values()):
+            for target in self._targets.values():
+                if not target.error and not target.sent:
+                    target.leave()
+
+    def _compare(self) -> None:
+        if self._templates:
+            amounts = {
+                target.name: pod_resize.amounts_after(target.latest, () if target.error else target.operations)
+                for target in self._targets.values()
+                if target.latest
+            }
+            self._templates.compare(amounts)
+
+    def _restarts(self) -> list[str]:
+        """Tell, before it happens, which containers a change restarts."""
+        told = [f"{target.name} ({', '.join(target.restarts)})" for target in self._changing() if target.restarts]
+        return [f"resizePolicy restarts containers of these pods for it: {joined(told)}."] if told else []
+
+    # ---- sending -------------------------------------------------------------------------------------------------------
+
+    def _send(self, targets: t.Sequence[Target]) -> None:
+        for_each(
+            targets,
+            self._send_one,
+            workers=self._params["concurrency"],
+            stop_at_failure=self._params["on_error"] == "stop",
+        )
+        for target in targets:
+            if not target.sent and not target.error:
+                target.leave()
+
+    def _send_one(self, target: Target) -> bool:
+        """Change one pod, against other writers if need be. Returns whether it worked."""
+        try:
+            self._patch(target)
+        except ApiError as exc:
+            if exc.status == _NOT_FOUND:
+                target.fail_gone()
+            else:
+                target.fail(*pod_resize_state.refusal(str(exc)))
+        except KubeadmError as exc:
+            target.fail(REFUSED, str(exc))
+        return not target.error
+
+    def _patch(self, target: Target) -> None:
+        place = f"{self._workloads.path_of(target.name)}{self._subresource}"
+        for _attempt in range(_ATTEMPTS):
+            pod, plan = t.cast(Json, target.read), t.cast(PodPlan, target.plan)
+            try:
+                target.latest = self._api.merge(place, plan.patch, dry_run=self._dry)
+            except ApiError as exc:
+                if exc.status != _CONFLICT:
+                    raise
+                self._plan_again(target)
+                if target.error or target.sent:
+                    return
+            else:
+                target.sent, target.outcome = True, ACCEPTED
+                target.doubted = pod_resize_state.resize_conditions(pod)
+                return
+        raise KubeadmError(f"others changed the pod each of the {_ATTEMPTS} times that it was tried.")
+
+    def _plan_again(self, target: Target) -> None:
+        """Read a pod that somebody else changed, and plan anew."""
+        former = t.cast(Json, target.read)
+        found = self._api.get(self._workloads.path_of(target.name))
+        if not pod_resize_state.is_same(former, found):
+            target.fail_gone()
+            return
+        again = self._plan_of(target, found)
+        target.latest = found
+        if again.operations:
+            target.read, target.plan = found, again
+        else:
+            # It is as we want it: another writer's work, or our own patch whose answer was lost.
+            target.sent, target.outcome = True, ACCEPTED
+
+    def _send_in_turn(self, targets: t.Sequence[Target]) -> None:
+        """Change pods whose containers restart, so many at a time, and wait each time until they are Ready again."""
+        limit = pod_resize.parse_max_unavailable(self._params["max_unavailable"], len(self._targets))
+        waiting = list(targets)
+        while waiting:
+            down = [target.name for target in self._targets.values() if target.latest and not target.is_ready]
+            batch = pod_resize.next_batch(
+                waiting, ready=lambda target: target.is_ready, unavailable=len(down), limit=limit
+            )
+            if not batch:
+                why = (
+                    f"not tried: its restart would put more than max_unavailable ({limit}) out of service, for these are"
+                    f" not Ready: {joined(down)}."
+                )
+                for target in waiting:
+                    target.fail(NOT_TRIED, why)
+                return
+            self._send(batch)
+            self._watch([target for target in batch if target.sent and not target.error], ready=True)
+            self._stop_if_asked()
+            waiting = [target for target in waiting if target not in batch and target.outcome != NOT_TRIED]
+
+    def _finish(self) -> None:
+        self._see_to_the_end()
+        bad = [target.name for target in self._targets.values() if target.error or target.outcome == NOT_TRIED]
+        self._known_templates.send(bad)
+
+    # ---- waiting and telling -------------------------------------------------------------------------------------------
+
+    def _see_to_the_end(self) -> None:
+        """Wait until the pods have what was asked for, where that is wanted; else tell what the kubelets say of earlier changes."""
+        left = [target for target in self._targets.values() if not target.error and target.outcome != NOT_TRIED]
+        if self._params["wait"] and not self._dry:
+            self._watch([target for target in left if target.outcome not in (RESIZED, RESTARTED)], ready=False)
+            return
+        for target in left:
+            told = None if target.operations else pod_resize_state.pending(target.pod)
+            if told and told.outcome == INFEASIBLE:
+                self._fail_infeasible(target, told.reason)
+            elif told:
+                target.outcome, target.note = told.outcome, told.reason
+
+    def _watch(self, targets: t.Sequence[Target], *, ready: bool) -> None:
+        """Wait until pods have what was asked for, with one request for all of them at a time. ready: and are Ready."""
+        deadline = self._api.clock() + self._params["wait_timeout"]
+        waiting = [target for target in targets if not self._is_over(target, ready=ready)]
+        while waiting and self._api.clock() < deadline:
+            self._api.sleep(_LOOK_AGAIN)
+            found = self._workloads.look([target.name for target in waiting])
+            for target in waiting:
+                self._see(target, found.get(target.name))
+            waiting = [target for target in waiting if not self._is_over(target, ready=ready)]
+        for target in waiting:
+            state = pod_resize_state.state(target.pod, target.wish)
+            if state.outcome == INFEASIBLE:
+                self._fail_infeasible(target, state.reason)
+                continue
+            outcome, why = (RESTARTED, "it is not Ready") if state.outcome == RESIZED else (state.outcome, state.reason)
+            target.fail(outcome, f"not done within {self._params['wait_timeout']} s: {why.rstrip('.')}.")
+
+    @staticmethod
+    def _see(target: Target, found: Json | None) -> None:
+        if found is None or not pod_resize_state.is_same(target.pod, found):
+            target.fail_gone()
+            return
+        target.latest = found
+        if not pods.is_active(found):
+            target.fail(GONE, f"it has ended ({found['status']['phase']}).")
+
+    def _is_over(self, target: Target, *, ready: bool) -> bool:
+        """Whether there is nothing more to wait for."""
+        if target.error:
+            return True
+        if not target.pod["spec"].get("nodeName"):
+            target.note = "not waited for: the pod has no node yet, and begins with what was asked for"
+            return True
+        state = pod_resize_state.state(target.pod, target.wish, target.doubted)
+        if state.outcome == INFEASIBLE:
+            self._fail_infeasible(target, state.reason)
+            return True
+        if state.outcome != RESIZED or (ready and not target.is_ready):
+            return False
+        self._note_success(target)
+        return True
+
+    @staticmethod
+    def _fail_infeasible(target: Target, reason: str) -> None:
+        target.fail(
+            INFEASIBLE,
+            f"the kubelet of {target.pod['spec'].get('nodeName')} says: {reason.rstrip('.')}. The pod runs on with what it had.",
+        )
+
+    @staticmethod
+    def _note_success(target: Target) -> None:
+        if target.operations:
+            target.outcome = RESTARTED if target.restarted else RESIZED
+        unasked = [name for name in target.restarted if name not in target.restarts]
+        if unasked:
+            target.note = f"restarted, although resizePolicy does not ask for it: {', '.join(unasked)}"
+
+    def _differences(self, templates: t.Iterable[Template]) -> list[Json]:
+        """One entry for each pod and each template that changes."""
+        entries: list[tuple[str, t.Any, t.Any]] = []
+        for target in self._targets.values():
+            if target.read and target.changes:
+                before, after = (pod_resize.amounts_after(target.read, part) for part in ((), target.operations))
+                entries.append((f"Pod {target.full_name}", pod_resize.shown(before), pod_resize.shown(after)))
+        for template in templates:
+            if template.changes:
+                header = f"{template.kind} {self._params['namespace']}/{template.name}"
+                entries.append((header, *template.before_and_after))
+        return [
+            {"before_header": header, "after_header": header, "before": before, "after": after}
+            for header, before, after in entries
+        ]

@@ -1,0 +1,169 @@
+# Copyright (c) 2026, nodecraft.kubeadm contributors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+# PRIVATE to the collection: no promise of stability to code outside it.
+
+"""What the module C(pod_resize) does about the templates of the pods: holds them against the pods, and brings them in step."""
+
+from __future__ import annotations
+
+import dataclasses
+import typing as t
+
+from .._plan import pod_resize, pod_templates
+from .._plan.errors import KubeadmError
+from .._plan.many import joined
+from .._plan.ownership import Change
+from .._plan.pod_resize import Amounts, Wish
+from .._plan.pod_templates import Difference
+from .client import ApiError, Client, Json
+from .workloads import Maker, Workloads
+
+KEEP, UPDATE, REPORT = "keep", "update", "report"
+
+_CONFLICT, _FORBIDDEN = 409, 403
+_ATTEMPTS = 20  # against other writers of the same template
+
+
+@dataclasses.dataclass
+class Template:
+    """The template of one controller. latest: the controller as it was last seen; read: as it was planned. wish: what is asked of
+    its pods. operations: what changes in it. differences: where its pods differ from it.
+    """
+
+    kind: str
+    name: str
+    read: Json
+    latest: Json
+    wish: Wish
+    operations: tuple[Change, ...] = ()
+    differences: tuple[Difference, ...] = ()
+    error: str = ""
+    note: str = ""
+    sent: bool = False
+
+    def __str__(self) -> str:
+        return f"{self.kind} {self.name}"
+
+    @property
+    def roll_out(self) -> str:
+        """What becomes of its pods when it changes."""
+        return pod_templates.roll_out(self.kind, self.latest)
+
+    @property
+    def changes(self) -> bool:
+        """Whether it is going to change, or did."""
+        return bool(self.operations) and not self.error and (self.sent or not self.note)
+
+    @property
+    def before_and_after(self) -> tuple[Json, Json]:
+        """What its containers were to have, and what they are to have, for a diff."""
+        template = self.read["spec"]["template"]
+        before, after = (pod_resize.amounts_after(template, changes) for changes in ((), self.operations))
+        return pod_resize.shown(before), pod_resize.shown(after)
+
+    def report(self) -> Json:
+        """The template's part of the result."""
+        return {
+            "changed": self.sent and bool(self.operations),
+            "failed": bool(self.error),
+            "msg": self.error or self.note,
+            "differs": bool(self.differences),
+            "differences": [{**dataclasses.asdict(entry), "pods": list(entry.pods)} for entry in self.differences],
+            "roll_out": self.roll_out,
+            "operations": [dataclasses.asdict(change) for change in self.operations],
+        }
+
+
+class Templates:
+    """The templates of the pods of one task. found: by kind and name of the controller. untold: why they are not known."""
+
+    def __init__(self, client: Client, workloads: Workloads, *, namespace: str, policy: str, dry: bool) -> None:
+        self._client = client
+        self._workloads = workloads
+        self._namespace = namespace
+        self._policy = policy
+        self._dry = dry
+        self._made: dict[str, Maker] = {}
+        self.found: dict[Maker, Template] = {}
+        self.untold = ""
+
+    def read(self, pods: t.Mapping[str, Json], wish: Wish, *, needed: bool, takes_back: bool) -> None:
+        """Read the controllers of pods. needed: nothing goes without. takes_back: the wish is what they say, for the containers in
+        wish or for all."""
+        if self._policy == KEEP and not needed:
+            return
+        try:
+            self._made, controllers = self._workloads.read_controllers(pods)
+        except ApiError as exc:
+            if exc.status != _FORBIDDEN or needed:
+                raise
+            self.untold = f"whether the templates differ from the pods could not be told: {exc}"
+            return
+        for maker, controller in controllers.items():
+            wanted = pod_templates.wish_of(controller, list(wish) or None) if takes_back else wish
+            self.found[maker] = Template(*maker, read=controller, latest=controller, wish=wanted)
+
+    def of(self, pod: str) -> Template | None:
+        """The template that a pod was made from, if it is known."""
+        return self.found.get(self._made.get(pod, ("", "")))
+
+    def compare(self, amounts: t.Mapping[str, t.Mapping[str, Amounts]]) -> None:
+        """Hold the templates against what the pods have, or are going to have. amounts: of the containers, by the pod's name."""
+        for template in self.found.values():
+            running = [own for name, own in amounts.items() if self.of(name) is template]
+            template.differences = pod_templates.differences(template.latest, template.wish, running)
+
+    def plan(self) -> tuple[Change, ...]:
+        """Work out what changes in the templates."""
+        if self._policy == UPDATE:
+            for template in self.found.values():
+                template.operations = pod_templates.changes(template.read, template.wish)
+        return tuple(change for template in self.found.values() for change in template.operations)
+
+    def warnings(self) -> list[str]:
+        """Which templates change or differ from their pods, and what comes of that."""
+        told = []
+        for template in self.found.values():
+            if template.operations:
+                told.append(f"{template}: its template changes, and {template.roll_out}.")
+            elif template.differences and self._policy == REPORT:
+                told.append(
+                    f"{template}: {joined(template.differences)}. Pods that it makes from now on, and all of them after its next"
+                    " roll-out, have what the template says. Set template to update to change that"
+                    f" ({template.roll_out}), or to keep to hear no more of it."
+                )
+        return told
+
+    def send(self, bad: t.Collection[str]) -> None:
+        """Change the templates, but those of pods that are bad: a roll-out of what failed would only spread it."""
+        for template in self.found.values():
+            own = [name for name in bad if self.of(name) is template]
+            if template.operations and own:
+                template.note = f"the template was left as it is, because of {joined(own)}"
+            elif template.operations:
+                self._send_one(template)
+
+    def _send_one(self, template: Template) -> None:
+        try:
+            self._patch(template)
+        except KubeadmError as exc:
+            template.error = f"{template}: its template was not changed: {exc}"
+
+    def _patch(self, template: Template) -> None:
+        place = pod_templates.path_of(self._namespace, template.kind, template.name)
+        for _attempt in range(_ATTEMPTS):
+            try:
+                patch = pod_templates.patch(template.latest, template.operations)
+                template.latest = self._client.merge(place, patch, dry_run=self._dry)
+            except ApiError as exc:
+                if exc.status != _CONFLICT:
+                    raise
+                template.read = template.latest = self._client.get(place)
+                template.operations = pod_templates.changes(template.read, template.wish)
+                if template.operations:
+                    continue
+            template.sent, template.note = True, template.roll_out
+            return
+        raise KubeadmError(f"others changed it each of the {_ATTEMPTS} times that it was tried.")

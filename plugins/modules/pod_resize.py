@@ -1,0 +1,405 @@
+#!/usr/bin/python
+
+# Copyright (c) 2026, nodecraft.kubeadm contributors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+from __future__ import annotations
+
+DOCUMENTATION = r"""
+module: pod_resize
+short_description: Give running pods other amounts of CPU and memory
+description:
+  - Changes requests and limits of the containers of running pods in place, for as many pods as a task means, all at once.
+  - Uses the subresource C(pods/resize) where the API server has it, which is from Kubernetes 1.32 on, and a patch of the pod itself
+    up to 1.31. Up to 1.32 the feature gate C(InPlacePodVerticalScaling) has to be on in every component.
+  - Tells what became of every pod, in Kubernetes' own words where something was refused or is put off.
+  - A resize changes pods alone. The template from which a controller makes new pods stays as it is, unless O(template=update), and
+    which templates differ from their pods is in the result.
+version_added: 0.1.0
+author:
+  - nodecraft.kubeadm contributors (@nodecraft)
+extends_documentation_fragment:
+  - kubernetes.core.k8s_auth_options
+  - nodecraft.kubeadm.api
+  - nodecraft.kubeadm.api.actiongroup_api
+notes:
+  - The account needs the verb C(list) on C(pods), C(get) for O(names), and C(patch) on C(pods/resize), in O(namespace). Up to
+    Kubernetes 1.31 that is C(patch) on C(pods).
+  - For O(owner), and unless O(template=keep), it needs C(get) on C(deployments), C(statefulsets), C(daemonsets) and C(replicasets)
+    (C(apps)), and C(list) on C(replicasets) for a Deployment; for O(template=update) C(patch), too.
+  - The playbook P(nodecraft.kubeadm.resize#playbook) runs this module with variables.
+attributes:
+  check_mode:
+    support: full
+    description: The API server judges the same patches without keeping them. What the kubelets would say is not known.
+  diff_mode:
+    support: full
+    description: Returns the difference of every pod and every template that changes.
+  idempotent:
+    support: full
+    description: >-
+      Amounts are compared by value, so that V(0.5) and V(500m) are the same, and a second run with the same options sends no patch.
+options:
+  namespace:
+    description:
+      - Namespace of the pods.
+    type: str
+    required: true
+  names:
+    description:
+      - Names of pods. One that does not exist fails the task after the others are done.
+    type: list
+    elements: str
+  label_selector:
+    description:
+      - Selects pods by their labels, in Kubernetes' syntax. Pods that have ended or are being deleted are not meant. When no pod
+        is left the task fails.
+    type: str
+  owner:
+    description:
+      - All pods of a controller.
+    type: dict
+    suboptions:
+      kind:
+        description: Kind of the controller.
+        type: str
+        required: true
+        choices:
+          - Deployment
+          - StatefulSet
+          - DaemonSet
+      name:
+        description: Name of the controller.
+        type: str
+        required: true
+  containers:
+    description:
+      - What single containers get. What is not named stays as it is, other containers as well as other amounts. Sidecars count as
+        containers here.
+      - Required with O(state=present). With O(state=absent) it limits the task to these containers.
+    type: list
+    elements: dict
+    suboptions:
+      name:
+        description: Name of the container.
+        type: str
+        required: true
+      resources:
+        description: The amounts, of C(cpu) and C(memory) only. Neither can be taken away from a running pod.
+        type: dict
+        suboptions:
+          requests:
+            description: What is set aside for the container, such as C(cpu) V(500m) and C(memory) V(600Mi).
+            type: dict
+          limits:
+            description: What the container gets at most.
+            type: dict
+  state:
+    description:
+      - With V(present) the containers get what O(containers) says.
+      - With V(absent) resizes are taken back, whoever made them. The containers get again what the template of their controller says.
+    type: str
+    choices:
+      - present
+      - absent
+    default: present
+  template:
+    description:
+      - What to do about the templates of the controllers of the pods.
+      - V(report) leaves them as they are, and warns of those that differ from their pods, for these amounts return with the next
+        roll-out.
+      - V(keep) leaves them as they are and does not look at them.
+      - V(update) changes them as well, once all their pods are well. A changed template of a Deployment always rolls out, which
+        replaces all its pods, the resized ones included; other controllers do as their C(updateStrategy) says.
+    type: str
+    choices:
+      - keep
+      - update
+      - report
+    default: report
+  allow_restart:
+    description:
+      - Whether containers may be restarted whose C(resizePolicy) asks for that when C(cpu) or C(memory) changes. Otherwise a pod with
+        such a container is refused, with the name of the container.
+    type: bool
+    default: false
+  max_unavailable:
+    description:
+      - So many of the pods of this task may be without the condition C(Ready) while containers are restarted; a number, or a
+        percentage of the pods, rounded down and 1 at least.
+      - Such pods are waited for, O(wait_timeout) seconds each time, also with O(wait=false). Pods that need no restart are all
+        changed at once.
+    type: str
+    default: "1"
+  on_error:
+    description:
+      - With V(continue) every pod is tried, and the task fails in the end when one of them failed.
+      - With V(stop) nothing is sent to further pods after the first failure.
+    type: str
+    choices:
+      - continue
+      - stop
+    default: continue
+  wait:
+    description:
+      - Wait until the kubelets have made of every pod what is asked for, also when nothing had to be changed. A pod that is put off
+        is waited for, one that is infeasible is not.
+    type: bool
+    default: false
+  wait_timeout:
+    description:
+      - Seconds to wait, with O(wait=true).
+    type: int
+    default: 120
+seealso:
+  - module: nodecraft.kubeadm.node_resource_info
+"""
+
+EXAMPLES = r"""
+- name: Give all pods of a Deployment more, without a restart
+  nodecraft.kubeadm.pod_resize:
+    namespace: shop
+    owner:
+      kind: Deployment
+      name: web
+    containers:
+      - name: app
+        resources:
+          requests:
+            cpu: "2"
+            memory: 600Mi
+          limits:
+            cpu: "2"
+            memory: 600Mi
+    wait: true
+
+- name: See what would become of it
+  nodecraft.kubeadm.pod_resize:
+    namespace: shop
+    label_selector: app=web
+    containers:
+      - name: app
+        resources:
+          limits:
+            cpu: 750m
+  check_mode: true
+  diff: true
+
+- name: Restart the containers that cannot do without, two pods at a time
+  nodecraft.kubeadm.pod_resize:
+    namespace: shop
+    label_selector: app=cache
+    containers:
+      - name: redis
+        resources:
+          limits:
+            memory: 2Gi
+    allow_restart: true
+    max_unavailable: 2
+
+- name: Give the pods of a StatefulSet again what its template says
+  nodecraft.kubeadm.pod_resize:
+    namespace: shop
+    owner:
+      kind: StatefulSet
+      name: db
+    state: absent
+"""
+
+RETURN = r"""
+pods:
+  description: What came of every pod, by name.
+  returned: always
+  type: dict
+  contains:
+    changed:
+      description: Whether the API server took a change, or would in check mode.
+      type: bool
+    failed:
+      description: Whether the pod failed.
+      type: bool
+    outcome:
+      description:
+        - V(unchanged), it had what was asked for.
+        - V(accepted), the API server took the change, or would in check mode, and what the kubelet makes of it was not waited for.
+        - V(resized), the containers have it. V(restarted), the same, and one was restarted.
+        - V(in_progress), the kubelet is at it. V(deferred), there is no room now, and the kubelet tries again by itself. Both fail a
+          task that waits.
+        - V(infeasible), there will never be room, or the node does not do it.
+        - V(refused), by the API server or before anything was sent.
+        - V(gone), there is no such pod, or not any more.
+        - V(not_tried), because of others.
+      type: str
+    msg:
+      description: Why it failed, is put off, or was not tried, in Kubernetes' own words as far as there are some. Empty otherwise.
+      type: str
+    node:
+      description: Name of the node; V(null) when it has none.
+      type: str
+    restarted:
+      description: The containers that were restarted meanwhile.
+      type: list
+      elements: str
+    operations:
+      description: Every amount that changes.
+      type: list
+      elements: dict
+      contains:
+        field:
+          description: V(requests.cpu), V(requests.memory), V(limits.cpu) or V(limits.memory).
+          type: str
+        key:
+          description: Name of the container.
+          type: str
+        before:
+          description: The former amount; V(null) when there was none.
+          type: str
+        after:
+          description: The new amount.
+          type: str
+  sample:
+    web-5d9c7b6f4-x2x7p:
+      changed: true
+      failed: false
+      outcome: resized
+      msg: ""
+      node: w1
+      restarted: []
+      operations:
+        - field: limits.cpu
+          key: app
+          before: 700m
+          after: "2"
+templates:
+  description: >-
+    The templates of the controllers of these pods, by kind and name. Empty with O(template=keep), and where the account may not read
+    them.
+  returned: always
+  type: dict
+  contains:
+    changed:
+      description: Whether the template was changed, or would be in check mode.
+      type: bool
+    failed:
+      description: Whether changing it failed.
+      type: bool
+    msg:
+      description: Why it failed or was left as it is, or what becomes of its pods. Empty otherwise.
+      type: str
+    differs:
+      description: Whether pods have something else than the template says.
+      type: bool
+    differences:
+      description: Each amount that differs.
+      type: list
+      elements: dict
+      contains:
+        field:
+          description: The amount, as in the operations of pods.
+          type: str
+        container:
+          description: Name of the container.
+          type: str
+        template:
+          description: What the template says; V(null) for nothing.
+          type: str
+        pods:
+          description: What pods have instead, each amount once.
+          type: list
+          elements: str
+    roll_out:
+      description: What Kubernetes does with the pods when the template changes.
+      type: str
+    operations:
+      description: Every amount of the template that changes, as in the operations of pods.
+      type: list
+      elements: dict
+  sample:
+    Deployment/web:
+      changed: false
+      failed: false
+      msg: ""
+      differs: true
+      differences:
+        - field: limits.cpu
+          container: app
+          template: 700m
+          pods:
+            - "2"
+      roll_out: "a changed Deployment template always rolls out: all its pods are replaced"
+      operations: []
+diff:
+  description: The difference of each pod and each template that changes. Empty unless diff mode is on.
+  returned: always
+  type: list
+  elements: dict
+rehearsal:
+  description: What the API server said to the change before it was made, which is asked in check mode only.
+  returned: always
+  type: dict
+  contains:
+    verdict:
+      description: V(accepted), V(refused), V(skipped) or V(not_needed).
+      type: str
+    message:
+      description: Its own words, or why it was not asked.
+      type: str
+    seconds:
+      description: How long it took.
+      type: float
+    command:
+      description: Always empty here.
+      type: list
+      elements: str
+"""
+
+import typing as t
+
+from ansible_collections.nodecraft.kubeadm.plugins.module_utils._api.connection import connect
+from ansible_collections.nodecraft.kubeadm.plugins.module_utils._api.pod_resize_steps import PodResizeSteps
+from ansible_collections.nodecraft.kubeadm.plugins.module_utils._module import runner
+from ansible_collections.nodecraft.kubeadm.plugins.module_utils._module.api_module import (
+    ApiModule,
+    concurrency_option,
+)
+
+_OWNER = {
+    "kind": {"type": "str", "required": True, "choices": ["Deployment", "StatefulSet", "DaemonSet"]},
+    "name": {"type": "str", "required": True},
+}
+_CONTAINER = {
+    "name": {"type": "str", "required": True},
+    "resources": {"type": "dict", "options": {"requests": {"type": "dict"}, "limits": {"type": "dict"}}},
+}
+
+
+def main() -> t.NoReturn:
+    """Hand the steps to the runner."""
+    targets = ("names", "label_selector", "owner")
+    module = ApiModule(
+        argument_spec={
+            "namespace": {"type": "str", "required": True},
+            "names": {"type": "list", "elements": "str"},
+            "label_selector": {"type": "str"},
+            "owner": {"type": "dict", "options": _OWNER},
+            "containers": {"type": "list", "elements": "dict", "options": _CONTAINER},
+            "state": {"type": "str", "choices": ["present", "absent"], "default": "present"},
+            "template": {"type": "str", "choices": ["keep", "update", "report"], "default": "report"},
+            "allow_restart": {"type": "bool", "default": False},
+            "max_unavailable": {"type": "str", "default": "1"},
+            "on_error": {"type": "str", "choices": ["continue", "stop"], "default": "continue"},
+            "wait": {"type": "bool", "default": False},
+            "wait_timeout": {"type": "int", "default": 120},
+            **concurrency_option(),
+        },
+        mutually_exclusive=[targets],
+        required_one_of=[targets],
+        required_if=[("state", "present", ("containers",))],
+    )
+    steps = PodResizeSteps(module.params, connect=lambda: connect(module), dry=module.check_mode, diff=module._diff)
+    runner.run(module, steps, rehearse=True)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,698 @@
+# SPDX-FileCopyrightText: 2026 nodecraft.kubeadm contributors
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Resizes of many pods, against a real HTTP server whose kubelets work while somebody waits."""
+
+from __future__ import annotations
+
+import typing as t
+
+import pytest
+from ansible_collections.nodecraft.kubeadm.plugins.module_utils._api.pod_resize_steps import PodResizeSteps
+from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.errors import KubeadmError
+from ansible_collections.nodecraft.kubeadm.tests.unit.plugins.module_utils._api.fake_api import (
+    Clock,
+    Refused,
+    client_of,
+)
+from ansible_collections.nodecraft.kubeadm.tests.unit.plugins.module_utils._api.fake_pods import FakePods
+from ansible_collections.nodecraft.kubeadm.tests.unit.plugins.module_utils._node.documents import documented
+from ansible_collections.nodecraft.kubeadm.tests.unit.plugins.module_utils._plan.sized_pods import (
+    RESTART,
+    Json,
+    container,
+    controller,
+    sized,
+)
+
+SET = ("ReplicaSet", "web-5d", "uid-of-ReplicaSet-web-5d")
+NAMES = [f"web-{number}" for number in range(1, 6)]
+BIGGER: Json = {"requests": {"cpu": "1"}, "limits": {"cpu": "2"}}
+OWNER = {"kind": "Deployment", "name": "web"}
+NO_ROOM = "Node didn't have enough capacity: cpu, requested: 9000, capacity: 2000"
+PARAMS: Json = {
+    "namespace": "shop",
+    "names": None,
+    "label_selector": None,
+    "owner": None,
+    "containers": [{"name": "app", "resources": BIGGER}],
+    "state": "present",
+    "template": "keep",
+    "allow_restart": False,
+    "max_unavailable": "1",
+    "on_error": "continue",
+    "wait": False,
+    "wait_timeout": 120,
+    "concurrency": 8,
+}
+
+
+class Run(t.NamedTuple):
+    """What a run came to. error: how it failed."""
+
+    report: Json
+    warnings: list[str]
+    operations: int
+    error: KubeadmError | None
+    clock: Clock
+
+    @property
+    def pods(self) -> Json:
+        return t.cast(Json, self.report["pods"])
+
+    @property
+    def outcomes(self) -> dict[str, str]:
+        """The outcome of each pod."""
+        return {name: entry["outcome"] for name, entry in self.pods.items()}
+
+    @property
+    def template(self) -> Json:
+        """The only template."""
+        (found,) = self.report["templates"].values()
+        return t.cast(Json, found)
+
+
+def run(api: FakePods, *, dry: bool = False, **params: t.Any) -> Run:
+    """Go through the steps as the runner does, while the kubelets work."""
+    clock = Clock()
+    clock.on_sleep = api.look
+    steps = PodResizeSteps({**PARAMS, **params}, connect=lambda: client_of(api.url, clock), dry=dry, diff=True)
+    warnings: list[str] = []
+    operations, error = 0, None
+    try:
+        with steps.session():
+            steps.read()
+            warnings += steps.notes()
+            plan = steps.plan()
+            warnings += plan.warnings
+            operations = len(plan.operations)
+            if not plan.operations:
+                steps.settle()
+            else:
+                verdict = steps.rehearse()
+                if verdict.verdict == "refused":
+                    raise KubeadmError(verdict.message)
+                if not dry:
+                    steps.apply()
+    except KubeadmError as exc:
+        error = exc
+    return Run(steps.report(), warnings, operations, error, clock)
+
+
+def asked(name: str = "app", **resources: Json) -> list[Json]:
+    return [{"name": name, "resources": resources}]
+
+
+def restarting(name: str) -> Json:
+    return sized(name, container(cpu=RESTART))
+
+
+Serve = t.Callable[..., FakePods]
+
+
+@pytest.fixture(name="serve_pods")
+def fixture_serve_pods() -> t.Iterator[Serve]:
+    """Start a server with pods."""
+    servers: list[FakePods] = []
+
+    def serve(*pods: Json, **more: t.Any) -> FakePods:
+        servers.append(FakePods(*pods, **more))
+        return servers[-1]
+
+    yield serve
+    for server in servers:
+        server.close()
+
+
+@pytest.fixture(name="web")
+def fixture_web(serve_pods: Serve) -> FakePods:
+    """A Deployment with five pods, and what does not belong to it."""
+    mine = [sized(name, owner=SET) for name in NAMES]
+    others = [
+        sized("web-of-another", owner=("ReplicaSet", "other-1", "uid-of-ReplicaSet-other-1")),
+        sized("by-hand"),
+        sized("ended", owner=SET, phase="Succeeded"),
+        sized("going", owner=SET, deleted=True),
+        sized("elsewhere", owner=SET, namespace="bank"),
+    ]
+    deployment = controller()
+    above = ("Deployment", "web", deployment["metadata"]["uid"])
+    sets = [
+        controller("ReplicaSet", "web-5d", owner=above),
+        controller("ReplicaSet", "other-1", owner=("Deployment", "other", "u")),
+    ]
+    controllers = [("Deployment", deployment), *(("ReplicaSet", entry) for entry in sets)]
+    return serve_pods(*mine, *others, controllers=controllers)
+
+
+# ---- one pod, many pods ----------------------------------------------------------------------------------------------
+
+
+def test_one_pod_is_resized_by_the_subresource(serve_pods: Serve) -> None:
+    api = serve_pods(sized(), sized("web-2"))
+    done = run(api, names=["web-1"], wait=True)
+    assert done.error is None
+    assert api.patched == ["/api/v1/namespaces/shop/pods/web-1/resize"]
+    patch = next(headers for headers, path in zip(api.headers, api.requests) if path.startswith("PATCH"))
+    assert patch["Content-Type"] == "application/strategic-merge-patch+json"
+    assert api.resources("web-1") == {
+        "requests": {"cpu": "1", "memory": "200Mi"},
+        "limits": {"cpu": "2", "memory": "400Mi"},
+    }
+    assert done.pods["web-1"] == {
+        "changed": True,
+        "failed": False,
+        "outcome": "resized",
+        "msg": "",
+        "node": "w1",
+        "restarted": [],
+        "operations": [
+            {"field": "requests.cpu", "key": "app", "before": "500m", "after": "1"},
+            {"field": "limits.cpu", "key": "app", "before": "1", "after": "2"},
+        ],
+    }
+    (difference,) = done.report["diff"]
+    assert difference["before_header"] == "Pod shop/web-1"
+    assert difference["before"]["app"]["limits"] == {"cpu": "1", "memory": "400Mi"}
+    assert difference["after"]["app"]["limits"] == {"cpu": "2", "memory": "400Mi"}
+
+
+def test_the_second_run_changes_nothing(web: FakePods) -> None:
+    run(web, owner=OWNER, wait=True)
+    web.requests.clear()
+    done = run(web, owner=OWNER, wait=True, containers=asked(requests={"cpu": "1000m"}, limits={"cpu": 2}))
+    assert (done.operations, done.error, web.patched) == (0, None, [])
+    assert set(done.outcomes.values()) == {"unchanged"}
+    assert not any(entry["changed"] for entry in done.pods.values())
+    assert done.report["diff"] == []
+
+
+def test_all_pods_of_a_deployment_and_no_others(web: FakePods) -> None:
+    done = run(web, owner=OWNER, wait=True)
+    assert done.error is None
+    assert done.outcomes == dict.fromkeys(NAMES, "resized")
+    assert len(web.patched) == 5
+
+
+@pytest.mark.parametrize("kind", ["StatefulSet", "DaemonSet"])
+def test_all_pods_of_other_controllers(serve_pods: Serve, kind: str) -> None:
+    own = (kind, "web", f"uid-of-{kind}-web")
+    api = serve_pods(sized(owner=own), sized("web-2"), controllers=[(kind, controller(kind))])
+    assert run(api, owner={"kind": kind, "name": "web"}, wait=True).outcomes == {"web-1": "resized"}
+
+
+def test_pods_by_their_labels(web: FakePods) -> None:
+    done = run(web, label_selector="app=web", wait=True)
+    assert sorted(done.outcomes) == sorted([*NAMES, "by-hand", "web-of-another"])
+
+
+def test_many_pods_are_watched_by_one_list(serve_pods: Serve) -> None:
+    names = [f"p{number:03}" for number in range(40)]
+    api = serve_pods(*map(sized, names))
+    done = run(api, names=names, wait=True)
+    assert set(done.outcomes.values()) == {"resized"}
+    reads = [path for path in api.asked("GET") if path != "/api/v1"]
+    assert [path.partition("?")[0] for path in reads] == ["/api/v1/namespaces/shop/pods"] * 2
+
+
+def test_the_last_one_is_watched_alone(serve_pods: Serve) -> None:
+    api = serve_pods(*map(sized, NAMES))
+    api.waits = {"web-3": ("Deferred", "no room")}
+    run(api, label_selector="app=web", wait=True, wait_timeout=2)
+    assert "fieldSelector=metadata.name%3Dweb-3" in api.asked("GET")[-1]
+
+
+def test_without_waiting(web: FakePods) -> None:
+    done = run(web, owner=OWNER)
+    assert set(done.outcomes.values()) == {"accepted"}
+    assert done.clock.pauses == []
+
+
+def test_a_pod_without_a_node_is_not_waited_for(serve_pods: Serve) -> None:
+    pod = sized(phase="Pending")
+    del pod["spec"]["nodeName"]
+    done = run(serve_pods(pod), names=["web-1"], wait=True)
+    assert (done.outcomes, done.clock.pauses) == ({"web-1": "accepted"}, [])
+    assert "begins with what was asked for" in done.pods["web-1"]["msg"]
+
+
+# ---- up to Kubernetes 1.31 -------------------------------------------------------------------------------------------
+
+
+def test_an_api_server_without_the_subresource(serve_pods: Serve) -> None:
+    api = serve_pods(*map(sized, NAMES), subresource=False)
+    api.waits = {"web-3": ("Infeasible", "")}
+    done = run(api, label_selector="app=web", wait=True)
+    assert sorted(api.patched) == [f"/api/v1/namespaces/shop/pods/{name}" for name in NAMES]
+    assert done.outcomes == {**dict.fromkeys(NAMES, "resized"), "web-3": "infeasible"}
+    assert "the kubelet of w1 says: Infeasible, without a reason in this version of Kubernetes" in str(done.error)
+
+
+def test_an_api_server_that_does_not_resize(serve_pods: Serve) -> None:
+    api = serve_pods(sized(), subresource=False)
+    api.gate = False
+    done = run(api, names=["web-1"])
+    assert done.outcomes == {"web-1": "refused"}
+    assert "pod updates may not change fields" in str(done.error)
+    assert "the playbook nodecraft.kubeadm.feature_gates switches it on." in str(done.error)
+
+
+# ---- what the kubelets say -------------------------------------------------------------------------------------------
+
+
+def test_one_that_is_too_large_and_others(web: FakePods) -> None:
+    web.waits = {"web-2": ("Infeasible", NO_ROOM)}
+    done = run(web, owner=OWNER, wait=True)
+    assert done.outcomes == {**dict.fromkeys(NAMES, "resized"), "web-2": "infeasible"}
+    assert str(done.error) == (
+        f"1 of 5 pods failed. shop/web-2: the kubelet of w1 says: Infeasible: {NO_ROOM}. The pod runs on with what it had."
+    )
+    assert done.error is not None
+    assert done.error.changed
+    # It does not hold up the others, and is not waited for.
+    assert done.clock.now < 2
+
+
+def test_one_that_is_put_off(web: FakePods) -> None:
+    web.waits = {"web-2": ("Deferred", "Node didn't have enough resource: cpu")}
+    done = run(web, owner=OWNER, wait=True, wait_timeout=10)
+    assert done.outcomes["web-2"] == "deferred"
+    assert "shop/web-2: not done within 10 s: Deferred: Node didn't have enough resource: cpu." in str(done.error)
+    assert done.clock.now == 10
+
+
+def test_what_was_put_off_before_is_told_without_waiting(web: FakePods) -> None:
+    web.waits = {"web-2": ("Deferred", "no room"), "web-3": ("Infeasible", NO_ROOM)}
+    run(web, owner=OWNER, wait=True, wait_timeout=1)
+    for dry in (True, False):
+        done = run(web, owner=OWNER, dry=dry)
+        assert (done.outcomes["web-1"], done.outcomes["web-2"]) == ("unchanged", "deferred")
+        assert (done.pods["web-2"]["failed"], done.pods["web-2"]["msg"]) == (False, "Deferred: no room")
+        # What will never be is a failure, however often it is asked for.
+        assert (done.outcomes["web-3"], NO_ROOM in str(done.error)) == ("infeasible", True)
+
+
+def test_one_that_finds_room_later(web: FakePods) -> None:
+    web.waits = {"web-2": ("Deferred", "no room")}
+    look = web.look
+
+    def look_and_free() -> None:
+        if web.looks == 6:
+            web.waits.clear()
+        look()
+
+    web.look = look_and_free  # type: ignore[method-assign]
+    done = run(web, owner=OWNER, wait=True)
+    assert (done.error, done.outcomes["web-2"]) == (None, "resized")
+
+
+def test_more_than_a_node_has_is_refused_by_admission_from_1_36_on(web: FakePods) -> None:
+    words = "node didn't have enough allocatable resources: cpu, requested: 9000, allocatable: 2000"
+    web.refusals["web-2"] = Refused(403, f'pods "web-2" is forbidden: {words}')
+    done = run(web, owner=OWNER, wait=True)
+    assert done.outcomes == {**dict.fromkeys(NAMES, "resized"), "web-2": "infeasible"}
+    assert str(done.error).endswith(words)
+    assert not done.pods["web-2"]["changed"]
+
+
+# ---- what is refused -------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        'spec: Invalid value: "Burstable": Pod QOS Class may not change as a result of resizing',
+        "limits: Forbidden: memory limits cannot be decreased unless resizePolicy is RestartContainer",
+        "requests: Invalid value: must be less than or equal to cpu limit of 1",
+    ],
+)
+def test_kubernetes_rules_are_told_in_its_words(web: FakePods, words: str) -> None:
+    web.refusals["web-2"] = Refused(422, f'Pod "web-2" is invalid: {words}')
+    for dry in (True, False):
+        done = run(web, owner=OWNER, dry=dry)
+        assert done.outcomes == {**dict.fromkeys(NAMES, "accepted"), "web-2": "refused"}
+        assert f'422, Pod "web-2" is invalid: {words}' in str(done.error)
+
+
+def test_a_right_that_lacks_is_named_with_verb_and_subresource(web: FakePods) -> None:
+    words = 'User "u" cannot patch resource "pods/resize" in API group "" in the namespace "shop"'
+    web.refusals = {name: Refused(403, f'pods "{name}" is forbidden: {words}') for name in NAMES}
+    done = run(web, owner=OWNER)
+    assert set(done.outcomes.values()) == {"refused"}
+    assert f"{words}. Give the account this right, or the task another account." in str(done.error)
+
+
+def test_an_unknown_container(web: FakePods) -> None:
+    done = run(web, owner=OWNER, containers=asked("nginx", limits={"cpu": 2}))
+    assert "5 of 5 pods failed. shop/web-1: it has no container nginx; its containers are app." in str(done.error)
+    assert web.patched == []
+
+
+def test_a_static_pod(serve_pods: Serve) -> None:
+    done = run(serve_pods(sized("etcd-cp1", static=True)), names=["etcd-cp1"])
+    assert "shop/etcd-cp1: Kubernetes says: static pods cannot be resized" in str(done.error)
+
+
+@pytest.mark.parametrize(
+    ("params", "words"),
+    [
+        ({"names": ["Web"]}, "names: 'Web' is no name of a pod"),
+        ({"names": []}, "names: it is empty"),
+        ({"namespace": "a/b", "names": ["p"]}, "namespace: 'a/b' is no name of a namespace"),
+        ({"label_selector": " "}, "label_selector: it is empty"),
+        ({"owner": {"kind": "Deployment", "name": "web/scale"}}, "owner: 'web/scale' is no name of a Deployment"),
+        ({"names": ["p"], "max_unavailable": "0"}, "max_unavailable is '0'"),
+        ({"names": ["p"], "containers": asked(limits={"example.com/gpu": "1"})}, "only cpu and memory resources"),
+    ],
+)
+def test_what_cannot_be_asked_for_is_not_sent(web: FakePods, params: Json, words: str) -> None:
+    done = run(web, **params)
+    assert words in str(done.error)
+    assert web.requests == []
+    assert done.report == {"pods": {}, "templates": {}, "diff": []}
+
+
+@pytest.mark.parametrize(
+    ("params", "words"),
+    [
+        ({"label_selector": "app=none"}, "label_selector 'app=none' has no running pod in the namespace shop of http"),
+        (
+            {"owner": {"kind": "DaemonSet", "name": "web"}},
+            "owner: there is no DaemonSet web in the namespace shop of http",
+        ),
+        (
+            {"owner": OWNER, "namespace": "empty"},
+            "owner: Deployment web has no running pod in the namespace empty of http",
+        ),
+    ],
+)
+def test_a_selection_of_nothing(web: FakePods, params: Json, words: str) -> None:
+    assert words in str(run(web, **params).error)
+    assert web.patched == []
+
+
+def test_a_name_that_does_not_exist_does_not_keep_others(serve_pods: Serve) -> None:
+    done = run(serve_pods(sized()), names=["web-1", "nobody"], wait=True)
+    assert done.outcomes == {"web-1": "resized", "nobody": "gone"}
+    assert "shop/nobody: there is no such pod in the cluster of http" in str(done.error)
+
+
+# ---- others at the same time -----------------------------------------------------------------------------------------
+
+
+def test_a_pod_that_is_gone_when_it_is_patched(web: FakePods) -> None:
+    web.before_pod_patch = lambda name: web.pods.remove(web.pod(name)) if name == "web-2" else None
+    web.refusals["web-2"] = Refused(404, 'pods "web-2" not found')
+    done = run(web, owner=OWNER, wait=True)
+    assert done.outcomes == {**dict.fromkeys(NAMES, "resized"), "web-2": "gone"}
+    assert "shop/web-2: it is gone since it was read." in str(done.error)
+
+
+@pytest.mark.parametrize("uid", [None, "another"])
+def test_a_pod_that_is_gone_while_it_is_waited_for(web: FakePods, uid: str | None) -> None:
+    look = web.look
+
+    def look_and_lose() -> None:
+        found = [pod for pod in web.pods if pod["metadata"]["name"] == "web-2"]
+        for pod in found:
+            if uid:
+                pod["metadata"]["uid"] = uid
+            else:
+                web.pods.remove(pod)
+        look()
+
+    web.look = look_and_lose  # type: ignore[method-assign]
+    done = run(web, owner=OWNER, wait=True)
+    assert done.outcomes["web-2"] == "gone"
+    assert done.pods["web-2"]["changed"]
+
+
+def test_a_pod_that_ends_while_it_is_waited_for(serve_pods: Serve) -> None:
+    api = serve_pods(sized())
+    api.look = lambda: api.pods[0]["status"].update(phase="Failed")  # type: ignore[method-assign]
+    done = run(api, names=["web-1"], wait=True)
+    assert "shop/web-1: it has ended (Failed)." in str(done.error)
+
+
+def test_another_writer_was_quicker(serve_pods: Serve) -> None:
+    api = serve_pods(sized())
+    times = iter([True, True])
+    api.before_pod_patch = lambda name: api.touch(name) if next(times, False) else None
+    done = run(api, names=["web-1"])
+    assert (done.error, len(api.patched), done.outcomes) == (None, 3, {"web-1": "accepted"})
+
+
+def test_another_writer_never_ends(serve_pods: Serve) -> None:
+    api = serve_pods(sized())
+    api.before_pod_patch = api.touch
+    assert "others changed the pod each of the 20 times" in str(run(api, names=["web-1"]).error)
+
+
+def test_a_new_pod_got_the_name(serve_pods: Serve) -> None:
+    api = serve_pods(sized())
+
+    def replace(name: str) -> None:
+        api.touch(name)
+        api.pod(name)["metadata"]["uid"] = "another"
+
+    api.before_pod_patch = replace
+    assert run(api, names=["web-1"]).outcomes == {"web-1": "gone"}
+
+
+def test_an_answer_that_was_lost(serve_pods: Serve) -> None:
+    api = serve_pods(sized())
+
+    def do_it_already(name: str) -> None:
+        api.touch(name)
+        api.resources(name).update(
+            {"requests": {"cpu": "1", "memory": "200Mi"}, "limits": {"cpu": "2", "memory": "400Mi"}}
+        )
+
+    api.before_pod_patch = do_it_already
+    done = run(api, names=["web-1"], wait=True)
+    assert (done.error, done.outcomes) == (None, {"web-1": "resized"})
+    assert done.pods["web-1"]["changed"]
+
+
+def test_a_failure_can_stop_the_others(web: FakePods) -> None:
+    web.refusals["web-1"] = Refused(422, "no")
+    done = run(web, owner=OWNER, on_error="stop", concurrency=1)
+    assert done.outcomes == {**dict.fromkeys(NAMES, "not_tried"), "web-1": "refused"}
+    assert len(web.patched) == 1
+    done = run(web, names=["nobody", "web-2"], on_error="stop")
+    assert done.outcomes == {"nobody": "gone", "web-2": "not_tried"}
+
+
+# ---- check mode ------------------------------------------------------------------------------------------------------
+
+
+def test_check_mode_asks_the_api_server_and_changes_nothing(web: FakePods) -> None:
+    done = run(web, owner=OWNER, dry=True, wait=True, template="update")
+    assert done.error is None
+    assert all("dryRun=All" in path for path in web.asked("PATCH"))
+    assert len(web.patched) == 6
+    assert web.resources("web-1")["limits"]["cpu"] == "1"
+    assert web.controllers["Deployment", "web"] == controller()
+    assert set(done.outcomes.values()) == {"accepted"}
+    assert (len(done.report["diff"]), done.clock.pauses) == (6, [])
+
+
+# ---- restarts --------------------------------------------------------------------------------------------------------
+
+
+def test_a_restart_is_refused_unless_allowed(serve_pods: Serve) -> None:
+    api = serve_pods(restarting("web-1"), sized("web-2"))
+    done = run(api, label_selector="app=web", wait=True)
+    assert done.outcomes == {"web-1": "refused", "web-2": "resized"}
+    assert "shop/web-1: this would restart its container app (for cpu)" in str(done.error)
+
+
+@pytest.mark.parametrize(("limit", "most"), [("1", 1), ("2", 2), ("40%", 2)])
+def test_restarts_are_paced(serve_pods: Serve, limit: str, most: int) -> None:
+    api = serve_pods(*map(restarting, NAMES))
+    done = run(api, label_selector="app=web", allow_restart=True, max_unavailable=limit)
+    assert done.error is None
+    assert done.outcomes == dict.fromkeys(NAMES, "restarted")
+    assert done.pods["web-1"]["restarted"] == ["app"]
+    assert max(api.down) == most
+    assert "resizePolicy restarts containers of these pods for it: web-1 (app)" in done.warnings[0]
+
+
+def test_pods_without_a_restart_do_not_wait_for_the_others(serve_pods: Serve) -> None:
+    api = serve_pods(restarting("web-1"), restarting("web-2"), sized("web-3"))
+    done = run(api, label_selector="app=web", allow_restart=True)
+    assert api.patched[0].endswith("/web-3/resize")
+    assert done.outcomes == {"web-1": "restarted", "web-2": "restarted", "web-3": "accepted"}
+
+
+def test_a_pod_that_does_not_come_back_keeps_the_others_from_going(serve_pods: Serve) -> None:
+    api = serve_pods(*map(restarting, NAMES))
+    look = api.look
+
+    def look_and_fail() -> None:
+        look()
+        conditions = api.pod("web-2")["status"]["conditions"]
+        if api.pod("web-2")["status"]["containerStatuses"][0]["restartCount"]:
+            conditions[:] = [{"type": "Ready", "status": "False"}]
+
+    api.look = look_and_fail  # type: ignore[method-assign]
+    done = run(api, label_selector="app=web", allow_restart=True, wait_timeout=5)
+    assert done.outcomes == {
+        "web-1": "restarted",
+        "web-2": "restarted",
+        **dict.fromkeys(["web-3", "web-4", "web-5"], "not_tried"),
+    }
+    assert "shop/web-2: not done within 5 s: it is not Ready." in str(done.error)
+    assert "would put more than max_unavailable (1) out of service, for these are not Ready: web-2." in str(done.error)
+    assert [path.split("/")[-2] for path in api.patched] == ["web-1", "web-2"]
+
+
+def test_a_restart_that_nobody_asked_for_is_told(serve_pods: Serve) -> None:
+    api = serve_pods(sized())
+    look = api.look
+
+    def look_and_kill() -> None:
+        look()
+        api.pods[0]["status"]["containerStatuses"][0]["restartCount"] = 1
+
+    api.look = look_and_kill  # type: ignore[method-assign]
+    done = run(api, names=["web-1"], wait=True)
+    assert done.outcomes == {"web-1": "restarted"}
+    assert "although resizePolicy does not ask for it: app" in done.pods["web-1"]["msg"]
+
+
+# ---- templates -------------------------------------------------------------------------------------------------------
+
+
+def test_a_template_that_differs_is_reported(web: FakePods) -> None:
+    done = run(web, owner=OWNER, template="report", wait=True)
+    assert list(done.report["templates"]) == ["Deployment/web"]
+    assert done.template == {
+        "changed": False,
+        "failed": False,
+        "msg": "",
+        "differs": True,
+        "differences": [
+            {"field": "requests.cpu", "container": "app", "template": "500m", "pods": ["1"]},
+            {"field": "limits.cpu", "container": "app", "template": "1", "pods": ["2"]},
+        ],
+        "roll_out": "a changed Deployment template always rolls out: all its pods are replaced",
+        "operations": [],
+    }
+    (warning,) = done.warnings
+    assert warning.startswith(
+        "Deployment web: requests.cpu of app is 500m in the template and 1 in pods, limits.cpu of"
+    )
+    assert "after its next roll-out, have what the template says" in warning
+    # It is told again for as long as it is so.
+    assert run(web, owner=OWNER, template="report").warnings == [warning]
+
+
+def test_a_template_is_brought_in_step(web: FakePods) -> None:
+    done = run(web, owner=OWNER, template="update", wait=True)
+    assert done.error is None
+    spec = web.controllers["Deployment", "web"]["spec"]["template"]["spec"]
+    assert spec["containers"][0]["resources"]["limits"] == {"cpu": "2", "memory": "400Mi"}
+    assert web.patched[-1] == "/apis/apps/v1/namespaces/shop/deployments/web"
+    assert done.warnings == [
+        "Deployment web: its template changes, and a changed Deployment template always rolls out: all its pods are replaced."
+    ]
+    assert (done.template["changed"], done.template["differs"]) == (True, False)
+    assert done.report["diff"][-1]["before_header"] == "Deployment shop/web"
+    assert done.report["diff"][-1]["after"]["app"]["limits"]["cpu"] == "2"
+    again = run(web, owner=OWNER, template="update", wait=True)
+    assert (again.operations, again.warnings, again.template["operations"]) == (0, [], [])
+
+
+def test_only_the_template_differs(web: FakePods) -> None:
+    run(web, owner=OWNER, wait=True)
+    done = run(web, owner=OWNER, template="update", wait=True)
+    assert (done.error, done.operations, set(done.outcomes.values())) == (None, 2, {"unchanged"})
+    assert done.template["changed"]
+
+
+def test_a_template_is_left_when_one_of_its_pods_failed(web: FakePods) -> None:
+    web.waits = {"web-2": ("Infeasible", NO_ROOM)}
+    done = run(web, owner=OWNER, template="update", wait=True)
+    assert web.controllers["Deployment", "web"] == controller()
+    assert (done.template["changed"], done.template["msg"]) == (
+        False,
+        "the template was left as it is, because of web-2",
+    )
+    assert [entry["before_header"] for entry in done.report["diff"]] == [f"Pod shop/{name}" for name in NAMES]
+
+
+def test_a_template_that_others_change_too(web: FakePods) -> None:
+    times = iter([True])
+
+    def touch(name: str) -> None:
+        if name == "web" and next(times, False):
+            web.controllers["Deployment", "web"]["metadata"]["resourceVersion"] = "9"
+
+    web.before_pod_patch = touch
+    assert run(web, owner=OWNER, template="update").template["changed"]
+    web.before_pod_patch = lambda name: web.controllers["Deployment", "web"]["metadata"].update(resourceVersion="1")
+    web.refusals["web"] = Refused(403, 'User "u" cannot patch resource "deployments"')
+    done = run(web, owner=OWNER, template="update", containers=asked(limits={"cpu": 3}))
+    assert "Deployment web: its template was not changed: http" in str(done.error)
+    assert 'cannot patch resource "deployments". Give the account this right' in str(done.error)
+    assert set(done.outcomes.values()) == {"accepted"}
+
+
+def test_templates_are_not_looked_at_when_they_are_kept(web: FakePods) -> None:
+    done = run(web, label_selector="app=web", template="keep")
+    assert (done.report["templates"], done.warnings) == ({}, [])
+    assert [path for path in web.asked("GET") if "/apis/" in path] == []
+
+
+def test_templates_that_may_not_be_read(serve_pods: Serve) -> None:
+    api = serve_pods(sized(owner=SET))
+    place = "/apis/apps/v1/namespaces/shop/replicasets/web-5d"
+    api.answers[place] = Refused(403, 'User "u" cannot get resource "replicasets"')
+    api._apps = api._answered  # type: ignore[method-assign,assignment]
+    done = run(api, names=["web-1"], template="report")
+    assert (done.error, done.outcomes) == (None, {"web-1": "accepted"})
+    assert "whether the templates differ from the pods could not be told" in done.warnings[0]
+    for refused in (run(api, names=["web-1"], template="update"), run(api, names=["web-1"], state="absent")):
+        assert 'cannot get resource "replicasets"' in str(refused.error)
+
+
+def test_a_pod_that_nobody_made_has_no_template(serve_pods: Serve) -> None:
+    done = run(serve_pods(sized()), names=["web-1"], template="update")
+    assert (done.report["templates"], done.outcomes) == ({}, {"web-1": "accepted"})
+
+
+# ---- taking it back --------------------------------------------------------------------------------------------------
+
+
+def test_pods_get_again_what_their_template_says(web: FakePods) -> None:
+    run(web, owner=OWNER, wait=True)
+    done = run(web, owner=OWNER, state="absent", containers=None, template="report", wait=True)
+    assert done.error is None
+    assert done.outcomes == dict.fromkeys(NAMES, "resized")
+    assert web.resources("web-1") == web.resources("by-hand")
+    assert not done.template["differs"]
+    assert run(web, owner=OWNER, state="absent", containers=None).operations == 0
+
+
+def test_only_some_containers_get_it_back(web: FakePods) -> None:
+    run(web, owner=OWNER, wait=True)
+    done = run(web, owner=OWNER, state="absent", containers=[{"name": "log"}])
+    assert "it has no container log" in str(done.error)
+    assert run(web, owner=OWNER, state="absent", containers=[{"name": "app"}]).operations == 10
+
+
+def test_nobody_knows_what_a_pod_had_that_nobody_made(serve_pods: Serve) -> None:
+    done = run(serve_pods(sized()), names=["web-1"], state="absent", containers=None)
+    assert "shop/web-1: no controller with a template made it" in str(done.error)
+
+
+# ---- the result ------------------------------------------------------------------------------------------------------
+
+
+def test_what_is_documented_is_returned(web: FakePods) -> None:
+    done = run(web, owner=OWNER, template="report")
+    assert set(done.report) | {"rehearsal"} == documented("pod_resize")
+    assert set(done.pods["web-1"]) == documented("pod_resize", "pods")
+    assert set(done.pods["web-1"]["operations"][0]) == documented("pod_resize", "pods", "operations")
+    assert set(done.template) == documented("pod_resize", "templates")
+    assert set(done.template["differences"][0]) == documented("pod_resize", "templates", "differences")

@@ -1,0 +1,77 @@
+# SPDX-FileCopyrightText: 2026 nodecraft.kubeadm contributors
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The playbook that resizes pods: what it hands over, what it refuses, and what it reports."""
+
+from __future__ import annotations
+
+import typing as t
+
+import pytest
+from ansible_collections.nodecraft.kubeadm.tests.unit.roles.plays import Json, Outcome, Stage
+
+WANTED: Json = {
+    "pod_resize_namespace": "shop",
+    "pod_resize_owner": {"kind": "Deployment", "name": "web"},
+    "pod_resize_containers": [{"name": "app", "resources": {"limits": {"cpu": 2}}}],
+}
+
+Play = t.Callable[..., Outcome]
+
+
+@pytest.fixture(name="play")
+def fixture_play(stage: Stage) -> Play:
+    """Run the playbook with variables."""
+
+    def play(variables: Json, *options: str) -> Outcome:
+        return stage.playbook("resize", {"controllers": {"localhost": {}}}, *options, variables=variables)
+
+    return play
+
+
+def test_what_is_asked_for_reaches_the_module(play: Play) -> None:
+    outcome = play({**WANTED, "pod_resize_template": "keep"}, "--become")
+    assert outcome.status == 0, outcome.output
+    (call,) = outcome.calls
+    assert call["arguments"] == {
+        "namespace": "shop",
+        "owner": {"kind": "Deployment", "name": "web"},
+        "containers": WANTED["pod_resize_containers"],
+        "template": "keep",
+        "wait": True,
+    }
+    assert (call["host"], call["becomes"]) == ("localhost", False)
+    (report,) = outcome.reports
+    assert "resized: web-1, web-2" in report
+    assert "Deployment/web: its template differs from its pods" in report
+
+
+def test_a_failure_is_reported(play: Play) -> None:
+    failed = {"failed": True, "outcome": "infeasible", "msg": "shop/web-2: no room"}
+    result = {"failed": True, "msg": "1 of 2 pods failed.", "pods": {"web-2": failed}, "templates": {}}
+    outcome = play({**WANTED, "stub_pods": result})
+    assert outcome.status != 0
+    (report,) = outcome.reports
+    assert "infeasible: web-2" in report
+    assert "shop/web-2: no room" in report
+
+
+def test_a_failure_of_all_is_told(play: Play) -> None:
+    outcome = play({**WANTED, "stub_pods": {"failed": True, "msg": "there are no usable credentials"}})
+    assert outcome.status != 0
+    assert "there are no usable credentials" in outcome.output
+    assert "nothing was done" in outcome.reports[0]
+
+
+@pytest.mark.parametrize(
+    ("variables", "words"),
+    [
+        ({**WANTED, "pod_resize_container": []}, "does not know pod_resize_container; it knows pod_resize_namespace"),
+        ({"pod_resize_namespace": "shop"}, "one of pod_resize_names, pod_resize_label_selector and"),
+        ({"pod_resize_names": ["web-1"]}, "Set pod_resize_namespace"),
+    ],
+)
+def test_what_is_refused(play: Play, variables: Json, words: str) -> None:
+    outcome = play(variables)
+    assert outcome.status != 0
+    assert words in outcome.output
+    assert outcome.calls == []
