@@ -28,7 +28,7 @@ notes:
     Kubernetes 1.31 that is C(patch) on C(pods).
   - For O(owner), and unless O(template=keep), it needs C(get) on C(deployments), C(statefulsets), C(daemonsets) and C(replicasets)
     (C(apps)), and C(list) on C(replicasets) for a Deployment; for O(template=update) C(patch), too.
-  - The playbook P(nodecraft.kubeadm.resize#playbook) runs this module with variables.
+  - The playbook C(nodecraft.kubeadm.resize) runs this module with variables.
 attributes:
   check_mode:
     support: full
