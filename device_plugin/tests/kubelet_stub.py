@@ -4,8 +4,9 @@
 
 Also a program, to be stopped and continued.
 
-Like the real one it empties its folder when it starts, calls back whoever registers, watches one stream a resource,
-takes all devices of a stream that ended for unhealthy, and never connects to such a plugin again by itself.
+Like the real one it empties its folder when it starts, calls back whoever registers, takes a list for that of the resource,
+whoever sends it, and never connects to a plugin again by itself. It leaves the stream of a former plugin open when another
+registers; when any of them ends, it drops the one that registered last, with all devices.
 """
 
 from __future__ import annotations
@@ -70,6 +71,7 @@ class Kubelet:
         self.pod_resources = folder.parent / "pod-resources.sock"
         self.pods: list[t.Any] = []
         self.plugins: dict[str, Plugin] = {}
+        self.watched: list[Plugin] = []
         self.registrations: list[tuple[str, str]] = []
         self.refuse = ""
         self._server: t.Any = None
@@ -91,9 +93,10 @@ class Kubelet:
 
     async def stop(self) -> None:
         await self._server.stop(None)
-        for plugin in self.plugins.values():
+        for plugin in self.watched:
             await plugin.close()
             plugin.open = False
+        self.watched = []
         self._tell()
 
     async def restart(self) -> None:
@@ -183,11 +186,9 @@ class Kubelet:
             await context.abort(grpc.StatusCode.UNKNOWN, self.refuse)
         plugin = Plugin(self.folder, request)
         await plugin.call("GetDevicePluginOptions", API.Empty(), API.DevicePluginOptions)
-        old = self.plugins.get(plugin.resource)
         self.plugins[plugin.resource] = plugin
+        self.watched.append(plugin)
         plugin.watch = asyncio.create_task(self._watch(plugin))
-        if old:
-            await old.close()
         return API.Empty()
 
     async def _watch(self, plugin: Plugin) -> None:
@@ -198,15 +199,19 @@ class Kubelet:
         )(API.Empty())
         try:
             async for answer in stream:
-                plugin.devices = {device.ID: device for device in answer.devices}
-                plugin.open = True
-                plugin.updates += 1
+                last = self.plugins[plugin.resource]
+                last.devices = {device.ID: device for device in answer.devices}
+                last.open = last.open or last is plugin
+                last.updates += 1
                 self._tell()
         except grpc.aio.AioRpcError:
             pass
         finally:
-            plugin.open = False
+            last = self.plugins.get(plugin.resource, plugin)
+            last.open = False
             self._tell()
+        if last is not plugin:
+            await last.close()
 
     def _tell(self) -> None:
         self._changed.set()

@@ -293,6 +293,26 @@ def test_d10_two_plugins_on_one_resource(tmp_path: Path, root: Path) -> None:
     run(test())
 
 
+def test_d10_the_older_of_two_says_no_more_and_its_end_costs_the_younger_one_registration(
+    tmp_path: Path, root: Path
+) -> None:
+    async def test() -> None:
+        async with AtWork(tmp_path, started=2000) as young, cluster(tmp_path, started=1000) as (kubelet, old):
+            await young.until(lambda: young.ready == {NAME: True, FAKE: True})
+            await old.until(lambda: "younger process" in old.reason(NAME))
+            updates = kubelet.plugins[NAME].updates
+            unplug(root, "usb-A")
+            await kubelet.until_healthy(NAME, ["usb-B"])
+            await old.until(lambda: sum(device.healthy for device in old.runtime.served[NAME].server.listed) == 1)
+            assert kubelet.plugins[NAME].updates == updates + 1
+            old.runtime.stopped.set()
+            await old.until(lambda: not old.ready[NAME])
+            await kubelet.until_healthy(NAME, ["usb-B"])
+            await young.until(lambda: young.ready == {NAME: True, FAKE: True})
+
+    run(test())
+
+
 def test_d11_devices_come_after_the_plugin(tmp_path: Path) -> None:
     """After a reboot: nothing is offered that is not there yet, and what comes is offered."""
 

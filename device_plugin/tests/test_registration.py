@@ -25,7 +25,7 @@ KNOWN = Seen(now=100.0, own_socket=True, kubelet=OLD, registered_with=OLD, regis
         ({"streams": 0}, Step.REGISTER, "not registered"),
         ({"streams": 0, "registered_at": 99.0}, Step.WAIT, "has not opened the stream yet"),
         ({"streams": 0, "successor": "/x"}, Step.WAIT, "a younger process serves this resource at /x"),
-        ({"successor": "/x"}, Step.REST, ""),
+        ({"successor": "/x"}, Step.WAIT, "a younger process serves this resource at /x"),
     ],
 )
 def test_next_step(change: dict[str, object], step: Step, reason: str) -> None:

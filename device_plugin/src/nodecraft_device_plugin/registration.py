@@ -57,13 +57,14 @@ def next_step(seen: Seen) -> tuple[Step, str]:
         return Step.SERVE, "the socket of this resource is not there"
     if seen.kubelet is None:
         return Step.WAIT, "kubelet.sock is not there"
+    # The kubelet leaves our stream open when another process registers, but asks only that one from then on.
+    if seen.successor:
+        return Step.WAIT, f"a younger process serves this resource at {seen.successor}"
     if seen.registered_with == seen.kubelet:
         if seen.streams:
             return Step.REST, ""
         if seen.now - seen.registered_at < STREAM_GRACE:
             return Step.WAIT, "the kubelet has not opened the stream yet"
-    if seen.successor:
-        return Step.WAIT, f"a younger process serves this resource at {seen.successor}"
     return Step.REGISTER, "not registered with the kubelet that runs"
 
 

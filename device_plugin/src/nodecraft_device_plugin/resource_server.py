@@ -77,6 +77,7 @@ class ResourceServer:
         self._scanned = asyncio.Event()
         self._stopping = False
         self._with_cdi = False
+        self._displaced = False
         around.metrics.begin(resource.name)
 
     @property
@@ -148,6 +149,7 @@ class ResourceServer:
         if seen.kubelet != self._kubelet:
             self._kubelet = seen.kubelet
             self._backoff.reset()
+        self._give_way(bool(seen.successor))
         if step is Step.SERVE:
             return await self._serve()
         if step is Step.REGISTER:
@@ -155,6 +157,14 @@ class ResourceServer:
         if step is Step.REST and seen.now - seen.registered_at > registration.STABLE:
             self._backoff.reset()
         return POLL
+
+    def _give_way(self, displaced: bool) -> None:
+        """Leave the resource to a younger process, or take it again when that is gone: the kubelet has forgotten us meanwhile."""
+        if displaced:
+            self._registered_with = None
+        elif self._displaced:
+            self._tell()
+        self._displaced = displaced
 
     async def _serve(self) -> float:
         self._number += 1
@@ -180,6 +190,9 @@ class ResourceServer:
     async def _register(self, seen: Seen) -> float:
         endpoint = t.cast("Endpoint", self._endpoint)
         name = self.resource.name
+        # When a stream ends, the kubelet drops whoever registered last, so the former one has to end before.
+        former, self._former = self._former, []
+        await asyncio.gather(*(self._close(old) for old in former))
         # The stream may be opened before the answer to the registration is here.
         self._registered_with, self._registered_at = seen.kubelet, self._around.clock()
         try:
@@ -193,8 +206,6 @@ class ResourceServer:
             return self._backoff.delay()
         self._around.metrics.registrations.labels(name, "accepted").inc()
         logs.info("registered", resource=name)
-        former, self._former = self._former, []
-        await asyncio.gather(*(self._close(old) for old in former))
         # The stream may have ended in the meantime; then the next attempt has to wait a moment.
         return POLL if self._registered_with else self._backoff.delay()
 
@@ -212,7 +223,7 @@ class ResourceServer:
             registered_with=self._registered_with,
             registered_at=self._registered_at,
             streams=streams,
-            successor="" if streams else self._successor(),
+            successor=self._successor(),
         )
 
     def _successor(self) -> str:
@@ -292,7 +303,8 @@ class ResourceServer:
         try:
             while True:
                 endpoint.changed.clear()
-                if self.listed != sent:
+                # The kubelet takes a list for that of the resource, whoever sends it.
+                if self.listed != sent and not self._displaced:
                     sent = self.listed
                     yield sent
                 elif endpoint.stopping:
@@ -301,7 +313,8 @@ class ResourceServer:
                     await endpoint.changed.wait()
         finally:
             endpoint.streams -= 1
-            if endpoint is self._endpoint and not endpoint.streams:
+            if endpoint is self._endpoint:
+                # One of an earlier registration may still be open, but the kubelet asks only the last one.
                 self._registered_with = None
             self._wake.set()
             logs.info("the list is watched no more", resource=self.resource.name)
