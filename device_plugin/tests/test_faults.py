@@ -297,18 +297,21 @@ def test_d10_the_older_of_two_says_no_more_and_its_end_costs_the_younger_one_reg
     tmp_path: Path, root: Path
 ) -> None:
     async def test() -> None:
-        async with AtWork(tmp_path, started=2000) as young, cluster(tmp_path, started=1000) as (kubelet, old):
-            await young.until(lambda: young.ready == {NAME: True, FAKE: True})
-            await old.until(lambda: "younger process" in old.reason(NAME))
-            updates = kubelet.plugins[NAME].updates
-            unplug(root, "usb-A")
-            await kubelet.until_healthy(NAME, ["usb-B"])
-            await old.until(lambda: sum(device.healthy for device in old.runtime.served[NAME].server.listed) == 1)
-            assert kubelet.plugins[NAME].updates == updates + 1
-            old.runtime.stopped.set()
-            await old.until(lambda: not old.ready[NAME])
-            await kubelet.until_healthy(NAME, ["usb-B"])
-            await young.until(lambda: young.ready == {NAME: True, FAKE: True})
+        async with cluster(tmp_path, started=1000) as (kubelet, old):
+            await old.until(lambda: old.ready == {NAME: True, FAKE: True})
+            async with AtWork(tmp_path, started=2000) as young:
+                await young.until(lambda: young.ready == {NAME: True, FAKE: True})
+                await old.until(lambda: "younger process" in old.reason(NAME))
+                updates = kubelet.plugins[NAME].updates
+                unplug(root, "usb-A")
+                await kubelet.until_healthy(NAME, ["usb-B"])
+                await old.until(lambda: sum(device.healthy for device in old.runtime.served[NAME].server.listed) == 1)
+                assert kubelet.plugins[NAME].updates == updates + 1
+                registrations = len(kubelet.registrations)
+                old.runtime.stopped.set()
+                await kubelet.until(lambda: len(kubelet.registrations) > registrations)
+                await kubelet.until_healthy(NAME, ["usb-B"])
+                await young.until(lambda: young.ready == {NAME: True, FAKE: True})
 
     run(test())
 
