@@ -116,6 +116,7 @@ def test_f20_f21_f22_a_disk_that_stays_broken_is_survived_once_it_is_well(
     make: Make, tally: Tally, scenario: Scenario, call: str, error: str
 ) -> None:
     station = begin(make, scenario)
+    station.clock.pace = LONG  # the number of calls depends on what there is to tell, and so on the time that passes
     (clean,) = station.systemd.work(traced=True)
     numbers = sorted(found.number for found in one_of_each(changing(clean.calls, station)) if found.name == call)
     assert numbers
