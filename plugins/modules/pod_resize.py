@@ -359,10 +359,7 @@ import typing as t
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._api.connection import connect
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._api.pod_resize_steps import PodResizeSteps
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._module import runner
-from ansible_collections.nodecraft.kubeadm.plugins.module_utils._module.api_module import (
-    ApiModule,
-    concurrency_option,
-)
+from ansible_collections.nodecraft.kubeadm.plugins.module_utils._module.api_module import ApiModule, change_options
 
 _OWNER = {
     "kind": {"type": "str", "required": True, "choices": ["Deployment", "StatefulSet", "DaemonSet"]},
@@ -384,14 +381,10 @@ def main() -> t.NoReturn:
             "label_selector": {"type": "str"},
             "owner": {"type": "dict", "options": _OWNER},
             "containers": {"type": "list", "elements": "dict", "options": _CONTAINER},
-            "state": {"type": "str", "choices": ["present", "absent"], "default": "present"},
             "template": {"type": "str", "choices": ["keep", "update", "report"], "default": "report"},
             "allow_restart": {"type": "bool", "default": False},
             "max_unavailable": {"type": "str", "default": "1"},
-            "on_error": {"type": "str", "choices": ["continue", "stop"], "default": "continue"},
-            "wait": {"type": "bool", "default": False},
-            "wait_timeout": {"type": "int", "default": 120},
-            **concurrency_option(),
+            **change_options(),
         },
         mutually_exclusive=[targets],
         required_one_of=[targets],

@@ -9,18 +9,16 @@
 from __future__ import annotations
 
 import contextlib
-import dataclasses
 import typing as t
 
 from .._plan import evictions, json_patch, node_conditions, node_names, node_plan, node_taints, readmission
 from .._plan.errors import KubeadmError
 from .._plan.many import TaskPlan, joined, refuse_failures
 from .._plan.node_plan import Kind, NodePlan, Wish
-from .._plan.ownership import Change
 from .._plan.rehearsal import ACCEPTED, NOT_NEEDED, REFUSED, Verdict
 from .client import ApiError, Client, Json
 from .objects import read_nodes, read_pods
-from .parallel import for_each
+from .target import Target, send_each
 
 try:
     import jsonpatch
@@ -31,45 +29,7 @@ _CONFLICT, _UNPROCESSABLE, _FORBIDDEN = 409, 422, 403
 _ATTEMPTS = 20  # against other writers of the same node
 _LOOK_AGAIN = 1.0  # seconds between two looks at what is waited for
 
-
-@dataclasses.dataclass
-class Target:
-    """One node of a task. read: as it was found. latest: as it was last seen. error: why it failed; empty when it did not.
-    sent: whether the API server took the plan's patch.
-    """
-
-    name: str
-    wish: Wish
-    read: Json | None = None
-    latest: Json | None = None
-    plan: NodePlan | None = None
-    error: str = ""
-    note: str = ""
-    sent: bool = False
-
-    @property
-    def operations(self) -> tuple[Change, ...]:
-        """What changes."""
-        return self.plan.operations if self.plan else ()
-
-    @property
-    def changed(self) -> bool:
-        """Whether the API server took a change; in check mode, whether it would."""
-        return self.sent and bool(self.operations)
-
-    @property
-    def changes(self) -> bool:
-        """Whether it is, or was, going to change: it may have been done, and failed while its effect was waited for."""
-        return bool(self.operations) and (self.sent or not self.error)
-
-    def report(self) -> Json:
-        """The node's part of the result."""
-        return {
-            "changed": self.changed,
-            "failed": bool(self.error),
-            "msg": self.error or self.note,
-            "operations": [dataclasses.asdict(change) for change in self.operations],
-        }
+NodeTarget = Target[NodePlan]
 
 
 class NodeSteps:
@@ -89,7 +49,7 @@ class NodeSteps:
         self._connect = connect
         self._dry = dry
         self._diff = diff
-        self._targets: dict[str, Target] = {}
+        self._targets: dict[str, NodeTarget] = {}
         self._client: Client | None = None
         self._wishes: node_plan.Wishes | None = None
 
@@ -122,7 +82,7 @@ class NodeSteps:
                 if node
                 else f"{name}: there is no node of this name in the cluster of {self._api.url}; kubectl get nodes lists them."
             )
-            self._targets[name] = Target(name, wishes.of(name), read=node, latest=node, error=error)
+            self._targets[name] = NodeTarget(name, read=node, latest=node, error=error)
 
     def notes(self) -> list[str]:
         """Nothing to tell before the plan."""
@@ -174,8 +134,11 @@ class NodeSteps:
     def _api(self) -> Client:
         return t.cast(Client, self._client)
 
+    def _wish_of(self, target: NodeTarget) -> Wish:
+        return t.cast(node_plan.Wishes, self._wishes).of(target.name)
+
     @property
-    def _healthy(self) -> list[Target]:
+    def _healthy(self) -> list[NodeTarget]:
         return [target for target in self._targets.values() if not target.error]
 
     @property
@@ -185,11 +148,11 @@ class NodeSteps:
     def _read_nodes(self, names: t.Collection[str], selector: str | None = None) -> dict[str, Json]:
         return read_nodes(self._api, names, selector, workers=self._params["concurrency"])
 
-    def _plan_one(self, target: Target) -> None:
+    def _plan_one(self, target: NodeTarget) -> None:
         if target.read is None:
             return
         try:
-            target.plan = node_plan.plan(self._kind, target.read, target.wish)
+            target.plan = node_plan.plan(self._kind, target.read, self._wish_of(target))
         except KubeadmError as exc:
             target.error = str(exc)
 
@@ -250,23 +213,15 @@ class NodeSteps:
                 )
         return warnings
 
-    def _changing(self) -> list[Target]:
+    def _changing(self) -> list[NodeTarget]:
         return [target for target in self._targets.values() if target.operations and not target.error]
 
     # ---- sending -------------------------------------------------------------------------------------------------------
 
     def _send(self) -> None:
-        for_each(
-            self._changing(),
-            self._send_one,
-            workers=self._params["concurrency"],
-            stop_at_failure=self._params["on_error"] == "stop",
-        )
-        for target in self._changing():
-            if not target.sent:
-                target.note, target.plan = "not tried: another node failed, and on_error is stop", None
+        send_each(self._changing(), self._send_one, self._params, kind="node")
 
-    def _send_one(self, target: Target) -> bool:
+    def _send_one(self, target: NodeTarget) -> bool:
         """Change one node, against other writers if need be. Returns whether it worked."""
         try:
             self._patch(target)
@@ -274,7 +229,7 @@ class NodeSteps:
             target.error = f"{target.name}: {exc}"
         return not target.error
 
-    def _patch(self, target: Target) -> None:
+    def _patch(self, target: NodeTarget) -> None:
         place = "/".join(filter(None, ("nodes", target.name, self._kind.subresource)))
         for _attempt in range(_ATTEMPTS):
             plan = t.cast(NodePlan, target.plan)
@@ -286,7 +241,7 @@ class NodeSteps:
                 if exc.status not in (_CONFLICT, _UNPROCESSABLE):
                     raise
                 target.read = self._api.get(f"nodes/{target.name}")
-                again = node_plan.plan(self._kind, target.read, target.wish)
+                again = node_plan.plan(self._kind, target.read, self._wish_of(target))
                 if not again.operations:
                     # It is as we want it: another writer's work, or our own patch whose answer was lost.
                     target.latest, target.sent = target.read, True
@@ -315,14 +270,14 @@ class NodeSteps:
             lacks = "; ".join(self._missing(target))
             target.error = f"{target.name}: not seen{place} within {self._params['wait_timeout']} s: {lacks}."
 
-    def _will_show(self, target: Target) -> bool:
+    def _will_show(self, target: NodeTarget) -> bool:
         """Whether there is a kubelet to show it, where it takes one."""
         shows = not self._kind.needs_kubelet or node_plan.is_ready(t.cast(Json, target.latest))
         if not shows:
             target.note = "not waited for: the node is not Ready, so that no kubelet would show it"
         return shows
 
-    def _missing(self, target: Target) -> list[str]:
+    def _missing(self, target: NodeTarget) -> list[str]:
         return node_plan.missing(self._kind, t.cast(Json, target.latest), t.cast(NodePlan, target.plan).wanted)
 
     def _refuse_failures(self) -> None:
@@ -330,7 +285,7 @@ class NodeSteps:
         changed = any(target.changed for target in self._targets.values())
         refuse_failures("nodes", errors, len(self._targets), changed=changed)
 
-    def _difference(self, target: Target) -> Json:
+    def _difference(self, target: NodeTarget) -> Json:
         node = t.cast(Json, target.read)
         changes = json_patch.changes_of(t.cast(NodePlan, target.plan).patch)
         header = f"Node {target.name}"

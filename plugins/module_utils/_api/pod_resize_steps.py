@@ -15,58 +15,37 @@ import typing as t
 from .._plan import node_names, pod_resize, pod_resize_state, pod_templates, pods, rehearsal
 from .._plan.errors import KubeadmError, Refusal
 from .._plan.many import TaskPlan, joined, refuse_failures
-from .._plan.ownership import Change
 from .._plan.pod_resize import PodPlan, Wish
 from .._plan.pod_resize_state import ACCEPTED, GONE, INFEASIBLE, NOT_TRIED, REFUSED, RESIZED, RESTARTED, UNCHANGED
 from .._plan.rehearsal import Verdict
 from .client import ApiError, Client, Json
-from .parallel import for_each
+from .target import Target, leave_rest, send_each
 from .template_steps import UPDATE, Template, Templates
 from .workloads import Selection, Workloads
 
 _CONFLICT, _NOT_FOUND = 409, 404
 _ATTEMPTS = 20  # against other writers of the same pod
 _LOOK_AGAIN = 0.5  # seconds between two looks at what is waited for
-_STOPPED = "not tried: another pod failed, and on_error is stop"
 
 
 @dataclasses.dataclass
-class Target:
-    """One pod of a task. read: as it was when it was planned. latest: as it was last seen. error: why it failed; empty when it did
-    not. sent: whether the API server took the plan's patch. doubted: what the pod said of resizes before that.
-    """
+class PodTarget(Target[PodPlan]):
+    """One pod of a task. doubted: what it said of resizes before the plan's patch was sent."""
 
-    name: str
-    full_name: str
-    read: Json | None
-    latest: Json | None
+    namespace: str = "default"
     wish: Wish = dataclasses.field(default_factory=dict)
-    plan: PodPlan | None = None
     outcome: str = UNCHANGED
-    error: str = ""
-    note: str = ""
-    sent: bool = False
     doubted: t.Sequence[t.Any] = ()
 
     @property
-    def operations(self) -> tuple[Change, ...]:
-        """What changes."""
-        return self.plan.operations if self.plan else ()
+    def full_name(self) -> str:
+        """Its namespace and name."""
+        return f"{self.namespace}/{self.name}"
 
     @property
     def restarts(self) -> tuple[str, ...]:
         """The containers that resizePolicy restarts for it."""
         return self.plan.restarts if self.plan else ()
-
-    @property
-    def changed(self) -> bool:
-        """Whether the API server took a change; in check mode, whether it would."""
-        return self.sent and bool(self.operations)
-
-    @property
-    def changes(self) -> bool:
-        """Whether it is, or was, going to change: it may have been done, and failed while its effect was waited for."""
-        return bool(self.operations) and (self.sent or not self.error)
 
     @property
     def pod(self) -> Json:
@@ -95,20 +74,18 @@ class Target:
             " again for that one.",
         )
 
-    def leave(self) -> None:
+    def leave(self, why: str) -> None:
         """Note that it was not tried."""
-        self.outcome, self.note, self.plan = NOT_TRIED, _STOPPED, None
+        super().leave(why)
+        self.outcome = NOT_TRIED
 
     def report(self) -> Json:
         """The pod's part of the result."""
         return {
-            "changed": self.changed,
-            "failed": bool(self.error),
+            **super().report(),
             "outcome": self.outcome,
-            "msg": self.error or self.note,
             "node": (self.latest or {}).get("spec", {}).get("nodeName"),
             "restarted": self.restarted,
-            "operations": [dataclasses.asdict(change) for change in self.operations],
         }
 
 
@@ -129,7 +106,7 @@ class PodResizeSteps:
         self._diff = diff
         self._takes_back = params["state"] == "absent"
         self._wish: Wish = {}
-        self._targets: dict[str, Target] = {}
+        self._targets: dict[str, PodTarget] = {}
         self._client: Client | None = None
         self._pods: Workloads | None = None
         self._templates: Templates | None = None
@@ -161,7 +138,7 @@ class PodResizeSteps:
         found = self._workloads.read_pods()
         for name in dict.fromkeys([*(self._params["names"] or []), *found]):
             pod = found.get(name)
-            self._targets[name] = Target(name, f"{self._params['namespace']}/{name}", read=pod, latest=pod)
+            self._targets[name] = PodTarget(name, read=pod, latest=pod, namespace=self._params["namespace"])
         needed = self._takes_back or self._params["template"] == UPDATE
         self._known_templates.read(found, self._wish, needed=needed, takes_back=self._takes_back)
 
@@ -228,7 +205,7 @@ class PodResizeSteps:
         return t.cast(Templates, self._templates)
 
     @property
-    def _things(self) -> list[Target | Template]:
+    def _things(self) -> list[PodTarget | Template]:
         return [*self._targets.values(), *self._known_templates.found.values()]
 
     def _parse(self) -> Selection:
@@ -254,7 +231,7 @@ class PodResizeSteps:
             (owner["kind"], owner["name"]) if owner else None,
         )
 
-    def _plan_one(self, target: Target) -> None:
+    def _plan_one(self, target: PodTarget) -> None:
         if target.read is None:
             target.fail(GONE, f"there is no such pod in the cluster of {self._api.url}; kubectl get pods lists them.")
             return
@@ -264,10 +241,10 @@ class PodResizeSteps:
         except KubeadmError as exc:
             target.fail(REFUSED, str(exc))
 
-    def _plan_of(self, target: Target, pod: Json) -> PodPlan:
+    def _plan_of(self, target: PodTarget, pod: Json) -> PodPlan:
         return pod_resize.plan(pod, target.wish, allow_restart=self._params["allow_restart"])
 
-    def _wish_of(self, target: Target, pod: Json) -> Wish:
+    def _wish_of(self, target: PodTarget, pod: Json) -> Wish:
         if not self._takes_back:
             return self._wish
         template = self._known_templates.of(target.name)
@@ -279,14 +256,12 @@ class PodResizeSteps:
         known = pod_resize.containers_of(pod["spec"])
         return {**self._wish, **{name: amounts for name, amounts in template.wish.items() if name in known}}
 
-    def _changing(self) -> list[Target]:
+    def _changing(self) -> list[PodTarget]:
         return [target for target in self._targets.values() if target.operations and not target.error]
 
     def _stop_if_asked(self) -> None:
         if self._params["on_error"] == "stop" and any(target.error for target in self._targets.values()):
-            for target in self._targets.values():
-                if not target.error and not target.sent:
-                    target.leave()
+            leave_rest(self._targets.values(), kind="pod")
 
     def _compare(self) -> None:
         if self._templates:
@@ -304,18 +279,10 @@ class PodResizeSteps:
 
     # ---- sending -------------------------------------------------------------------------------------------------------
 
-    def _send(self, targets: t.Sequence[Target]) -> None:
-        for_each(
-            targets,
-            self._send_one,
-            workers=self._params["concurrency"],
-            stop_at_failure=self._params["on_error"] == "stop",
-        )
-        for target in targets:
-            if not target.sent and not target.error:
-                target.leave()
+    def _send(self, targets: t.Sequence[PodTarget]) -> None:
+        send_each(targets, self._send_one, self._params, kind="pod")
 
-    def _send_one(self, target: Target) -> bool:
+    def _send_one(self, target: PodTarget) -> bool:
         """Change one pod, against other writers if need be. Returns whether it worked."""
         try:
             self._patch(target)
@@ -328,7 +295,7 @@ class PodResizeSteps:
             target.fail(REFUSED, str(exc))
         return not target.error
 
-    def _patch(self, target: Target) -> None:
+    def _patch(self, target: PodTarget) -> None:
         place = f"{self._workloads.path_of(target.name)}{self._subresource}"
         for _attempt in range(_ATTEMPTS):
             pod, plan = t.cast(Json, target.read), t.cast(PodPlan, target.plan)
@@ -346,7 +313,7 @@ class PodResizeSteps:
                 return
         raise KubeadmError(f"others changed the pod each of the {_ATTEMPTS} times that it was tried.")
 
-    def _plan_again(self, target: Target) -> None:
+    def _plan_again(self, target: PodTarget) -> None:
         """Read a pod that somebody else changed, and plan anew."""
         former = t.cast(Json, target.read)
         found = self._api.get(self._workloads.path_of(target.name))
@@ -361,7 +328,7 @@ class PodResizeSteps:
             # It is as we want it: another writer's work, or our own patch whose answer was lost.
             target.sent, target.outcome = True, ACCEPTED
 
-    def _send_in_turn(self, targets: t.Sequence[Target]) -> None:
+    def _send_in_turn(self, targets: t.Sequence[PodTarget]) -> None:
         """Change pods whose containers restart, so many at a time, and wait each time until they are Ready again."""
         limit = pod_resize.parse_max_unavailable(self._params["max_unavailable"], len(self._targets))
         waiting = list(targets)
@@ -403,7 +370,7 @@ class PodResizeSteps:
             elif told:
                 target.outcome, target.note = told.outcome, told.reason
 
-    def _watch(self, targets: t.Sequence[Target], *, ready: bool) -> None:
+    def _watch(self, targets: t.Sequence[PodTarget], *, ready: bool) -> None:
         """Wait until pods have what was asked for, with one request for all of them at a time. ready: and are Ready."""
         deadline = self._api.clock() + self._params["wait_timeout"]
         waiting = [target for target in targets if not self._is_over(target, ready=ready)]
@@ -422,7 +389,7 @@ class PodResizeSteps:
             target.fail(outcome, f"not done within {self._params['wait_timeout']} s: {why.rstrip('.')}.")
 
     @staticmethod
-    def _see(target: Target, found: Json | None) -> None:
+    def _see(target: PodTarget, found: Json | None) -> None:
         if found is None or not pod_resize_state.is_same(target.pod, found):
             target.fail_gone()
             return
@@ -430,7 +397,7 @@ class PodResizeSteps:
         if not pods.is_active(found):
             target.fail(GONE, f"it has ended ({found['status']['phase']}).")
 
-    def _is_over(self, target: Target, *, ready: bool) -> bool:
+    def _is_over(self, target: PodTarget, *, ready: bool) -> bool:
         """Whether there is nothing more to wait for."""
         if target.error:
             return True
@@ -447,14 +414,14 @@ class PodResizeSteps:
         return True
 
     @staticmethod
-    def _fail_infeasible(target: Target, reason: str) -> None:
+    def _fail_infeasible(target: PodTarget, reason: str) -> None:
         target.fail(
             INFEASIBLE,
             f"the kubelet of {target.pod['spec'].get('nodeName')} says: {reason.rstrip('.')}. The pod runs on with what it had.",
         )
 
     @staticmethod
-    def _note_success(target: Target) -> None:
+    def _note_success(target: PodTarget) -> None:
         if target.operations:
             target.outcome = RESTARTED if target.restarted else RESIZED
         unasked = [name for name in target.restarted if name not in target.restarts]

@@ -47,8 +47,15 @@ def node_options(field: str, option: dict[str, t.Any]) -> dict[str, t.Any]:
         **selection_options(),
         field: option,
         "per_node": {"type": "dict"},
-        "state": {"type": "str", "choices": ["present", "absent"], "default": "present"},
         "purge": {"type": "bool", "default": False},
+        **change_options(),
+    }
+
+
+def change_options() -> dict[str, t.Any]:
+    """How many objects are changed at once, and what of it is waited for."""
+    return {
+        "state": {"type": "str", "choices": ["present", "absent"], "default": "present"},
         "on_error": {"type": "str", "choices": ["continue", "stop"], "default": "continue"},
         "wait": {"type": "bool", "default": False},
         "wait_timeout": {"type": "int", "default": 120},

@@ -741,9 +741,11 @@ def admission(client: Json | None) -> int | None:
 
     client: scheme, host, port, kubeconfig.
     """
+    if client is None:
+        return None
     try:
-        context = client_context(client["kubeconfig"]) if client else None
-        return None if client is None or context is None else http_get(client, _GUARDED, context=context)[0]
+        context = client_context(client["kubeconfig"])
+        return http_get(client, _GUARDED, context=context)[0] if context else None
     except (OSError, ValueError, OverflowError, http.client.HTTPException):
         return None
 
@@ -1326,9 +1328,9 @@ class UnitWatcher:
         self._systemctl("stop", self.watch["unit"])
         for entry in self.watch["set_aside"]:
             if self.journal["phase"] == APPLYING:
-                self._set_aside(**entry)
+                self._set_aside(entry["path"], entry["aside"], entry["existed"])
             else:
-                self._bring_back(**entry)
+                self._bring_back(entry["path"], entry["aside"], entry["existed"])
         self._systemctl("start", "--no-block", self.watch["unit"])
 
     def _systemctl(self, *arguments: str) -> None:
@@ -1351,7 +1353,7 @@ class UnitWatcher:
         return all(os.path.lexists(entry["aside"]) is away for entry in self.watch["set_aside"] if entry["existed"])
 
     @staticmethod
-    def _set_aside(path: str, aside: str, existed: bool, **_policy: str) -> None:
+    def _set_aside(path: str, aside: str, existed: bool) -> None:
         # Moved and not copied into the journal: it needs no space, keeps all that a file has, and what is moved is what the
         # stopped component left, not what it said when the journal was written.
         if existed and not os.path.lexists(aside):
@@ -1362,7 +1364,7 @@ class UnitWatcher:
         sync_folder(os.path.dirname(path))
 
     @staticmethod
-    def _bring_back(path: str, aside: str, existed: bool, **_policy: str) -> None:
+    def _bring_back(path: str, aside: str, existed: bool) -> None:
         if not existed:
             remove(path)
         elif os.path.lexists(aside):

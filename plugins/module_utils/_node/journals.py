@@ -20,9 +20,8 @@ from .._plan.errors import Refusal
 from .._plan.manifest import Manifest
 from . import engine
 from .state import read_version, record_path, state_folder
-from .static_pods import StaticPod
+from .static_pods import API_SERVER, StaticPod
 
-API_SERVER = "kube-apiserver"
 _STAMP = "%Y%m%dT%H%M%S.%fZ"
 
 
@@ -52,6 +51,7 @@ class Settings:
 def journal_for(pod: StaticPod, plan: static_pod.StaticPodPlan, settings: Settings, kubeconfig: str) -> engine.Json:
     """The journal of a planned change of a static pod."""
     before, after = _instance(plan.before), _instance(plan.after)
+    address = _address(after, kubeconfig)
     files = [
         *(_file_entry(change) for change in plan.files),
         {
@@ -71,8 +71,8 @@ def journal_for(pod: StaticPod, plan: static_pod.StaticPodPlan, settings: Settin
         "feature_gates": {
             key: value for key, value in plan.after.values()["feature_gates"].items() if isinstance(value, bool)
         },
-        "metrics": _address(after, kubeconfig),
-        "client": _address(after, kubeconfig) if pod.name == API_SERVER else None,
+        "metrics": address,
+        "client": address if pod.name == API_SERVER else None,
         "hidden": plan.after.hidden,
     }
     return new_journal(pod.name, files, watch, settings)

@@ -23,8 +23,8 @@ from .certificates import Finding
 from .component_files import ComponentFiles
 from .kubelet import Kubelet
 from .state import Run
+from .static_pods import API_SERVER, ETCD
 
-API_SERVER, ETCD = "kube-apiserver", "etcd"
 # Where a member keeps what the cluster would not know again.
 _DATA = ("data-dir", "wal-dir")
 

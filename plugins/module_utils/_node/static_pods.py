@@ -25,6 +25,8 @@ try:
 except ImportError:
     yaml = None  # type: ignore[assignment]  # the module respawns or names the missing package
 
+API_SERVER, ETCD = "kube-apiserver", "etcd"
+
 
 @dataclasses.dataclass(frozen=True)
 class StaticPod:
