@@ -21,7 +21,9 @@ def run(*command: str) -> str:
 
 def status() -> tuple[str, dict[str, str]]:
     """When the kubelet last wrote the node's status, and what is allocatable by it."""
-    shown = run("kubectl", "--kubeconfig=/etc/kubernetes/kubelet.conf", "get", "node", socket.gethostname(), "--output=json")
+    shown = run(
+        "kubectl", "--kubeconfig=/etc/kubernetes/kubelet.conf", "get", "node", socket.gethostname(), "--output=json"
+    )
     node = json.loads(shown)["status"] if shown else {"conditions": [], "allocatable": {}}
     written = [entry["lastHeartbeatTime"] for entry in node["conditions"] if entry["type"] == "Ready"]
     return (written or [""])[0], node["allocatable"]
