@@ -60,6 +60,7 @@ NEED_ANSIBLE = (
     "plugins/modules",
     "plugins/module_utils/_module",
     "roles",
+    "faults/test_lab_plugin.py",
     "faults/test_lab_records.py",
 )
 # What `make test` plays of the Molecule scenarios, so that each is played once; `make test-lab` plays all on both.

@@ -114,7 +114,7 @@ def test_d1_the_kubelet_is_restarted_again_and_again(
     plugin: Plugin, held: t.Callable[[], Json], record: Recorder
 ) -> None:
     entry, life, pod_life, began = (
-        record("D1", f"kubelet restarted {RESTARTS} times"),
+        record("D01", f"kubelet restarted {RESTARTS} times"),
         plugin.lives(),
         held(),
         time.monotonic(),
@@ -136,7 +136,7 @@ def test_d1_the_kubelet_is_restarted_again_and_again(
 
 
 def test_d3_its_own_socket_is_removed(plugin: Plugin, record: Recorder) -> None:
-    entry, life, others = record("D3", "the plugin's own socket removed"), plugin.lives(), plugin.registrations(FAKE)
+    entry, life, others = record("D03", "the plugin's own socket removed"), plugin.lives(), plugin.registrations(FAKE)
     with plugin.watched(plugin.pod()) as watch:
         (removed,) = sockets(watch, UNIT)
         plugin.node.run("rm", f"{FOLDER}/{removed}")
@@ -163,7 +163,7 @@ def sockets(watch: Watch, resource: str) -> list[str]:
 
 
 def test_d4_a_killed_plugin_leaves_its_sockets(plugin: Plugin, record: Recorder) -> None:
-    entry, life, process = record("D4", "plugin killed, its sockets stay"), plugin.lives(), plugin.process()
+    entry, life, process = record("D04", "plugin killed, its sockets stay"), plugin.lives(), plugin.process()
     with plugin.watched(plugin.pod()) as watch:
         # Nobody starts it again before the sockets that it left have been seen.
         plugin.node.kubelet().send(signal.SIGSTOP)
@@ -182,7 +182,7 @@ def test_d4_a_killed_plugin_leaves_its_sockets(plugin: Plugin, record: Recorder)
 
 
 def test_d8_a_broken_configuration_is_refused(plugin: Plugin, record: Recorder) -> None:
-    entry, life = record("D8", "configuration replaced by a broken one"), plugin.lives()
+    entry, life = record("D08", "configuration replaced by a broken one"), plugin.lives()
     broken = yaml.safe_dump({"version": "v1", **CONFIG}).replace("count: 2", "count: many")
     with plugin.watched(plugin.pod()) as watch:
         plugin.configure(broken)
