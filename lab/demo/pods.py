@@ -86,8 +86,13 @@ class Pods:
         return self._lab.kubectl("get", "pod", name, "--ignore-not-found", "--output=jsonpath={.status.phase}") or None
 
     def said(self, name: str) -> str:
-        """What a pod has printed."""
-        return self._lab.kubectl("logs", name).strip()
+        """What a pod has printed, as soon as that is something, or nothing after a minute."""
+        deadline = time.monotonic() + LONGEST
+        while True:
+            text = self._lab.kubectl("logs", name).strip()
+            if text or time.monotonic() >= deadline:
+                return text
+            time.sleep(0.5)
 
     def resize(self, name: str, cpu: str) -> None:
         """Give a running pod another share of the processors."""

@@ -93,17 +93,18 @@ def stem(resource: str) -> str:
     return f"nodecraft-{hashlib.sha256(resource.encode()).hexdigest()[:10]}-"
 
 
-def cut(process: Process, path: str) -> int:
-    """Shut the connections down that others have to a socket that a process serves; the socket itself stays. Returns how many."""
+def cut(server: Process, client: Process, path: str) -> int:
+    """Shut down the connections of a client to a socket that a server has at a path; the socket itself stays. Returns how many."""
+    # The kernel counts the server's end of a connection to the network of the client.
     inodes = {
         fields[6]
-        for line in Path(f"/proc/{process.pid}/net/unix").read_text(encoding="utf-8").splitlines()[1:]
+        for line in Path(f"/proc/{client.pid}/net/unix").read_text(encoding="utf-8").splitlines()[1:]
         if (fields := line.split())[5] == "03" and fields[7:] == [path]
     }
     count = 0
-    for entry in Path(f"/proc/{process.pid}/fd").iterdir():
+    for entry in Path(f"/proc/{server.pid}/fd").iterdir():
         if re.sub(r"socket:\[(\d+)\]", r"\1", os.readlink(entry)) in inodes:
-            with _borrowed(process.pid, int(entry.name)) as connection:
+            with _borrowed(server.pid, int(entry.name)) as connection:
                 connection.shutdown(socket.SHUT_RDWR)
                 count += 1
     return count
@@ -137,7 +138,12 @@ class Plugin:
             self.plug(number)
         expected = {name: len(ids) + (name == UNIT) for name, ids in IDS.items()}
         self._run(
-            {**images["own"], "device_plugin_config": CONFIG, "device_plugin_expected": [{"resources": expected}]}
+            {
+                **images["own"],
+                "device_plugin_node_selector": {"kubernetes.io/hostname": self.node.name},
+                "device_plugin_config": CONFIG,
+                "device_plugin_expected": [{"resources": expected}],
+            }
         )
 
     def remove(self) -> None:
@@ -160,15 +166,15 @@ class Plugin:
 
     # -- looking -------------------------------------------------------------------------------------------------------
 
-    def pod(self, selector: str = f"app.kubernetes.io/instance={NAME}") -> Json:
-        """The pod of the plugin, or of another one that is selected, as soon as one runs and no other one is ending."""
+    def pod(self, selector: str = f"app.kubernetes.io/instance={NAME}", *, other_than: str = "") -> Json:
+        """The pod of the plugin, or another one that is selected, as soon as it has an address and is the only one."""
 
-        def running() -> Json | None:
+        def found() -> Json | None:
             pods = self.cluster.lab.get("pods", f"--namespace={NAMESPACE}", f"--selector={selector}")["items"]
-            alone = len(pods) == 1 and not pods[0]["metadata"].get("deletionTimestamp")
-            return pods[0] if alone and pods[0]["status"].get("containerStatuses", [{}])[0].get("started") else None
+            alone = len(pods) == 1 and pods[0]["metadata"]["name"] != other_than
+            return pods[0] if alone and pods[0]["status"].get("podIP") else None
 
-        return t.cast(Json, until(running, f"a pod with {selector}", PATIENCE))
+        return t.cast(Json, until(found, f"a pod with {selector}", PATIENCE))
 
     def lives(self) -> Json:
         """What tells one life of the plugin from another."""
