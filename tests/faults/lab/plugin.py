@@ -220,6 +220,7 @@ class Plugin:
 
     def reset(self) -> None:
         """Bring it to where each test begins: all healthy but the device that is unplugged, which was healthy before."""
+        self.node.systemctl("start", "kubelet")
         self.node.kubelet().send(signal.SIGCONT)
         self.cluster.lab.kubectl(
             "delete", "pod", f"--namespace={NAMESPACE}", "--selector=example.com/twin", "--wait", "--now"
