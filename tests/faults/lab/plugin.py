@@ -12,6 +12,7 @@ import os
 import re
 import signal
 import socket
+import time
 import typing as t
 from pathlib import Path
 
@@ -91,6 +92,13 @@ class Watch:
 def stem(resource: str) -> str:
     """What the names of the sockets of a resource begin with."""
     return f"nodecraft-{hashlib.sha256(resource.encode()).hexdigest()[:10]}-"
+
+
+def started(process: Process) -> float:
+    """When a process started, by the monotonic clock; a test that is slow must not take that for later than it was."""
+    fields = Path(f"/proc/{process.pid}/stat").read_text(encoding="utf-8").rpartition(")")[2].split()
+    age = time.clock_gettime(time.CLOCK_BOOTTIME) - int(fields[19]) / os.sysconf("SC_CLK_TCK")
+    return time.monotonic() - age
 
 
 def cut(server: Process, client: Process, path: str) -> int:

@@ -31,6 +31,7 @@ from ansible_collections.nodecraft.kubeadm.tests.faults.lab.plugin import (
     back,
     cut,
     judge,
+    started,
     stem,
     unaffected,
 )
@@ -179,7 +180,7 @@ def test_d4_a_killed_plugin_leaves_its_sockets(plugin: Plugin, record: Recorder)
         stale = watch.until(killed, lambda look: look.ready == 0, "nobody who answers").sockets
         plugin.node.kubelet().send(signal.SIGCONT)
         until(lambda: plugin.processes() not in ([], [process]), "another process of the plugin", PATIENCE)
-        entry.list_seconds = back(watch, time.monotonic())
+        entry.list_seconds = back(watch, started(plugin.process()))
         last = watch.looks[-1].sockets
     judge(watch)
     entry.outcome, entry.reached = "recovered", f"{', '.join(stale)} outlived process {process.pid}"
@@ -254,7 +255,7 @@ def test_d10_a_rolling_update(plugin: Plugin, record: Recorder) -> None:
     lab.kubectl("rollout", "restart", f"--namespace={NAMESPACE}", f"daemonset/{NAMESPACE}")
     with plugin.watched(plugin.pod(other_than=former["metadata"]["name"])) as watch:
         until(lambda: plugin.processes() not in ([], [process]), "another process of the plugin", PATIENCE)
-        entry.list_seconds = back(watch, time.monotonic())
+        entry.list_seconds = back(watch, started(plugin.process()))
     judge(watch)
     entry.outcome, entry.reached = "recovered", f"process {process.pid} was replaced by {plugin.process().pid}"
     assert plugin.lives()["restartCount"] == 0
