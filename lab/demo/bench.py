@@ -9,7 +9,13 @@ import json
 import os
 import typing as t
 
-from ansible_collections.nodecraft.kubeadm.lab.demo import bench_api_server, bench_idle, bench_kubelet, bench_nodes
+from ansible_collections.nodecraft.kubeadm.lab.demo import (
+    bench_api_server,
+    bench_device_plugin,
+    bench_idle,
+    bench_kubelet,
+    bench_nodes,
+)
 from ansible_collections.nodecraft.kubeadm.lab.demo.figures import OUTPUT, Part, say
 from ansible_collections.nodecraft.kubeadm.lab.demo.runs import Lab
 
@@ -18,6 +24,7 @@ PARTS: dict[str, t.Callable[[Lab], Part]] = {
     "nodes": bench_nodes.measure,
     "kubelet": bench_kubelet.measure,
     "api_server": bench_api_server.measure,
+    "device_plugin": bench_device_plugin.measure,
 }
 
 

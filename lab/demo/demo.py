@@ -10,6 +10,7 @@ from __future__ import annotations
 import argparse
 import difflib
 import json
+import re
 import sys
 import textwrap
 import time
@@ -18,7 +19,16 @@ from pathlib import Path
 
 from ansible_collections.nodecraft.kubeadm.lab.demo.figures import say as say_line
 from ansible_collections.nodecraft.kubeadm.lab.demo.pods import DONGLE, Pods
-from ansible_collections.nodecraft.kubeadm.lab.demo.runs import ROOT, Json, Lab, Run, run_module, run_playbook
+from ansible_collections.nodecraft.kubeadm.lab.demo.runs import (
+    FULL,
+    ROOT,
+    UNIT,
+    Json,
+    Lab,
+    Run,
+    run_module,
+    run_playbook,
+)
 
 # Later releases have the gate of in-place resize locked; they show the way with a gate that is off by default there.
 GATES = {"1.32": "InPlacePodVerticalScaling"}
@@ -31,6 +41,26 @@ NEVER_READY = {
     "control_plane_components": {"kube-apiserver": {"args": {"etcd-healthcheck-timeout": "1ns"}}},
     "control_plane_wait_timeout": 60,
 }
+TOKEN_SECRET = "nodecraft-device-plugin-token"  # noqa: S105
+DEVICES: Json = {
+    "device_plugin_pod_resources_token": "of-the-demo-only",
+    "device_plugin_node_selector": {LABEL: "r7"},
+    "device_plugin_config": {
+        "resources": [
+            {
+                "name": UNIT,
+                "discover": [{"fake": {"count": 4}}],
+                "container": {
+                    "env": {"UNITS": "{ids}"},
+                    "mounts": [{"hostPath": "/etc/hostname", "containerPath": "/opt/node", "readOnly": True}],
+                },
+            },
+            {"name": FULL, "discover": [{"path": {"glob": "/dev/full", "containerPath": "/dev/unit{index}"}}]},
+        ]
+    },
+    "device_plugin_expected": [{"resources": {UNIT: 4, FULL: 1}}],
+}
+SAYS = "UNITS=$UNITS /opt/node=$(cat /opt/node) /dev/unit0=$(stat --format %t:%T /dev/unit0)"
 LONGEST_LOOK = 60  # seconds until something that was changed has to show
 
 
@@ -172,14 +202,14 @@ class Story:
         lab, pods = self.lab, Pods(self.lab)
         first = lab.worker_names[0]
         say(f"2. Pods that ask {first} for dongles, and one that does not")
-        pods.make("three", dongles=3)
+        pods.make("three", devices={DONGLE: 3})
         three = pods.wait("three", lambda pod: pod["status"]["phase"] == "Running")
         added = [entry for entry in three["spec"]["tolerations"] if entry.get("key") == DONGLE]
         self.claim(
             three["spec"].get("nodeName") == first and [entry.get("operator") for entry in added] == ["Exists"],
             f"the pod that requests 3 runs on {first}; admission gave it the toleration",
         )
-        pods.make("two", dongles=2)
+        pods.make("two", devices={DONGLE: 2})
         reason = pods.unschedulable("two")
         self.claim(f"Insufficient {DONGLE}" in reason, f"one that requests 2 more is Pending: {reason.split('. ')[0]}")
         pods.make("none", selector={LABEL: "r7"})
@@ -277,11 +307,61 @@ class Story:
             f"rehearsal accepted, then {ending(transaction)}; the former bytes are back, the API server is ready",
         )
 
+    def device_plugin(self) -> None:
+        """Our device plugin on one node, with devices that are nothing and one that is a node in /dev."""
+        lab, first = self.lab, self.lab.worker_names[0]
+        say(f"7. A device plugin on {first}: four units of nothing, and one that is /dev/full")
+        images = lab.device_plugins(self.output / "7-images.log")
+        wish = {**images["own"], **DEVICES}
+        run = self._deploy("7-devices.json", wish)
+        if run.rc != 0:
+            raise SystemExit(f"device_plugin.yml failed: {' '.join(run.reasons)}")
+        self.facts["device_plugin"] = {"seconds": run.seconds}
+        allocatable = lab.get("node", first)["status"]["allocatable"]
+        self.claim(
+            allocatable[UNIT] == "4" and allocatable[FULL] == "1",
+            f"without a registry and without privileges; allocatable was right when the role ended ({run.seconds:.0f} s)",
+        )
+        pods = Pods(lab)
+        image = images["own"]["device_plugin_image"]
+        pods.make("user", devices={UNIT: 2, FULL: 1}, tolerates=DONGLE, image=image, says=SAYS)
+        pods.wait("user", lambda pod: pod["status"]["phase"] == "Running")
+        said = pods.said("user")
+        self.claim(
+            re.fullmatch(rf"UNITS=unit-\d,unit-\d /opt/node={first} /dev/unit0=1:7", said) is not None,
+            f"a pod that asks for two and one has environment, mount and device: {said}",
+        )
+        found = run_module(
+            lab,
+            "pod_resource_info",
+            {"plugin_token_secret": TOKEN_SECRET, "nodes": [first]},
+            self.output / "7-held.json",
+        )
+        held = next(found.results("pod_resource_info")).get("allocations", [])
+        self.claim(
+            {entry["pod"] for entry in held} == {"user"} and len(held) == 3,
+            f"pod_resource_info tells who holds what: {', '.join(entry['pod'] + ' ' + entry['device_id'] for entry in held)}",
+        )
+        again = self._deploy("7-again.json", wish)
+        self.claim(
+            again.rc == 0 and again.changed == 0, f"the same again: changed={again.changed} ({again.seconds:.0f} s)"
+        )
+        pods.remove_all()
+        gone = self._deploy("7-absent.json", {"device_plugin_state": "absent"})
+        left = lab.kubectl("get", "namespace", "nodecraft-device-plugin", "--ignore-not-found", "--output=name")
+        self.claim(
+            gone.rc == 0 and not left,
+            "state absent: removed with its namespace; the kubelet shows the names for some time",
+        )
+
+    def _deploy(self, record: str, variables: t.Mapping[str, t.Any]) -> Run:
+        return run_playbook(self.lab, variables, self.output / record, name="device_plugin")
+
     def take_back(self) -> None:
         """Nothing is asked for any more."""
-        say("7. An empty wish")
+        say("8. An empty wish")
         self.ask({"all": {"vars": {**self.settings, "control_plane_feature_gates": {}}}})
-        run = self.run("7-take-back.json")
+        run = self.run("8-take-back.json")
         self.facts["take_back"] = {"seconds": run.seconds}
         (before, nodes), after = self.start, self.lab.look()
         self.claim(
@@ -303,7 +383,7 @@ class Story:
             self.lab.node_objects() == nodes, "labels, taints, annotations and capacity of all nodes are the first ones"
         )
         self.show_differences(nodes)
-        second = self.run("7-again.json")
+        second = self.run("8-again.json")
         self.claim(second.rc == 0 and second.changed == 0, f"and once more: changed={second.changed}")
 
 
@@ -382,6 +462,7 @@ PARTS: dict[str, t.Callable[[Story], None]] = {
     "again": Story.again,
     "refusal": Story.refusal,
     "restore": Story.restore,
+    "device_plugin": Story.device_plugin,
     "take_back": Story.take_back,
 }
 

@@ -11,6 +11,7 @@ import typing as t
 from ansible_collections.nodecraft.kubeadm.lab.demo.runs import Json, Lab
 
 DONGLE = "example.com/dongle"
+PAUSE = "lab.local/pause:1"
 LONGEST = 60  # seconds that a pod may take to what is waited for
 
 
@@ -22,10 +23,20 @@ class Pods:
         self._made: list[str] = []
 
     def make(
-        self, name: str, *, dongles: int = 0, selector: t.Mapping[str, str] | None = None, tolerates: str | None = None
+        self,
+        name: str,
+        *,
+        devices: t.Mapping[str, int] | None = None,
+        selector: t.Mapping[str, str] | None = None,
+        tolerates: str | None = None,
+        image: str = PAUSE,
+        says: str = "",
     ) -> None:
-        """A pod that does nothing. It tolerates the taint with one key at most: what is more, admission has to add."""
-        amounts = {"cpu": "100m", **({DONGLE: str(dongles)} if dongles else {})}
+        """A pod that does nothing, but for what a shell in its image says first.
+
+        It tolerates the taint with one key at most: what is more, admission has to add.
+        """
+        amounts = {"cpu": "100m", **{key: str(amount) for key, amount in (devices or {}).items()}}
         self._made.append(name)
         pod = {
             "apiVersion": "v1",
@@ -38,8 +49,9 @@ class Pods:
                 "containers": [
                     {
                         "name": "pause",
-                        "image": "lab.local/pause:1",
+                        "image": image,
                         "imagePullPolicy": "IfNotPresent",
+                        "command": ["/bin/sh", "-ec", f"echo {says}; exec sleep infinity"] if says else [],
                         "resources": {"requests": amounts, "limits": amounts},
                     }
                 ],
@@ -78,6 +90,15 @@ class Pods:
         amounts = {"requests": {"cpu": cpu}, "limits": {"cpu": cpu}}
         patch = {"spec": {"containers": [{"name": "pause", "resources": amounts}]}}
         self._lab.kubectl("patch", "pod", name, "--subresource=resize", f"--patch={json.dumps(patch)}")
+
+    def said(self, name: str) -> str:
+        """What a pod has printed, as soon as that is something, or nothing after a minute."""
+        deadline = time.monotonic() + LONGEST
+        while True:
+            text = self._lab.kubectl("logs", name).strip()
+            if text or time.monotonic() >= deadline:
+                return text
+            time.sleep(0.5)
 
     @staticmethod
     def limit(pod: Json) -> str | None:

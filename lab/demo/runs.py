@@ -13,6 +13,9 @@ import typing as t
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
+UNIT, FULL = "example.com/unit", "example.com/full"
+# What device plugins of the lab offer. A kubelet shows their capacity for five minutes after they are gone, and their names for ever.
+OF_PLUGINS = (UNIT, FULL, "example.com/resource")
 # Each prints, as JSON, one side of the node that it runs on.
 LOOKS = (ROOT / "extensions/molecule/common/snapshot.py", ROOT / "extensions/molecule/node_kubelet/look.py")
 
@@ -90,6 +93,16 @@ class Lab:
             raise SystemExit(f"The lab does not start. Its log: {log}")
         return time.monotonic() - began
 
+    def device_plugins(self, log: Path) -> Json:
+        """Image archives of device plugins, as variables of the role; built where they are not in the cache."""
+        variables = [f"--extra-vars=lab_name={self.name}", f"--extra-vars=lab_kubernetes={self.kubernetes}"]
+        with log.open("w", encoding="utf-8") as output:
+            command = ["ansible-playbook", "lab/device_plugins.yml", *variables]
+            done = subprocess.run(command, cwd=ROOT, stdout=output, stderr=output, check=False)
+        if done.returncode != 0:
+            raise SystemExit(f"The images of device plugins are not built. Their log: {log}")
+        return t.cast(Json, json.loads((self.folder / "device_plugins.json").read_text(encoding="utf-8")))
+
     def ask(self, *command: str) -> str:
         """What a command on the first control plane node says."""
         done = subprocess.run(["podman", "exec", self.first, *command], capture_output=True, text=True, check=True)
@@ -136,7 +149,9 @@ class Lab:
                     for taint in node["spec"].get("taints", [])
                     if not taint["key"].startswith("node.kubernetes.io/")
                 ],
-                "capacity": node["status"]["capacity"],
+                "capacity": {
+                    name: amount for name, amount in node["status"]["capacity"].items() if name not in OF_PLUGINS
+                },
             }
             for node in self.get("nodes")["items"]
         }
@@ -183,12 +198,17 @@ class Run:
 
 
 def run_playbook(
-    lab: Lab, variables: t.Mapping[str, t.Any], record: Path, *arguments: str, wish: Path | None = None
+    lab: Lab,
+    variables: t.Mapping[str, t.Any],
+    record: Path,
+    *arguments: str,
+    wish: Path | None = None,
+    name: str = "site",
 ) -> Run:
-    """Run site.yml as a user would, and keep the JSON of it. wish: an inventory with what is asked for."""
+    """Run a playbook as a user would, and keep the JSON of it. wish: an inventory with what is asked for."""
     inventories = [f"--inventory={path}" for path in (lab.inventory, wish) if path]
     extra = f"--extra-vars={json.dumps(variables)}"
-    return _run(lab, record, "ansible-playbook", *inventories, "playbooks/site.yml", extra, *arguments)
+    return _run(lab, record, "ansible-playbook", *inventories, f"playbooks/{name}.yml", extra, *arguments)
 
 
 def run_module(lab: Lab, name: str, options: t.Mapping[str, t.Any], record: Path) -> Run:

@@ -211,6 +211,14 @@ class Node:
         """The processes of a static pod, by their program's name and control group; a rehearsal is in no pod's."""
         return [found for found in self._processes("kubepods") if Path(found.arguments[0]).name == component]
 
+    def programs(self, name: str) -> list[Process]:
+        """The processes in pods that run a script of this name."""
+        return [
+            found
+            for found in self._processes("kubepods")
+            if name in [Path(argument).name for argument in found.arguments[:2]]
+        ]
+
     def kubelet(self) -> Process:
         """The kubelet."""
         return next(found for found in self._processes("kubelet.service") if Path(found.arguments[0]).name == "kubelet")

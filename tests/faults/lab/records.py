@@ -20,7 +20,8 @@ class Record:
 
     reached: what proves that the fault happened. outcome: how the change ended, in a word. ended: whether the node runs
     the old or the new state, or none. false_restore: whether a good change was taken back.
-    requests: through the load balancer; repeated on a new connection; lost. Times in seconds.
+    requests: through the load balancer; repeated on a new connection; lost. list_seconds: from the end of a fault of a
+    device plugin until the kubelet had the right list. Times in seconds.
     """
 
     fault: str
@@ -33,6 +34,7 @@ class Record:
     outages: list[float] = dataclasses.field(default_factory=list)
     restore_seconds: float | None = None
     false_restore: bool | None = None
+    list_seconds: float | None = None
     requests: int = 0
     repeated: int = 0
     lost: int = 0

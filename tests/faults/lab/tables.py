@@ -134,9 +134,27 @@ def compared(entries: t.Sequence[Json]) -> str:
     )
 
 
+def device_plugin(entries: t.Sequence[Json]) -> str:
+    """The faults of a device plugin."""
+    return table(
+        ("Fault", "What was done", "Outcome", "Right list after", "Test"),
+        [
+            (
+                entry["fault"],
+                entry["title"],
+                entry["outcome"] or "-",
+                seconds(entry["list_seconds"]),
+                "passed" if entry["passed"] else "**failed**",
+            )
+            for entry in entries
+        ],
+    )
+
+
 def text(entries: t.Sequence[Json]) -> str:
     """All tables, with what stands between them."""
-    ours = [entry for entry in entries if entry["way"] == OURS]
+    of_plugin = [entry for entry in entries if entry["fault"].startswith("D")]
+    ours = [entry for entry in entries if entry["way"] == OURS and entry not in of_plugin]
     parts = [
         summary(ours),
         "### Fault by fault",
@@ -145,6 +163,8 @@ def text(entries: t.Sequence[Json]) -> str:
         clients(ours),
         "### The same by hand",
         compared(entries),
+        "### A device plugin",
+        device_plugin(of_plugin),
     ]
     return "\n\n".join(parts)
 

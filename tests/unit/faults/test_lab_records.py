@@ -89,12 +89,14 @@ ENTRIES = [
     record("F09", outcome="committed", ended="new", outages=[200.0], false_restore=False),
     record("F16", outcome="alarm", outages=[30.0], passed=False),
     record("F46", outcome="restored", ended="old", outages=[30.0], requests=900, repeated=2, restore_seconds=40.0),
+    record("D03", outcome="recovered", list_seconds=0.4),
+    record("D04", passed=False),
     record("F01", "lineinfile", outcome="run failed", ended="down", outages=[150.0]),
 ]
 
 
 def test_the_figures_count_what_was_tried_and_what_failed() -> None:
-    summary = tables.summary([entry for entry in ENTRIES if entry["way"] == tables.OURS])
+    summary = tables.text(ENTRIES).partition("###")[0]
     assert "| faults tried | 4 |" in summary
     assert "| survived | 3 |" in summary
     assert "| median outage where the component was started anew | 30 s |" in summary
@@ -104,6 +106,13 @@ def test_the_figures_count_what_was_tried_and_what_failed() -> None:
 
 def test_failures_of_the_collection_are_in_the_table() -> None:
     assert "| F16 | what F16 is | alarm | - | 30 s | - | **failed** |" in tables.faults(ENTRIES)
+
+
+def test_faults_of_a_device_plugin_have_a_table_of_their_own() -> None:
+    text = tables.text(ENTRIES)
+    assert "| D03 | what D03 is | recovered | 0.4 s | passed |" in text
+    assert "| D04 | what D04 is | - | - | **failed** |" in text
+    assert "| faults tried | 4 |" in text
 
 
 def test_ways_are_compared_by_the_faults_that_were_tried_by_hand() -> None:
