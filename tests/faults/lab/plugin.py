@@ -208,6 +208,11 @@ class Plugin:
         code = f"{Path(plugin_sampler.__file__).read_text(encoding='utf-8').partition('def main')[0]}\nprint(page(*sys.argv[1:])[1])"
         return self.node.run("python3", "-c", code, self.pod()["status"]["podIP"], path)
 
+    def allocatable(self, resource: str) -> str | None:
+        """How many of a resource the node's status shows; None when it does not show it."""
+        shown = self.cluster.lab.get("node", self.node.name)["status"]["allocatable"]
+        return t.cast("str | None", shown.get(resource))
+
     def registrations(self, resource: str) -> int:
         """How often the kubelet accepted a resource of this process."""
         pattern = rf'^device_plugin_registrations_total{{resource="{resource}",result="accepted"}} ([\d.]+)$'
