@@ -19,27 +19,37 @@ COPIES = 3
 
 
 class Room(t.NamedTuple):
-    """What a file system has left for root. size: of its blocks. files: how many more it takes; None when it sets no limit."""
+    """What a file system has left for root. size: of its blocks. files: how many more it takes; None when it sets no limit.
+    read_only: it is mounted so.
+    """
 
     bytes: int
     size: int
     files: int | None
+    read_only: bool = False
 
 
 def room_at(folder: str) -> Room:
     """The room of the file system of a folder."""
     found = os.statvfs(folder)
     # What is kept for root is there for this: the engine is root's.
-    return Room(found.f_bfree * found.f_frsize, found.f_frsize, found.f_ffree if found.f_files else None)
+    return Room(
+        bytes=found.f_bfree * found.f_frsize,
+        size=found.f_frsize,
+        files=found.f_ffree if found.f_files else None,
+        read_only=bool(found.f_flag & os.ST_RDONLY),
+    )
 
 
 def require_room(journal: engine.Json, state: str, room: t.Callable[[str], Room] = room_at) -> None:
-    """Refuse a change that could run out of space half-way. state: the folder of the journal.
+    """Refuse a change that could not be written, or would run out of space half-way. state: the folder of the journal.
 
     Raises KubeadmError with the file system, what is needed, and what is there.
     """
     for mount, sizes in _written(journal, state).items():
         found = room(mount)
+        if found.read_only:
+            raise _refusal(journal["name"], mount, "is mounted read-only. Nothing was changed. Mount it for writing")
         needed = COPIES * sum(-(-size // found.size) * found.size for size in sizes)
         if found.bytes < needed:
             raise _no_room(journal["name"], mount, f"{found.bytes} bytes free, and this change needs {needed}")
@@ -50,10 +60,13 @@ def require_room(journal: engine.Json, state: str, room: t.Callable[[str], Room]
 
 
 def _no_room(name: str, mount: str, problem: str) -> KubeadmError:
-    return KubeadmError(
-        f"{name} on {os.uname().nodename}: the file system of {mount} has {problem} ({COPIES} copies of what it writes there)."
-        " Nothing was changed. Make room there and run again."
+    return _refusal(
+        name, mount, f"has {problem} ({COPIES} copies of what it writes there). Nothing was changed. Make room there"
     )
+
+
+def _refusal(name: str, mount: str, problem: str) -> KubeadmError:
+    return KubeadmError(f"{name} on {os.uname().nodename}: the file system of {mount} {problem} and run again.")
 
 
 def _written(journal: engine.Json, state: str) -> dict[str, list[int]]:

@@ -221,7 +221,11 @@ def _described(lease: Lease, now: float) -> str:
         return f"{name} has a holder and no renewTime, so it never runs out"
     left = lease.left(now)
     ending = f"runs out in {left:.0f} s" if left > 0 else f"ran out {-left:.0f} s ago"
-    return f"{name} was renewed {_ago(lease, now):.0f} s ago and {ending}"
+    ago = _ago(lease, now)
+    renewed = (
+        f"was renewed {ago:.0f} s ago" if ago >= 0 else f"has a renewTime {-ago:.0f} s ahead of the API server's clock"
+    )
+    return f"{name} {renewed} and {ending}"
 
 
 def _ago(lease: Lease, now: float) -> float:

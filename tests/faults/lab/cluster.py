@@ -70,6 +70,10 @@ class Process:
         with contextlib.suppress(ProcessLookupError):
             os.kill(self.pid, number)
 
+    def path(self, path: str) -> Path:
+        """A path that the process sees, as this machine sees it: on a node also what is mounted there."""
+        return Path(f"/proc/{self.pid}/root") / path.lstrip("/")
+
     def memory_group(self) -> MemoryGroup:
         """What counts and limits the memory of all processes of its pod."""
         groups = dict(

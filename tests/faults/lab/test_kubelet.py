@@ -82,11 +82,11 @@ RESTORED = (
 @pytest.mark.parametrize(("title", "wish"), RESTORED, ids=[fault[0].replace(" ", "-") for fault in RESTORED])
 def test_is_restored(one: Cluster, record: Recorder, title: str, wish: Json) -> None:
     entry, former = record("F41", f"kubelet: {title}"), one.workers[0].kubelet()
-    state = seen(one.workers[0].path(STATE_FILE))
+    state = seen(former.path(STATE_FILE))
     with change(one, wish) as task:
         result = task.result()
     check_restored(entry, one, former, result)
-    assert seen(one.workers[0].path(STATE_FILE)) == state
+    assert seen(one.workers[0].kubelet().path(STATE_FILE)) == state
 
 
 def seen(path: Path) -> tuple[int, int, bytes]:
@@ -97,14 +97,14 @@ def seen(path: Path) -> tuple[int, int, bytes]:
 
 def test_a_policy_changes_with_its_state_file(one: Cluster, record: Recorder) -> None:
     entry, node = record("good", "kubelet: CPU manager policy there and back on a drained node"), one.workers[0]
-    path, ends = node.path(STATE_FILE), []
-    former = seen(path)
+    ends, former = [], seen(node.kubelet().path(STATE_FILE))
     one.lab.kubectl("drain", node.name, "--ignore-daemonsets", "--delete-emptydir-data", "--force", "--timeout=60s")
     try:
         for wish, policy in ((STATIC, "static"), ({"state": "absent"}, "none")):
             with change(one, wish) as task:
                 ends.append(task.result()["transaction"])
             assert ends[-1]["outcome"] == "committed"
+            path = node.kubelet().path(STATE_FILE)
             assert json.loads(path.read_bytes())["policyName"] == policy
             assert used(one, node)["cpuManagerPolicy"] == policy
             (aside,) = path.parent.glob(f"{path.name}.*")

@@ -9,7 +9,6 @@ import typing as t
 
 import pytest
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._api.node_steps import NodeSteps
-from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.errors import KubeadmError
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.many import Incomplete
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.node_labels import LABELS
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.node_plan import Kind
@@ -21,6 +20,7 @@ from ansible_collections.nodecraft.kubeadm.tests.unit.plugins.module_utils._api.
     Refused,
     client_of,
 )
+from ansible_collections.nodecraft.kubeadm.tests.unit.plugins.module_utils._api.steps_run import Run, go_through
 from ansible_collections.nodecraft.kubeadm.tests.unit.plugins.module_utils._plan.nodes import Json, node, pod
 
 Serve = t.Callable[..., FakeApi]
@@ -42,41 +42,19 @@ PARAMS: Json = {
 }
 
 
-class Run(t.NamedTuple):
-    """What a run came to. error: how it failed."""
-
-    report: Json
-    warnings: list[str]
-    operations: int
-    error: KubeadmError | None
-    clock: Clock
+class NodeRun(Run):
+    """A run on nodes."""
 
     @property
     def nodes(self) -> Json:
         return t.cast(Json, self.report["nodes"])
 
 
-def run(kind: Kind, api: FakeApi, *, dry: bool = False, clock: Clock | None = None, **params: t.Any) -> Run:
+def run(kind: Kind, api: FakeApi, *, dry: bool = False, clock: Clock | None = None, **params: t.Any) -> NodeRun:
     """Go through the steps as the runner does."""
     clock = clock or Clock()
     steps = NodeSteps(kind, {**PARAMS, **params}, connect=lambda: client_of(api.url, clock), dry=dry, diff=True)
-    warnings: list[str] = []
-    operations, error = 0, None
-    try:
-        with steps.session():
-            steps.read()
-            plan = steps.plan()
-            warnings += plan.warnings
-            operations = len(plan.operations)
-            if plan.operations:
-                verdict = steps.rehearse()
-                if verdict.verdict == "refused":
-                    raise KubeadmError(verdict.message)
-                if not dry:
-                    steps.apply()
-    except KubeadmError as exc:
-        error = exc
-    return Run(steps.report(), warnings, operations, error, clock)
+    return go_through(steps, clock, NodeRun, dry=dry)
 
 
 def labels(api: FakeApi, name: str) -> Json:

@@ -8,13 +8,13 @@ import typing as t
 
 import pytest
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._api.pod_resize_steps import PodResizeSteps
-from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.errors import KubeadmError
 from ansible_collections.nodecraft.kubeadm.tests.unit.plugins.module_utils._api.fake_api import (
     Clock,
     Refused,
     client_of,
 )
 from ansible_collections.nodecraft.kubeadm.tests.unit.plugins.module_utils._api.fake_pods import FakePods
+from ansible_collections.nodecraft.kubeadm.tests.unit.plugins.module_utils._api.steps_run import Run, go_through
 from ansible_collections.nodecraft.kubeadm.tests.unit.plugins.module_utils._node.documents import documented
 from ansible_collections.nodecraft.kubeadm.tests.unit.plugins.module_utils._plan.sized_pods import (
     RESTART,
@@ -46,14 +46,8 @@ PARAMS: Json = {
 }
 
 
-class Run(t.NamedTuple):
-    """What a run came to. error: how it failed."""
-
-    report: Json
-    warnings: list[str]
-    operations: int
-    error: KubeadmError | None
-    clock: Clock
+class PodRun(Run):
+    """A run on pods."""
 
     @property
     def pods(self) -> Json:
@@ -71,31 +65,12 @@ class Run(t.NamedTuple):
         return t.cast(Json, found)
 
 
-def run(api: FakePods, *, dry: bool = False, **params: t.Any) -> Run:
+def run(api: FakePods, *, dry: bool = False, **params: t.Any) -> PodRun:
     """Go through the steps as the runner does, while the kubelets work."""
     clock = Clock()
     clock.on_sleep = api.look
     steps = PodResizeSteps({**PARAMS, **params}, connect=lambda: client_of(api.url, clock), dry=dry, diff=True)
-    warnings: list[str] = []
-    operations, error = 0, None
-    try:
-        with steps.session():
-            steps.read()
-            warnings += steps.notes()
-            plan = steps.plan()
-            warnings += plan.warnings
-            operations = len(plan.operations)
-            if not plan.operations:
-                steps.settle()
-            else:
-                verdict = steps.rehearse()
-                if verdict.verdict == "refused":
-                    raise KubeadmError(verdict.message)
-                if not dry:
-                    steps.apply()
-    except KubeadmError as exc:
-        error = exc
-    return Run(steps.report(), warnings, operations, error, clock)
+    return go_through(steps, clock, PodRun, dry=dry)
 
 
 def asked(name: str = "app", **resources: Json) -> list[Json]:

@@ -45,5 +45,10 @@ def test_files_are_counted_where_their_number_is_limited(tmp_path: Path) -> None
         require(tmp_path, space.Room(10**9, BLOCK, 5))
 
 
+def test_what_is_mounted_read_only_is_named(tmp_path: Path) -> None:
+    with pytest.raises(KubeadmError, match="mounted read-only"):
+        require(tmp_path, space.Room(10**9, BLOCK, None, read_only=True))
+
+
 def test_this_machine_has_room(tmp_path: Path) -> None:
     space.require_room(journal(tmp_path, 1), str(tmp_path / "not" / "there"))

@@ -78,6 +78,11 @@ def test_anothers_is_waited_for_as_long_as_it_lasts() -> None:
     assert "renewed 30 s ago and runs out in 70 s" in plan.warnings[0]
 
 
+def test_a_renewal_in_the_future_is_told_as_that() -> None:
+    plan = rollout_lease.hold(held(THEM, NOW + 30), US, NOW)
+    assert "has a renewTime 30 s ahead of the API server's clock and runs out in 130 s" in plan.warnings[0]
+
+
 def test_one_that_ran_out_is_taken_over() -> None:
     plan = rollout_lease.hold(held(THEM), US, NOW + 100)
     assert body(plan)["spec"]["holderIdentity"] == "us@here/1"
