@@ -218,11 +218,20 @@ class Story:
             "untolerated taint" in reason,
             f"one that requests none does not land there: {reason.split('. ')[0]}",
         )
-        pods.resize("three", "200m")
-        three = pods.wait("three", lambda pod: pods.limit(pod) == "200m")
+        more = {kind: {"cpu": "200m"} for kind in ("requests", "limits")}
+        wish = {
+            "namespace": "default",
+            "names": ["three"],
+            "containers": [{"name": "pause", "resources": more}],
+            "wait": True,
+        }
+        resized = run_module(lab, "pod_resize", wish, self.output / "2-resize.json")
+        three = lab.get("pod", "three")
         self.claim(
-            pods.limit(three) == "200m" and three["status"]["containerStatuses"][0]["restartCount"] == 0,
-            "kubectl patch --subresource resize gives the running pod 200m instead of 100m, without a restart",
+            resized.rc == 0
+            and pods.limit(three) == "200m"
+            and three["status"]["containerStatuses"][0]["restartCount"] == 0,
+            "pod_resize gives the running pod 200m instead of 100m, without a restart",
         )
         self._effects(pods)
         pods.remove_all()

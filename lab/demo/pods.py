@@ -85,12 +85,6 @@ class Pods:
         """What state a pod is in; None when there is none."""
         return self._lab.kubectl("get", "pod", name, "--ignore-not-found", "--output=jsonpath={.status.phase}") or None
 
-    def resize(self, name: str, cpu: str) -> None:
-        """Give a running pod another share of the processors."""
-        amounts = {"requests": {"cpu": cpu}, "limits": {"cpu": cpu}}
-        patch = {"spec": {"containers": [{"name": "pause", "resources": amounts}]}}
-        self._lab.kubectl("patch", "pod", name, "--subresource=resize", f"--patch={json.dumps(patch)}")
-
     def said(self, name: str) -> str:
         """What a pod has printed, as soon as that is something, or nothing after a minute."""
         deadline = time.monotonic() + LONGEST
