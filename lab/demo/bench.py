@@ -15,6 +15,7 @@ from ansible_collections.nodecraft.kubeadm.lab.demo import (
     bench_idle,
     bench_kubelet,
     bench_nodes,
+    bench_pods,
 )
 from ansible_collections.nodecraft.kubeadm.lab.demo.figures import OUTPUT, Part, say
 from ansible_collections.nodecraft.kubeadm.lab.demo.runs import Lab
@@ -24,6 +25,7 @@ PARTS: dict[str, t.Callable[[Lab], Part]] = {
     "nodes": bench_nodes.measure,
     "kubelet": bench_kubelet.measure,
     "api_server": bench_api_server.measure,
+    "pods": bench_pods.measure,
     "device_plugin": bench_device_plugin.measure,
 }
 
