@@ -96,7 +96,7 @@ def seen(path: Path) -> tuple[int, int, bytes]:
 
 
 def test_a_policy_changes_with_its_state_file(one: Cluster, record: Recorder) -> None:
-    entry, node = record("good", "kubelet: CPU manager policy there and back on a drained node"), one.workers[0]
+    entry, node = record("-", "kubelet: CPU manager policy there and back on a drained node"), one.workers[0]
     ends, former = [], seen(node.kubelet().path(STATE_FILE))
     one.lab.kubectl("drain", node.name, "--ignore-daemonsets", "--delete-emptydir-data", "--force", "--timeout=60s")
     try:
