@@ -30,7 +30,7 @@ notes:
     C(validatingadmissionpolicybindings) of C(admissionregistration.k8s.io), and on C(mutatingadmissionpolicies) and
     C(mutatingadmissionpolicybindings) where they are served; C(list) on C(nodes); C(create) on C(pods) in O(trial_namespace), for dry
     runs; and with O(require_request) C(list) on C(daemonsets) (C(apps)).
-  - The role C(nodecraft.kubeadm.placement_guard) runs this module with variables.
+  - The role P(nodecraft.kubeadm.placement_guard#role) runs this module with variables.
 attributes:
   check_mode:
     support: full
