@@ -36,6 +36,7 @@ _PLURALS = {
 # As kubeadm has it, and as it is without a service account for each controller.
 _DAEMON_SET_CONTROLLERS = ["system:serviceaccount:kube-system:daemon-set-controller", "system:kube-controller-manager"]
 _REFUSE, _AFFINITY = "refuse", "affinity"  # what a pod of the trial is for
+_NAMES_NONE = "a pod that names no node"
 
 
 @dataclasses.dataclass(frozen=True)
@@ -136,15 +137,16 @@ def trial_objects(guard: Guard) -> list[Json]:
 def trial_cases(guard: Guard, namespace: str) -> list[Case]:
     """What has to come of pods while the copy is in force; the first is refused by nothing else."""
     node = trial_name(guard.name)
+    naming = pod(guard, namespace, node=node, label=_REFUSE)
     cases = [
-        Case("a pod that names a protected node", pod(guard, namespace, node=node), says="names the node"),
-        plain_case(guard, namespace),
+        Case("a pod that names a protected node", naming, says="names the node"),
+        Case(_NAMES_NONE, pod(guard, namespace, label=_REFUSE)),
     ]
     if guard.resources:
-        asked = pod(guard, namespace, node=node, resource=guard.resources[0])
+        asked = pod(guard, namespace, node=node, resource=guard.resources[0], label=_REFUSE)
         cases.append(Case(f"a pod that names a protected node and requests {guard.resources[0]}", asked))
     if guard.require_request and guard.taints:
-        tolerating = pod(guard, namespace)
+        tolerating = pod(guard, namespace, label=_REFUSE)
         tolerating["spec"]["tolerations"] = [{"operator": "Exists"}]
         cases.append(Case("a pod that tolerates everything", tolerating, says="tolerates a taint"))
     if guard.affinity:
@@ -155,17 +157,20 @@ def trial_cases(guard: Guard, namespace: str) -> list[Case]:
 
 def plain_case(guard: Guard, namespace: str) -> Case:
     """A pod that is never refused."""
-    return Case("a pod that names no node", pod(guard, namespace))
+    return Case(_NAMES_NONE, pod(guard, namespace))
 
 
 def proof_case(guard: Guard, namespace: str, node: str) -> Case:
-    """What the guard in force has to make of a pod that names one of its nodes."""
+    """What the guard in force has to make of a pod that names one of its nodes.
+
+    The pod has no label: API servers may hold on to the copy for a moment after it was removed.
+    """
     says = "" if guard.affinity else f"names the node {node}"
     return Case(f"a pod that names {node}", pod(guard, namespace, node=node), says=says, scheduled=guard.affinity)
 
 
-def pod(guard: Guard, namespace: str, *, node: str = "", resource: str = "", label: str = _REFUSE) -> Json:
-    """A harmless pod. Quotas and pod security standards have nothing against it."""
+def pod(guard: Guard, namespace: str, *, node: str = "", resource: str = "", label: str = "") -> Json:
+    """A harmless pod. Quotas and pod security standards have nothing against it. label: what it is for in a trial."""
     limits = {"cpu": "100m", "memory": "64Mi", **({resource: "1"} if resource else {})}
     container = {
         "name": "trial",
@@ -180,7 +185,7 @@ def pod(guard: Guard, namespace: str, *, node: str = "", resource: str = "", lab
         "metadata": {
             "generateName": f"{trial_name(guard.name)}-",
             "namespace": namespace,
-            "labels": {TRIAL_LABEL: label},
+            **({"labels": {TRIAL_LABEL: label}} if label else {}),
         },
         "spec": {
             **({"nodeName": node} if node else {}),
