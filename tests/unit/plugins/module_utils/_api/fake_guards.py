@@ -29,8 +29,10 @@ PODS = "/api/v1/namespaces/default/pods"
 class FakeGuards(FakeApi):
     """The server. guards: the objects by kind and name. served: the kinds that it has. writes: what was kept, in its order.
 
-    in_force: the objects that pods meet, which are those that were there at the last look. taken_up: whether looks take them up.
+    in_force: the objects that pods meet, which are those that were there at the last look. taken_up: whether looks take them up. hurries: whether
+    it looks before every pod.
     looks_at: called with verb, place and whether it is a dry run before an object is touched, and with a pod; it may refuse.
+    loses_answer: the object of which the next write is kept and not answered.
     checked: what the controller manager says of a policy; None: it does not look at any. made: pods that were no dry runs.
     """
 
@@ -42,10 +44,12 @@ class FakeGuards(FakeApi):
         self.guards: dict[Place, Json] = {}
         self.in_force: dict[Place, Json] = {}
         self.taken_up = True
+        self.hurries = False
         self.writes: list[str] = []
         self.asked_pods: list[Json] = []
         self.made: list[Json] = []
         self.looks_at: t.Callable[[str, Place, bool], None] = lambda verb, place, dry: None
+        self.loses_answer: Place | None = None
         self.looks_at_pod: t.Callable[[Json], None] = lambda pod: None
         self.checked: Json | None = {"observedGeneration": 1}
 
@@ -102,6 +106,9 @@ class FakeGuards(FakeApi):
         found["metadata"]["resourceVersion"] = str(int(version or 0) + 1)
         if not dry:
             self.guards[place] = found
+            if self.loses_answer == place:
+                self.loses_answer = None
+                raise Refused(503, "etcd is gone")
         return found
 
     def touch(self, place: Place) -> None:
@@ -113,6 +120,8 @@ class FakeGuards(FakeApi):
 
     def _pod(self, _verb: str, path: str, body: bytes) -> Json:
         pod: Json = json.loads(body)
+        if self.hurries:
+            self.look()
         with self._lock:
             self.asked_pods.append(pod)
             if "dryRun" not in path:
