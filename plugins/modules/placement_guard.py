@@ -211,7 +211,7 @@ summary:
   sample:
     - "nodecraft-placement-guard refuses; protected: w1, w2"
     - "w2: protected from now on"
-    - "ValidatingAdmissionPolicy: changed"
+    - "ValidatingAdmissionPolicy nodecraft-placement-guard: changed"
 diff:
   description: The difference of each object that is created, changed or removed. Empty unless diff mode is on.
   returned: always

@@ -179,7 +179,9 @@ class PlacementGuardSteps:
                 self._declined.append(f"{' '.join(place)}: {exc}")
 
     def _judge_removals(self) -> list[str]:
-        return self._remove_each((*self._planned.leftovers, *self._planned.removals), dry_run=True)
+        """What is going to be removed, the copy of the trial included: an account that may not would leave it there."""
+        places = [*self._planned.leftovers, *self._planned.removals, *(self._copied() if self._planned.writes else [])]
+        return self._remove_each(dict.fromkeys(places), dry_run=True)
 
     def _judge_namespace(self) -> list[str]:
         """Whether a harmless pod is taken, without which nothing could be tried."""
@@ -243,16 +245,15 @@ class PlacementGuardSteps:
 
     def _try(self) -> None:
         """Try a copy of the policies on pods that are never made, and remove it again, whatever comes of it."""
-        copy = placement_policies.trial_objects(self._guard)
         problems: list[str] = []
         try:
-            for body in copy:
+            for body in placement_policies.trial_objects(self._guard):
                 self._send(body, dry_run=False)
             problems += self._failings()
         except KubeadmError as exc:
             problems.append(str(exc))
         finally:
-            problems += self._remove_copy([placement_guard.place_of(body) for body in reversed(copy)])
+            problems += self._remove_copy()
         if problems:
             raise Refusal(f"The guard was not changed, because its trial failed. {' '.join(problems)}")
 
@@ -260,8 +261,12 @@ class PlacementGuardSteps:
         cases = placement_policies.trial_cases(self._guard, self._params["trial_namespace"])
         return [*filter(None, map(self._problem, cases)), *self._complaints()]
 
-    def _remove_copy(self, places: t.Sequence[Place]) -> list[str]:
-        problems = self._remove_each(places, dry_run=False)
+    def _copied(self) -> list[Place]:
+        """The objects of the trial, in the order in which they are removed."""
+        return [placement_guard.place_of(body) for body in reversed(placement_policies.trial_objects(self._guard))]
+
+    def _remove_copy(self) -> list[str]:
+        problems = self._remove_each(self._copied(), dry_run=False)
         # What is left of it concerns nothing but pods with its label, and the next run removes it.
         self._wrote = self._wrote or bool(problems)
         return problems

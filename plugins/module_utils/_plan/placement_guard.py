@@ -88,7 +88,7 @@ class Operation:
     action: str
 
     def __str__(self) -> str:
-        return f"{self.place[0]} {self.place[1]}: {self.action}"
+        return f"{' '.join(self.place)}: {self.action}"
 
 
 @dataclasses.dataclass(frozen=True)
@@ -274,7 +274,7 @@ def _refuse_nothing(wish: Wish, found: Protection, *, dry: bool) -> None:
         kept_for = " or ".join(dict.fromkeys([*wish.resources, *wish.taint_keys]))
         raise Refusal(
             f"nodes: none is given, and this collection manages no node with {kept_for}. Name the nodes, or use node_taint,"
-            " node_extended_resource or the role node_resources first."
+            " node_extended_resource or the role node_resources first; state absent removes a guard that nobody needs any more."
         )
 
 
@@ -429,9 +429,7 @@ def lines(wish: Wish, found: Protection, operations: t.Sequence[Operation], *, d
     for name in found.removed:
         why = ", and no node of the cluster any more" if name in found.gone else ""
         told.append(f"{name}: {'would not be protected any more' if would else 'not protected any more'}{why}")
-    return told + [
-        f"{operation.place[0]}: {'would be ' if would else ''}{operation.action}" for operation in operations
-    ]
+    return told + [f"{' '.join(each.place)}: {'would be ' if would else ''}{each.action}" for each in operations]
 
 
 def shown(found: t.Mapping[str, t.Any] | None) -> Json:

@@ -135,8 +135,8 @@ def test_it_is_tried_on_pods_that_are_never_made_then_written_then_proven(api: F
             f"{NAME} refuses; protected: w1, w2",
             "w1: protected from now on",
             "w2: protected from now on",
-            f"{POLICY}: created",
-            f"{BINDING}: created",
+            f"{POLICY} {NAME}: created",
+            f"{BINDING} {NAME}: created",
         ],
         "diff": done.report["diff"],
     }
@@ -221,7 +221,7 @@ def test_check_mode_writes_nothing(api: FakeGuards, params: Json) -> None:
     done = run(api, dry=True, **params)
     assert (done.error, api.writes, api.guards, api.made) == (None, [], {}, [])
     assert done.operations == len(done.report["diff"]) > 0
-    assert f"{POLICY}: would be created" in done.report["summary"]
+    assert f"{POLICY} {NAME}: would be created" in done.report["summary"]
 
 
 def test_check_mode_of_a_removal_writes_nothing(api: FakeGuards) -> None:
@@ -260,6 +260,17 @@ def test_check_mode_says_of_a_removal_that_it_is_not_allowed(api: FakeGuards) ->
     done = run(api, dry=True, state="absent")
     assert f"{BINDING} {NAME} could not be removed" in done.message
     assert "Give the account this right" in done.message
+
+
+def test_an_account_that_could_not_remove_the_copy_writes_none(api: FakeGuards) -> None:
+    def declines(verb: str, _place: tuple[str, str], _dry: bool) -> None:
+        if verb == "DELETE":
+            raise Refused(403, "cannot delete resource in API group")
+
+    api.looks_at = declines
+    done = run(api, **ENFORCED)
+    assert f"{BINDING} {TRIAL} could not be removed" in done.message
+    assert api.writes == []
 
 
 def test_nodes_that_are_not_managed_yet_are_none_in_check_mode(api: FakeGuards) -> None:
@@ -421,8 +432,8 @@ def test_a_copy_that_cannot_be_written_to_its_end_is_removed(api: FakeGuards, ki
 
 
 def test_a_copy_that_cannot_be_removed_is_told_and_goes_with_the_next_run(api: FakeGuards) -> None:
-    def declines(verb: str, place: tuple[str, str], _dry: bool) -> None:
-        if (verb, place) == ("DELETE", (BINDING, TRIAL)):
+    def declines(verb: str, place: tuple[str, str], dry: bool) -> None:
+        if (verb, place, dry) == ("DELETE", (BINDING, TRIAL), False):
             raise Refused(422, "not now")
 
     api.looks_at = declines

@@ -373,7 +373,7 @@ def test_what_was_done_is_told() -> None:
         "w3: protected from now on",
         "older: not protected any more, and no node of the cluster any more",
         "w2: not protected any more",
-        f"{POLICY}: created",
+        f"{POLICY} {NAME}: created",
     ]
 
 
@@ -385,7 +385,7 @@ def test_what_is_only_planned_is_told_as_such() -> None:
         f"{NAME} would refuse; protected: w1, w2",
         "w1: would be protected",
         "w3: would not be protected any more",
-        f"{POLICY}: would be created",
+        f"{POLICY} {NAME}: would be created",
     ]
 
 
