@@ -21,6 +21,7 @@ from .client import ApiError, Client, Json
 from .objects import read_each
 
 _NOT_FOUND, _CONFLICT = 404, 409
+_ATTEMPTS = 20  # against other writers of the same object
 _LOOK_AGAIN = 0.5  # seconds between two looks at what is waited for
 _CHECKED_WITHIN = 5.0  # seconds that the controller manager has to look at expressions
 
@@ -174,7 +175,7 @@ class PlacementGuardSteps:
         for body in self._bodies:
             place = placement_guard.place_of(body)
             try:
-                self._judged[place] = self._send(body, dry_run=True)
+                self._judged[place] = self._send_fresh(body, dry_run=True)
             except ApiError as exc:
                 self._declined.append(f"{' '.join(place)}: {exc}")
 
@@ -205,18 +206,34 @@ class PlacementGuardSteps:
         return self._api.create(placement_policies.path_of(kind), body, dry_run=dry_run)
 
     def _write(self, body: Json) -> None:
+        self._send_fresh(body, dry_run=False)
+        self._wrote = True
+
+    def _send_fresh(self, body: Json, *, dry_run: bool) -> Json:
+        """Send an object, once more when somebody wrote its status or labels since it was read, as Kubernetes itself does."""
         place = placement_guard.place_of(body)
+        for _attempt in range(_ATTEMPTS):
+            sent = self._sent(body, dry_run=dry_run)
+            if sent:
+                return sent
+            found = self._read_objects([place]).get(place)
+            if found and not placement_guard.differs(found, self._judged.get(place)):
+                return found  # our own write, whose answer was lost
+            if not found or placement_guard.differs(found, self._cluster.objects.get(place)):
+                raise KubeadmError(
+                    f"{' '.join(place)}: somebody else changed it in the meantime, perhaps another run. Run the task again."
+                )
+            body = placement_guard.as_read(body, found)
+        raise KubeadmError(f"{' '.join(place)}: others changed it each of the {_ATTEMPTS} times that it was tried.")
+
+    def _sent(self, body: Json, *, dry_run: bool) -> Json | None:
+        """Send an object; None when somebody was quicker."""
         try:
-            self._send(body, dry_run=False)
+            return self._send(body, dry_run=dry_run)
         except ApiError as exc:
             if exc.status not in (_CONFLICT, _NOT_FOUND):
                 raise
-            # Our own write, whose answer was lost, or somebody else's.
-            if placement_guard.differs(self._read_objects([place]).get(place), self._judged.get(place)):
-                raise KubeadmError(
-                    f"{' '.join(place)}: somebody else changed it in the meantime, perhaps another run. Run the task again. {exc}"
-                ) from exc
-        self._wrote = True
+            return None
 
     def _remove(self, places: t.Iterable[Place]) -> None:
         for place in places:

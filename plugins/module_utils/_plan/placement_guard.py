@@ -352,11 +352,14 @@ def bodies(wish: Wish, cluster: Cluster, protection: Protection) -> list[Json]:
     if not wish.present:
         return []
     found = placement_policies.objects(guard_of(wish, protection))
-    for body in found:
-        present = cluster.objects.get(place_of(body))
-        if present:
-            body["metadata"]["resourceVersion"] = present["metadata"]["resourceVersion"]
-    return found
+    return [as_read(body, cluster.objects.get(place_of(body))) for body in found]
+
+
+def as_read(body: Json, found: Json | None) -> Json:
+    """An object that replaces the one that was read, and no later one; a new one as it is."""
+    if not found:
+        return body
+    return {**body, "metadata": {**body["metadata"], "resourceVersion": found["metadata"]["resourceVersion"]}}
 
 
 def place_of(body: t.Mapping[str, t.Any]) -> Place:

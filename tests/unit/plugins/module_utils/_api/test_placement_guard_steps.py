@@ -520,15 +520,58 @@ def test_another_writer_is_not_overwritten(api: FakeGuards) -> None:
     run(api)
     api.objects["w4"] = tainted("w4", f"{D}:NoSchedule")
 
-    def touches(verb: str, place: tuple[str, str], dry: bool) -> None:
+    def changes(verb: str, place: tuple[str, str], dry: bool) -> None:
         if (verb, place, dry) == ("PUT", (POLICY, NAME), False):
+            api.guards[place] = copy.deepcopy(api.guards[place])
+            api.guards[place]["spec"]["failurePolicy"] = "Ignore"
             api.touch(place)
 
-    api.looks_at = touches
+    api.looks_at = changes
     done = run(api)
     assert f"{POLICY} {NAME}: somebody else changed it in the meantime" in done.message
     assert not getattr(done.error, "changed", False)
-    assert nodes_of(api.guards[POLICY, NAME]) == ["w1", "w2"]
+    assert api.guards[POLICY, NAME]["spec"]["failurePolicy"] == "Ignore"
+
+
+@pytest.mark.parametrize("when_dry", [True, False])
+def test_a_status_that_was_written_meanwhile_is_no_other_writer(api: FakeGuards, when_dry: bool) -> None:
+    run(api)
+    api.objects["w4"] = tainted("w4", f"{D}:NoSchedule")
+    left = [1, 2]
+
+    def touches(verb: str, place: tuple[str, str], dry: bool) -> None:
+        if (verb, place, dry) == ("PUT", (POLICY, NAME), when_dry) and left:
+            left.pop()
+            api.touch(place)
+
+    api.looks_at = touches
+    assert run(api).error is None
+    assert left == []
+    assert nodes_of(api.guards[POLICY, NAME]) == ["w1", "w2", "w4"]
+
+
+def test_others_that_never_stop_are_given_up(api: FakeGuards) -> None:
+    run(api)
+    api.objects["w4"] = tainted("w4", f"{D}:NoSchedule")
+
+    def touches(verb: str, place: tuple[str, str], _dry: bool) -> None:
+        if verb == "PUT":
+            api.touch(place)
+
+    api.looks_at = touches
+    assert "others changed it each of the 20 times" in run(api).message
+
+
+def test_a_policy_that_somebody_removed_meanwhile_is_not_made_again(api: FakeGuards) -> None:
+    run(api)
+    api.objects["w4"] = tainted("w4", f"{D}:NoSchedule")
+
+    def removes(verb: str, place: tuple[str, str], dry: bool) -> None:
+        if (verb, place, dry) == ("PUT", (POLICY, NAME), False):
+            api.guards.pop(place, None)
+
+    api.looks_at = removes
+    assert f"{POLICY} {NAME}: somebody else changed it in the meantime" in run(api).message
 
 
 @pytest.mark.parametrize("first", [True, False])
