@@ -25,7 +25,7 @@ notes:
   - Runs wherever the credentials for the API are, which is the controller in most cases, and needs no C(become).
   - Credentials come from the options, from the variables E(K8S_AUTH_KUBECONFIG), E(K8S_AUTH_HOST) and so on, or from
     C(~/.kube/config), as in kubernetes.core.
-  - An API server that restarts is waited for, for O(wait_timeout) seconds with O(wait=true) and 60 seconds otherwise.
+  - An API server that restarts is waited for, for 60 seconds, or for C(wait_timeout) seconds in a task with C(wait=true).
 """
 
     INFO = r"""

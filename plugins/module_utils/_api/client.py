@@ -123,6 +123,10 @@ class Client:
         """Write a whole object. It is refused (409) when the object is not at the resourceVersion in content any more."""
         return self._request("PUT", path, body=content, fieldManager=USER_AGENT, dryRun="All" if dry_run else "")
 
+    def delete(self, path: str, *, dry_run: bool) -> Json:
+        """Remove an object."""
+        return self._request("DELETE", path, dryRun="All" if dry_run else "")
+
     def server_time(self) -> float:
         """What the clock of the API server said in its last answer, in seconds since 1970. Whole seconds."""
         try:

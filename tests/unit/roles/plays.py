@@ -22,7 +22,7 @@ STUBS = {
     "stub_info.py": ("static_pod_info", "kubelet_info"),
     "stub_lease.py": ("rollout_lease",),
     "stub_kubernetes.py": ("device_plugin_info",),
-    "stub_pods.py": ("pod_resize",),
+    "stub_results.py": ("pod_resize", "placement_guard"),
     "stub_nodes.py": ("node_taint", "node_extended_resource", "node_label"),
 }
 # The same for kubernetes.core.

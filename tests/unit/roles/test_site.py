@@ -133,6 +133,23 @@ def test_labels_alone_are_a_change(play: Play) -> None:
     assert passes(play("nothing", "nothing", nodes={"node_label": "changes"})) == [NODES]
 
 
+def test_a_placement_guard_is_planned_first_and_written_last(play: Play) -> None:
+    outcome = play("on", "on", **ASKED, placement_guard_nodes=["w1"])
+    assert outcome.status == 0, outcome.output
+    steps = [(call["step"], call["component"]) for call in outcome.calls]
+    guarded = [number for number, (_step, component) in enumerate(steps) if component == "placement_guard"]
+    assert [steps[number][0] for number in guarded] == ["plan", "change"]
+    assert guarded[0] < steps.index(("change", API))
+    assert guarded[1] > max(number for number, (_step, component) in enumerate(steps) if component == NODES)
+
+
+def test_a_placement_guard_alone_is_no_wish_for_the_whole_cluster(play: Play) -> None:
+    outcome = play("on", "on", placement_guard_nodes=["w1"])
+    assert outcome.status != 0
+    assert "is set for any host of this run" in outcome.output
+    assert outcome.calls == []
+
+
 def test_a_run_that_names_nothing_is_refused(play: Play) -> None:
     outcome = play("off", "off", other="variable")
     assert outcome.status != 0
@@ -159,7 +176,7 @@ def test_labels_may_stand_there_too(play: Play) -> None:
     assert passes(outcome) == [NODES]
 
 
-@pytest.mark.parametrize("name", ["site", "feature_gates", "node_resources"])
+@pytest.mark.parametrize("name", ["site", "feature_gates", "node_resources", "placement_guard"])
 def test_an_inventory_with_other_groups_is_refused(stage: Stage, name: str) -> None:
     outcome = stage.playbook(name, {"masters": {"cp1": ASKED}, "workers": {"w1": ASKED}})
     assert outcome.status != 0

@@ -87,12 +87,16 @@ class FakeApi:
 
         class Handler(http.server.BaseHTTPRequestHandler):
             protocol_version = "HTTP/1.1"
+            disable_nagle_algorithm = True  # or each answer waits for the client's next word
 
             def setup(self) -> None:
                 api.connections += 1
                 super().setup()
 
             def do_GET(self) -> None:
+                self._answer(b"")
+
+            def do_DELETE(self) -> None:
                 self._answer(b"")
 
             def do_PATCH(self) -> None:

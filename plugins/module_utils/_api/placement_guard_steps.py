@@ -1,0 +1,346 @@
+# Copyright (c) 2026, nodecraft.kubeadm contributors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+# PRIVATE to the collection: no promise of stability to code outside it.
+
+"""The steps of the module C(placement_guard), for the runner: admission policies that are tried before they are written."""
+
+from __future__ import annotations
+
+import contextlib
+import typing as t
+
+from .._plan import placement_guard, placement_policies, rehearsal
+from .._plan.errors import KubeadmError, Refusal
+from .._plan.many import Incomplete, joined
+from .._plan.placement_guard import Cluster, GuardPlan, Place, Protection, Wish
+from .._plan.placement_policies import KINDS, POLICY, Case, Guard
+from .._plan.rehearsal import Verdict
+from .client import ApiError, Client, Json
+from .objects import read_each
+
+_NOT_FOUND, _CONFLICT = 404, 409
+_ATTEMPTS = 20  # against other writers of the same object
+_LOOK_AGAIN = 0.5  # seconds between two looks at what is waited for
+_CHECKED_WITHIN = 5.0  # seconds that the controller manager has to look at expressions
+
+
+class PlacementGuardSteps:
+    """One run of the module."""
+
+    def __init__(
+        self,
+        params: t.Mapping[str, t.Any],
+        *,
+        connect: t.Callable[[], Client],
+        dry: bool,
+        diff: bool,
+    ) -> None:
+        self._params = params
+        self._connect = connect
+        self._dry = dry
+        self._diff = diff
+        self._client: Client | None = None
+        self._wish: Wish | None = None
+        self._cluster = Cluster({}, {})
+        self._protection = Protection()
+        self._bodies: list[Json] = []
+        self._judged: dict[Place, Json] = {}
+        self._declined: list[str] = []
+        self._plan: GuardPlan | None = None
+        self._enforced = False
+        self._wrote = False
+        self._done = False
+
+    # ---- the steps -----------------------------------------------------------------------------------------------------
+
+    @contextlib.contextmanager
+    def session(self) -> t.Iterator[None]:
+        """Check what was asked before anything is sent; at a failure tell whether something was written before."""
+        self._wish = placement_guard.parse(self._params)
+        self._client = self._connect()
+        try:
+            yield
+        except KubeadmError as exc:
+            if not self._wrote:
+                raise
+            raise Incomplete(str(exc), changed=True) from exc
+
+    def read(self) -> None:
+        """Read the guard that is there and the nodes, and have the API server judge the objects that are asked for."""
+        served = self._served()
+        names = [self._wished.name, placement_policies.trial_name(self._wished.name)]
+        places = [(kind, name) for kind in KINDS if kind in served for name in names]
+        objects = self._read_objects(places)
+        placement_guard.refuse_foreign(objects)
+        present = self._wished.present
+        nodes = {node["metadata"]["name"]: node for node in self._api.list("nodes")} if present else {}
+        daemon_sets = self._api.list("/apis/apps/v1/daemonsets") if present and self._wished.require_request else []
+        self._cluster = Cluster(objects, nodes, daemon_sets)
+        self._enforced = placement_guard.was_enforced(self._wished, self._cluster)
+        self._protection = placement_guard.protect(self._wished, self._cluster, dry=self._dry)
+        self._bodies = placement_guard.bodies(self._wished, self._cluster, self._protection)
+        self._judge()
+
+    def notes(self) -> list[str]:
+        """Nothing to tell before the plan."""
+        return []
+
+    def plan(self) -> GuardPlan:
+        """Work out what to write and what to remove."""
+        self._plan = placement_guard.plan(self._wished, self._cluster, self._protection, self._bodies, self._judged)
+        return self._plan
+
+    def settle(self) -> None:
+        """Nothing is to be changed: see that the guard is in force."""
+        self._end()
+
+    def rehearse(self) -> Verdict:
+        """The API server judges the objects and the removals without keeping them, and takes a pod as the trial needs it."""
+        began = self._api.clock()
+        problems = self._declined or [*self._judge_removals(), *self._judge_namespace()]
+        seconds = self._api.clock() - began
+        if problems:
+            return Verdict(rehearsal.REFUSED, joined(problems), seconds)
+        self._done = self._dry
+        return Verdict(rehearsal.ACCEPTED, "the API server takes every object (dryRun=All)", seconds)
+
+    def apply(self) -> None:
+        """Try the guard, write it, remove what is not asked for any more, and prove it."""
+        self._remove(self._planned.leftovers)
+        if self._planned.writes:
+            self._try()
+        for body in self._planned.writes:
+            self._write(body)
+        self._remove(self._planned.removals)
+        self._end()
+
+    def report(self) -> dict[str, t.Any]:
+        """The result of the module, whatever step it reached."""
+        found, operations = self._protection, self._plan.operations if self._plan else ()
+        told = placement_guard.lines(self._wished, found, operations, dry=self._dry) if self._done else []
+        return {
+            "enforced": self._wished.present and self._wished.enforce if self._done else self._enforced,
+            "nodes": list(found.nodes),
+            "added": list(found.added),
+            "removed": list(found.removed),
+            "stale": list(found.stale),
+            "untainted": list(found.untainted),
+            "summary": told,
+            "diff": [self._difference(operation.place) for operation in operations] if self._diff else [],
+        }
+
+    # ---- reading and judging -------------------------------------------------------------------------------------------
+
+    @property
+    def _api(self) -> Client:
+        return t.cast(Client, self._client)
+
+    @property
+    def _wished(self) -> Wish:
+        return t.cast(Wish, self._wish)
+
+    @property
+    def _planned(self) -> GuardPlan:
+        return t.cast(GuardPlan, self._plan)
+
+    @property
+    def _guard(self) -> Guard:
+        return placement_guard.guard_of(self._wished, self._protection)
+
+    def _served(self) -> set[str]:
+        """The kinds of the guard that the API has."""
+        try:
+            found = self._api.get(placement_policies.GROUP).get("resources") or []
+        except ApiError as exc:
+            if exc.status != _NOT_FOUND:
+                raise
+            found = []
+        served = {entry["kind"] for entry in found} & set(KINDS)
+        if self._wished.present:
+            placement_guard.refuse_unserved(self._wished, served, self._version)
+        return served
+
+    def _version(self) -> str:
+        return str(self._api.get("/version").get("gitVersion"))
+
+    def _read_objects(self, places: t.Sequence[Place]) -> dict[Place, Json]:
+        paths = {"/".join(place): placement_policies.path_of(*place) for place in places}
+        found = read_each(self._api, paths, workers=self._params["concurrency"])
+        return {place: found["/".join(place)] for place in places if "/".join(place) in found}
+
+    def _judge(self) -> None:
+        """Have the API server fill in its defaults, without which objects cannot be compared, and say what it declines."""
+        for body in self._bodies:
+            place = placement_guard.place_of(body)
+            try:
+                self._judged[place] = self._send_fresh(body, dry_run=True)
+            except ApiError as exc:
+                self._declined.append(f"{' '.join(place)}: {exc}")
+
+    def _judge_removals(self) -> list[str]:
+        """What is going to be removed, the copy of the trial included: an account that may not would leave it there."""
+        places = [*self._planned.leftovers, *self._planned.removals, *(self._copied() if self._planned.writes else [])]
+        return self._remove_each(dict.fromkeys(places), dry_run=True)
+
+    def _judge_namespace(self) -> list[str]:
+        """Whether a harmless pod is taken, without which nothing could be tried."""
+        if not self._planned.writes:
+            return []
+        namespace = self._params["trial_namespace"]
+        taken, said = self._ask(placement_policies.plain_case(self._guard, namespace))
+        if taken:
+            return []
+        return [
+            f"trial_namespace: nothing can be tried in {namespace}, because a harmless pod is refused there: {said} Name another"
+            " namespace."
+        ]
+
+    # ---- writing and removing ------------------------------------------------------------------------------------------
+
+    def _send(self, body: Json, *, dry_run: bool) -> Json:
+        kind, name = placement_guard.place_of(body)
+        if "resourceVersion" in body["metadata"]:
+            return self._api.replace(placement_policies.path_of(kind, name), body, dry_run=dry_run)
+        return self._api.create(placement_policies.path_of(kind), body, dry_run=dry_run)
+
+    def _write(self, body: Json) -> None:
+        self._send_fresh(body, dry_run=False)
+        self._wrote = True
+
+    def _send_fresh(self, body: Json, *, dry_run: bool) -> Json:
+        """Send an object, once more when somebody wrote its status or labels since it was read, as Kubernetes itself does."""
+        place = placement_guard.place_of(body)
+        for _attempt in range(_ATTEMPTS):
+            sent = self._sent(body, dry_run=dry_run)
+            if sent:
+                return sent
+            found = self._read_objects([place]).get(place)
+            if found and not placement_guard.differs(found, self._judged.get(place)):
+                return found  # our own write, whose answer was lost
+            if not found or placement_guard.differs(found, self._cluster.objects.get(place)):
+                raise KubeadmError(
+                    f"{' '.join(place)}: somebody else changed it in the meantime, perhaps another run. Run the task again."
+                )
+            body = placement_guard.as_read(body, found)
+        raise KubeadmError(f"{' '.join(place)}: others changed it each of the {_ATTEMPTS} times that it was tried.")
+
+    def _sent(self, body: Json, *, dry_run: bool) -> Json | None:
+        """Send an object; None when somebody was quicker."""
+        try:
+            return self._send(body, dry_run=dry_run)
+        except ApiError as exc:
+            if exc.status not in (_CONFLICT, _NOT_FOUND):
+                raise
+            return None
+
+    def _remove(self, places: t.Iterable[Place]) -> None:
+        for place in places:
+            self._delete(place, dry_run=False)
+            self._wrote = True
+
+    def _remove_each(self, places: t.Iterable[Place], *, dry_run: bool) -> list[str]:
+        """Remove objects one by one, whatever comes of the others. Returns what went wrong."""
+        return [*filter(None, (self._removal_problem(place, dry_run=dry_run) for place in places))]
+
+    def _removal_problem(self, place: Place, *, dry_run: bool) -> str:
+        try:
+            self._delete(place, dry_run=dry_run)
+        except KubeadmError as exc:
+            return f"{' '.join(place)} could not be removed: {exc}"
+        return ""
+
+    def _delete(self, place: Place, *, dry_run: bool) -> None:
+        try:
+            self._api.delete(placement_policies.path_of(*place), dry_run=dry_run)
+        except ApiError as exc:
+            if exc.status != _NOT_FOUND:
+                raise
+
+    # ---- trying and proving --------------------------------------------------------------------------------------------
+
+    def _try(self) -> None:
+        """Try a copy of the policies on pods that are never made, and remove it again, whatever comes of it."""
+        problems: list[str] = []
+        try:
+            for body in placement_policies.trial_objects(self._guard):
+                self._send(body, dry_run=False)
+            problems += self._failings()
+        except KubeadmError as exc:
+            problems.append(str(exc))
+        finally:
+            problems += self._remove_copy()
+        if problems:
+            raise Refusal(f"The guard was not changed, because its trial failed. {' '.join(problems)}")
+
+    def _failings(self) -> list[str]:
+        cases = placement_policies.trial_cases(self._guard, self._params["trial_namespace"])
+        return [*filter(None, map(self._problem, cases)), *self._complaints()]
+
+    def _copied(self) -> list[Place]:
+        """The objects of the trial, in the order in which they are removed."""
+        return [placement_guard.place_of(body) for body in reversed(placement_policies.trial_objects(self._guard))]
+
+    def _remove_copy(self) -> list[str]:
+        problems = self._remove_each(self._copied(), dry_run=False)
+        # What is left of it concerns nothing but pods with its label, and the next run removes it.
+        self._wrote = self._wrote or bool(problems)
+        return problems
+
+    def _problem(self, case: Case) -> str:
+        """What is wrong about a case; an effect is waited for, because API servers take up policies by themselves."""
+        began, limit = self._api.clock(), self._params["wait_timeout"]
+        patient = bool(case.says) or case.scheduled
+        while True:
+            taken, said = self._ask(case)
+            found = placement_guard.problem(case, taken, said, seconds=limit, namespace=self._params["trial_namespace"])
+            if not found or not patient or "resulted in error" in said or self._api.clock() - began >= limit:
+                return found
+            self._api.sleep(_LOOK_AGAIN)
+
+    def _ask(self, case: Case) -> tuple[Json | None, str]:
+        """Ask for a pod that is never made: what would become of it, or why it is refused."""
+        try:
+            return self._api.create(f"namespaces/{self._params['trial_namespace']}/pods", case.pod, dry_run=True), ""
+        except ApiError as exc:
+            return None, str(exc)
+
+    def _complaints(self) -> list[str]:
+        """What is said of the expressions of the copy, once somebody has looked at them."""
+        place = (POLICY, placement_policies.trial_name(self._wished.name))
+        deadline = self._api.clock() + _CHECKED_WITHIN
+        while True:
+            found = self._read_objects([place]).get(place, {})
+            if "observedGeneration" in (found.get("status") or {}) or self._api.clock() >= deadline:
+                return placement_guard.complaints(found)
+            self._api.sleep(_LOOK_AGAIN)
+
+    def _end(self) -> None:
+        if self._wished.present and self._wished.enforce and not self._dry:
+            self._prove()
+        self._done = True
+
+    def _prove(self) -> None:
+        """See on the guard itself that it refuses what it should, a node that it did not protect before first, and nothing else."""
+        namespace = self._params["trial_namespace"]
+        node = (*self._protection.added, *self._protection.nodes)[0]
+        cases = [
+            placement_policies.proof_case(self._guard, namespace, node),
+            placement_policies.plain_case(self._guard, namespace),
+        ]
+        problems = list(filter(None, map(self._problem, cases)))
+        if problems:
+            way_out = placement_guard.way_out(self._wished)
+            raise KubeadmError(
+                f"The guard {self._wished.name} is written, and does not do what it should. {' '.join(problems)} {way_out}"
+            )
+
+    def _difference(self, place: Place) -> Json:
+        header = " ".join(place)
+        return {
+            "before_header": header,
+            "after_header": header,
+            "before": placement_guard.shown(self._cluster.objects.get(place)),
+            "after": placement_guard.shown(self._judged.get(place)),
+        }

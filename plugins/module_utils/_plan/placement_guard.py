@@ -1,0 +1,494 @@
+# Copyright (c) 2026, nodecraft.kubeadm contributors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+# PRIVATE to the collection: no promise of stability to code outside it.
+
+"""The plan of a placement guard: what was asked for and a cluster in, objects to write and to remove out."""
+
+from __future__ import annotations
+
+import dataclasses
+import re
+import typing as t
+
+from . import node_names, node_plan, node_taints, placement_policies, quantities
+from .errors import Refusal
+from .many import joined
+from .node_plan import Node
+from .node_resources import RESOURCES
+from .node_taints import TAINTS
+from .placement_policies import BINDING, KINDS, MUTATION, POLICY, Guard, Json
+
+Place = tuple[str, str]  # kind and name of an object
+
+CREATED, CHANGED, REMOVED = "created", "changed", "removed"
+
+# What runs in there keeps the cluster going.
+_NEVER_CONCERNED = "kube-system"
+# Nobody is kept off by PreferNoSchedule.
+_KEEPS_OFF = ("NoSchedule", node_taints.NO_EXECUTE)
+_LONGEST_NAME = 200
+_DAEMON_SET = re.compile(r"[^/\s]+/[^/\s]+")
+
+
+@dataclasses.dataclass(frozen=True)
+class Wish:
+    """What a task asks for. affinity: whether names of nodes become affinities, which counts with enforce only."""
+
+    name: str
+    present: bool
+    nodes: tuple[str, ...]
+    resources: tuple[str, ...]
+    taint_keys: tuple[str, ...]
+    require_request: bool
+    enforce: bool
+    affinity: bool
+    schedulers: tuple[str, ...]
+    exceptions: tuple[str, ...]
+    exempt_daemon_sets: tuple[str, ...]
+    exempt_namespaces: tuple[str, ...]
+    allow_refusals: bool
+    trial_namespace: str
+
+
+@dataclasses.dataclass(frozen=True)
+class Cluster:
+    """What was read. objects: those of the guard's name and of its trial's. daemon_sets: empty unless they matter."""
+
+    objects: t.Mapping[Place, Json]
+    nodes: t.Mapping[str, Node]
+    daemon_sets: t.Sequence[Json] = ()
+
+
+@dataclasses.dataclass(frozen=True)
+class Protection:
+    """Which nodes are protected, all of them sorted.
+
+    added, removed: as against the guard in force. stale: asked for, protected before, and no nodes any more. untainted: on which
+    the scheduler itself may place any pod. gone: removed because they are no nodes any more. taints: those that keep pods off,
+    each with effect and key. shut_out: DaemonSets that would lose their pods there.
+    """
+
+    nodes: tuple[str, ...] = ()
+    added: tuple[str, ...] = ()
+    removed: tuple[str, ...] = ()
+    stale: tuple[str, ...] = ()
+    untainted: tuple[str, ...] = ()
+    gone: tuple[str, ...] = ()
+    taints: tuple[Json, ...] = ()
+    shut_out: tuple[str, ...] = ()
+
+
+@dataclasses.dataclass(frozen=True)
+class Operation:
+    """One object that is created, changed or removed."""
+
+    place: Place
+    action: str
+
+    def __str__(self) -> str:
+        return f"{' '.join(self.place)}: {self.action}"
+
+
+@dataclasses.dataclass(frozen=True)
+class GuardPlan:
+    """What will be done. writes: bodies in the order in which they are written. leftovers: of a trial that was interrupted.
+    removals: what is not asked for any more. The last two in the order in which they are removed.
+    """
+
+    operations: tuple[Operation, ...]
+    warnings: tuple[str, ...]
+    writes: tuple[Json, ...]
+    leftovers: tuple[Place, ...]
+    removals: tuple[Place, ...]
+
+
+# ---- what is asked for -------------------------------------------------------------------------------------------------
+
+
+def parse(params: t.Mapping[str, t.Any]) -> Wish:
+    """Turn module parameters into a wish. Raises Refusal for what no cluster could guard."""
+    resources = tuple(params["resources"])
+    wish = Wish(
+        name=params["name"],
+        present=params["state"] == "present",
+        nodes=tuple(sorted(set(params["nodes"]))),
+        resources=resources,
+        taint_keys=tuple(params["taint_keys"] or ()) or resources,
+        require_request=params["require_request"],
+        enforce=params["enforce"],
+        affinity=params["enforce"] and params["on_node_name"] == "affinity",
+        schedulers=tuple(params["schedulers"]),
+        exceptions=tuple(params["exceptions"]),
+        exempt_daemon_sets=tuple(params["exempt_daemon_sets"]),
+        exempt_namespaces=(_NEVER_CONCERNED, *sorted(set(params["exempt_namespaces"]) - {_NEVER_CONCERNED})),
+        allow_refusals=params["allow_refusals"],
+        trial_namespace=params["trial_namespace"],
+    )
+    _check_names(wish)
+    _check_texts(wish)
+    if wish.present:
+        _check_sense(wish)
+    return wish
+
+
+def _check_names(wish: Wish) -> None:
+    node_names.check_object("name", wish.name, "policy")
+    if len(wish.name) > _LONGEST_NAME:
+        raise Refusal(f"name: it has {len(wish.name)} characters, and {_LONGEST_NAME} are the most.")
+    for name in wish.nodes:
+        node_names.check_node("nodes", name)
+    for name in wish.resources:
+        node_names.check_resource(name)
+    for key in wish.taint_keys:
+        node_names.check_taint(key, "taint_keys")
+    for name in wish.exempt_namespaces:
+        node_names.check_object("exempt_namespaces", name, "namespace")
+    node_names.check_object("trial_namespace", wish.trial_namespace, "namespace")
+
+
+def _check_texts(wish: Wish) -> None:
+    for name in wish.exempt_daemon_sets:
+        if not _DAEMON_SET.fullmatch(name):
+            raise Refusal(f"exempt_daemon_sets: {name!r} has no namespace; write it as namespace/name.")
+    for option, texts in (("exceptions", wish.exceptions), ("schedulers", wish.schedulers)):
+        if not all(text.strip() for text in texts):
+            raise Refusal(f"{option}: one of them is empty; leave it out.")
+
+
+def _check_sense(wish: Wish) -> None:
+    if not (wish.nodes or wish.taint_keys):
+        raise Refusal(
+            "none of nodes, resources and taint_keys is given; name the nodes to protect, or what this collection keeps them for."
+        )
+    if wish.require_request and not wish.resources:
+        raise Refusal("require_request: resources is empty; name there what pods have to request.")
+    if not wish.schedulers:
+        raise Refusal("schedulers: it is empty, so that nobody could place a pod on protected nodes; name who may.")
+    if wish.trial_namespace in wish.exempt_namespaces:
+        raise Refusal(
+            f"trial_namespace: the guard does not concern {wish.trial_namespace}, so that nothing could be tried there; name another."
+        )
+
+
+# ---- what the cluster says against it ----------------------------------------------------------------------------------
+
+
+def refuse_unserved(wish: Wish, served: t.Collection[str], version: t.Callable[[], str]) -> None:
+    """Refuse a cluster that has no such policies. served: the kinds that it has. version: says the cluster's."""
+    lacking = [kind for kind in placement_policies.kinds_of(affinity=wish.affinity) if kind not in served]
+    if not lacking:
+        return
+    reason = f"this cluster ({version()}) does not serve {lacking[0]} of admissionregistration.k8s.io/v1, which Kubernetes has"
+    if lacking[0] == MUTATION:
+        raise Refusal(f"on_node_name is affinity, and {reason} from 1.36 on. Leave it at refuse.")
+    key = wish.taint_keys[0] if wish.taint_keys else "KEY"
+    raise Refusal(
+        f"{reason} from 1.30 on, unless --runtime-config switches it off. Without it, keep others off the nodes with a taint of the"
+        f" effect NoExecute, which the kubelets enforce, too: give the nodes {{key: {key}, effect: NoExecute}} beside the one with"
+        " NoSchedule, with node_taint or in node_resources_taints. Pods that want to land there have to tolerate both;"
+        " ExtendedResourceToleration adds a toleration of NoSchedule only."
+    )
+
+
+def refuse_foreign(objects: t.Mapping[Place, Json]) -> None:
+    """Refuse objects of the same names that somebody else made."""
+    foreign = [f"{kind} {name}" for (kind, name), found in objects.items() if not _is_ours(found)]
+    if foreign:
+        raise Refusal(
+            f"{' and '.join(foreign)}: not made by this collection, because there is no label"
+            f" {'='.join(next(iter(placement_policies.OWNER.items())))}. Remove it first, or use another name."
+        )
+
+
+def _is_ours(found: Json) -> bool:
+    return placement_policies.OWNER.items() <= (found["metadata"].get("labels") or {}).items()
+
+
+# ---- which nodes -------------------------------------------------------------------------------------------------------
+
+
+def protect(wish: Wish, cluster: Cluster, *, dry: bool) -> Protection:
+    """Which nodes are protected. dry: nothing is written, so that nodes may yet come to be managed.
+
+    Raises Refusal for nodes that do not exist, for none at all, and for DaemonSets that would lose their pods.
+    """
+    former = placement_policies.nodes_of(cluster.objects.get((POLICY, wish.name)))
+    nodes = (wish.nodes or _managed(wish, cluster)) if wish.present else ()
+    removed = tuple(sorted(set(former) - set(nodes)))
+    held = {name: _keeping_off(wish, cluster.nodes[name]) for name in nodes if name in cluster.nodes}
+    taints = _unique(taint for found in held.values() for taint in found)
+    missing = [name for name in nodes if name not in cluster.nodes]
+    found = Protection(
+        nodes=nodes,
+        added=tuple(name for name in nodes if name not in former),
+        removed=removed,
+        stale=tuple(name for name in missing if name in former),
+        untainted=tuple(name for name, taints_there in held.items() if not taints_there),
+        gone=tuple(name for name in removed if name not in cluster.nodes) if wish.present else (),
+        taints=taints,
+        shut_out=tuple(_shut_out(wish, cluster, nodes, taints)),
+    )
+    if wish.present:
+        _refuse_strangers([name for name in missing if name not in former], cluster)
+        _refuse_nothing(wish, found, dry=dry)
+        _refuse_losses(wish, found)
+    return found
+
+
+def _managed(wish: Wish, cluster: Cluster) -> tuple[str, ...]:
+    """The nodes on which this collection set one of the taints or advertises one of the resources."""
+    return tuple(name for name, node in sorted(cluster.nodes.items()) if _is_managed(wish, node))
+
+
+def _is_managed(wish: Wish, node: Node) -> bool:
+    keys = {known_as.rpartition(":")[0] for known_as in node_plan.read_record(TAINTS, node)}
+    resources = set(node_plan.read_record(RESOURCES, node))
+    return not (keys.isdisjoint(wish.taint_keys) and resources.isdisjoint(wish.resources))
+
+
+def _keeping_off(wish: Wish, node: Node) -> list[Json]:
+    """Those of a node's taints that keep pods off; all of them when no keys are asked for."""
+    return [
+        {"effect": taint["effect"], "key": taint["key"]}
+        for taint in node_taints.of_node(node) or []
+        if taint["effect"] in _KEEPS_OFF and (not wish.taint_keys or taint["key"] in wish.taint_keys)
+    ]
+
+
+def _unique(taints: t.Iterable[Json]) -> tuple[Json, ...]:
+    found = {(taint["key"], taint["effect"]): taint for taint in taints}
+    return tuple(found[known_as] for known_as in sorted(found))
+
+
+def _refuse_strangers(strangers: t.Sequence[str], cluster: Cluster) -> None:
+    if strangers:
+        raise Refusal(
+            f"nodes: {joined(strangers)}: there is no node of this name in the cluster; it has {joined(sorted(cluster.nodes))}."
+        )
+
+
+def _refuse_nothing(wish: Wish, found: Protection, *, dry: bool) -> None:
+    if not found.nodes and not dry:
+        kept_for = " or ".join(dict.fromkeys([*wish.resources, *wish.taint_keys]))
+        raise Refusal(
+            f"nodes: none is given, and this collection manages no node with {kept_for}. Name the nodes, or use node_taint,"
+            " node_extended_resource or the role node_resources first; state absent removes a guard that nobody needs any more."
+        )
+
+
+def _refuse_losses(wish: Wish, found: Protection) -> None:
+    if found.shut_out and wish.enforce and not wish.allow_refusals:
+        raise Refusal(
+            f"require_request: protected nodes would lose the pods of the DaemonSets {joined(found.shut_out)} at their next start,"
+            " because these tolerate the taint and request nothing. Write those that belong there into exempt_daemon_sets or"
+            " exempt_namespaces, or set allow_refusals."
+        )
+
+
+def _shut_out(wish: Wish, cluster: Cluster, nodes: t.Sequence[str], taints: t.Sequence[Json]) -> list[str]:
+    """DaemonSets that the guard would keep off protected nodes although they tolerate them, by the rules of the policy."""
+    there = [cluster.nodes[name] for name in nodes if name in cluster.nodes]
+    found = []
+    for daemon_set in cluster.daemon_sets:
+        metadata, spec = daemon_set["metadata"], daemon_set["spec"]["template"]["spec"]
+        name = f"{metadata['namespace']}/{metadata['name']}"
+        exempt = name in wish.exempt_daemon_sets or metadata["namespace"] in wish.exempt_namespaces
+        if not exempt and _lands(spec, there) and _tolerates(spec, taints) and not _requests(spec, wish.resources):
+            found.append(name)
+    return sorted(found)
+
+
+def _lands(spec: Json, nodes: t.Iterable[Node]) -> bool:
+    """Whether the labels of some node are those that pods ask for."""
+    selector = spec.get("nodeSelector") or {}
+    return any(selector.items() <= (node["metadata"].get("labels") or {}).items() for node in nodes)
+
+
+def _tolerates(spec: Json, taints: t.Iterable[Json]) -> bool:
+    # As the policy says it, which does not look at values.
+    tolerations = spec.get("tolerations") or []
+    return any(
+        (toleration.get("key") or "") in ("", taint["key"])
+        and (toleration.get("effect") or "") in ("", taint["effect"])
+        for toleration in tolerations
+        for taint in taints
+    )
+
+
+def _requests(spec: Json, resources: t.Collection[str]) -> bool:
+    """Whether some container requests one of the resources. In a template a limit alone stands for the request, too."""
+    for container in [*(spec.get("containers") or []), *(spec.get("initContainers") or [])]:
+        found = container.get("resources") or {}
+        amounts = {**(found.get("limits") or {}), **(found.get("requests") or {})}
+        if any(quantities.parse(str(amounts.get(name, 0))) > 0 for name in resources):
+            return True
+    return False
+
+
+# ---- what is to be done ------------------------------------------------------------------------------------------------
+
+
+def guard_of(wish: Wish, protection: Protection) -> Guard:
+    """What the policies are made of."""
+    return Guard(
+        name=wish.name,
+        nodes=protection.nodes,
+        resources=wish.resources,
+        taints=protection.taints,
+        require_request=wish.require_request,
+        enforce=wish.enforce,
+        affinity=wish.affinity,
+        schedulers=wish.schedulers,
+        exceptions=wish.exceptions,
+        exempt_daemon_sets=wish.exempt_daemon_sets,
+        exempt_namespaces=wish.exempt_namespaces,
+    )
+
+
+def bodies(wish: Wish, cluster: Cluster, protection: Protection) -> list[Json]:
+    """The objects as they would be sent: what is there is replaced as it was read."""
+    if not wish.present:
+        return []
+    found = placement_policies.objects(guard_of(wish, protection))
+    return [as_read(body, cluster.objects.get(place_of(body))) for body in found]
+
+
+def as_read(body: Json, found: Json | None) -> Json:
+    """An object that replaces the one that was read, and no later one; a new one as it is."""
+    if not found:
+        return body
+    return {**body, "metadata": {**body["metadata"], "resourceVersion": found["metadata"]["resourceVersion"]}}
+
+
+def place_of(body: t.Mapping[str, t.Any]) -> Place:
+    """Kind and name of an object."""
+    return body["kind"], body["metadata"]["name"]
+
+
+def plan(
+    wish: Wish, cluster: Cluster, protection: Protection, sent: t.Sequence[Json], judged: t.Mapping[Place, Json]
+) -> GuardPlan:
+    """Work out what to do.
+
+    sent: the objects as they would be sent. judged: what the API server would make of them, with its defaults; one that it
+    declines is missing.
+    """
+    writes = [body for body in sent if differs(cluster.objects.get(place_of(body)), judged.get(place_of(body)))]
+    wanted = [place_of(body) for body in sent]
+    going = [(kind, wish.name) for kind in reversed(KINDS) if (kind, wish.name) not in wanted]
+    left = [(kind, placement_policies.trial_name(wish.name)) for kind in reversed(KINDS)]
+    removals = tuple(place for place in going if place in cluster.objects)
+    leftovers = tuple(place for place in left if place in cluster.objects)
+    operations = [Operation(place, REMOVED) for place in leftovers]
+    operations += [
+        Operation(place_of(body), CHANGED if place_of(body) in cluster.objects else CREATED) for body in writes
+    ]
+    operations += [Operation(place, REMOVED) for place in removals]
+    return GuardPlan(tuple(operations), tuple(_warnings(wish, protection)), tuple(writes), leftovers, removals)
+
+
+def differs(found: t.Mapping[str, t.Any] | None, wanted: t.Mapping[str, t.Any] | None) -> bool:
+    """Whether an object is not what it should be. What somebody else adds could take it out of force, so all of it counts."""
+    return found is None or wanted is None or found.get("spec") != wanted.get("spec")
+
+
+def _warnings(wish: Wish, found: Protection) -> list[str]:
+    warnings = [
+        f"{name}: no node of the cluster any more; take it out of the nodes to protect, or leave it there when it comes back."
+        for name in found.stale
+    ]
+    keys = f" {' or '.join(wish.taint_keys)}" if wish.taint_keys else ""
+    warnings += [
+        f"{name}: has no taint{keys} that keeps pods off, so the scheduler itself may place any pod there."
+        for name in found.untainted
+    ]
+    if found.shut_out:
+        warnings.append(
+            f"{'protected nodes lose' if wish.enforce else 'enforced, protected nodes would lose'} the pods of the DaemonSets"
+            f" {joined(found.shut_out)} at their next start, because these tolerate the taint and request nothing."
+        )
+    return warnings
+
+
+def was_enforced(wish: Wish, cluster: Cluster) -> bool:
+    """Whether the guard that was found refuses."""
+    return placement_policies.denies(cluster.objects.get((BINDING, wish.name)))
+
+
+# ---- what is told ------------------------------------------------------------------------------------------------------
+
+
+def lines(wish: Wish, found: Protection, operations: t.Sequence[Operation], *, dry: bool) -> list[str]:
+    """What came of it, for people. dry: it was only worked out."""
+    would = dry and bool(operations)
+    if not wish.present:
+        return [f"{wish.name}: {'would be removed' if would else 'not there any more'}"]
+    does = "would refuse" if would else "refuses"
+    only = "would only warn" if would else "only warns"
+    told = [f"{wish.name} {does if wish.enforce else only}; protected: {', '.join(found.nodes) or 'no node yet'}"]
+    told += [f"{name}: {'would be protected' if would else 'protected from now on'}" for name in found.added]
+    for name in found.removed:
+        why = ", and no node of the cluster any more" if name in found.gone else ""
+        told.append(f"{name}: {'would not be protected any more' if would else 'not protected any more'}{why}")
+    return told + [f"{' '.join(each.place)}: {'would be ' if would else ''}{each.action}" for each in operations]
+
+
+def shown(found: t.Mapping[str, t.Any] | None) -> Json:
+    """What a diff shows of an object: what is the guard's, with a line for each line of an expression."""
+    if not found:
+        return {}
+    metadata = {key: found["metadata"].get(key) for key in ("name", "labels")}
+    return {"metadata": metadata, "spec": _in_lines(found.get("spec"))}
+
+
+def _in_lines(value: t.Any) -> t.Any:
+    if isinstance(value, dict):
+        return {key: _in_lines(entry) for key, entry in value.items()}
+    if isinstance(value, list):
+        return [_in_lines(entry) for entry in value]
+    return value.splitlines() if isinstance(value, str) and "\n" in value else value
+
+
+# ---- what a trial and the proof say ------------------------------------------------------------------------------------
+
+
+def problem(
+    case: placement_policies.Case, taken: t.Mapping[str, t.Any] | None, said: str, *, seconds: int, namespace: str
+) -> str:
+    """What is wrong about the answer to a pod that was asked for; empty when nothing is.
+
+    taken: the pod as the API server would make it; None when it refused. said: its refusal. seconds: how long it was asked.
+    """
+    if "resulted in error" in said:
+        return f"An expression fails for {case.name}: {said}."
+    if case.says and case.says not in said:
+        words = f" ({said})" if said else ""
+        return (
+            f"It did not refuse {case.name} within {seconds} s{words}. See whether exceptions let everything pass, and whether the"
+            " API server runs without the admission plugin ValidatingAdmissionPolicy."
+        )
+    if not case.says and taken is None:
+        return f"It has to accept {case.name}, in the namespace {namespace}, and the API server said: {said}."
+    if case.scheduled and (taken or {}).get("spec", {}).get("nodeName"):
+        return (
+            f"The node of {case.name} stayed a name for {seconds} s. See whether the API server runs without the admission plugin"
+            " MutatingAdmissionPolicy."
+        )
+    return ""
+
+
+def complaints(policy: t.Mapping[str, t.Any]) -> list[str]:
+    """What the controller manager says of the expressions of a policy, by their types."""
+    checked = (policy.get("status") or {}).get("typeChecking") or {}
+    return [
+        f"The API server says of the expression {entry['fieldRef']}: {entry['warning']}"
+        for entry in checked.get("expressionWarnings") or []
+    ]
+
+
+def way_out(wish: Wish) -> str:
+    """How to take a guard out of force, whatever else does not work."""
+    names = ["validatingadmissionpolicybinding", *(["mutatingadmissionpolicybinding"] if wish.affinity else [])]
+    return f"To take it out of force: {' and '.join(f'kubectl delete {kind} {wish.name}' for kind in names)}."

@@ -1,0 +1,417 @@
+# Copyright (c) 2026, nodecraft.kubeadm contributors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+# PRIVATE to the collection: no promise of stability to code outside it.
+
+"""The objects of a placement guard: its admission policies with their expressions in CEL, their bindings, and the trial of them.
+
+There is no paramKind. What the policies know stands in their variables: a parameter that is deleted, or a binding that is
+removed and made again, can leave API servers that refuse every pod until they are restarted.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import typing as t
+
+Json = dict[str, t.Any]
+
+GROUP = "/apis/admissionregistration.k8s.io/v1"
+POLICY, BINDING = "ValidatingAdmissionPolicy", "ValidatingAdmissionPolicyBinding"
+MUTATION, MUTATION_BINDING = "MutatingAdmissionPolicy", "MutatingAdmissionPolicyBinding"
+# In the order in which they are written. They are removed the other way: a policy without a binding does nothing.
+KINDS = (POLICY, BINDING, MUTATION, MUTATION_BINDING)
+# Who makes an object is written on it: nothing is changed or removed that somebody else made.
+OWNER = {"app.kubernetes.io/managed-by": "nodecraft.kubeadm"}
+TRIAL_LABEL = "nodecraft.kubeadm/trial"
+
+_PLURALS = {
+    POLICY: "validatingadmissionpolicies",
+    BINDING: "validatingadmissionpolicybindings",
+    MUTATION: "mutatingadmissionpolicies",
+    MUTATION_BINDING: "mutatingadmissionpolicybindings",
+}
+# As kubeadm has it, and as it is without a service account for each controller.
+_DAEMON_SET_CONTROLLERS = ["system:serviceaccount:kube-system:daemon-set-controller", "system:kube-controller-manager"]
+_REFUSE, _AFFINITY = "refuse", "affinity"  # what a pod of the trial is for
+_NAMES_NONE = "a pod that names no node"
+
+
+@dataclasses.dataclass(frozen=True)
+class Guard:
+    """What the policies are made of.
+
+    nodes: the protected ones. taints: those that keep pods off them, each with effect and key; needed for require_request.
+    affinity: whether names of nodes become affinities. exempt_namespaces: all that the guard does not concern.
+    """
+
+    name: str
+    nodes: tuple[str, ...]
+    resources: tuple[str, ...]
+    taints: tuple[Json, ...]
+    require_request: bool
+    enforce: bool
+    affinity: bool
+    schedulers: tuple[str, ...]
+    exceptions: tuple[str, ...]
+    exempt_daemon_sets: tuple[str, ...]
+    exempt_namespaces: tuple[str, ...]
+
+
+@dataclasses.dataclass(frozen=True)
+class Case:
+    """A pod that is asked for and never made, and what has to come of it.
+
+    says: words of the refusal; empty when the pod has to be taken. scheduled: whether its node has to become an affinity.
+    """
+
+    name: str
+    pod: Json
+    says: str = ""
+    scheduled: bool = False
+
+
+def path_of(kind: str, name: str = "") -> str:
+    """Where an object of the guard is in the API; without a name, the list of its kind."""
+    return f"{GROUP}/{_PLURALS[kind]}" + (f"/{name}" if name else "")
+
+
+def kinds_of(*, affinity: bool) -> tuple[str, ...]:
+    """The kinds of objects that a guard needs."""
+    return KINDS if affinity else KINDS[:2]
+
+
+def objects(guard: Guard) -> list[Json]:
+    """The objects of a guard, in the order in which they are written."""
+    actions = ["Deny", "Audit"] if guard.enforce else ["Warn", "Audit"]
+    found = [_policy(guard), _object(BINDING, guard, {"policyName": guard.name, "validationActions": actions})]
+    if guard.affinity:
+        found += [_mutation(guard), _object(MUTATION_BINDING, guard, {"policyName": guard.name})]
+    return found
+
+
+def nodes_of(policy: t.Mapping[str, t.Any] | None) -> list[str]:
+    """The nodes that a policy of ours protects: their list is JSON as well as CEL. None of one that says something else."""
+    for variable in ((policy or {}).get("spec") or {}).get("variables") or []:
+        if variable.get("name") == "nodes":
+            try:
+                found = json.loads(variable["expression"])
+            except ValueError:
+                return []
+            return [str(name) for name in found] if isinstance(found, list) else []
+    return []
+
+
+def denies(binding: t.Mapping[str, t.Any] | None) -> bool:
+    """Whether a binding makes its policy refuse."""
+    return "Deny" in (((binding or {}).get("spec") or {}).get("validationActions") or [])
+
+
+# ---- the trial ---------------------------------------------------------------------------------------------------------
+
+
+def trial_name(name: str) -> str:
+    """What the copy of a guard is called, and the one node more that it protects."""
+    return f"{name}-trial"
+
+
+def trial_objects(guard: Guard) -> list[Json]:
+    """A copy of the policies that refuses, for pods with a label of their own, and for one more node, which does not exist.
+
+    Nothing else protects that node, so it is this copy that refuses.
+    """
+    name = trial_name(guard.name)
+    copy = dataclasses.replace(guard, name=name, nodes=(*guard.nodes, name), enforce=True)
+    found = objects(copy)
+    for thing in found:
+        if thing["kind"] in (BINDING, MUTATION_BINDING):
+            label = _REFUSE if thing["kind"] == BINDING else _AFFINITY
+            thing["spec"]["matchResources"] = {"objectSelector": {"matchLabels": {TRIAL_LABEL: label}}}
+        if thing["kind"] == BINDING:
+            thing["spec"]["validationActions"] = ["Deny"]
+    return found
+
+
+def trial_cases(guard: Guard, namespace: str) -> list[Case]:
+    """What has to come of pods while the copy is in force; the first is refused by nothing else."""
+    node = trial_name(guard.name)
+    naming = pod(guard, namespace, node=node, label=_REFUSE)
+    cases = [
+        Case("a pod that names a protected node", naming, says="names the node"),
+        Case(_NAMES_NONE, pod(guard, namespace, label=_REFUSE)),
+    ]
+    if guard.resources:
+        asked = pod(guard, namespace, node=node, resource=guard.resources[0], label=_REFUSE)
+        cases.append(Case(f"a pod that names a protected node and requests {guard.resources[0]}", asked))
+    if guard.require_request and guard.taints:
+        tolerating = pod(guard, namespace, label=_REFUSE)
+        tolerating["spec"]["tolerations"] = [{"operator": "Exists"}]
+        cases.append(Case("a pod that tolerates everything", tolerating, says="tolerates a taint"))
+    if guard.affinity:
+        pinned = pod(guard, namespace, node=node, label=_AFFINITY)
+        cases.append(Case("a pod whose node has to become an affinity", pinned, scheduled=True))
+    return cases
+
+
+def plain_case(guard: Guard, namespace: str) -> Case:
+    """A pod that is never refused."""
+    return Case(_NAMES_NONE, pod(guard, namespace))
+
+
+def proof_case(guard: Guard, namespace: str, node: str) -> Case:
+    """What the guard in force has to make of a pod that names one of its nodes.
+
+    The pod has no label: API servers may hold on to the copy for a moment after it was removed.
+    """
+    says = "" if guard.affinity else f"names the node {node}"
+    return Case(f"a pod that names {node}", pod(guard, namespace, node=node), says=says, scheduled=guard.affinity)
+
+
+def pod(guard: Guard, namespace: str, *, node: str = "", resource: str = "", label: str = "") -> Json:
+    """A harmless pod. Quotas and pod security standards have nothing against it. label: what it is for in a trial."""
+    limits = {"cpu": "100m", "memory": "64Mi", **({resource: "1"} if resource else {})}
+    container = {
+        "name": "trial",
+        # Nobody pulls it: the pod is never made.
+        "image": "localhost/nodecraft-trial:1",
+        "securityContext": {"allowPrivilegeEscalation": False, "capabilities": {"drop": ["ALL"]}},
+        "resources": {"limits": limits},
+    }
+    return {
+        "apiVersion": "v1",
+        "kind": "Pod",
+        "metadata": {
+            "generateName": f"{trial_name(guard.name)}-",
+            "namespace": namespace,
+            **({"labels": {TRIAL_LABEL: label}} if label else {}),
+        },
+        "spec": {
+            **({"nodeName": node} if node else {}),
+            "automountServiceAccountToken": False,
+            "securityContext": {
+                "runAsNonRoot": True,
+                "runAsUser": 65532,
+                "seccompProfile": {"type": "RuntimeDefault"},
+            },
+            "containers": [container],
+        },
+    }
+
+
+# ---- the policies ------------------------------------------------------------------------------------------------------
+
+
+def _object(kind: str, guard: Guard, spec: Json) -> Json:
+    return {
+        "apiVersion": "admissionregistration.k8s.io/v1",
+        "kind": kind,
+        "metadata": {"name": guard.name, "labels": dict(OWNER)},
+        "spec": spec,
+    }
+
+
+def _policy(guard: Guard) -> Json:
+    strict = guard.require_request
+    rules = [_rule("CREATE", "pods", "pods/binding", "bindings")]
+    if strict:
+        # Tolerations can be added to a pod that waits for a node.
+        rules.append(_rule("UPDATE", "pods"))
+    spec = {
+        # A pod that makes an expression fail must not get through by that. What has to work in any case never meets an
+        # expression that could.
+        "failurePolicy": "Fail",
+        "matchConstraints": {"namespaceSelector": _namespaces(guard), "resourceRules": rules},
+        # One that is false ends it, whatever becomes of the others. So schedulers, static pods and pods that leave their
+        # place to the scheduler depend on nothing else in here.
+        "matchConditions": [
+            _named("by-no-scheduler", _by_no_scheduler(guard)),
+            _named("no-static-pod", _NO_STATIC_POD),
+            _named("chooses-a-place", _CHOOSES_OR_TOLERATES if strict else _CHOOSES_A_PLACE),
+        ],
+        "variables": [*_variables(guard), *(_strict_variables(guard) if strict else [])],
+        "validations": [_naming(guard), _binding(guard), *([_tolerating(guard)] if strict else [])],
+    }
+    return _object(POLICY, guard, spec)
+
+
+def _mutation(guard: Guard) -> Json:
+    spec = {
+        # A pod that it cannot change still has to pass the other policy.
+        "failurePolicy": "Ignore",
+        # Another program may write a node into the pod after it.
+        "reinvocationPolicy": "IfNeeded",
+        "matchConstraints": {"namespaceSelector": _namespaces(guard), "resourceRules": [_rule("CREATE", "pods")]},
+        "matchConditions": [
+            _named("no-static-pod", _NO_STATIC_POD),
+            _named("names-a-node", "has(dyn(object).spec.nodeName)"),
+        ],
+        "variables": [
+            *_variables(guard),
+            _named("terms", _TERMS),
+            _named("pin", _PIN),
+            # Of several terms one has to hold, so each of them is narrowed to the node.
+            _named("pinnedTerms", _PINNED_TERMS),
+        ],
+        "mutations": [{"patchType": "JSONPatch", "jsonPatch": {"expression": _TO_AFFINITY}}],
+    }
+    return _object(MUTATION, guard, spec)
+
+
+def _namespaces(guard: Guard) -> Json:
+    # No expression is evaluated at all for what is in these.
+    outside = {
+        "key": "kubernetes.io/metadata.name",
+        "operator": "NotIn",
+        "values": list(guard.exempt_namespaces),
+    }
+    return {"matchExpressions": [outside]}
+
+
+def _rule(operation: str, *resources: str) -> Json:
+    return {"apiGroups": [""], "apiVersions": ["v1"], "operations": [operation], "resources": list(resources)}
+
+
+def _named(name: str, expression: str) -> Json:
+    return {"name": name, "expression": expression}
+
+
+def _listed(values: t.Iterable[t.Any]) -> str:
+    """A list as CEL has it, one entry on a line."""
+    return json.dumps(list(values), indent=2, sort_keys=True)
+
+
+def _variables(guard: Guard) -> list[Json]:
+    """What both policies know of the pod or binding that they look at."""
+    return [
+        _named("nodes", _listed(guard.nodes)),
+        _named("resources", _listed(guard.resources)),
+        _named("target", _TARGET),
+        _named("requests", _REQUESTS),
+        _named("daemonSets", _listed(guard.exempt_daemon_sets)),
+        # Anybody may write an owner into a pod, so it counts only where the controller asks.
+        _named("ofDaemonSet", _OF_DAEMON_SET),
+        _named("excepted", _excepted(guard)),
+    ]
+
+
+def _strict_variables(guard: Guard) -> list[Json]:
+    return [
+        _named("taints", _listed(guard.taints)),
+        _named("tolerates", _TOLERATES),
+        # As the pods of DaemonSets are, each for one node.
+        _named("elsewhere", _ELSEWHERE),
+    ]
+
+
+def _by_no_scheduler(guard: Guard) -> str:
+    return f'object.kind != "Binding" || !(request.userInfo.username in {json.dumps(list(guard.schedulers))})'
+
+
+def _excepted(guard: Guard) -> str:
+    return "\n".join(["variables.ofDaemonSet", *(f"|| ({text.strip()})" for text in guard.exceptions)])
+
+
+def _purpose(guard: Guard) -> str:
+    return f"request {' or '.join(guard.resources)}" if guard.resources else "an exception of the guard is for"
+
+
+def _naming(guard: Guard) -> Json:
+    kept_for = (
+        f", which is kept for pods that {_purpose(guard)}. Leave spec.nodeName out, so that the scheduler places it."
+    )
+    return {
+        "expression": (
+            'object.kind == "Binding" || !(variables.target in variables.nodes) || variables.requests || variables.excepted'
+        ),
+        "reason": "Forbidden",
+        "message": "The pod names a protected node.",
+        "messageExpression": f'"the pod names the node " + variables.target + {json.dumps(kept_for)}',
+    }
+
+
+def _binding(guard: Guard) -> Json:
+    allowed = f" by {', '.join(guard.schedulers)} only, not by "
+    return {
+        "expression": 'object.kind != "Binding" || !(variables.target in variables.nodes)',
+        "reason": "Forbidden",
+        "message": "Pods are bound to protected nodes by schedulers only.",
+        "messageExpression": (
+            f'"pods are bound to the node " + variables.target + {json.dumps(allowed)}\n+ request.userInfo.username'
+        ),
+    }
+
+
+def _tolerating(guard: Guard) -> Json:
+    return {
+        "expression": (
+            'object.kind == "Binding" || !variables.tolerates || variables.requests || variables.elsewhere || variables.excepted'
+        ),
+        "reason": "Forbidden",
+        "message": (
+            f"the pod tolerates a taint of nodes that are kept for pods that {_purpose(guard)}."
+            " Leave the toleration out, also one without a key."
+        ),
+    }
+
+
+_NO_STATIC_POD = """\
+!("system:nodes" in request.userInfo.?groups.orValue([])
+  && "kubernetes.io/config.mirror" in object.metadata.?annotations.orValue({}))"""
+
+_CHOOSES_A_PLACE = 'object.kind == "Binding" || has(dyn(object).spec.nodeName)'
+
+_CHOOSES_OR_TOLERATES = """\
+object.kind == "Binding"
+|| (request.operation == "CREATE"
+    ? has(dyn(object).spec.nodeName) || has(dyn(object).spec.tolerations)
+    : !has(dyn(oldObject).spec.nodeName) && dyn(object).spec.?tolerations != dyn(oldObject).spec.?tolerations)"""
+
+_TARGET = 'object.kind == "Binding" ? dyn(object).target.name : dyn(object).spec.?nodeName.orValue("")'
+
+_REQUESTS = """\
+(dyn(object).spec.containers + dyn(object).spec.?initContainers.orValue([])).exists(container,
+  variables.resources.exists(resource,
+    quantity(container.?resources.?requests[?resource].orValue("0")).isGreaterThan(quantity("0"))))"""
+
+_OF_DAEMON_SET = f"""\
+request.userInfo.username in {json.dumps(_DAEMON_SET_CONTROLLERS)}
+&& object.metadata.?ownerReferences.orValue([]).exists(owner,
+  owner.kind == "DaemonSet" && request.namespace + "/" + owner.name in variables.daemonSets)"""
+
+_TOLERATES = """\
+dyn(object).spec.?tolerations.orValue([]).exists(toleration,
+  variables.taints.exists(taint,
+    toleration.?key.orValue("") in ["", taint.key] && toleration.?effect.orValue("") in ["", taint.effect]))"""
+
+_ELSEWHERE = """\
+variables.target != "" && !(variables.target in variables.nodes)
+|| [dyn(object).spec.?affinity.?nodeAffinity.?requiredDuringSchedulingIgnoredDuringExecution.?nodeSelectorTerms.orValue([])]
+  .exists(terms, size(terms) > 0 && terms.all(term,
+    term.?matchFields.orValue([]).exists(field,
+      field.key == "metadata.name" && field.operator == "In" && !field.values.exists(name, name in variables.nodes))))"""
+
+_TERMS = (
+    "dyn(object).spec.?affinity.?nodeAffinity.?requiredDuringSchedulingIgnoredDuringExecution"
+    ".?nodeSelectorTerms.orValue([])"
+)
+
+_PIN = '[{"key": dyn("metadata.name"), "operator": dyn("In"), "values": dyn([variables.target])}]'
+
+_PINNED_TERMS = """\
+size(variables.terms) == 0
+? [{"matchFields": dyn(variables.pin)}]
+: variables.terms.map(term, {
+    "matchExpressions": dyn(term.?matchExpressions.orValue([])),
+    "matchFields": dyn(term.?matchFields.orValue([]) + variables.pin)})"""
+
+_TO_AFFINITY = """\
+!(variables.target in variables.nodes) || variables.excepted ? [] :
+[JSONPatch{op: "remove", path: "/spec/nodeName"}]
++ (has(dyn(object).spec.affinity) ? [] :
+   [JSONPatch{op: "add", path: "/spec/affinity", value: Object.spec.affinity{}}])
++ (has(dyn(object).spec.affinity) && has(dyn(object).spec.affinity.nodeAffinity) ? [] :
+   [JSONPatch{op: "add", path: "/spec/affinity/nodeAffinity", value: Object.spec.affinity.nodeAffinity{}}])
++ [JSONPatch{op: "add", path: "/spec/affinity/nodeAffinity/requiredDuringSchedulingIgnoredDuringExecution",
+             value: {"nodeSelectorTerms": variables.pinnedTerms}}]"""

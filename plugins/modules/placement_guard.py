@@ -1,0 +1,281 @@
+#!/usr/bin/python
+
+# Copyright (c) 2026, nodecraft.kubeadm contributors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+from __future__ import annotations
+
+DOCUMENTATION = r"""
+module: placement_guard
+short_description: Keep pods off protected nodes that come past the scheduler
+description:
+  - A taint is judged by the scheduler alone, so a pod that names its node, or whoever binds a pod to one, walks around it. This module
+    closes these ways with a ValidatingAdmissionPolicy of the API server, which Kubernetes has from 1.30 on.
+  - A pod may name a protected node when it requests one of O(resources). Pods are bound to protected nodes by O(schedulers) only. Pods
+    that name no node are never refused, unless O(require_request) is set.
+  - Never refused are the static pods of the nodes, and everything in C(kube-system).
+  - Policies that differ from those in force are first tried on pods that are never made, by a copy that concerns nothing else, and only
+    then written. What is written is proven on pods of the same kind.
+  - One guard serves one purpose. Nodes that are kept for something else get another one, with another O(name).
+version_added: 0.1.0
+author:
+  - nodecraft.kubeadm contributors (@nodecraft)
+extends_documentation_fragment:
+  - kubernetes.core.k8s_auth_options
+  - nodecraft.kubeadm.api
+  - nodecraft.kubeadm.api.actiongroup_api
+notes:
+  - The account needs the verbs C(get), C(create), C(update) and C(delete) on C(validatingadmissionpolicies) and
+    C(validatingadmissionpolicybindings) of C(admissionregistration.k8s.io), and on C(mutatingadmissionpolicies) and
+    C(mutatingadmissionpolicybindings) where they are served; C(list) on C(nodes); C(create) on C(pods) in O(trial_namespace), for dry
+    runs; and with O(require_request) C(list) on C(daemonsets) (C(apps)).
+  - The role P(nodecraft.kubeadm.placement_guard#role) runs this module with variables.
+attributes:
+  check_mode:
+    support: full
+    description: The API server judges the same objects without keeping them. The trial and the proof are left out.
+  diff_mode:
+    support: full
+    description: Returns the difference of every object that is created, changed or removed.
+  idempotent:
+    support: full
+    description: A second run with the same options writes nothing, as long as the nodes are the same; it proves the guard again.
+options:
+  state:
+    description: With V(absent) all that this module made under O(name) is removed.
+    type: str
+    choices:
+      - present
+      - absent
+    default: present
+  name:
+    description: Name of the policies and their bindings.
+    type: str
+    default: nodecraft-placement-guard
+  nodes:
+    description:
+      - Names of the nodes to protect. One that the cluster has not got is refused, unless the guard protected it before; then it stays
+        protected and is reported.
+      - When empty, all nodes on which this collection set one of O(taint_keys) or advertises one of O(resources), as they are whenever
+        the module runs.
+    type: list
+    elements: str
+    default: []
+  resources:
+    description: >-
+      Extended resources for which the nodes are kept. A pod that requests one of them may name a protected node; without any, no pod may.
+    type: list
+    elements: str
+    default: []
+  taint_keys:
+    description: Keys of the taints that keep other pods off the nodes. O(resources) when not set.
+    type: list
+    elements: str
+  enforce:
+    description: >-
+      Whether to refuse. Else what would be refused is only told: to whoever asks, as a warning, and in the API server's audit log.
+    type: bool
+    default: false
+  on_node_name:
+    description:
+      - What becomes of a pod that names a protected node. V(refuse) refuses it, unless it requests one of O(resources).
+      - V(affinity) turns the name into a node affinity, so that the scheduler decides about the pod, with taints and resources. It needs
+        a MutatingAdmissionPolicy, which Kubernetes has from 1.36 on, and counts with O(enforce=true) only.
+    type: str
+    choices:
+      - refuse
+      - affinity
+    default: refuse
+  require_request:
+    description:
+      - Whether to refuse pods, too, that tolerate a taint of the protected nodes and request none of O(resources), such as those that
+        tolerate everything. Which taints these are is read from the nodes.
+      - DaemonSets that would lose their pods on the nodes are named, and nothing is enforced then, see O(allow_refusals).
+    type: bool
+    default: false
+  schedulers:
+    description: >-
+      Users that may bind pods to protected nodes. A scheduler of yours that runs as a pod is C(system:serviceaccount:NAMESPACE:NAME).
+    type: list
+    elements: str
+    default: ["system:kube-scheduler"]
+  exempt_namespaces:
+    description: Namespaces that the guard does not concern, besides C(kube-system), which it never does.
+    type: list
+    elements: str
+    default: []
+  exempt_daemon_sets:
+    description: DaemonSets whose pods may land on protected nodes without a request, as C(namespace/name).
+    type: list
+    elements: str
+    default: []
+  exceptions:
+    description:
+      - Expressions in CEL. A pod for which one of them is true may name a protected node and tolerate its taint without a request.
+      - They know C(object), C(request), C(namespaceObject) and C(authorizer), as those of a ValidatingAdmissionPolicy.
+    type: list
+    elements: str
+    default: []
+  allow_refusals:
+    description: Whether to enforce O(require_request) although DaemonSets lose their pods on protected nodes.
+    type: bool
+    default: false
+  trial_namespace:
+    description: Namespace of the pods that the guard is tried on. They are dry runs only and never made.
+    type: str
+    default: default
+  wait_timeout:
+    description: Seconds to wait until a policy is in force.
+    type: int
+    default: 30
+seealso:
+  - module: nodecraft.kubeadm.node_taint
+  - module: nodecraft.kubeadm.node_extended_resource
+"""
+
+EXAMPLES = r"""
+- name: Warn of pods that walk around the taint of nodes with dongles
+  nodecraft.kubeadm.placement_guard:
+    resources:
+      - example.com/dongle
+
+- name: Refuse them
+  nodecraft.kubeadm.placement_guard:
+    resources:
+      - example.com/dongle
+    enforce: true
+
+- name: Refuse whatever tolerates the taint and requests nothing, too
+  nodecraft.kubeadm.placement_guard:
+    nodes:
+      - w1
+      - w2
+    resources:
+      - example.com/dongle
+    enforce: true
+    require_request: true
+    exempt_daemon_sets:
+      - monitoring/node-exporter
+
+- name: Leave pods that name a node to the scheduler
+  nodecraft.kubeadm.placement_guard:
+    resources:
+      - example.com/dongle
+    enforce: true
+    on_node_name: affinity
+
+- name: Take it back
+  nodecraft.kubeadm.placement_guard:
+    state: absent
+"""
+
+RETURN = r"""
+enforced:
+  description: Whether the guard refuses, or would in check mode. After a failure, whether the one that was found did.
+  returned: always
+  type: bool
+nodes:
+  description: The nodes that are protected, or would be in check mode.
+  returned: always
+  type: list
+  elements: str
+  sample:
+    - w1
+    - w2
+added:
+  description: Those of them that the guard in force did not protect.
+  returned: always
+  type: list
+  elements: str
+removed:
+  description: Nodes that the guard in force protected and this one does not.
+  returned: always
+  type: list
+  elements: str
+stale:
+  description: Nodes that are asked for, were protected, and do not exist any more. They stay protected.
+  returned: always
+  type: list
+  elements: str
+untainted:
+  description: Protected nodes without a taint that keeps pods off, on which the scheduler itself may place any pod.
+  returned: always
+  type: list
+  elements: str
+summary:
+  description: What came of it, in words. Empty after a failure.
+  returned: always
+  type: list
+  elements: str
+  sample:
+    - "nodecraft-placement-guard refuses; protected: w1, w2"
+    - "w2: protected from now on"
+    - "ValidatingAdmissionPolicy nodecraft-placement-guard: changed"
+diff:
+  description: The difference of each object that is created, changed or removed. Empty unless diff mode is on.
+  returned: always
+  type: list
+  elements: dict
+rehearsal:
+  description: What the API server said to the objects before they were written.
+  returned: always
+  type: dict
+  contains:
+    verdict:
+      description: V(accepted), V(refused), V(not_needed) when nothing changes, or V(skipped) when the run ended before.
+      type: str
+    message:
+      description: The API server's own words where it refused.
+      type: str
+    seconds:
+      description: How long it took.
+      type: float
+    command:
+      description: Always empty here.
+      type: list
+      elements: str
+"""
+
+import typing as t
+
+from ansible_collections.nodecraft.kubeadm.plugins.module_utils._api.connection import connect
+from ansible_collections.nodecraft.kubeadm.plugins.module_utils._api.placement_guard_steps import PlacementGuardSteps
+from ansible_collections.nodecraft.kubeadm.plugins.module_utils._module import runner
+from ansible_collections.nodecraft.kubeadm.plugins.module_utils._module.api_module import ApiModule, concurrency_option
+
+_NAMES = {"type": "list", "elements": "str", "default": []}
+
+
+def main() -> t.NoReturn:
+    """Hand the steps to the runner."""
+    module = ApiModule(
+        argument_spec={
+            "state": {"type": "str", "choices": ["present", "absent"], "default": "present"},
+            "name": {"type": "str", "default": "nodecraft-placement-guard"},
+            "nodes": _NAMES,
+            "resources": _NAMES,
+            "taint_keys": {"type": "list", "elements": "str", "no_log": False},
+            "enforce": {"type": "bool", "default": False},
+            "on_node_name": {"type": "str", "choices": ["refuse", "affinity"], "default": "refuse"},
+            "require_request": {"type": "bool", "default": False},
+            "schedulers": {"type": "list", "elements": "str", "default": ["system:kube-scheduler"]},
+            "exempt_namespaces": _NAMES,
+            "exempt_daemon_sets": _NAMES,
+            "exceptions": _NAMES,
+            "allow_refusals": {"type": "bool", "default": False},
+            "trial_namespace": {"type": "str", "default": "default"},
+            "wait_timeout": {"type": "int", "default": 30},
+            **concurrency_option(),
+        },
+    )
+    if module.params["wait_timeout"] < 1:
+        module.fail_json(msg=f"wait_timeout is {module.params['wait_timeout']}; it has to be 1 or more.")
+    steps = PlacementGuardSteps(
+        module.params, connect=lambda: connect(module), dry=module.check_mode, diff=module._diff
+    )
+    runner.run(module, steps, rehearse=True)
+
+
+if __name__ == "__main__":
+    main()

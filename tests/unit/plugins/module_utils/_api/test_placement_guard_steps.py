@@ -1,0 +1,628 @@
+# SPDX-FileCopyrightText: 2026 nodecraft.kubeadm contributors
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Guards that are judged, tried, written and proven, against a real HTTP server that takes them up while somebody waits."""
+
+from __future__ import annotations
+
+import copy
+import typing as t
+
+import pytest
+from ansible_collections.nodecraft.kubeadm.plugins.module_utils._api.placement_guard_steps import PlacementGuardSteps
+from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.errors import KubeadmError
+from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.placement_policies import (
+    BINDING,
+    MUTATION,
+    MUTATION_BINDING,
+    POLICY,
+    nodes_of,
+)
+from ansible_collections.nodecraft.kubeadm.tests.unit.plugins.module_utils._api.fake_api import (
+    Clock,
+    Refused,
+    client_of,
+)
+from ansible_collections.nodecraft.kubeadm.tests.unit.plugins.module_utils._api.fake_guards import FakeGuards
+from ansible_collections.nodecraft.kubeadm.tests.unit.plugins.module_utils._node.documents import documented
+from ansible_collections.nodecraft.kubeadm.tests.unit.plugins.module_utils._plan.guards import (
+    NAME,
+    NODES,
+    PARAMS,
+    TRIAL,
+    D,
+    daemon_set,
+    tainted,
+)
+from ansible_collections.nodecraft.kubeadm.tests.unit.plugins.module_utils._plan.nodes import Json
+
+ENFORCED: Json = {"enforce": True}
+AFFINITY: Json = {**ENFORCED, "on_node_name": "affinity"}
+STRICT: Json = {**ENFORCED, "require_request": True}
+TRIED = [f"POST {POLICY} {TRIAL}", f"POST {BINDING} {TRIAL}", f"DELETE {BINDING} {TRIAL}", f"DELETE {POLICY} {TRIAL}"]
+PINS = [f"POST {MUTATION} {NAME}", f"POST {MUTATION_BINDING} {NAME}"]
+
+
+class Run(t.NamedTuple):
+    """What a run came to. error: how it failed."""
+
+    report: Json
+    warnings: list[str]
+    operations: int
+    error: KubeadmError | None
+    clock: Clock
+
+    @property
+    def message(self) -> str:
+        """How it failed, in words."""
+        return str(self.error or "")
+
+
+def run(api: FakeGuards, *, dry: bool = False, **params: t.Any) -> Run:
+    """Go through the steps as the runner does, while the API server takes up what is written."""
+    clock = Clock()
+    clock.on_sleep = api.look
+    connect = lambda: client_of(api.url, clock)  # noqa: E731
+    steps = PlacementGuardSteps({**PARAMS, **params}, connect=connect, dry=dry, diff=True)
+    warnings: list[str] = []
+    operations, error = 0, None
+    try:
+        with steps.session():
+            steps.read()
+            plan = steps.plan()
+            warnings += plan.warnings
+            operations = len(plan.operations)
+            if not plan.operations:
+                steps.settle()
+            else:
+                verdict = steps.rehearse()
+                if verdict.verdict == "refused":
+                    raise KubeadmError(verdict.message)
+                if not dry:
+                    steps.apply()
+    except KubeadmError as exc:
+        error = exc
+    return Run(steps.report(), warnings, operations, error, clock)
+
+
+def names(api: FakeGuards) -> list[str]:
+    """What is there."""
+    return [f"{kind} {name}" for kind, name in api.guards]
+
+
+Serve = t.Callable[..., FakeGuards]
+
+
+@pytest.fixture(name="serve_guards")
+def fixture_serve_guards() -> t.Iterator[Serve]:
+    """Start a server with nodes."""
+    servers: list[FakeGuards] = []
+
+    def serve(*nodes: Json, **more: t.Any) -> FakeGuards:
+        servers.append(FakeGuards(*(nodes or NODES), **more))
+        return servers[-1]
+
+    yield serve
+    for server in servers:
+        server.close()
+
+
+@pytest.fixture(name="api")
+def fixture_api(serve_guards: Serve) -> FakeGuards:
+    """A server with nodes, two of which are kept for dongles."""
+    return serve_guards()
+
+
+# ---- making it ---------------------------------------------------------------------------------------------------------
+
+
+def test_it_is_tried_on_pods_that_are_never_made_then_written_then_proven(api: FakeGuards) -> None:
+    done = run(api, **ENFORCED)
+    assert done.error is None
+    assert api.writes == [*TRIED, f"POST {POLICY} {NAME}", f"POST {BINDING} {NAME}"]
+    assert api.made == []
+    asked = [pod["spec"].get("nodeName", "") for pod in api.asked_pods]
+    # A pod without a node, the trial until it is in force, the proof until it is, and a pod without a node again.
+    assert list(dict.fromkeys(asked)) == ["", TRIAL, "w1"]
+    assert (asked[0], asked[-1]) == ("", "")
+    assert done.report == {
+        "enforced": True,
+        "nodes": ["w1", "w2"],
+        "added": ["w1", "w2"],
+        "removed": [],
+        "stale": [],
+        "untainted": [],
+        "summary": [
+            f"{NAME} refuses; protected: w1, w2",
+            "w1: protected from now on",
+            "w2: protected from now on",
+            f"{POLICY} {NAME}: created",
+            f"{BINDING} {NAME}: created",
+        ],
+        "diff": done.report["diff"],
+    }
+    assert [entry["after_header"] for entry in done.report["diff"]] == [f"{POLICY} {NAME}", f"{BINDING} {NAME}"]
+
+
+def test_what_is_documented_is_returned(api: FakeGuards) -> None:
+    assert set(run(api).report) | {"rehearsal"} == documented("placement_guard")
+
+
+def test_a_guard_that_only_warns_is_tried_and_not_proven(api: FakeGuards) -> None:
+    done = run(api)
+    assert (done.error, done.report["enforced"]) == (None, False)
+    assert api.writes == [*TRIED, f"POST {POLICY} {NAME}", f"POST {BINDING} {NAME}"]
+    assert "w1" not in [pod["spec"].get("nodeName") for pod in api.asked_pods]
+    assert api.guards[BINDING, NAME]["spec"]["validationActions"] == ["Warn", "Audit"]
+
+
+def test_a_second_run_writes_nothing_and_proves_it_again(api: FakeGuards) -> None:
+    run(api, **ENFORCED)
+    before = len(api.writes), len(api.asked_pods)
+    done = run(api, **ENFORCED)
+    assert (done.error, done.operations, done.report["diff"]) == (None, 0, [])
+    assert len(api.writes) == before[0]
+    asked = [pod["spec"].get("nodeName") for pod in api.asked_pods[before[1] :]]
+    assert list(dict.fromkeys(asked)) == ["w1", None]
+    assert done.report["summary"] == [f"{NAME} refuses; protected: w1, w2"]
+
+
+def test_it_follows_the_nodes_and_proves_what_is_new(api: FakeGuards) -> None:
+    run(api, **ENFORCED)
+    del api.objects["w2"]
+    api.objects["w4"] = tainted("w4", f"{D}:NoSchedule")
+    del api.writes[:]
+    done = run(api, **ENFORCED)
+    assert done.error is None
+    assert api.writes == [*TRIED, f"PUT {POLICY} {NAME}"]
+    assert nodes_of(api.guards[POLICY, NAME]) == ["w1", "w4"]
+    assert api.asked_pods[-2]["spec"]["nodeName"] == "w4"
+    assert (done.report["added"], done.report["removed"]) == (["w4"], ["w2"])
+    assert "w2: not protected any more, and no node of the cluster any more" in done.report["summary"]
+
+
+def test_from_warning_to_refusing_the_binding_alone_changes(api: FakeGuards) -> None:
+    run(api)
+    del api.writes[:]
+    done = run(api, **ENFORCED)
+    assert done.error is None
+    assert api.writes == [*TRIED, f"PUT {BINDING} {NAME}"]
+
+
+def test_an_affinity_comes_and_goes_with_what_is_asked_for(api: FakeGuards) -> None:
+    done = run(api, **AFFINITY)
+    assert done.error is None
+    assert api.writes[-4:] == [f"POST {POLICY} {NAME}", f"POST {BINDING} {NAME}", *PINS]
+    assert api.writes[:2] == TRIED[:2]
+    assert api.writes[4:8] == [
+        f"DELETE {MUTATION_BINDING} {TRIAL}",
+        f"DELETE {MUTATION} {TRIAL}",
+        *TRIED[2:],
+    ]
+    del api.writes[:]
+    done = run(api, **ENFORCED)
+    assert (done.error, api.writes) == (None, [f"DELETE {MUTATION_BINDING} {NAME}", f"DELETE {MUTATION} {NAME}"])
+
+
+def test_daemon_sets_are_asked_for_where_they_matter(serve_guards: Serve) -> None:
+    api = serve_guards(daemon_sets=[daemon_set("ns/agent", {"operator": "Exists"})])
+    assert run(api, **ENFORCED).error is None
+    assert "DaemonSets ns/agent" in run(api, **STRICT).message
+    assert run(api, **STRICT, exempt_daemon_sets=["ns/agent"]).error is None
+    done = run(api, **STRICT, allow_refusals=True)
+    assert done.error is None
+    assert "protected nodes lose the pods of the DaemonSets ns/agent" in done.warnings[0]
+
+
+# ---- check mode --------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("params", [{}, ENFORCED, AFFINITY, STRICT])
+def test_check_mode_writes_nothing(api: FakeGuards, params: Json) -> None:
+    done = run(api, dry=True, **params)
+    assert (done.error, api.writes, api.guards, api.made) == (None, [], {}, [])
+    assert done.operations == len(done.report["diff"]) > 0
+    assert f"{POLICY} {NAME}: would be created" in done.report["summary"]
+
+
+def test_check_mode_of_a_removal_writes_nothing(api: FakeGuards) -> None:
+    run(api, **ENFORCED)
+    before = copy.deepcopy(api.guards)
+    del api.writes[:]
+    done = run(api, dry=True, state="absent")
+    assert (done.error, api.writes, api.guards) == (None, [], before)
+    assert (done.report["enforced"], done.report["summary"]) == (False, [f"{NAME}: would be removed"])
+    assert [
+        path for path in api.asked("DELETE") if NAME in path and "dryRun=All" not in path and TRIAL not in path
+    ] == []
+
+
+def test_check_mode_tells_what_the_api_server_declines(api: FakeGuards) -> None:
+    def declines(verb: str, place: tuple[str, str], _dry: bool) -> None:
+        if verb != "GET" and place[0] == POLICY:
+            raise Refused(422, "compilation failed: Syntax error")
+
+    api.looks_at = declines
+    for dry in (True, False):
+        done = run(api, dry=dry, exceptions=["object.spec.("])
+        assert f"{POLICY} {NAME}: " in done.message
+        assert "compilation failed: Syntax error" in done.message
+        assert (api.writes, done.report["summary"]) == ([], [])
+
+
+def test_check_mode_says_of_a_removal_that_it_is_not_allowed(api: FakeGuards) -> None:
+    run(api, **ENFORCED)
+
+    def declines(verb: str, _place: tuple[str, str], _dry: bool) -> None:
+        if verb == "DELETE":
+            raise Refused(403, "cannot delete resource in API group")
+
+    api.looks_at = declines
+    done = run(api, dry=True, state="absent")
+    assert f"{BINDING} {NAME} could not be removed" in done.message
+    assert "Give the account this right" in done.message
+
+
+def test_an_account_that_could_not_remove_the_copy_writes_none(api: FakeGuards) -> None:
+    def declines(verb: str, _place: tuple[str, str], _dry: bool) -> None:
+        if verb == "DELETE":
+            raise Refused(403, "cannot delete resource in API group")
+
+    api.looks_at = declines
+    done = run(api, **ENFORCED)
+    assert f"{BINDING} {TRIAL} could not be removed" in done.message
+    assert api.writes == []
+
+
+def test_nodes_that_are_not_managed_yet_are_none_in_check_mode(api: FakeGuards) -> None:
+    asked = {**ENFORCED, "resources": ["example.com/none"]}
+    assert run(api, dry=True, **asked).report["summary"][0] == f"{NAME} would refuse; protected: no node yet"
+    assert "manages no node with example.com/none" in run(api, **asked).message
+    assert api.writes == []
+
+
+# ---- what is refused before anything is written ------------------------------------------------------------------------
+
+
+def test_parameters_that_cannot_be_are_refused_before_anybody_is_asked(api: FakeGuards) -> None:
+    done = run(api, resources=["dongle"])
+    assert "no pod could request 'dongle'" in done.message
+    assert (api.requests, done.report["nodes"]) == ([], [])
+
+
+def test_an_old_cluster_is_told_the_other_way(serve_guards: Serve) -> None:
+    api = serve_guards(served=())
+    api.answers["/version"] = {"gitVersion": "v1.29.3"}
+    message = run(api, **ENFORCED).message
+    assert "this cluster (v1.29.3) does not serve ValidatingAdmissionPolicy" in message
+    assert "effect: NoExecute" in message
+    assert run(api, state="absent").error is None
+    assert api.writes == []
+
+
+def test_a_cluster_without_the_whole_group_is_one_too(serve_guards: Serve) -> None:
+    api = serve_guards(served=())
+    api.answers["/apis/admissionregistration.k8s.io/v1"] = Refused(404, "page not found")
+    assert "does not serve ValidatingAdmissionPolicy" in run(api).message
+
+
+def test_without_mutating_policies_the_affinity_alone_is_refused(serve_guards: Serve) -> None:
+    api = serve_guards(served=(POLICY, BINDING))
+    assert "which Kubernetes has from 1.36 on" in run(api, **AFFINITY).message
+    assert run(api, **ENFORCED).error is None
+    assert run(api, state="absent").error is None
+
+
+@pytest.mark.parametrize("name", [NAME, TRIAL])
+@pytest.mark.parametrize("state", ["present", "absent"])
+def test_what_somebody_else_made_is_left_alone(api: FakeGuards, state: str, name: str) -> None:
+    run(api)
+    api.guards[BINDING, name] = copy.deepcopy(api.guards[BINDING, NAME])
+    api.guards[BINDING, name]["metadata"].update(name=name, labels={"team": "a"})
+    del api.writes[:]
+    done = run(api, state=state)
+    assert f"{BINDING} {name}: not made by this collection" in done.message
+    assert api.writes == []
+
+
+def test_a_node_that_nobody_has_is_refused(api: FakeGuards) -> None:
+    assert "nodes: w9: there is no node of this name" in run(api, nodes=["w1", "w9"]).message
+    assert api.writes == []
+
+
+@pytest.mark.parametrize(
+    "refusal", [Refused(404, 'namespaces "default" not found'), Refused(403, 'cannot create resource "pods"')]
+)
+def test_a_namespace_where_nothing_can_be_tried_is_refused(api: FakeGuards, refusal: Refused) -> None:
+    def declines(_pod: Json) -> None:
+        raise refusal
+
+    api.looks_at_pod = declines
+    for dry in (True, False):
+        done = run(api, dry=dry)
+        assert (
+            "trial_namespace: nothing can be tried in default, because a harmless pod is refused there" in done.message
+        )
+        assert str(refusal) in done.message
+    assert api.writes == []
+
+
+# ---- trials that fail --------------------------------------------------------------------------------------------------
+
+
+def assert_only_tried(api: FakeGuards, done: Run, says: str) -> None:
+    assert "The guard was not changed, because its trial failed." in done.message
+    assert says in done.message
+    assert not getattr(done.error, "changed", False)
+    # The copy was written and removed, and nothing else.
+    assert {write.partition(" ")[2].partition(" ")[2] for write in api.writes} == {TRIAL}
+    assert names(api) == []
+
+
+def test_a_guard_that_nobody_takes_up_is_not_written(api: FakeGuards) -> None:
+    api.taken_up = False
+    done = run(api, **ENFORCED)
+    assert_only_tried(api, done, "It did not refuse a pod that names a protected node within 30 s.")
+    assert 30 <= done.clock.now < 40
+
+
+def test_an_expression_that_fails_is_told_at_once(api: FakeGuards) -> None:
+    def fails(pod: Json) -> None:
+        if pod["spec"].get("nodeName") == TRIAL:
+            raise Refused(403, "expression 'x' resulted in error: no such key: team")
+
+    api.looks_at_pod = fails
+    done = run(api, **ENFORCED)
+    assert_only_tried(api, done, "An expression fails for a pod that names a protected node: ")
+    assert "no such key: team" in done.message
+    assert done.clock.now < 10
+
+
+def test_a_guard_that_refuses_plain_pods_is_not_written(api: FakeGuards) -> None:
+    def refuses(_pod: Json) -> None:
+        if (BINDING, TRIAL) in api.in_force:
+            raise Refused(403, "names the node, whatever it names")
+
+    api.looks_at_pod = refuses
+    assert_only_tried(api, run(api, **ENFORCED), "It has to accept a pod that names no node, in the namespace default")
+
+
+def test_a_guard_that_lets_tolerations_through_is_not_written(api: FakeGuards) -> None:
+    def untolerated(pod: Json) -> None:
+        pod["spec"].pop("tolerations", None)
+
+    api.looks_at_pod = untolerated
+    assert_only_tried(api, run(api, **STRICT), "It did not refuse a pod that tolerates everything within 30 s.")
+
+
+def test_names_that_do_not_become_affinities_are_told(api: FakeGuards) -> None:
+    def overlooked(pod: Json) -> None:
+        if pod["metadata"].get("labels") == {"nodecraft.kubeadm/trial": "affinity"}:
+            pod["metadata"]["labels"] = {"nodecraft.kubeadm/trial": "none"}
+
+    api.looks_at_pod = overlooked
+    says = "The node of a pod whose node has to become an affinity stayed a name for 30 s."
+    assert_only_tried(api, run(api, **AFFINITY), says)
+
+
+def test_what_is_said_of_the_types_of_expressions_fails_the_trial(api: FakeGuards) -> None:
+    warning = {"fieldRef": "spec.variables[6].expression", "warning": "undefined field 'specs'"}
+    api.checked = {"observedGeneration": 1, "typeChecking": {"expressionWarnings": [warning]}}
+    says = "The API server says of the expression spec.variables[6].expression: undefined field 'specs'"
+    assert_only_tried(api, run(api, **ENFORCED), says)
+
+
+def test_a_controller_manager_that_does_not_look_is_not_waited_for_long(api: FakeGuards) -> None:
+    api.checked = None
+    done = run(api, **ENFORCED)
+    assert done.error is None
+    assert done.clock.now < 10
+
+
+@pytest.mark.parametrize("kind", [POLICY, BINDING])
+def test_a_copy_that_cannot_be_written_to_its_end_is_removed(api: FakeGuards, kind: str) -> None:
+    def declines(verb: str, place: tuple[str, str], dry: bool) -> None:
+        if (verb, place, dry) == ("POST", (kind, TRIAL), False):
+            raise Refused(422, "no room")
+
+    api.looks_at = declines
+    done = run(api, **ENFORCED)
+    assert "its trial failed" in done.message
+    assert "no room" in done.message
+    assert names(api) == []
+
+
+def test_a_copy_that_cannot_be_removed_is_told_and_goes_with_the_next_run(api: FakeGuards) -> None:
+    def declines(verb: str, place: tuple[str, str], dry: bool) -> None:
+        if (verb, place, dry) == ("DELETE", (BINDING, TRIAL), False):
+            raise Refused(422, "not now")
+
+    api.looks_at = declines
+    done = run(api, **ENFORCED)
+    assert f"{BINDING} {TRIAL} could not be removed" in done.message
+    assert getattr(done.error, "changed", False)
+    assert names(api) == [f"{BINDING} {TRIAL}"]
+    api.looks_at = lambda verb, place, dry: None
+    del api.writes[:]
+    done = run(api, **ENFORCED)
+    assert done.error is None
+    assert api.writes == [
+        f"DELETE {BINDING} {TRIAL}",
+        *TRIED,
+        f"POST {POLICY} {NAME}",
+        f"POST {BINDING} {NAME}",
+    ]
+
+
+# ---- writes and proofs that fail ---------------------------------------------------------------------------------------
+
+
+def test_a_guard_that_is_not_in_force_is_an_error_with_the_way_out(api: FakeGuards) -> None:
+    # The copy stays in force, and is not taken for the guard.
+    def stop(verb: str, place: tuple[str, str], dry: bool) -> None:
+        if (verb, place, dry) == ("POST", (BINDING, NAME), False):
+            api.taken_up = False
+
+    api.looks_at = stop
+    done = run(api, **ENFORCED)
+    assert f"The guard {NAME} is written, and does not do what it should." in done.message
+    assert "It did not refuse a pod that names w1 within 30 s." in done.message
+    assert f"kubectl delete validatingadmissionpolicybinding {NAME}" in done.message
+    assert getattr(done.error, "changed", False)
+    assert done.report["summary"] == []
+
+
+def test_a_guard_that_stopped_working_is_told_by_the_next_run(api: FakeGuards) -> None:
+    run(api, **ENFORCED)
+    api.in_force, api.taken_up = {}, False
+    done = run(api, **ENFORCED)
+    assert done.operations == 0
+    assert "does not do what it should" in done.message
+    assert not getattr(done.error, "changed", False)
+
+
+def test_a_guard_that_refuses_plain_pods_is_told(api: FakeGuards) -> None:
+    run(api, **ENFORCED)
+
+    def refuses(pod: Json) -> None:
+        if "nodeName" not in pod["spec"]:
+            raise Refused(403, "nobody")
+
+    api.looks_at_pod = refuses
+    assert "It has to accept a pod that names no node" in run(api, **ENFORCED).message
+
+
+def test_an_affinity_that_does_not_work_is_told(api: FakeGuards) -> None:
+    run(api, **AFFINITY)
+    del api.guards[MUTATION, NAME]
+    done = run(api, **AFFINITY)
+    assert done.error is None
+    assert api.writes[-1] == f"POST {MUTATION} {NAME}"
+    api.in_force = {place: found for place, found in api.in_force.items() if place[0] in (POLICY, BINDING)}
+    api.taken_up = False
+    done = run(api, **AFFINITY)
+    assert "It has to accept a pod that names w1" in done.message
+    assert "mutatingadmissionpolicybinding" in done.message
+
+
+def test_a_write_that_fails_tells_that_others_were_made(api: FakeGuards) -> None:
+    def declines(verb: str, place: tuple[str, str], dry: bool) -> None:
+        if (verb, place, dry) == ("POST", (BINDING, NAME), False):
+            raise Refused(422, "not now")
+
+    api.looks_at = declines
+    done = run(api, **ENFORCED)
+    assert "not now" in done.message
+    assert getattr(done.error, "changed", False)
+    assert names(api) == [f"{POLICY} {NAME}"]
+
+
+def test_another_writer_is_not_overwritten(api: FakeGuards) -> None:
+    run(api)
+    api.objects["w4"] = tainted("w4", f"{D}:NoSchedule")
+
+    def changes(verb: str, place: tuple[str, str], dry: bool) -> None:
+        if (verb, place, dry) == ("PUT", (POLICY, NAME), False):
+            api.guards[place] = copy.deepcopy(api.guards[place])
+            api.guards[place]["spec"]["failurePolicy"] = "Ignore"
+            api.touch(place)
+
+    api.looks_at = changes
+    done = run(api)
+    assert f"{POLICY} {NAME}: somebody else changed it in the meantime" in done.message
+    assert not getattr(done.error, "changed", False)
+    assert api.guards[POLICY, NAME]["spec"]["failurePolicy"] == "Ignore"
+
+
+@pytest.mark.parametrize("when_dry", [True, False])
+def test_a_status_that_was_written_meanwhile_is_no_other_writer(api: FakeGuards, when_dry: bool) -> None:
+    run(api)
+    api.objects["w4"] = tainted("w4", f"{D}:NoSchedule")
+    left = [1, 2]
+
+    def touches(verb: str, place: tuple[str, str], dry: bool) -> None:
+        if (verb, place, dry) == ("PUT", (POLICY, NAME), when_dry) and left:
+            left.pop()
+            api.touch(place)
+
+    api.looks_at = touches
+    assert run(api).error is None
+    assert left == []
+    assert nodes_of(api.guards[POLICY, NAME]) == ["w1", "w2", "w4"]
+
+
+def test_others_that_never_stop_are_given_up(api: FakeGuards) -> None:
+    run(api)
+    api.objects["w4"] = tainted("w4", f"{D}:NoSchedule")
+
+    def touches(verb: str, place: tuple[str, str], _dry: bool) -> None:
+        if verb == "PUT":
+            api.touch(place)
+
+    api.looks_at = touches
+    assert "others changed it each of the 20 times" in run(api).message
+
+
+def test_a_policy_that_somebody_removed_meanwhile_is_not_made_again(api: FakeGuards) -> None:
+    run(api)
+    api.objects["w4"] = tainted("w4", f"{D}:NoSchedule")
+
+    def removes(verb: str, place: tuple[str, str], dry: bool) -> None:
+        if (verb, place, dry) == ("PUT", (POLICY, NAME), False):
+            api.guards.pop(place, None)
+
+    api.looks_at = removes
+    assert f"{POLICY} {NAME}: somebody else changed it in the meantime" in run(api).message
+
+
+@pytest.mark.parametrize("first", [True, False])
+def test_a_write_whose_answer_was_lost_counts(api: FakeGuards, first: bool) -> None:
+    if not first:
+        run(api)
+        api.objects["w4"] = tainted("w4", f"{D}:NoSchedule")
+    del api.writes[:]
+    api.unanswered.append((POLICY, NAME))
+    assert run(api).error is None
+    assert api.unanswered == []
+    assert nodes_of(api.guards[POLICY, NAME]) == ["w1", "w2", *([] if first else ["w4"])]
+
+
+# ---- removing it -------------------------------------------------------------------------------------------------------
+
+
+def test_all_of_it_is_removed_the_bindings_first(api: FakeGuards) -> None:
+    run(api, **AFFINITY)
+    del api.writes[:]
+    done = run(api, state="absent")
+    assert (done.error, api.guards) == (None, {})
+    assert api.writes == [f"DELETE {kind} {NAME}" for kind in (MUTATION_BINDING, MUTATION, BINDING, POLICY)]
+    assert (done.report["enforced"], done.report["removed"]) == (False, ["w1", "w2"])
+    assert done.report["summary"] == [f"{NAME}: not there any more"]
+    done = run(api, state="absent")
+    assert (done.error, done.operations) == (None, 0)
+
+
+def test_a_removal_asks_for_neither_nodes_nor_pods(api: FakeGuards) -> None:
+    run(api, **ENFORCED)
+    before = len(api.requests)
+    run(api, state="absent")
+    assert [request for request in api.requests[before:] if "/api/v1/" in request] == []
+
+
+def test_what_somebody_removed_meanwhile_is_gone(api: FakeGuards) -> None:
+    run(api)
+
+    def removed(verb: str, place: tuple[str, str], _dry: bool) -> None:
+        if verb == "DELETE":
+            api.guards.pop(place, None)
+
+    api.looks_at = removed
+    assert run(api, state="absent").error is None
+    assert api.guards == {}
+
+
+def test_a_guard_is_made_and_removed_again_and_again(api: FakeGuards) -> None:
+    for nodes in (["w1"], ["w2"], ["w1", "w3"]):
+        done = run(api, **ENFORCED, nodes=nodes)
+        assert (done.error, done.report["added"]) == (None, nodes)
+        assert run(api, state="absent").error is None
+    assert (api.guards, api.made) == ({}, [])

@@ -1,0 +1,471 @@
+# SPDX-FileCopyrightText: 2026 nodecraft.kubeadm contributors
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""What a guard protects, what it refuses to do, and what it is told apart by: all that is worked out without asking anybody."""
+
+from __future__ import annotations
+
+import copy
+import dataclasses
+import typing as t
+
+import pytest
+from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan import placement_guard, placement_policies
+from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.errors import KubeadmError, Refusal
+from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.placement_guard import (
+    Cluster,
+    GuardPlan,
+    Place,
+    Protection,
+    Wish,
+)
+from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.placement_policies import (
+    BINDING,
+    KINDS,
+    MUTATION,
+    MUTATION_BINDING,
+    POLICY,
+    Case,
+)
+from ansible_collections.nodecraft.kubeadm.tests.unit.plugins.module_utils._plan.guards import (
+    NAME,
+    NODES,
+    PARAMS,
+    TRIAL,
+    D,
+    daemon_set,
+    tainted,
+)
+from ansible_collections.nodecraft.kubeadm.tests.unit.plugins.module_utils._plan.nodes import Json
+
+STRICT: Json = {"enforce": True, "require_request": True}
+AFFINITY: Json = {"enforce": True, "on_node_name": "affinity"}
+
+
+def wish(**params: t.Any) -> Wish:
+    return placement_guard.parse({**PARAMS, **params})
+
+
+def there(asked: Wish, *nodes: str) -> dict[Place, Json]:
+    """The objects of a guard for these nodes as they were read."""
+    found = placement_policies.objects(placement_guard.guard_of(asked, Protection(nodes=nodes)))
+    for entry in found:
+        entry["metadata"]["resourceVersion"] = "7"
+    return {placement_guard.place_of(entry): entry for entry in found}
+
+
+def protect(
+    asked: Wish,
+    nodes: t.Sequence[Json] = NODES,
+    former: t.Sequence[str] = (),
+    sets: t.Sequence[Json] = (),
+    *,
+    dry: bool = False,
+) -> Protection:
+    """Which nodes a wish comes to. former: nodes that the guard in force protects."""
+    objects = there(asked, *former) if former else {}
+    cluster = Cluster(objects, {node["metadata"]["name"]: node for node in nodes}, sets)
+    return placement_guard.protect(asked, cluster, dry=dry)
+
+
+def refusal(action: t.Callable[[], t.Any]) -> str:
+    with pytest.raises(Refusal) as caught:
+        action()
+    return str(caught.value)
+
+
+# ---- what is asked for -------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("params", "says"),
+    [
+        ({"name": "Guard"}, "name: 'Guard' is no name of a policy"),
+        ({"name": "g" * 201}, "name: it has 201 characters, and 200 are the most"),
+        ({"nodes": ["W1"]}, "nodes: 'W1' is no name of a node"),
+        ({"resources": ["dongle"]}, "no pod could request 'dongle'"),
+        ({"taint_keys": ["a b"]}, "taint_keys: 'a b' is no key"),
+        (
+            {"taint_keys": ["node.kubernetes.io/not-ready"]},
+            "taint_keys: node.kubernetes.io/not-ready is not set by hand",
+        ),
+        ({"exempt_namespaces": ["A"]}, "exempt_namespaces: 'A' is no name of a namespace"),
+        ({"exempt_daemon_sets": ["agent"]}, "exempt_daemon_sets: 'agent' has no namespace"),
+        ({"exempt_daemon_sets": ["a/b/c"]}, "write it as namespace/name"),
+        ({"exceptions": [" "]}, "exceptions: one of them is empty"),
+        ({"schedulers": [""]}, "schedulers: one of them is empty"),
+        ({"schedulers": []}, "schedulers: it is empty, so that nobody could place a pod"),
+        ({"trial_namespace": "A"}, "trial_namespace: 'A' is no name of a namespace"),
+        ({"trial_namespace": "kube-system"}, "the guard does not concern kube-system"),
+        ({"exempt_namespaces": ["default"]}, "trial_namespace: the guard does not concern default"),
+        ({"resources": []}, "none of nodes, resources and taint_keys is given"),
+        ({"resources": [], "nodes": ["w1"], "require_request": True}, "require_request: resources is empty"),
+    ],
+)
+def test_what_could_not_be_guarded_is_refused(params: Json, says: str) -> None:
+    assert says in refusal(lambda: wish(**params))
+
+
+def test_what_is_asked_for_comes_in_one_form() -> None:
+    asked = wish(nodes=["w2", "w1", "w2"], exempt_namespaces=["b", "kube-system", "a"])
+    assert (asked.nodes, asked.exempt_namespaces) == (("w1", "w2"), ("kube-system", "a", "b"))
+    assert (asked.taint_keys, wish(taint_keys=["k"]).taint_keys, wish(taint_keys=[]).taint_keys) == ((D,), ("k",), (D,))
+
+
+def test_an_affinity_counts_where_it_is_enforced() -> None:
+    assert wish(**AFFINITY).affinity
+    assert not wish(on_node_name="affinity").affinity
+
+
+def test_nothing_has_to_be_named_to_remove_it() -> None:
+    assert not wish(state="absent", resources=[], schedulers=[]).present
+
+
+# ---- what the cluster says against it ----------------------------------------------------------------------------------
+
+
+def test_a_cluster_without_policies_is_told_the_other_way() -> None:
+    message = refusal(lambda: placement_guard.refuse_unserved(wish(), [], lambda: "v1.29.3"))
+    assert message.startswith(
+        "this cluster (v1.29.3) does not serve ValidatingAdmissionPolicy of admissionregistration.k8s.io/v1"
+    )
+    assert "from 1.30 on" in message
+    assert f"{{key: {D}, effect: NoExecute}}" in message
+    named = wish(resources=[], nodes=["w1"])
+    assert "{key: KEY, effect: NoExecute}" in refusal(lambda: placement_guard.refuse_unserved(named, [], str))
+
+
+def test_a_cluster_that_changes_no_pods_refuses_the_affinity_alone() -> None:
+    message = refusal(lambda: placement_guard.refuse_unserved(wish(**AFFINITY), KINDS[:2], lambda: "v1.35.0"))
+    assert message == (
+        "on_node_name is affinity, and this cluster (v1.35.0) does not serve MutatingAdmissionPolicy of admissionregistration.k8s.io/v1,"
+        " which Kubernetes has from 1.36 on. Leave it at refuse."
+    )
+    placement_guard.refuse_unserved(wish(), KINDS[:2], str)
+
+
+def test_what_somebody_else_made_is_refused() -> None:
+    objects = there(wish(), "w1")
+    placement_guard.refuse_foreign(objects)
+    objects[BINDING, NAME]["metadata"]["labels"] = {"team": "a"}
+    assert refusal(lambda: placement_guard.refuse_foreign(objects)) == (
+        f"{BINDING} {NAME}: not made by this collection, because there is no label app.kubernetes.io/managed-by=nodecraft.kubeadm."
+        " Remove it first, or use another name."
+    )
+    del objects[BINDING, NAME]["metadata"]["labels"]
+    assert BINDING in refusal(lambda: placement_guard.refuse_foreign(objects))
+
+
+# ---- which nodes -------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("params", "nodes"),
+    [
+        ({}, ("w1", "w2")),
+        ({"resources": ["example.com/licence"]}, ("w3",)),
+        ({"resources": [], "taint_keys": [D]}, ("w1", "w2")),
+        ({"nodes": ["w3", "cp1", "w3"]}, ("cp1", "w3")),
+    ],
+)
+def test_nodes_are_those_named_or_those_managed(params: Json, nodes: tuple[str, ...]) -> None:
+    assert protect(wish(**params)).nodes == nodes
+
+
+def test_a_taint_of_others_makes_no_node_managed() -> None:
+    asked = wish(resources=[], taint_keys=["node-role.kubernetes.io/control-plane"])
+    assert "this collection manages no node with node-role.kubernetes.io/control-plane" in refusal(
+        lambda: protect(asked)
+    )
+    # Whoever only plans may yet taint nodes.
+    assert protect(asked, dry=True).nodes == ()
+
+
+def test_a_record_that_nobody_can_read_is_an_error() -> None:
+    broken = tainted("w1")
+    broken["metadata"]["annotations"] = {"nodecraft.kubeadm/owned-taints": "x"}
+    with pytest.raises(KubeadmError, match="does not hold what this collection writes"):
+        protect(wish(), [broken])
+
+
+def test_what_came_and_went() -> None:
+    found = protect(wish(nodes=["w1", "w3", "gone"]), former=["gone", "w2", "older"])
+    assert (found.nodes, found.added, found.removed) == (("gone", "w1", "w3"), ("w1", "w3"), ("older", "w2"))
+    assert (found.stale, found.gone, found.untainted) == (("gone",), ("older",), ("w3",))
+
+
+def test_a_new_name_that_nobody_has_is_refused_and_one_that_went_is_not() -> None:
+    asked = wish(nodes=["w1", "w9"])
+    assert refusal(lambda: protect(asked)) == (
+        "nodes: w9: there is no node of this name in the cluster; it has cp1, w1, w2, w3."
+    )
+    assert protect(asked, former=["w9"]).stale == ("w9",)
+
+
+def test_a_guard_that_goes_protects_nobody() -> None:
+    found = protect(wish(state="absent"), nodes=(), former=["w1"])
+    assert (found.nodes, found.removed, found.gone) == ((), ("w1",), ())
+
+
+def test_a_taint_that_keeps_nobody_off_is_none() -> None:
+    found = protect(wish(), [tainted("w1", f"{D}:PreferNoSchedule")])
+    assert (found.untainted, found.taints) == (("w1",), ())
+
+
+def test_taints_are_those_of_the_keys_each_once_and_sorted() -> None:
+    nodes = [tainted("w1", f"{D}:NoSchedule", "a:NoSchedule"), tainted("w2", f"{D}:NoSchedule", f"{D}:NoExecute")]
+    assert protect(wish(), nodes).taints == (
+        {"effect": "NoExecute", "key": D},
+        {"effect": "NoSchedule", "key": D},
+    )
+    named = wish(resources=[], nodes=["w1"])
+    assert [taint["key"] for taint in protect(named, nodes).taints] == ["a", D]
+
+
+# ---- DaemonSets --------------------------------------------------------------------------------------------------------
+
+EVERYTHING = {"operator": "Exists"}
+OF_THE_KEY = {"key": D, "operator": "Exists"}
+SETS = [
+    daemon_set("monitoring/exporter", EVERYTHING),
+    daemon_set("logging/agent", OF_THE_KEY),
+    daemon_set("kube-system/kube-proxy", EVERYTHING),
+    daemon_set("dongles/plugin", OF_THE_KEY, resources={"requests": {D: "1"}}),
+    daemon_set("dongles/limited", OF_THE_KEY, resources={"limits": {D: 1}}),
+    daemon_set("other/no-execute", {"operator": "Exists", "effect": "NoExecute"}),
+    daemon_set("other/plain"),
+    daemon_set("other/elsewhere", EVERYTHING, nodeSelector={"disk": "ssd"}),
+]
+
+
+def test_daemon_sets_that_would_lose_their_pods_are_refused() -> None:
+    message = refusal(lambda: protect(wish(**STRICT), sets=SETS))
+    assert "the DaemonSets logging/agent, monitoring/exporter at their next start" in message
+    assert "exempt_daemon_sets or exempt_namespaces, or set allow_refusals" in message
+
+
+@pytest.mark.parametrize(
+    ("way", "shut_out"),
+    [
+        ({"allow_refusals": True}, ("logging/agent", "monitoring/exporter")),
+        ({"enforce": False}, ("logging/agent", "monitoring/exporter")),
+        ({"exempt_namespaces": ["monitoring"], "exempt_daemon_sets": ["logging/agent"]}, ()),
+    ],
+)
+def test_they_are_not_when_that_is_meant(way: Json, shut_out: tuple[str, ...]) -> None:
+    assert protect(wish(**{**STRICT, **way}), sets=SETS).shut_out == shut_out
+
+
+def test_a_daemon_set_of_the_nodes_own_labels_is_meant() -> None:
+    nodes = [tainted("w1", f"{D}:NoSchedule", labels={"disk": "ssd"})]
+    assert "other/elsewhere" in refusal(lambda: protect(wish(**STRICT), nodes, sets=SETS))
+
+
+def test_a_request_of_nothing_is_none() -> None:
+    empty = daemon_set("dongles/none", OF_THE_KEY, resources={"requests": {D: "0"}})
+    assert "dongles/none" in refusal(lambda: protect(wish(**STRICT), sets=[empty]))
+
+
+# ---- what is to be done ------------------------------------------------------------------------------------------------
+
+
+def planned(asked: Wish, objects: t.Mapping[Place, Json] | None = None, **judged: t.Any) -> GuardPlan:
+    """The plan against objects that were read. judged: kinds that the API server makes something else of; None: declines."""
+    cluster = Cluster(objects or {}, {node["metadata"]["name"]: node for node in NODES})
+    protection = placement_guard.protect(asked, cluster, dry=False)
+    sent = placement_guard.bodies(asked, cluster, protection)
+    answers = {placement_guard.place_of(body): body for body in sent if judged.get(body["kind"], True)}
+    return placement_guard.plan(asked, cluster, protection, sent, answers)
+
+
+def told(plan: GuardPlan) -> list[str]:
+    return [str(operation) for operation in plan.operations]
+
+
+def test_a_new_guard_is_created_the_policy_first() -> None:
+    plan = planned(wish(**AFFINITY))
+    assert told(plan) == [f"{kind} {NAME}: created" for kind in (POLICY, BINDING, MUTATION, MUTATION_BINDING)]
+    assert [body["kind"] for body in plan.writes] == list(KINDS)
+    assert [body for body in plan.writes if "resourceVersion" in body["metadata"]] == []
+
+
+def test_what_is_as_it_should_be_is_left_alone() -> None:
+    plan = planned(wish(), there(wish(), "w1", "w2"))
+    assert (plan.operations, plan.writes, plan.leftovers, plan.removals) == ((), (), (), ())
+
+
+def test_what_differs_is_replaced_as_it_was_read() -> None:
+    plan = planned(wish(enforce=True), there(wish(), "w1", "w2"))
+    assert told(plan) == [f"{BINDING} {NAME}: changed"]
+    assert plan.writes[0]["metadata"]["resourceVersion"] == "7"
+
+
+def test_what_somebody_added_counts_as_a_difference() -> None:
+    objects = there(wish(), "w1", "w2")
+    objects[BINDING, NAME]["spec"]["matchResources"] = {"objectSelector": {"matchLabels": {"a": "b"}}}
+    assert told(planned(wish(), objects)) == [f"{BINDING} {NAME}: changed"]
+
+
+def test_a_label_that_somebody_added_does_not() -> None:
+    objects = there(wish(), "w1", "w2")
+    objects[BINDING, NAME]["metadata"]["labels"]["team"] = "a"
+    assert told(planned(wish(), objects)) == []
+
+
+def test_what_the_api_server_declines_is_a_change() -> None:
+    assert told(planned(wish(), **{POLICY: None})) == [f"{POLICY} {NAME}: created", f"{BINDING} {NAME}: created"]
+
+
+def test_an_affinity_that_is_not_asked_for_any_more_goes_the_binding_first() -> None:
+    plan = planned(wish(enforce=True), there(wish(**AFFINITY), "w1", "w2"))
+    assert plan.removals == ((MUTATION_BINDING, NAME), (MUTATION, NAME))
+    assert plan.writes == ()
+
+
+def test_all_of_it_goes_the_bindings_first() -> None:
+    plan = planned(wish(state="absent"), there(wish(**AFFINITY), "w1"))
+    assert told(plan) == [f"{kind} {NAME}: removed" for kind in (MUTATION_BINDING, MUTATION, BINDING, POLICY)]
+    assert planned(wish(state="absent")).operations == ()
+
+
+def test_what_a_trial_left_goes_in_any_case() -> None:
+    left = {(kind, TRIAL): entry for (kind, _name), entry in there(wish(), "w1").items()}
+    plan = planned(wish(), {**there(wish(), "w1", "w2"), **left})
+    assert (plan.leftovers, plan.writes) == (((BINDING, TRIAL), (POLICY, TRIAL)), ())
+    assert told(plan) == [f"{BINDING} {TRIAL}: removed", f"{POLICY} {TRIAL}: removed"]
+
+
+def test_a_plan_is_the_same_each_time_and_changes_nothing_that_was_read() -> None:
+    objects = there(wish(), "w2", "w1")
+    before = copy.deepcopy(objects)
+    assert planned(wish(enforce=True), objects) == planned(wish(enforce=True), objects)
+    assert objects == before
+
+
+def test_what_the_user_should_know() -> None:
+    asked = wish(nodes=["w1", "w3", "gone"])
+    found = dataclasses.replace(protect(asked, former=["gone"]), shut_out=("a/b",))
+    plan = placement_guard.plan(asked, Cluster({}, {}), found, [], {})
+    assert list(plan.warnings) == [
+        "gone: no node of the cluster any more; take it out of the nodes to protect, or leave it there when it comes back.",
+        f"w3: has no taint {D} that keeps pods off, so the scheduler itself may place any pod there.",
+        "enforced, protected nodes would lose the pods of the DaemonSets a/b at their next start, because these tolerate the taint"
+        " and request nothing.",
+    ]
+
+
+def test_whether_the_former_guard_refused() -> None:
+    for enforce in (True, False):
+        cluster = Cluster(there(wish(enforce=enforce), "w1"), {})
+        assert placement_guard.was_enforced(wish(), cluster) == enforce
+    assert not placement_guard.was_enforced(wish(), Cluster({}, {}))
+
+
+# ---- what is told ------------------------------------------------------------------------------------------------------
+
+
+def test_what_was_done_is_told() -> None:
+    asked = wish(nodes=["w1", "w3", "gone"])
+    found = protect(asked, former=["gone", "w2", "older"])
+    operations = planned(wish()).operations[:1]
+    assert placement_guard.lines(asked, found, operations, dry=False) == [
+        f"{NAME} only warns; protected: gone, w1, w3",
+        "w1: protected from now on",
+        "w3: protected from now on",
+        "older: not protected any more, and no node of the cluster any more",
+        "w2: not protected any more",
+        f"{POLICY} {NAME}: created",
+    ]
+
+
+def test_what_is_only_planned_is_told_as_such() -> None:
+    asked = wish(enforce=True)
+    found = protect(asked, former=["w2", "w3"])
+    operations = planned(asked).operations[:1]
+    assert placement_guard.lines(asked, found, operations, dry=True) == [
+        f"{NAME} would refuse; protected: w1, w2",
+        "w1: would be protected",
+        "w3: would not be protected any more",
+        f"{POLICY} {NAME}: would be created",
+    ]
+
+
+def test_what_stays_is_told_plainly() -> None:
+    assert placement_guard.lines(wish(enforce=True), Protection(nodes=("w1",)), (), dry=True) == [
+        f"{NAME} refuses; protected: w1"
+    ]
+    assert placement_guard.lines(wish(), Protection(), (), dry=True) == [f"{NAME} only warns; protected: no node yet"]
+
+
+def test_a_removal_is_told() -> None:
+    asked = wish(state="absent")
+    operations = planned(asked, there(wish(), "w1")).operations
+    assert placement_guard.lines(asked, Protection(), operations, dry=False) == [f"{NAME}: not there any more"]
+    assert placement_guard.lines(asked, Protection(), operations, dry=True) == [f"{NAME}: would be removed"]
+
+
+def test_a_diff_shows_expressions_line_by_line() -> None:
+    policy = there(wish(), "w1", "w2")[POLICY, NAME]
+    policy["metadata"]["managedFields"] = [{}]
+    found = placement_guard.shown(policy)
+    assert set(found["metadata"]) == {"name", "labels"}
+    assert found["spec"]["variables"][0] == {"name": "nodes", "expression": ["[", '  "w1",', '  "w2"', "]"]}
+    assert placement_guard.shown(None) == {}
+
+
+# ---- what a trial and the proof say ------------------------------------------------------------------------------------
+
+
+NAMING = Case("a pod that names w1", {}, says="names the node w1")
+PLAIN = Case("a pod that names no node", {})
+PINNED = Case("a pod whose node has to become an affinity", {}, scheduled=True)
+
+
+@pytest.mark.parametrize(
+    ("case", "taken", "said", "problem"),
+    [
+        (NAMING, None, "403, the pod names the node w1, which", ""),
+        (NAMING, {"spec": {}}, "", "It did not refuse a pod that names w1 within 30 s. See whether exceptions let"),
+        (NAMING, None, "quota exceeded", "within 30 s (quota exceeded). See"),
+        (
+            NAMING,
+            None,
+            "x resulted in error: no such key: team",
+            "An expression fails for a pod that names w1: x resulted",
+        ),
+        (PLAIN, {"spec": {}}, "", ""),
+        (
+            PLAIN,
+            None,
+            "no.",
+            "It has to accept a pod that names no node, in the namespace ns, and the API server said: no.",
+        ),
+        (PINNED, {"spec": {"affinity": {}}}, "", ""),
+        (
+            PINNED,
+            {"spec": {"nodeName": "w1"}},
+            "",
+            "affinity stayed a name for 30 s. See whether the API server runs without",
+        ),
+        (PINNED, None, "no.", "It has to accept a pod whose node has to become an affinity"),
+    ],
+)
+def test_answers_to_pods_are_judged(case: Case, taken: Json | None, said: str, problem: str) -> None:
+    found = placement_guard.problem(case, taken, said, seconds=30, namespace="ns")
+    assert problem in found
+    assert bool(problem) == bool(found)
+
+
+def test_what_is_said_of_expressions() -> None:
+    warning = {"fieldRef": "spec.variables[6].expression", "warning": "undefined field 'specs'"}
+    assert placement_guard.complaints({"status": {"typeChecking": {"expressionWarnings": [warning]}}}) == [
+        "The API server says of the expression spec.variables[6].expression: undefined field 'specs'"
+    ]
+    assert placement_guard.complaints({"status": {"observedGeneration": 1}}) == []
+    assert placement_guard.complaints({}) == []
+
+
+def test_the_way_out_names_every_binding() -> None:
+    assert placement_guard.way_out(wish(enforce=True)) == (
+        f"To take it out of force: kubectl delete validatingadmissionpolicybinding {NAME}."
+    )
+    assert f"and kubectl delete mutatingadmissionpolicybinding {NAME}." in placement_guard.way_out(wish(**AFFINITY))

@@ -1,0 +1,210 @@
+# SPDX-FileCopyrightText: 2026 nodecraft.kubeadm contributors
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The objects of a guard, of its trial, and the pods that both are tried on."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+
+import pytest
+import yaml
+from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan import placement_policies
+from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.placement_policies import (
+    BINDING,
+    KINDS,
+    MUTATION,
+    MUTATION_BINDING,
+    POLICY,
+    Guard,
+)
+from ansible_collections.nodecraft.kubeadm.tests.unit.plugins.module_utils._plan.guard_texts import FULL, SMALL
+from ansible_collections.nodecraft.kubeadm.tests.unit.plugins.module_utils._plan.guards import D, expressions
+from ansible_collections.nodecraft.kubeadm.tests.unit.plugins.module_utils._plan.nodes import Json
+
+GUARD = Guard(
+    name="guard",
+    nodes=("w1", "w2"),
+    resources=(D,),
+    taints=(),
+    require_request=False,
+    enforce=False,
+    affinity=False,
+    schedulers=("system:kube-scheduler",),
+    exceptions=(),
+    exempt_daemon_sets=(),
+    exempt_namespaces=("kube-system",),
+)
+STRICT = dataclasses.replace(
+    GUARD,
+    resources=(D, "example.com/b"),
+    taints=({"effect": "NoExecute", "key": "a"}, {"effect": "NoSchedule", "key": "a"}),
+    require_request=True,
+    enforce=True,
+    affinity=True,
+    schedulers=("system:kube-scheduler", "system:serviceaccount:ns:mine"),
+    exceptions=('object.metadata.namespace == "ops"', 'request.userInfo.username == "ada"\n'),
+    exempt_daemon_sets=("ns/agent",),
+    exempt_namespaces=("kube-system", "ops"),
+)
+
+
+def by_kind(objects: list[Json]) -> dict[str, Json]:
+    return {entry["kind"]: entry for entry in objects}
+
+
+@pytest.mark.parametrize(("guard", "text"), [(GUARD, SMALL), (STRICT, FULL)])
+def test_objects_as_a_whole(guard: Guard, text: str) -> None:
+    assert placement_policies.objects(guard) == list(yaml.safe_load_all(text))
+    # The same again, and nothing that two of them share.
+    assert json.dumps(placement_policies.objects(guard)) == json.dumps(placement_policies.objects(guard))
+
+
+def test_without_an_order_to_refuse_it_only_warns() -> None:
+    def actions(guard: Guard) -> list[str]:
+        return list(by_kind(placement_policies.objects(guard))[BINDING]["spec"]["validationActions"])
+
+    assert actions(GUARD) == ["Warn", "Audit"]
+    assert actions(dataclasses.replace(GUARD, enforce=True)) == ["Deny", "Audit"]
+
+
+def test_nothing_outside_the_policies_is_needed() -> None:
+    assert "paramKind" not in json.dumps(placement_policies.objects(STRICT))
+    assert "paramRef" not in json.dumps(placement_policies.objects(STRICT))
+
+
+def test_what_decides_before_the_expressions_names_neither_nodes_nor_exceptions() -> None:
+    conditions = by_kind(placement_policies.objects(STRICT))[POLICY]["spec"]["matchConditions"]
+    assert [entry["name"] for entry in conditions] == ["by-no-scheduler", "no-static-pod", "chooses-a-place"]
+    texts = [entry["expression"] for entry in conditions]
+    assert [text for text in texts if "variables" in text or "ops" in text or "w1" in text] == []
+
+
+def test_both_policies_know_the_same() -> None:
+    found = by_kind(placement_policies.objects(STRICT))
+    own, shared = expressions(found[POLICY]), expressions(found[MUTATION])
+    names = ["nodes", "resources", "target", "requests", "daemonSets", "ofDaemonSet", "excepted"]
+    assert {name: own[name] for name in names} == {name: shared[name] for name in names}
+
+
+def test_exceptions_stand_in_brackets() -> None:
+    assert expressions(by_kind(placement_policies.objects(STRICT))[POLICY])["excepted"].splitlines() == [
+        "variables.ofDaemonSet",
+        '|| (object.metadata.namespace == "ops")',
+        '|| (request.userInfo.username == "ada")',
+    ]
+
+
+def test_messages_fit_on_one_line() -> None:
+    validations = by_kind(placement_policies.objects(STRICT))[POLICY]["spec"]["validations"]
+    assert len(validations) == 3
+    assert [entry for entry in validations if "\n" in entry["message"]] == []
+
+
+def test_nodes_are_read_back() -> None:
+    policy = by_kind(placement_policies.objects(GUARD))[POLICY]
+    assert placement_policies.nodes_of(policy) == ["w1", "w2"]
+    assert placement_policies.nodes_of(None) == []
+    policy["spec"]["variables"][0]["expression"] = "variables.others"
+    assert placement_policies.nodes_of(policy) == []
+    policy["spec"]["variables"][0]["expression"] = '{"a": 1}'
+    assert placement_policies.nodes_of(policy) == []
+
+
+def test_whether_a_binding_denies() -> None:
+    assert placement_policies.denies(by_kind(placement_policies.objects(STRICT))[BINDING])
+    assert not placement_policies.denies(by_kind(placement_policies.objects(GUARD))[BINDING])
+    assert not placement_policies.denies(None)
+
+
+def test_paths() -> None:
+    assert [placement_policies.path_of(kind) for kind in KINDS] == [
+        "/apis/admissionregistration.k8s.io/v1/validatingadmissionpolicies",
+        "/apis/admissionregistration.k8s.io/v1/validatingadmissionpolicybindings",
+        "/apis/admissionregistration.k8s.io/v1/mutatingadmissionpolicies",
+        "/apis/admissionregistration.k8s.io/v1/mutatingadmissionpolicybindings",
+    ]
+    assert placement_policies.path_of(POLICY, "g").endswith("/validatingadmissionpolicies/g")
+
+
+# ---- the trial ---------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("guard", [GUARD, STRICT])
+def test_the_trial_is_a_copy_that_concerns_pods_with_its_label_only(guard: Guard) -> None:
+    trial = by_kind(placement_policies.trial_objects(guard))
+    twin = dataclasses.replace(guard, name="guard-trial", nodes=("w1", "w2", "guard-trial"))
+    expected = by_kind(placement_policies.objects(twin))
+    selector = {"objectSelector": {"matchLabels": {"nodecraft.kubeadm/trial": "refuse"}}}
+    expected[BINDING]["spec"].update(validationActions=["Deny"], matchResources=selector)
+    if guard.affinity:
+        selector = {"objectSelector": {"matchLabels": {"nodecraft.kubeadm/trial": "affinity"}}}
+        expected[MUTATION_BINDING]["spec"].update(matchResources=selector)
+    assert trial == expected
+
+
+def test_pods_of_the_trial_ask_for_what_their_names_say() -> None:
+    cases = placement_policies.trial_cases(STRICT, "play")
+    assert [(case.name, case.says, case.scheduled) for case in cases] == [
+        ("a pod that names a protected node", "names the node", False),
+        ("a pod that names no node", "", False),
+        (f"a pod that names a protected node and requests {D}", "", False),
+        ("a pod that tolerates everything", "tolerates a taint", False),
+        ("a pod whose node has to become an affinity", "", True),
+    ]
+    naming, plain, requesting, tolerating, pinned = [case.pod for case in cases]
+    assert {pod["metadata"]["namespace"] for pod in (naming, plain, requesting, tolerating, pinned)} == {"play"}
+    assert [pod["spec"].get("nodeName") for pod in (naming, plain, requesting, tolerating, pinned)] == [
+        "guard-trial",
+        None,
+        "guard-trial",
+        None,
+        "guard-trial",
+    ]
+    assert requesting["spec"]["containers"][0]["resources"]["limits"][D] == "1"
+    assert tolerating["spec"]["tolerations"] == [{"operator": "Exists"}]
+    labels = [
+        pod["metadata"]["labels"]["nodecraft.kubeadm/trial"] for pod in (naming, plain, requesting, tolerating, pinned)
+    ]
+    assert labels == ["refuse"] * 4 + ["affinity"]
+
+
+def test_a_guard_that_knows_no_resources_and_no_tolerations_is_tried_without() -> None:
+    guard = dataclasses.replace(GUARD, resources=(), require_request=True)
+    assert [case.name for case in placement_policies.trial_cases(guard, "default")] == [
+        "a pod that names a protected node",
+        "a pod that names no node",
+    ]
+
+
+def test_a_plain_pod_as_a_whole() -> None:
+    assert placement_policies.plain_case(GUARD, "default").pod == {
+        "apiVersion": "v1",
+        "kind": "Pod",
+        "metadata": {"generateName": "guard-trial-", "namespace": "default"},
+        "spec": {
+            "automountServiceAccountToken": False,
+            "securityContext": {
+                "runAsNonRoot": True,
+                "runAsUser": 65532,
+                "seccompProfile": {"type": "RuntimeDefault"},
+            },
+            "containers": [
+                {
+                    "name": "trial",
+                    "image": "localhost/nodecraft-trial:1",
+                    "securityContext": {"allowPrivilegeEscalation": False, "capabilities": {"drop": ["ALL"]}},
+                    "resources": {"limits": {"cpu": "100m", "memory": "64Mi"}},
+                }
+            ],
+        },
+    }
+
+
+def test_the_proof_is_a_refusal_or_an_affinity() -> None:
+    refusal = placement_policies.proof_case(GUARD, "default", "w2")
+    assert (refusal.says, refusal.scheduled, refusal.pod["spec"]["nodeName"]) == ("names the node w2", False, "w2")
+    affinity = placement_policies.proof_case(STRICT, "default", "w2")
+    assert (affinity.says, affinity.scheduled) == ("", True)
+    # The copy that may still be in force does not concern it.
+    assert "labels" not in affinity.pod["metadata"]

@@ -1,0 +1,129 @@
+# SPDX-FileCopyrightText: 2026 nodecraft.kubeadm contributors
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Who is asked for the guard, with whose rights and with what, and what is reported."""
+
+from __future__ import annotations
+
+import typing as t
+
+import pytest
+from ansible_collections.nodecraft.kubeadm.tests.unit.roles.plays import Json, Outcome, Stage
+
+ROLE = {"role": "nodecraft.kubeadm.placement_guard"}
+D = "example.com/dongle"
+GUARD: Json = {"placement_guard_resources": [D]}
+FAILS: Json = {
+    "failed": True,
+    "changed": True,
+    "msg": "The guard is written, and does not do what it should.",
+    "summary": [],
+}
+
+Play = t.Callable[..., Outcome]
+
+
+@pytest.fixture(name="play")
+def fixture_play(stage: Stage) -> Play:
+    """Run the role on w1 and w2. stub: what the module answers."""
+
+    def play(variables: Json, *options: str, stub: Json | None = None, **keywords: t.Any) -> Outcome:
+        host = {"stub_guard": stub} if stub else {}
+        groups: Json = {"kube_node": {"w1": host, "w2": host}, "controllers": {"localhost": {"ansible_become": True}}}
+        return stage.play(groups, *options, **{"hosts": "kube_node", "vars": variables, "roles": [ROLE], **keywords})
+
+    return play
+
+
+def test_one_host_asks_for_all_as_the_user_that_runs_ansible(play: Play) -> None:
+    outcome = play(GUARD, become=True)
+    assert outcome.status == 0, outcome.output
+    (call,) = outcome.calls
+    assert (call["host"], call["step"], call["becomes"]) == ("w1", "change", False)
+    assert call["arguments"] == {
+        "state": "present",
+        "name": "nodecraft-placement-guard",
+        "nodes": [],
+        "resources": [D],
+        "enforce": False,
+        "on_node_name": "refuse",
+        "require_request": False,
+        "schedulers": ["system:kube-scheduler"],
+        "exempt_namespaces": [],
+        "exempt_daemon_sets": [],
+        "exceptions": [],
+        "allow_refusals": False,
+        "trial_namespace": "default",
+        "wait_timeout": 30,
+    }
+    assert outcome.reports == ['\n        "guard refuses; protected: w1"\n    ]']
+    assert "changed=1" in outcome.output
+
+
+def test_what_is_asked_for_reaches_the_module(play: Play) -> None:
+    asks = {
+        "state": "absent",
+        "name": "other",
+        "nodes": ["w1"],
+        "taint_keys": ["k"],
+        "enforce": True,
+        "on_node_name": "affinity",
+        "require_request": True,
+        "schedulers": ["a"],
+        "exempt_namespaces": ["b"],
+        "exempt_daemon_sets": ["b/c"],
+        "exceptions": ["object.metadata.namespace == 'd'"],
+        "allow_refusals": True,
+        "trial_namespace": "e",
+        "wait_timeout": 7,
+    }
+    outcome = play({f"placement_guard_{name}": value for name, value in asks.items()})
+    assert outcome.status == 0, outcome.output
+    assert outcome.calls[0]["arguments"] == {**asks, "resources": []}
+
+
+def test_whoever_only_plans_changes_nothing(play: Play) -> None:
+    outcome = play({**GUARD, "__plan_only": True})
+    assert outcome.status == 0, outcome.output
+    assert [call["step"] for call in outcome.calls] == ["plan"]
+    assert "changed=1" not in outcome.output
+
+
+def test_a_failure_ends_the_play_and_is_what_is_reported(play: Play) -> None:
+    went_on = [{"ansible.builtin.debug": {"msg": "went on"}}]
+    outcome = play(GUARD, stub=FAILS, post_tasks=went_on)
+    assert outcome.status != 0
+    assert "went on" not in outcome.output
+    assert FAILS["msg"] in outcome.reports[0]
+
+
+def test_hosts_that_skip_the_role_are_left_out(play: Play) -> None:
+    outcome = play(GUARD, roles=[{**ROLE, "when": "inventory_hostname == 'w2'"}])
+    assert outcome.status == 0, outcome.output
+    assert [call["host"] for call in outcome.calls] == ["w2"]
+
+
+@pytest.mark.parametrize(
+    ("variables", "says"),
+    [
+        ({**GUARD, "placement_guard_node": ["w1"]}, "did you mean placement_guard_nodes?"),
+        ({**GUARD, "placement_guard_nodes": ["{{ inventory_hostname }}"]}, "placement_guard_nodes has to be the same"),
+    ],
+)
+def test_bad_variables_are_refused_before_anybody_is_asked(play: Play, variables: Json, says: str) -> None:
+    outcome = play(variables)
+    assert outcome.status != 0
+    assert says in outcome.output
+    assert outcome.calls == []
+
+
+def test_a_playbook_that_names_nothing_is_refused(stage: Stage) -> None:
+    outcome = stage.playbook("placement_guard", {"kube_control_plane": {"cp1": {}}, "kube_node": {"w1": {}}})
+    assert outcome.status != 0
+    assert "is set for any host of this run" in outcome.output
+    assert outcome.calls == []
+
+
+def test_the_playbook_asks_once(stage: Stage) -> None:
+    outcome = stage.playbook("placement_guard", {"kube_control_plane": {"cp1": GUARD}, "kube_node": {"w1": GUARD}})
+    assert outcome.status == 0, outcome.output
+    assert [(call["host"], call["step"]) for call in outcome.calls] == [("cp1", "change")]
