@@ -116,6 +116,7 @@ class Story:
                         "control_plane_feature_gates": {self.gate: True},
                         "control_plane_admission_plugins": {PLUGIN: "enabled"},
                         "node_kubelet_feature_gates": {self.gate: True},
+                        "placement_guard_resources": [DONGLE],
                     },
                     "hosts": {
                         first: {
@@ -218,23 +219,36 @@ class Story:
             "untolerated taint" in reason,
             f"one that requests none does not land there: {reason.split('. ')[0]}",
         )
-        more = {kind: {"cpu": "200m"} for kind in ("requests", "limits")}
-        wish = {
-            "namespace": "default",
-            "names": ["three"],
-            "containers": [{"name": "pause", "resources": more}],
-            "wait": True,
-        }
-        resized = run_module(lab, "pod_resize", wish, self.output / "2-resize.json")
-        three = lab.get("pod", "three")
+        reason = pods.refused("shortcut", first)
         self.claim(
-            resized.rc == 0
-            and pods.limit(three) == "200m"
-            and three["status"]["containerStatuses"][0]["restartCount"] == 0,
-            "pod_resize gives the running pod 200m instead of 100m, without a restart",
+            f"names the node {first}" in reason,
+            f"one that goes there by spec.nodeName is refused: {reason.rpartition(': ')[2]}",
         )
+        self._resize(pods)
         self._effects(pods)
         pods.remove_all()
+
+    def _resize(self, pods: Pods) -> None:
+        """All pods of a Deployment get more while they run."""
+        pods.make_deployment("web", replicas=5)
+        before = pods.of("web")
+        more = {"cpu": "80m", "memory": "48Mi"}
+        wish = {
+            "pod_resize_namespace": "default",
+            "pod_resize_owner": {"kind": "Deployment", "name": "web"},
+            "pod_resize_containers": [{"name": "pause", "resources": {"requests": more, "limits": more}}],
+        }
+        run = run_playbook(self.lab, wish, self.output / "2-resize.json", name="resize")
+        after = pods.of("web")
+        self.claim(
+            run.rc == 0
+            and {pods.limit(pod) for pod in after} == {"80m"}
+            and {pod["metadata"]["uid"] for pod in after} == {pod["metadata"]["uid"] for pod in before}
+            and {pod["status"]["containerStatuses"][0]["restartCount"] for pod in after} == {0},
+            f"one task gives {len(after)} running pods of a Deployment 80m instead of 50m, without a restart ({run.seconds:.0f} s)",
+        )
+        again = run_playbook(self.lab, wish, self.output / "2-resize-again.json", name="resize")
+        self.claim(again.rc == 0 and again.changed == 0, f"the same again: changed={again.changed}")
 
     def _effects(self, pods: Pods) -> None:
         """The other two effects, on the last worker."""
@@ -369,7 +383,8 @@ class Story:
     def take_back(self) -> None:
         """Nothing is asked for any more."""
         say("8. An empty wish")
-        self.ask({"all": {"vars": {**self.settings, "control_plane_feature_gates": {}}}})
+        nothing = {"control_plane_feature_gates": {}, "placement_guard_state": "absent"}
+        self.ask({"all": {"vars": {**self.settings, **nothing}}})
         run = self.run("8-take-back.json")
         self.facts["take_back"] = {"seconds": run.seconds}
         (before, nodes), after = self.start, self.lab.look()

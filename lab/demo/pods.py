@@ -37,27 +37,57 @@ class Pods:
         It tolerates the taint with one key at most: what is more, admission has to add.
         """
         amounts = {"cpu": "100m", **{key: str(amount) for key, amount in (devices or {}).items()}}
-        self._made.append(name)
-        pod = {
-            "apiVersion": "v1",
-            "kind": "Pod",
+        spec = {
+            "terminationGracePeriodSeconds": 0,
+            "nodeSelector": dict(selector or {}),
+            "tolerations": [{"key": tolerates, "operator": "Exists"}] if tolerates else [],
+            "containers": [
+                {
+                    "name": "pause",
+                    "image": image,
+                    "imagePullPolicy": "IfNotPresent",
+                    "command": ["/bin/sh", "-ec", f"echo {says}; exec sleep infinity"] if says else [],
+                    "resources": {"requests": amounts, "limits": amounts},
+                }
+            ],
+        }
+        self._made.append(f"pod/{name}")
+        self._lab.kubectl("apply", "--filename=-", stdin=json.dumps(_pod(name, spec)))
+
+    def refused(self, name: str, node: str) -> str:
+        """Why a pod that goes to a node by its name, past the scheduler and taints, is refused; empty when it is made."""
+        spec = {"nodeName": node, "containers": [{"name": "pause", "image": PAUSE}]}
+        self._made.append(f"pod/{name}")
+        return self._lab.refusal("apply", "--filename=-", stdin=json.dumps(_pod(name, spec)))
+
+    def make_deployment(self, name: str, replicas: int) -> None:
+        """Pods that do nothing, of a Deployment; all of them run."""
+        amounts = {"cpu": "50m", "memory": "32Mi"}
+        container = {"name": "pause", "image": PAUSE, "imagePullPolicy": "IfNotPresent"}
+        resources = {"requests": amounts, "limits": amounts}
+        deployment = {
+            "apiVersion": "apps/v1",
+            "kind": "Deployment",
             "metadata": {"name": name},
             "spec": {
-                "terminationGracePeriodSeconds": 0,
-                "nodeSelector": dict(selector or {}),
-                "tolerations": [{"key": tolerates, "operator": "Exists"}] if tolerates else [],
-                "containers": [
-                    {
-                        "name": "pause",
-                        "image": image,
-                        "imagePullPolicy": "IfNotPresent",
-                        "command": ["/bin/sh", "-ec", f"echo {says}; exec sleep infinity"] if says else [],
-                        "resources": {"requests": amounts, "limits": amounts},
-                    }
-                ],
+                "replicas": replicas,
+                "selector": {"matchLabels": {"app": name}},
+                "template": {
+                    "metadata": {"labels": {"app": name}},
+                    "spec": {
+                        "terminationGracePeriodSeconds": 0,
+                        "containers": [{**container, "resources": resources}],
+                    },
+                },
             },
         }
-        self._lab.kubectl("apply", "--filename=-", stdin=json.dumps(pod))
+        self._made.append(f"deployment/{name}")
+        self._lab.kubectl("apply", "--filename=-", stdin=json.dumps(deployment))
+        self._lab.kubectl("rollout", "status", f"deployment/{name}", f"--timeout={LONGEST}s")
+
+    def of(self, name: str) -> list[Json]:
+        """The pods of a Deployment."""
+        return t.cast("list[Json]", self._lab.get("pods", f"--selector=app={name}")["items"])
 
     def wait(self, name: str, shows: t.Callable[[Json], bool]) -> Json:
         """The pod as soon as it shows something, or as it is after a minute."""
@@ -102,7 +132,11 @@ class Pods:
 
     def remove_all(self) -> None:
         """Remove them and wait until they are gone."""
-        self._lab.kubectl("delete", "pod", "--ignore-not-found", "--wait", *self._made)
+        self._lab.kubectl("delete", "--ignore-not-found", "--wait", *self._made)
+
+
+def _pod(name: str, spec: Json) -> Json:
+    return {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": name}, "spec": spec}
 
 
 def _refusal(pod: Json) -> str:

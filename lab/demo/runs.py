@@ -128,11 +128,19 @@ class Lab:
 
     def kubectl(self, *arguments: str, stdin: str | None = None, check: bool = True) -> str:
         """What kubectl prints, as the administrator."""
-        command = [str(self.folder / "kubectl"), f"--kubeconfig={self.folder / 'kubeconfig'}", *arguments]
-        done = subprocess.run(command, input=stdin, capture_output=True, text=True, check=False)
+        done = self._kubectl(arguments, stdin)
         if check and done.returncode != 0:
-            raise SystemExit(f"{' '.join(command)}:\n{done.stdout}{done.stderr}")
+            raise SystemExit(f"{' '.join(done.args)}:\n{done.stdout}{done.stderr}")
         return done.stdout
+
+    def refusal(self, *arguments: str, stdin: str | None = None) -> str:
+        """Why kubectl fails; empty when it does not."""
+        done = self._kubectl(arguments, stdin)
+        return done.stderr.strip() if done.returncode != 0 else ""
+
+    def _kubectl(self, arguments: t.Sequence[str], stdin: str | None) -> subprocess.CompletedProcess[str]:
+        command = [str(self.folder / "kubectl"), f"--kubeconfig={self.folder / 'kubeconfig'}", *arguments]
+        return subprocess.run(command, input=stdin, capture_output=True, text=True, check=False)
 
     def get(self, *arguments: str) -> Json:
         """One object."""
