@@ -30,14 +30,14 @@ def containers() -> dict[str, dict[str, Path]]:
 
 def limits(folders: dict[str, Path]) -> dict[str, int]:
     """What is in its files."""
-    if "" in folders:
-        quota, period = (folders[""] / "cpu.max").read_text(encoding="ascii").split()
-        memory = (folders[""] / "memory.max").read_text(encoding="ascii").strip()
-    else:
+    if "cpu" in folders:  # version 1, beside which there may be a version 2 without controllers
         quota, period = (
             (folders["cpu"] / f"cpu.cfs_{name}_us").read_text(encoding="ascii").strip() for name in ("quota", "period")
         )
         memory = (folders["memory"] / "memory.limit_in_bytes").read_text(encoding="ascii").strip()
+    else:
+        quota, period = (folders[""] / "cpu.max").read_text(encoding="ascii").split()
+        memory = (folders[""] / "memory.max").read_text(encoding="ascii").strip()
     return {
         "cpu": -1 if quota in ("max", "-1") else int(quota) * 1000 // int(period),
         "memory": -1 if memory == "max" else int(memory),
