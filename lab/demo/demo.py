@@ -117,6 +117,7 @@ class Story:
                         "control_plane_admission_plugins": {PLUGIN: "enabled"},
                         "node_kubelet_feature_gates": {self.gate: True},
                         "placement_guard_resources": [DONGLE],
+                        "placement_guard_enforce": True,
                     },
                     "hosts": {
                         first: {
