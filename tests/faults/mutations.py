@@ -246,7 +246,7 @@ _JOURNAL = {
         "the journal says that the change begins, before it does",
         "        self._save(phase=APPLYING, before=before)\n",
         "        self.journal.update(phase=APPLYING, before=before)\n",
-        "engine_killed_at_any_call",
+        "started_anew",
     ),
     "state-file-stopped": _engine(
         "a kubelet's state file is moved while the kubelet is stopped",
