@@ -163,8 +163,7 @@ def text(entries: t.Sequence[Json]) -> str:
         clients(ours),
         "### The same by hand",
         compared(entries),
-        "### A device plugin",
-        device_plugin(of_plugin),
+        *(["### A device plugin", device_plugin(of_plugin)] if of_plugin else []),
     ]
     return "\n\n".join(parts)
 
