@@ -72,7 +72,7 @@ NEED_ANSIBLE = (
 # What `make test` plays of the Molecule scenarios, so that each is played once; `make test-lab` plays all on both.
 SCENARIOS = {
     "1.32": ("control_plane", "interruptions", "node_resources", "restore", "site"),
-    "1.36": ("device_plugin", "matrix", "node_kubelet", "refusals"),
+    "1.36": ("device_plugin", "matrix", "node_kubelet", "placement_guard", "pod_resize", "refusals"),
 }
 
 # The requirements of this release candidate's pylint name an archive on GitHub, no release of it.
@@ -599,7 +599,9 @@ def play_on(session: nox.Session, kubernetes: str, names: t.Sequence[str]) -> di
 def run_molecule(session: nox.Session, kubernetes: str, *arguments: str) -> bool:
     """Run it for the lab of one version. Returns whether it ended well."""
     log = RESULTS / "molecule" / f"{kubernetes}-{'-'.join(arguments[:2]).replace('--scenario-name=', '')}.log"
-    environment = {"K8S": kubernetes, "LAB": f"test-{kubernetes.replace('.', '-')}"}
+    lab = f"test-{kubernetes.replace('.', '-')}"
+    # Molecule notes below it which scenarios have a cluster, by their names alone: one lab must not be taken for another.
+    environment = {"K8S": kubernetes, "LAB": lab, "ANSIBLE_HOME": str(BUILD / "ansible" / lab)}
     return run_logged(session, log, environment, "molecule", *arguments)
 
 
