@@ -335,8 +335,8 @@ class Story:
         """Our device plugin on one node, with devices that are nothing and one that is a node in /dev."""
         lab, first = self.lab, self.lab.worker_names[0]
         say(f"7. A device plugin on {first}: four units of nothing, and one that is /dev/full")
-        images = lab.device_plugins(self.output / "7-images.log")
-        wish = {**images["own"], **DEVICES}
+        image = lab.device_plugin(self.output / "7-image.log")
+        wish = {**image, **DEVICES}
         run = self._deploy("7-devices.json", wish)
         if run.rc != 0:
             raise SystemExit(f"device_plugin.yml failed: {' '.join(run.reasons)}")
@@ -347,8 +347,7 @@ class Story:
             f"without a registry and without privileges; allocatable was right when the role ended ({run.seconds:.0f} s)",
         )
         pods = Pods(lab)
-        image = images["own"]["device_plugin_image"]
-        pods.make("user", devices={UNIT: 2, FULL: 1}, tolerates=DONGLE, image=image, says=SAYS)
+        pods.make("user", devices={UNIT: 2, FULL: 1}, tolerates=DONGLE, image=image["device_plugin_image"], says=SAYS)
         pods.wait("user", lambda pod: pod["status"]["phase"] == "Running")
         said = pods.said("user")
         self.claim(

@@ -93,15 +93,16 @@ class Lab:
             raise SystemExit(f"The lab does not start. Its log: {log}")
         return time.monotonic() - began
 
-    def device_plugins(self, log: Path) -> Json:
-        """Image archives of device plugins, as variables of the role; built where they are not in the cache."""
-        variables = [f"--extra-vars=lab_name={self.name}", f"--extra-vars=lab_kubernetes={self.kubernetes}"]
+    def device_plugin(self, log: Path) -> Json:
+        """The image archive of our device plugin, as variables of the role; built where it is not in the cache."""
+        wanted = {"lab_name": self.name, "lab_kubernetes": self.kubernetes, "lab_sample_wanted": "false"}
+        variables = [f"--extra-vars={name}={value}" for name, value in wanted.items()]
         with log.open("w", encoding="utf-8") as output:
             command = ["ansible-playbook", "lab/device_plugins.yml", *variables]
             done = subprocess.run(command, cwd=ROOT, stdout=output, stderr=output, check=False)
         if done.returncode != 0:
-            raise SystemExit(f"The images of device plugins are not built. Their log: {log}")
-        return t.cast(Json, json.loads((self.folder / "device_plugins.json").read_text(encoding="utf-8")))
+            raise SystemExit(f"The image of the device plugin is not built. Its log: {log}")
+        return t.cast(Json, json.loads((self.folder / "device_plugins.json").read_text(encoding="utf-8"))["own"])
 
     def ask(self, *command: str) -> str:
         """What a command on the first control plane node says."""

@@ -141,13 +141,13 @@ class Plugin:
 
     def deploy(self) -> None:
         """By the role, as a user would."""
-        images = self.cluster.lab.device_plugins(self.cluster.records / "device_plugins.log")
+        image = self.cluster.lab.device_plugin(self.cluster.records / "device_plugin.log")
         for number in range(len(MINORS)):
             self.plug(number)
         expected = {name: len(ids) + (name == UNIT) for name, ids in IDS.items()}
         self._run(
             {
-                **images["own"],
+                **image,
                 "device_plugin_node_selector": {"kubernetes.io/hostname": self.node.name},
                 "device_plugin_config": CONFIG,
                 "device_plugin_expected": [{"resources": expected}],
