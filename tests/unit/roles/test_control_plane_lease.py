@@ -190,6 +190,13 @@ def test_a_node_that_gets_ready_is_waited_for(play: Play) -> None:
     assert ("change", "cp1") in course(outcome)
 
 
+def test_a_node_that_is_to_be_changed_is_waited_for_too_before_and_after_its_turn(play: Play) -> None:
+    weak = {"api": "changes", "pods": {API_SERVER: ["", "starts", "", "starts", ""]}}
+    outcome = play(weak, weak)
+    assert outcome.status == 0, outcome.output
+    assert [host for step, host in course(outcome) if step == "change"] == ["cp1", "cp2"]
+
+
 def test_what_is_down_is_repaired_first(play: Play) -> None:
     down = {API_SERVER: ["is down", "is down", ""]}
     outcome = play("changes", {"api": "changes", "pods": {**down, "etcd": "open"}})
