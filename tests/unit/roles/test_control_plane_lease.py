@@ -184,6 +184,14 @@ def test_a_node_that_is_not_ready_keeps_others_from_their_turn(play: Play) -> No
     assert "etcd on cp2 runs, not ready yet" in outcome.output
 
 
+def test_a_node_that_is_lost_while_it_is_asked_ends_the_roll_out(play: Play) -> None:
+    outcome = play("changes", {"api": "changes", "pods": {"gone": 2}}, "changes")
+    assert outcome.status != 0
+    assert [host for step, host in course(outcome) if step == "change"] == ["cp1"]
+    assert "cp3 was not changed, because cp2 failed or was lost." in outcome.output
+    assert lease(outcome, "released")["arguments"]["completed"] is False
+
+
 def test_a_node_that_gets_ready_is_waited_for(play: Play) -> None:
     outcome = play("changes", {"api": "nothing", "pods": {"etcd": ["", "starts", ""], "kube-scheduler": "is down"}})
     assert outcome.status == 0, outcome.output
