@@ -91,8 +91,9 @@ def test_no_lease_without_a_change_or_a_wish_for_one(play: Play) -> None:
 
 
 def test_check_mode_only_looks_at_it(play: Play) -> None:
-    outcome = play("changes", "changes", options=["--check"])
+    outcome = play({"api": "changes", "lease": {"held": "overtaken"}}, "changes", options=["--check"])
     assert outcome.status == 0, outcome.output
+    assert "the Lease would be taken over from them." in outcome.output
     assert course(outcome) == []
     assert outcome.hosts("look", "lease") == ["cp1"]
     assert outcome.hosts("plan", API_SERVER).count("cp2") == 2
