@@ -48,7 +48,7 @@ class ActionModule(ActionBase):
         problem = self._reach() if self._confirms() else ""
         result.update(self._run_module(task_vars, dry=bool(problem)))
         result.pop("invocation", None)  # empty, because it would hold environment variables and file contents
-        if problem and result.get("changed") and not result.get("failed"):
+        if problem and (result.get("changed") or result.get("open_transaction")) and not result.get("failed"):
             url = self._task.args["confirm_url"]
             refusal = confirmation.unreachable(result["name"], result["node"], url, problem)
             result.update(failed=True, changed=False, msg=refusal)

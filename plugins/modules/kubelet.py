@@ -336,7 +336,7 @@ takes_back:
 open_transaction:
   description:
     - C(id) and C(phase) of a transaction that is open although its engine does not run; V(null) when there is none.
-    - Only check mode meets one. A run without check mode ends it before it plans.
+    - Only check mode meets one, and a run whose O(confirm_url) is out of reach, which fails then. Any other run ends it before it plans.
   returned: always
   type: dict
 previous_transaction:

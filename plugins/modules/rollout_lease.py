@@ -114,19 +114,33 @@ seealso:
 """
 
 EXAMPLES = r"""
-- name: Keep other runs out
-  nodecraft.kubeadm.rollout_lease:
-    holder: ops@bastion/4711
-    duration: 1200
-  delegate_to: localhost
-  run_once: true
+- name: Give this run a name that no other run has
+  ansible.builtin.set_fact:
+    this_run: "ops@bastion/{{ lookup('ansible.builtin.password', '/dev/null', length=8, chars=['ascii_lowercase', 'digits']) }}"
 
-- name: Let them in again
-  nodecraft.kubeadm.rollout_lease:
-    holder: ops@bastion/4711
-    state: released
-  delegate_to: localhost
-  run_once: true
+- name: Change the scheduler while no other run changes anything
+  block:
+    - name: Keep other runs out
+      nodecraft.kubeadm.rollout_lease:
+        holder: "{{ this_run }}"
+        duration: 1200
+      delegate_to: localhost
+      become: false
+
+    - name: Change the scheduler
+      nodecraft.kubeadm.static_pod:
+        name: kube-scheduler
+        args:
+          v: "4"
+
+  always:
+    - name: Let them in again, and leave the mark of a roll-out that failed
+      nodecraft.kubeadm.rollout_lease:
+        holder: "{{ this_run }}"
+        state: released
+        completed: false
+      delegate_to: localhost
+      become: false
 """
 
 RETURN = r"""

@@ -235,7 +235,7 @@ def _describe_open(name: str) -> engine.Json | None:
         return {"id": None, "phase": None, "message": str(exc), "requested": None}
     if journal is None:
         return None
-    phase, message = progress(name, journal["id"])
+    phase, message = progress(name, journal)
     return {"id": journal["id"], "phase": phase, "message": message, "requested": journal["requested"]}
 
 
@@ -279,12 +279,12 @@ def _is_active(name: str, run: Run) -> bool:
 # ---- following ---------------------------------------------------------------------------------------------------------
 
 
-def progress(name: str, identifier: str) -> tuple[str, str]:
-    """(phase, message) of a transaction, for people."""
+def progress(name: str, journal: engine.Json) -> tuple[str, str]:
+    """(phase, message) of an open transaction, for people. News that a power loss took leave what the journal says."""
     news = _hint(name, "progress.json")
-    if news.get("id") == identifier:
+    if news.get("id") == journal["id"]:
         return news["phase"], news["message"]
-    return engine.PREPARED, "starting"
+    return journal["phase"], "starting"
 
 
 def _hint(name: str, file: str) -> engine.Json:
@@ -313,14 +313,13 @@ def follow(
     limit = clock() + seconds
     while True:
         current = open_journal(name)
-        is_open = current is not None and current["id"] == identifier
-        # Asked in this order: a transaction that ends between the two questions is found by the second.
-        closed = None if is_open else closed_journal(name, identifier)
-        if closed is not None:
+        if current is None or current["id"] != identifier:
+            # Asked in this order: a transaction that ends between the two questions is found by the second.
+            closed = closed_journal(name, identifier)
+            if closed is None:
+                raise _unknown(name, identifier)
             return outcome(closed), closed["phase"], closed["result"]["outcome"]
-        if not is_open:
-            raise _unknown(name, identifier)
-        phase, message = progress(name, identifier)
+        phase, message = progress(name, current)
         if message != seen or clock() >= limit:
             return None, phase, message
         sleep(_NEWS_SECONDS)

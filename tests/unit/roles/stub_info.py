@@ -8,6 +8,7 @@ import json
 import os
 import typing as t
 
+from ansible.errors import AnsibleConnectionFailure
 from ansible.plugins.action import ActionBase
 
 
@@ -15,7 +16,7 @@ class ActionModule(ActionBase):
     """C(stub_ways): component -> what is said of its way back, null for none.
 
     C(stub_pods): static pod -> what is wrong (nothing by default), C(open) for a change that is open, or a list of these,
-    one for each look, the last for all that follow. C(none): the look itself fails.
+    one for each look, the last for all that follow. C(none): the look itself fails. C(gone): so many looks, then it is lost.
     """
 
     def run(self, tmp: t.Any = None, task_vars: dict[str, t.Any] | None = None) -> dict[str, t.Any]:
@@ -27,6 +28,8 @@ class ActionModule(ActionBase):
             return {"changed": False, "way_back": ways.get("kubelet")}
         looks = self._note_look(variables["inventory_hostname"])
         pods = {"kube-apiserver": "", "etcd": "", **self._templar.template(variables.get("stub_pods", {}))}
+        if looks >= pods.pop("gone", looks + 1):
+            raise AnsibleConnectionFailure("gone")
         if "none" in pods:
             return {"failed": True, "msg": "it cannot be read."}
         names = dict.fromkeys([*pods, *(name for name in ways if name != "kubelet")])

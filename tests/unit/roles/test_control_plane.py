@@ -85,7 +85,7 @@ def test_nothing_is_changed_behind_a_failure_that_is_ignored(play: Play, stub: t
     outcome = play(*stub, ignore_errors=True)
     assert changed(outcome) in (["cp1"], [])
     # Some releases of ansible-core end the play all the same.
-    assert outcome.status != 0 or "cp2 was not changed, because cp1 failed." in outcome.output
+    assert outcome.status != 0 or "cp2 was not changed, because cp1 failed or was lost." in outcome.output
 
 
 def test_a_play_that_does_not_keep_its_hosts_in_step_is_refused(play: Play) -> None:

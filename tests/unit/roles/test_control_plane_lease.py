@@ -91,8 +91,9 @@ def test_no_lease_without_a_change_or_a_wish_for_one(play: Play) -> None:
 
 
 def test_check_mode_only_looks_at_it(play: Play) -> None:
-    outcome = play("changes", "changes", options=["--check"])
+    outcome = play({"api": "changes", "lease": {"held": "overtaken"}}, "changes", options=["--check"])
     assert outcome.status == 0, outcome.output
+    assert "the Lease would be taken over from them." in outcome.output
     assert course(outcome) == []
     assert outcome.hosts("look", "lease") == ["cp1"]
     assert outcome.hosts("plan", API_SERVER).count("cp2") == 2
@@ -184,10 +185,25 @@ def test_a_node_that_is_not_ready_keeps_others_from_their_turn(play: Play) -> No
     assert "etcd on cp2 runs, not ready yet" in outcome.output
 
 
+def test_a_node_that_is_lost_while_it_is_asked_ends_the_roll_out(play: Play) -> None:
+    outcome = play("changes", {"api": "changes", "pods": {"gone": 2}}, "changes")
+    assert outcome.status != 0
+    assert [host for step, host in course(outcome) if step == "change"] == ["cp1"]
+    assert "cp3 was not changed, because cp2 failed or was lost." in outcome.output
+    assert lease(outcome, "released")["arguments"]["completed"] is False
+
+
 def test_a_node_that_gets_ready_is_waited_for(play: Play) -> None:
     outcome = play("changes", {"api": "nothing", "pods": {"etcd": ["", "starts", ""], "kube-scheduler": "is down"}})
     assert outcome.status == 0, outcome.output
     assert ("change", "cp1") in course(outcome)
+
+
+def test_a_node_that_is_to_be_changed_is_waited_for_too_before_and_after_its_turn(play: Play) -> None:
+    weak = {"api": "changes", "pods": {API_SERVER: ["", "starts", "", "starts", ""]}}
+    outcome = play(weak, weak)
+    assert outcome.status == 0, outcome.output
+    assert [host for step, host in course(outcome) if step == "change"] == ["cp1", "cp2"]
 
 
 def test_what_is_down_is_repaired_first(play: Play) -> None:

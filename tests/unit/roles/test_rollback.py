@@ -115,6 +115,14 @@ def test_one_node_may_be_named(play: Play) -> None:
     assert outcome.status == 0, outcome.output
     assert changes(outcome) == [(API, "cp2")]
     assert set(outcome.hosts("plan", API)) == {"cp2"}
+    assert set(outcome.hosts("look", "pods")) == {"cp2"}
+
+
+def test_nodes_that_are_not_named_are_left_out_when_no_api_answers(play: Play) -> None:
+    silent = json.dumps({"stub_lease": {"held": "silent"}})
+    outcome = play({API: way()}, {API: way()}, {}, "-e", silent, components=API, nodes="cp1")
+    assert changes(outcome) == []
+    assert "set control_plane_lease: false" in " ".join(outcome.output.split())
 
 
 @pytest.mark.parametrize(

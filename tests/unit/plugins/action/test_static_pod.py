@@ -263,6 +263,14 @@ def test_with_nothing_to_change_nobody_needs_to_reach_anything(run: Run, monkeyp
     assert "failed" not in result
 
 
+def test_a_change_that_is_still_open_is_no_success_out_of_reach(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    Api(run, monkeypatch, REFUSED)
+    left = {"id": ID, "phase": "waiting"}
+    result = run({**STARTED, "changed": False, "transaction": None, "open_transaction": left})
+    assert (result["failed"], result["changed"], run.checked) == (True, False, [True])
+    assert "leave confirm out where the API server is down" in result["msg"]
+
+
 def test_without_confirm_nobody_is_asked(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
     api = Api(run, monkeypatch, REFUSED)
     run.args = {"confirm": False, "confirm_url": URL}
