@@ -351,7 +351,7 @@ class Story:
         pods.wait("user", lambda pod: pod["status"]["phase"] == "Running")
         said = pods.said("user")
         self.claim(
-            re.fullmatch(rf"UNITS=unit-\d,unit-\d /opt/node={first} /dev/unit0=1:7", said) is not None,
+            re.fullmatch(rf"UNITS=fake-\d,fake-\d /opt/node={first} /dev/unit0=1:7", said) is not None,
             f"a pod that asks for two and one has environment, mount and device: {said}",
         )
         found = run_module(
