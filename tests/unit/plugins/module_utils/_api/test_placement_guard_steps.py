@@ -9,7 +9,6 @@ import typing as t
 
 import pytest
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._api.placement_guard_steps import PlacementGuardSteps
-from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.errors import KubeadmError
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.placement_policies import (
     BINDING,
     MUTATION,
@@ -23,6 +22,7 @@ from ansible_collections.nodecraft.kubeadm.tests.unit.plugins.module_utils._api.
     client_of,
 )
 from ansible_collections.nodecraft.kubeadm.tests.unit.plugins.module_utils._api.fake_guards import FakeGuards
+from ansible_collections.nodecraft.kubeadm.tests.unit.plugins.module_utils._api.steps_run import Run, go_through
 from ansible_collections.nodecraft.kubeadm.tests.unit.plugins.module_utils._node.documents import documented
 from ansible_collections.nodecraft.kubeadm.tests.unit.plugins.module_utils._plan.guards import (
     NAME,
@@ -42,14 +42,8 @@ TRIED = [f"POST {POLICY} {TRIAL}", f"POST {BINDING} {TRIAL}", f"DELETE {BINDING}
 PINS = [f"POST {MUTATION} {NAME}", f"POST {MUTATION_BINDING} {NAME}"]
 
 
-class Run(t.NamedTuple):
-    """What a run came to. error: how it failed."""
-
-    report: Json
-    warnings: list[str]
-    operations: int
-    error: KubeadmError | None
-    clock: Clock
+class GuardRun(Run):
+    """A run on a guard."""
 
     @property
     def message(self) -> str:
@@ -57,31 +51,12 @@ class Run(t.NamedTuple):
         return str(self.error or "")
 
 
-def run(api: FakeGuards, *, dry: bool = False, **params: t.Any) -> Run:
+def run(api: FakeGuards, *, dry: bool = False, **params: t.Any) -> GuardRun:
     """Go through the steps as the runner does, while the API server takes up what is written."""
     clock = Clock()
     clock.on_sleep = api.look
-    connect = lambda: client_of(api.url, clock)  # noqa: E731
-    steps = PlacementGuardSteps({**PARAMS, **params}, connect=connect, dry=dry, diff=True)
-    warnings: list[str] = []
-    operations, error = 0, None
-    try:
-        with steps.session():
-            steps.read()
-            plan = steps.plan()
-            warnings += plan.warnings
-            operations = len(plan.operations)
-            if not plan.operations:
-                steps.settle()
-            else:
-                verdict = steps.rehearse()
-                if verdict.verdict == "refused":
-                    raise KubeadmError(verdict.message)
-                if not dry:
-                    steps.apply()
-    except KubeadmError as exc:
-        error = exc
-    return Run(steps.report(), warnings, operations, error, clock)
+    steps = PlacementGuardSteps({**PARAMS, **params}, connect=lambda: client_of(api.url, clock), dry=dry, diff=True)
+    return go_through(steps, clock, GuardRun, dry=dry)
 
 
 def names(api: FakeGuards) -> list[str]:
