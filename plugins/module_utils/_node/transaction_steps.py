@@ -53,12 +53,13 @@ class TransactionSteps:
 
     @contextlib.contextmanager
     def session(self) -> t.Iterator[None]:
-        """Check what was asked, finish what an earlier run left open, then keep other runs out."""
+        """Check what was asked, finish what an earlier run left open, then keep other runs out. Raises Busy, Refusal."""
         self._parse()
         self._settings = Settings.of(self._params)
         try:
             if not self._dry:
                 self._recover()
+            transactions.refuse_beside_another(self._name, run=self._run)
             with transactions.exclusive(self._name, dry=self._dry):
                 yield
         except Busy:

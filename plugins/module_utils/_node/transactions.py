@@ -39,6 +39,8 @@ _UNKNOWN = (
     "proof",
     "confirmed",
 )
+# Where the lock of the whole node is: no component is called like that.
+_NODE = ".node"
 _UNIT_FILE = "/etc/systemd/system/nodecraft-kubeadm@.service"
 _UNIT_TEXT = """\
 # Written by the Ansible collection nodecraft.kubeadm.
@@ -72,11 +74,21 @@ _TARGET = "multi-user.target"
 def start(journal: engine.Json, *, run: Run) -> None:
     """Put the journal on disk and start the engine as a service of the node; from here on it needs nobody.
 
-    Call with the lock. Raises KubeadmError when there is no room, or systemd does not start it; nothing was changed then.
+    Call with the lock. Raises Busy when another component of the node is being changed, KubeadmError when there is no room, or
+    systemd does not start the engine; nothing was changed then.
     """
+    name = journal["name"]
+    folder = state_folder(_NODE)
+    engine.make_folder(folder)
+    with _locked(folder, _busy_node):
+        refuse_beside_another(name, run=run)
+        if open_journal(name) is not None:  # begun, and stopped, since this run looked
+            raise Busy(_busy(name))
+        _begin(journal, run)
+
+
+def _begin(journal: engine.Json, run: Run) -> None:
     folder = state_folder(journal["name"])
-    if open_journal(journal["name"]) is not None:  # begun, and stopped, since this run looked
-        raise Busy(_busy(journal["name"]))
     space.require_room(journal, folder)
     _write_unit(run)
     _enable(journal["name"])
@@ -132,12 +144,37 @@ def exclusive(name: str, *, dry: bool) -> t.Iterator[None]:
         return
     if not dry:
         engine.make_folder(folder)
+    with _locked(folder, lambda: _busy(name)):
+        yield
+
+
+@contextlib.contextmanager
+def _locked(folder: str, busy: t.Callable[[], str]) -> t.Iterator[None]:
+    """Hold a folder's lock. busy: what to say when another process keeps it."""
     with contextlib.ExitStack() as stack:
         try:
             stack.enter_context(engine.locked(folder, seconds=_LOCK_SECONDS, clock=time.monotonic, sleep=time.sleep))
         except engine.Busy as exc:
-            raise Busy(_busy(name)) from exc
+            raise Busy(busy()) from exc
         yield
+
+
+def refuse_beside_another(name: str, *, run: Run) -> None:
+    """Two components of a node are not changed at once: while the kubelet is away, no static pod is started anew, and the other
+    change would be restored for nothing. Raises Busy with the one that is at work."""
+    try:
+        names = sorted(os.listdir(os.path.dirname(state_folder(name))))
+    except FileNotFoundError:  # there never was a transaction
+        return
+    for other in names:
+        if other != name and is_pod_name(other) and _may_be_open(other) and _is_active(other, run):
+            raise Busy(_busy(other))
+
+
+def _may_be_open(name: str) -> bool:
+    with contextlib.suppress(Unusable):  # its engine may be at work with what it has read
+        return open_journal(name) is not None
+    return True
 
 
 def longest_seconds(journal: engine.Json) -> int:
@@ -145,6 +182,10 @@ def longest_seconds(journal: engine.Json) -> int:
     wait, ready = int(journal["wait_timeout"]), int(journal["min_ready_seconds"])
     restore = max(wait, engine.RESTORE_SECONDS) + engine.REVIVAL_SECONDS
     return wait + restore + 2 * ready + int(journal.get("confirm_timeout") or 0)
+
+
+def _busy_node() -> str:
+    return f"another run begins a change on {os.uname().nodename} at this moment. Run again when it is done."
 
 
 def _busy(name: str) -> str:

@@ -405,6 +405,59 @@ def test_an_engine_at_work_makes_a_run_busy(master: FakeNode, run: FakeRun) -> N
     assert late.report()["busy"] is True
 
 
+def begin_another(master: FakeNode) -> str:
+    """An open transaction of another component of the node; its id."""
+    folder = str(master.state.parent / "kube-scheduler")
+    engine.make_folder(folder)
+    engine.save_journal(folder, {**master.journal(phase=engine.WAITING), "name": "kube-scheduler", "id": "beside"})
+    return "beside"
+
+
+@pytest.mark.parametrize("dry", [True, False])
+def test_another_component_that_is_being_changed_makes_a_run_busy(master: FakeNode, run: FakeRun, dry: bool) -> None:
+    another = begin_another(master)
+    run.answers["systemctl is-active"] = (0, "active\n", "")
+    late = steps(master, run, dry=dry)
+    with pytest.raises(Busy, match=f"kube-scheduler on .* is open: transaction {another}"), late.session():
+        pass
+    assert late.report()["busy"] is True
+
+
+def test_another_component_whose_engine_was_stopped_is_in_nobodys_way(master: FakeNode, run: FakeRun) -> None:
+    begin_another(master)
+    with steps(master, run).session():
+        pass
+
+
+def test_another_component_that_is_begun_meanwhile_is_not_joined(master: FakeNode, run: FakeRun) -> None:
+    all_steps = steps(master, run, args={"v": 4})
+
+    def meet() -> None:
+        with all_steps.session():
+            all_steps.read()
+            all_steps.plan()
+            begin_another(master)
+            run.answers["systemctl is-active"] = (0, "active\n", "")
+            all_steps.apply()
+
+    with pytest.raises(Busy, match="kube-scheduler on .* is open"):
+        meet()
+    assert not master.journal_path.exists()
+    assert not run.ran("systemctl start")
+
+
+def test_two_components_of_a_node_are_not_begun_at_once(master: FakeNode, run: FakeRun) -> None:
+    node = str(master.state.parent / ".node")
+    engine.make_folder(node)
+    with (
+        engine.locked(node, seconds=0, clock=master.clock, sleep=master.clock.sleep),
+        transactions.exclusive(NAME, dry=False),
+        pytest.raises(Busy, match="another run begins a change on"),
+    ):
+        transactions.start(master.journal(), run=run)
+    assert not master.journal_path.exists()
+
+
 def test_recover_without_a_journal(master: FakeNode, run: FakeRun) -> None:
     assert transactions.recover(NAME, run=run) is None
     assert run.calls == []
