@@ -418,7 +418,7 @@ def test_another_component_that_is_being_changed_makes_a_run_busy(master: FakeNo
     another = begin_another(master)
     run.answers["systemctl is-active"] = (0, "active\n", "")
     late = steps(master, run, dry=dry)
-    with pytest.raises(Busy, match=f"kube-scheduler on .* is open: transaction {another}"), late.session():
+    with pytest.raises(Busy, match=rf"kube-scheduler on .* is open: transaction {another}"), late.session():
         pass
     assert late.report()["busy"] is True
 
@@ -440,7 +440,7 @@ def test_another_component_that_is_begun_meanwhile_is_not_joined(master: FakeNod
             run.answers["systemctl is-active"] = (0, "active\n", "")
             all_steps.apply()
 
-    with pytest.raises(Busy, match="kube-scheduler on .* is open"):
+    with pytest.raises(Busy, match=r"kube-scheduler on .* is open"):
         meet()
     assert not master.journal_path.exists()
     assert not run.ran("systemctl start")
