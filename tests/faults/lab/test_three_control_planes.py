@@ -52,7 +52,9 @@ def all_sampled(cluster: Cluster) -> t.Iterator[list[Sampling]]:
 
 def transaction(run: runs.Run, node: str) -> Json | None:
     """What the role reports of the API server of a node."""
-    return t.cast("Json | None", run.report["custom_stats"][node]["control_plane_report"][API_SERVER]["transaction"])
+    return t.cast(
+        "Json | None", run.report["global_custom_stats"]["control_plane_report"][node][API_SERVER]["transaction"]
+    )
 
 
 def check_reachable(entry: Record, probing: Probing, samplings: t.Sequence[Sampling]) -> None:

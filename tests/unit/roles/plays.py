@@ -48,6 +48,12 @@ class Outcome:
         """The role's lines, one text for each time that it reported."""
         return [part.split("\n}", 1)[0] for part in self.output.split('"msg": [')[1:]]
 
+    @property
+    def statistics(self) -> Json:
+        """What the run as a whole tells those who started it."""
+        found: Json = json.loads(self.output.rpartition("RUN: ")[2])
+        return found
+
 
 class Stage:
     """A folder with the collection, in which plays run."""
@@ -93,6 +99,7 @@ class Stage:
                 "ANSIBLE_COLLECTIONS_PATH": str(self._folder),
                 "ANSIBLE_HOME": str(self._folder / "home"),
                 "ANSIBLE_NOCOLOR": "true",
+                "ANSIBLE_SHOW_CUSTOM_STATS": "true",
                 "ANSIBLE_FORCE_COLOR": "false",
                 "LC_ALL": "C.UTF-8",
                 "STUB_LOG": str(self._log),

@@ -13,8 +13,17 @@ from ansible.errors import AnsibleConnectionFailure
 from ansible.plugins.action import ActionBase
 
 
+def wait_for(path: str) -> None:
+    """Wait until a file is there, for a minute at most."""
+    for _round in range(600):
+        if os.path.exists(path):
+            return
+        time.sleep(0.1)
+    raise AssertionError(f"{path} never came")
+
+
 class ActionModule(ActionBase):
-    """C(stub_nodes): module -> nothing (the default), changes, slow (nothing, in five seconds), fails (as a whole), or gone."""
+    """C(stub_nodes): module -> nothing (the default), changes, waits (nothing, when the file beside the log is there), fails (as a whole), or gone."""
 
     def run(self, tmp: t.Any = None, task_vars: dict[str, t.Any] | None = None) -> dict[str, t.Any]:
         """Ask nobody."""
@@ -32,8 +41,8 @@ class ActionModule(ActionBase):
         behaviour = self._templar.template((task_vars or {}).get("stub_nodes", {})).get(call["component"], "nothing")
         if behaviour == "gone":
             raise AnsibleConnectionFailure("gone")
-        if behaviour == "slow":
-            time.sleep(5)
+        if behaviour == "waits":
+            wait_for(os.environ["STUB_LOG"] + ".go")
         if behaviour == "fails":
             return {"failed": True, "changed": False, "msg": "there are no usable credentials", "nodes": {}}
         changes = behaviour == "changes"

@@ -51,12 +51,16 @@ def test_each_module_is_asked_once_for_all_nodes(play: Play) -> None:
     (report,) = outcome.reports
     assert "node-cp1: labels a: unset -> b" in report
     assert "node-w1: labels a: unset -> b" in report
+    told = outcome.statistics["node_resources_report"]
+    assert {host: one["node"] for host, one in told.items()} == {"cp1": "node-cp1", "w1": "node-w1"}
 
 
 def test_hosts_that_are_out_of_step_are_refused(play: Play) -> None:
     asks = "until test -s $STUB_LOG; do sleep 0.1; done"
     late = {"name": "Come when cp1 asks", "ansible.builtin.shell": asks, "when": "inventory_hostname == 'w1'"}
-    outcome = play({"node_taint": "slow", "node_label": "changes"}, strategy="free", pre_tasks=[late])
+    gone = {"name": "Say so", "ansible.builtin.shell": "touch $STUB_LOG.go", "when": "inventory_hostname == 'w1'"}
+    role = {"block": [{"ansible.builtin.include_role": {"name": ROLE["role"]}}], "always": [gone]}
+    outcome = play({"node_taint": "waits", "node_label": "changes"}, strategy="free", roles=[], tasks=[late, role])
     assert outcome.status != 0
     assert asked(outcome) == [(name, ["node-cp1"]) for name in MODULES]
     assert "Nothing was changed on node-w1" in outcome.output
