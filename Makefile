@@ -22,7 +22,6 @@ demo: K8S = 1.32
 bench: LAB = bench
 
 SESSION = $(subst -,_,$@)
-test-unit: SESSION = unit
 test-sanity: SESSION = sanity
 test-faults: SESSION = test_faults
 

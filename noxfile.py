@@ -47,17 +47,9 @@ CORES = {
 # The unit tests meet the oldest and the newest core, each on a Python it supports. Older Pythons
 # run no ansible-core of today: there the tests of what needs none run, the node's side.
 UNIT_CORES = {"3.11": "2.18", "3.12": "2.20", "3.13": "2.21", "3.14": "2.21"}
-# Each task of a play is a process for each host, so the plays of the roles take minutes: the newest core plays all of them,
-# the oldest what most stands on.
-OLDEST_PLAYS = ("test_control_plane.py", "test_node_resources.py")
-LEFT_OUT_PLAYS = {
-    "2.18": tuple(
-        f"roles/{path.name}"
-        for path in sorted((ROOT / "tests" / "unit" / "roles").glob("test_*.py"))
-        if path.name not in OLDEST_PLAYS
-    ),
-    "2.21": (),
-}
+# The plays of the roles. Each of their tasks is a process for each host, so they take minutes, twenty times as long as all other
+# unit tests; `make test` has a slice of them.
+PLAYS = "tests/unit/roles"
 # The device plugin runs in an image of its own, so on any Python from 3.11 on: the oldest and the newest one here.
 DEVICE_PLUGIN = ROOT / "device_plugin"
 # The fault tests on labs are the controller's, too.
@@ -65,14 +57,14 @@ NEED_ANSIBLE = (
     "plugins/action",
     "plugins/modules",
     "plugins/module_utils/_module",
-    "roles",
     "faults/test_lab_plugin.py",
     "faults/test_lab_records.py",
 )
-# What `make test` plays of the Molecule scenarios, so that each is played once; `make test-lab` plays all on both.
+# What `make test` plays of the Molecule scenarios: each kind of change once. `make test-lab` plays all on both versions, and what
+# becomes of a change in trouble is also what `make test-faults` is about.
 SCENARIOS = {
-    "1.32": ("control_plane", "interruptions", "node_resources", "restore", "site"),
-    "1.36": ("device_plugin", "matrix", "node_kubelet", "placement_guard", "pod_resize", "refusals"),
+    "1.32": ("control_plane", "node_resources", "pod_resize"),
+    "1.36": ("device_plugin", "node_kubelet", "placement_guard"),
 }
 
 # The requirements of this release candidate's pylint name an archive on GitHub, no release of it.
@@ -190,16 +182,16 @@ SANITY_PYTHONS = {
 }
 UNIT_SESSIONS = tuple(f"unit-{python}" for python in dict.fromkeys((PYTHONS[0], CONTROLLERS[0], CONTROLLER)))
 RELEASED = [name for name, core in CORES.items() if "rc" not in core.release and SANITY_PYTHONS[name]]
-SANITY_SESSIONS = tuple(f"sanity({name})" for name in dict.fromkeys((RELEASED[0], RELEASED[-1])))
 
-# What `make test` runs: the cheap sessions first, so that most mistakes show within a minute. Of the Pythons and cores it meets
-# the oldest and the newest; `make test-unit` and `make test-sanity` meet all.
+# What `make test` runs: the cheap sessions first, so that most mistakes show within a minute. Its unit tests meet the oldest and
+# the newest of the Pythons and cores, its sanity tests the newest core; `make test-unit` and `make test-sanity` meet all.
 TEST_SESSIONS = (
     "ruff",
     *UNIT_SESSIONS,
+    "plays",
     "contracts",
     "faults",
-    "device_plugin",
+    f"device_plugin-{CONTROLLERS[0]}",
     "typing",
     "yamllint",
     "antsibull-nox-config",
@@ -210,13 +202,13 @@ TEST_SESSIONS = (
     "docs-check",
     "ansible-lint",
     "build-import-check",
-    *SANITY_SESSIONS,
+    f"sanity({RELEASED[-1]})",
     "scenarios",
 )
 LINT_SESSIONS = tuple(
     name
     for name in TEST_SESSIONS
-    if name not in (*UNIT_SESSIONS, "faults", "device_plugin", *SANITY_SESSIONS, "scenarios")
+    if name not in (*UNIT_SESSIONS, "plays", "faults", "scenarios") and not name.startswith(("device_plugin", "sanity"))
 )
 
 nox.needs_version = ">=2025.2.9"
@@ -319,30 +311,39 @@ def run_all(session: nox.Session, commands: t.Sequence[t.Sequence[str]]) -> None
 
 @nox.session(python=PYTHONS)
 def unit(session: nox.Session) -> None:
-    """Unit tests: all of them where ansible-core runs, those of the node's side everywhere."""
+    """Unit tests but for the plays of the roles: all of them where ansible-core runs, those of the node's side everywhere."""
     require_host_programs(session)
     python = str(session.python)
     # The property-based tests search in earnest on the oldest Python that is here.
     profile = "quick" if python == PYTHONS[0] else "brief"
     session.env["HYPOTHESIS_PROFILE"] = os.environ.get("HYPOTHESIS_PROFILE", profile)
+    install_unit_tools(session, UNIT_CORES.get(python))
+    left_out = [] if python in UNIT_CORES else [f"--ignore=tests/unit/{name}" for name in NEED_ANSIBLE]
+    run_pytest(session, "--numprocesses=auto", "tests/unit", f"--ignore={PLAYS}", *left_out)
+
+
+def install_unit_tools(session: nox.Session, core: str | None) -> None:
+    """What unit tests need. core: an ansible-core, or none."""
     tools = ["pytest", "pytest-xdist", "hypothesis", "PyYAML", "jsonpatch", "urllib3"]
-    if python in UNIT_CORES:
-        install(session, *tools, f"ansible-core=={CORES[UNIT_CORES[python]].release}")
-    else:
-        install(session, *tools)
-    run_pytest(
-        session, "--numprocesses=auto", "tests/unit", *(f"--ignore=tests/unit/{name}" for name in left_out(python))
-    )
+    install(session, *tools, *([f"ansible-core=={CORES[core].release}"] if core else []))
 
 
-def left_out(python: str) -> tuple[str, ...]:
-    """The unit tests that are not run on a Python; the plays are run once for each core that they are for."""
-    if python not in UNIT_CORES:
-        return NEED_ANSIBLE
-    core = UNIT_CORES[python]
-    if python != next(each for each in PYTHONS if UNIT_CORES.get(each) == core):
-        return ("roles",)
-    return LEFT_OUT_PLAYS.get(core, ("roles",))
+@nox.session(python=CONTROLLER)
+def plays(session: nox.Session) -> None:
+    """A slice of the plays of the roles, on the newest core: the way of each that goes well, and who is kept from what."""
+    run_plays(session, UNIT_CORES[CONTROLLER], "-m", "slice")
+
+
+@nox.session(default=False, python=list(dict.fromkeys((CONTROLLERS[0], CONTROLLER))))
+def plays_whole(session: nox.Session) -> None:
+    """All plays of the roles, on the oldest and the newest core."""
+    run_plays(session, UNIT_CORES[str(session.python)])
+
+
+def run_plays(session: nox.Session, core: str, *arguments: str) -> None:
+    """Run the tests that play roles with modules that change nothing."""
+    install_unit_tools(session, core)
+    run_pytest(session, "--numprocesses=auto", PLAYS, *arguments)
 
 
 @nox.session(python=CONTROLLER)
@@ -545,10 +546,7 @@ def stop_lab(session: nox.Session, name: str, *arguments: str) -> None:
 
 @nox.session(python=CONTROLLER)
 def scenarios(session: nox.Session) -> None:
-    """Each Molecule scenario on a real cluster, half of them on each version of Kubernetes."""
-    forgotten = set(all_scenarios()).difference(*SCENARIOS.values())
-    if forgotten:
-        session.error(f"SCENARIOS has no {', '.join(sorted(forgotten))}")
+    """A Molecule scenario for each kind of change on real clusters, half of them on each version of Kubernetes."""
     play(session, SCENARIOS)
 
 
@@ -781,6 +779,13 @@ def test(session: nox.Session) -> None:
     atexit.register(print, f"{total.passed} passed, {total.failed} failed", flush=True)
     if total.failed:
         session.error("not everything passed")
+
+
+@nox.session(python=False, default=False)
+def test_unit(session: nox.Session) -> None:
+    """All unit tests, on every Python that is here."""
+    for name in ("unit", "plays_whole", "device_plugin"):
+        session.notify(name)
 
 
 @nox.session(python=False, default=False)

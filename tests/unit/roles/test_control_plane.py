@@ -37,6 +37,7 @@ def fixture_play(stage: Stage) -> Play:
     return play
 
 
+@pytest.mark.slice
 def test_all_are_planned_and_then_changed_one_after_the_other(play: Play) -> None:
     outcome = play("changes", "nothing", "changes")
     assert outcome.status == 0
@@ -61,6 +62,7 @@ def test_the_last_changes_of_named_static_pods_are_taken_back(play: Play) -> Non
     assert [given[option] for option in ("feature_gates", "args", "files")] == [{}, {}, []]
 
 
+@pytest.mark.slice
 def test_a_refusal_keeps_every_node_from_a_change(play: Play) -> None:
     outcome = play("changes", "changes", "refused")
     assert outcome.status != 0

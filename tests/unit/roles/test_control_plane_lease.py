@@ -50,6 +50,7 @@ def lease(outcome: Outcome, step: str) -> Json:
     return found
 
 
+@pytest.mark.slice
 def test_the_lease_is_taken_for_the_changes_and_renewed_before_each_turn(play: Play) -> None:
     wish = {
         "control_plane_wait_timeout": 400,

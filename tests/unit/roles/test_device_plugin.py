@@ -70,6 +70,7 @@ def named(name: str, **labels: str) -> Json:
     return {"metadata": {"name": name, "labels": {key.replace("__", "/"): value for key, value in labels.items()}}}
 
 
+@pytest.mark.slice
 def test_ours_is_deployed_hardened_and_proven(play: Play) -> None:
     outcome = play(OURS)
     assert outcome.status == 0, outcome.output

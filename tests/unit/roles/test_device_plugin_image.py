@@ -60,6 +60,7 @@ def calls(state: Path) -> list[str]:
     return [line.partition(" --file")[0] for line in lines]
 
 
+@pytest.mark.slice
 def test_the_image_is_built_once(build: Build, state: Path) -> None:
     outcome = build(base="python:3.12", build_options=["--network=host"])
     assert outcome.status == 0, outcome.output

@@ -65,6 +65,7 @@ ALL = ("changes", "changes", "changes", "changes")
 # ---- whose turn it is ------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.slice
 def test_all_are_planned_and_changed_one_after_the_other(play: Play) -> None:
     outcome = play("changes", "changes", "nothing", "changes")
     assert outcome.status == 0, outcome.output
@@ -151,6 +152,7 @@ def test_check_mode_plans_and_asks_and_changes_nothing(play: Play) -> None:
 # ---- what stops it before the first write ----------------------------------------------------------------------------
 
 
+@pytest.mark.slice
 def test_a_refusal_keeps_every_node_from_a_change(play: Play) -> None:
     outcome = play("changes", "changes", "refused")
     assert outcome.status != 0
@@ -213,6 +215,7 @@ def test_what_is_asked_for_reaches_the_module(play: Play, purge: bool) -> None:
 # ---- what the API knows ----------------------------------------------------------------------------------------------
 
 
+@pytest.mark.slice
 def test_one_request_for_the_nodes_that_change(play: Play) -> None:
     outcome = play("nothing", "changes", "nothing", "changes")
     assert outcome.status == 0, outcome.output

@@ -44,6 +44,7 @@ def asked(outcome: Outcome) -> list[tuple[str, list[str]]]:
     return [(call["component"], sorted(call["arguments"]["per_node"])) for call in outcome.calls]
 
 
+@pytest.mark.slice
 def test_each_module_is_asked_once_for_all_nodes(play: Play) -> None:
     outcome = play({"node_label": "changes"})
     assert outcome.status == 0, outcome.output

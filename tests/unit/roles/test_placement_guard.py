@@ -123,6 +123,7 @@ def test_a_playbook_that_names_nothing_is_refused(stage: Stage) -> None:
     assert outcome.calls == []
 
 
+@pytest.mark.slice
 def test_the_playbook_asks_once(stage: Stage) -> None:
     outcome = stage.playbook("placement_guard", {"kube_control_plane": {"cp1": GUARD}, "kube_node": {"w1": GUARD}})
     assert outcome.status == 0, outcome.output

@@ -28,6 +28,7 @@ def fixture_play(stage: Stage) -> Play:
     return play
 
 
+@pytest.mark.slice
 def test_what_is_asked_for_reaches_the_module(play: Play) -> None:
     outcome = play({**WANTED, "pod_resize_template": "keep"}, "--become")
     assert outcome.status == 0, outcome.output

@@ -71,6 +71,7 @@ def test_all_nodes_are_planned_and_taken_back_in_turn(play: Play) -> None:
     assert [call for call in outcome.calls if call["step"] == "ask" and call["arguments"].get("readmission")]
 
 
+@pytest.mark.slice
 def test_what_is_taken_back_already_changes_nothing(play: Play) -> None:
     outcome = play({API: None}, {API: None}, {KUBELET: way()}, components=API)
     assert outcome.status == 0, outcome.output

@@ -59,6 +59,7 @@ def arguments(outcome: Outcome, component: str) -> list[Json]:
     ]
 
 
+@pytest.mark.slice
 def test_everything_is_planned_before_the_first_change(play: Play) -> None:
     outcome = play("on", "on")
     assert outcome.status == 0, outcome.output
@@ -67,6 +68,7 @@ def test_everything_is_planned_before_the_first_change(play: Play) -> None:
     assert {("plan", API), ("plan", KUBELET), ("plan", NODES)} <= set(steps[:first])
 
 
+@pytest.mark.slice
 def test_a_refusal_anywhere_changes_nothing_anywhere(play: Play) -> None:
     outcome = play("on", "refused")
     assert outcome.status != 0
