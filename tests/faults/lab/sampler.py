@@ -15,6 +15,7 @@ import http.client
 import json
 import os
 import select
+import socket
 import ssl
 import stat
 import sys
@@ -68,6 +69,18 @@ def answers(address: str, path: str) -> bool:
         connection.close()
 
 
+def listens(address: str) -> bool:
+    """Whether anybody takes connections there. The kernel takes them for a process that has no time, so this is no matter of load."""
+    host, dummy, port = address.rpartition(":")
+    try:
+        socket.create_connection((host, int(port)), timeout=PROBE_TIMEOUT).close()
+    except ConnectionRefusedError:
+        return False
+    except OSError:
+        return True
+    return True
+
+
 class Printer:
     """Prints what differs from what was printed last, with the time."""
 
@@ -84,8 +97,9 @@ class Printer:
 
 
 def probe_forever(address: str, printer: Printer, ended: threading.Event) -> None:
-    """Ask both paths in turn."""
+    """Ask both paths in turn, and whether there is anybody to ask."""
     while not ended.is_set():
+        printer.tell("listens", listens(address), time.monotonic())
         for path in PATHS:
             began = time.monotonic()
             is_well = answers(address, path)

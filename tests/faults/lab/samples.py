@@ -94,6 +94,19 @@ class Samples:
         """How long the API server was not well, each time; the last one may be open."""
         return [round((span.until or self.ended) - span.since, 2) for span in self.spans(path) if not span.value]
 
+    def absences(self) -> list[tuple[float, float]]:
+        """From when the API server took no connections until it was well again, each time.
+
+        One that is slow on a busy machine, or unready for a moment while etcd elects, is not away; whether clients could bear that,
+        a prober tells.
+        """
+        well = [span.since for span in self.spans("readyz") if span.value]
+        return [
+            (span.since, min((at for at in well if span.until and at >= span.until), default=self.ended))
+            for span in self.spans("listens")
+            if not span.value
+        ]
+
     def well_since(self, path: str = "readyz") -> float | None:
         """Since when the API server is well; None when it is not at the end."""
         last = self.spans(path)[-1]
@@ -107,19 +120,13 @@ class Samples:
         return round(max(put_back, well) - written, 2)
 
 
-# An API server that is started anew is away for longer. A busy machine, or an election in etcd, makes all of them unready for
-# a moment; whether clients could bear that, a prober tells.
-WEAKNESS_SECONDS = 8.0
-
-
-def most_at_once(several: t.Sequence[Samples], path: str = "readyz") -> int:
-    """How many API servers were away at the same time, at the most. A moment's weakness does not count."""
+def most_at_once(several: t.Sequence[Samples]) -> int:
+    """How many API servers were away at the same time, at the most."""
     events = [
         (at, change)
         for samples in several
-        for span in samples.spans(path)
-        if not span.value and (span.until or samples.ended) - span.since > WEAKNESS_SECONDS
-        for at, change in ((span.since, 1), (span.until or samples.ended, -1))
+        for since, until in samples.absences()
+        for at, change in ((since, 1), (until, -1))
     ]
     now = most = 0
     # At the same instant one that is well again counts first.

@@ -26,6 +26,10 @@ def ready(at: float, value: bool) -> Json:
     return {"at": at, "kind": "readyz", "value": value}
 
 
+def listens(at: float, value: bool) -> Json:
+    return {"at": at, "kind": "listens", "value": value}
+
+
 def end(at: float) -> Json:
     return {"at": at, "kind": "end", "value": {"looks": 9, "longest_pause": 0.01}}
 
@@ -72,11 +76,29 @@ def test_a_line_that_is_not_whole_yet_is_left_for_later(tmp_path: Path) -> None:
     assert Samples.read(path).lines == (ready(1, True),)
 
 
-@pytest.mark.parametrize(("second", "most"), [((21, 30), 1), ((19, 30), 2), ((20, 30), 1), ((12, 15), 1)])
-def test_api_servers_that_are_away_at_the_same_time_are_counted(second: tuple[float, float], most: int) -> None:
-    spans = [(10.0, 20.0), second]
-    several = [Samples((ready(1, True), ready(down, False), ready(up, True), end(40))) for down, up in spans]
-    assert most_at_once(several) == most
+def restarted(down: float, listening: float, well: float) -> Samples:
+    """An API server that is started anew, and takes connections before it is well."""
+    return Samples(
+        (ready(1, True), listens(1, True), listens(down, False), ready(down, False))
+        + (listens(listening, True), ready(well, True), end(40))
+    )
+
+
+@pytest.mark.parametrize(
+    ("second", "most"), [((21, 25, 30), 1), ((19, 25, 30), 2), ((20, 25, 30), 1), ((16, 17, 18), 2)]
+)
+def test_api_servers_that_are_away_at_the_same_time_are_counted(second: tuple[float, float, float], most: int) -> None:
+    assert most_at_once([restarted(10, 15, 20), restarted(*second)]) == most
+
+
+def test_one_that_is_only_slow_is_not_away() -> None:
+    slow = Samples((ready(1, True), listens(1, True), ready(12, False), ready(24, True), end(40)))
+    assert most_at_once([restarted(10, 15, 20), slow]) == 1
+
+
+def test_one_that_never_comes_back_is_away_to_the_end() -> None:
+    gone = Samples((ready(1, True), listens(1, True), listens(10, False), ready(10, False), end(40)))
+    assert gone.absences() == [(10, 40)]
 
 
 def record(fault: str, way: str = "collection", **values: t.Any) -> Json:
