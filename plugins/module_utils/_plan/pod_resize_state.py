@@ -126,6 +126,8 @@ def _missing(pod: Pod, wish: Wish) -> list[str]:
     lacks = []
     for container, amounts in wish.items():
         status = _container_statuses(pod).get(container) or {}
+        if not amounts or _is_finished(pod, container, status):
+            continue
         why = _why_unknown(status)
         if why:
             lacks.append(f"container {container} {why}")
@@ -137,6 +139,14 @@ def _missing(pod: Pod, wish: Wish) -> list[str]:
             if not _shows(field, has.get(field), wanted)
         ]
     return lacks
+
+
+def _is_finished(pod: Pod, container: str, status: t.Mapping[str, t.Any]) -> bool:
+    """Whether an init container is done: its status says no more what it had. A sidecar is never done."""
+    return "terminated" in (status.get("state") or {}) and any(
+        entry["name"] == container and entry.get("restartPolicy") != "Always"
+        for entry in pod["spec"].get("initContainers") or []
+    )
 
 
 def _why_unknown(status: t.Mapping[str, t.Any]) -> str:

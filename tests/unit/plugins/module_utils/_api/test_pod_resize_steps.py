@@ -656,6 +656,15 @@ def test_only_some_containers_get_it_back(web: FakePods) -> None:
     assert run(web, owner=OWNER, state="absent", containers=[{"name": "app"}]).operations == 10
 
 
+def test_an_init_container_that_is_done_keeps_nobody_waiting(serve_pods: Serve) -> None:
+    init = container("migrate", {"limits": {"cpu": "1"}})
+    own = ("StatefulSet", "web", "uid-of-StatefulSet-web")
+    pod = sized("web-1", container(resources=BIGGER), owner=own, finished=[init])
+    api = serve_pods(pod, controllers=[("StatefulSet", controller("StatefulSet", inits=[init]))])
+    done = run(api, names=["web-1"], state="absent", containers=None, wait=True)
+    assert (done.error, done.outcomes) == (None, {"web-1": "resized"})
+
+
 def test_nobody_knows_what_a_pod_had_that_nobody_made(serve_pods: Serve) -> None:
     done = run(serve_pods(sized()), names=["web-1"], state="absent", containers=None)
     assert "shop/web-1: no controller with a template made it" in str(done.error)

@@ -122,6 +122,25 @@ def test_a_sidecar_is_seen() -> None:
     )
 
 
+def test_an_init_container_that_is_done_has_nothing_to_show() -> None:
+    init = container("migrate", {"limits": {"cpu": "1"}})
+    wish = {"migrate": {"limits.cpu": "1"}, "app": {"limits.cpu": "1"}}
+    assert pod_resize_state.state(sized("p", finished=[init]), wish).outcome == RESIZED
+    # One that still runs has, and so has a sidecar that ended.
+    running = sized("p", finished=[init])
+    running["status"]["initContainerStatuses"][0].update(state={"running": {}}, resources={"limits": {"cpu": "500m"}})
+    assert "of migrate should be 1" in pod_resize_state.state(running, wish).reason
+    sidecar = sized("p", sidecars=[init])
+    sidecar["status"]["initContainerStatuses"][0]["state"] = {"terminated": {"reason": "Error"}}
+    assert "container migrate does not run (Error)" in pod_resize_state.state(sidecar, wish).reason
+
+
+def test_a_container_of_which_nothing_is_asked_needs_no_status() -> None:
+    pod = has()
+    pod["status"]["containerStatuses"] = []
+    assert pod_resize_state.state(pod, {"app": {}}).outcome == RESIZED
+
+
 def test_restarts_are_counted() -> None:
     before, after = sized("p", container(), container("log")), sized("p", container(), container("log"))
     assert pod_resize_state.restarted(before, after) == []
