@@ -62,6 +62,10 @@ class PodTarget(Target[PodPlan]):
         """The containers that were restarted since it was planned."""
         return pod_resize_state.restarted(self.read, self.latest) if self.read and self.latest else []
 
+    def is_still(self, found: Json) -> bool:
+        """Whether what has its name now is this pod."""
+        return pod_resize_state.is_same(self.pod, found)
+
     def fail(self, outcome: str, why: str) -> None:
         """Note that it did not work."""
         self.outcome, self.error = outcome, f"{self.full_name}: {why}"
@@ -333,7 +337,8 @@ class PodResizeSteps:
         limit = pod_resize.parse_max_unavailable(self._params["max_unavailable"], len(self._targets))
         waiting = list(targets)
         while waiting:
-            down = [target.name for target in self._targets.values() if target.latest and not target.is_ready]
+            down = self._down()
+            waiting = [target for target in waiting if not target.error]
             batch = pod_resize.next_batch(
                 waiting, ready=lambda target: target.is_ready, unavailable=len(down), limit=limit
             )
@@ -349,6 +354,19 @@ class PodResizeSteps:
             self._watch([target for target in batch if target.sent and not target.error], ready=True)
             self._stop_if_asked()
             waiting = [target for target in waiting if target not in batch and target.outcome != NOT_TRIED]
+            if waiting:
+                # One that falls again at once is to be seen before the next one goes.
+                self._api.sleep(_LOOK_AGAIN)
+
+    def _down(self) -> list[str]:
+        """Which pods of the task are not Ready now, those that are gone included. One that was well before may not be so now."""
+        known = [target for target in self._targets.values() if target.latest]
+        found = self._workloads.look([target.name for target in known])
+        well = [name for name, pod in found.items() if self._targets[name].is_still(pod) and pods.is_ready(pod)]
+        for target in known:
+            if not target.error:
+                self._see(target, found.get(target.name))
+        return [target.name for target in known if target.name not in well]
 
     def _finish(self) -> None:
         self._see_to_the_end()
@@ -390,7 +408,7 @@ class PodResizeSteps:
 
     @staticmethod
     def _see(target: PodTarget, found: Json | None) -> None:
-        if found is None or not pod_resize_state.is_same(target.pod, found):
+        if found is None or not target.is_still(found):
             target.fail_gone()
             return
         target.latest = found

@@ -8,6 +8,7 @@ import typing as t
 
 import pytest
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._api.pod_resize_steps import PodResizeSteps
+from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan import pods
 from ansible_collections.nodecraft.kubeadm.tests.unit.plugins.module_utils._api.fake_api import (
     Clock,
     Refused,
@@ -519,6 +520,42 @@ def test_a_pod_that_does_not_come_back_keeps_the_others_from_going(serve_pods: S
     assert "shop/web-2: not done within 5 s: it is not Ready." in str(done.error)
     assert "would put more than max_unavailable (1) out of service, for these are not Ready: web-2." in str(done.error)
     assert [path.split("/")[-2] for path in api.patched] == ["web-1", "web-2"]
+
+
+def test_pods_that_fall_again_after_their_restart_stop_the_others(serve_pods: Serve) -> None:
+    api = serve_pods(*map(restarting, NAMES))
+    look, were_ready, down = api.look, set(), []
+
+    def look_and_fall() -> None:
+        look()
+        for pod in api.pods:
+            name, status = pod["metadata"]["name"], pod["status"]
+            if name in were_ready:
+                status["conditions"] = [{"type": "Ready", "status": "False"}]
+            elif status["containerStatuses"][0]["restartCount"] and pods.is_ready(pod):
+                were_ready.add(name)
+        down.append(sum(not pods.is_ready(pod) for pod in api.pods))
+
+    api.look = look_and_fall  # type: ignore[method-assign]
+    done = run(api, label_selector="app=web", allow_restart=True)
+    assert max(down) == 1
+    assert done.outcomes == {"web-1": "restarted", **dict.fromkeys(NAMES[1:], "not_tried")}
+    assert "more than max_unavailable (1) out of service, for these are not Ready: web-1." in str(done.error)
+
+
+def test_a_pod_that_is_gone_counts_as_one_that_is_down(serve_pods: Serve) -> None:
+    api = serve_pods(*map(restarting, NAMES))
+    look = api.look
+
+    def look_and_lose() -> None:
+        look()
+        api.pods[:] = [pod for pod in api.pods if pod["metadata"]["name"] not in ("web-1", "web-5")]
+
+    api.look = look_and_lose  # type: ignore[method-assign]
+    done = run(api, label_selector="app=web", allow_restart=True)
+    gone = dict.fromkeys(["web-1", "web-5"], "gone")
+    assert done.outcomes == {**dict.fromkeys(NAMES, "not_tried"), **gone}
+    assert "for these are not Ready: web-1, web-5." in str(done.error)
 
 
 def test_a_restart_that_nobody_asked_for_is_told(serve_pods: Serve) -> None:
