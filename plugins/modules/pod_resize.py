@@ -110,8 +110,11 @@ options:
       - V(report) leaves them as they are, and warns of those that differ from their pods, for these amounts return with the next
         roll-out.
       - V(keep) leaves them as they are and does not look at them.
-      - V(update) changes them as well, once all their pods are well. A changed template of a Deployment always rolls out, which
-        replaces all its pods, the resized ones included; other controllers do as their C(updateStrategy) says.
+      - V(update) changes them as well, once those of their pods that the task means are seen to have what was asked for. They are
+        waited for, O(wait_timeout) seconds, also with O(wait=false). A template stays as it is, and says so in RV(templates), when one
+        of these pods failed, was put off, or has no node yet.
+      - A changed template of a Deployment always rolls out, which replaces all its pods, the resized ones included; other controllers
+        do as their C(updateStrategy) says.
     type: str
     choices:
       - keep
@@ -149,7 +152,7 @@ options:
     default: false
   wait_timeout:
     description:
-      - Seconds to wait, with O(wait=true).
+      - Seconds to wait, with O(wait=true), with O(template=update), and for pods whose containers are restarted.
     type: int
     default: 120
 seealso:

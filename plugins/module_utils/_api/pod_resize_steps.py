@@ -370,15 +370,24 @@ class PodResizeSteps:
 
     def _finish(self) -> None:
         self._see_to_the_end()
-        bad = [target.name for target in self._targets.values() if target.error or target.outcome == NOT_TRIED]
-        self._known_templates.send(bad)
+        self._known_templates.send([target.name for target in self._targets.values() if not self._is_well(target)])
+
+    def _is_well(self, target: PodTarget) -> bool:
+        """Whether a pod runs with what was asked for, so that others may be made like it; in check mode, as far as is known."""
+        done = (UNCHANGED, RESIZED, RESTARTED, *([ACCEPTED] if self._dry else []))
+        return not target.error and target.outcome in done and bool(target.pod["spec"].get("nodeName"))
 
     # ---- waiting and telling -------------------------------------------------------------------------------------------
+
+    @property
+    def _waits(self) -> bool:
+        """A template is changed only after its pods were seen well, whether or not the task waits."""
+        return bool(self._params["wait"]) or self._params["template"] == UPDATE
 
     def _see_to_the_end(self) -> None:
         """Wait until the pods have what was asked for, where that is wanted; else tell what the kubelets say of earlier changes."""
         left = [target for target in self._targets.values() if not target.error and target.outcome != NOT_TRIED]
-        if self._params["wait"] and not self._dry:
+        if self._waits and not self._dry:
             self._watch([target for target in left if target.outcome not in (RESIZED, RESTARTED)], ready=False)
             return
         for target in left:

@@ -46,6 +46,13 @@ def test_what_is_asked_for_reaches_the_module(play: Play) -> None:
     assert "Deployment/web: its template differs from its pods" in report
 
 
+def test_a_template_that_was_left_says_why(play: Play) -> None:
+    left = {"changed": False, "differs": True, "msg": "the template was left as it is, because of web-2"}
+    outcome = play({**WANTED, "stub_pods": {"changed": True, "pods": {}, "templates": {"Deployment/web": left}}})
+    (report,) = outcome.reports
+    assert "its template differs from its pods; the template was left as it is, because of web-2" in report
+
+
 def test_a_failure_is_reported(play: Play) -> None:
     failed = {"failed": True, "outcome": "infeasible", "msg": "shop/web-2: no room"}
     result = {"failed": True, "msg": "1 of 2 pods failed.", "pods": {"web-2": failed}, "templates": {}}

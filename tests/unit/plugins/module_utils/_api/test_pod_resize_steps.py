@@ -633,6 +633,32 @@ def test_a_template_is_left_when_one_of_its_pods_failed(web: FakePods) -> None:
     assert [entry["before_header"] for entry in done.report["diff"]] == [f"Pod shop/{name}" for name in NAMES]
 
 
+def test_a_template_is_left_when_one_of_its_pods_is_put_off(web: FakePods) -> None:
+    web.waits = {"web-2": ("Deferred", "no room")}
+    done = run(web, owner=OWNER, template="update", wait_timeout=2)
+    assert done.outcomes["web-2"] == "deferred"
+    assert web.controllers["Deployment", "web"] == controller()
+    # So it is when the next run finds nothing to change in the pod.
+    done = run(web, owner=OWNER, template="update", wait_timeout=2)
+    assert (done.outcomes["web-2"], done.template["changed"]) == ("deferred", False)
+    assert web.controllers["Deployment", "web"] == controller()
+
+
+def test_a_template_is_left_as_long_as_one_of_its_pods_has_no_node(web: FakePods) -> None:
+    del web.pod("web-2")["spec"]["nodeName"]
+    for outcome in ("accepted", "unchanged"):
+        done = run(web, owner=OWNER, template="update")
+        assert (done.error, done.outcomes["web-2"]) == (None, outcome)
+        assert done.template["msg"] == "the template was left as it is, because of web-2"
+        assert web.controllers["Deployment", "web"] == controller()
+
+
+def test_pods_are_waited_for_before_their_template_is_changed(web: FakePods) -> None:
+    done = run(web, owner=OWNER, template="update", wait=False)
+    assert (done.error, done.outcomes) == (None, dict.fromkeys(NAMES, "resized"))
+    assert done.template["changed"]
+
+
 def test_a_template_that_others_change_too(web: FakePods) -> None:
     times = iter([True])
 
@@ -647,7 +673,7 @@ def test_a_template_that_others_change_too(web: FakePods) -> None:
     done = run(web, owner=OWNER, template="update", containers=asked(limits={"cpu": 3}))
     assert "Deployment web: its template was not changed: http" in str(done.error)
     assert 'cannot patch resource "deployments". Give the account this right' in str(done.error)
-    assert set(done.outcomes.values()) == {"accepted"}
+    assert set(done.outcomes.values()) == {"resized"}
 
 
 def test_templates_are_not_looked_at_when_they_are_kept(web: FakePods) -> None:
@@ -670,7 +696,7 @@ def test_templates_that_may_not_be_read(serve_pods: Serve) -> None:
 
 def test_a_pod_that_nobody_made_has_no_template(serve_pods: Serve) -> None:
     done = run(serve_pods(sized()), names=["web-1"], template="update")
-    assert (done.report["templates"], done.outcomes) == ({}, {"web-1": "accepted"})
+    assert (done.report["templates"], done.outcomes) == ({}, {"web-1": "resized"})
 
 
 # ---- taking it back --------------------------------------------------------------------------------------------------
