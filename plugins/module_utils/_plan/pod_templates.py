@@ -115,16 +115,30 @@ def _distinct(amounts: t.Iterable[str]) -> list[str]:
 
 
 def changes(controller: Controller, wish: Wish) -> tuple[Change, ...]:
-    """What has to change in a template so that new pods get what was asked for."""
-    template = wish_of(controller, None)
+    """What has to change in a template so that new pods get what was asked for, and nothing else."""
     known = pod_resize.containers_of(controller["spec"]["template"]["spec"])
     return tuple(
-        Change(field, container, template.get(container, {}).get(field), amount)
+        Change(field, container, before, after)
         for container, amounts in wish.items()
         if container in known  # a container that admission put into the pods is in no template
-        for field, amount in amounts.items()
-        if not quantities.same(template.get(container, {}).get(field), amount)
+        for field, before, after in _changes(known[container][1], amounts)
     )
+
+
+def _changes(container: pod_resize.Container, amounts: Amounts) -> list[tuple[str, str | None, str]]:
+    made, named = _made(container), pod_resize.amounts_of(container)
+    found = [
+        (field, made.get(field), after)
+        for field, after in amounts.items()
+        if not quantities.same(made.get(field), after)
+    ]
+    changing = [field for field, *_ in found]
+    for resource in RESOURCES:
+        request, limit = f"requests.{resource}", f"limits.{resource}"
+        if limit in named and limit in changing and request not in (*named, *changing):
+            # It is what the limit was, and would move with it.
+            found.append((request, None, amounts.get(request, made[request])))
+    return found
 
 
 def patch(controller: Controller, operations: t.Iterable[Change]) -> dict[str, t.Any]:

@@ -103,6 +103,21 @@ def test_a_template_is_brought_in_step() -> None:
     assert pod_templates.changes(template, {"app": {"limits.cpu": "1000m"}}) == ()
 
 
+def test_a_request_that_was_the_limit_stays_when_the_limit_changes() -> None:
+    template = controller("Deployment", "web", container(resources=LIMITS))
+    changes = pod_templates.changes(template, WISH)
+    assert changes == (Change("limits.cpu", "app", "1", "2"), Change("requests.cpu", "app", None, "1"))
+    # Unless that is asked for, too, or the limit stays.
+    both = {"app": {"limits.cpu": "2", "requests.cpu": "2"}}
+    assert [change.after for change in pod_templates.changes(template, both)] == ["2", "2"]
+    same = {"app": {"limits.cpu": "2", "requests.cpu": "1000m"}}
+    assert pod_templates.changes(template, same)[1] == Change("requests.cpu", "app", None, "1000m")
+    assert pod_templates.changes(template, {"app": {"limits.cpu": "1000m"}}) == ()
+    # Where there was no limit a request is left to admission.
+    bare = controller("Deployment", "web", container(resources={}))
+    assert pod_templates.changes(bare, WISH) == (Change("limits.cpu", "app", None, "2"),)
+
+
 @pytest.mark.parametrize(
     ("kind", "spec", "words"),
     [
