@@ -14,7 +14,7 @@ import typing as t
 from fractions import Fraction
 
 from . import quantities
-from .pod_resize import Wish, amounts_of
+from .pod_resize import STEPS, Wish, amounts_of
 from .pods import Pod
 
 # Outcomes.
@@ -165,10 +165,9 @@ def _why_unknown(status: t.Mapping[str, t.Any]) -> str:
 def _shows(field: str, has: str | None, wanted: str) -> bool:
     if has is None:
         return quantities.parse(wanted) == 0
-    return quantities.parse(has) in (
-        quantities.parse(wanted),
-        max(quantities.parse(wanted), _LEAST.get(field, Fraction(0))),
-    )
+    # Templates may say what is finer than Kubernetes counts.
+    counted = quantities.rounded_up(quantities.parse(wanted), STEPS[field.partition(".")[2]])
+    return quantities.parse(has) in (quantities.parse(wanted), counted, max(counted, _LEAST.get(field, Fraction(0))))
 
 
 def _container_statuses(pod: Pod) -> dict[str, t.Mapping[str, t.Any]]:

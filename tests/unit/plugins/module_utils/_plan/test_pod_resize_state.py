@@ -107,6 +107,12 @@ def test_a_condition_that_may_be_from_before_is_doubted() -> None:
         ("requests.cpu", "5m", "10m", False),
         ("requests.cpu", "0", None, True),
         ("limits.memory", "1Mi", "1048576", True),
+        # What Kubernetes rounds up, in a template.
+        ("limits.memory", "0.1Gi", "107374183", True),
+        ("limits.memory", "0.1Gi", "107374182", False),
+        ("limits.cpu", "100500u", "101m", True),
+        ("limits.cpu", "100500u", "100500u", True),
+        ("requests.cpu", "100u", "2m", True),
     ],
 )
 def test_what_cgroups_cannot_hold_is_not_waited_for(field: str, wanted: str, shown: str | None, done: bool) -> None:
