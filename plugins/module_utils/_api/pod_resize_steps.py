@@ -14,7 +14,7 @@ import typing as t
 
 from .._plan import node_names, pod_resize, pod_resize_state, pod_templates, pods, rehearsal
 from .._plan.errors import KubeadmError, Refusal
-from .._plan.many import TaskPlan, joined, refuse_failures
+from .._plan.many import Incomplete, TaskPlan, joined, refuse_failures
 from .._plan.pod_resize import PodPlan, Wish
 from .._plan.pod_resize_state import ACCEPTED, GONE, INFEASIBLE, NOT_TRIED, REFUSED, RESIZED, RESTARTED, UNCHANGED
 from .._plan.rehearsal import Verdict
@@ -127,8 +127,13 @@ class PodResizeSteps:
         self._templates = Templates(
             self._client, self._pods, namespace=params["namespace"], policy=params["template"], dry=self._dry
         )
-        yield
-        changed = any(thing.sent and thing.operations for thing in self._things)
+        try:
+            yield
+        except KubeadmError as exc:
+            if self._dry or not self._changed:
+                raise
+            raise Incomplete(str(exc), changed=True) from exc
+        changed = self._changed
         bad, found = [target.error for target in self._targets.values() if target.error], self._known_templates.found
         refuse_failures("pods", bad, len(self._targets), changed=changed)
         bad = [template.error for template in found.values() if template.error]
@@ -211,6 +216,10 @@ class PodResizeSteps:
     @property
     def _things(self) -> list[PodTarget | Template]:
         return [*self._targets.values(), *self._known_templates.found.values()]
+
+    @property
+    def _changed(self) -> bool:
+        return any(thing.sent and thing.operations for thing in self._things)
 
     def _parse(self) -> Selection:
         """Which pods are meant. Raises Refusal for what cannot be asked for."""

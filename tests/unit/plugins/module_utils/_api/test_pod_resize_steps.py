@@ -402,6 +402,20 @@ def test_a_pod_that_is_gone_while_it_is_waited_for(web: FakePods, uid: str | Non
     assert done.pods["web-2"]["changed"]
 
 
+def test_a_failure_while_waiting_tells_that_pods_were_changed(web: FakePods) -> None:
+    def refuse(*_args: t.Any) -> list[Json]:
+        raise Refused(403, 'User "u" cannot list resource "pods"')
+
+    web.look = lambda: setattr(web, "_selected", refuse)  # type: ignore[method-assign]
+    done = run(web, owner=OWNER, wait=True)
+    assert 'cannot list resource "pods"' in str(done.error)
+    assert getattr(done.error, "changed", False)
+    assert all(entry["changed"] for entry in done.pods.values())
+    # Before the first patch nothing was.
+    done = run(web, owner=OWNER)
+    assert not getattr(done.error, "changed", False)
+
+
 def test_a_pod_that_ends_while_it_is_waited_for(serve_pods: Serve) -> None:
     api = serve_pods(sized())
     api.look = lambda: api.pods[0]["status"].update(phase="Failed")  # type: ignore[method-assign]
