@@ -50,7 +50,7 @@ options:
       - absent
     default: present
   name:
-    description: Name of the policies and their bindings.
+    description: Name of the policies and their bindings. It may not end in C(-trial), as the copy does that is tried.
     type: str
     default: nodecraft-placement-guard
   nodes:

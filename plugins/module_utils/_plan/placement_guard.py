@@ -137,6 +137,10 @@ def _check_names(wish: Wish) -> None:
     node_names.check_object("name", wish.name, "policy")
     if len(wish.name) > _LONGEST_NAME:
         raise Refusal(f"name: it has {len(wish.name)} characters, and {_LONGEST_NAME} are the most.")
+    if placement_policies.is_trial(wish.name):
+        raise Refusal(
+            f"name: {wish.name!r} is what the copy of another guard is called while that is tried; choose another end."
+        )
     for name in wish.nodes:
         node_names.check_node("nodes", name)
     for name in wish.resources:

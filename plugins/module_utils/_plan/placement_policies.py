@@ -35,6 +35,7 @@ _PLURALS = {
 }
 # As kubeadm has it, and as it is without a service account for each controller.
 _DAEMON_SET_CONTROLLERS = ["system:serviceaccount:kube-system:daemon-set-controller", "system:kube-controller-manager"]
+_TRIAL = "-trial"
 _REFUSE, _AFFINITY = "refuse", "affinity"  # what a pod of the trial is for
 _NAMES_NONE = "a pod that names no node"
 
@@ -114,7 +115,12 @@ def denies(binding: t.Mapping[str, t.Any] | None) -> bool:
 
 def trial_name(name: str) -> str:
     """What the copy of a guard is called, and the one node more that it protects."""
-    return f"{name}-trial"
+    return f"{name}{_TRIAL}"
+
+
+def is_trial(name: str) -> bool:
+    """Whether the copy of some guard may be called so. Such copies are removed when they are found."""
+    return name.endswith(_TRIAL)
 
 
 def trial_objects(guard: Guard) -> list[Json]:

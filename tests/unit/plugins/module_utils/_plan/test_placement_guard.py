@@ -81,6 +81,7 @@ def refusal(action: t.Callable[[], t.Any]) -> str:
     [
         ({"name": "Guard"}, "name: 'Guard' is no name of a policy"),
         ({"name": "g" * 201}, "name: it has 201 characters, and 200 are the most"),
+        ({"name": TRIAL}, f"name: '{TRIAL}' is what the copy of another guard is called"),
         ({"nodes": ["W1"]}, "nodes: 'W1' is no name of a node"),
         ({"resources": ["dongle"]}, "no pod could request 'dongle'"),
         ({"taint_keys": ["a b"]}, "taint_keys: 'a b' is no key"),
