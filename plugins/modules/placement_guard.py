@@ -114,6 +114,8 @@ options:
     description:
       - Expressions in CEL. A pod for which one of them is true may name a protected node and tolerate its taint without a request.
       - They know C(object), C(request), C(namespaceObject) and C(authorizer), as those of a ValidatingAdmissionPolicy.
+      - None may hold for the account that runs this module, or the proof that the guard refuses would fail.
+      - With O(require_request) they also meet pods that name no node, so that C(object.spec.nodeName) alone fails for these.
     type: list
     elements: str
     default: []

@@ -331,9 +331,11 @@ class PlacementGuardSteps:
         ]
         problems = list(filter(None, map(self._problem, cases)))
         if problems:
-            way_out = placement_guard.way_out(self._wished)
+            problems += filter(
+                None, [placement_guard.own_exception(self._wished), placement_guard.way_out(self._wished)]
+            )
             raise KubeadmError(
-                f"The guard {self._wished.name} is written, and does not do what it should. {' '.join(problems)} {way_out}"
+                f"The guard {self._wished.name} is written, and does not do what it should. {' '.join(problems)}"
             )
 
     def _difference(self, place: Place) -> Json:

@@ -470,8 +470,8 @@ def problem(
     if case.says and case.says not in said:
         words = f" ({said})" if said else ""
         return (
-            f"It did not refuse {case.name} within {seconds} s{words}. See whether exceptions let everything pass, and whether the"
-            " API server runs without the admission plugin ValidatingAdmissionPolicy."
+            f"It did not refuse {case.name} within {seconds} s{words}. See whether the API server runs without the admission plugin"
+            " ValidatingAdmissionPolicy."
         )
     if not case.says and taken is None:
         return f"It has to accept {case.name}, in the namespace {namespace}, and the API server said: {said}."
@@ -490,6 +490,13 @@ def complaints(policy: t.Mapping[str, t.Any]) -> list[str]:
         f"The API server says of the expression {entry['fieldRef']}: {entry['warning']}"
         for entry in checked.get("expressionWarnings") or []
     ]
+
+
+def own_exception(wish: Wish) -> str:
+    """What else may be the cause when the guard in force lets a pod through that it should not; empty when it cannot be."""
+    if not wish.exceptions:
+        return ""
+    return "Or one of its exceptions holds for the account of this task, which has to be left out of them, for it is to be refused here."
 
 
 def way_out(wish: Wish) -> str:

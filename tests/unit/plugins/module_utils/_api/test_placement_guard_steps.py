@@ -446,6 +446,17 @@ def test_a_guard_that_is_not_in_force_is_an_error_with_the_way_out(api: FakeGuar
     assert done.report["summary"] == []
 
 
+def test_an_exception_of_ones_own_is_named_where_it_may_be_the_cause(api: FakeGuards) -> None:
+    def excepted(pod: Json) -> None:
+        if pod["spec"].get("nodeName") == "w1":
+            del pod["spec"]["nodeName"]
+
+    api.looks_at_pod = excepted
+    words = "Or one of its exceptions holds for the account of this task"
+    assert words in run(api, **ENFORCED, exceptions=["true"]).message
+    assert words not in run(api, **ENFORCED).message
+
+
 def test_a_guard_that_stopped_working_is_told_by_the_next_run(api: FakeGuards) -> None:
     run(api, **ENFORCED)
     api.in_force, api.taken_up = {}, False

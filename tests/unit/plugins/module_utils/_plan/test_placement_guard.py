@@ -425,7 +425,7 @@ PINNED = Case("a pod whose node has to become an affinity", {}, scheduled=True)
     ("case", "taken", "said", "problem"),
     [
         (NAMING, None, "403, the pod names the node w1, which", ""),
-        (NAMING, {"spec": {}}, "", "It did not refuse a pod that names w1 within 30 s. See whether exceptions let"),
+        (NAMING, {"spec": {}}, "", "It did not refuse a pod that names w1 within 30 s. See whether the API server"),
         (NAMING, None, "quota exceeded", "within 30 s (quota exceeded). See"),
         (
             NAMING,
