@@ -23,7 +23,9 @@ def fixture_play(stage: Stage) -> Play:
     """Run the playbook with variables."""
 
     def play(variables: Json, *options: str) -> Outcome:
-        return stage.playbook("resize", {"controllers": {"localhost": {}}}, *options, variables=variables)
+        return stage.playbook(
+            "resize", {"controllers": {"localhost": {"ansible_become": True}}}, *options, variables=variables
+        )
 
     return play
 
