@@ -224,6 +224,9 @@ class PodResizeSteps:
     def _parse(self) -> Selection:
         """Which pods are meant. Raises Refusal for what cannot be asked for."""
         params, owner = self._params, self._params["owner"]
+        if params["containers"] == []:
+            instead = ", or leave it out to mean all of them" if self._takes_back else " and what they get"
+            raise Refusal(f"containers: it is empty; name the containers{instead}.")
         if self._takes_back:
             self._wish = {entry["name"]: {} for entry in params["containers"] or []}
         else:

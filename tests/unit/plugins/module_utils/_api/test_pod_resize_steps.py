@@ -336,6 +336,8 @@ def test_a_static_pod(serve_pods: Serve) -> None:
         ({"namespace": "a/b", "names": ["p"]}, "namespace: 'a/b' is no name of a namespace"),
         ({"label_selector": " "}, "label_selector: it is empty"),
         ({"owner": {"kind": "Deployment", "name": "web/scale"}}, "owner: 'web/scale' is no name of a Deployment"),
+        ({"names": ["p"], "containers": []}, "containers: it is empty; name the containers and what they get"),
+        ({"names": ["p"], "containers": [], "state": "absent"}, "name the containers, or leave it out to mean all"),
         ({"names": ["p"], "max_unavailable": "0"}, "max_unavailable is '0'"),
         ({"names": ["p"], "containers": asked(limits={"example.com/gpu": "1"})}, "only cpu and memory resources"),
     ],
