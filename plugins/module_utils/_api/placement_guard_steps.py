@@ -325,10 +325,7 @@ class PlacementGuardSteps:
         """See on the guard itself that it refuses what it should, a node that it did not protect before first, and nothing else."""
         namespace = self._params["trial_namespace"]
         node = (*self._protection.added, *self._protection.nodes)[0]
-        cases = [
-            placement_policies.proof_case(self._guard, namespace, node),
-            placement_policies.plain_case(self._guard, namespace),
-        ]
+        cases = placement_policies.proof_cases(self._guard, namespace, node)
         problems = list(filter(None, map(self._problem, cases)))
         if problems:
             problems += filter(

@@ -65,12 +65,14 @@ class Guard:
 class Case:
     """A pod that is asked for and never made, and what has to come of it.
 
-    says: words of the refusal; empty when the pod has to be taken. scheduled: whether its node has to become an affinity.
+    says: words of the refusal; empty when the pod has to be taken. by: the policy that has to refuse; empty when any may.
+    scheduled: whether its node has to become an affinity.
     """
 
     name: str
     pod: Json
     says: str = ""
+    by: str = ""
     scheduled: bool = False
 
 
@@ -169,13 +171,23 @@ def plain_case(guard: Guard, namespace: str) -> Case:
     return Case(_NAMES_NONE, pod(guard, namespace))
 
 
-def proof_case(guard: Guard, namespace: str, node: str) -> Case:
-    """What the guard in force has to make of a pod that names one of its nodes.
+def proof_cases(guard: Guard, namespace: str, node: str) -> list[Case]:
+    """What the guard in force has to make of pods. node: one that it protects.
 
-    The pod has no label: API servers may hold on to the copy for a moment after it was removed.
+    The pods have no label: API servers may hold on to the copy for a moment after it was removed.
     """
-    says = "" if guard.affinity else f"names the node {node}"
-    return Case(f"a pod that names {node}", pod(guard, namespace, node=node), says=says, scheduled=guard.affinity)
+    naming = Case(f"a pod that names {node}", pod(guard, namespace, node=node), scheduled=guard.affinity)
+    if not guard.affinity:
+        naming = dataclasses.replace(naming, says=f"names the node {node}", by=guard.name)
+    cases = [naming]
+    if guard.require_request and guard.taints:
+        # An API server tells one refusal alone. So the pod tolerates nothing that another guard may be for.
+        tolerating = pod(guard, namespace)
+        tolerating["spec"]["tolerations"] = [{**taint, "operator": "Exists"} for taint in guard.taints]
+        cases.append(
+            Case("a pod that tolerates the taints of the nodes", tolerating, says="tolerates a taint", by=guard.name)
+        )
+    return [*cases, plain_case(guard, namespace)]
 
 
 def pod(guard: Guard, namespace: str, *, node: str = "", resource: str = "", label: str = "") -> Json:

@@ -446,6 +446,27 @@ def test_a_guard_that_is_not_in_force_is_an_error_with_the_way_out(api: FakeGuar
     assert done.report["summary"] == []
 
 
+def test_tolerations_are_proven_too(api: FakeGuards) -> None:
+    def untolerated(pod: Json) -> None:
+        if "labels" not in pod["metadata"]:
+            pod["spec"].pop("tolerations", None)
+
+    api.looks_at_pod = untolerated
+    message = run(api, **STRICT).message
+    assert "does not do what it should. It did not refuse a pod that tolerates the taints of the nodes" in message
+
+
+def test_the_refusal_of_another_guard_proves_nothing(api: FakeGuards) -> None:
+    def refuses(pod: Json) -> None:
+        if pod["spec"].get("nodeName") == "w1":
+            raise Refused(
+                403, "ValidatingAdmissionPolicy 'other' with binding 'other' denied: the pod names the node w1"
+            )
+
+    api.looks_at_pod = refuses
+    assert "It did not refuse a pod that names w1 within 30 s" in run(api, **ENFORCED).message
+
+
 def test_an_exception_of_ones_own_is_named_where_it_may_be_the_cause(api: FakeGuards) -> None:
     def excepted(pod: Json) -> None:
         if pod["spec"].get("nodeName") == "w1":

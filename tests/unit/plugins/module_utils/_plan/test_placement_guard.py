@@ -417,6 +417,7 @@ def test_a_diff_shows_expressions_line_by_line() -> None:
 
 
 NAMING = Case("a pod that names w1", {}, says="names the node w1")
+OWN = Case("a pod that names w1", {}, says="names the node w1", by="mine")
 PLAIN = Case("a pod that names no node", {})
 PINNED = Case("a pod whose node has to become an affinity", {}, scheduled=True)
 
@@ -426,6 +427,18 @@ PINNED = Case("a pod whose node has to become an affinity", {}, scheduled=True)
     [
         (NAMING, None, "403, the pod names the node w1, which", ""),
         (NAMING, {"spec": {}}, "", "It did not refuse a pod that names w1 within 30 s. See whether the API server"),
+        (
+            OWN,
+            None,
+            "403, ValidatingAdmissionPolicy 'mine' with binding 'mine' denied: the pod names the node w1, which",
+            "",
+        ),
+        (
+            OWN,
+            None,
+            "403, ValidatingAdmissionPolicy 'other' with denied: the pod names the node w1",
+            "It did not refuse",
+        ),
         (NAMING, None, "quota exceeded", "within 30 s (quota exceeded). See"),
         (
             NAMING,

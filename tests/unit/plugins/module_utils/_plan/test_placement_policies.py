@@ -214,9 +214,17 @@ def test_a_plain_pod_as_a_whole() -> None:
 
 
 def test_the_proof_is_a_refusal_or_an_affinity() -> None:
-    refusal = placement_policies.proof_case(GUARD, "default", "w2")
-    assert (refusal.says, refusal.scheduled, refusal.pod["spec"]["nodeName"]) == ("names the node w2", False, "w2")
-    affinity = placement_policies.proof_case(STRICT, "default", "w2")
-    assert (affinity.says, affinity.scheduled) == ("", True)
-    # The copy that may still be in force does not concern it.
-    assert "labels" not in affinity.pod["metadata"]
+    refusal, plain = placement_policies.proof_cases(GUARD, "default", "w2")
+    assert (refusal.says, refusal.by, refusal.scheduled) == ("names the node w2", "guard", False)
+    assert refusal.pod["spec"]["nodeName"] == "w2"
+    assert plain == placement_policies.plain_case(GUARD, "default")
+    affinity, tolerating, plain = placement_policies.proof_cases(STRICT, "default", "w2")
+    assert (affinity.says, affinity.by, affinity.scheduled) == ("", "", True)
+    assert (tolerating.says, tolerating.by, tolerating.scheduled) == ("tolerates a taint", "guard", False)
+    # Another guard may be for everything else that could be tolerated.
+    assert tolerating.pod["spec"]["tolerations"] == [
+        {"effect": "NoExecute", "key": "a", "operator": "Exists"},
+        {"effect": "NoSchedule", "key": "a", "operator": "Exists"},
+    ]
+    # The copy that may still be in force does not concern them.
+    assert [case for case in (refusal, affinity, tolerating, plain) if "labels" in case.pod["metadata"]] == []
