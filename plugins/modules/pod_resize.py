@@ -308,7 +308,7 @@ templates:
           description: What the template says; V(null) for nothing.
           type: str
         pods:
-          description: What pods have instead, each amount once.
+          description: What pods have instead, each amount once; V(null) for nothing.
           type: list
           elements: str
     roll_out:

@@ -36,15 +36,18 @@ _OPERATORS = {
 
 @dataclasses.dataclass(frozen=True)
 class Difference:
-    """One amount that pods have and their template has not. template: None for none. pods: the other amounts, each once."""
+    """One amount in which pods and their template differ. template: what that says. pods: what they have instead, each amount once.
+    None for none.
+    """
 
     field: str
     container: str
     template: str | None
-    pods: tuple[str, ...]
+    pods: tuple[str | None, ...]
 
     def __str__(self) -> str:
-        return f"{self.field} of {self.container} is {self.template or 'unset'} in the template and {', '.join(self.pods)} in pods"
+        pods = ", ".join(amount or "unset" for amount in self.pods)
+        return f"{self.field} of {self.container} is {self.template or 'unset'} in the template and {pods} in pods"
 
 
 def path_of(namespace: str, kind: str, name: str) -> str:
@@ -100,17 +103,17 @@ def differences(
     for container in pod_resize.containers_of(controller["spec"]["template"]["spec"]):
         said = template.get(container, {})
         for field in dict.fromkeys([*said, *wish.get(container, {})]):
-            has = [own[container][field] for own in everyone if field in own.get(container, {})]
+            has = [own[container].get(field) for own in everyone if container in own]
             others = _distinct(amount for amount in has if not quantities.same(amount, said.get(field)))
             if others:
                 found.append(Difference(field, container, said.get(field), tuple(others)))
     return tuple(found)
 
 
-def _distinct(amounts: t.Iterable[str]) -> list[str]:
-    found: dict[t.Any, str] = {}
+def _distinct(amounts: t.Iterable[str | None]) -> list[str | None]:
+    found: dict[t.Any, str | None] = {}
     for amount in amounts:
-        found.setdefault(quantities.parse(amount), amount)
+        found.setdefault(amount and quantities.parse(amount), amount)
     return list(found.values())
 
 

@@ -77,6 +77,16 @@ def test_where_pods_differ() -> None:
     assert str(found) == "limits.cpu of app is 1 in the template and 2 in pods"
 
 
+def test_what_pods_lack_and_the_template_names_is_a_difference() -> None:
+    lacking: Json = {"requests": {"cpu": "500m", "memory": "200Mi"}, "limits": {"memory": "400Mi"}}
+    (found,) = pod_templates.differences(controller(), {}, amounts(lacking, lacking))
+    assert found == Difference("limits.cpu", "app", "1", (None,))
+    assert str(found) == "limits.cpu of app is 1 in the template and unset in pods"
+    # What neither has is none, also when it is asked for.
+    bare = controller("Deployment", "web", container(resources={}))
+    assert pod_templates.differences(bare, WISH, amounts({})) == ()
+
+
 def test_what_a_limit_range_gave_is_no_difference_and_what_was_asked_for_is() -> None:
     template = controller("Deployment", "web", container(resources={}))
     running = amounts({"limits": {"cpu": "2", "memory": "1Gi"}})
