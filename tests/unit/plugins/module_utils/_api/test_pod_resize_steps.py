@@ -472,6 +472,10 @@ def test_a_failure_can_stop_the_others(web: FakePods) -> None:
     assert len(web.patched) == 1
     done = run(web, names=["nobody", "web-2"], on_error="stop")
     assert done.outcomes == {"nobody": "gone", "web-2": "not_tried"}
+    # What has it already needs no try.
+    run(web, names=["web-2"], wait=True)
+    done = run(web, names=["nobody", "web-2", "web-3"], on_error="stop")
+    assert done.outcomes == {"nobody": "gone", "web-2": "unchanged", "web-3": "not_tried"}
 
 
 # ---- check mode ------------------------------------------------------------------------------------------------------
