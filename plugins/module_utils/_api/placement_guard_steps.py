@@ -324,7 +324,7 @@ class PlacementGuardSteps:
     def _prove(self) -> None:
         """See on the guard itself that it refuses what it should, a node that it did not protect before first, and nothing else."""
         namespace = self._params["trial_namespace"]
-        node = (*self._protection.added, *self._protection.nodes)[0]
+        node = next(iter((*self._protection.added, *self._protection.nodes)), None)
         cases = placement_policies.proof_cases(self._guard, namespace, node)
         problems = list(filter(None, map(self._problem, cases)))
         if problems:

@@ -171,11 +171,13 @@ def plain_case(guard: Guard, namespace: str) -> Case:
     return Case(_NAMES_NONE, pod(guard, namespace))
 
 
-def proof_cases(guard: Guard, namespace: str, node: str) -> list[Case]:
-    """What the guard in force has to make of pods. node: one that it protects.
+def proof_cases(guard: Guard, namespace: str, node: str | None) -> list[Case]:
+    """What the guard in force has to make of pods. node: one that it protects; None when it protects none.
 
     The pods have no label: API servers may hold on to the copy for a moment after it was removed.
     """
+    if node is None:
+        return [plain_case(guard, namespace)]
     naming = Case(f"a pod that names {node}", pod(guard, namespace, node=node), scheduled=guard.affinity)
     if not guard.affinity:
         naming = dataclasses.replace(naming, says=f"names the node {node}", by=guard.name)

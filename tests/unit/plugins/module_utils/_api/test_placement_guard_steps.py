@@ -155,6 +155,18 @@ def test_it_follows_the_nodes_and_proves_what_is_new(api: FakeGuards) -> None:
     assert "w2: not protected any more, and no node of the cluster any more" in done.report["summary"]
 
 
+@pytest.mark.parametrize("params", [ENFORCED, STRICT, AFFINITY])
+def test_a_guard_whose_last_node_goes_stays_and_protects_nothing(api: FakeGuards, params: Json) -> None:
+    run(api, **params)
+    api.objects.update({name: tainted(name) for name in ("w1", "w2")})
+    for operations in (1 if params is not AFFINITY else 2, 0):
+        done = run(api, **params)
+        assert (done.error, done.operations, done.report["nodes"]) == (None, operations, [])
+        assert "protects nothing as long as that is so" in done.warnings[0]
+        assert done.report["summary"][0] == f"{NAME} refuses; protected: no node"
+    assert nodes_of(api.guards[POLICY, NAME]) == []
+
+
 def test_from_warning_to_refusing_the_binding_alone_changes(api: FakeGuards) -> None:
     run(api)
     del api.writes[:]
@@ -250,7 +262,7 @@ def test_an_account_that_could_not_remove_the_copy_writes_none(api: FakeGuards) 
 
 def test_nodes_that_are_not_managed_yet_are_none_in_check_mode(api: FakeGuards) -> None:
     asked = {**ENFORCED, "resources": ["example.com/none"]}
-    assert run(api, dry=True, **asked).report["summary"][0] == f"{NAME} would refuse; protected: no node yet"
+    assert run(api, dry=True, **asked).report["summary"][0] == f"{NAME} would refuse; protected: no node"
     assert "manages no node with example.com/none" in run(api, **asked).message
     assert api.writes == []
 
