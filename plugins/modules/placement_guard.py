@@ -58,7 +58,7 @@ options:
       - Names of the nodes to protect. One that the cluster has not got is refused, unless the guard protected it before; then it stays
         protected and is reported.
       - When empty, all nodes on which this collection set one of O(taint_keys) or advertises one of O(resources), as they are whenever
-        the module runs.
+        the module runs. When the last of them goes the guard stays, protects nothing and says so. Without a guard that is an error.
     type: list
     elements: str
     default: []

@@ -131,6 +131,7 @@ options:
     description:
       - So many of the pods of this task may be without the condition C(Ready) while containers are restarted; a number, or a
         percentage of the pods, rounded down and 1 at least.
+      - All pods of the task are looked at again before each next one is restarted. One that is gone counts, too.
       - Such pods are waited for, O(wait_timeout) seconds each time, also with O(wait=false). Pods that need no restart are all
         changed at once.
     type: str
