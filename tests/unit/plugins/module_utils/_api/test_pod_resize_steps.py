@@ -544,7 +544,9 @@ def test_a_pod_that_does_not_come_back_keeps_the_others_from_going(serve_pods: S
 
 def test_pods_that_fall_again_after_their_restart_stop_the_others(serve_pods: Serve) -> None:
     api = serve_pods(*map(restarting, NAMES))
-    look, were_ready, down = api.look, set(), []
+    look = api.look
+    were_ready: set[str] = set()
+    down: list[int] = []
 
     def look_and_fall() -> None:
         look()
