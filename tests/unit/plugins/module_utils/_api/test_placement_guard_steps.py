@@ -336,7 +336,7 @@ def test_a_namespace_where_nothing_can_be_tried_is_refused(api: FakeGuards, refu
 # ---- trials that fail --------------------------------------------------------------------------------------------------
 
 
-def assert_only_tried(api: FakeGuards, done: Run, says: str) -> None:
+def assert_only_tried(api: FakeGuards, done: GuardRun, says: str) -> None:
     assert "The guard was not changed, because its trial failed." in done.message
     assert says in done.message
     assert not getattr(done.error, "changed", False)
