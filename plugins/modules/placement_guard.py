@@ -50,7 +50,7 @@ options:
       - absent
     default: present
   name:
-    description: Name of the policies and their bindings.
+    description: Name of the policies and their bindings. It may not end in C(-trial), as the copy does that is tried.
     type: str
     default: nodecraft-placement-guard
   nodes:
@@ -58,7 +58,7 @@ options:
       - Names of the nodes to protect. One that the cluster has not got is refused, unless the guard protected it before; then it stays
         protected and is reported.
       - When empty, all nodes on which this collection set one of O(taint_keys) or advertises one of O(resources), as they are whenever
-        the module runs.
+        the module runs. When the last of them goes the guard stays, protects nothing and says so. Without a guard that is an error.
     type: list
     elements: str
     default: []
@@ -114,6 +114,8 @@ options:
     description:
       - Expressions in CEL. A pod for which one of them is true may name a protected node and tolerate its taint without a request.
       - They know C(object), C(request), C(namespaceObject) and C(authorizer), as those of a ValidatingAdmissionPolicy.
+      - None may hold for the account that runs this module, or the proof that the guard refuses would fail.
+      - With O(require_request) they also meet pods that name no node, so that C(object.spec.nodeName) alone fails for these.
     type: list
     elements: str
     default: []

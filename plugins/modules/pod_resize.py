@@ -110,8 +110,11 @@ options:
       - V(report) leaves them as they are, and warns of those that differ from their pods, for these amounts return with the next
         roll-out.
       - V(keep) leaves them as they are and does not look at them.
-      - V(update) changes them as well, once all their pods are well. A changed template of a Deployment always rolls out, which
-        replaces all its pods, the resized ones included; other controllers do as their C(updateStrategy) says.
+      - V(update) changes them as well, once those of their pods that the task means are seen to have what was asked for. They are
+        waited for, O(wait_timeout) seconds, also with O(wait=false). A template stays as it is, and says so in RV(templates), when one
+        of these pods failed, was put off, or has no node yet.
+      - A changed template of a Deployment always rolls out, which replaces all its pods, the resized ones included; other controllers
+        do as their C(updateStrategy) says.
     type: str
     choices:
       - keep
@@ -128,6 +131,7 @@ options:
     description:
       - So many of the pods of this task may be without the condition C(Ready) while containers are restarted; a number, or a
         percentage of the pods, rounded down and 1 at least.
+      - All pods of the task are looked at again before each next one is restarted. One that is gone counts, too.
       - Such pods are waited for, O(wait_timeout) seconds each time, also with O(wait=false). Pods that need no restart are all
         changed at once.
     type: str
@@ -149,7 +153,7 @@ options:
     default: false
   wait_timeout:
     description:
-      - Seconds to wait, with O(wait=true).
+      - Seconds to wait, with O(wait=true), with O(template=update), and for pods whose containers are restarted.
     type: int
     default: 120
 seealso:
@@ -305,7 +309,7 @@ templates:
           description: What the template says; V(null) for nothing.
           type: str
         pods:
-          description: What pods have instead, each amount once.
+          description: What pods have instead, each amount once; V(null) for nothing.
           type: list
           elements: str
     roll_out:

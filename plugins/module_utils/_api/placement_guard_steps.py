@@ -324,16 +324,15 @@ class PlacementGuardSteps:
     def _prove(self) -> None:
         """See on the guard itself that it refuses what it should, a node that it did not protect before first, and nothing else."""
         namespace = self._params["trial_namespace"]
-        node = (*self._protection.added, *self._protection.nodes)[0]
-        cases = [
-            placement_policies.proof_case(self._guard, namespace, node),
-            placement_policies.plain_case(self._guard, namespace),
-        ]
+        node = next(iter((*self._protection.added, *self._protection.nodes)), None)
+        cases = placement_policies.proof_cases(self._guard, namespace, node)
         problems = list(filter(None, map(self._problem, cases)))
         if problems:
-            way_out = placement_guard.way_out(self._wished)
+            problems += filter(
+                None, [placement_guard.own_exception(self._wished), placement_guard.way_out(self._wished)]
+            )
             raise KubeadmError(
-                f"The guard {self._wished.name} is written, and does not do what it should. {' '.join(problems)} {way_out}"
+                f"The guard {self._wished.name} is written, and does not do what it should. {' '.join(problems)}"
             )
 
     def _difference(self, place: Place) -> Json:

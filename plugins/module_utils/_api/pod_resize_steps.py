@@ -14,7 +14,7 @@ import typing as t
 
 from .._plan import node_names, pod_resize, pod_resize_state, pod_templates, pods, rehearsal
 from .._plan.errors import KubeadmError, Refusal
-from .._plan.many import TaskPlan, joined, refuse_failures
+from .._plan.many import Incomplete, TaskPlan, joined, refuse_failures
 from .._plan.pod_resize import PodPlan, Wish
 from .._plan.pod_resize_state import ACCEPTED, GONE, INFEASIBLE, NOT_TRIED, REFUSED, RESIZED, RESTARTED, UNCHANGED
 from .._plan.rehearsal import Verdict
@@ -61,6 +61,10 @@ class PodTarget(Target[PodPlan]):
     def restarted(self) -> list[str]:
         """The containers that were restarted since it was planned."""
         return pod_resize_state.restarted(self.read, self.latest) if self.read and self.latest else []
+
+    def is_still(self, found: Json) -> bool:
+        """Whether what has its name now is this pod."""
+        return pod_resize_state.is_same(self.pod, found)
 
     def fail(self, outcome: str, why: str) -> None:
         """Note that it did not work."""
@@ -123,8 +127,13 @@ class PodResizeSteps:
         self._templates = Templates(
             self._client, self._pods, namespace=params["namespace"], policy=params["template"], dry=self._dry
         )
-        yield
-        changed = any(thing.sent and thing.operations for thing in self._things)
+        try:
+            yield
+        except KubeadmError as exc:
+            if self._dry or not self._changed:
+                raise
+            raise Incomplete(str(exc), changed=True) from exc
+        changed = self._changed
         bad, found = [target.error for target in self._targets.values() if target.error], self._known_templates.found
         refuse_failures("pods", bad, len(self._targets), changed=changed)
         bad = [template.error for template in found.values() if template.error]
@@ -208,9 +217,16 @@ class PodResizeSteps:
     def _things(self) -> list[PodTarget | Template]:
         return [*self._targets.values(), *self._known_templates.found.values()]
 
+    @property
+    def _changed(self) -> bool:
+        return any(thing.sent and thing.operations for thing in self._things)
+
     def _parse(self) -> Selection:
         """Which pods are meant. Raises Refusal for what cannot be asked for."""
         params, owner = self._params, self._params["owner"]
+        if params["containers"] == []:
+            instead = ", or leave it out to mean all of them" if self._takes_back else " and what they get"
+            raise Refusal(f"containers: it is empty; name the containers{instead}.")
         if self._takes_back:
             self._wish = {entry["name"]: {} for entry in params["containers"] or []}
         else:
@@ -333,7 +349,8 @@ class PodResizeSteps:
         limit = pod_resize.parse_max_unavailable(self._params["max_unavailable"], len(self._targets))
         waiting = list(targets)
         while waiting:
-            down = [target.name for target in self._targets.values() if target.latest and not target.is_ready]
+            down = self._down()
+            waiting = [target for target in waiting if not target.error]
             batch = pod_resize.next_batch(
                 waiting, ready=lambda target: target.is_ready, unavailable=len(down), limit=limit
             )
@@ -349,18 +366,40 @@ class PodResizeSteps:
             self._watch([target for target in batch if target.sent and not target.error], ready=True)
             self._stop_if_asked()
             waiting = [target for target in waiting if target not in batch and target.outcome != NOT_TRIED]
+            if waiting:
+                # One that falls again at once is to be seen before the next one goes.
+                self._api.sleep(_LOOK_AGAIN)
+
+    def _down(self) -> list[str]:
+        """Which pods of the task are not Ready now, those that are gone included. One that was well before may not be so now."""
+        known = [target for target in self._targets.values() if target.latest]
+        found = self._workloads.look([target.name for target in known])
+        well = [name for name, pod in found.items() if self._targets[name].is_still(pod) and pods.is_ready(pod)]
+        for target in known:
+            if not target.error:
+                self._see(target, found.get(target.name))
+        return [target.name for target in known if target.name not in well]
 
     def _finish(self) -> None:
         self._see_to_the_end()
-        bad = [target.name for target in self._targets.values() if target.error or target.outcome == NOT_TRIED]
-        self._known_templates.send(bad)
+        self._known_templates.send([target.name for target in self._targets.values() if not self._is_well(target)])
+
+    def _is_well(self, target: PodTarget) -> bool:
+        """Whether a pod runs with what was asked for, so that others may be made like it; in check mode, as far as is known."""
+        done = (UNCHANGED, RESIZED, RESTARTED, *([ACCEPTED] if self._dry else []))
+        return not target.error and target.outcome in done and bool(target.pod["spec"].get("nodeName"))
 
     # ---- waiting and telling -------------------------------------------------------------------------------------------
+
+    @property
+    def _waits(self) -> bool:
+        """A template is changed only after its pods were seen well, whether or not the task waits."""
+        return bool(self._params["wait"]) or self._params["template"] == UPDATE
 
     def _see_to_the_end(self) -> None:
         """Wait until the pods have what was asked for, where that is wanted; else tell what the kubelets say of earlier changes."""
         left = [target for target in self._targets.values() if not target.error and target.outcome != NOT_TRIED]
-        if self._params["wait"] and not self._dry:
+        if self._waits and not self._dry:
             self._watch([target for target in left if target.outcome not in (RESIZED, RESTARTED)], ready=False)
             return
         for target in left:
@@ -390,7 +429,7 @@ class PodResizeSteps:
 
     @staticmethod
     def _see(target: PodTarget, found: Json | None) -> None:
-        if found is None or not pod_resize_state.is_same(target.pod, found):
+        if found is None or not target.is_still(found):
             target.fail_gone()
             return
         target.latest = found

@@ -80,7 +80,7 @@ def send_each(targets: t.Sequence[T], send: t.Callable[[T], bool], params: t.Map
 
 
 def leave_rest(targets: t.Iterable[Target[t.Any]], *, kind: str) -> None:
-    """Note of what was neither sent nor failed that it is not going to be tried. kind: what one is."""
+    """Note of changes that were neither sent nor failed that they are not going to be tried. kind: what one object is."""
     for target in targets:
-        if not target.sent and not target.error:
+        if target.operations and not target.sent and not target.error:
             target.leave(f"another {kind} failed, and on_error is stop")

@@ -35,6 +35,7 @@ _PLURALS = {
 }
 # As kubeadm has it, and as it is without a service account for each controller.
 _DAEMON_SET_CONTROLLERS = ["system:serviceaccount:kube-system:daemon-set-controller", "system:kube-controller-manager"]
+_TRIAL = "-trial"
 _REFUSE, _AFFINITY = "refuse", "affinity"  # what a pod of the trial is for
 _NAMES_NONE = "a pod that names no node"
 
@@ -64,12 +65,14 @@ class Guard:
 class Case:
     """A pod that is asked for and never made, and what has to come of it.
 
-    says: words of the refusal; empty when the pod has to be taken. scheduled: whether its node has to become an affinity.
+    says: words of the refusal; empty when the pod has to be taken. by: the policy that has to refuse; empty when any may.
+    scheduled: whether its node has to become an affinity.
     """
 
     name: str
     pod: Json
     says: str = ""
+    by: str = ""
     scheduled: bool = False
 
 
@@ -114,16 +117,24 @@ def denies(binding: t.Mapping[str, t.Any] | None) -> bool:
 
 def trial_name(name: str) -> str:
     """What the copy of a guard is called, and the one node more that it protects."""
-    return f"{name}-trial"
+    return f"{name}{_TRIAL}"
+
+
+def is_trial(name: str) -> bool:
+    """Whether the copy of some guard may be called so. Such copies are removed when they are found."""
+    return name.endswith(_TRIAL)
 
 
 def trial_objects(guard: Guard) -> list[Json]:
     """A copy of the policies that refuses, for pods with a label of their own, and for one more node, which does not exist.
 
-    Nothing else protects that node, so it is this copy that refuses.
+    Nothing else protects that node, so it is this copy that refuses. Its exceptions are evaluated, so that one that fails shows,
+    and let nothing through: they may well hold for whoever makes the trial.
     """
     name = trial_name(guard.name)
-    copy = dataclasses.replace(guard, name=name, nodes=(*guard.nodes, name), enforce=True)
+    # With && an expression that fails would be false.
+    exceptions = tuple(f"({text.strip()}) ? false : false" for text in guard.exceptions)
+    copy = dataclasses.replace(guard, name=name, nodes=(*guard.nodes, name), enforce=True, exceptions=exceptions)
     found = objects(copy)
     for thing in found:
         if thing["kind"] in (BINDING, MUTATION_BINDING):
@@ -160,13 +171,25 @@ def plain_case(guard: Guard, namespace: str) -> Case:
     return Case(_NAMES_NONE, pod(guard, namespace))
 
 
-def proof_case(guard: Guard, namespace: str, node: str) -> Case:
-    """What the guard in force has to make of a pod that names one of its nodes.
+def proof_cases(guard: Guard, namespace: str, node: str | None) -> list[Case]:
+    """What the guard in force has to make of pods. node: one that it protects; None when it protects none.
 
-    The pod has no label: API servers may hold on to the copy for a moment after it was removed.
+    The pods have no label: API servers may hold on to the copy for a moment after it was removed.
     """
-    says = "" if guard.affinity else f"names the node {node}"
-    return Case(f"a pod that names {node}", pod(guard, namespace, node=node), says=says, scheduled=guard.affinity)
+    if node is None:
+        return [plain_case(guard, namespace)]
+    naming = Case(f"a pod that names {node}", pod(guard, namespace, node=node), scheduled=guard.affinity)
+    if not guard.affinity:
+        naming = dataclasses.replace(naming, says=f"names the node {node}", by=guard.name)
+    cases = [naming]
+    if guard.require_request and guard.taints:
+        # An API server tells one refusal alone. So the pod tolerates nothing that another guard may be for.
+        tolerating = pod(guard, namespace)
+        tolerating["spec"]["tolerations"] = [{**taint, "operator": "Exists"} for taint in guard.taints]
+        cases.append(
+            Case("a pod that tolerates the taints of the nodes", tolerating, says="tolerates a taint", by=guard.name)
+        )
+    return [*cases, plain_case(guard, namespace)]
 
 
 def pod(guard: Guard, namespace: str, *, node: str = "", resource: str = "", label: str = "") -> Json:

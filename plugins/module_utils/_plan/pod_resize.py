@@ -14,6 +14,7 @@ from __future__ import annotations
 import dataclasses
 import re
 import typing as t
+from fractions import Fraction
 
 from . import pods, quantities, settings
 from .errors import Refusal
@@ -26,6 +27,8 @@ Container = t.Mapping[str, t.Any]
 
 KINDS = ("requests", "limits")
 RESOURCES = ("cpu", "memory")
+# What is finer is rounded up.
+STEPS = {"cpu": Fraction(1, 1000), "memory": Fraction(1)}
 FIELDS = tuple(f"{kind}.{resource}" for kind in KINDS for resource in RESOURCES)
 
 _LISTS = ("containers", "initContainers")
@@ -86,7 +89,25 @@ def _parse_amount(container: str, kind: str, resource: str, value: t.Any) -> str
             f"containers: {container} has null as {field}; Kubernetes says of running pods: resource {kind} cannot be removed."
             " Write an amount, or leave it out to keep what is there."
         )
-    return quantities.amount("containers", f"{field} of {container}", value)
+    name = f"{field} of {container}"
+    amount = quantities.amount("containers", name, value)
+    _refuse_finer(name, resource, amount)
+    return amount
+
+
+def _refuse_finer(name: str, resource: str, amount: str) -> None:
+    """Refuse what Kubernetes would round, for no pod would ever have it."""
+    steps = quantities.parse(amount) / STEPS[resource]
+    if steps.denominator == 1:
+        return
+    nearest = max(1, round(steps))
+    if resource == "cpu":
+        least, advice = "1m", f"{nearest}m"
+    elif amount.endswith("m"):
+        least, advice = "1 byte, of which m is a thousandth", f"{amount[:-1]}Mi"
+    else:
+        least, advice = "1 byte", str(nearest)
+    raise Refusal(f"containers: {name} is {amount}; Kubernetes counts nothing finer than {least}. Write {advice}.")
 
 
 def parse_max_unavailable(value: str, total: int) -> int:

@@ -14,7 +14,7 @@ import typing as t
 from fractions import Fraction
 
 from . import quantities
-from .pod_resize import Wish, amounts_of
+from .pod_resize import STEPS, Wish, amounts_of
 from .pods import Pod
 
 # Outcomes.
@@ -126,6 +126,8 @@ def _missing(pod: Pod, wish: Wish) -> list[str]:
     lacks = []
     for container, amounts in wish.items():
         status = _container_statuses(pod).get(container) or {}
+        if not amounts or _is_finished(pod, container, status):
+            continue
         why = _why_unknown(status)
         if why:
             lacks.append(f"container {container} {why}")
@@ -137,6 +139,14 @@ def _missing(pod: Pod, wish: Wish) -> list[str]:
             if not _shows(field, has.get(field), wanted)
         ]
     return lacks
+
+
+def _is_finished(pod: Pod, container: str, status: t.Mapping[str, t.Any]) -> bool:
+    """Whether an init container is done: its status says no more what it had. A sidecar is never done."""
+    return "terminated" in (status.get("state") or {}) and any(
+        entry["name"] == container and entry.get("restartPolicy") != "Always"
+        for entry in pod["spec"].get("initContainers") or []
+    )
 
 
 def _why_unknown(status: t.Mapping[str, t.Any]) -> str:
@@ -155,10 +165,9 @@ def _why_unknown(status: t.Mapping[str, t.Any]) -> str:
 def _shows(field: str, has: str | None, wanted: str) -> bool:
     if has is None:
         return quantities.parse(wanted) == 0
-    return quantities.parse(has) in (
-        quantities.parse(wanted),
-        max(quantities.parse(wanted), _LEAST.get(field, Fraction(0))),
-    )
+    # Templates may say what is finer than Kubernetes counts.
+    counted = quantities.rounded_up(quantities.parse(wanted), STEPS[field.partition(".")[2]])
+    return quantities.parse(has) in (quantities.parse(wanted), counted, max(counted, _LEAST.get(field, Fraction(0))))
 
 
 def _container_statuses(pod: Pod) -> dict[str, t.Mapping[str, t.Any]]:

@@ -36,15 +36,18 @@ _OPERATORS = {
 
 @dataclasses.dataclass(frozen=True)
 class Difference:
-    """One amount that pods have and their template has not. template: None for none. pods: the other amounts, each once."""
+    """One amount in which pods and their template differ. template: what that says. pods: what they have instead, each amount once.
+    None for none.
+    """
 
     field: str
     container: str
     template: str | None
-    pods: tuple[str, ...]
+    pods: tuple[str | None, ...]
 
     def __str__(self) -> str:
-        return f"{self.field} of {self.container} is {self.template or 'unset'} in the template and {', '.join(self.pods)} in pods"
+        pods = ", ".join(amount or "unset" for amount in self.pods)
+        return f"{self.field} of {self.container} is {self.template or 'unset'} in the template and {pods} in pods"
 
 
 def path_of(namespace: str, kind: str, name: str) -> str:
@@ -100,31 +103,45 @@ def differences(
     for container in pod_resize.containers_of(controller["spec"]["template"]["spec"]):
         said = template.get(container, {})
         for field in dict.fromkeys([*said, *wish.get(container, {})]):
-            has = [own[container][field] for own in everyone if field in own.get(container, {})]
+            has = [own[container].get(field) for own in everyone if container in own]
             others = _distinct(amount for amount in has if not quantities.same(amount, said.get(field)))
             if others:
                 found.append(Difference(field, container, said.get(field), tuple(others)))
     return tuple(found)
 
 
-def _distinct(amounts: t.Iterable[str]) -> list[str]:
-    found: dict[t.Any, str] = {}
+def _distinct(amounts: t.Iterable[str | None]) -> list[str | None]:
+    found: dict[t.Any, str | None] = {}
     for amount in amounts:
-        found.setdefault(quantities.parse(amount), amount)
+        found.setdefault(amount and quantities.parse(amount), amount)
     return list(found.values())
 
 
 def changes(controller: Controller, wish: Wish) -> tuple[Change, ...]:
-    """What has to change in a template so that new pods get what was asked for."""
-    template = wish_of(controller, None)
+    """What has to change in a template so that new pods get what was asked for, and nothing else."""
     known = pod_resize.containers_of(controller["spec"]["template"]["spec"])
     return tuple(
-        Change(field, container, template.get(container, {}).get(field), amount)
+        Change(field, container, before, after)
         for container, amounts in wish.items()
         if container in known  # a container that admission put into the pods is in no template
-        for field, amount in amounts.items()
-        if not quantities.same(template.get(container, {}).get(field), amount)
+        for field, before, after in _changes(known[container][1], amounts)
     )
+
+
+def _changes(container: pod_resize.Container, amounts: Amounts) -> list[tuple[str, str | None, str]]:
+    made, named = _made(container), pod_resize.amounts_of(container)
+    found = [
+        (field, made.get(field), after)
+        for field, after in amounts.items()
+        if not quantities.same(made.get(field), after)
+    ]
+    changing = [field for field, *_ in found]
+    for resource in RESOURCES:
+        request, limit = f"requests.{resource}", f"limits.{resource}"
+        if limit in named and limit in changing and request not in (*named, *changing):
+            # It is what the limit was, and would move with it.
+            found.append((request, None, amounts.get(request, made[request])))
+    return found
 
 
 def patch(controller: Controller, operations: t.Iterable[Change]) -> dict[str, t.Any]:

@@ -8,6 +8,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 import typing as t
 from fractions import Fraction
@@ -72,6 +73,11 @@ def amount(option: str, name: str, value: t.Any) -> str:
     if worth < 0:
         raise refusal
     return text
+
+
+def rounded_up(amount: Fraction, step: Fraction) -> Fraction:
+    """The next multiple of a step, which is what Kubernetes makes of an amount."""
+    return math.ceil(amount / step) * step
 
 
 def same(one: str | None, other: str | None) -> bool:

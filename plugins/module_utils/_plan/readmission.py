@@ -60,7 +60,7 @@ def rejected(found: t.Iterable[Pod], node: Conditions) -> list[Rejection]:
         takes = {name: amount for name, amount in {**pods.requests(pod), PODS: Fraction(1)}.items() if name in left}
         reason = (
             _taint_reason(pod, node)
-            or _affinity_reason(pod, node)
+            or affinity_reason(pod, node.name, node.labels)
             or _sysctl_reason(pod, node)
             or _resource_reason(takes, left)
         )
@@ -98,23 +98,24 @@ def _text(amount: Fraction) -> str:
     return str(amount) if amount.denominator == 1 else f"{float(amount):.3g}"
 
 
-def _affinity_reason(pod: Pod, node: Conditions) -> str | None:
+def affinity_reason(pod: Pod, name: str, labels: Labels) -> str | None:
+    """Why a node with this name and these labels is none of those that a pod asks for; None when it is one."""
     for key, value in (pod["spec"].get("nodeSelector") or {}).items():
-        if node.labels.get(key) != value:
+        if labels.get(key) != value:
             return f"selects nodes with {key}={value}"
     affinity = (pod["spec"].get("affinity") or {}).get("nodeAffinity") or {}
     required = affinity.get("requiredDuringSchedulingIgnoredDuringExecution")
-    if required and not any(_term_matches(term, node) for term in required.get("nodeSelectorTerms") or []):
+    if required and not any(_term_matches(term, name, labels) for term in required.get("nodeSelectorTerms") or []):
         return "its required node affinity does not match the node's labels"
     return None
 
 
-def _term_matches(term: t.Mapping[str, t.Any], node: Conditions) -> bool:
+def _term_matches(term: t.Mapping[str, t.Any], name: str, labels: Labels) -> bool:
     expressions, fields = term.get("matchExpressions") or [], term.get("matchFields") or []
     if not expressions and not fields:
         return False  # an empty term matches nothing
-    return all(_matches(entry, node.labels) for entry in expressions) and all(
-        _matches(entry, {"metadata.name": node.name}) for entry in fields
+    return all(_matches(entry, labels) for entry in expressions) and all(
+        _matches(entry, {"metadata.name": name}) for entry in fields
     )
 
 

@@ -23,7 +23,9 @@ def fixture_play(stage: Stage) -> Play:
     """Run the playbook with variables."""
 
     def play(variables: Json, *options: str) -> Outcome:
-        return stage.playbook("resize", {"controllers": {"localhost": {}}}, *options, variables=variables)
+        return stage.playbook(
+            "resize", {"controllers": {"localhost": {"ansible_become": True}}}, *options, variables=variables
+        )
 
     return play
 
@@ -44,6 +46,13 @@ def test_what_is_asked_for_reaches_the_module(play: Play) -> None:
     (report,) = outcome.reports
     assert "resized: web-1, web-2" in report
     assert "Deployment/web: its template differs from its pods" in report
+
+
+def test_a_template_that_was_left_says_why(play: Play) -> None:
+    left = {"changed": False, "differs": True, "msg": "the template was left as it is, because of web-2"}
+    outcome = play({**WANTED, "stub_pods": {"changed": True, "pods": {}, "templates": {"Deployment/web": left}}})
+    (report,) = outcome.reports
+    assert "its template differs from its pods; the template was left as it is, because of web-2" in report
 
 
 def test_a_failure_is_reported(play: Play) -> None:

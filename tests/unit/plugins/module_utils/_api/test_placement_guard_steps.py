@@ -155,6 +155,18 @@ def test_it_follows_the_nodes_and_proves_what_is_new(api: FakeGuards) -> None:
     assert "w2: not protected any more, and no node of the cluster any more" in done.report["summary"]
 
 
+@pytest.mark.parametrize("params", [ENFORCED, STRICT, AFFINITY])
+def test_a_guard_whose_last_node_goes_stays_and_protects_nothing(api: FakeGuards, params: Json) -> None:
+    run(api, **params)
+    api.objects.update({name: tainted(name) for name in ("w1", "w2")})
+    for operations in (1 if params is not AFFINITY else 2, 0):
+        done = run(api, **params)
+        assert (done.error, done.operations, done.report["nodes"]) == (None, operations, [])
+        assert "protects nothing as long as that is so" in done.warnings[0]
+        assert done.report["summary"][0] == f"{NAME} refuses; protected: no node"
+    assert nodes_of(api.guards[POLICY, NAME]) == []
+
+
 def test_from_warning_to_refusing_the_binding_alone_changes(api: FakeGuards) -> None:
     run(api)
     del api.writes[:]
@@ -250,7 +262,7 @@ def test_an_account_that_could_not_remove_the_copy_writes_none(api: FakeGuards) 
 
 def test_nodes_that_are_not_managed_yet_are_none_in_check_mode(api: FakeGuards) -> None:
     asked = {**ENFORCED, "resources": ["example.com/none"]}
-    assert run(api, dry=True, **asked).report["summary"][0] == f"{NAME} would refuse; protected: no node yet"
+    assert run(api, dry=True, **asked).report["summary"][0] == f"{NAME} would refuse; protected: no node"
     assert "manages no node with example.com/none" in run(api, **asked).message
     assert api.writes == []
 
@@ -324,7 +336,7 @@ def test_a_namespace_where_nothing_can_be_tried_is_refused(api: FakeGuards, refu
 # ---- trials that fail --------------------------------------------------------------------------------------------------
 
 
-def assert_only_tried(api: FakeGuards, done: Run, says: str) -> None:
+def assert_only_tried(api: FakeGuards, done: GuardRun, says: str) -> None:
     assert "The guard was not changed, because its trial failed." in done.message
     assert says in done.message
     assert not getattr(done.error, "changed", False)
@@ -444,6 +456,38 @@ def test_a_guard_that_is_not_in_force_is_an_error_with_the_way_out(api: FakeGuar
     assert f"kubectl delete validatingadmissionpolicybinding {NAME}" in done.message
     assert getattr(done.error, "changed", False)
     assert done.report["summary"] == []
+
+
+def test_tolerations_are_proven_too(api: FakeGuards) -> None:
+    def untolerated(pod: Json) -> None:
+        if "labels" not in pod["metadata"]:
+            pod["spec"].pop("tolerations", None)
+
+    api.looks_at_pod = untolerated
+    message = run(api, **STRICT).message
+    assert "does not do what it should. It did not refuse a pod that tolerates the taints of the nodes" in message
+
+
+def test_the_refusal_of_another_guard_proves_nothing(api: FakeGuards) -> None:
+    def refuses(pod: Json) -> None:
+        if pod["spec"].get("nodeName") == "w1":
+            raise Refused(
+                403, "ValidatingAdmissionPolicy 'other' with binding 'other' denied: the pod names the node w1"
+            )
+
+    api.looks_at_pod = refuses
+    assert "It did not refuse a pod that names w1 within 30 s" in run(api, **ENFORCED).message
+
+
+def test_an_exception_of_ones_own_is_named_where_it_may_be_the_cause(api: FakeGuards) -> None:
+    def excepted(pod: Json) -> None:
+        if pod["spec"].get("nodeName") == "w1":
+            del pod["spec"]["nodeName"]
+
+    api.looks_at_pod = excepted
+    words = "Or one of its exceptions holds for the account of this task"
+    assert words in run(api, **ENFORCED, exceptions=["true"]).message
+    assert words not in run(api, **ENFORCED).message
 
 
 def test_a_guard_that_stopped_working_is_told_by_the_next_run(api: FakeGuards) -> None:

@@ -8,6 +8,7 @@ import typing as t
 
 import pytest
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._api.pod_resize_steps import PodResizeSteps
+from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan import pods
 from ansible_collections.nodecraft.kubeadm.tests.unit.plugins.module_utils._api.fake_api import (
     Clock,
     Refused,
@@ -335,6 +336,8 @@ def test_a_static_pod(serve_pods: Serve) -> None:
         ({"namespace": "a/b", "names": ["p"]}, "namespace: 'a/b' is no name of a namespace"),
         ({"label_selector": " "}, "label_selector: it is empty"),
         ({"owner": {"kind": "Deployment", "name": "web/scale"}}, "owner: 'web/scale' is no name of a Deployment"),
+        ({"names": ["p"], "containers": []}, "containers: it is empty; name the containers and what they get"),
+        ({"names": ["p"], "containers": [], "state": "absent"}, "name the containers, or leave it out to mean all"),
         ({"names": ["p"], "max_unavailable": "0"}, "max_unavailable is '0'"),
         ({"names": ["p"], "containers": asked(limits={"example.com/gpu": "1"})}, "only cpu and memory resources"),
     ],
@@ -401,6 +404,20 @@ def test_a_pod_that_is_gone_while_it_is_waited_for(web: FakePods, uid: str | Non
     assert done.pods["web-2"]["changed"]
 
 
+def test_a_failure_while_waiting_tells_that_pods_were_changed(web: FakePods) -> None:
+    def refuse(*_args: t.Any) -> list[Json]:
+        raise Refused(403, 'User "u" cannot list resource "pods"')
+
+    web.look = lambda: setattr(web, "_selected", refuse)  # type: ignore[method-assign]
+    done = run(web, owner=OWNER, wait=True)
+    assert 'cannot list resource "pods"' in str(done.error)
+    assert getattr(done.error, "changed", False)
+    assert all(entry["changed"] for entry in done.pods.values())
+    # Before the first patch nothing was.
+    done = run(web, owner=OWNER)
+    assert not getattr(done.error, "changed", False)
+
+
 def test_a_pod_that_ends_while_it_is_waited_for(serve_pods: Serve) -> None:
     api = serve_pods(sized())
     api.look = lambda: api.pods[0]["status"].update(phase="Failed")  # type: ignore[method-assign]
@@ -455,6 +472,10 @@ def test_a_failure_can_stop_the_others(web: FakePods) -> None:
     assert len(web.patched) == 1
     done = run(web, names=["nobody", "web-2"], on_error="stop")
     assert done.outcomes == {"nobody": "gone", "web-2": "not_tried"}
+    # What has it already needs no try.
+    run(web, names=["web-2"], wait=True)
+    done = run(web, names=["nobody", "web-2", "web-3"], on_error="stop")
+    assert done.outcomes == {"nobody": "gone", "web-2": "unchanged", "web-3": "not_tried"}
 
 
 # ---- check mode ------------------------------------------------------------------------------------------------------
@@ -519,6 +540,44 @@ def test_a_pod_that_does_not_come_back_keeps_the_others_from_going(serve_pods: S
     assert "shop/web-2: not done within 5 s: it is not Ready." in str(done.error)
     assert "would put more than max_unavailable (1) out of service, for these are not Ready: web-2." in str(done.error)
     assert [path.split("/")[-2] for path in api.patched] == ["web-1", "web-2"]
+
+
+def test_pods_that_fall_again_after_their_restart_stop_the_others(serve_pods: Serve) -> None:
+    api = serve_pods(*map(restarting, NAMES))
+    look = api.look
+    were_ready: set[str] = set()
+    down: list[int] = []
+
+    def look_and_fall() -> None:
+        look()
+        for pod in api.pods:
+            name, status = pod["metadata"]["name"], pod["status"]
+            if name in were_ready:
+                status["conditions"] = [{"type": "Ready", "status": "False"}]
+            elif status["containerStatuses"][0]["restartCount"] and pods.is_ready(pod):
+                were_ready.add(name)
+        down.append(sum(not pods.is_ready(pod) for pod in api.pods))
+
+    api.look = look_and_fall  # type: ignore[method-assign]
+    done = run(api, label_selector="app=web", allow_restart=True)
+    assert max(down) == 1
+    assert done.outcomes == {"web-1": "restarted", **dict.fromkeys(NAMES[1:], "not_tried")}
+    assert "more than max_unavailable (1) out of service, for these are not Ready: web-1." in str(done.error)
+
+
+def test_a_pod_that_is_gone_counts_as_one_that_is_down(serve_pods: Serve) -> None:
+    api = serve_pods(*map(restarting, NAMES))
+    look = api.look
+
+    def look_and_lose() -> None:
+        look()
+        api.pods[:] = [pod for pod in api.pods if pod["metadata"]["name"] not in ("web-1", "web-5")]
+
+    api.look = look_and_lose  # type: ignore[method-assign]
+    done = run(api, label_selector="app=web", allow_restart=True)
+    gone = dict.fromkeys(["web-1", "web-5"], "gone")
+    assert done.outcomes == {**dict.fromkeys(NAMES, "not_tried"), **gone}
+    assert "for these are not Ready: web-1, web-5." in str(done.error)
 
 
 def test_a_restart_that_nobody_asked_for_is_told(serve_pods: Serve) -> None:
@@ -596,6 +655,32 @@ def test_a_template_is_left_when_one_of_its_pods_failed(web: FakePods) -> None:
     assert [entry["before_header"] for entry in done.report["diff"]] == [f"Pod shop/{name}" for name in NAMES]
 
 
+def test_a_template_is_left_when_one_of_its_pods_is_put_off(web: FakePods) -> None:
+    web.waits = {"web-2": ("Deferred", "no room")}
+    done = run(web, owner=OWNER, template="update", wait_timeout=2)
+    assert done.outcomes["web-2"] == "deferred"
+    assert web.controllers["Deployment", "web"] == controller()
+    # So it is when the next run finds nothing to change in the pod.
+    done = run(web, owner=OWNER, template="update", wait_timeout=2)
+    assert (done.outcomes["web-2"], done.template["changed"]) == ("deferred", False)
+    assert web.controllers["Deployment", "web"] == controller()
+
+
+def test_a_template_is_left_as_long_as_one_of_its_pods_has_no_node(web: FakePods) -> None:
+    del web.pod("web-2")["spec"]["nodeName"]
+    for outcome in ("accepted", "unchanged"):
+        done = run(web, owner=OWNER, template="update")
+        assert (done.error, done.outcomes["web-2"]) == (None, outcome)
+        assert done.template["msg"] == "the template was left as it is, because of web-2"
+        assert web.controllers["Deployment", "web"] == controller()
+
+
+def test_pods_are_waited_for_before_their_template_is_changed(web: FakePods) -> None:
+    done = run(web, owner=OWNER, template="update", wait=False)
+    assert (done.error, done.outcomes) == (None, dict.fromkeys(NAMES, "resized"))
+    assert done.template["changed"]
+
+
 def test_a_template_that_others_change_too(web: FakePods) -> None:
     times = iter([True])
 
@@ -610,7 +695,7 @@ def test_a_template_that_others_change_too(web: FakePods) -> None:
     done = run(web, owner=OWNER, template="update", containers=asked(limits={"cpu": 3}))
     assert "Deployment web: its template was not changed: http" in str(done.error)
     assert 'cannot patch resource "deployments". Give the account this right' in str(done.error)
-    assert set(done.outcomes.values()) == {"accepted"}
+    assert set(done.outcomes.values()) == {"resized"}
 
 
 def test_templates_are_not_looked_at_when_they_are_kept(web: FakePods) -> None:
@@ -633,7 +718,7 @@ def test_templates_that_may_not_be_read(serve_pods: Serve) -> None:
 
 def test_a_pod_that_nobody_made_has_no_template(serve_pods: Serve) -> None:
     done = run(serve_pods(sized()), names=["web-1"], template="update")
-    assert (done.report["templates"], done.outcomes) == ({}, {"web-1": "accepted"})
+    assert (done.report["templates"], done.outcomes) == ({}, {"web-1": "resized"})
 
 
 # ---- taking it back --------------------------------------------------------------------------------------------------
@@ -654,6 +739,15 @@ def test_only_some_containers_get_it_back(web: FakePods) -> None:
     done = run(web, owner=OWNER, state="absent", containers=[{"name": "log"}])
     assert "it has no container log" in str(done.error)
     assert run(web, owner=OWNER, state="absent", containers=[{"name": "app"}]).operations == 10
+
+
+def test_an_init_container_that_is_done_keeps_nobody_waiting(serve_pods: Serve) -> None:
+    init = container("migrate", {"limits": {"cpu": "1"}})
+    own = ("StatefulSet", "web", "uid-of-StatefulSet-web")
+    pod = sized("web-1", container(resources=BIGGER), owner=own, finished=[init])
+    api = serve_pods(pod, controllers=[("StatefulSet", controller("StatefulSet", inits=[init]))])
+    done = run(api, names=["web-1"], state="absent", containers=None, wait=True)
+    assert (done.error, done.outcomes) == (None, {"web-1": "resized"})
 
 
 def test_nobody_knows_what_a_pod_had_that_nobody_made(serve_pods: Serve) -> None:

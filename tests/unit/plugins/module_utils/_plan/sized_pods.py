@@ -24,9 +24,11 @@ def container(name: str = "app", resources: Json | None = None, **policies: str)
 
 
 def sized(name: str = "web-1", *containers: Json, **parts: t.Any) -> Json:
-    """A running pod that has what its spec says. parts: owner (kind, name and uid), labels, node, phase, sidecars, static, deleted."""
+    """A running pod that has what its spec says. parts: owner (kind, name and uid), labels, node, phase, sidecars, finished
+    (init containers), static, deleted."""
     entries = [*containers] or [container()]
     sidecars = [{**entry, "restartPolicy": "Always"} for entry in parts.get("sidecars", ())]
+    finished = list(parts.get("finished", ()))
     metadata: Json = {
         "name": name,
         "namespace": parts.get("namespace", "shop"),
@@ -49,11 +51,11 @@ def sized(name: str = "web-1", *containers: Json, **parts: t.Any) -> Json:
         "observedGeneration": 1,
         "conditions": [{"type": "Ready", "status": "True"}],
         "containerStatuses": [_running(entry) for entry in entries],
-        "initContainerStatuses": [_running(entry) for entry in sidecars],
+        "initContainerStatuses": [*map(_ended, finished), *map(_running, sidecars)],
     }
     spec: Json = {"nodeName": parts.get("node", "w1"), "containers": entries}
-    if sidecars:
-        spec["initContainers"] = sidecars
+    if finished or sidecars:
+        spec["initContainers"] = [*finished, *sidecars]
     return copy.deepcopy({"metadata": metadata, "spec": spec, "status": status})
 
 
@@ -62,14 +64,26 @@ def _running(entry: Json) -> Json:
     return {"name": entry["name"], "restartCount": 0, "state": {"running": {}}, "resources": resources}
 
 
+def _ended(entry: Json) -> Json:
+    """The status of an init container that is done: it has no resources any more."""
+    return {
+        "name": entry["name"],
+        "restartCount": 0,
+        "state": {"terminated": {"exitCode": 0, "reason": "Completed"}},
+    }
+
+
 def controller(kind: str = "Deployment", name: str = "web", *containers: Json, **parts: t.Any) -> Json:
-    """A controller with a template. parts: fields of its spec, and owner (kind, name and uid)."""
+    """A controller with a template. parts: fields of its spec, owner (kind, name and uid), and inits, its init
+    containers."""
     metadata: Json = {"name": name, "namespace": "shop", "uid": f"uid-of-{kind}-{name}", "resourceVersion": "3"}
     if "owner" in parts:
         maker, maker_name, uid = parts.pop("owner")
         metadata["ownerReferences"] = [
             {"apiVersion": "apps/v1", "kind": maker, "name": maker_name, "uid": uid, "controller": True}
         ]
-    template = {"spec": {"containers": list(containers) or [container()]}}
+    template: Json = {"spec": {"containers": list(containers) or [container()]}}
+    if "inits" in parts:
+        template["spec"]["initContainers"] = list(parts.pop("inits"))
     spec = {"selector": {"matchLabels": {"app": "web"}}, "template": template, **parts}
     return copy.deepcopy({"metadata": metadata, "spec": spec})

@@ -81,6 +81,7 @@ def refusal(action: t.Callable[[], t.Any]) -> str:
     [
         ({"name": "Guard"}, "name: 'Guard' is no name of a policy"),
         ({"name": "g" * 201}, "name: it has 201 characters, and 200 are the most"),
+        ({"name": TRIAL}, f"name: '{TRIAL}' is what the copy of another guard is called"),
         ({"nodes": ["W1"]}, "nodes: 'W1' is no name of a node"),
         ({"resources": ["dongle"]}, "no pod could request 'dongle'"),
         ({"taint_keys": ["a b"]}, "taint_keys: 'a b' is no key"),
@@ -180,6 +181,25 @@ def test_a_taint_of_others_makes_no_node_managed() -> None:
     assert protect(asked, dry=True).nodes == ()
 
 
+def test_a_guard_that_is_there_protects_nothing_when_its_last_node_goes() -> None:
+    free = [tainted("w1"), tainted("w2")]
+    found = protect(wish(), free, former=["w1", "w2"])
+    assert (found.nodes, found.removed) == ((), ("w1", "w2"))
+    asked = wish()
+    cluster = Cluster(there(asked, "w1"), {node["metadata"]["name"]: node for node in free})
+    plan = placement_guard.plan(asked, cluster, found, placement_guard.bodies(asked, cluster, found), {})
+    assert plan.warnings[0].startswith("The guard protects nothing as long as that is so. nodes: none is given")
+    assert "state absent removes a guard" in plan.warnings[0]
+
+
+def test_a_plan_says_what_a_real_run_refuses() -> None:
+    cluster = Cluster({}, {})
+    found = placement_guard.protect(wish(), cluster, dry=True)
+    (warning,) = placement_guard.plan(wish(), cluster, found, [], {}).warnings
+    assert warning.startswith("Outside check mode this is refused, unless there is such a node by then. nodes: none is")
+    assert f"manages no node with {D}" in warning
+
+
 def test_a_record_that_nobody_can_read_is_an_error() -> None:
     broken = tainted("w1")
     broken["metadata"]["annotations"] = {"nodecraft.kubeadm/owned-taints": "x"}
@@ -258,6 +278,33 @@ def test_they_are_not_when_that_is_meant(way: Json, shut_out: tuple[str, ...]) -
 def test_a_daemon_set_of_the_nodes_own_labels_is_meant() -> None:
     nodes = [tainted("w1", f"{D}:NoSchedule", labels={"disk": "ssd"})]
     assert "other/elsewhere" in refusal(lambda: protect(wish(**STRICT), nodes, sets=SETS))
+
+
+@pytest.mark.parametrize(
+    ("expressions", "meant"),
+    [
+        ([{"key": "disk", "operator": "In", "values": ["ssd", "nvme"]}], True),
+        ([{"key": "disk", "operator": "NotIn", "values": ["ssd"]}], False),
+        ([{"key": "disk", "operator": "Exists"}], True),
+        ([{"key": "disk", "operator": "DoesNotExist"}], False),
+        ([{"key": "rank", "operator": "Gt", "values": ["2"]}], True),
+        ([{"key": "rank", "operator": "Lt", "values": ["2"]}], False),
+        ([{"key": "disk", "operator": "Exists"}, {"key": "gone", "operator": "Exists"}], False),
+    ],
+)
+def test_a_daemon_set_with_an_affinity_is_meant_where_the_labels_fit(expressions: list[Json], meant: bool) -> None:
+    nodes = [tainted("w1", f"{D}:NoSchedule", labels={"disk": "ssd", "rank": "3"})]
+    required = {"nodeSelectorTerms": [{"matchExpressions": expressions}]}
+    affinity = {"nodeAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": required}}
+    asked = wish(**STRICT, allow_refusals=True)
+    found = protect(asked, nodes, sets=[daemon_set("other/agent", EVERYTHING, affinity=affinity)])
+    assert found.shut_out == (("other/agent",) if meant else ())
+
+
+@pytest.mark.parametrize(("name", "meant"), [("w1", True), ("cp1", False), ("", True)])
+def test_a_daemon_set_that_names_its_node_is_meant_there(name: str, meant: bool) -> None:
+    sets = [daemon_set("other/agent", EVERYTHING, nodeName=name)]
+    assert bool(protect(wish(**STRICT, allow_refusals=True), sets=sets).shut_out) is meant
 
 
 def test_a_request_of_nothing_is_none() -> None:
@@ -393,7 +440,7 @@ def test_what_stays_is_told_plainly() -> None:
     assert placement_guard.lines(wish(enforce=True), Protection(nodes=("w1",)), (), dry=True) == [
         f"{NAME} refuses; protected: w1"
     ]
-    assert placement_guard.lines(wish(), Protection(), (), dry=True) == [f"{NAME} only warns; protected: no node yet"]
+    assert placement_guard.lines(wish(), Protection(), (), dry=True) == [f"{NAME} only warns; protected: no node"]
 
 
 def test_a_removal_is_told() -> None:
@@ -416,6 +463,7 @@ def test_a_diff_shows_expressions_line_by_line() -> None:
 
 
 NAMING = Case("a pod that names w1", {}, says="names the node w1")
+OWN = Case("a pod that names w1", {}, says="names the node w1", by="mine")
 PLAIN = Case("a pod that names no node", {})
 PINNED = Case("a pod whose node has to become an affinity", {}, scheduled=True)
 
@@ -424,7 +472,19 @@ PINNED = Case("a pod whose node has to become an affinity", {}, scheduled=True)
     ("case", "taken", "said", "problem"),
     [
         (NAMING, None, "403, the pod names the node w1, which", ""),
-        (NAMING, {"spec": {}}, "", "It did not refuse a pod that names w1 within 30 s. See whether exceptions let"),
+        (NAMING, {"spec": {}}, "", "It did not refuse a pod that names w1 within 30 s. See whether the API server"),
+        (
+            OWN,
+            None,
+            "403, ValidatingAdmissionPolicy 'mine' with binding 'mine' denied: the pod names the node w1, which",
+            "",
+        ),
+        (
+            OWN,
+            None,
+            "403, ValidatingAdmissionPolicy 'other' with denied: the pod names the node w1",
+            "It did not refuse",
+        ),
         (NAMING, None, "quota exceeded", "within 30 s (quota exceeded). See"),
         (
             NAMING,

@@ -133,7 +133,8 @@ def test_paths() -> None:
 @pytest.mark.parametrize("guard", [GUARD, STRICT])
 def test_the_trial_is_a_copy_that_concerns_pods_with_its_label_only(guard: Guard) -> None:
     trial = by_kind(placement_policies.trial_objects(guard))
-    twin = dataclasses.replace(guard, name="guard-trial", nodes=("w1", "w2", "guard-trial"))
+    exceptions = tuple(f"({text.strip()}) ? false : false" for text in guard.exceptions)
+    twin = dataclasses.replace(guard, name="guard-trial", nodes=("w1", "w2", "guard-trial"), exceptions=exceptions)
     expected = by_kind(placement_policies.objects(twin))
     selector = {"objectSelector": {"matchLabels": {"nodecraft.kubeadm/trial": "refuse"}}}
     expected[BINDING]["spec"].update(validationActions=["Deny"], matchResources=selector)
@@ -141,6 +142,17 @@ def test_the_trial_is_a_copy_that_concerns_pods_with_its_label_only(guard: Guard
         selector = {"objectSelector": {"matchLabels": {"nodecraft.kubeadm/trial": "affinity"}}}
         expected[MUTATION_BINDING]["spec"].update(matchResources=selector)
     assert trial == expected
+
+
+def test_exceptions_are_evaluated_in_the_trial_and_let_nothing_through() -> None:
+    trial = by_kind(placement_policies.trial_objects(STRICT))
+    for kind in (POLICY, MUTATION):
+        # Not with &&, of which a false side hides that the other one fails.
+        assert expressions(trial[kind])["excepted"].splitlines() == [
+            "variables.ofDaemonSet",
+            '|| ((object.metadata.namespace == "ops") ? false : false)',
+            '|| ((request.userInfo.username == "ada") ? false : false)',
+        ]
 
 
 def test_pods_of_the_trial_ask_for_what_their_names_say() -> None:
@@ -202,9 +214,17 @@ def test_a_plain_pod_as_a_whole() -> None:
 
 
 def test_the_proof_is_a_refusal_or_an_affinity() -> None:
-    refusal = placement_policies.proof_case(GUARD, "default", "w2")
-    assert (refusal.says, refusal.scheduled, refusal.pod["spec"]["nodeName"]) == ("names the node w2", False, "w2")
-    affinity = placement_policies.proof_case(STRICT, "default", "w2")
-    assert (affinity.says, affinity.scheduled) == ("", True)
-    # The copy that may still be in force does not concern it.
-    assert "labels" not in affinity.pod["metadata"]
+    refusal, plain = placement_policies.proof_cases(GUARD, "default", "w2")
+    assert (refusal.says, refusal.by, refusal.scheduled) == ("names the node w2", "guard", False)
+    assert refusal.pod["spec"]["nodeName"] == "w2"
+    assert plain == placement_policies.plain_case(GUARD, "default")
+    affinity, tolerating, plain = placement_policies.proof_cases(STRICT, "default", "w2")
+    assert (affinity.says, affinity.by, affinity.scheduled) == ("", "", True)
+    assert (tolerating.says, tolerating.by, tolerating.scheduled) == ("tolerates a taint", "guard", False)
+    # Another guard may be for everything else that could be tolerated.
+    assert tolerating.pod["spec"]["tolerations"] == [
+        {"effect": "NoExecute", "key": "a", "operator": "Exists"},
+        {"effect": "NoSchedule", "key": "a", "operator": "Exists"},
+    ]
+    # The copy that may still be in force does not concern them.
+    assert [case for case in (refusal, affinity, tolerating, plain) if "labels" in case.pod["metadata"]] == []

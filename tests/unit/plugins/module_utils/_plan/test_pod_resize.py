@@ -57,6 +57,14 @@ def test_a_wish_keeps_amounts_as_they_are_written() -> None:
         (asked(limits={"memory": "-1Mi"}), "limits.memory of app is '-1Mi'"),
         (asked(limits={"memory": "600MB"}), "write a quantity from 0 on"),
         (asked(requests={"cpu": 2}, limits={"cpu": "1500m"}), "must be less than or equal to cpu limit of 1500m"),
+        (
+            asked(limits={"cpu": 0.1 + 0.2}),
+            "is 0.30000000000000004; Kubernetes counts nothing finer than 1m. Write 300m.",
+        ),
+        (asked(limits={"cpu": "1500u"}), "limits.cpu of app is 1500u; .* Write 2m."),
+        (asked(limits={"cpu": "1n"}), "Write 1m."),
+        (asked(limits={"memory": "600m"}), "finer than 1 byte, of which m is a thousandth. Write 600Mi."),
+        (asked(limits={"memory": "0.1Gi"}), "is 0.1Gi; Kubernetes counts nothing finer than 1 byte. Write 107374182."),
         (asked(), "app gets nothing"),
         ([{"name": "app", "resources": None}], "app gets nothing"),
         (asked(requests={}, limits=None), "app gets nothing"),  # type: ignore[arg-type]
@@ -71,7 +79,9 @@ def test_what_no_running_pod_can_be_given(containers: list[Json], words: str) ->
 
 @given(st.integers(0, 10**6))
 def test_requests_may_be_up_to_the_limits(milli: int) -> None:
-    wish = pod_resize.parse_wish(asked(requests={"cpu": f"{milli}m"}, limits={"cpu": milli / 1000}))
+    wish = pod_resize.parse_wish(
+        asked(requests={"cpu": f"{milli}m", "memory": f"{milli}000m"}, limits={"cpu": milli / 1000})
+    )
     assert quantities.parse(wish["app"]["limits.cpu"]) == Fraction(milli, 1000)
 
 

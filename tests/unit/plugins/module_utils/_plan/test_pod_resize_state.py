@@ -107,6 +107,12 @@ def test_a_condition_that_may_be_from_before_is_doubted() -> None:
         ("requests.cpu", "5m", "10m", False),
         ("requests.cpu", "0", None, True),
         ("limits.memory", "1Mi", "1048576", True),
+        # What Kubernetes rounds up, in a template.
+        ("limits.memory", "0.1Gi", "107374183", True),
+        ("limits.memory", "0.1Gi", "107374182", False),
+        ("limits.cpu", "100500u", "101m", True),
+        ("limits.cpu", "100500u", "100500u", True),
+        ("requests.cpu", "100u", "2m", True),
     ],
 )
 def test_what_cgroups_cannot_hold_is_not_waited_for(field: str, wanted: str, shown: str | None, done: bool) -> None:
@@ -120,6 +126,25 @@ def test_a_sidecar_is_seen() -> None:
     assert pod_resize_state.state(pod, {"proxy": {"limits.cpu": "2"}}).reason.startswith(
         "limits.cpu of proxy should be 2"
     )
+
+
+def test_an_init_container_that_is_done_has_nothing_to_show() -> None:
+    init = container("migrate", {"limits": {"cpu": "1"}})
+    wish = {"migrate": {"limits.cpu": "1"}, "app": {"limits.cpu": "1"}}
+    assert pod_resize_state.state(sized("p", finished=[init]), wish).outcome == RESIZED
+    # One that still runs has, and so has a sidecar that ended.
+    running = sized("p", finished=[init])
+    running["status"]["initContainerStatuses"][0].update(state={"running": {}}, resources={"limits": {"cpu": "500m"}})
+    assert "of migrate should be 1" in pod_resize_state.state(running, wish).reason
+    sidecar = sized("p", sidecars=[init])
+    sidecar["status"]["initContainerStatuses"][0]["state"] = {"terminated": {"reason": "Error"}}
+    assert "container migrate does not run (Error)" in pod_resize_state.state(sidecar, wish).reason
+
+
+def test_a_container_of_which_nothing_is_asked_needs_no_status() -> None:
+    pod = has()
+    pod["status"]["containerStatuses"] = []
+    assert pod_resize_state.state(pod, {"app": {}}).outcome == RESIZED
 
 
 def test_restarts_are_counted() -> None:

@@ -77,6 +77,16 @@ def test_where_pods_differ() -> None:
     assert str(found) == "limits.cpu of app is 1 in the template and 2 in pods"
 
 
+def test_what_pods_lack_and_the_template_names_is_a_difference() -> None:
+    lacking: Json = {"requests": {"cpu": "500m", "memory": "200Mi"}, "limits": {"memory": "400Mi"}}
+    (found,) = pod_templates.differences(controller(), {}, amounts(lacking, lacking))
+    assert found == Difference("limits.cpu", "app", "1", (None,))
+    assert str(found) == "limits.cpu of app is 1 in the template and unset in pods"
+    # What neither has is none, also when it is asked for.
+    bare = controller("Deployment", "web", container(resources={}))
+    assert pod_templates.differences(bare, WISH, amounts({})) == ()
+
+
 def test_what_a_limit_range_gave_is_no_difference_and_what_was_asked_for_is() -> None:
     template = controller("Deployment", "web", container(resources={}))
     running = amounts({"limits": {"cpu": "2", "memory": "1Gi"}})
@@ -101,6 +111,21 @@ def test_a_template_is_brought_in_step() -> None:
         "spec": {"template": {"spec": {"containers": [{"name": "app", "resources": {"limits": {"cpu": "2"}}}]}}},
     }
     assert pod_templates.changes(template, {"app": {"limits.cpu": "1000m"}}) == ()
+
+
+def test_a_request_that_was_the_limit_stays_when_the_limit_changes() -> None:
+    template = controller("Deployment", "web", container(resources=LIMITS))
+    changes = pod_templates.changes(template, WISH)
+    assert changes == (Change("limits.cpu", "app", "1", "2"), Change("requests.cpu", "app", None, "1"))
+    # Unless that is asked for, too, or the limit stays.
+    both = {"app": {"limits.cpu": "2", "requests.cpu": "2"}}
+    assert [change.after for change in pod_templates.changes(template, both)] == ["2", "2"]
+    same = {"app": {"limits.cpu": "2", "requests.cpu": "1000m"}}
+    assert pod_templates.changes(template, same)[1] == Change("requests.cpu", "app", None, "1000m")
+    assert pod_templates.changes(template, {"app": {"limits.cpu": "1000m"}}) == ()
+    # Where there was no limit a request is left to admission.
+    bare = controller("Deployment", "web", container(resources={}))
+    assert pod_templates.changes(bare, WISH) == (Change("limits.cpu", "app", None, "2"),)
 
 
 @pytest.mark.parametrize(
