@@ -153,6 +153,35 @@ def test_pci_by_ids_class_and_driver(tmp_path: Path) -> None:
     assert second.numa is None
 
 
+def test_what_is_behind_a_pci_bridge_is_not_the_bridges(tmp_path: Path) -> None:
+    """A root port of one vendor with a disk of another one behind it."""
+    bridge = "sys/devices/pci0000:00/0000:00:1d.0"
+    disk = f"{bridge}/0000:02:00.0"
+    for folder, vendor, class_ in ((bridge, "0x8086", "0x060400"), (disk, "0x144d", "0x010802")):
+        address = Path(folder).name
+        write(
+            tmp_path,
+            {
+                f"{folder}/vendor": f"{vendor}\n",
+                f"{folder}/class": f"{class_}\n",
+                f"{folder}/subsystem": "->../../../bus/pci",
+                f"sys/bus/pci/devices/{address}": f"->../../../{folder.removeprefix('sys/')}",
+            },
+        )
+    write(
+        tmp_path,
+        {
+            f"{disk}/nvme/nvme0/uevent": "DEVNAME=nvme0\n",
+            f"{disk}/nvme/nvme0/subsystem": "->../../../../../../class/nvme",
+            "dev/nvme0": "char 240:0",
+        },
+    )
+    foreign = discover(tmp_path, config.PciSource("8086", nodes=("nvme",)))
+    assert (foreign.candidates, [item.reason for item in foreign.left_out]) == ((), ["it has no device node of nvme"])
+    (own,) = discover(tmp_path, config.PciSource("144d", nodes=("nvme",))).candidates
+    assert [node.host_path for node in own.nodes] == ["/dev/nvme0"]
+
+
 @pytest.mark.parametrize(
     ("source", "reason"),
     [

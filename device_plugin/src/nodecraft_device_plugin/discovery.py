@@ -235,10 +235,11 @@ def _nodes_below(host: Host, folder: str, subsystems: t.Sequence[str], depth: in
         full = host.below(below)
         if os.path.islink(full) or not os.path.isdir(full):
             continue
-        if host.link_name(f"{below}/subsystem") in subsystems and (node := _node_name(host, below)):
+        subsystem = host.link_name(f"{below}/subsystem")
+        if subsystem in subsystems and (node := _node_name(host, below)):
             paths.append(f"/dev/{node}")
-        # A USB device below a hub is a device of its own.
-        if depth and not os.path.exists(f"{full}/idVendor"):
+        # A USB device below a hub, and a PCI device below a bridge, is a device of its own.
+        if depth and subsystem != "pci" and not os.path.exists(f"{full}/idVendor"):
             paths += _nodes_below(host, below, subsystems, depth - 1)
     return paths
 
