@@ -541,6 +541,27 @@ def test_a_hanging_look_holds_up_nobody_else(tmp_path: Path, root: Path) -> None
         release.set()
 
 
+def test_nobody_else_offers_a_node_while_its_owner_cannot_be_looked_at(tmp_path: Path, root: Path) -> None:
+    class HalfBlind(ForbiddenHost):
+        def names(self, folder: str) -> list[str]:
+            return super().names(folder) if folder == "/dev/serial/by-id" else Host.names(self, folder)
+
+    host = HalfBlind(str(root), lstat)
+    text = f"{CONFIG}  - {{name: example.com/tty, discover: [{{path: {{glob: /dev/ttyUSB*}}}}]}}\n"
+
+    async def test() -> None:
+        async with cluster(tmp_path, text, host=host) as (kubelet, plugin):
+            await kubelet.until_healthy(NAME, ["usb-A", "usb-B"])
+            host.error = PermissionError(13, "Permission denied")
+            await plugin.until(lambda: bool(plugin.runtime.served[NAME].failure))
+            plug(root, "usb-C", 2)
+            await kubelet.until_healthy("example.com/tty", ["ttyUSB2"])
+            assert kubelet.ids("example.com/tty") == ["ttyUSB2"]
+            assert kubelet.healthy(NAME) == ["usb-A", "usb-B"]
+
+    run(test())
+
+
 def test_the_end_comes_while_a_look_hangs(tmp_path: Path) -> None:
     """And what tells other programs to read their configuration is no end."""
     (tmp_path / "root").mkdir()

@@ -139,6 +139,36 @@ def test_a_node_belongs_to_the_first_that_has_it() -> None:
     assert claimed["example.com/y"].left_out == (LeftOut("B", "its device node /dev/n1 belongs to example.com/x a"),)
 
 
+@pytest.mark.parametrize(
+    "blind",
+    [
+        look(failure="hangs"),
+        look(Candidate("other"), failure="one of two folders cannot be read"),
+        look(Candidate("a", outcome=Outcome(None, "no permission", final=True))),
+    ],
+)
+def test_a_node_stays_with_its_owner_when_that_cannot_be_looked_at(blind: Discovery) -> None:
+    """Else two resources would offer it, or a third device would get it while a pod works with it."""
+    known = {"A": update({}, look(Candidate("a", (node(1),)))), "B": {}}
+    claimed = inventory.claim({"B": look(Candidate("b", (node(1),), found_as="B")), "A": blind}, known)
+    assert claimed["B"].left_out == (LeftOut("B", "its device node /dev/n1 belongs to A a"),)
+    assert claimed["A"].candidates == blind.candidates
+
+
+def test_a_node_of_a_device_that_is_gone_is_free_though_a_look_fails() -> None:
+    gone = update(update({}, look(Candidate("a", (node(1),)))), look())
+    other = look(Candidate("b", (node(1),)))
+    assert inventory.claim({"A": look(failure="hangs"), "B": other}, {"A": gone, "B": {}})["B"] == other
+    rules = HealthRules(unknown="healthy", successes=1)
+    assert update(gone, look(failure="hangs"), rules=rules) == gone
+
+
+def test_an_owner_that_is_seen_in_part_keeps_its_own_nodes() -> None:
+    known = {"A": update({}, look(Candidate("a", (node(1), node(2)))))}
+    part = look(Candidate("a", (node(1),), outcome=Outcome(None, "no permission", final=True)))
+    assert inventory.claim({"A": part}, known)["A"] == part
+
+
 def test_two_devices_never_have_one_id() -> None:
     claimed = inventory.claim({"r": look(Candidate("a", (node(1),)), Candidate("a", (node(2),), found_as="other"))})
     assert claimed["r"].left_out == (LeftOut("other", "another device has the id a, too"),)

@@ -56,6 +56,9 @@ class Listed(t.NamedTuple):
 
 
 Inventory = t.Mapping[str, Known]
+# The resource and the device that a node belongs to.
+Owner = tuple[str, str]
+Owners = dict[tuple[str, int, int], Owner]
 
 
 def next_health(state: Health | None, outcome: Outcome, rules: HealthRules) -> Health:
@@ -111,6 +114,8 @@ def _absent(
     identifier: str, before: Known, failure: str, rules: HealthRules, now: float, forget_after: float
 ) -> dict[str, Known]:
     """What becomes of a device that was not found."""
+    if failure and before.missing_since is not None:
+        return {identifier: before}
     if failure:
         return {
             identifier: replace(before, health=next_health(before.health, Outcome(None, failure, final=True), rules))
@@ -133,29 +138,59 @@ def _checked(state: Health | None, seen: Outcome, probe: Probe | None, rules: He
     return t.cast("Health", state)
 
 
-def claim(discoveries: t.Mapping[str, Discovery]) -> dict[str, Discovery]:
-    """Give each device node to the first device that has it, in the order of resources and sources."""
-    owners: dict[tuple[str, int, int], str] = {}
+def claim(
+    discoveries: t.Mapping[str, Discovery], known: t.Mapping[str, Inventory] | None = None
+) -> dict[str, Discovery]:
+    """Give each device node to the first device that has it, in the order of resources and sources.
+
+    known: the devices of each resource before these looks; what one of them could not see again stays its own.
+    """
+    reserved: Owners = {}
+    for resource, discovery in discoveries.items():
+        for before in _unseen(discovery, (known or {}).get(resource, {})):
+            reserved |= _owned(resource, before.candidate)
+    owners: Owners = {}
     result = {}
     for resource, discovery in discoveries.items():
         kept: dict[str, Candidate] = {}
         left_out = list(discovery.left_out)
         for candidate in discovery.candidates:
-            reason = _conflict(candidate, kept, owners)
+            reason = _conflict(candidate, (resource, candidate.id), owners, reserved)
+            if not reason and candidate.id in kept:
+                reason = f"another device has the id {candidate.id}, too"
             if reason:
                 left_out.append(LeftOut(candidate.found_as, reason))
                 continue
             kept[candidate.id] = candidate
-            owners |= {node.key: f"{resource} {candidate.id}" for node in candidate.nodes if not node.shared}
+            owners |= _owned(resource, candidate)
         result[resource] = replace(discovery, candidates=tuple(kept.values()), left_out=tuple(left_out))
     return result
 
 
-def _conflict(candidate: Candidate, kept: t.Container[str], owners: t.Mapping[tuple[str, int, int], str]) -> str:
+def _unseen(discovery: Discovery, known: Inventory) -> t.Iterator[Known]:
+    """The devices that stay as they were because a look could not tell of them."""
+    seen = {candidate.id: candidate.outcome for candidate in discovery.candidates}
+    for identifier, before in known.items():
+        outcome = seen.get(identifier)
+        unreadable = outcome.final and outcome.healthy is None if outcome else bool(discovery.failure)
+        if unreadable and before.missing_since is None:
+            yield before
+
+
+def _owned(resource: str, candidate: Candidate) -> Owners:
+    return {node.key: (resource, candidate.id) for node in candidate.nodes if not node.shared}
+
+
+def _conflict(candidate: Candidate, own: Owner, owners: Owners, reserved: Owners) -> str:
+    """Why it cannot have its nodes; empty when it can. reserved: nodes that only their owner may claim."""
     for node in candidate.nodes:
-        if not node.shared and node.key in owners:
-            return f"its device node {node.host_path} belongs to {owners[node.key]}"
-    return f"another device has the id {candidate.id}, too" if candidate.id in kept else ""
+        if node.shared:
+            continue
+        holder = reserved.get(node.key)
+        owner = owners.get(node.key) or (holder if holder != own else None)
+        if owner:
+            return f"its device node {node.host_path} belongs to {' '.join(owner)}"
+    return ""
 
 
 def listed(known: Inventory, replicas: int) -> tuple[Listed, ...]:

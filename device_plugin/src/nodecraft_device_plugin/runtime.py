@@ -222,7 +222,8 @@ class Runtime:
         self._devices_watch.watch(self._folders())
         looks = {name: self._look(entry) for name, entry in entries.items()}
         found = dict(zip(looks, await asyncio.gather(*looks.values()), strict=True))
-        for name, look in inventory.claim(found).items():
+        known = {name: entry.server.known for name, entry in entries.items()}
+        for name, look in inventory.claim(found, known).items():
             if self.served.get(name) is entries[name]:
                 self._update(entries[name], look)
 
