@@ -285,8 +285,9 @@ def test_ids_are_never_longer_than_the_kubelet_takes(room: int) -> None:
     assert devices.device_id("a b") not in ("a_b", devices.device_id("a/b"))
 
 
-def test_replicas_lead_back_to_their_device() -> None:
-    ids = devices.replica_ids("pci-0000:03:00.0", 2)
-    assert ids == ["pci-0000:03:00.0::0", "pci-0000:03:00.0::1"]
-    assert {devices.physical_of(identifier) for identifier in ids} == {"pci-0000:03:00.0"}
+@pytest.mark.parametrize("physical", ["pci-0000:03:00.0", "usb-0403-6001-A:", ":", "fake-0"])
+def test_replicas_lead_back_to_their_device(physical: str) -> None:
+    ids = devices.replica_ids(physical, 2)
+    assert ids == [f"{physical}::0", f"{physical}::1"]
+    assert {devices.physical_of(identifier) for identifier in (*ids, physical)} == {physical}
     assert "::" not in devices.device_id("a::b")

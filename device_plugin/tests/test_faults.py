@@ -20,6 +20,8 @@ import pytest
 from kubelet_stub import Kubelet
 from nodecraft_device_plugin import registration
 from nodecraft_device_plugin.host import Host, Unreadable
+from nodecraft_device_plugin.inventory import Listed
+from nodecraft_device_plugin.metrics import Metrics
 from plugin_at_work import CONFIG, FAKE, NAME, SCAN, STARTED, AtWork, cluster, lstat, plug, run, unplug
 
 TESTS = Path(__file__).parent
@@ -475,6 +477,31 @@ def test_d16_a_look_raises_while_the_stream_is_open(tmp_path: Path, root: Path) 
             host.broken = False
             await kubelet.until_healthy(NAME, ["usb-B"])
             assert kubelet.plugins[NAME] is stream
+
+    run(test())
+
+
+class RaisingMetrics(Metrics):
+    """Metrics of which those of one resource cannot be written."""
+
+    broken = True
+
+    def list_changed(self, resource: str, listed: t.Sequence[Listed]) -> None:
+        if self.broken and resource == NAME:
+            raise RuntimeError("a bug")
+        super().list_changed(resource, listed)
+
+
+def test_d16_what_was_found_for_a_resource_raises(tmp_path: Path, root: Path) -> None:
+    metrics = RaisingMetrics()
+
+    async def test() -> None:
+        async with cluster(tmp_path, metrics=metrics) as (kubelet, plugin):
+            await kubelet.until_healthy(FAKE, FAKES)
+            assert plugin.runtime.served[NAME].failure == "unexpected: a bug"
+            assert (plugin.value("scan_failures_total", resource=NAME) or 0) >= 1
+            metrics.broken = False
+            await kubelet.until_healthy(NAME, ["usb-A", "usb-B"])
 
     run(test())
 

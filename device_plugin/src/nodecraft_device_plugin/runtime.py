@@ -225,7 +225,7 @@ class Runtime:
         known = {name: entry.server.known for name, entry in entries.items()}
         for name, look in inventory.claim(found, known).items():
             if self.served.get(name) is entries[name]:
-                self._update(entries[name], look)
+                self._try_update(entries[name], look)
 
     def _folders(self) -> set[Path]:
         named = {folder for entry in self.served.values() for folder in discovery.watched(entry.resource.sources)}
@@ -253,6 +253,15 @@ class Runtime:
         except Exception as error:  # What was known stays, with the reason.
             logs.LOGGER.exception("unexpected", extra={"fields": {"resource": entry.resource.name}})
             return Discovery(failure=f"unexpected: {error}")
+
+    def _try_update(self, entry: Served, look: Discovery) -> None:
+        try:
+            self._update(entry, look)
+        except Exception as error:  # One resource must not keep the others from their devices.
+            name = entry.resource.name
+            logs.LOGGER.exception("unexpected", extra={"fields": {"resource": name}})
+            self.metrics.scan_failures.labels(name).inc()
+            entry.failure = f"unexpected: {error}"
 
     def _update(self, entry: Served, look: Discovery) -> None:
         name = entry.resource.name
