@@ -65,6 +65,19 @@ def removed(outcome: Outcome) -> list[str]:
     return [f"{each['kind']} {each['name']}" for each in found if each.get("state") == "absent"]
 
 
+# What is mounted below a folder of the host is read-only as well. The API server takes that only with readOnly.
+READ_ONLY, WRITABLE = (True, "IfPossible"), (False, None)
+
+
+def mounted(container: Json) -> dict[str, tuple[bool, str | None]]:
+    """By path in the container: whether it is read-only, and whether what is mounted below it is."""
+    assert not any("mountPropagation" in mount for mount in container["volumeMounts"])
+    return {
+        mount["mountPath"]: (mount.get("readOnly", False), mount.get("recursiveReadOnly"))
+        for mount in container["volumeMounts"]
+    }
+
+
 def named(name: str, **labels: str) -> Json:
     """An object that is there."""
     return {"metadata": {"name": name, "labels": {key.replace("__", "/"): value for key, value in labels.items()}}}
@@ -99,12 +112,16 @@ def test_ours_is_deployed_hardened_and_proven(play: Play) -> None:
     assert pod["automountServiceAccountToken"] is False
     assert pod["securityContext"] == {"seccompProfile": {"type": "RuntimeDefault"}}
     assert pod["tolerations"] == [{"operator": "Exists"}]
-    assert {mount["mountPath"]: mount.get("readOnly", False) for mount in container["volumeMounts"]} == {
-        "/var/lib/kubelet/device-plugins": False,
-        "/etc/nodecraft-device-plugin": True,
-        "/host/dev": True,
-        "/host/sys": True,
+    assert mounted(container) == {
+        "/var/lib/kubelet/device-plugins": WRITABLE,
+        "/etc/nodecraft-device-plugin": (True, None),
+        "/host/dev": READ_ONLY,
+        "/host/sys/bus": READ_ONLY,
+        "/host/sys/class": READ_ONLY,
+        "/host/sys/dev": READ_ONLY,
+        "/host/sys/devices": READ_ONLY,
     }
+    assert all(volume["hostPath"]["type"] == "Directory" for volume in pod["volumes"] if "hostPath" in volume)
     assert {mount["name"] for mount in container["volumeMounts"]} == {volume["name"] for volume in pod["volumes"]}
     assert container["readinessProbe"]["httpGet"] == {"path": "/readyz", "port": "http"}
     (report,) = outcome.reports
@@ -142,6 +159,7 @@ def test_a_token_is_kept_in_a_secret(play: Play) -> None:
     assert "tokenFile: /etc/nodecraft-device-plugin-token/token" in config
     mounts = written(outcome)["DaemonSet"]["spec"]["template"]["spec"]["containers"][0]["volumeMounts"]
     assert {"token", "pod-resources"} <= {mount["name"] for mount in mounts}
+    assert [mount.get("recursiveReadOnly") for mount in mounts if mount["name"] == "pod-resources"] == ["IfPossible"]
     assert "geheim" not in outcome.output
     assert "Z2VoZWlt" not in outcome.output
 
@@ -160,12 +178,12 @@ def test_anothers_plugin_needs_variables_only(play: Play) -> None:
     assert pod["nodeSelector"] == {"dongles": "true"}
     assert (pod["hostNetwork"], pod["securityContext"]["fsGroup"]) == (True, 0)
     assert container["securityContext"]["readOnlyRootFilesystem"] is False
-    assert {mount["mountPath"]: mount.get("readOnly", False) for mount in container["volumeMounts"]} == {
-        "/var/lib/kubelet/device-plugins": False,
-        "/var/lib/kubelet/plugins_registry": False,
-        "/opt/dongles": True,
-        "/host/dev": False,
-        "/etc/device-plugin": True,
+    assert mounted(container) == {
+        "/var/lib/kubelet/device-plugins": WRITABLE,
+        "/var/lib/kubelet/plugins_registry": WRITABLE,
+        "/opt/dongles": READ_ONLY,
+        "/host/dev": WRITABLE,
+        "/etc/device-plugin": (True, None),
     }
 
 
