@@ -129,6 +129,52 @@ def test_slow_checks_decide_first_and_are_counted_once() -> None:
     assert known["a"].health == Health(False, "broken")
 
 
+def test_nothing_is_offered_while_a_slow_check_cannot_tell() -> None:
+    rules = HealthRules(exec=ExecCheck(("typo",)))
+    for seen in (HEALTHY, UNKNOWN):
+        found = look(Candidate("a", outcome=seen))
+        known = update({}, found, probed={"a": Probe(UNKNOWN)}, rules=rules)
+        assert known["a"].health == Health(False, "who knows")
+        assert update(known, found, probed={"a": Probe(UNKNOWN)}, rules=rules)["a"].health == Health(False, "who knows")
+    known = update({}, look(Candidate("a")), probed={"a": Probe(HEALTHY)}, rules=rules)
+    assert update(known, look(Candidate("a")), probed={"a": Probe(UNKNOWN)}, rules=rules)["a"].health.healthy
+
+
+def test_what_was_said_before_a_device_was_gone_does_not_count_when_it_is_back() -> None:
+    rules = HealthRules(exec=ExecCheck(("check",)))
+    stale = {"a": Probe(HEALTHY, fresh=False)}
+    known = update({}, look(Candidate("a")), probed={"a": Probe(HEALTHY)}, rules=rules)
+    known = update(known, look(), probed=stale, rules=rules)
+    known = update(known, look(Candidate("a")), probed=stale, rules=rules)
+    assert known["a"].health == Health(False, inventory.UNCHECKED)
+    assert update(known, look(Candidate("a")), probed={"a": Probe(HEALTHY)}, rules=rules)["a"].health.healthy
+
+
+@pytest.mark.parametrize(
+    ("health", "probe", "missing", "expected"),
+    [
+        (Health(True), Probe(HEALTHY), None, False),
+        (Health(True), Probe(BAD), None, True),
+        (Health(True, bad=2), Probe(BAD), None, False),
+        (Health(True, bad=1), Probe(HEALTHY), None, False),
+        (Health(True, bad=1), Probe(UNKNOWN), None, True),
+        (Health(True, bad=1), Probe(BAD, fresh=False), None, True),
+        (Health(False, "broken"), Probe(BAD), None, False),
+        (Health(False, "broken"), Probe(HEALTHY), None, True),
+        (Health(False, inventory.UNCHECKED), None, None, True),
+        (Health(False, inventory.UNCHECKED), Probe(UNKNOWN), None, False),
+        (Health(False, inventory.GONE), None, None, True),
+        (Health(False, inventory.GONE), None, 1.0, False),
+    ],
+)
+def test_what_the_next_answers_may_change(
+    health: Health, probe: Probe | None, missing: float | None, expected: bool
+) -> None:
+    rules = HealthRules(failures=3, successes=2, exec=ExecCheck(("check",)))
+    known = {"a": Known(Candidate("a"), health, missing)}
+    assert inventory.undecided(known, {"a": probe} if probe else {}, rules) is expected
+
+
 def test_a_node_belongs_to_the_first_that_has_it() -> None:
     first = Candidate("a", (node(1), node(9, shared=True)), found_as="A")
     second = Candidate("b", (node(1),), found_as="B")

@@ -66,7 +66,8 @@ def next_health(state: Health | None, outcome: Outcome, rules: HealthRules) -> H
     healthy = outcome.healthy
     if healthy is None:
         if rules.unknown == "keep":
-            return state or Health(True, outcome.reason)
+            # Where commands or URLs tell the health, nothing is offered before they have spoken.
+            return state or Health(not rules.probes, outcome.reason)
         healthy = rules.unknown == "healthy"
     if state is None:
         return Health(healthy, outcome.reason)
@@ -130,12 +131,25 @@ def _checked(state: Health | None, seen: Outcome, probe: Probe | None, rules: He
     """The health after a look and, where slow checks are asked for, what they say. Nothing is counted twice."""
     if not rules.probes or seen.healthy is not True:
         return next_health(state, seen, rules)
-    if probe is None:
-        return state or Health(False, UNCHECKED)
-    first = state is None or state.reason == UNCHECKED
-    if first or probe.fresh:
-        return next_health(None if first else state, probe.outcome, rules)
-    return t.cast("Health", state)
+    # What was said before a device was gone is not about the one that came back.
+    first = state is None or state.reason in (UNCHECKED, GONE)
+    if probe is None or not probe.fresh:
+        return Health(False, UNCHECKED) if first else t.cast("Health", state)
+    return next_health(None if first else state, probe.outcome, rules)
+
+
+def undecided(known: Inventory, probed: t.Mapping[str, Probe], rules: HealthRules) -> bool:
+    """Whether the next answers of slow checks may change the health of a device that is there."""
+    return any(_open(device, probed.get(identifier), rules) for identifier, device in present(known).items())
+
+
+def _open(device: Known, probe: Probe | None, rules: HealthRules) -> bool:
+    return probe is None or _checked(device.health, device.candidate.outcome, probe, rules).pending
+
+
+def present(known: Inventory) -> Inventory:
+    """The devices that were there at the last look."""
+    return {identifier: device for identifier, device in known.items() if device.missing_since is None}
 
 
 def claim(
