@@ -98,7 +98,13 @@ class AtWork:
     """The plugin's process, in this one. folders: kubelet/, root/, cdi/ and config/ below ``home``."""
 
     def __init__(
-        self, home: Path, text: str = CONFIG, started: int = 1000, host: Host | None = None, **settings: t.Any
+        self,
+        home: Path,
+        text: str = CONFIG,
+        started: int = 1000,
+        host: Host | None = None,
+        metrics: Metrics | None = None,
+        **settings: t.Any,
     ):
         self.home = home
         self.root = home / "root"
@@ -107,7 +113,7 @@ class AtWork:
             (home / folder).mkdir(parents=True, exist_ok=True)
         self.config_file.write_text(text, encoding="utf-8")
         settings.setdefault("pod_resources_socket", home / "pod-resources.sock")
-        self.metrics = Metrics()
+        self.metrics = metrics or Metrics()
         around = Surroundings(
             folder=home / "kubelet",
             host=host or Host(str(self.root), lstat),

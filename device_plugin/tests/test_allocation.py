@@ -117,8 +117,11 @@ def test_the_specification_is_written_whole_and_only_when_it_changes(tmp_path: P
     before = path.stat().st_ino
     files.write(resource(), INVENTORY)
     assert path.stat().st_ino == before
-    files.write(resource(), {})
+    files.write(resource(), {"b": INVENTORY["b"]})
     assert path.stat().st_ino != before
+    files.write(resource(), {})
+    assert list((tmp_path / "cdi").iterdir()) == []
+    files.write(resource(), INVENTORY)
     files.remove(NAME)
     files.remove(NAME)
     assert list((tmp_path / "cdi").iterdir()) == []

@@ -10,8 +10,9 @@ from pathlib import Path
 import grpc
 import pytest
 from kubelet_stub import Kubelet
-from nodecraft_device_plugin import registration
-from plugin_at_work import SCAN, AtWork, cluster, plug, run
+from nodecraft_device_plugin import inventory, registration
+from nodecraft_device_plugin.inventory import Health
+from plugin_at_work import SCAN, STARTED, AtWork, cluster, plug, run, unplug
 
 NAME = "example.com/gpu"
 
@@ -226,7 +227,7 @@ def test_the_list_is_emptied_at_the_end_only_when_that_is_asked_for(
     run(test())
 
 
-@pytest.mark.parametrize(("status", "healthy"), [(0, True), (1, False), (2, True)])
+@pytest.mark.parametrize(("status", "healthy"), [(0, True), (1, False), (2, False)])
 def test_a_command_tells_the_health(tmp_path: Path, status: int, healthy: bool) -> None:
     """Nothing is offered before the command has spoken; a status other than 0 and 1 says nothing."""
     text = config(f"health: {{exec: {{command: [sh, -c, 'exit {status}']}}}}", "fake: {count: 1}")
@@ -237,6 +238,9 @@ def test_a_command_tells_the_health(tmp_path: Path, status: int, healthy: bool) 
             await kubelet.until(lambda: NAME in kubelet.plugins and kubelet.plugins[NAME].open)
             await kubelet.until_healthy(NAME, ["fake-0"] if healthy else [])
             assert kubelet.ids(NAME) == ["fake-0"]
+            server = plugin.runtime.served[NAME].server
+            await plugin.until(lambda: server.known["fake-0"].health.reason != inventory.UNCHECKED)
+            assert server.known["fake-0"].health == Health(healthy, "" if healthy else f"sh ended with {status}: ")
 
     run(test())
 
@@ -253,5 +257,45 @@ def test_health_that_a_command_tells_recovers(tmp_path: Path) -> None:
             await kubelet.until_healthy(NAME, [])
             (tmp_path / "ok").touch()
             await kubelet.until_healthy(NAME, ["fake-0"])
+
+    run(test())
+
+
+def test_a_device_that_is_back_is_asked_at_once(tmp_path: Path) -> None:
+    root = tmp_path / "root"
+    plug(root, "usb-A", 0)
+    text = config("health: {interval: 600, exec: {command: ['true']}}", "path: {glob: /dev/serial/by-id/*}")
+
+    async def test() -> None:
+        async with cluster(tmp_path, text) as (kubelet, plugin):
+            await kubelet.until_healthy(NAME, ["usb-A"], STARTED)
+            unplug(root, "usb-A")
+            await kubelet.until_healthy(NAME, [], STARTED)
+            assert plugin.runtime.served[NAME].server.known["usb-A"].health.reason == inventory.GONE
+            plug(root, "usb-A", 0)
+            await kubelet.until_healthy(NAME, ["usb-A"], STARTED)
+            plug(root, "usb-B", 1)
+            await kubelet.until_healthy(NAME, ["usb-A", "usb-B"], STARTED)
+
+    run(test())
+
+
+def test_the_answers_that_decide_come_early(tmp_path: Path) -> None:
+    """The first bad one comes because of the other device, the rest long before the interval is over."""
+    root = tmp_path / "root"
+    plug(root, "usb-A", 0)
+    (tmp_path / "ok").touch()
+    rules = f"health: {{interval: 600, exec: {{command: [test, -e, {tmp_path}/ok]}}}}"
+
+    async def test() -> None:
+        async with cluster(tmp_path, config(rules, "path: {glob: /dev/serial/by-id/*}")) as (kubelet, plugin):
+            await kubelet.until_healthy(NAME, ["usb-A"])
+            await plugin.until(lambda: not plugin.runtime.served[NAME].probed["usb-A"].fresh)
+            (tmp_path / "ok").unlink()
+            plug(root, "usb-B", 1)
+            await kubelet.until_healthy(NAME, [], STARTED)
+            (tmp_path / "ok").touch()
+            plug(root, "usb-C", 2)
+            await kubelet.until_healthy(NAME, ["usb-A", "usb-B", "usb-C"], STARTED)
 
     run(test())

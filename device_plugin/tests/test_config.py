@@ -154,6 +154,16 @@ def test_all_problems_are_told_at_once_with_their_lines() -> None:
         ("health: {open: perhaps}", "open: is 'perhaps'; allowed: true, false"),
         ("health: {exec: {command: []}}", "command: has to be a list of texts"),
         ("health: {http: {url: 'https://x/'}}", "has to begin with http://"),
+        ("health: {http: {url: 'http://[bad/'}}", "url: is 'http://[bad/'; it has to begin with http:// and a host"),
+        ("health: {http: {url: 'http://h:99999/'}}", "a port is a number up to 65535"),
+        ("health: {http: {url: 'http://h:abc/'}}", "a port is a number up to 65535"),
+        ("health: {http: {url: 'http://h:0/'}}", "a port is a number up to 65535"),
+        ("discover: [{fake: {count: 1, numaNodes: ['²']}}]", "numaNodes: has to be a list of whole numbers"),
+        (
+            "discover: [{pci: {vendor: '8086', class: display, nodes: [drm]}}]",
+            "class: is 'display'; it has to be the first",
+        ),
+        ("discover: [{pci: {vendor: '8086', class: '0x0300000', nodes: [drm]}}]", "class: is '0x0300000'"),
         ("health: {file: {path: '/sys/{ids}', healthy: ok}}", "has {ids}; allowed: {id}"),
         ("health: {interval: 0.1}", "interval: is '0.1'; it has to be a number, 1.0 or more"),
         ("sharing: {replicas: 0}", "replicas: is '0'"),
@@ -177,6 +187,8 @@ def test_a_mistake_in_a_resource_is_named(text: str, complaint: str) -> None:
         ("example.com/a/b", "has to look like"),
         (f"example.com/{'d' * 64}", "has to look like"),
         ("-x.com/a", "has to look like"),
+        (f"{'d.' * 122}d/a", "has to look like"),
+        ("mykubernetes.io/a", "belongs to Kubernetes"),
         ("kubernetes.io/a", "belongs to Kubernetes"),
         ("x.kubernetes.io/a", "belongs to Kubernetes"),
         ("requests.example.com/a", "belongs to Kubernetes"),
@@ -213,7 +225,16 @@ def test_a_resource_is_named_once() -> None:
 
 def test_cdi_knows_no_numbers_in_a_container() -> None:
     text = "discover: [{path: {glob: /dev/a*, containerPath: '/dev/x{index}'}}]\n    container: {cdi: true}"
-    assert "cdi cannot go with {index}" in problems(text)[0]
+    assert any("cdi cannot go with {index}" in problem for problem in problems(text))
+
+
+@pytest.mark.parametrize("name", ["3e.com/xy", "e.com/1x", "e.com/x", "e/xy", "e.com/x.y"])
+def test_cdi_takes_not_every_name(name: str) -> None:
+    """Container runtimes drop a specification of such a kind, or worse."""
+    text = f"resources: [{{name: {name}, discover: [{{fake: {{count: 1}}}}], container: {{cdi: %s}}}}]"
+    (problem,) = problems_of(text % "true")
+    assert problem.startswith(f"line 1: resources[0].name: {name!r} cannot go with cdi")
+    assert config.parse(text % "false").resources[0].name == name
 
 
 def test_a_configuration_without_resources_is_valid() -> None:

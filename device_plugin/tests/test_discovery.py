@@ -11,7 +11,7 @@ import pytest
 from nodecraft_device_plugin import config, devices, discovery
 from nodecraft_device_plugin.devices import LeftOut, Outcome
 from nodecraft_device_plugin.discovery import Discovery
-from nodecraft_device_plugin.host import Host, Unreadable
+from nodecraft_device_plugin.host import Found, Host, Unreadable
 from plugin_at_work import lstat, plug
 
 USB = "sys/devices/pci0000:00/0000:00:14.0/usb1"
@@ -153,6 +153,35 @@ def test_pci_by_ids_class_and_driver(tmp_path: Path) -> None:
     assert second.numa is None
 
 
+def test_what_is_behind_a_pci_bridge_is_not_the_bridges(tmp_path: Path) -> None:
+    """A root port of one vendor with a disk of another one behind it."""
+    bridge = "sys/devices/pci0000:00/0000:00:1d.0"
+    disk = f"{bridge}/0000:02:00.0"
+    for folder, vendor, class_ in ((bridge, "0x8086", "0x060400"), (disk, "0x144d", "0x010802")):
+        address = Path(folder).name
+        write(
+            tmp_path,
+            {
+                f"{folder}/vendor": f"{vendor}\n",
+                f"{folder}/class": f"{class_}\n",
+                f"{folder}/subsystem": "->../../../bus/pci",
+                f"sys/bus/pci/devices/{address}": f"->../../../{folder.removeprefix('sys/')}",
+            },
+        )
+    write(
+        tmp_path,
+        {
+            f"{disk}/nvme/nvme0/uevent": "DEVNAME=nvme0\n",
+            f"{disk}/nvme/nvme0/subsystem": "->../../../../../../class/nvme",
+            "dev/nvme0": "char 240:0",
+        },
+    )
+    foreign = discover(tmp_path, config.PciSource("8086", nodes=("nvme",)))
+    assert (foreign.candidates, [item.reason for item in foreign.left_out]) == ((), ["it has no device node of nvme"])
+    (own,) = discover(tmp_path, config.PciSource("144d", nodes=("nvme",))).candidates
+    assert [node.host_path for node in own.nodes] == ["/dev/nvme0"]
+
+
 @pytest.mark.parametrize(
     ("source", "reason"),
     [
@@ -168,7 +197,12 @@ def test_pci_that_is_left_out(tmp_path: Path, source: config.PciSource, reason: 
 def test_vfio_takes_the_group_and_shares_the_control_node(tmp_path: Path) -> None:
     graphics_card(tmp_path, "0000:03:00.0", 11)
     write(tmp_path, {"dev/vfio/vfio": "char 10:196"})
-    (candidate,) = discover(tmp_path, config.PciSource("8086", nodes=("vfio",))).candidates
+    source = config.PciSource("8086", nodes=("vfio",), container_path="/dev/vfio/mine")
+    (candidate,) = discover(tmp_path, source).candidates
+    assert (candidate.outcome, [node.container_path for node in candidate.nodes]) == (
+        devices.HEALTHY,
+        ["/dev/vfio/mine", "/dev/vfio/vfio"],
+    )
     assert [(node.host_path, node.shared) for node in candidate.nodes] == [
         ("/dev/vfio/11", False),
         ("/dev/vfio/vfio", True),
@@ -190,11 +224,55 @@ def test_a_group_is_one_device_with_what_is_there(tmp_path: Path) -> None:
     )
 
 
+def test_a_broken_member_is_not_hidden_by_one_that_cannot_be_read(tmp_path: Path) -> None:
+    class Forbidden(Host):
+        def find(self, path: str, expected: str = "device") -> Found:
+            if path == "/dev/b":
+                raise Unreadable("/dev/b: Permission denied")
+            return super().find(path, expected)
+
+    write(tmp_path, {"dev/a": "no device", "dev/b": "char 10:2"})
+    for paths in (("/dev/a", "/dev/b"), ("/dev/b", "/dev/a")):
+        source = config.GroupSource("g", tuple(config.Member(path) for path in paths))
+        resource = config.Resource("example.com/x", (source,))
+        (found,) = discovery.discover(Forbidden(str(tmp_path), lstat), resource).candidates
+        assert (found.outcome.healthy, found.outcome.final) == (False, True)
+        assert found.outcome.reason.startswith("/dev/a is a regular file")
+
+
+def test_two_nodes_of_a_device_cannot_have_one_path_in_a_container(tmp_path: Path) -> None:
+    write(tmp_path, {"dev/a": "char 10:1", "dev/b": "char 10:2", "dev/link": "->a"})
+    clash = config.GroupSource("g", (config.Member("/dev/[ab]", container_path="/dev/x{index}"),))
+    (found,) = discover(tmp_path, clash).candidates
+    assert found.outcome == Outcome(
+        False,
+        "/dev/a and /dev/b would both be /dev/x{index} in a container;"
+        " leave containerPath out, or take only one of them, or give each its own in a group",
+        final=True,
+    )
+    same = config.GroupSource(
+        "g", tuple(config.Member(path, container_path="/dev/x") for path in ("/dev/a", "/dev/link"))
+    )
+    assert discover(tmp_path, same).candidates[0].outcome == devices.HEALTHY
+
+
 def test_numa_node_of_a_device_node_comes_from_the_hardware_above_it(tmp_path: Path) -> None:
     usb_stick(tmp_path, "1-1", "A1", 0)
     write(tmp_path, {"sys/devices/pci0000:00/0000:00:14.0/numa_node": "1\n"})
     (found,) = discover(tmp_path, config.PathSource(glob="/dev/ttyUSB*")).candidates
     assert found.numa == 1
+
+
+def test_the_numa_node_is_read_again_when_a_number_is_another_device(tmp_path: Path) -> None:
+    host = Host(str(tmp_path), lstat)
+    write(tmp_path, {f"sys/devices/{name}/numa_node": f"{number}\n" for number, name in enumerate("ab")})
+    link = tmp_path / "sys/dev/char/188:0"
+    write(tmp_path, {"dev/ttyUSB0": "char 188:0", "sys/dev/char/188:0": "->../../devices/a"})
+    assert host.numa_node(host.find("/dev/ttyUSB0")) == 0
+    link.unlink()
+    write(tmp_path, {"dev/new": "char 188:0", "sys/dev/char/188:0": "->../../devices/b"})
+    (tmp_path / "dev/new").rename(tmp_path / "dev/ttyUSB0")
+    assert host.numa_node(host.find("/dev/ttyUSB0")) == 1
 
 
 def test_fakes_have_numa_nodes_in_turn(tmp_path: Path) -> None:
@@ -256,8 +334,9 @@ def test_ids_are_never_longer_than_the_kubelet_takes(room: int) -> None:
     assert devices.device_id("a b") not in ("a_b", devices.device_id("a/b"))
 
 
-def test_replicas_lead_back_to_their_device() -> None:
-    ids = devices.replica_ids("pci-0000:03:00.0", 2)
-    assert ids == ["pci-0000:03:00.0::0", "pci-0000:03:00.0::1"]
-    assert {devices.physical_of(identifier) for identifier in ids} == {"pci-0000:03:00.0"}
+@pytest.mark.parametrize("physical", ["pci-0000:03:00.0", "usb-0403-6001-A:", ":", "fake-0"])
+def test_replicas_lead_back_to_their_device(physical: str) -> None:
+    ids = devices.replica_ids(physical, 2)
+    assert ids == [f"{physical}::0", f"{physical}::1"]
+    assert {devices.physical_of(identifier) for identifier in (*ids, physical)} == {physical}
     assert "::" not in devices.device_id("a::b")

@@ -20,6 +20,8 @@ import pytest
 from kubelet_stub import Kubelet
 from nodecraft_device_plugin import registration
 from nodecraft_device_plugin.host import Host, Unreadable
+from nodecraft_device_plugin.inventory import Listed
+from nodecraft_device_plugin.metrics import Metrics
 from plugin_at_work import CONFIG, FAKE, NAME, SCAN, STARTED, AtWork, cluster, lstat, plug, run, unplug
 
 TESTS = Path(__file__).parent
@@ -479,6 +481,31 @@ def test_d16_a_look_raises_while_the_stream_is_open(tmp_path: Path, root: Path) 
     run(test())
 
 
+class RaisingMetrics(Metrics):
+    """Metrics of which those of one resource cannot be written."""
+
+    broken = True
+
+    def list_changed(self, resource: str, listed: t.Sequence[Listed]) -> None:
+        if self.broken and resource == NAME:
+            raise RuntimeError("a bug")
+        super().list_changed(resource, listed)
+
+
+def test_d16_what_was_found_for_a_resource_raises(tmp_path: Path, root: Path) -> None:
+    metrics = RaisingMetrics()
+
+    async def test() -> None:
+        async with cluster(tmp_path, metrics=metrics) as (kubelet, plugin):
+            await kubelet.until_healthy(FAKE, FAKES)
+            assert plugin.runtime.served[NAME].failure == "unexpected: a bug"
+            assert (plugin.value("scan_failures_total", resource=NAME) or 0) >= 1
+            metrics.broken = False
+            await kubelet.until_healthy(NAME, ["usb-A", "usb-B"])
+
+    run(test())
+
+
 def test_d17_only_the_stream_is_dropped(tmp_path: Path, root: Path) -> None:
     async def test() -> None:
         async with cluster(tmp_path) as (kubelet, plugin):
@@ -539,6 +566,27 @@ def test_a_hanging_look_holds_up_nobody_else(tmp_path: Path, root: Path) -> None
         run(test())
     finally:
         release.set()
+
+
+def test_nobody_else_offers_a_node_while_its_owner_cannot_be_looked_at(tmp_path: Path, root: Path) -> None:
+    class HalfBlind(ForbiddenHost):
+        def names(self, folder: str) -> list[str]:
+            return super().names(folder) if folder == "/dev/serial/by-id" else Host.names(self, folder)
+
+    host = HalfBlind(str(root), lstat)
+    text = f"{CONFIG}  - {{name: example.com/tty, discover: [{{path: {{glob: /dev/ttyUSB*}}}}]}}\n"
+
+    async def test() -> None:
+        async with cluster(tmp_path, text, host=host) as (kubelet, plugin):
+            await kubelet.until_healthy(NAME, ["usb-A", "usb-B"])
+            host.error = PermissionError(13, "Permission denied")
+            await plugin.until(lambda: bool(plugin.runtime.served[NAME].failure))
+            plug(root, "usb-C", 2)
+            await kubelet.until_healthy("example.com/tty", ["ttyUSB2"])
+            assert kubelet.ids("example.com/tty") == ["ttyUSB2"]
+            assert kubelet.healthy(NAME) == ["usb-A", "usb-B"]
+
+    run(test())
 
 
 def test_the_end_comes_while_a_look_hangs(tmp_path: Path) -> None:

@@ -129,6 +129,52 @@ def test_slow_checks_decide_first_and_are_counted_once() -> None:
     assert known["a"].health == Health(False, "broken")
 
 
+def test_nothing_is_offered_while_a_slow_check_cannot_tell() -> None:
+    rules = HealthRules(exec=ExecCheck(("typo",)))
+    for seen in (HEALTHY, UNKNOWN):
+        found = look(Candidate("a", outcome=seen))
+        known = update({}, found, probed={"a": Probe(UNKNOWN)}, rules=rules)
+        assert known["a"].health == Health(False, "who knows")
+        assert update(known, found, probed={"a": Probe(UNKNOWN)}, rules=rules)["a"].health == Health(False, "who knows")
+    known = update({}, look(Candidate("a")), probed={"a": Probe(HEALTHY)}, rules=rules)
+    assert update(known, look(Candidate("a")), probed={"a": Probe(UNKNOWN)}, rules=rules)["a"].health.healthy
+
+
+def test_what_was_said_before_a_device_was_gone_does_not_count_when_it_is_back() -> None:
+    rules = HealthRules(exec=ExecCheck(("check",)))
+    stale = {"a": Probe(HEALTHY, fresh=False)}
+    known = update({}, look(Candidate("a")), probed={"a": Probe(HEALTHY)}, rules=rules)
+    known = update(known, look(), probed=stale, rules=rules)
+    known = update(known, look(Candidate("a")), probed=stale, rules=rules)
+    assert known["a"].health == Health(False, inventory.UNCHECKED)
+    assert update(known, look(Candidate("a")), probed={"a": Probe(HEALTHY)}, rules=rules)["a"].health.healthy
+
+
+@pytest.mark.parametrize(
+    ("health", "probe", "missing", "expected"),
+    [
+        (Health(True), Probe(HEALTHY), None, False),
+        (Health(True), Probe(BAD), None, True),
+        (Health(True, bad=2), Probe(BAD), None, False),
+        (Health(True, bad=1), Probe(HEALTHY), None, False),
+        (Health(True, bad=1), Probe(UNKNOWN), None, True),
+        (Health(True, bad=1), Probe(BAD, fresh=False), None, True),
+        (Health(False, "broken"), Probe(BAD), None, False),
+        (Health(False, "broken"), Probe(HEALTHY), None, True),
+        (Health(False, inventory.UNCHECKED), None, None, True),
+        (Health(False, inventory.UNCHECKED), Probe(UNKNOWN), None, False),
+        (Health(False, inventory.GONE), None, None, True),
+        (Health(False, inventory.GONE), None, 1.0, False),
+    ],
+)
+def test_what_the_next_answers_may_change(
+    health: Health, probe: Probe | None, missing: float | None, expected: bool
+) -> None:
+    rules = HealthRules(failures=3, successes=2, exec=ExecCheck(("check",)))
+    known = {"a": Known(Candidate("a"), health, missing)}
+    assert inventory.undecided(known, {"a": probe} if probe else {}, rules) is expected
+
+
 def test_a_node_belongs_to_the_first_that_has_it() -> None:
     first = Candidate("a", (node(1), node(9, shared=True)), found_as="A")
     second = Candidate("b", (node(1),), found_as="B")
@@ -137,6 +183,36 @@ def test_a_node_belongs_to_the_first_that_has_it() -> None:
     assert claimed["example.com/x"].candidates == (first,)
     assert claimed["example.com/y"].candidates == (third,)
     assert claimed["example.com/y"].left_out == (LeftOut("B", "its device node /dev/n1 belongs to example.com/x a"),)
+
+
+@pytest.mark.parametrize(
+    "blind",
+    [
+        look(failure="hangs"),
+        look(Candidate("other"), failure="one of two folders cannot be read"),
+        look(Candidate("a", outcome=Outcome(None, "no permission", final=True))),
+    ],
+)
+def test_a_node_stays_with_its_owner_when_that_cannot_be_looked_at(blind: Discovery) -> None:
+    """Else two resources would offer it, or a third device would get it while a pod works with it."""
+    known = {"A": update({}, look(Candidate("a", (node(1),)))), "B": {}}
+    claimed = inventory.claim({"B": look(Candidate("b", (node(1),), found_as="B")), "A": blind}, known)
+    assert claimed["B"].left_out == (LeftOut("B", "its device node /dev/n1 belongs to A a"),)
+    assert claimed["A"].candidates == blind.candidates
+
+
+def test_a_node_of_a_device_that_is_gone_is_free_though_a_look_fails() -> None:
+    gone = update(update({}, look(Candidate("a", (node(1),)))), look())
+    other = look(Candidate("b", (node(1),)))
+    assert inventory.claim({"A": look(failure="hangs"), "B": other}, {"A": gone, "B": {}})["B"] == other
+    rules = HealthRules(unknown="healthy", successes=1)
+    assert update(gone, look(failure="hangs"), rules=rules) == gone
+
+
+def test_an_owner_that_is_seen_in_part_keeps_its_own_nodes() -> None:
+    known = {"A": update({}, look(Candidate("a", (node(1), node(2)))))}
+    part = look(Candidate("a", (node(1),), outcome=Outcome(None, "no permission", final=True)))
+    assert inventory.claim({"A": part}, known)["A"] == part
 
 
 def test_two_devices_never_have_one_id() -> None:

@@ -4,6 +4,9 @@
 
 from __future__ import annotations
 
+import asyncio
+import typing as t
+
 import pytest
 from nodecraft_device_plugin import http, probes
 from nodecraft_device_plugin.config import ExecCheck, HealthRules, HttpCheck
@@ -11,6 +14,10 @@ from nodecraft_device_plugin.devices import Candidate, Node, Outcome
 from plugin_at_work import run
 
 DEVICE = Candidate("a", (Node("/dev/a", "/dev/a", ("char", 1, 1)),))
+
+
+def probe(rules: HealthRules, commands: probes.Commands | None = None) -> t.Coroutine[t.Any, t.Any, Outcome]:
+    return probes.probe(DEVICE, rules, commands or probes.Commands())
 
 
 @pytest.mark.parametrize(
@@ -24,12 +31,67 @@ DEVICE = Candidate("a", (Node("/dev/a", "/dev/a", ("char", 1, 1)),))
     ],
 )
 def test_a_command(script: str, outcome: Outcome) -> None:
-    assert run(probes.probe(DEVICE, HealthRules(exec=ExecCheck(("sh", "-c", script), 0.5)))) == outcome
+    assert run(probe(HealthRules(exec=ExecCheck(("sh", "-c", script), 0.5)))) == outcome
 
 
 def test_a_command_that_is_not_there_says_nothing() -> None:
-    said = run(probes.probe(DEVICE, HealthRules(exec=ExecCheck(("/nowhere/check",)))))
+    said = run(probe(HealthRules(exec=ExecCheck(("/nowhere/check",)))))
     assert said == Outcome(None, "/nowhere/check cannot be started: No such file or directory")
+
+
+class Immortal:
+    """A process that hangs in the kernel: it takes no signal."""
+
+    returncode: int | None = None
+
+    async def communicate(self) -> tuple[bytes, None]:
+        await asyncio.Event().wait()
+        return b"", None
+
+    async def wait(self) -> int:
+        await asyncio.Event().wait()
+        return 0
+
+    def kill(self) -> None:
+        """Nothing happens."""
+
+
+def test_a_command_that_cannot_be_killed_holds_up_nobody_and_is_started_once() -> None:
+    started = []
+
+    async def start(*command: str, **_options: t.Any) -> Immortal:
+        started.append((Immortal(), command))
+        return started[-1][0]
+
+    async def test() -> list[Outcome]:
+        commands = probes.Commands(start, grace=0.01)
+        rules = HealthRules(exec=ExecCheck(("check",), 0.01))
+        said = [await probe(rules, commands), await probe(rules, commands)]
+        with pytest.raises(probes.Survived):
+            await commands.run(["reset"], [Candidate("b"), DEVICE], 1.0)
+        assert len(started) == 1
+        with pytest.raises(TimeoutError):
+            await commands.run(["reset"], [Candidate("b")], 0.01)
+        started[0][0].returncode = -9
+        return [*said, await probe(rules, commands)]
+
+    hangs = Outcome(None, "check has not ended after 0.01 s")
+    left = Outcome(None, "check is not started: an earlier command of a was killed and does not end")
+    assert run(asyncio.wait_for(test(), 5)) == [hangs, left, hangs]
+
+
+def test_what_is_cancelled_ends_though_its_command_does_not() -> None:
+    async def start(*_command: str, **_options: t.Any) -> Immortal:
+        return Immortal()
+
+    async def test() -> None:
+        task = asyncio.create_task(probes.Commands(start, grace=0.01).run(["check"], [DEVICE], 60.0))
+        await asyncio.sleep(0)
+        task.cancel()
+        await asyncio.wait_for(asyncio.wait([task]), 5)
+        assert task.cancelled()
+
+    run(test())
 
 
 @pytest.mark.parametrize(("path", "healthy"), [("/a", True), ("/b", False)])
@@ -42,7 +104,7 @@ def test_a_url(path: str, healthy: bool) -> None:
         port = server.sockets[0].getsockname()[1]
         async with server:
             check = HttpCheck(f"http://127.0.0.1:{port}{path}?x={{id}}")
-            return await probes.probe(DEVICE, HealthRules(http=check))
+            return await probe(HealthRules(http=check))
 
     said = run(test())
     assert said.healthy is healthy
@@ -55,6 +117,6 @@ def test_a_url_that_nobody_serves_says_nothing() -> None:
         port = server.sockets[0].getsockname()[1]
         server.close()
         await server.wait_closed()
-        return await probes.probe(DEVICE, HealthRules(http=HttpCheck(f"http://127.0.0.1:{port}/")))
+        return await probe(HealthRules(http=HttpCheck(f"http://127.0.0.1:{port}/")))
 
     assert run(test()).healthy is None

@@ -73,7 +73,10 @@ class Files:
         self.folder = folder
 
     def write(self, resource: Resource, known: Inventory) -> None:
-        """Put a resource's file in place, whole or not at all."""
+        """Put a resource's file in place, whole or not at all; without devices there is none, for it would not be valid."""
+        if not known:
+            self.remove(resource.name)
+            return
         text = json.dumps(specification(resource, known), indent=1) + "\n"
         path = self.folder / file_name(resource.name)
         with contextlib.suppress(OSError):

@@ -25,6 +25,11 @@ _DOMAIN = re.compile(r"[a-z0-9]([a-z0-9-]*[a-z0-9])?(\.[a-z0-9]([a-z0-9-]*[a-z0-
 _NAME = re.compile(r"[A-Za-z0-9]([A-Za-z0-9._-]{0,61}[A-Za-z0-9])?")
 _ENV = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 _HEX = re.compile(r"(0x)?[0-9a-fA-F]{4}")
+_CLASS = re.compile(r"(0x)?[0-9a-fA-F]{1,6}")
+# What container runtimes take for the kind of a specification of this version.
+_CDI_KIND = re.compile(r"[A-Za-z][A-Za-z0-9._-]*[A-Za-z0-9]/[A-Za-z][A-Za-z0-9_-]*[A-Za-z0-9]")
+# The kubelet counts requests.NAME in quotas, and the part before the slash has 253 characters at most.
+_DOMAIN_LENGTH = 253 - len("requests.")
 _PREFIX = re.compile(r"[A-Za-z0-9]([A-Za-z0-9._-]{0,38}[A-Za-z0-9])?")
 
 
@@ -278,6 +283,12 @@ def _resource(section: Mapping) -> Resource:
     paths = [getattr(source, "container_path", "") for source in resource.sources]
     if resource.container.cdi and any("{index}" in path for path in paths):
         section.complain("container", "cdi cannot go with {index} in a containerPath; use {id}")
+    if resource.container.cdi and resource.name and not _CDI_KIND.fullmatch(resource.name):
+        section.complain(
+            "name",
+            f"{resource.name!r} cannot go with cdi, for which both parts begin with a letter and have two characters or more,"
+            " and the second one has no dot",
+        )
     section.end()
     return resource
 
@@ -285,10 +296,13 @@ def _resource(section: Mapping) -> Resource:
 def _resource_name(section: Mapping) -> str:
     name = section.text("name")
     domain, slash, rest = name.partition("/")
-    if name and not (slash and _DOMAIN.fullmatch(domain) and len(domain) <= 253 and _NAME.fullmatch(rest)):
+    if name and not (slash and _DOMAIN.fullmatch(domain) and len(domain) <= _DOMAIN_LENGTH and _NAME.fullmatch(rest)):
         section.complain("name", f"{name!r} is no extended resource; it has to look like example.com/dongle")
-    elif domain == "kubernetes.io" or domain.endswith(".kubernetes.io") or name.startswith("requests."):
-        section.complain("name", f"{name!r} is in a domain that belongs to Kubernetes; take one of yours")
+    elif "kubernetes.io/" in name or name.startswith("requests."):
+        section.complain(
+            "name",
+            f"{name!r} belongs to Kubernetes, which takes none that contains kubernetes.io/ or begins with requests.",
+        )
     return name
 
 
@@ -335,7 +349,7 @@ def _pci_source(section: Mapping) -> PciSource:
     return PciSource(
         vendor=_hex(section, "vendor", None),
         device=_hex(section, "device", ""),
-        class_=section.text("class", "").lower().removeprefix("0x"),
+        class_=_pci_class(section),
         driver=section.text("driver", ""),
         address=section.text("address", "*"),
         nodes=nodes,
@@ -367,7 +381,7 @@ def _member(section: Mapping) -> Member:
 
 def _fake_source(section: Mapping) -> FakeSource:
     nodes = section.texts("numaNodes")
-    if not all(node.isdigit() for node in nodes):
+    if not all(node.isascii() and node.isdigit() for node in nodes):
         section.complain("numaNodes", "has to be a list of whole numbers, 0 or more")
         nodes = ()
     return FakeSource(
@@ -424,12 +438,22 @@ def _http_check(section: Mapping | None) -> HttpCheck | None:
     if section is None:
         return None
     url = section.text("url")
-    if url and (urlsplit(url).scheme != "http" or not urlsplit(url).hostname):
-        section.complain("url", f"is {url!r}; it has to begin with http:// and a host")
+    if url and not _is_http(url):
+        section.complain(
+            "url", f"is {url!r}; it has to begin with http:// and a host, and a port is a number up to 65535"
+        )
     _placeholders(section, "url", url, {"id"})
     check = HttpCheck(url, section.number("timeout", 5.0, minimum=0.1))
     section.end()
     return check
+
+
+def _is_http(url: str) -> bool:
+    try:
+        parts = urlsplit(url)
+        return parts.scheme == "http" and bool(parts.hostname) and parts.port != 0
+    except ValueError:
+        return False
 
 
 def _sharing(section: Mapping | None) -> Sharing:
@@ -535,6 +559,13 @@ def _hex(section: Mapping, key: str, default: str | None) -> str:
     text = section.text(key, default)
     if text and not _HEX.fullmatch(text):
         section.complain(key, f"is {text!r}; it has to be four hexadecimal digits")
+    return text.lower().removeprefix("0x")
+
+
+def _pci_class(section: Mapping) -> str:
+    text = section.text("class", "")
+    if text and not _CLASS.fullmatch(text):
+        section.complain("class", f"is {text!r}; it has to be the first one to six hexadecimal digits of a class")
     return text.lower().removeprefix("0x")
 
 

@@ -82,7 +82,9 @@ def replica_ids(physical: str, replicas: int) -> list[str]:
 
 def physical_of(identifier: str) -> str:
     """The physical device behind an id of ours."""
-    return identifier.partition(REPLICA)[0]
+    # The last mark, because a device's own id may end with a colon.
+    physical, _mark, number = identifier.rpartition(REPLICA)
+    return physical or number
 
 
 def room_for(replicas: int) -> int:

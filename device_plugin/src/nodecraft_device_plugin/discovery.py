@@ -17,6 +17,8 @@ from nodecraft_device_plugin.host import Found, Host, NotUsable, Unreadable, num
 
 USB = "/sys/bus/usb/devices"
 PCI = "/sys/bus/pci/devices"
+# All IOMMU groups are opened through it.
+VFIO = "/dev/vfio/vfio"
 # A device's own folder in sysfs holds its interfaces and what the kernel made of them, not much deeper.
 _DEPTH = 8
 _REMEMBERED = 16384
@@ -112,12 +114,30 @@ def _candidate(host: Host, identifier: str, members: t.Sequence[tuple[str, confi
             outcome = Outcome(False, str(error), final=True)
             continue
         except Unreadable as error:
-            outcome = Outcome(None, str(error), final=True)
+            # What is broken stays so, whatever cannot be read besides.
+            if outcome.healthy is not False:
+                outcome = Outcome(None, str(error), final=True)
             continue
         nodes.append((member.container_path or path, found, member.shared))
         if numa is None:
             numa = host.numa_node(found)
+    clash = _clash(nodes)
+    if clash:
+        outcome = Outcome(False, clash, final=True)
     return _built(identifier, tuple(nodes), numa, outcome, ", ".join(path for path, _member in members))
+
+
+def _clash(nodes: t.Iterable[tuple[str, Found, bool]]) -> str:
+    """Why a container could not be given all nodes of one device; empty when it can."""
+    seen: dict[str, Found] = {}
+    for inside, found, _shared in nodes:
+        other = seen.setdefault(inside, found)
+        if other.number != found.number:
+            return (
+                f"{other.path} and {found.path} would both be {inside} in a container;"
+                " leave containerPath out, or take only one of them, or give each its own in a group"
+            )
+    return ""
 
 
 # What has not changed is the same object at each look, so that a thousand devices cost little while nothing happens.
@@ -212,7 +232,7 @@ def _pci(host: Host, source: config.PciSource) -> t.Iterator[Candidate | LeftOut
 def _pci_paths(host: Host, folder: str, nodes: t.Sequence[str]) -> list[str]:
     paths = _nodes_below(host, host.resolve(folder), nodes)
     if "vfio" in nodes and (group := host.link_name(f"{folder}/iommu_group")):
-        paths += [f"/dev/vfio/{group}", "/dev/vfio/vfio"]
+        paths += [f"/dev/vfio/{group}", VFIO]
     return paths
 
 
@@ -221,9 +241,9 @@ def _sysfs_candidate(
 ) -> Candidate | LeftOut:
     if not paths:
         return LeftOut(called, f"it has no device node of {', '.join(nodes)}")
-    members = [
-        (path, config.Member(path, shared=path == "/dev/vfio/vfio", container_path=container_path)) for path in paths
-    ]
+    members = [(path, config.Member(path, container_path=container_path)) for path in paths if path != VFIO]
+    if VFIO in paths:
+        members.append((VFIO, config.Member(VFIO, shared=True)))
     return replace(_candidate(host, identifier, members), found_as=called)
 
 
@@ -235,10 +255,11 @@ def _nodes_below(host: Host, folder: str, subsystems: t.Sequence[str], depth: in
         full = host.below(below)
         if os.path.islink(full) or not os.path.isdir(full):
             continue
-        if host.link_name(f"{below}/subsystem") in subsystems and (node := _node_name(host, below)):
+        subsystem = host.link_name(f"{below}/subsystem")
+        if subsystem in subsystems and (node := _node_name(host, below)):
             paths.append(f"/dev/{node}")
-        # A USB device below a hub is a device of its own.
-        if depth and not os.path.exists(f"{full}/idVendor"):
+        # A USB device below a hub, and a PCI device below a bridge, is a device of its own.
+        if depth and subsystem != "pci" and not os.path.exists(f"{full}/idVendor"):
             paths += _nodes_below(host, below, subsystems, depth - 1)
     return paths
 

@@ -39,11 +39,15 @@ class NotUsable(Exception):
 
 
 class Found(t.NamedTuple):
-    """A node behind a path. path: where it really is. number: of the device, or of the inode of a file."""
+    """A node behind a path. path: where it really is. number: of the device, or of the inode of a file.
+
+    made: tells a node from one that was there before with the same number: its inode, and when that changed.
+    """
 
     path: str
     kind: str
     number: tuple[str, int, int]
+    made: tuple[int, float] = (0, 0.0)
 
 
 class Host:
@@ -52,7 +56,7 @@ class Host:
     def __init__(self, root: str = "/", lstat: t.Callable[[str], os.stat_result] = os.lstat) -> None:
         self.root = root.rstrip("/")
         self._lstat = lstat
-        self._numa: dict[tuple[str, int, int], int | None] = {}
+        self._numa: dict[tuple[str, int, int], tuple[tuple[int, float], int | None]] = {}
 
     def below(self, path: str) -> str:
         """Where a path of the host is for us."""
@@ -106,7 +110,7 @@ class Host:
         kind = KINDS.get(stat.S_IFMT(status.st_mode), "something else")
         if kind not in EXPECTED[expected]:
             raise NotUsable(f"{path} is a {kind}, not a {' or '.join(EXPECTED[expected])}")
-        return Found(real, kind, _number(kind, status))
+        return Found(real, kind, _number(kind, status), (status.st_ino, status.st_ctime))
 
     def read(self, path: str, default: str | None = None) -> str:
         """The text of a file without white space around it; the default when it is not there. Raises Unreadable."""
@@ -131,9 +135,11 @@ class Host:
 
     def numa_node(self, found: Found) -> int | None:
         """The NUMA node of the hardware behind a device node; None when the kernel does not say."""
-        if found.number not in self._numa:
-            self._numa[found.number] = self._read_numa_node(found)
-        return self._numa[found.number]
+        made, node = self._numa.get(found.number, (None, None))
+        if made != found.made:
+            node = self._read_numa_node(found)
+            self._numa[found.number] = found.made, node
+        return node
 
     def _read_numa_node(self, found: Found) -> int | None:
         kind, major, minor = found.number

@@ -56,6 +56,9 @@ class Listed(t.NamedTuple):
 
 
 Inventory = t.Mapping[str, Known]
+# The resource and the device that a node belongs to.
+Owner = tuple[str, str]
+Owners = dict[tuple[str, int, int], Owner]
 
 
 def next_health(state: Health | None, outcome: Outcome, rules: HealthRules) -> Health:
@@ -63,7 +66,8 @@ def next_health(state: Health | None, outcome: Outcome, rules: HealthRules) -> H
     healthy = outcome.healthy
     if healthy is None:
         if rules.unknown == "keep":
-            return state or Health(True, outcome.reason)
+            # Where commands or URLs tell the health, nothing is offered before they have spoken.
+            return state or Health(not rules.probes, outcome.reason)
         healthy = rules.unknown == "healthy"
     if state is None:
         return Health(healthy, outcome.reason)
@@ -111,6 +115,8 @@ def _absent(
     identifier: str, before: Known, failure: str, rules: HealthRules, now: float, forget_after: float
 ) -> dict[str, Known]:
     """What becomes of a device that was not found."""
+    if failure and before.missing_since is not None:
+        return {identifier: before}
     if failure:
         return {
             identifier: replace(before, health=next_health(before.health, Outcome(None, failure, final=True), rules))
@@ -125,37 +131,80 @@ def _checked(state: Health | None, seen: Outcome, probe: Probe | None, rules: He
     """The health after a look and, where slow checks are asked for, what they say. Nothing is counted twice."""
     if not rules.probes or seen.healthy is not True:
         return next_health(state, seen, rules)
-    if probe is None:
-        return state or Health(False, UNCHECKED)
-    first = state is None or state.reason == UNCHECKED
-    if first or probe.fresh:
-        return next_health(None if first else state, probe.outcome, rules)
-    return t.cast("Health", state)
+    # What was said before a device was gone is not about the one that came back.
+    first = state is None or state.reason in (UNCHECKED, GONE)
+    if probe is None or not probe.fresh:
+        return Health(False, UNCHECKED) if first else t.cast("Health", state)
+    return next_health(None if first else state, probe.outcome, rules)
 
 
-def claim(discoveries: t.Mapping[str, Discovery]) -> dict[str, Discovery]:
-    """Give each device node to the first device that has it, in the order of resources and sources."""
-    owners: dict[tuple[str, int, int], str] = {}
+def undecided(known: Inventory, probed: t.Mapping[str, Probe], rules: HealthRules) -> bool:
+    """Whether the next answers of slow checks may change the health of a device that is there."""
+    return any(_open(device, probed.get(identifier), rules) for identifier, device in present(known).items())
+
+
+def _open(device: Known, probe: Probe | None, rules: HealthRules) -> bool:
+    return probe is None or _checked(device.health, device.candidate.outcome, probe, rules).pending
+
+
+def present(known: Inventory) -> Inventory:
+    """The devices that were there at the last look."""
+    return {identifier: device for identifier, device in known.items() if device.missing_since is None}
+
+
+def claim(
+    discoveries: t.Mapping[str, Discovery], known: t.Mapping[str, Inventory] | None = None
+) -> dict[str, Discovery]:
+    """Give each device node to the first device that has it, in the order of resources and sources.
+
+    known: the devices of each resource before these looks; what one of them could not see again stays its own.
+    """
+    reserved: Owners = {}
+    for resource, discovery in discoveries.items():
+        for before in _unseen(discovery, (known or {}).get(resource, {})):
+            reserved |= _owned(resource, before.candidate)
+    owners: Owners = {}
     result = {}
     for resource, discovery in discoveries.items():
         kept: dict[str, Candidate] = {}
         left_out = list(discovery.left_out)
         for candidate in discovery.candidates:
-            reason = _conflict(candidate, kept, owners)
+            reason = _conflict(candidate, (resource, candidate.id), owners, reserved)
+            if not reason and candidate.id in kept:
+                reason = f"another device has the id {candidate.id}, too"
             if reason:
                 left_out.append(LeftOut(candidate.found_as, reason))
                 continue
             kept[candidate.id] = candidate
-            owners |= {node.key: f"{resource} {candidate.id}" for node in candidate.nodes if not node.shared}
+            owners |= _owned(resource, candidate)
         result[resource] = replace(discovery, candidates=tuple(kept.values()), left_out=tuple(left_out))
     return result
 
 
-def _conflict(candidate: Candidate, kept: t.Container[str], owners: t.Mapping[tuple[str, int, int], str]) -> str:
+def _unseen(discovery: Discovery, known: Inventory) -> t.Iterator[Known]:
+    """The devices that stay as they were because a look could not tell of them."""
+    seen = {candidate.id: candidate.outcome for candidate in discovery.candidates}
+    for identifier, before in known.items():
+        outcome = seen.get(identifier)
+        unreadable = outcome.final and outcome.healthy is None if outcome else bool(discovery.failure)
+        if unreadable and before.missing_since is None:
+            yield before
+
+
+def _owned(resource: str, candidate: Candidate) -> Owners:
+    return {node.key: (resource, candidate.id) for node in candidate.nodes if not node.shared}
+
+
+def _conflict(candidate: Candidate, own: Owner, owners: Owners, reserved: Owners) -> str:
+    """Why it cannot have its nodes; empty when it can. reserved: nodes that only their owner may claim."""
     for node in candidate.nodes:
-        if not node.shared and node.key in owners:
-            return f"its device node {node.host_path} belongs to {owners[node.key]}"
-    return f"another device has the id {candidate.id}, too" if candidate.id in kept else ""
+        if node.shared:
+            continue
+        holder = reserved.get(node.key)
+        owner = owners.get(node.key) or (holder if holder != own else None)
+        if owner:
+            return f"its device node {node.host_path} belongs to {' '.join(owner)}"
+    return ""
 
 
 def listed(known: Inventory, replicas: int) -> tuple[Listed, ...]:

@@ -18,22 +18,26 @@ from nodecraft_device_plugin.devices import Candidate, Outcome
 AT_ONCE = 8
 
 
-async def probe_all(candidates: t.Iterable[Candidate], rules: HealthRules) -> dict[str, Outcome]:
+class Survived(Exception):
+    """A command is not started because one before it cannot be killed."""
+
+
+async def probe_all(candidates: t.Iterable[Candidate], rules: HealthRules, commands: Commands) -> dict[str, Outcome]:
     """Check devices, a few at a time. Returns what was said, by device id."""
     places = asyncio.Semaphore(AT_ONCE)
 
     async def one(candidate: Candidate) -> tuple[str, Outcome]:
         async with places:
-            return candidate.id, await probe(candidate, rules)
+            return candidate.id, await probe(candidate, rules, commands)
 
     return dict(await asyncio.gather(*(one(candidate) for candidate in candidates)))
 
 
-async def probe(candidate: Candidate, rules: HealthRules) -> Outcome:
+async def probe(candidate: Candidate, rules: HealthRules, commands: Commands) -> Outcome:
     """Check one device; the first check that is not content decides."""
     outcome = devices.HEALTHY
     if rules.exec:
-        outcome = await _exec(candidate, rules.exec)
+        outcome = await _exec(candidate, rules.exec, commands)
     if rules.http and outcome.healthy:
         outcome = await _http(candidate, rules.http)
     return outcome
@@ -49,29 +53,61 @@ def environment(found: t.Iterable[Candidate]) -> dict[str, str]:
     }
 
 
-async def run(command: t.Sequence[str], env: t.Mapping[str, str], timeout: float) -> tuple[int, str]:
-    """Run a command. Returns its exit status and the end of its output. Raises OSError, TimeoutError."""
-    process = await asyncio.create_subprocess_exec(
-        *command,
-        env=env,
-        stdin=asyncio.subprocess.DEVNULL,
-        stdout=asyncio.subprocess.PIPE,
-        stderr=asyncio.subprocess.STDOUT,
-    )
-    try:
-        output, _nothing = await asyncio.wait_for(process.communicate(), timeout)
-    except BaseException:
+class Commands:
+    """Runs the commands of a resource. What hangs in the kernel outlives even its kill; its devices get no other one till it ends.
+
+    start: makes a process, as asyncio does. grace: seconds that a killed one may take to be dead.
+    """
+
+    def __init__(
+        self, start: t.Callable[..., t.Awaitable[t.Any]] = asyncio.create_subprocess_exec, grace: float = 1.0
+    ) -> None:
+        self._start = start
+        self._grace = grace
+        self._surviving: dict[str, t.Any] = {}
+
+    async def run(self, command: t.Sequence[str], found: t.Sequence[Candidate], timeout: float) -> tuple[int, str]:
+        """Run a command for devices. Returns its exit status and the end of its output.
+
+        Raises OSError, TimeoutError, and Survived when an earlier one of these devices is not dead yet.
+        """
+        for candidate in found:
+            if self._lives(candidate.id):
+                raise Survived(f"an earlier command of {candidate.id} was killed and does not end")
+        process = await self._start(
+            *command,
+            env=environment(found),
+            stdin=asyncio.subprocess.DEVNULL,
+            stdout=asyncio.subprocess.PIPE,
+            stderr=asyncio.subprocess.STDOUT,
+        )
+        try:
+            output, _nothing = await asyncio.wait_for(process.communicate(), timeout)
+        except BaseException:
+            self._surviving |= {candidate.id: process for candidate in found}
+            await self._kill(process)
+            raise
+        return process.returncode or 0, output.decode(errors="replace").strip()[-200:]
+
+    def _lives(self, identifier: str) -> bool:
+        process = self._surviving.get(identifier)
+        if process and process.returncode is not None:
+            del self._surviving[identifier]
+        return identifier in self._surviving
+
+    async def _kill(self, process: t.Any) -> None:
         with contextlib.suppress(ProcessLookupError):
             process.kill()
-        await process.wait()
-        raise
-    return process.returncode or 0, output.decode(errors="replace").strip()[-200:]
+        with contextlib.suppress(TimeoutError):
+            await asyncio.wait_for(process.wait(), self._grace)
 
 
-async def _exec(candidate: Candidate, check: ExecCheck) -> Outcome:
+async def _exec(candidate: Candidate, check: ExecCheck, commands: Commands) -> Outcome:
     called = check.command[0]
     try:
-        status, output = await run(check.command, environment([candidate]), check.timeout)
+        status, output = await commands.run(check.command, [candidate], check.timeout)
+    except Survived as error:
+        return Outcome(None, f"{called} is not started: {error}")
     except TimeoutError:
         return Outcome(None, f"{called} has not ended after {check.timeout:g} s")
     except OSError as error:

@@ -65,6 +65,7 @@ class ResourceServer:
         self.known: Inventory = {}
         self.listed: tuple[Listed, ...] = ()
         self.reason = "not started"
+        self.commands = probes.Commands()
         self._around = around
         self._endpoint: Endpoint | None = None
         self._former: list[Endpoint] = []
@@ -344,10 +345,12 @@ class ResourceServer:
         settings = self.resource.pre_start
         if settings is None or not settings.command:
             return
-        env = probes.environment(known.candidate for known in found)
         called = f"{self.resource.name}: preStart command {settings.command[0]}"
         try:
-            status, output = await probes.run(settings.command, env, settings.timeout)
+            candidates = [known.candidate for known in found]
+            status, output = await self.commands.run(settings.command, candidates, settings.timeout)
+        except probes.Survived as error:
+            raise Rejected(f"{called} is not started: {error}") from error
         except TimeoutError:
             raise Rejected(f"{called} has not ended after {settings.timeout:g} s") from None
         except OSError as error:

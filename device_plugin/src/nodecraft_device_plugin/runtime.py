@@ -29,7 +29,7 @@ from nodecraft_device_plugin import metrics as metrics_
 from nodecraft_device_plugin.config import Config, ConfigError, Resource
 from nodecraft_device_plugin.devices import LeftOut
 from nodecraft_device_plugin.discovery import Discovery
-from nodecraft_device_plugin.inventory import Known, Probe
+from nodecraft_device_plugin.inventory import Probe
 from nodecraft_device_plugin.resource_server import ResourceServer, Surroundings
 
 # A look that takes longer hangs in the kernel; seconds.
@@ -54,7 +54,10 @@ class Settings:
 
 @dataclass
 class Served:
-    """A resource, its tasks, and what slow checks said. forget: drop at once what the next look does not find."""
+    """A resource, its tasks, and what slow checks said.
+
+    forget: drop at once what the next look does not find. appeared: there is a device to check, or another way to do it.
+    """
 
     server: ResourceServer
     tasks: list[asyncio.Task[None]] = field(default_factory=list)
@@ -63,6 +66,7 @@ class Served:
     failure: str = ""
     forget: bool = False
     hanging: asyncio.Task[Discovery] | None = None
+    appeared: asyncio.Event = field(default_factory=asyncio.Event)
 
     @property
     def resource(self) -> Resource:
@@ -170,6 +174,7 @@ class Runtime:
             if entry.resource != resource:
                 entry.forget = entry.resource.sources != resource.sources
                 entry.server.replace(resource)
+                entry.appeared.set()
             self.served[resource.name] = entry
         self._scan_wanted.set()
         return list(before.values())
@@ -222,9 +227,10 @@ class Runtime:
         self._devices_watch.watch(self._folders())
         looks = {name: self._look(entry) for name, entry in entries.items()}
         found = dict(zip(looks, await asyncio.gather(*looks.values()), strict=True))
-        for name, look in inventory.claim(found).items():
+        known = {name: entry.server.known for name, entry in entries.items()}
+        for name, look in inventory.claim(found, known).items():
             if self.served.get(name) is entries[name]:
-                self._update(entries[name], look)
+                self._try_update(entries[name], look)
 
     def _folders(self) -> set[Path]:
         named = {folder for entry in self.served.values() for folder in discovery.watched(entry.resource.sources)}
@@ -253,13 +259,27 @@ class Runtime:
             logs.LOGGER.exception("unexpected", extra={"fields": {"resource": entry.resource.name}})
             return Discovery(failure=f"unexpected: {error}")
 
+    def _try_update(self, entry: Served, look: Discovery) -> None:
+        try:
+            self._update(entry, look)
+        except Exception as error:  # One resource must not keep the others from their devices.
+            name = entry.resource.name
+            logs.LOGGER.exception("unexpected", extra={"fields": {"resource": name}})
+            self.metrics.scan_failures.labels(name).inc()
+            entry.failure = f"unexpected: {error}"
+
     def _update(self, entry: Served, look: Discovery) -> None:
         name = entry.resource.name
         forget_after = 0.0 if entry.forget and not look.failure else self._config.scan.forget_after
         now = self._around.clock()
         rules = entry.resource.health
         known, left_out = inventory.update(entry.server.known, look, entry.probed, rules, now, forget_after)
-        entry.probed = {identifier: probe._replace(fresh=False) for identifier, probe in entry.probed.items()}
+        there = inventory.present(known)
+        entry.probed = {
+            identifier: probe._replace(fresh=False) for identifier, probe in entry.probed.items() if identifier in there
+        }
+        if there.keys() - inventory.present(entry.server.known).keys():
+            entry.appeared.set()
         entry.forget = entry.forget and bool(look.failure)
         self._tell_of_left_out(entry, left_out)
         if look.failure:
@@ -280,22 +300,27 @@ class Runtime:
     async def _probe_loop(self, entry: Served) -> None:
         """Run the slow checks of a resource, oftener while its health is about to change."""
         while True:
+            entry.appeared.clear()
             rules = entry.resource.health
-            known = entry.server.known
-            if rules.probes:
-                try:
-                    said = await probes.probe_all((device.candidate for device in known.values()), rules)
-                    entry.probed = {identifier: Probe(outcome) for identifier, outcome in said.items()}
-                    self._scan_wanted.set()
-                except Exception:  # The next round may go better.
-                    logs.LOGGER.exception("unexpected", extra={"fields": {"resource": entry.resource.name}})
-            await asyncio.sleep(self._probe_delay(rules, known))
+            pause = 0.0
+            if rules.probes and inventory.present(entry.server.known):
+                await self._probe(entry, rules)
+                # Devices that come and go are no reason to ask all of them without a rest.
+                pause = min(rules.interval, self._config.scan.recheck)
+                await asyncio.sleep(pause)
+            if not rules.probes or not inventory.undecided(entry.server.known, entry.probed, rules):
+                await _until(entry.appeared, rules.interval - pause)
 
-    def _probe_delay(self, rules: config.HealthRules, known: t.Mapping[str, Known]) -> float:
-        soon = not known or any(
-            device.health.pending or device.health.reason == inventory.UNCHECKED for device in known.values()
-        )
-        return min(rules.interval, self._config.scan.recheck) if soon else rules.interval
+    async def _probe(self, entry: Served, rules: config.HealthRules) -> None:
+        candidates = [device.candidate for device in inventory.present(entry.server.known).values()]
+        try:
+            said = await probes.probe_all(candidates, rules, entry.server.commands)
+            # What is said of a device that went in the meantime is not about one that comes back.
+            there = inventory.present(entry.server.known)
+            entry.probed = {identifier: Probe(outcome) for identifier, outcome in said.items() if identifier in there}
+            self._scan_wanted.set()
+        except Exception:  # The next round may go better.
+            logs.LOGGER.exception("unexpected", extra={"fields": {"resource": entry.resource.name}})
 
     # Pages
 

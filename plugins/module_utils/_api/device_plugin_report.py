@@ -11,7 +11,7 @@ from __future__ import annotations
 import dataclasses
 import typing as t
 
-from .._plan import device_plugin, device_plugin_check, node_names, node_plan
+from .._plan import device_plugin, device_plugin_check, node_names, node_plan, pod_templates
 from .._plan.device_plugin import Amounts, Expectation, Placement
 from .._plan.device_plugin_check import NAME_LABEL, OURS, REVISION_LABEL, NodeCheck, Observation
 from .._plan.errors import KubeadmError
@@ -120,9 +120,8 @@ class _Reader:
             if exc.status != _NOT_FOUND:
                 raise
             return Observation(self.seen.name, None, None, [], 0.0)
-        labels = daemon_set["spec"]["selector"]["matchLabels"]
-        selector = ",".join(f"{key}={value}" for key, value in sorted(labels.items()))
-        pods = self._client.list(f"namespaces/{self._namespace}/pods", labelSelector=selector)
+        selector = pod_templates.selector_text(daemon_set["spec"]["selector"])
+        pods = self._made(daemon_set, f"namespaces/{self._namespace}/pods", selector)
         return Observation(
             self.seen.name, daemon_set, self._revision(daemon_set, selector), pods, self._client.server_time()
         )
@@ -132,16 +131,15 @@ class _Reader:
         if daemon_set.get("status", {}).get("observedGeneration") != daemon_set["metadata"]["generation"]:
             return None
         path = f"/apis/apps/v1/namespaces/{self._namespace}/controllerrevisions"
-        found = [
-            revision
-            for revision in self._client.list(path, labelSelector=selector)
-            if any(
-                owner["uid"] == daemon_set["metadata"]["uid"]
-                for owner in revision["metadata"].get("ownerReferences") or []
-            )
-        ]
+        found = self._made(daemon_set, path, selector)
         newest = max(found, key=lambda revision: int(revision["revision"]), default=None)
         return str(newest["metadata"]["labels"][REVISION_LABEL]) if newest else None
+
+    def _made(self, daemon_set: Json, path: str, selector: str) -> list[Json]:
+        """What the DaemonSet's controller made; labels may fit those of others, too."""
+        uids = [daemon_set["metadata"]["uid"]]
+        found = self._client.list(path, labelSelector=selector)
+        return [item for item in found if pod_templates.is_made_by(item, uids)]
 
     def _warnings(self) -> dict[tuple[str, str], str]:
         """The newest warning of each object in the namespace; none where the account may not read them."""

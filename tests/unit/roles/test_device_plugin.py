@@ -35,6 +35,9 @@ THEIRS: Json = {
 }
 OWN_LABEL = {"app.kubernetes.io/managed-by": "nodecraft.kubeadm"}
 
+OWN = "nodecraft-device-plugin"
+OWN_KEYWORD = {"app.kubernetes.io__managed-by": "nodecraft.kubeadm"}
+
 Play = t.Callable[..., Outcome]
 
 
@@ -65,9 +68,28 @@ def removed(outcome: Outcome) -> list[str]:
     return [f"{each['kind']} {each['name']}" for each in found if each.get("state") == "absent"]
 
 
+# What is mounted below a folder of the host is read-only as well. The API server takes that only with readOnly.
+READ_ONLY, WRITABLE = (True, "IfPossible"), (False, None)
+
+
+def mounted(container: Json) -> dict[str, tuple[bool, str | None]]:
+    """By path in the container: whether it is read-only, and whether what is mounted below it is."""
+    assert not any("mountPropagation" in mount for mount in container["volumeMounts"])
+    return {
+        mount["mountPath"]: (mount.get("readOnly", False), mount.get("recursiveReadOnly"))
+        for mount in container["volumeMounts"]
+    }
+
+
 def named(name: str, **labels: str) -> Json:
     """An object that is there."""
     return {"metadata": {"name": name, "labels": {key.replace("__", "/"): value for key, value in labels.items()}}}
+
+
+FILES = {
+    "ConfigMap": [named(f"{OWN}-config", **OWN_KEYWORD)],
+    "Secret": [{**named(f"{OWN}-token", **OWN_KEYWORD), "data": {"token": "geheim"}}],
+}
 
 
 @pytest.mark.slice
@@ -99,12 +121,16 @@ def test_ours_is_deployed_hardened_and_proven(play: Play) -> None:
     assert pod["automountServiceAccountToken"] is False
     assert pod["securityContext"] == {"seccompProfile": {"type": "RuntimeDefault"}}
     assert pod["tolerations"] == [{"operator": "Exists"}]
-    assert {mount["mountPath"]: mount.get("readOnly", False) for mount in container["volumeMounts"]} == {
-        "/var/lib/kubelet/device-plugins": False,
-        "/etc/nodecraft-device-plugin": True,
-        "/host/dev": True,
-        "/host/sys": True,
+    assert mounted(container) == {
+        "/var/lib/kubelet/device-plugins": WRITABLE,
+        "/etc/nodecraft-device-plugin": (True, None),
+        "/host/dev": READ_ONLY,
+        "/host/sys/bus": READ_ONLY,
+        "/host/sys/class": READ_ONLY,
+        "/host/sys/dev": READ_ONLY,
+        "/host/sys/devices": READ_ONLY,
     }
+    assert all(volume["hostPath"]["type"] == "Directory" for volume in pod["volumes"] if "hostPath" in volume)
     assert {mount["name"] for mount in container["volumeMounts"]} == {volume["name"] for volume in pod["volumes"]}
     assert container["readinessProbe"]["httpGet"] == {"path": "/readyz", "port": "http"}
     (report,) = outcome.reports
@@ -142,6 +168,7 @@ def test_a_token_is_kept_in_a_secret(play: Play) -> None:
     assert "tokenFile: /etc/nodecraft-device-plugin-token/token" in config
     mounts = written(outcome)["DaemonSet"]["spec"]["template"]["spec"]["containers"][0]["volumeMounts"]
     assert {"token", "pod-resources"} <= {mount["name"] for mount in mounts}
+    assert [mount.get("recursiveReadOnly") for mount in mounts if mount["name"] == "pod-resources"] == ["IfPossible"]
     assert "geheim" not in outcome.output
     assert "Z2VoZWlt" not in outcome.output
 
@@ -160,12 +187,12 @@ def test_anothers_plugin_needs_variables_only(play: Play) -> None:
     assert pod["nodeSelector"] == {"dongles": "true"}
     assert (pod["hostNetwork"], pod["securityContext"]["fsGroup"]) == (True, 0)
     assert container["securityContext"]["readOnlyRootFilesystem"] is False
-    assert {mount["mountPath"]: mount.get("readOnly", False) for mount in container["volumeMounts"]} == {
-        "/var/lib/kubelet/device-plugins": False,
-        "/var/lib/kubelet/plugins_registry": False,
-        "/opt/dongles": True,
-        "/host/dev": False,
-        "/etc/device-plugin": True,
+    assert mounted(container) == {
+        "/var/lib/kubelet/device-plugins": WRITABLE,
+        "/var/lib/kubelet/plugins_registry": WRITABLE,
+        "/opt/dongles": READ_ONLY,
+        "/host/dev": WRITABLE,
+        "/etc/device-plugin": (True, None),
     }
 
 
@@ -297,6 +324,7 @@ def test_absent_removes_what_the_role_made(play: Play, namespace: Json, others: 
         "node-w3": {"example.com/other": {"capacity": "1", "allocatable": "1", "device_plugin": True}},
     }
     stub = {"stub_objects": {"Namespace": [namespace], "DaemonSet": [own, *others]}, "stub_api": {"offered": offered}}
+    stub["stub_objects"] |= FILES
     outcome = play({**OURS, "device_plugin_state": "absent"}, stub=stub)
     assert outcome.status == 0, outcome.output
     assert removed(outcome) == [
@@ -309,6 +337,42 @@ def test_absent_removes_what_the_role_made(play: Play, namespace: Json, others: 
     assert f"node-w1: still shows {D} 4 (0 for pods)" in report
     assert "node-w2" not in report
     assert "example.com/other" not in report
+
+
+@pytest.mark.parametrize(
+    ("variables", "goes"),
+    [
+        ({}, ["Secret nodecraft-device-plugin-token"]),
+        ({"device_plugin_pod_resources_token": "t"}, []),
+        ({"device_plugin_state": "absent"}, [f"ConfigMap {OWN}-config", f"Secret {OWN}-token"]),
+    ],
+)
+def test_files_that_are_not_wanted_any_more_go_when_the_plugin_works(
+    play: Play, variables: Json, goes: list[str]
+) -> None:
+    namespace = named("x", **OWN_KEYWORD)
+    asked = {**OURS, **variables}
+    outcome = play(asked, stub={"stub_objects": {"Namespace": [namespace], **FILES}})
+    assert outcome.status == 0, outcome.output
+    assert [name for name in removed(outcome) if name.startswith(("ConfigMap", "Secret"))] == goes
+    assert "geheim" not in outcome.output
+
+
+def test_files_that_somebody_else_made_stay(play: Play) -> None:
+    theirs = {"ConfigMap": [named(f"{OWN}-config")], "Secret": [named(f"{OWN}-token"), named("x", **OWN_KEYWORD)]}
+    stub = {"stub_objects": {"Namespace": [named("x", **OWN_KEYWORD)], **theirs}}
+    assert removed(play(OURS, stub=stub)) == []
+    own = {"DaemonSet": [named(OWN, **OWN_KEYWORD)]}
+    stub["stub_objects"] |= own
+    assert f"ConfigMap {OWN}-config" not in removed(play({**OURS, "device_plugin_state": "absent"}, stub=stub))
+
+
+def test_an_access_that_yaml_takes_for_a_boolean_is_off(play: Play) -> None:
+    config = {**OURS["device_plugin_config"], "podResources": {"access": False}}
+    outcome = play({**OURS, "device_plugin_config": config})
+    assert "access: 'off'" in written(outcome)["ConfigMap"]["data"]["config.yaml"]
+    mounts = written(outcome)["DaemonSet"]["spec"]["template"]["spec"]["containers"][0]["volumeMounts"]
+    assert "pod-resources" not in {mount["name"] for mount in mounts}
 
 
 def test_absent_without_names_tells_of_what_nobody_serves(play: Play) -> None:
@@ -355,11 +419,14 @@ ONE_NODE = {"stub_selected": ["node-w2"]}
 
 
 def test_an_image_is_loaded_once_where_the_plugin_goes(play: Play, containerd: Path) -> None:
-    outcome = play(ARCHIVE, stub=ONE_NODE)
+    changed = {"post_tasks": [{"ansible.builtin.debug": {"var": "device_plugin_report.changed"}}]}
+    outcome = play(ARCHIVE, "-v", stub={**ONE_NODE, "stub_same": True}, **changed)
     assert outcome.status == 0, outcome.output
+    assert '"device_plugin_report.changed": true' in outcome.output
     assert (containerd / "archive").read_text(encoding="utf-8") == "an image"
-    outcome = play(ARCHIVE, stub={**ONE_NODE, "stub_same": True})
+    outcome = play(ARCHIVE, stub={**ONE_NODE, "stub_same": True}, **changed)
     assert outcome.status == 0, outcome.output
+    assert '"device_plugin_report.changed": false' in outcome.output
     assert (containerd / "imports").read_text(encoding="utf-8") == "imported\n"
     assert outcome.output.count("changed=0") == 3
     assert not list(Path("/var/tmp").glob("nodecraft-device-plugin-*"))  # noqa: S108

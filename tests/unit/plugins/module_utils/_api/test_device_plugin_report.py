@@ -5,6 +5,7 @@
 from __future__ import annotations
 
 import typing as t
+from urllib.parse import parse_qs, urlsplit
 
 import pytest
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._api.device_plugin_report import read
@@ -150,6 +151,28 @@ def test_a_daemon_set_that_its_controller_has_not_seen(desk: Desk) -> None:
 def test_revisions_of_others_do_not_count(desk: Desk) -> None:
     desk.api.answers[REVISIONS] = [revision(1, "new"), revision(9, "theirs", uid="other")]
     assert desk.read()["problems"] == []
+
+
+def test_pods_of_others_do_not_count(desk: Desk) -> None:
+    desk.api.answers[PODS] = [plugin_pod(owner="other")]
+    assert desk.read()["problems"] == ["w1: there is no pod of the DaemonSet x/p: its controller has made none yet"]
+
+
+def test_a_daemon_set_that_selects_by_expressions(desk: Desk) -> None:
+    expressions = [
+        {"key": "app", "operator": "In", "values": ["a", "b"]},
+        {"key": "tier", "operator": "NotIn", "values": ["c"]},
+        {"key": "plugin", "operator": "Exists"},
+        {"key": "old", "operator": "DoesNotExist"},
+    ]
+    for labels, first in (({}, []), ({"matchLabels": {"x": "y"}}, ["x=y"])):
+        found = daemon_set()
+        found["spec"]["selector"] = {**labels, "matchExpressions": expressions}
+        desk.api.answers[SETS] = found
+        assert desk.read()["problems"] == []
+        (path,) = {path for path in desk.api.asked("GET")[-4:] if path.startswith(PODS)}
+        asked = parse_qs(urlsplit(path).query)["labelSelector"]
+        assert asked == [",".join([*first, "app in (a,b)", "tier notin (c)", "plugin", "!old"])]
 
 
 def test_selectors(desk: Desk) -> None:

@@ -28,12 +28,13 @@ def daemon_set(**parts: t.Any) -> Json:
 def revision(number: int, digest: str, uid: str = "u") -> Json:
     """A ControllerRevision."""
     labels = {"controller-revision-hash": digest}
-    return {"revision": number, "metadata": {"labels": labels, "ownerReferences": [{"uid": uid}]}}
+    return {"revision": number, "metadata": {"labels": labels, "ownerReferences": [{"uid": uid, "controller": True}]}}
 
 
 def plugin_pod(name: str = "p-1", node: str = "w1", **parts: t.Any) -> Json:
-    """A pod of it. parts: ready, since, revision, ours, waiting, terminated, last, ending, scheduled, phase, message."""
+    """A pod of it. parts: ready, since, revision, ours, owner, waiting, terminated, last, ending, scheduled, phase, message."""
     made = pod(name, node=node, namespace="x", phase=parts.get("phase", "Running"))
+    made["metadata"]["ownerReferences"] = [{"uid": parts.get("owner", "u"), "controller": True}]
     label = "nodecraft-device-plugin" if parts.get("ours") else "p"
     made["metadata"]["labels"] = {
         "app.kubernetes.io/name": label,
