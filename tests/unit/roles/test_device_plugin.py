@@ -323,8 +323,8 @@ def test_absent_removes_what_the_role_made(play: Play, namespace: Json, others: 
         "node-w2": {D: {"capacity": "4", "allocatable": "4", "device_plugin": False}},
         "node-w3": {"example.com/other": {"capacity": "1", "allocatable": "1", "device_plugin": True}},
     }
-    stub = {"stub_objects": {"Namespace": [namespace], "DaemonSet": [own, *others]}, "stub_api": {"offered": offered}}
-    stub["stub_objects"] |= FILES
+    objects = {"Namespace": [namespace], "DaemonSet": [own, *others], **FILES}
+    stub = {"stub_objects": objects, "stub_api": {"offered": offered}}
     outcome = play({**OURS, "device_plugin_state": "absent"}, stub=stub)
     assert outcome.status == 0, outcome.output
     assert removed(outcome) == [
