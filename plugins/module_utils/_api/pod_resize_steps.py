@@ -147,7 +147,7 @@ class PodResizeSteps:
         found = self._workloads.read_pods()
         for name in dict.fromkeys([*(self._params["names"] or []), *found]):
             pod = found.get(name)
-            self._targets[name] = PodTarget(name, read=pod, latest=pod, namespace=self._params["namespace"])
+            self._targets[name] = PodTarget(name=name, read=pod, latest=pod, namespace=self._params["namespace"])
         needed = self._takes_back or self._params["template"] == UPDATE
         self._known_templates.read(found, self._wish, needed=needed, takes_back=self._takes_back)
 

@@ -135,7 +135,7 @@ def _changes(container: pod_resize.Container, amounts: Amounts) -> list[tuple[st
         for field, after in amounts.items()
         if not quantities.same(made.get(field), after)
     ]
-    changing = [field for field, *_ in found]
+    changing = [change[0] for change in found]
     for resource in RESOURCES:
         request, limit = f"requests.{resource}", f"limits.{resource}"
         if limit in named and limit in changing and request not in (*named, *changing):

@@ -13,6 +13,7 @@ import re
 import signal
 import socket
 import time
+import types
 import typing as t
 from pathlib import Path
 
@@ -28,7 +29,7 @@ UNIT, FAKE = "example.com/unit", "example.com/fake"
 MINORS = (3, 5, 7, 8)
 # The last one is unplugged all the time, so that nobody may call it healthy.
 UNPLUGGED = f"unit{len(MINORS) - 1}"
-IDS = {UNIT: [f"unit{number}" for number in range(len(MINORS) - 1)], FAKE: ["fake-0", "fake-1"]}
+IDS = types.MappingProxyType({UNIT: [f"unit{number}" for number in range(len(MINORS) - 1)], FAKE: ["fake-0", "fake-1"]})
 CONFIG: Json = {
     "podResources": {"access": "open"},
     "resources": [

@@ -46,12 +46,12 @@ def _record(names: t.Iterable[str]) -> str:
     return json.dumps({name: {"set": "", "original": None} for name in names})
 
 
-NODES = [
+NODES = (
     tainted("cp1", "node-role.kubernetes.io/control-plane:NoSchedule", owned=False),
     tainted("w1", f"{D}:NoSchedule", resources=[D]),
     tainted("w2", f"{D}:NoSchedule"),
     tainted("w3", resources=["example.com/licence"]),
-]
+)
 
 
 def daemon_set(name: str, *tolerations: Json, resources: Json | None = None, **spec: t.Any) -> Json:
