@@ -22,6 +22,7 @@ demo: K8S = 1.32
 bench: LAB = bench
 
 SESSION = $(subst -,_,$@)
+test-unit: SESSION = unit plays_whole device_plugin
 test-sanity: SESSION = sanity
 test-faults: SESSION = test_faults
 

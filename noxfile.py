@@ -783,13 +783,6 @@ def test(session: nox.Session) -> None:
 
 
 @nox.session(python=False, default=False)
-def test_unit(session: nox.Session) -> None:
-    """All unit tests, on every Python that is here."""
-    for name in ("unit", "plays_whole", "device_plugin"):
-        session.notify(name)
-
-
-@nox.session(python=False, default=False)
 def test_lint(session: nox.Session) -> None:
     """Lint, types, documentation, contracts and what Galaxy checks."""
     for name in LINT_SESSIONS:
