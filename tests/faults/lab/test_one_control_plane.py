@@ -286,7 +286,7 @@ def test_a_port_that_stays_taken_is_restored(one: Cluster, record: Recorder) -> 
     with (
         one.sampled(one.first) as sampling,
         thief_of_port(one) as thief,
-        one.change(wishes.GOOD, wait_timeout=30) as change,
+        one.change(wishes.GOOD, wait_timeout=90) as change,
     ):
         one.first.wait_for_phase("proving", seconds=180)
         entry.reached = f"the port was {thief.output.read_text().strip()}"
