@@ -318,13 +318,14 @@ def unit(session: nox.Session) -> None:
     # The property-based tests search in earnest on the oldest Python that is here.
     profile = "quick" if python == PYTHONS[0] else "brief"
     session.env["HYPOTHESIS_PROFILE"] = os.environ.get("HYPOTHESIS_PROFILE", profile)
-    install_unit_tools(session, UNIT_CORES.get(python))
+    install_unit_tools(session)
     left_out = [] if python in UNIT_CORES else [f"--ignore=tests/unit/{name}" for name in NEED_ANSIBLE]
     run_pytest(session, "--numprocesses=auto", "tests/unit", f"--ignore={PLAYS}", *left_out)
 
 
-def install_unit_tools(session: nox.Session, core: str | None) -> None:
-    """What unit tests need. core: an ansible-core, or none."""
+def install_unit_tools(session: nox.Session) -> None:
+    """What unit tests need, with the ansible-core that goes with the session's Python where there is one."""
+    core = UNIT_CORES.get(str(session.python))
     tools = ["pytest", "pytest-xdist", "hypothesis", "PyYAML", "jsonpatch", "urllib3"]
     install(session, *tools, *([f"ansible-core=={CORES[core].release}"] if core else []))
 
@@ -332,18 +333,18 @@ def install_unit_tools(session: nox.Session, core: str | None) -> None:
 @nox.session(python=CONTROLLER)
 def plays(session: nox.Session) -> None:
     """A slice of the plays of the roles, on the newest core: the way of each that goes well, and who is kept from what."""
-    run_plays(session, UNIT_CORES[CONTROLLER], "-m", "slice")
+    run_plays(session, "-m", "slice")
 
 
 @nox.session(default=False, python=list(dict.fromkeys((CONTROLLERS[0], CONTROLLER))))
 def plays_whole(session: nox.Session) -> None:
     """All plays of the roles, on the oldest and the newest core."""
-    run_plays(session, UNIT_CORES[str(session.python)])
+    run_plays(session)
 
 
-def run_plays(session: nox.Session, core: str, *arguments: str) -> None:
+def run_plays(session: nox.Session, *arguments: str) -> None:
     """Run the tests that play roles with modules that change nothing."""
-    install_unit_tools(session, core)
+    install_unit_tools(session)
     run_pytest(session, "--numprocesses=auto", PLAYS, *arguments)
 
 
@@ -547,7 +548,7 @@ def stop_lab(session: nox.Session, name: str, *arguments: str) -> None:
 
 @nox.session(python=CONTROLLER)
 def scenarios(session: nox.Session) -> None:
-    """A Molecule scenario for each kind of change on real clusters, half of them on each version of Kubernetes."""
+    """A Molecule scenario for each kind of change on real clusters, each on one version of Kubernetes."""
     play(session, SCENARIOS)
 
 

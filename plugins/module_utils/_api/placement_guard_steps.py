@@ -328,12 +328,9 @@ class PlacementGuardSteps:
         cases = placement_policies.proof_cases(self._guard, namespace, node)
         problems = list(filter(None, map(self._problem, cases)))
         if problems:
-            problems += filter(
-                None, [placement_guard.own_exception(self._wished), placement_guard.way_out(self._wished)]
-            )
-            raise KubeadmError(
-                f"The guard {self._wished.name} is written, and does not do what it should. {' '.join(problems)}"
-            )
+            advice = [placement_guard.own_exception(self._wished), placement_guard.way_out(self._wished)]
+            words = " ".join(filter(None, [*problems, *advice]))
+            raise KubeadmError(f"The guard {self._wished.name} is written, and does not do what it should. {words}")
 
     def _difference(self, place: Place) -> Json:
         header = " ".join(place)

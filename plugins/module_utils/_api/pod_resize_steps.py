@@ -374,7 +374,7 @@ class PodResizeSteps:
         """Which pods of the task are not Ready now, those that are gone included. One that was well before may not be so now."""
         known = [target for target in self._targets.values() if target.latest]
         found = self._workloads.look([target.name for target in known])
-        well = [name for name, pod in found.items() if self._targets[name].is_still(pod) and pods.is_ready(pod)]
+        well = {name for name, pod in found.items() if self._targets[name].is_still(pod) and pods.is_ready(pod)}
         for target in known:
             if not target.error:
                 self._see(target, found.get(target.name))

@@ -59,6 +59,7 @@ class TransactionSteps:
         try:
             if not self._dry:
                 self._recover()
+            # Before anything is looked at that the change of another component upsets; start() asks again, with the node's lock.
             transactions.refuse_beside_another(self._name, run=self._run)
             with transactions.exclusive(self._name, dry=self._dry):
                 yield

@@ -74,10 +74,8 @@ def listens(address: str) -> bool:
     host, dummy, port = address.rpartition(":")
     try:
         socket.create_connection((host, int(port)), timeout=PROBE_TIMEOUT).close()
-    except ConnectionRefusedError:
-        return False
-    except OSError:
-        return True
+    except OSError as error:
+        return not isinstance(error, ConnectionRefusedError)
     return True
 
 

@@ -339,18 +339,19 @@ def test_without_room_nothing_is_begun(master: FakeNode, run: FakeRun, monkeypat
     assert not run.ran("systemctl start")
 
 
+def change_while(all_steps: StaticPodSteps, meanwhile: t.Callable[[], object]) -> None:
+    """A run of the module in which something happens between its plan and its change."""
+    with all_steps.session():
+        all_steps.read()
+        all_steps.plan()
+        meanwhile()
+        all_steps.apply()
+
+
 def test_a_journal_that_appeared_meanwhile_is_never_overwritten(master: FakeNode, run: FakeRun) -> None:
     all_steps = steps(master, run, args={"v": 4})
-
-    def meet() -> None:
-        with all_steps.session():
-            all_steps.read()
-            all_steps.plan()
-            master.prepare(phase=engine.WAITING, id="theirs")
-            all_steps.apply()
-
     with pytest.raises(Busy, match="transaction theirs"):
-        meet()
+        change_while(all_steps, lambda: master.prepare(phase=engine.WAITING, id="theirs"))
     assert master.opened()["id"] == "theirs"
     assert all_steps.report()["busy"] is True
 
@@ -430,18 +431,12 @@ def test_another_component_whose_engine_was_stopped_is_in_nobodys_way(master: Fa
 
 
 def test_another_component_that_is_begun_meanwhile_is_not_joined(master: FakeNode, run: FakeRun) -> None:
-    all_steps = steps(master, run, args={"v": 4})
-
-    def meet() -> None:
-        with all_steps.session():
-            all_steps.read()
-            all_steps.plan()
-            begin_another(master)
-            run.answers["systemctl is-active"] = (0, "active\n", "")
-            all_steps.apply()
+    def begin() -> None:
+        begin_another(master)
+        run.answers["systemctl is-active"] = (0, "active\n", "")
 
     with pytest.raises(Busy, match=r"kube-scheduler on .* is open"):
-        meet()
+        change_while(steps(master, run, args={"v": 4}), begin)
     assert not master.journal_path.exists()
     assert not run.ran("systemctl start")
 
