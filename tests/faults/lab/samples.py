@@ -98,14 +98,15 @@ class Samples:
         """From when the API server took no connections until it was well again, each time.
 
         One that is slow on a busy machine, or unready for a moment while etcd elects, is not away; whether clients could bear that,
-        a prober tells.
+        a prober tells. One that stops again before it was well has been away all along.
         """
         well = [span.since for span in self.spans("readyz") if span.value]
-        return [
-            (span.since, min((at for at in well if span.until and at >= span.until), default=self.ended))
-            for span in self.spans("listens")
-            if not span.value
-        ]
+        found: list[tuple[float, float]] = []
+        for span in self.spans("listens"):
+            if not span.value and not (found and span.since < found[-1][1]):
+                back = span.until if span.until is not None else self.ended
+                found.append((span.since, min((at for at in well if at >= back), default=self.ended)))
+        return found
 
     def well_since(self, path: str = "readyz") -> float | None:
         """Since when the API server is well; None when it is not at the end."""

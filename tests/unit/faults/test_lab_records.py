@@ -101,6 +101,13 @@ def test_one_that_never_comes_back_is_away_to_the_end() -> None:
     assert gone.absences() == [(10, 40)]
 
 
+def test_one_that_stops_again_before_it_was_well_is_away_once() -> None:
+    lines = (ready(1, True), listens(1, True), listens(10, False), ready(10, False), listens(15, True))
+    restored = Samples((*lines, listens(20, False), listens(25, True), ready(30, True), end(40)))
+    assert restored.absences() == [(10, 30)]
+    assert most_at_once([restored]) == 1
+
+
 def record(fault: str, way: str = "collection", **values: t.Any) -> Json:
     return {**vars(Record(fault, f"what {fault} is", way)), "passed": True, **values}
 
