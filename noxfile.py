@@ -650,7 +650,7 @@ def run_file_faults(session: nox.Session, scope: str) -> None:
 def faults_lab(session: nox.Session) -> None:
     """The fault tests on real clusters, each cluster with its part of them."""
     require_host_programs(session)
-    install(session, "ansible", "kubernetes", "jsonpatch", "pytest", "PyYAML")
+    install(session, "ansible", "kubernetes", "jsonpatch", "pytest", "pytest-rerunfailures", "PyYAML")
     forgotten = {path.name for path in LAB_FAULTS.glob("test_*.py")}.difference(
         *(lab.tests for labs in FAULT_LABS for lab in labs.values())
     )
@@ -687,6 +687,9 @@ def run_lab_faults(session: nox.Session, name: str, lab: FaultLab, record: Path)
         {lab.named_by: name, "FAULTS_RECORD": str(record)},
         "pytest",
         f"--junit-xml={report}",
+        # Only what failed while the host gave this machine no time; see starvation.py.
+        "--reruns=2",
+        "--only-rerun=Starved",
         *(str(LAB_FAULTS / file) for file in lab.tests),
         *session.posargs,
     )

@@ -3,7 +3,8 @@
 """Labs for the fault tests, and what is kept of each test.
 
 FAULTS_ONE and FAULTS_THREE name a lab with one control plane and a worker, and one with three control planes. Without
-them the tests that need them are passed over. What was measured goes to the folder FAULTS_RECORD.
+them the tests that need them are passed over. What was measured goes to the folder FAULTS_RECORD. Nothing begins while
+the host takes the machine's processors away, and what fails for it is called Starved.
 """
 
 from __future__ import annotations
@@ -15,6 +16,7 @@ from pathlib import Path
 
 import pytest
 from ansible_collections.nodecraft.kubeadm.lab.demo import runs
+from ansible_collections.nodecraft.kubeadm.tests.faults.lab import starvation
 from ansible_collections.nodecraft.kubeadm.tests.faults.lab.cluster import Cluster
 from ansible_collections.nodecraft.kubeadm.tests.faults.lab.records import Record, Recorder
 
@@ -28,6 +30,28 @@ def pytest_runtest_makereport(item: pytest.Item, call: pytest.CallInfo[None]) ->
     if call.when == "call":
         item.stash[_passed] = report.passed
     return report
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_setup() -> t.Generator[None, t.Any, t.Any]:
+    """Bring the cluster back to what it was."""
+    starvation.wait_for_processors()
+    with starvation.told():
+        return (yield)
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_call() -> t.Generator[None, t.Any, t.Any]:
+    """Test."""
+    with starvation.told():
+        return (yield)
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_teardown() -> t.Generator[None, t.Any, t.Any]:
+    """Bring the cluster back again."""
+    with starvation.told():
+        return (yield)
 
 
 @pytest.fixture(scope="session")

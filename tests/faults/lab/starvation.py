@@ -1,0 +1,76 @@
+# SPDX-FileCopyrightText: 2026 nodecraft.kubeadm contributors
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Whether the host of this machine gives it the time of its processors.
+
+A cloud's machine can be left without for minutes. What does not come up within a timeout then says nothing of the change,
+so a test that fails meanwhile is tried again: nox has pytest repeat what ends with Starved, and count it.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import dataclasses
+import time
+import typing as t
+from pathlib import Path
+
+# The part of the time that was wanted and not given, above which nothing can be learnt. A machine that is merely busy
+# loses a twentieth.
+TOO_MUCH = 0.25
+LOOK_SECONDS = 3.0
+LOOKS = 200
+
+
+class Starved(Exception):
+    """Something failed while the host took the processors away."""
+
+
+@dataclasses.dataclass(frozen=True)
+class Times:
+    """What the kernel counts, over all processors since the boot, in its ticks. taken: wanted, and given to other machines."""
+
+    used: int
+    taken: int
+
+    @classmethod
+    def now(cls) -> Times:
+        """As they are."""
+        return cls.parse(Path("/proc/stat").read_text(encoding="ascii"))
+
+    @classmethod
+    def parse(cls, text: str) -> Times:
+        """From /proc/stat: user, nice, system, idle, iowait, irq, softirq, steal."""
+        fields = [int(field) for field in text.splitlines()[0].split()[1:9]]
+        return cls(used=sum(fields[:3]) + sum(fields[5:7]), taken=fields[7])
+
+    def share_taken(self, later: Times) -> float:
+        """The part of what was wanted between the two that the host gave to others."""
+        used, taken = later.used - self.used, later.taken - self.taken
+        return taken / (used + taken) if used + taken else 0.0
+
+
+def share_now() -> float:
+    """The part that the host takes at present. A cluster always wants some, so this needs no load of its own."""
+    began = Times.now()
+    time.sleep(LOOK_SECONDS)
+    return began.share_taken(Times.now())
+
+
+def wait_for_processors(share: t.Callable[[], float] = share_now) -> None:
+    """Wait, some minutes at the most, until the host gives this machine its processors."""
+    for dummy in range(LOOKS):
+        if share() <= TOO_MUCH:
+            return
+
+
+@contextlib.contextmanager
+def told(now: t.Callable[[], Times] = Times.now) -> t.Iterator[None]:
+    """Make what fails meanwhile a Starved when the host took too much."""
+    began = now()
+    try:
+        yield
+    except Exception as exc:
+        share = began.share_taken(now())
+        if share <= TOO_MUCH:
+            raise
+        raise Starved(f"the host took {share:.0%} of this machine's processors meanwhile: {exc}") from exc
