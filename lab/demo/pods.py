@@ -131,8 +131,8 @@ class Pods:
         return t.cast("str | None", status.get("resources", {}).get("limits", {}).get("cpu"))
 
     def remove_all(self) -> None:
-        """Remove them and wait until they are gone."""
-        self._lab.kubectl("delete", "--ignore-not-found", "--wait", *self._made)
+        """Remove them and wait until they are gone, a Deployment with its pods."""
+        self._lab.kubectl("delete", "--ignore-not-found", "--wait", "--cascade=foreground", *self._made)
 
 
 def _pod(name: str, spec: Json) -> Json:
