@@ -395,13 +395,26 @@ def plan(
         Operation(place_of(body), CHANGED if place_of(body) in cluster.objects else CREATED) for body in writes
     ]
     operations += [Operation(place, REMOVED) for place in removals]
-    warnings = [*_warnings_of_nothing(wish, cluster, protection), *_warnings(wish, protection)]
+    warnings = [
+        *_warnings_of_disarming(wish, cluster),
+        *_warnings_of_nothing(wish, cluster, protection),
+        *_warnings(wish, protection),
+    ]
     return GuardPlan(tuple(operations), tuple(warnings), tuple(writes), leftovers, removals)
 
 
 def differs(found: t.Mapping[str, t.Any] | None, wanted: t.Mapping[str, t.Any] | None) -> bool:
     """Whether an object is not what it should be. What somebody else adds could take it out of force, so all of it counts."""
     return found is None or wanted is None or found.get("spec") != wanted.get("spec")
+
+
+def _warnings_of_disarming(wish: Wish, cluster: Cluster) -> list[str]:
+    if not (wish.present and was_enforced(wish, cluster)) or wish.enforce:
+        return []
+    return [
+        f"{wish.name} refused until now and only warns from now on, because enforce is not asked for; set it where the other"
+        " variables of the guard are, so that every run has it."
+    ]
 
 
 def _warnings_of_nothing(wish: Wish, cluster: Cluster, found: Protection) -> list[str]:

@@ -73,7 +73,7 @@ def refusal(words: str) -> tuple[str, str]:
 
 
 def pending(pod: Pod, doubted: t.Collection[t.Any] = ()) -> State | None:
-    """Why the kubelet has not made a pod what its spec says, as far as it tells; None when it tells nothing.
+    """Why the kubelet has not made a pod what its spec says, as far as it tells; None when all that it tells is done.
 
     doubted: conditions from before the last change. Where a condition does not say to which generation it belongs, such a one may
     be the old one.
@@ -89,11 +89,12 @@ def pending(pod: Pod, doubted: t.Collection[t.Any] = ()) -> State | None:
         return State(IN_PROGRESS, told or "the kubelet is at it")
     # Up to 1.32 there is this field, without words.
     former = status.get("resize")
-    return (
-        State(_WAITS.get(former, IN_PROGRESS), f"{former}, without a reason in this version of Kubernetes")
-        if former
-        else None
-    )
+    if former:
+        return State(_WAITS.get(former, IN_PROGRESS), f"{former}, without a reason in this version of Kubernetes")
+    observed, generation = status.get("observedGeneration"), pod["metadata"].get("generation")
+    if observed and generation and observed < generation:
+        return State(IN_PROGRESS, "the kubelet has not seen it yet")
+    return None
 
 
 def _is_fresh(condition: t.Mapping[str, t.Any], pod: Pod, doubted: t.Collection[t.Any]) -> bool:
@@ -114,9 +115,6 @@ def state(pod: Pod, wish: Wish, doubted: t.Collection[t.Any] = ()) -> State:
     told = pending(pod, doubted)
     if told:
         return told
-    observed, generation = (pod.get("status") or {}).get("observedGeneration"), pod["metadata"].get("generation")
-    if observed and generation and observed < generation:
-        return State(IN_PROGRESS, "the kubelet has not seen it yet")
     missing = _missing(pod, wish)
     return State(IN_PROGRESS, "; ".join(missing)) if missing else State(RESIZED)
 
@@ -142,8 +140,9 @@ def _missing(pod: Pod, wish: Wish) -> list[str]:
 
 
 def _is_finished(pod: Pod, container: str, status: t.Mapping[str, t.Any]) -> bool:
-    """Whether an init container is done: its status says no more what it had. A sidecar is never done."""
-    return "terminated" in (status.get("state") or {}) and any(
+    """Whether an init container is done: its status says no more what it had. A sidecar never is, nor what failed and is tried again."""
+    ended = (status.get("state") or {}).get("terminated") or {}
+    return ended.get("exitCode") == 0 and any(
         entry["name"] == container and entry.get("restartPolicy") != "Always"
         for entry in pod["spec"].get("initContainers") or []
     )

@@ -388,6 +388,14 @@ def test_a_plan_is_the_same_each_time_and_changes_nothing_that_was_read() -> Non
     assert objects == before
 
 
+def test_a_guard_that_stops_refusing_is_told() -> None:
+    (warning,) = planned(wish(), there(wish(enforce=True))).warnings
+    assert warning.startswith(f"{NAME} refused until now and only warns from now on, because enforce is not asked for")
+    assert not planned(wish(enforce=True), there(wish(enforce=True))).warnings
+    assert not planned(wish(), there(wish())).warnings
+    assert not planned(wish(state="absent"), there(wish(enforce=True))).warnings
+
+
 def test_what_the_user_should_know() -> None:
     asked = wish(nodes=["w1", "w3", "gone"])
     found = dataclasses.replace(protect(asked, former=["gone"]), shut_out=("a/b",))

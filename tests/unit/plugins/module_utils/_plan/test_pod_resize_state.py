@@ -139,6 +139,10 @@ def test_an_init_container_that_is_done_has_nothing_to_show() -> None:
     sidecar = sized("p", sidecars=[init])
     sidecar["status"]["initContainerStatuses"][0]["state"] = {"terminated": {"reason": "Error"}}
     assert "container migrate does not run (Error)" in pod_resize_state.state(sidecar, wish).reason
+    # One that failed is started again.
+    failed = sized("p", finished=[init])
+    failed["status"]["initContainerStatuses"][0]["state"] = {"terminated": {"exitCode": 1, "reason": "Error"}}
+    assert "container migrate does not run (Error)" in pod_resize_state.state(failed, wish).reason
 
 
 def test_a_container_of_which_nothing_is_asked_needs_no_status() -> None:
