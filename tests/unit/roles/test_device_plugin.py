@@ -311,19 +311,21 @@ def test_check_mode_without_the_namespace_shows_what_would_be_made(play: Play) -
 @pytest.mark.parametrize(
     ("namespace", "others", "goes"),
     [
-        (named("x", **{"app.kubernetes.io__managed-by": "nodecraft.kubeadm"}), [], True),
-        (named("x", **{"app.kubernetes.io__managed-by": "nodecraft.kubeadm"}), [named("other")], False),
-        (named("x"), [], False),
+        (named("x", **OWN_KEYWORD), {"Pod": [named("plugin", **OWN_KEYWORD)]}, True),
+        (named("x", **OWN_KEYWORD), {"Deployment": [named("theirs")]}, False),
+        (named("x"), {}, False),
     ],
 )
-def test_absent_removes_what_the_role_made(play: Play, namespace: Json, others: list[Json], goes: bool) -> None:
+def test_absent_removes_what_the_role_made(
+    play: Play, namespace: Json, others: dict[str, list[Json]], goes: bool
+) -> None:
     own = named("nodecraft-device-plugin", **{"app.kubernetes.io__managed-by": "nodecraft.kubeadm"})
     offered = {
         "node-w1": {D: {"capacity": "4", "allocatable": "0", "device_plugin": True}},
         "node-w2": {D: {"capacity": "4", "allocatable": "4", "device_plugin": False}},
         "node-w3": {"example.com/other": {"capacity": "1", "allocatable": "1", "device_plugin": True}},
     }
-    objects = {"Namespace": [namespace], "DaemonSet": [own, *others], **FILES}
+    objects = {"Namespace": [namespace], "DaemonSet": [own], **FILES, **others}
     stub = {"stub_objects": objects, "stub_api": {"offered": offered}}
     outcome = play({**OURS, "device_plugin_state": "absent"}, stub=stub)
     assert outcome.status == 0, outcome.output
@@ -335,6 +337,7 @@ def test_absent_removes_what_the_role_made(play: Play, namespace: Json, others: 
     ]
     (report,) = outcome.reports
     assert f"node-w1: still shows {D} 4 (0 for pods)" in report
+    assert ("stays, because it has also: Deployment theirs" in report) is bool(others.get("Deployment"))
     assert "node-w2" not in report
     assert "example.com/other" not in report
 
@@ -361,7 +364,10 @@ def test_files_that_are_not_wanted_any_more_go_when_the_plugin_works(
 def test_files_that_somebody_else_made_stay(play: Play) -> None:
     theirs = {"ConfigMap": [named(f"{OWN}-config")], "Secret": [named(f"{OWN}-token"), named("x", **OWN_KEYWORD)]}
     stub = {"stub_objects": {"Namespace": [named("x", **OWN_KEYWORD)], **theirs}}
-    assert removed(play(OURS, stub=stub)) == []
+    refused = play(OURS, stub=stub)
+    assert f"this was not made by this role: ConfigMap {OWN}-config; remove it first" in refused.output
+    assert written(refused) == {}
+    assert removed(refused) == []
     own = {"DaemonSet": [named(OWN, **OWN_KEYWORD)]}
     stub["stub_objects"] |= own
     assert f"ConfigMap {OWN}-config" not in removed(play({**OURS, "device_plugin_state": "absent"}, stub=stub))
