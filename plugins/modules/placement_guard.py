@@ -16,8 +16,9 @@ description:
     that name no node are never refused, unless O(require_request) is set.
   - Never refused are the static pods of the nodes, and everything in C(kube-system).
   - Policies that differ from those in force are first tried on pods that are never made, by a copy that concerns nothing else, and only
-    then written. What is written is proven on pods of the same kind.
-  - One guard serves one purpose. Nodes that are kept for something else get another one, with another O(name).
+    then written. What is written is proven on pods of the same kind. A guard that fails the proof is put back to what it was.
+  - One guard serves one purpose. Nodes that are kept for something else get another one, with another O(name); a node cannot have two
+    that refuse.
 version_added: 0.1.0
 author:
   - nodecraft.kubeadm contributors (@nodecraft)
@@ -26,10 +27,10 @@ extends_documentation_fragment:
   - nodecraft.kubeadm.api
   - nodecraft.kubeadm.api.actiongroup_api
 notes:
-  - The account needs the verbs C(get), C(create), C(update) and C(delete) on C(validatingadmissionpolicies) and
+  - The account needs the verbs C(get), C(list), C(create), C(update) and C(delete) on C(validatingadmissionpolicies) and
     C(validatingadmissionpolicybindings) of C(admissionregistration.k8s.io), and on C(mutatingadmissionpolicies) and
     C(mutatingadmissionpolicybindings) where they are served; C(list) on C(nodes); C(create) on C(pods) in O(trial_namespace), for dry
-    runs; and with O(require_request) C(list) on C(daemonsets) (C(apps)).
+    runs; and with O(require_request) C(list) on C(daemonsets), C(deployments), C(statefulsets) (C(apps)) and C(cronjobs) (C(batch)).
   - The role P(nodecraft.kubeadm.placement_guard#role) runs this module with variables.
 attributes:
   check_mode:
@@ -91,7 +92,8 @@ options:
     description:
       - Whether to refuse pods, too, that tolerate a taint of the protected nodes and request none of O(resources), such as those that
         tolerate everything. Which taints these are is read from the nodes.
-      - DaemonSets that would lose their pods on the nodes are named, and nothing is enforced then, see O(allow_refusals).
+      - DaemonSets that would lose their pods on the nodes, and Deployments, StatefulSets and CronJobs that would lose theirs anywhere,
+        are named, and nothing is enforced then, see O(allow_refusals).
     type: bool
     default: false
   schedulers:
@@ -120,7 +122,7 @@ options:
     elements: str
     default: []
   allow_refusals:
-    description: Whether to enforce O(require_request) although DaemonSets lose their pods on protected nodes.
+    description: Whether to enforce O(require_request) although workloads lose pods.
     type: bool
     default: false
   trial_namespace:

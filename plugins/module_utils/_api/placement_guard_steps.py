@@ -15,7 +15,7 @@ from .._plan import placement_guard, placement_policies, rehearsal
 from .._plan.errors import KubeadmError, Refusal
 from .._plan.many import Incomplete, joined
 from .._plan.placement_guard import Cluster, GuardPlan, Place, Protection, Wish
-from .._plan.placement_policies import KINDS, POLICY, Case, Guard
+from .._plan.placement_policies import BINDING, KINDS, POLICY, Case, Guard
 from .._plan.rehearsal import Verdict
 from .client import ApiError, Client, Json
 from .objects import read_each
@@ -51,6 +51,7 @@ class PlacementGuardSteps:
         self._plan: GuardPlan | None = None
         self._enforced = False
         self._wrote = False
+        self._written: list[Place] = []
         self._done = False
 
     # ---- the steps -----------------------------------------------------------------------------------------------------
@@ -63,7 +64,7 @@ class PlacementGuardSteps:
         try:
             yield
         except KubeadmError as exc:
-            if not self._wrote:
+            if not (self._wrote or self._written):
                 raise
             raise Incomplete(str(exc), changed=True) from exc
 
@@ -76,8 +77,7 @@ class PlacementGuardSteps:
         placement_guard.refuse_foreign(objects)
         present = self._wished.present
         nodes = {node["metadata"]["name"]: node for node in self._api.list("nodes")} if present else {}
-        daemon_sets = self._api.list("/apis/apps/v1/daemonsets") if present and self._wished.require_request else []
-        self._cluster = Cluster(objects, nodes, daemon_sets)
+        self._cluster = Cluster(objects, nodes, self._workloads(), self._guarded())
         self._enforced = placement_guard.was_enforced(self._wished, self._cluster)
         self._protection = placement_guard.protect(self._wished, self._cluster, dry=self._dry)
         self._bodies = placement_guard.bodies(self._wished, self._cluster, self._protection)
@@ -108,13 +108,21 @@ class PlacementGuardSteps:
 
     def apply(self) -> None:
         """Try the guard, write it, remove what is not asked for any more, and prove it."""
-        self._remove(self._planned.leftovers)
+        for place in self._planned.leftovers:
+            self._delete(place, dry_run=False)
+            self._wrote = True
         if self._planned.writes:
             self._try()
-        for body in self._planned.writes:
-            self._write(body)
-        self._remove(self._planned.removals)
-        self._end()
+        try:
+            for body in self._planned.writes:
+                self._write(body)
+            self._remove(self._planned.removals)
+            self._end()
+        except KubeadmError as exc:
+            # A guard that goes is not brought back by what stays of it.
+            if not (self._written and self._wished.present):
+                raise
+            raise KubeadmError(f"{str(exc).rstrip('.')}. {self._put_back()}") from exc
 
     def report(self) -> dict[str, t.Any]:
         """The result of the module, whatever step it reached."""
@@ -170,6 +178,24 @@ class PlacementGuardSteps:
         found = read_each(self._api, paths, workers=self._params["concurrency"])
         return {place: found["/".join(place)] for place in places if "/".join(place) in found}
 
+    def _workloads(self) -> dict[str, list[Json]]:
+        """What might lose its pods; nothing is read when tolerations are nobody's concern."""
+        if not (self._wished.present and self._wished.require_request):
+            return {}
+        return {kind: self._api.list(path) for kind, path in placement_guard.WORKLOADS.items()}
+
+    def _guarded(self) -> dict[str, list[str]]:
+        """The nodes of all other guards that refuse; nothing is read for one that does not."""
+        if not (self._wished.present and self._wished.enforce):
+            return {}
+        ours = "=".join(next(iter(placement_policies.OWNER.items())))
+        found = {
+            (kind, each["metadata"]["name"]): each
+            for kind in (POLICY, BINDING)
+            for each in self._api.list(placement_policies.path_of(kind), labelSelector=ours)
+        }
+        return placement_guard.guarded(found, self._wished.name)
+
     def _judge(self) -> None:
         """Have the API server fill in its defaults, without which objects cannot be compared, and say what it declines."""
         for body in self._bodies:
@@ -207,7 +233,7 @@ class PlacementGuardSteps:
 
     def _write(self, body: Json) -> None:
         self._send_fresh(body, dry_run=False)
-        self._wrote = True
+        self._written.append(placement_guard.place_of(body))
 
     def _send_fresh(self, body: Json, *, dry_run: bool) -> Json:
         """Send an object, once more when somebody wrote its status or labels since it was read, as Kubernetes itself does."""
@@ -238,7 +264,30 @@ class PlacementGuardSteps:
     def _remove(self, places: t.Iterable[Place]) -> None:
         for place in places:
             self._delete(place, dry_run=False)
-            self._wrote = True
+            self._written.append(place)
+
+    def _put_back(self) -> str:
+        """Bring the guard back to what was read, because this one does not do what it should. Returns what came of it."""
+        found = self._cluster.objects
+        problems = self._remove_each((place for place in reversed(self._written) if place not in found), dry_run=False)
+        former = [found[place] for kind in KINDS for place in self._written if place in found and place[0] == kind]
+        problems += filter(None, map(self._restoring_problem, former))
+        if problems:
+            return f"Not all of it could be put back: {joined(problems)}. {placement_guard.way_out(self._wished)}"
+        self._written.clear()
+        existed = any(name == self._wished.name for _kind, name in found)
+        return "It was put back to what it was before." if existed else "It was removed again."
+
+    def _restoring_problem(self, former: Json) -> str:
+        place = placement_guard.place_of(former)
+        body = placement_guard.as_first_written(former)
+        try:
+            for _attempt in range(_ATTEMPTS):
+                if self._sent(placement_guard.as_read(body, self._read_objects([place]).get(place)), dry_run=False):
+                    return ""
+        except KubeadmError as exc:
+            return f"{' '.join(place)}: {exc}"
+        return f"{' '.join(place)}: others changed it each of the {_ATTEMPTS} times that it was tried"
 
     def _remove_each(self, places: t.Iterable[Place], *, dry_run: bool) -> list[str]:
         """Remove objects one by one, whatever comes of the others. Returns what went wrong."""
@@ -263,16 +312,25 @@ class PlacementGuardSteps:
     def _try(self) -> None:
         """Try a copy of the policies on pods that are never made, and remove it again, whatever comes of it."""
         problems: list[str] = []
+        made: list[Place] = []
         try:
             for body in placement_policies.trial_objects(self._guard):
-                self._send(body, dry_run=False)
+                self._copy(body, made)
             problems += self._failings()
         except KubeadmError as exc:
             problems.append(str(exc))
         finally:
-            problems += self._remove_copy()
+            problems += self._remove_copy(made)
         if problems:
             raise Refusal(f"The guard was not changed, because its trial failed. {' '.join(problems)}")
+
+    def _copy(self, body: Json, made: list[Place]) -> None:
+        """Write an object of the copy. made: takes up what may be there because of it, whatever was answered."""
+        place = placement_guard.place_of(body)
+        made.append(place)
+        if not self._sent(body, dry_run=False):
+            made.remove(place)
+            raise KubeadmError(f"{' '.join(place)}: another run tries this guard at the moment. Run the task again.")
 
     def _failings(self) -> list[str]:
         cases = placement_policies.trial_cases(self._guard, self._params["trial_namespace"])
@@ -282,8 +340,8 @@ class PlacementGuardSteps:
         """The objects of the trial, in the order in which they are removed."""
         return [placement_guard.place_of(body) for body in reversed(placement_policies.trial_objects(self._guard))]
 
-    def _remove_copy(self) -> list[str]:
-        problems = self._remove_each(self._copied(), dry_run=False)
+    def _remove_copy(self, made: t.Sequence[Place]) -> list[str]:
+        problems = self._remove_each(reversed(made), dry_run=False)
         # What is left of it concerns nothing but pods with its label, and the next run removes it.
         self._wrote = self._wrote or bool(problems)
         return problems
@@ -295,7 +353,8 @@ class PlacementGuardSteps:
         while True:
             taken, said = self._ask(case)
             found = placement_guard.problem(case, taken, said, seconds=limit, namespace=self._params["trial_namespace"])
-            if not found or not patient or "resulted in error" in said or self._api.clock() - began >= limit:
+            final = not patient or (placement_guard.fails(said) and not case.former)
+            if not found or final or self._api.clock() - began >= limit:
                 return found
             self._api.sleep(_LOOK_AGAIN)
 
@@ -328,9 +387,10 @@ class PlacementGuardSteps:
         cases = placement_policies.proof_cases(self._guard, namespace, node)
         problems = list(filter(None, map(self._problem, cases)))
         if problems:
-            advice = [placement_guard.own_exception(self._wished), placement_guard.way_out(self._wished)]
+            advice = [placement_guard.own_exception(self._wished)]
+            advice += [] if self._written else [placement_guard.way_out(self._wished)]
             words = " ".join(filter(None, [*problems, *advice]))
-            raise KubeadmError(f"The guard {self._wished.name} is written, and does not do what it should. {words}")
+            raise KubeadmError(f"The guard {self._wished.name} does not do what it should. {words}")
 
     def _difference(self, place: Place) -> Json:
         header = " ".join(place)

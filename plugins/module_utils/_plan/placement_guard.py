@@ -12,7 +12,7 @@ import dataclasses
 import re
 import typing as t
 
-from . import node_names, node_plan, node_taints, placement_policies, quantities, readmission
+from . import node_names, node_plan, node_taints, placement_policies, pods, quantities, readmission
 from .errors import Refusal
 from .many import joined
 from .node_plan import Node
@@ -22,6 +22,15 @@ from .placement_policies import BINDING, KINDS, MUTATION, POLICY, Guard, Json
 
 Place = tuple[str, str]  # kind and name of an object
 
+DAEMON_SET, CRON_JOB = "DaemonSet", "CronJob"
+# What makes pods from a template, and where the API lists it. Others are made by one of these.
+WORKLOADS = {
+    DAEMON_SET: "/apis/apps/v1/daemonsets",
+    "Deployment": "/apis/apps/v1/deployments",
+    "StatefulSet": "/apis/apps/v1/statefulsets",
+    CRON_JOB: "/apis/batch/v1/cronjobs",
+}
+
 CREATED, CHANGED, REMOVED = "created", "changed", "removed"
 
 # What runs in there keeps the cluster going.
@@ -29,6 +38,7 @@ _NEVER_CONCERNED = "kube-system"
 # Nobody is kept off by PreferNoSchedule.
 _KEEPS_OFF = ("NoSchedule", node_taints.NO_EXECUTE)
 _LONGEST_NAME = 200
+_KUBE_SCHEDULER = "system:kube-scheduler"
 _DAEMON_SET = re.compile(r"[^/\s]+/[^/\s]+")
 
 
@@ -54,11 +64,14 @@ class Wish:
 
 @dataclasses.dataclass(frozen=True)
 class Cluster:
-    """What was read. objects: those of the guard's name and of its trial's. daemon_sets: empty unless they matter."""
+    """What was read. objects: those of the guard's name and of its trial's. workloads: what makes pods from a template, by kind,
+    empty unless it matters. guarded: the nodes of each other guard that refuses, by its name.
+    """
 
     objects: t.Mapping[Place, Json]
     nodes: t.Mapping[str, Node]
-    daemon_sets: t.Sequence[Json] = ()
+    workloads: t.Mapping[str, t.Sequence[Json]] = dataclasses.field(default_factory=dict)
+    guarded: t.Mapping[str, t.Sequence[str]] = dataclasses.field(default_factory=dict)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -67,7 +80,7 @@ class Protection:
 
     added, removed: as against the guard in force. stale: asked for, protected before, and no nodes any more. untainted: on which
     the scheduler itself may place any pod. gone: removed because they are no nodes any more. taints: those that keep pods off,
-    each with effect and key. shut_out: DaemonSets that would lose their pods there.
+    each with effect, key and value. shut_out: what would lose its pods, by kind and name.
     """
 
     nodes: tuple[str, ...] = ()
@@ -216,7 +229,8 @@ def _is_ours(found: Json) -> bool:
 def protect(wish: Wish, cluster: Cluster, *, dry: bool) -> Protection:
     """Which nodes are protected. dry: nothing is written, so that nodes may yet come to be managed.
 
-    Raises Refusal for nodes that do not exist, for none at all when there is no guard yet, and for DaemonSets that would lose their pods.
+    Raises Refusal for nodes that do not exist or have another guard, for none at all when there is no guard yet, and for what
+    would lose its pods.
     """
     former = placement_policies.nodes_of(cluster.objects.get((POLICY, wish.name)))
     nodes = (wish.nodes or _managed(wish, cluster)) if wish.present else ()
@@ -239,6 +253,7 @@ def protect(wish: Wish, cluster: Cluster, *, dry: bool) -> Protection:
         # A guard that is there follows its nodes, also when the last one goes.
         if not (nodes or dry or (POLICY, wish.name) in cluster.objects):
             raise Refusal(_nothing(wish))
+        _refuse_shared(wish, nodes, cluster)
         _refuse_losses(wish, found)
     return found
 
@@ -257,14 +272,14 @@ def _is_managed(wish: Wish, node: Node) -> bool:
 def _keeping_off(wish: Wish, node: Node) -> list[Json]:
     """Those of a node's taints that keep pods off; all of them when no keys are asked for."""
     return [
-        {"effect": taint["effect"], "key": taint["key"]}
+        {"effect": taint["effect"], "key": taint["key"], "value": taint.get("value") or ""}
         for taint in node_taints.of_node(node) or []
         if taint["effect"] in _KEEPS_OFF and (not wish.taint_keys or taint["key"] in wish.taint_keys)
     ]
 
 
 def _unique(taints: t.Iterable[Json]) -> tuple[Json, ...]:
-    found = {(taint["key"], taint["effect"]): taint for taint in taints}
+    found = {(taint["key"], taint["effect"], taint["value"]): taint for taint in taints}
     return tuple(found[known_as] for known_as in sorted(found))
 
 
@@ -283,26 +298,68 @@ def _nothing(wish: Wish) -> str:
     )
 
 
-def _refuse_losses(wish: Wish, found: Protection) -> None:
-    if found.shut_out and wish.enforce and not wish.allow_refusals:
+def guarded(objects: t.Mapping[Place, Json], name: str) -> dict[str, list[str]]:
+    """The nodes of each guard that refuses, but for the one of that name and for copies. objects: policies and bindings of ours."""
+    return {
+        own: placement_policies.nodes_of(found)
+        for (kind, own), found in sorted(objects.items())
+        if kind == POLICY
+        and own != name
+        and not placement_policies.is_trial(own)
+        and placement_policies.denies(objects.get((BINDING, own)))
+    }
+
+
+def _refuse_shared(wish: Wish, nodes: t.Collection[str], cluster: Cluster) -> None:
+    # Each would refuse what the other lets through. One that only warns stands in nobody's way.
+    shared = (
+        {name: sorted(set(nodes) & set(others)) for name, others in cluster.guarded.items()} if wish.enforce else {}
+    )
+    told = [f"{', '.join(both)} by {name}" for name, both in shared.items() if both]
+    if told:
         raise Refusal(
-            f"require_request: protected nodes would lose the pods of the DaemonSets {joined(found.shut_out)} at their next start,"
-            " because these tolerate the taint and request nothing. Write those that belong there into exempt_daemon_sets or"
-            " exempt_namespaces, or set allow_refusals."
+            f"protected already: {joined(told)}. A node can have one guard that refuses. Name all resources for which it is kept in"
+            " that one, or remove it first (state absent)."
         )
 
 
+def _refuse_losses(wish: Wish, found: Protection) -> None:
+    if found.shut_out and wish.enforce and not wish.allow_refusals:
+        raise Refusal(
+            f"require_request: {_losses(found, 'would be refused')} Write DaemonSets that belong there into exempt_daemon_sets, or"
+            " whatever belongs there into exempt_namespaces; take the toleration out of the others; or set allow_refusals, for"
+            " example when exceptions are for them."
+        )
+
+
+def _losses(found: Protection, are_refused: str) -> str:
+    return (
+        f"pods of {joined(found.shut_out)} {are_refused} at their next start, because these tolerate a taint of the protected nodes"
+        " and request nothing: those of DaemonSets on these nodes, those of others wherever they would run."
+    )
+
+
 def _shut_out(wish: Wish, cluster: Cluster, nodes: t.Sequence[str], taints: t.Sequence[Json]) -> list[str]:
-    """DaemonSets that the guard would keep off protected nodes although they tolerate them, by the rules of the policy."""
+    """What the guard would keep from making its pods although they tolerate the taints, by the rules of the policy."""
     there = [cluster.nodes[name] for name in nodes if name in cluster.nodes]
     found = []
-    for daemon_set in cluster.daemon_sets:
-        metadata, spec = daemon_set["metadata"], daemon_set["spec"]["template"]["spec"]
-        name = f"{metadata['namespace']}/{metadata['name']}"
-        exempt = name in wish.exempt_daemon_sets or metadata["namespace"] in wish.exempt_namespaces
-        if not exempt and _lands(spec, there) and _tolerates(spec, taints) and not _requests(spec, wish.resources):
-            found.append(name)
+    for kind, workloads in cluster.workloads.items():
+        for workload in workloads:
+            metadata, spec = workload["metadata"], _template_of(kind, workload)
+            name = f"{metadata['namespace']}/{metadata['name']}"
+            exempt = metadata["namespace"] in wish.exempt_namespaces or (
+                # Each pod is for one node, which the policy sees. Where others land is not known before they are there.
+                kind == DAEMON_SET and (name in wish.exempt_daemon_sets or not _lands(spec, there))
+            )
+            if not exempt and _tolerates(spec, taints) and not _requests(spec, wish.resources):
+                found.append(f"{kind} {name}")
     return sorted(found)
+
+
+def _template_of(kind: str, workload: Json) -> Json:
+    """The specification of the pods that it makes."""
+    spec = workload["spec"]["jobTemplate"]["spec"] if kind == CRON_JOB else workload["spec"]
+    return t.cast(Json, spec["template"]["spec"])
 
 
 def _lands(spec: Json, nodes: t.Iterable[Node]) -> bool:
@@ -316,14 +373,7 @@ def _asks_for(spec: Json, metadata: Json) -> bool:
 
 
 def _tolerates(spec: Json, taints: t.Iterable[Json]) -> bool:
-    # As the policy says it, which does not look at values.
-    tolerations = spec.get("tolerations") or []
-    return any(
-        (toleration.get("key") or "") in ("", taint["key"])
-        and (toleration.get("effect") or "") in ("", taint["effect"])
-        for toleration in tolerations
-        for taint in taints
-    )
+    return any(pods.tolerations_of({"spec": spec}, taint) for taint in taints)
 
 
 def _requests(spec: Json, resources: t.Collection[str]) -> bool:
@@ -369,6 +419,12 @@ def as_read(body: Json, found: Json | None) -> Json:
     if not found:
         return body
     return {**body, "metadata": {**body["metadata"], "resourceVersion": found["metadata"]["resourceVersion"]}}
+
+
+def as_first_written(found: Json) -> Json:
+    """An object as it is sent when it has to be made again as it was read."""
+    metadata = {key: found["metadata"][key] for key in ("name", "labels", "annotations") if key in found["metadata"]}
+    return {**{key: found[key] for key in ("apiVersion", "kind", "spec")}, "metadata": metadata}
 
 
 def place_of(body: t.Mapping[str, t.Any]) -> Place:
@@ -436,9 +492,10 @@ def _warnings(wish: Wish, found: Protection) -> list[str]:
         for name in found.untainted
     ]
     if found.shut_out:
+        warnings.append(_losses(found, "are refused" if wish.enforce else "would be refused if it were enforced,"))
+    if _KUBE_SCHEDULER not in wish.schedulers:
         warnings.append(
-            f"{'protected nodes lose' if wish.enforce else 'enforced, protected nodes would lose'} the pods of the DaemonSets"
-            f" {joined(found.shut_out)} at their next start, because these tolerate the taint and request nothing."
+            f"schedulers: {_KUBE_SCHEDULER} is not among them, so the cluster's own scheduler cannot place any pod on protected nodes."
         )
     return warnings
 
@@ -492,9 +549,9 @@ def problem(
 
     taken: the pod as the API server would make it; None when it refused. said: its refusal. seconds: how long it was asked.
     """
-    if "resulted in error" in said:
+    if fails(said):
         return f"An expression fails for {case.name}: {said}."
-    if case.says and not (case.says in said and (not case.by or f"'{case.by}'" in said)):
+    if case.says and not all(words in said for words in case.says):
         words = f" ({said})" if said else ""
         return (
             f"It did not refuse {case.name} within {seconds} s{words}. See whether the API server runs without the admission plugin"
@@ -502,12 +559,22 @@ def problem(
         )
     if not case.says and taken is None:
         return f"It has to accept {case.name}, in the namespace {namespace}, and the API server said: {said}."
-    if case.scheduled and (taken or {}).get("spec", {}).get("nodeName"):
+    if case.scheduled and not _became_affinity(case, taken or {}):
         return (
-            f"The node of {case.name} stayed a name for {seconds} s. See whether the API server runs without the admission plugin"
-            " MutatingAdmissionPolicy."
+            f"The node of {case.name} was not turned into an affinity by {case.scheduled} for {seconds} s. See whether the API server"
+            " runs without the admission plugin MutatingAdmissionPolicy."
         )
     return ""
+
+
+def fails(said: str) -> bool:
+    """Whether a refusal tells of an expression that fails."""
+    return "resulted in error" in said
+
+
+def _became_affinity(case: placement_policies.Case, taken: t.Mapping[str, t.Any]) -> bool:
+    annotations = taken["metadata"].get("annotations") or {}
+    return "nodeName" not in taken["spec"] and annotations.get(placement_policies.ANNOTATION) == case.scheduled
 
 
 def complaints(policy: t.Mapping[str, t.Any]) -> list[str]:

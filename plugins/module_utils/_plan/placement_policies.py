@@ -13,6 +13,7 @@ removed and made again, can leave API servers that refuse every pod until they a
 from __future__ import annotations
 
 import dataclasses
+import hashlib
 import json
 import typing as t
 
@@ -26,6 +27,8 @@ KINDS = (POLICY, BINDING, MUTATION, MUTATION_BINDING)
 # Who makes an object is written on it: nothing is changed or removed that somebody else made.
 OWNER = {"app.kubernetes.io/managed-by": "nodecraft.kubeadm"}
 TRIAL_LABEL = "nodecraft.kubeadm/trial"
+# On pods whose node became an affinity: which policy did it, in which revision.
+ANNOTATION = "nodecraft.kubeadm/placement-guard"
 
 _PLURALS = {
     POLICY: "validatingadmissionpolicies",
@@ -37,14 +40,17 @@ _PLURALS = {
 _DAEMON_SET_CONTROLLERS = ["system:serviceaccount:kube-system:daemon-set-controller", "system:kube-controller-manager"]
 _TRIAL = "-trial"
 _REFUSE, _AFFINITY = "refuse", "affinity"  # what a pod of the trial is for
+_TRIAL_TAINT: Json = {"effect": "NoSchedule", "key": TRIAL_LABEL, "value": ""}
 _NAMES_NONE = "a pod that names no node"
+_REVISION = "revision"
+_REVISION_LENGTH = 8
 
 
 @dataclasses.dataclass(frozen=True)
 class Guard:
     """What the policies are made of.
 
-    nodes: the protected ones. taints: those that keep pods off them, each with effect and key; needed for require_request.
+    nodes: the protected ones. taints: those that keep pods off them, each with effect, key and value; needed for require_request.
     affinity: whether names of nodes become affinities. exempt_namespaces: all that the guard does not concern.
     """
 
@@ -65,15 +71,15 @@ class Guard:
 class Case:
     """A pod that is asked for and never made, and what has to come of it.
 
-    says: words of the refusal; empty when the pod has to be taken. by: the policy that has to refuse; empty when any may.
-    scheduled: whether its node has to become an affinity.
+    says: what the refusal has to contain, all of it; empty when the pod has to be taken. scheduled: what the annotation has to
+    say of a pod whose node has to become an affinity. former: whether an earlier revision of the policy may still answer.
     """
 
     name: str
     pod: Json
-    says: str = ""
-    by: str = ""
-    scheduled: bool = False
+    says: tuple[str, ...] = ()
+    scheduled: str = ""
+    former: bool = False
 
 
 def path_of(kind: str, name: str = "") -> str:
@@ -107,6 +113,12 @@ def nodes_of(policy: t.Mapping[str, t.Any] | None) -> list[str]:
     return []
 
 
+def revision_of(policy: t.Mapping[str, t.Any]) -> str:
+    """The revision of a policy of ours, which its refusals tell: an API server may hold on to the former one for a while."""
+    found = [entry["expression"] for entry in policy["spec"]["variables"] if entry["name"] == _REVISION]
+    return str(json.loads(found[0]))
+
+
 def denies(binding: t.Mapping[str, t.Any] | None) -> bool:
     """Whether a binding makes its policy refuse."""
     return "Deny" in (((binding or {}).get("spec") or {}).get("validationActions") or [])
@@ -126,15 +138,16 @@ def is_trial(name: str) -> bool:
 
 
 def trial_objects(guard: Guard) -> list[Json]:
-    """A copy of the policies that refuses, for pods with a label of their own, and for one more node, which does not exist.
+    """A copy of the policies that refuses, for pods with a label of their own, for one more node and one more taint, which do not exist.
 
-    Nothing else protects that node, so it is this copy that refuses. Its exceptions are evaluated, so that one that fails shows,
-    and let nothing through: they may well hold for whoever makes the trial.
+    Nothing else protects that node and knows that taint, so it is this copy that refuses. Its exceptions are evaluated, so that
+    one that fails shows, and let nothing through: they may well hold for whoever makes the trial.
     """
     name = trial_name(guard.name)
     # With && an expression that fails would be false.
-    exceptions = tuple(f"({text.strip()}) ? false : false" for text in guard.exceptions)
-    copy = dataclasses.replace(guard, name=name, nodes=(*guard.nodes, name), enforce=True, exceptions=exceptions)
+    exceptions = tuple(f"{_in_brackets(text)} ? false : false" for text in guard.exceptions)
+    nodes, taints = (*guard.nodes, name), (*guard.taints, _TRIAL_TAINT)
+    copy = dataclasses.replace(guard, name=name, nodes=nodes, taints=taints, enforce=True, exceptions=exceptions)
     found = objects(copy)
     for thing in found:
         if thing["kind"] in (BINDING, MUTATION_BINDING):
@@ -148,22 +161,32 @@ def trial_objects(guard: Guard) -> list[Json]:
 def trial_cases(guard: Guard, namespace: str) -> list[Case]:
     """What has to come of pods while the copy is in force; the first is refused by nothing else."""
     node = trial_name(guard.name)
+    stamps = _stamps(trial_objects(guard))
     naming = pod(guard, namespace, node=node, label=_REFUSE)
     cases = [
-        Case("a pod that names a protected node", naming, says="names the node"),
+        Case("a pod that names a protected node", naming, says=("names the node", stamps[POLICY])),
         Case(_NAMES_NONE, pod(guard, namespace, label=_REFUSE)),
     ]
     if guard.resources:
         asked = pod(guard, namespace, node=node, resource=guard.resources[0], label=_REFUSE)
         cases.append(Case(f"a pod that names a protected node and requests {guard.resources[0]}", asked))
     if guard.require_request and guard.taints:
-        tolerating = pod(guard, namespace, label=_REFUSE)
-        tolerating["spec"]["tolerations"] = [{"operator": "Exists"}]
-        cases.append(Case("a pod that tolerates everything", tolerating, says="tolerates a taint"))
+        tolerating = _tolerating_pod(pod(guard, namespace, label=_REFUSE), [_TRIAL_TAINT])
+        says = ("tolerates a taint", stamps[POLICY])
+        cases.append(Case("a pod that tolerates a taint of protected nodes", tolerating, says=says))
     if guard.affinity:
         pinned = pod(guard, namespace, node=node, label=_AFFINITY)
-        cases.append(Case("a pod whose node has to become an affinity", pinned, scheduled=True))
+        cases.append(Case("a pod whose node has to become an affinity", pinned, scheduled=stamps[MUTATION]))
     return cases
+
+
+def _stamps(found: t.Iterable[Json]) -> dict[str, str]:
+    """What the policies among some objects write into refusals and annotations, by their kinds: name and revision."""
+    return {
+        thing["kind"]: f"{thing['metadata']['name']} {revision_of(thing)}"
+        for thing in found
+        if thing["kind"] in (POLICY, MUTATION)
+    }
 
 
 def plain_case(guard: Guard, namespace: str) -> Case:
@@ -178,18 +201,24 @@ def proof_cases(guard: Guard, namespace: str, node: str | None) -> list[Case]:
     """
     if node is None:
         return [plain_case(guard, namespace)]
-    naming = Case(f"a pod that names {node}", pod(guard, namespace, node=node), scheduled=guard.affinity)
-    if not guard.affinity:
-        naming = dataclasses.replace(naming, says=f"names the node {node}", by=guard.name)
+    stamps = _stamps(objects(guard))
+    naming = Case(f"a pod that names {node}", pod(guard, namespace, node=node), former=True)
+    if guard.affinity:
+        naming = dataclasses.replace(naming, scheduled=stamps[MUTATION])
+    else:
+        naming = dataclasses.replace(naming, says=(f"names the node {node}", stamps[POLICY]))
     cases = [naming]
     if guard.require_request and guard.taints:
-        # An API server tells one refusal alone. So the pod tolerates nothing that another guard may be for.
-        tolerating = pod(guard, namespace)
-        tolerating["spec"]["tolerations"] = [{**taint, "operator": "Exists"} for taint in guard.taints]
-        cases.append(
-            Case("a pod that tolerates the taints of the nodes", tolerating, says="tolerates a taint", by=guard.name)
-        )
+        tolerating = _tolerating_pod(pod(guard, namespace), guard.taints)
+        says = ("tolerates a taint", stamps[POLICY])
+        cases.append(Case("a pod that tolerates the taints of the nodes", tolerating, says=says, former=True))
     return [*cases, plain_case(guard, namespace)]
+
+
+def _tolerating_pod(plain: Json, taints: t.Iterable[Json]) -> Json:
+    # An API server tells one refusal alone. So the pod tolerates nothing that another guard may be for.
+    tolerations = [{**taint, "operator": "Equal"} for taint in taints]
+    return {**plain, "spec": {**plain["spec"], "tolerations": tolerations}}
 
 
 def pod(guard: Guard, namespace: str, *, node: str = "", resource: str = "", label: str = "") -> Json:
@@ -227,6 +256,10 @@ def pod(guard: Guard, namespace: str, *, node: str = "", resource: str = "", lab
 
 
 def _object(kind: str, guard: Guard, spec: Json) -> Json:
+    if "variables" in spec:
+        # JSON as well as CEL. It goes first, for later variables may only know earlier ones.
+        revision = hashlib.sha256(json.dumps(spec, sort_keys=True).encode()).hexdigest()[:_REVISION_LENGTH]
+        spec = {**spec, "variables": [_named(_REVISION, json.dumps(revision)), *spec["variables"]]}
     return {
         "apiVersion": "admissionregistration.k8s.io/v1",
         "kind": kind,
@@ -277,7 +310,7 @@ def _mutation(guard: Guard) -> Json:
             # Of several terms one has to hold, so each of them is narrowed to the node.
             _named("pinnedTerms", _PINNED_TERMS),
         ],
-        "mutations": [{"patchType": "JSONPatch", "jsonPatch": {"expression": _TO_AFFINITY}}],
+        "mutations": [{"patchType": "JSONPatch", "jsonPatch": {"expression": _to_affinity(guard)}}],
     }
     return _object(MUTATION, guard, spec)
 
@@ -333,7 +366,12 @@ def _by_no_scheduler(guard: Guard) -> str:
 
 
 def _excepted(guard: Guard) -> str:
-    return "\n".join(["variables.ofDaemonSet", *(f"|| ({text.strip()})" for text in guard.exceptions)])
+    return "\n".join(["variables.ofDaemonSet", *(f"|| {_in_brackets(text)}" for text in guard.exceptions)])
+
+
+def _in_brackets(expression: str) -> str:
+    # On a line of its own, for the last one may end in a comment.
+    return f"({expression.strip()}\n)"
 
 
 def _purpose(guard: Guard) -> str:
@@ -350,7 +388,7 @@ def _naming(guard: Guard) -> Json:
         ),
         "reason": "Forbidden",
         "message": "The pod names a protected node.",
-        "messageExpression": f'"the pod names the node " + variables.target + {json.dumps(kept_for)}',
+        "messageExpression": f'"the pod names the node " + variables.target + {json.dumps(kept_for)} + {_told(guard)}',
     }
 
 
@@ -361,22 +399,30 @@ def _binding(guard: Guard) -> Json:
         "reason": "Forbidden",
         "message": "Pods are bound to protected nodes by schedulers only.",
         "messageExpression": (
-            f'"pods are bound to the node " + variables.target + {json.dumps(allowed)}\n+ request.userInfo.username'
+            f'"pods are bound to the node " + variables.target + {json.dumps(allowed)}\n'
+            f"+ request.userInfo.username + {_told(guard)}"
         ),
     }
 
 
 def _tolerating(guard: Guard) -> Json:
+    refusal = (
+        f"the pod tolerates a taint of nodes that are kept for pods that {_purpose(guard)}."
+        " Leave the toleration out, also one without a key."
+    )
     return {
         "expression": (
             'object.kind == "Binding" || !variables.tolerates || variables.requests || variables.elsewhere || variables.excepted'
         ),
         "reason": "Forbidden",
-        "message": (
-            f"the pod tolerates a taint of nodes that are kept for pods that {_purpose(guard)}."
-            " Leave the toleration out, also one without a key."
-        ),
+        "message": "The pod tolerates a taint of protected nodes.",
+        "messageExpression": f"{json.dumps(refusal)} + {_told(guard)}",
     }
+
+
+def _told(guard: Guard) -> str:
+    """What ends each message, in CEL: which guard it was, in which revision."""
+    return f'{json.dumps(f" ({guard.name} ")} + variables.{_REVISION} + ")"'
 
 
 _NO_STATIC_POD = """\
@@ -406,7 +452,8 @@ request.userInfo.username in {json.dumps(_DAEMON_SET_CONTROLLERS)}
 _TOLERATES = """\
 dyn(object).spec.?tolerations.orValue([]).exists(toleration,
   variables.taints.exists(taint,
-    toleration.?key.orValue("") in ["", taint.key] && toleration.?effect.orValue("") in ["", taint.effect]))"""
+    toleration.?key.orValue("") in ["", taint.key] && toleration.?effect.orValue("") in ["", taint.effect]
+    && (!(toleration.?operator.orValue("") in ["", "Equal"]) || toleration.?value.orValue("") == taint.value)))"""
 
 _ELSEWHERE = """\
 variables.target != "" && !(variables.target in variables.nodes)
@@ -437,4 +484,12 @@ _TO_AFFINITY = """\
 + (has(dyn(object).spec.affinity) && has(dyn(object).spec.affinity.nodeAffinity) ? [] :
    [JSONPatch{op: "add", path: "/spec/affinity/nodeAffinity", value: Object.spec.affinity.nodeAffinity{}}])
 + [JSONPatch{op: "add", path: "/spec/affinity/nodeAffinity/requiredDuringSchedulingIgnoredDuringExecution",
-             value: {"nodeSelectorTerms": variables.pinnedTerms}}]"""
+             value: {"nodeSelectorTerms": variables.pinnedTerms}}]
++ (has(object.metadata.annotations) ? [] :
+   [JSONPatch{op: "add", path: "/metadata/annotations", value: dyn({})}])
++ [JSONPatch{op: "add", path: "/metadata/annotations/" + jsonpatch.escapeKey(%s),
+             value: %s + variables.%s}]"""
+
+
+def _to_affinity(guard: Guard) -> str:
+    return _TO_AFFINITY % (json.dumps(ANNOTATION), json.dumps(f"{guard.name} "), _REVISION)

@@ -7,10 +7,12 @@ from __future__ import annotations
 import copy
 import json
 import typing as t
-from urllib.parse import unquote, urlsplit
+from urllib.parse import parse_qsl, unquote, urlsplit
 
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan import placement_policies
+from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.placement_guard import WORKLOADS
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.placement_policies import (
+    ANNOTATION,
     BINDING,
     GROUP,
     KINDS,
@@ -20,6 +22,7 @@ from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.placement_
     TRIAL_LABEL,
 )
 from ansible_collections.nodecraft.kubeadm.tests.unit.plugins.module_utils._api.fake_api import FakeApi, Json, Refused
+from ansible_collections.nodecraft.kubeadm.tests.unit.plugins.module_utils._plan.guards import expressions
 
 Place = tuple[str, str]
 PLURALS = {placement_policies.path_of(kind).rpartition("/")[2]: kind for kind in KINDS}
@@ -36,9 +39,12 @@ class FakeGuards(FakeApi):
     checked: what the controller manager says of a policy; None: it does not look at any. made: pods that were no dry runs.
     """
 
-    def __init__(self, *nodes: Json, daemon_sets: t.Sequence[Json] = (), served: t.Sequence[str] = KINDS) -> None:
+    def __init__(
+        self, *nodes: Json, served: t.Sequence[str] = KINDS, workloads: t.Mapping[str, t.Sequence[Json]] | None = None
+    ) -> None:
         super().__init__(*nodes)
-        self.answers["/apis/apps/v1/daemonsets"] = list(daemon_sets)
+        for kind, path in WORKLOADS.items():
+            self.answers[path] = list((workloads or {}).get(kind, ()))
         self.answers["/version"] = {"gitVersion": "v1.36.3"}
         self.served = served
         self.guards: dict[Place, Json] = {}
@@ -79,6 +85,8 @@ class FakeGuards(FakeApi):
 
     def _guard(self, verb: str, path: str, body: bytes) -> Json:
         plural, *names = unquote(urlsplit(path).path)[len(GROUP) + 1 :].split("/")
+        if verb == "GET" and not names:
+            return self._listed(PLURALS[plural], dict(parse_qsl(urlsplit(path).query)).get("labelSelector", ""))
         sent = json.loads(body) if body else {}
         place = (PLURALS[plural], names[0] if names else sent["metadata"]["name"])
         dry = "dryRun" in path
@@ -97,6 +105,11 @@ class FakeGuards(FakeApi):
                     del self.guards[place]
                 return {"kind": "Status", "status": "Success"}
             return self._kept(verb, place, sent, dry)
+
+    def _listed(self, kind: str, selector: str) -> Json:
+        label, _equals, value = selector.partition("=")
+        found = [entry for place, entry in self.guards.items() if place[0] == kind]
+        return {"items": [entry for entry in found if entry["metadata"].get("labels", {}).get(label) == value]}
 
     def _kept(self, verb: str, place: Place, sent: Json, dry: bool) -> Json:
         version = self.guards[place]["metadata"]["resourceVersion"] if place in self.guards else None
@@ -139,24 +152,32 @@ class FakeGuards(FakeApi):
         return [entry["spec"]["policyName"] for entry in found if _selects(entry, pod)]
 
     def _mutate(self, name: str, pod: Json) -> None:
-        if pod["spec"].get("nodeName") in placement_policies.nodes_of(self.in_force.get((MUTATION, name))):
+        policy = self.in_force.get((MUTATION, name))
+        if policy and pod["spec"].get("nodeName") in placement_policies.nodes_of(policy):
             pod["spec"]["affinity"] = {"nodeAffinity": pod["spec"].pop("nodeName")}
+            pod["metadata"]["annotations"] = {ANNOTATION: f"{name} {placement_policies.revision_of(policy)}"}
 
     def _validate(self, name: str, pod: Json) -> None:
         policy, binding = self.in_force.get((POLICY, name)), self.in_force[BINDING, name]
         limits = pod["spec"]["containers"][0]["resources"]["limits"]
         node, requests = pod["spec"].get("nodeName"), any("/" in resource for resource in limits)
-        strict = "UPDATE" in str((policy or {}).get("spec"))
         said = ""
-        if strict and "tolerations" in pod["spec"] and not requests:
+        if not requests and _keys(policy) & {toleration["key"] for toleration in pod["spec"].get("tolerations", [])}:
             said = "the pod tolerates a taint"
         if node in placement_policies.nodes_of(policy) and not requests:
             said = f"the pod names the node {node}, which is kept for others"
-        if said and placement_policies.denies(binding):
+        if policy and said and placement_policies.denies(binding):
+            stamp = f"({name} {placement_policies.revision_of(policy)})"
             raise Refused(
                 403,
-                f"pods is forbidden: ValidatingAdmissionPolicy '{name}' with binding '{name}' denied request: {said}",
+                f"pods is forbidden: ValidatingAdmissionPolicy '{name}' with binding '{name}' denied request: {said} {stamp}",
             )
+
+
+def _keys(policy: Json | None) -> set[str]:
+    """The keys of the taints that a policy knows."""
+    taints = expressions(policy).get("taints", "[]") if policy else "[]"
+    return {taint["key"] for taint in json.loads(taints)}
 
 
 def _selects(binding: Json, pod: Json) -> bool:

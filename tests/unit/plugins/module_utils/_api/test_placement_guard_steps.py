@@ -191,13 +191,30 @@ def test_an_affinity_comes_and_goes_with_what_is_asked_for(api: FakeGuards) -> N
 
 
 def test_daemon_sets_are_asked_for_where_they_matter(serve_guards: Serve) -> None:
-    api = serve_guards(daemon_sets=[daemon_set("ns/agent", {"operator": "Exists"})])
+    api = serve_guards(workloads={"DaemonSet": [daemon_set("ns/agent", {"operator": "Exists"})]})
     assert run(api, **ENFORCED).error is None
-    assert "DaemonSets ns/agent" in run(api, **STRICT).message
+    assert "DaemonSet ns/agent" in run(api, **STRICT).message
     assert run(api, **STRICT, exempt_daemon_sets=["ns/agent"]).error is None
     done = run(api, **STRICT, allow_refusals=True)
     assert done.error is None
-    assert "protected nodes lose the pods of the DaemonSets ns/agent" in done.warnings[0]
+    assert "pods of DaemonSet ns/agent are refused at their next start" in done.warnings[0]
+
+
+def test_what_makes_pods_is_not_asked_for_where_it_does_not_matter(api: FakeGuards) -> None:
+    run(api, **ENFORCED)
+    assert [request for request in api.requests if "/apis/apps/" in request or "/apis/batch/" in request] == []
+    run(api, **STRICT)
+    for plural in ("daemonsets", "deployments", "statefulsets", "cronjobs"):
+        assert [request for request in api.requests if plural in request], plural
+
+
+def test_a_node_of_another_guard_that_refuses_is_left_to_it(api: FakeGuards) -> None:
+    assert run(api, **ENFORCED, name="gpu", nodes=["w2"]).error is None
+    before = len(api.writes)
+    assert "protected already: w2 by gpu." in run(api, **ENFORCED).message
+    assert run(api).error is None
+    assert run(api, **ENFORCED, name="gpu", nodes=["w2"]).error is None
+    assert len(api.writes) > before
 
 
 # ---- check mode --------------------------------------------------------------------------------------------------------
@@ -378,7 +395,9 @@ def test_a_guard_that_lets_tolerations_through_is_not_written(api: FakeGuards) -
         pod["spec"].pop("tolerations", None)
 
     api.looks_at_pod = untolerated
-    assert_only_tried(api, run(api, **STRICT), "It did not refuse a pod that tolerates everything within 30 s.")
+    assert_only_tried(
+        api, run(api, **STRICT), "It did not refuse a pod that tolerates a taint of protected nodes within 30 s."
+    )
 
 
 def test_names_that_do_not_become_affinities_are_told(api: FakeGuards) -> None:
@@ -387,7 +406,7 @@ def test_names_that_do_not_become_affinities_are_told(api: FakeGuards) -> None:
             pod["metadata"]["labels"] = {"nodecraft.kubeadm/trial": "none"}
 
     api.looks_at_pod = overlooked
-    says = "The node of a pod whose node has to become an affinity stayed a name for 30 s."
+    says = "The node of a pod whose node has to become an affinity was not turned into an affinity by"
     assert_only_tried(api, run(api, **AFFINITY), says)
 
 
@@ -443,7 +462,7 @@ def test_a_copy_that_cannot_be_removed_is_told_and_goes_with_the_next_run(api: F
 # ---- writes and proofs that fail ---------------------------------------------------------------------------------------
 
 
-def test_a_guard_that_is_not_in_force_is_an_error_with_the_way_out(api: FakeGuards) -> None:
+def test_a_guard_that_is_not_in_force_is_removed_again(api: FakeGuards) -> None:
     # The copy stays in force, and is not taken for the guard.
     def stop(verb: str, place: tuple[str, str], dry: bool) -> None:
         if (verb, place, dry) == ("POST", (BINDING, NAME), False):
@@ -451,11 +470,108 @@ def test_a_guard_that_is_not_in_force_is_an_error_with_the_way_out(api: FakeGuar
 
     api.looks_at = stop
     done = run(api, **ENFORCED)
-    assert f"The guard {NAME} is written, and does not do what it should." in done.message
+    assert f"The guard {NAME} does not do what it should." in done.message
     assert "It did not refuse a pod that names w1 within 30 s." in done.message
+    assert done.message.endswith("It was removed again.")
+    assert not getattr(done.error, "changed", False)
+    assert (names(api), done.report["summary"]) == ([], [])
+
+
+def spec_of(api: FakeGuards) -> dict[tuple[str, str], Json]:
+    return {place: found["spec"] for place, found in api.guards.items()}
+
+
+def stops_at(api: FakeGuards, kind: str) -> None:
+    """Let the API server hold on to what it has when the guard's object of that kind is replaced or made."""
+
+    def stop(verb: str, place: tuple[str, str], dry: bool) -> None:
+        if verb in ("PUT", "POST") and (place, dry) == ((kind, NAME), False):
+            api.taken_up = False
+
+    api.looks_at = stop
+
+
+@pytest.mark.parametrize(
+    "change", [{"exceptions": ["false"]}, {"schedulers": ["mine"]}, {"exempt_namespaces": ["ops"]}]
+)
+def test_the_refusal_of_the_former_guard_proves_nothing(api: FakeGuards, change: Json) -> None:
+    run(api, **ENFORCED)
+    before = spec_of(api)
+    stops_at(api, POLICY)
+    done = run(api, **{**ENFORCED, **change})
+    assert "It did not refuse a pod that names w1 within 30 s" in done.message
+    assert done.message.endswith("It was put back to what it was before.")
+    assert not getattr(done.error, "changed", False)
+    assert spec_of(api) == before
+
+
+def test_the_affinity_of_the_former_guard_proves_nothing(api: FakeGuards) -> None:
+    run(api, **AFFINITY)
+    before = spec_of(api)
+    stops_at(api, MUTATION)
+    done = run(api, **AFFINITY, exceptions=["false"])
+    assert "was not turned into an affinity by" in done.message
+    assert done.message.endswith("It was put back to what it was before.")
+    assert spec_of(api) == before
+
+
+def test_what_the_guard_lost_on_the_way_comes_back(api: FakeGuards) -> None:
+    run(api, **AFFINITY)
+    before = spec_of(api)
+
+    def holds_on(verb: str, place: tuple[str, str], dry: bool) -> None:
+        if (verb, place, dry) == ("DELETE", (MUTATION, NAME), False):
+            api.taken_up = False
+
+    api.looks_at = holds_on
+    done = run(api, **ENFORCED)
+    assert done.message.endswith("It was put back to what it was before.")
+    assert spec_of(api) == before
+    api.looks_at, api.taken_up = lambda verb, place, dry: None, True
+    assert run(api, **AFFINITY).error is None
+
+
+def test_what_cannot_be_put_back_is_told_with_the_way_out(api: FakeGuards) -> None:
+    run(api, **ENFORCED)
+    left = [1]
+
+    def declines(verb: str, place: tuple[str, str], dry: bool) -> None:
+        if (verb, place, dry) == ("PUT", (POLICY, NAME), False):
+            api.taken_up = False
+            if not left:
+                raise Refused(422, "not now")
+            left.pop()
+
+    api.looks_at = declines
+    done = run(api, **ENFORCED, schedulers=["mine"])
+    assert f"Not all of it could be put back: {POLICY} {NAME}:" in done.message
     assert f"kubectl delete validatingadmissionpolicybinding {NAME}" in done.message
     assert getattr(done.error, "changed", False)
-    assert done.report["summary"] == []
+
+
+def test_an_expression_of_the_former_guard_that_fails_is_waited_for(api: FakeGuards) -> None:
+    run(api, **ENFORCED)
+    left = [1, 2, 3]
+
+    def fails(pod: Json) -> None:
+        if pod["spec"].get("nodeName") == "w1" and left:
+            left.pop()
+            raise Refused(403, "expression 'x' resulted in error: no such key: team")
+
+    api.looks_at_pod = fails
+    assert run(api, **ENFORCED, schedulers=["mine"]).error is None
+    assert left == []
+
+
+def test_two_runs_do_not_take_away_each_others_copies(api: FakeGuards) -> None:
+    def is_quicker(verb: str, place: tuple[str, str], dry: bool) -> None:
+        if (verb, place, dry) == ("POST", (BINDING, TRIAL), False) and place not in api.guards:
+            api.guards[place] = {"kind": BINDING, "metadata": {"name": TRIAL, "resourceVersion": "9"}, "spec": {}}
+
+    api.looks_at = is_quicker
+    done = run(api, **ENFORCED)
+    assert f"{BINDING} {TRIAL}: another run tries this guard at the moment. Run the task again." in done.message
+    assert names(api) == [f"{BINDING} {TRIAL}"]
 
 
 def test_tolerations_are_proven_too(api: FakeGuards) -> None:
@@ -523,16 +639,16 @@ def test_an_affinity_that_does_not_work_is_told(api: FakeGuards) -> None:
     assert "mutatingadmissionpolicybinding" in done.message
 
 
-def test_a_write_that_fails_tells_that_others_were_made(api: FakeGuards) -> None:
+def test_a_write_that_fails_takes_the_others_back(api: FakeGuards) -> None:
     def declines(verb: str, place: tuple[str, str], dry: bool) -> None:
         if (verb, place, dry) == ("POST", (BINDING, NAME), False):
             raise Refused(422, "not now")
 
     api.looks_at = declines
     done = run(api, **ENFORCED)
-    assert "not now" in done.message
-    assert getattr(done.error, "changed", False)
-    assert names(api) == [f"{POLICY} {NAME}"]
+    assert done.message.endswith("not now. It was removed again.")
+    assert not getattr(done.error, "changed", False)
+    assert names(api) == []
 
 
 def test_another_writer_is_not_overwritten(api: FakeGuards) -> None:

@@ -39,6 +39,8 @@ spec:
   - name: chooses-a-place
     expression: object.kind == "Binding" || has(dyn(object).spec.nodeName)
   variables:
+  - name: revision
+    expression: '"00000000"'
   - name: nodes
     expression: |-
       [
@@ -72,13 +74,13 @@ spec:
     message: The pod names a protected node.
     messageExpression: >-
       "the pod names the node " + variables.target + ", which is kept for pods that request example.com/dongle.
-      Leave spec.nodeName out, so that the scheduler places it."
+      Leave spec.nodeName out, so that the scheduler places it." + " (guard " + variables.revision + ")"
   - expression: object.kind != "Binding" || !(variables.target in variables.nodes)
     reason: Forbidden
     message: Pods are bound to protected nodes by schedulers only.
     messageExpression: |-
       "pods are bound to the node " + variables.target + " by system:kube-scheduler only, not by "
-      + request.userInfo.username
+      + request.userInfo.username + " (guard " + variables.revision + ")"
 ---
 apiVersion: admissionregistration.k8s.io/v1
 kind: ValidatingAdmissionPolicyBinding
@@ -143,6 +145,8 @@ spec:
           ? has(dyn(object).spec.nodeName) || has(dyn(object).spec.tolerations)
           : !has(dyn(oldObject).spec.nodeName) && dyn(object).spec.?tolerations != dyn(oldObject).spec.?tolerations)
   variables:
+  - name: revision
+    expression: '"00000000"'
   - name: nodes
     expression: |-
       [
@@ -175,25 +179,30 @@ spec:
   - name: excepted
     expression: |-
       variables.ofDaemonSet
-      || (object.metadata.namespace == "ops")
-      || (request.userInfo.username == "ada")
+      || (object.metadata.namespace == "ops"
+      )
+      || (request.userInfo.username == "ada"
+      )
   - name: taints
     expression: |-
       [
         {
           "effect": "NoExecute",
-          "key": "a"
+          "key": "a",
+          "value": ""
         },
         {
           "effect": "NoSchedule",
-          "key": "a"
+          "key": "a",
+          "value": "b"
         }
       ]
   - name: tolerates
     expression: |-
       dyn(object).spec.?tolerations.orValue([]).exists(toleration,
         variables.taints.exists(taint,
-          toleration.?key.orValue("") in ["", taint.key] && toleration.?effect.orValue("") in ["", taint.effect]))
+          toleration.?key.orValue("") in ["", taint.key] && toleration.?effect.orValue("") in ["", taint.effect]
+          && (!(toleration.?operator.orValue("") in ["", "Equal"]) || toleration.?value.orValue("") == taint.value)))
   - name: elsewhere
     expression: |-
       variables.target != "" && !(variables.target in variables.nodes)
@@ -207,18 +216,19 @@ spec:
     message: The pod names a protected node.
     messageExpression: >-
       "the pod names the node " + variables.target + ", which is kept for pods that request example.com/dongle or example.com/b.
-      Leave spec.nodeName out, so that the scheduler places it."
+      Leave spec.nodeName out, so that the scheduler places it." + " (guard " + variables.revision + ")"
   - expression: object.kind != "Binding" || !(variables.target in variables.nodes)
     reason: Forbidden
     message: Pods are bound to protected nodes by schedulers only.
     messageExpression: |-
       "pods are bound to the node " + variables.target + " by system:kube-scheduler, system:serviceaccount:ns:mine only, not by "
-      + request.userInfo.username
+      + request.userInfo.username + " (guard " + variables.revision + ")"
   - expression: object.kind == "Binding" || !variables.tolerates || variables.requests || variables.elsewhere || variables.excepted
     reason: Forbidden
-    message: >-
-      the pod tolerates a taint of nodes that are kept for pods that request example.com/dongle or example.com/b.
-      Leave the toleration out, also one without a key.
+    message: The pod tolerates a taint of protected nodes.
+    messageExpression: >-
+      "the pod tolerates a taint of nodes that are kept for pods that request example.com/dongle or example.com/b.
+      Leave the toleration out, also one without a key." + " (guard " + variables.revision + ")"
 ---
 apiVersion: admissionregistration.k8s.io/v1
 kind: ValidatingAdmissionPolicyBinding
@@ -266,6 +276,8 @@ spec:
   - name: names-a-node
     expression: has(dyn(object).spec.nodeName)
   variables:
+  - name: revision
+    expression: '"00000000"'
   - name: nodes
     expression: |-
       [
@@ -298,8 +310,10 @@ spec:
   - name: excepted
     expression: |-
       variables.ofDaemonSet
-      || (object.metadata.namespace == "ops")
-      || (request.userInfo.username == "ada")
+      || (object.metadata.namespace == "ops"
+      )
+      || (request.userInfo.username == "ada"
+      )
   - name: terms
     expression: dyn(object).spec.?affinity.?nodeAffinity.?requiredDuringSchedulingIgnoredDuringExecution.?nodeSelectorTerms.orValue([])
   - name: pin
@@ -323,6 +337,10 @@ spec:
            [JSONPatch{op: "add", path: "/spec/affinity/nodeAffinity", value: Object.spec.affinity.nodeAffinity{}}])
         + [JSONPatch{op: "add", path: "/spec/affinity/nodeAffinity/requiredDuringSchedulingIgnoredDuringExecution",
                      value: {"nodeSelectorTerms": variables.pinnedTerms}}]
+        + (has(object.metadata.annotations) ? [] :
+           [JSONPatch{op: "add", path: "/metadata/annotations", value: dyn({})}])
+        + [JSONPatch{op: "add", path: "/metadata/annotations/" + jsonpatch.escapeKey("nodecraft.kubeadm/placement-guard"),
+                     value: "guard " + variables.revision}]
 ---
 apiVersion: admissionregistration.k8s.io/v1
 kind: MutatingAdmissionPolicyBinding

@@ -57,13 +57,16 @@ def protect(
     asked: Wish,
     nodes: t.Sequence[Json] = NODES,
     former: t.Sequence[str] = (),
-    sets: t.Sequence[Json] = (),
     *,
+    sets: t.Sequence[Json] = (),
+    others: t.Mapping[str, t.Sequence[str]] | None = None,
     dry: bool = False,
+    **workloads: t.Sequence[Json],
 ) -> Protection:
-    """Which nodes a wish comes to. former: nodes that the guard in force protects."""
+    """Which nodes a wish comes to. former: nodes that the guard in force protects. sets: DaemonSets. others: nodes of other guards."""
     objects = there(asked, *former) if former else {}
-    cluster = Cluster(objects, {node["metadata"]["name"]: node for node in nodes}, sets)
+    makers = {"DaemonSet": sets, **workloads}
+    cluster = Cluster(objects, {node["metadata"]["name"]: node for node in nodes}, makers, others or {})
     return placement_guard.protect(asked, cluster, dry=dry)
 
 
@@ -234,14 +237,38 @@ def test_a_taint_that_keeps_nobody_off_is_none() -> None:
 def test_taints_are_those_of_the_keys_each_once_and_sorted() -> None:
     nodes = [tainted("w1", f"{D}:NoSchedule", "a:NoSchedule"), tainted("w2", f"{D}:NoSchedule", f"{D}:NoExecute")]
     assert protect(wish(), nodes).taints == (
-        {"effect": "NoExecute", "key": D},
-        {"effect": "NoSchedule", "key": D},
+        {"effect": "NoExecute", "key": D, "value": ""},
+        {"effect": "NoSchedule", "key": D, "value": ""},
     )
     named = wish(resources=[], nodes=["w1"])
     assert [taint["key"] for taint in protect(named, nodes).taints] == ["a", D]
 
 
-# ---- DaemonSets --------------------------------------------------------------------------------------------------------
+def test_taints_with_other_values_are_others() -> None:
+    nodes = [tainted("w1", f"{D}:NoSchedule"), tainted("w2", f"{D}:NoSchedule")]
+    nodes[1]["spec"]["taints"][0]["value"] = "b"
+    assert [taint["value"] for taint in protect(wish(), nodes).taints] == ["", "b"]
+
+
+def test_a_node_has_one_guard_that_refuses() -> None:
+    others = {"gpu": ["w2", "w3"], "fpga": ["w9"]}
+    message = refusal(lambda: protect(wish(enforce=True), others=others))
+    assert message.startswith("protected already: w2 by gpu. A node can have one guard that refuses.")
+    assert protect(wish(), others=others).nodes == ("w1", "w2")
+    assert protect(wish(state="absent"), others=others).nodes == ()
+
+
+def test_the_other_guards_are_those_that_refuse() -> None:
+    objects: dict[Place, Json] = {}
+    for name, enforce in (("mine", True), ("gpu", True), ("gpu-trial", True), ("warns", False)):
+        objects |= there(wish(name=name.removesuffix("-trial"), enforce=enforce), "w1")
+        for kind in (POLICY, BINDING):
+            objects[kind, name] = objects[kind, name.removesuffix("-trial")]
+    objects |= {(POLICY, "loose"): objects[POLICY, "gpu"]}
+    assert placement_guard.guarded(objects, "mine") == {"gpu": ["w1"]}
+
+
+# ---- what makes pods from templates --------------------------------------------------------------------------------------------------------
 
 EVERYTHING = {"operator": "Exists"}
 OF_THE_KEY = {"key": D, "operator": "Exists"}
@@ -254,20 +281,24 @@ SETS = [
     daemon_set("other/no-execute", {"operator": "Exists", "effect": "NoExecute"}),
     daemon_set("other/plain"),
     daemon_set("other/elsewhere", EVERYTHING, nodeSelector={"disk": "ssd"}),
+    daemon_set("other/value", {"key": D, "value": "b", "effect": "NoSchedule"}),
 ]
 
 
 def test_daemon_sets_that_would_lose_their_pods_are_refused() -> None:
     message = refusal(lambda: protect(wish(**STRICT), sets=SETS))
-    assert "the DaemonSets logging/agent, monitoring/exporter at their next start" in message
-    assert "exempt_daemon_sets or exempt_namespaces, or set allow_refusals" in message
+    assert (
+        "pods of DaemonSet logging/agent, DaemonSet monitoring/exporter would be refused at their next start" in message
+    )
+    assert "into exempt_daemon_sets" in message
+    assert "or set allow_refusals" in message
 
 
 @pytest.mark.parametrize(
     ("way", "shut_out"),
     [
-        ({"allow_refusals": True}, ("logging/agent", "monitoring/exporter")),
-        ({"enforce": False}, ("logging/agent", "monitoring/exporter")),
+        ({"allow_refusals": True}, ("DaemonSet logging/agent", "DaemonSet monitoring/exporter")),
+        ({"enforce": False}, ("DaemonSet logging/agent", "DaemonSet monitoring/exporter")),
         ({"exempt_namespaces": ["monitoring"], "exempt_daemon_sets": ["logging/agent"]}, ()),
     ],
 )
@@ -298,7 +329,7 @@ def test_a_daemon_set_with_an_affinity_is_meant_where_the_labels_fit(expressions
     affinity = {"nodeAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": required}}
     asked = wish(**STRICT, allow_refusals=True)
     found = protect(asked, nodes, sets=[daemon_set("other/agent", EVERYTHING, affinity=affinity)])
-    assert found.shut_out == (("other/agent",) if meant else ())
+    assert found.shut_out == (("DaemonSet other/agent",) if meant else ())
 
 
 @pytest.mark.parametrize(("name", "meant"), [("w1", True), ("cp1", False), ("", True)])
@@ -310,6 +341,28 @@ def test_a_daemon_set_that_names_its_node_is_meant_there(name: str, meant: bool)
 def test_a_request_of_nothing_is_none() -> None:
     empty = daemon_set("dongles/none", OF_THE_KEY, resources={"requests": {D: "0"}})
     assert "dongles/none" in refusal(lambda: protect(wish(**STRICT), sets=[empty]))
+
+
+def test_what_lands_nobody_knows_where_is_refused_wherever_it_would_run() -> None:
+    elsewhere = daemon_set("ops/roamer", EVERYTHING, nodeSelector={"disk": "ssd"})
+    nightly = {**elsewhere, "spec": {"jobTemplate": {"spec": elsewhere["spec"]}}}
+    message = refusal(
+        lambda: protect(wish(**STRICT), Deployment=[elsewhere], StatefulSet=[elsewhere], CronJob=[nightly])
+    )
+    assert "pods of CronJob ops/roamer, Deployment ops/roamer, StatefulSet ops/roamer would be refused" in message
+    assert "those of others wherever they would run" in message
+    # Such a list is for DaemonSets, whose controller alone is believed.
+    listed = wish(**STRICT, exempt_daemon_sets=["ops/roamer"])
+    assert "Deployment ops/roamer" in refusal(lambda: protect(listed, Deployment=[elsewhere]))
+    assert protect(wish(**STRICT, exempt_namespaces=["ops"]), Deployment=[elsewhere]).shut_out == ()
+
+
+def test_a_toleration_of_another_value_is_none() -> None:
+    nodes = [tainted("w1", f"{D}:NoSchedule")]
+    nodes[0]["spec"]["taints"][0]["value"] = "b"
+    other, same = ({"key": D, "value": value, "effect": "NoSchedule"} for value in ("a", "b"))
+    assert protect(wish(**STRICT), nodes, sets=[daemon_set("ops/agent", other)]).shut_out == ()
+    assert "ops/agent" in refusal(lambda: protect(wish(**STRICT), nodes, sets=[daemon_set("ops/agent", same)]))
 
 
 # ---- what is to be done ------------------------------------------------------------------------------------------------
@@ -397,14 +450,15 @@ def test_a_guard_that_stops_refusing_is_told() -> None:
 
 
 def test_what_the_user_should_know() -> None:
-    asked = wish(nodes=["w1", "w3", "gone"])
-    found = dataclasses.replace(protect(asked, former=["gone"]), shut_out=("a/b",))
+    asked = wish(nodes=["w1", "w3", "gone"], schedulers=["mine"])
+    found = dataclasses.replace(protect(asked, former=["gone"]), shut_out=("Deployment a/b",))
     plan = placement_guard.plan(asked, Cluster({}, {}), found, [], {})
     assert list(plan.warnings) == [
         "gone: no node of the cluster any more; take it out of the nodes to protect, or leave it there when it comes back.",
         f"w3: has no taint {D} that keeps pods off, so the scheduler itself may place any pod there.",
-        "enforced, protected nodes would lose the pods of the DaemonSets a/b at their next start, because these tolerate the taint"
-        " and request nothing.",
+        "pods of Deployment a/b would be refused if it were enforced, at their next start, because these tolerate a taint of the"
+        " protected nodes and request nothing: those of DaemonSets on these nodes, those of others wherever they would run.",
+        "schedulers: system:kube-scheduler is not among them, so the cluster's own scheduler cannot place any pod on protected nodes.",
     ]
 
 
@@ -463,17 +517,18 @@ def test_a_diff_shows_expressions_line_by_line() -> None:
     policy["metadata"]["managedFields"] = [{}]
     found = placement_guard.shown(policy)
     assert set(found["metadata"]) == {"name", "labels"}
-    assert found["spec"]["variables"][0] == {"name": "nodes", "expression": ["[", '  "w1",', '  "w2"', "]"]}
+    assert found["spec"]["variables"][1] == {"name": "nodes", "expression": ["[", '  "w1",', '  "w2"', "]"]}
     assert placement_guard.shown(None) == {}
 
 
 # ---- what a trial and the proof say ------------------------------------------------------------------------------------
 
 
-NAMING = Case("a pod that names w1", {}, says="names the node w1")
-OWN = Case("a pod that names w1", {}, says="names the node w1", by="mine")
+NAMING = Case("a pod that names w1", {}, says=("names the node w1",))
+OWN = Case("a pod that names w1", {}, says=("names the node w1", "mine 1a2b3c4d"))
 PLAIN = Case("a pod that names no node", {})
-PINNED = Case("a pod whose node has to become an affinity", {}, scheduled=True)
+PINNED = Case("a pod whose node has to become an affinity", {}, scheduled="mine 1a2b3c4d")
+PINNED_BY = "nodecraft.kubeadm/placement-guard"
 
 
 @pytest.mark.parametrize(
@@ -484,13 +539,13 @@ PINNED = Case("a pod whose node has to become an affinity", {}, scheduled=True)
         (
             OWN,
             None,
-            "403, ValidatingAdmissionPolicy 'mine' with binding 'mine' denied: the pod names the node w1, which",
+            "403, ValidatingAdmissionPolicy 'mine' with binding 'mine' denied: the pod names the node w1, which. (mine 1a2b3c4d)",
             "",
         ),
         (
             OWN,
             None,
-            "403, ValidatingAdmissionPolicy 'other' with denied: the pod names the node w1",
+            "403, ValidatingAdmissionPolicy 'mine' with denied: the pod names the node w1 (mine 00000000)",
             "It did not refuse",
         ),
         (NAMING, None, "quota exceeded", "within 30 s (quota exceeded). See"),
@@ -507,12 +562,18 @@ PINNED = Case("a pod whose node has to become an affinity", {}, scheduled=True)
             "no.",
             "It has to accept a pod that names no node, in the namespace ns, and the API server said: no.",
         ),
-        (PINNED, {"spec": {"affinity": {}}}, "", ""),
+        (PINNED, {"metadata": {"annotations": {PINNED_BY: "mine 1a2b3c4d"}}, "spec": {"affinity": {}}}, "", ""),
         (
             PINNED,
-            {"spec": {"nodeName": "w1"}},
+            {"metadata": {}, "spec": {"nodeName": "w1"}},
             "",
-            "affinity stayed a name for 30 s. See whether the API server runs without",
+            "was not turned into an affinity by mine 1a2b3c4d for 30 s. See whether the API server runs without",
+        ),
+        (
+            PINNED,
+            {"metadata": {"annotations": {PINNED_BY: "mine 00000000"}}, "spec": {"affinity": {}}},
+            "",
+            "was not turned into an affinity by mine 1a2b3c4d",
         ),
         (PINNED, None, "no.", "It has to accept a pod whose node has to become an affinity"),
     ],

@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import dataclasses
 import json
+import re
 
 import pytest
 import yaml
@@ -38,7 +39,7 @@ GUARD = Guard(
 STRICT = dataclasses.replace(
     GUARD,
     resources=(D, "example.com/b"),
-    taints=({"effect": "NoExecute", "key": "a"}, {"effect": "NoSchedule", "key": "a"}),
+    taints=({"effect": "NoExecute", "key": "a", "value": ""}, {"effect": "NoSchedule", "key": "a", "value": "b"}),
     require_request=True,
     enforce=True,
     affinity=True,
@@ -55,7 +56,11 @@ def by_kind(objects: list[Json]) -> dict[str, Json]:
 
 @pytest.mark.parametrize(("guard", "text"), [(GUARD, SMALL), (STRICT, FULL)])
 def test_objects_as_a_whole(guard: Guard, text: str) -> None:
-    assert placement_policies.objects(guard) == list(yaml.safe_load_all(text))
+    found = placement_policies.objects(guard)
+    for policy in (thing for thing in found if "variables" in thing["spec"]):
+        assert re.fullmatch('"[0-9a-f]{8}"', policy["spec"]["variables"][0]["expression"])
+        policy["spec"]["variables"][0]["expression"] = '"00000000"'
+    assert found == list(yaml.safe_load_all(text))
     # The same again, and nothing that two of them share.
     assert json.dumps(placement_policies.objects(guard)) == json.dumps(placement_policies.objects(guard))
 
@@ -90,8 +95,10 @@ def test_both_policies_know_the_same() -> None:
 def test_exceptions_stand_in_brackets() -> None:
     assert expressions(by_kind(placement_policies.objects(STRICT))[POLICY])["excepted"].splitlines() == [
         "variables.ofDaemonSet",
-        '|| (object.metadata.namespace == "ops")',
-        '|| (request.userInfo.username == "ada")',
+        '|| (object.metadata.namespace == "ops"',
+        ")",
+        '|| (request.userInfo.username == "ada"',
+        ")",
     ]
 
 
@@ -105,10 +112,27 @@ def test_nodes_are_read_back() -> None:
     policy = by_kind(placement_policies.objects(GUARD))[POLICY]
     assert placement_policies.nodes_of(policy) == ["w1", "w2"]
     assert placement_policies.nodes_of(None) == []
-    policy["spec"]["variables"][0]["expression"] = "variables.others"
+    (nodes,) = (entry for entry in policy["spec"]["variables"] if entry["name"] == "nodes")
+    nodes["expression"] = "variables.others"
     assert placement_policies.nodes_of(policy) == []
-    policy["spec"]["variables"][0]["expression"] = '{"a": 1}'
+    nodes["expression"] = '{"a": 1}'
     assert placement_policies.nodes_of(policy) == []
+
+
+def test_every_difference_is_another_revision() -> None:
+    changed = [
+        GUARD,
+        dataclasses.replace(GUARD, nodes=("w1",)),
+        dataclasses.replace(GUARD, exceptions=("true",)),
+        dataclasses.replace(GUARD, exempt_namespaces=("kube-system", "ops")),
+        dataclasses.replace(GUARD, schedulers=("mine",)),
+    ]
+    revisions = [placement_policies.revision_of(placement_policies.objects(guard)[0]) for guard in changed]
+    assert len(set(revisions)) == len(changed)
+    assert revisions == [placement_policies.revision_of(placement_policies.objects(guard)[0]) for guard in changed]
+    # Whether it refuses is the binding's: the policy stays the same.
+    enforced = placement_policies.objects(dataclasses.replace(GUARD, enforce=True))
+    assert placement_policies.revision_of(enforced[0]) == revisions[0]
 
 
 def test_whether_a_binding_denies() -> None:
@@ -133,8 +157,10 @@ def test_paths() -> None:
 @pytest.mark.parametrize("guard", [GUARD, STRICT])
 def test_the_trial_is_a_copy_that_concerns_pods_with_its_label_only(guard: Guard) -> None:
     trial = by_kind(placement_policies.trial_objects(guard))
-    exceptions = tuple(f"({text.strip()}) ? false : false" for text in guard.exceptions)
-    twin = dataclasses.replace(guard, name="guard-trial", nodes=("w1", "w2", "guard-trial"), exceptions=exceptions)
+    exceptions = tuple(f"({text.strip()}\n) ? false : false" for text in guard.exceptions)
+    taints = (*guard.taints, {"effect": "NoSchedule", "key": "nodecraft.kubeadm/trial", "value": ""})
+    nodes = ("w1", "w2", "guard-trial")
+    twin = dataclasses.replace(guard, name="guard-trial", nodes=nodes, taints=taints, exceptions=exceptions)
     expected = by_kind(placement_policies.objects(twin))
     selector = {"objectSelector": {"matchLabels": {"nodecraft.kubeadm/trial": "refuse"}}}
     expected[BINDING]["spec"].update(validationActions=["Deny"], matchResources=selector)
@@ -150,19 +176,28 @@ def test_exceptions_are_evaluated_in_the_trial_and_let_nothing_through() -> None
         # Not with &&, of which a false side hides that the other one fails.
         assert expressions(trial[kind])["excepted"].splitlines() == [
             "variables.ofDaemonSet",
-            '|| ((object.metadata.namespace == "ops") ? false : false)',
-            '|| ((request.userInfo.username == "ada") ? false : false)',
+            '|| ((object.metadata.namespace == "ops"',
+            ") ? false : false",
+            ")",
+            '|| ((request.userInfo.username == "ada"',
+            ") ? false : false",
+            ")",
         ]
 
 
 def test_pods_of_the_trial_ask_for_what_their_names_say() -> None:
     cases = placement_policies.trial_cases(STRICT, "play")
+    stamps = {
+        thing["kind"]: f"guard-trial {placement_policies.revision_of(thing)}"
+        for thing in placement_policies.trial_objects(STRICT)
+        if thing["kind"] in (POLICY, MUTATION)
+    }
     assert [(case.name, case.says, case.scheduled) for case in cases] == [
-        ("a pod that names a protected node", "names the node", False),
-        ("a pod that names no node", "", False),
-        (f"a pod that names a protected node and requests {D}", "", False),
-        ("a pod that tolerates everything", "tolerates a taint", False),
-        ("a pod whose node has to become an affinity", "", True),
+        ("a pod that names a protected node", ("names the node", stamps[POLICY]), ""),
+        ("a pod that names no node", (), ""),
+        (f"a pod that names a protected node and requests {D}", (), ""),
+        ("a pod that tolerates a taint of protected nodes", ("tolerates a taint", stamps[POLICY]), ""),
+        ("a pod whose node has to become an affinity", (), stamps[MUTATION]),
     ]
     naming, plain, requesting, tolerating, pinned = [case.pod for case in cases]
     assert {pod["metadata"]["namespace"] for pod in (naming, plain, requesting, tolerating, pinned)} == {"play"}
@@ -174,7 +209,10 @@ def test_pods_of_the_trial_ask_for_what_their_names_say() -> None:
         "guard-trial",
     ]
     assert requesting["spec"]["containers"][0]["resources"]["limits"][D] == "1"
-    assert tolerating["spec"]["tolerations"] == [{"operator": "Exists"}]
+    # No other guard refuses it.
+    assert tolerating["spec"]["tolerations"] == [
+        {"key": "nodecraft.kubeadm/trial", "operator": "Equal", "effect": "NoSchedule", "value": ""}
+    ]
     labels = [
         pod["metadata"]["labels"]["nodecraft.kubeadm/trial"] for pod in (naming, plain, requesting, tolerating, pinned)
     ]
@@ -215,16 +253,19 @@ def test_a_plain_pod_as_a_whole() -> None:
 
 def test_the_proof_is_a_refusal_or_an_affinity() -> None:
     refusal, plain = placement_policies.proof_cases(GUARD, "default", "w2")
-    assert (refusal.says, refusal.by, refusal.scheduled) == ("names the node w2", "guard", False)
+    stamp = f"guard {placement_policies.revision_of(placement_policies.objects(GUARD)[0])}"
+    assert (refusal.says, refusal.scheduled, refusal.former) == (("names the node w2", stamp), "", True)
     assert refusal.pod["spec"]["nodeName"] == "w2"
     assert plain == placement_policies.plain_case(GUARD, "default")
     affinity, tolerating, plain = placement_policies.proof_cases(STRICT, "default", "w2")
-    assert (affinity.says, affinity.by, affinity.scheduled) == ("", "", True)
-    assert (tolerating.says, tolerating.by, tolerating.scheduled) == ("tolerates a taint", "guard", False)
+    found = by_kind(placement_policies.objects(STRICT))
+    stamps = {kind: f"guard {placement_policies.revision_of(found[kind])}" for kind in (POLICY, MUTATION)}
+    assert (affinity.says, affinity.scheduled) == ((), stamps[MUTATION])
+    assert (tolerating.says, tolerating.scheduled) == (("tolerates a taint", stamps[POLICY]), "")
     # Another guard may be for everything else that could be tolerated.
     assert tolerating.pod["spec"]["tolerations"] == [
-        {"effect": "NoExecute", "key": "a", "operator": "Exists"},
-        {"effect": "NoSchedule", "key": "a", "operator": "Exists"},
+        {"effect": "NoExecute", "key": "a", "operator": "Equal", "value": ""},
+        {"effect": "NoSchedule", "key": "a", "operator": "Equal", "value": "b"},
     ]
     # The copy that may still be in force does not concern them.
     assert [case for case in (refusal, affinity, tolerating, plain) if "labels" in case.pod["metadata"]] == []
