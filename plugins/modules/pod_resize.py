@@ -32,7 +32,9 @@ notes:
 attributes:
   check_mode:
     support: full
-    description: The API server judges the same patches without keeping them. What the kubelets would say is not known.
+    description: >-
+      The API server judges the same patches without keeping them. What the kubelets would say is not known, nor what a ResourceQuota
+      would, which Kubernetes leaves out of dry runs.
   diff_mode:
     support: full
     description: Returns the difference of every pod and every template that changes.

@@ -443,6 +443,10 @@ class PodResizeSteps:
         if not target.pod["spec"].get("nodeName"):
             target.note = "not waited for: the pod has no node yet, and begins with what was asked for"
             return True
+        lost = pod_resize_state.overwritten(target.pod, target.wish)
+        if lost:
+            target.fail(REFUSED, f"somebody else changed it in the meantime: {'; '.join(lost)}. Run the task again.")
+            return True
         state = pod_resize_state.state(target.pod, target.wish, target.doubted)
         if state.outcome == INFEASIBLE:
             self._fail_infeasible(target, state.reason)

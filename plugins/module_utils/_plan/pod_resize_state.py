@@ -14,7 +14,7 @@ import typing as t
 from fractions import Fraction
 
 from . import quantities
-from .pod_resize import STEPS, Wish, amounts_of
+from .pod_resize import STEPS, Wish, amounts_of, containers_of
 from .pods import Pod
 
 # Outcomes.
@@ -161,9 +161,24 @@ def _why_unknown(status: t.Mapping[str, t.Any]) -> str:
     )
 
 
+def overwritten(pod: Pod, wish: Wish) -> list[str]:
+    """What a pod is not meant to have any more: one text for each amount that somebody else changed since it was sent."""
+    found = containers_of(pod["spec"])
+    return [
+        f"{field} of {container} is {has.get(field, 'unset')}"
+        for container, amounts in wish.items()
+        for has in [amounts_of(found[container][1])]
+        for field, wanted in amounts.items()
+        if not _shows(field, has.get(field), wanted)
+    ]
+
+
 def _shows(field: str, has: str | None, wanted: str) -> bool:
+    # A memory request is nothing that a running container has. Of one that is taken back the kubelet goes on to tell the former.
+    if quantities.parse(wanted) == 0 and (has is None or field == "requests.memory"):
+        return True
     if has is None:
-        return quantities.parse(wanted) == 0
+        return False
     # Templates may say what is finer than Kubernetes counts.
     counted = quantities.rounded_up(quantities.parse(wanted), STEPS[field.partition(".")[2]])
     return quantities.parse(has) in (quantities.parse(wanted), counted, max(counted, _LEAST.get(field, Fraction(0))))

@@ -425,6 +425,15 @@ def test_a_pod_that_ends_while_it_is_waited_for(serve_pods: Serve) -> None:
     assert "shop/web-1: it has ended (Failed)." in str(done.error)
 
 
+def test_a_pod_that_somebody_else_resizes_meanwhile_is_not_waited_for(serve_pods: Serve) -> None:
+    api = serve_pods(sized())
+    limits = {"cpu": "7"}
+    api.look = lambda: api.pods[0]["spec"]["containers"][0]["resources"].update(limits=limits)  # type: ignore[method-assign]
+    done = run(api, names=["web-1"], wait=True)
+    assert "shop/web-1: somebody else changed it in the meantime: limits.cpu of app is 7" in str(done.error)
+    assert done.clock.now < 10
+
+
 def test_another_writer_was_quicker(serve_pods: Serve) -> None:
     api = serve_pods(sized())
     times = iter([True, True])

@@ -106,6 +106,10 @@ def test_a_condition_that_may_be_from_before_is_doubted() -> None:
         ("limits.cpu", "5m", "20m", False),
         ("requests.cpu", "5m", "10m", False),
         ("requests.cpu", "0", None, True),
+        ("requests.cpu", "0", "100m", False),
+        # As Kubernetes 1.36 tells it for good.
+        ("requests.memory", "0", "67108864", True),
+        ("requests.memory", "1Mi", "67108864", False),
         ("limits.memory", "1Mi", "1048576", True),
         # What Kubernetes rounds up, in a template.
         ("limits.memory", "0.1Gi", "107374183", True),
