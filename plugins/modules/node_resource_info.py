@@ -23,8 +23,14 @@ extends_documentation_fragment:
   - nodecraft.kubeadm.api.selection
   - nodecraft.kubeadm.api.actiongroup_api
 notes:
-  - The account needs the verbs C(get) and C(list) on C(nodes), C(list) on C(pods), and for O(kubelets) the verb C(get) on C(nodes/proxy).
+  - The account needs the verbs C(get) and C(list) on C(nodes), C(list) on C(pods) unless O(requested=false), and for O(kubelets) the
+    verb C(get) on C(nodes/proxy).
 options:
+  requested:
+    description:
+      - Count what pods request of extended resources. With V(false) no pods are read, unless O(readmission=true) needs them.
+    type: bool
+    default: true
   readmission:
     description:
       - Look for pods that the kubelet would reject if it were started anew.
@@ -92,7 +98,8 @@ nodes:
     extended_resources:
       description: >-
         Extended resources by name, each with C(capacity), C(allocatable) and C(requested) (by the pods of the node), which are
-        numbers as text, or V(null); and C(device_plugin), whether the kubelet has it from a device plugin.
+        numbers as text, or V(null), as C(requested) is with O(requested=false); and C(device_plugin), whether the kubelet has it
+        from a device plugin.
       type: dict
     owned:
       description: What this collection set, as C(labels), C(taints) (key and effect) and C(resources); the names only.
@@ -154,6 +161,7 @@ def main() -> t.NoReturn:
     module = ApiModule(
         argument_spec={
             **selection_options(),
+            "requested": {"type": "bool", "default": True},
             "readmission": {"type": "bool", "default": False},
             "limits": {"type": "dict"},
             "kubelets": {"type": "dict"},

@@ -29,7 +29,8 @@ def read_all(params: t.Mapping[str, t.Any], *, connect: t.Callable[[], Client]) 
     check_asked(names, selector)
     client = connect()
     found = read_asked(client, names, selector, workers=params["concurrency"])
-    nodes = _describe_all(found, client, readmit=params["readmission"], limits=params["limits"] or {})
+    counts, readmit = params["requested"], params["readmission"]
+    nodes = _describe_all(found, client, counts=counts, readmit=readmit, limits=params["limits"] or {})
     running = read_kubelets(client, list(kubelets), workers=params["concurrency"])
     return {"nodes": {name: {**node, "kubelet": _kubelet(name, kubelets, running)} for name, node in nodes.items()}}
 
@@ -42,21 +43,21 @@ def _kubelet(name: str, asked: t.Mapping[str, t.Any], running: t.Mapping[str, Js
 
 
 def _describe_all(
-    found: t.Mapping[str, Json], client: Client, *, readmit: bool, limits: t.Mapping[str, Limits | None]
+    found: t.Mapping[str, Json], client: Client, *, counts: bool, readmit: bool, limits: t.Mapping[str, Limits | None]
 ) -> dict[str, Json]:
-    concerned = [name for name, node in found.items() if readmit or node_resources.capacity(node)]
+    concerned = [name for name, node in found.items() if readmit or (counts and node_resources.capacity(node))]
     on_node = read_pods(client, concerned) if concerned else {}
     return {
         name: _describe(
             node,
-            on_node.get(name, []),
+            on_node.get(name, []) if counts else None,
             readmission.rejected(on_node[name], conditions_of(node, limits=limits.get(name))) if readmit else None,
         )
         for name, node in found.items()
     }
 
 
-def _describe(node: Json, on_node: list[Json], rejections: list[readmission.Rejection] | None) -> Json:
+def _describe(node: Json, on_node: list[Json] | None, rejections: list[readmission.Rejection] | None) -> Json:
     return {
         "ready": node_plan.is_ready(node),
         "labels": LABELS.live(node),

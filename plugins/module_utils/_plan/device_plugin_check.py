@@ -11,8 +11,8 @@ from __future__ import annotations
 import dataclasses
 import typing as t
 
-from . import node_plan, node_resources
-from .device_plugin import Amounts
+from . import node_labels, node_plan, node_resources, readmission
+from .device_plugin import Amounts, Placement
 from .node_plan import Node
 from .pods import Pod, full_name, is_ending
 from .times import seconds_of
@@ -106,14 +106,31 @@ def _cause(node: Node, pod: Pod | None, seen: Observation) -> str:
     if seen.daemon_set is None:
         return f"there is no DaemonSet {seen.name}"
     if pod is None or is_ending(pod):
-        _namespace, _slash, name = seen.name.partition("/")
-        why = seen.events.get(("DaemonSet", name)) or "its controller has made none yet"
-        return f"there is no pod of the DaemonSet {seen.name}: {why}"
+        return f"there is no pod of the DaemonSet {seen.name}: {_absence(node, pod, seen)}"
     trouble = _trouble(pod, seen)
     if trouble:
         return f"the pod {full_name(pod)} is not ready: {trouble}"
     waits = _waits(pod, seen)
     return f"the pod {full_name(pod)} is {waits}" if waits else ""
+
+
+def _absence(node: Node, ending: Pod | None, seen: Observation) -> str:
+    """Why the controller has no pod on a node, or only one that is ending."""
+    obstacle = _obstacle(node, t.cast(Json, seen.daemon_set)["spec"]["template"]["spec"])
+    if obstacle:
+        return f"its pod template keeps it off this node: {obstacle}"
+    if ending:
+        return f"{full_name(ending)} is ending, and the next one is made when it is gone"
+    _namespace, _slash, name = seen.name.partition("/")
+    return seen.events.get(("DaemonSet", name)) or "its controller has made none yet"
+
+
+def _obstacle(node: Node, template: Json) -> str | None:
+    """What keeps pods of a template off a node; None when nothing does."""
+    asking: Pod = {"spec": template}
+    placement = Placement({}, template.get("tolerations") or [])
+    name, labels = node_plan.node_name(node), node_labels.live(node)
+    return readmission.affinity_reason(asking, name, labels) or placement.obstacle(node)
 
 
 def _waits(pod: Pod, seen: Observation) -> str:

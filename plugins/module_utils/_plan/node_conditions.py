@@ -11,6 +11,7 @@ from __future__ import annotations
 import typing as t
 
 from . import kubelet_limits, node_labels, node_plan, node_resources, node_taints, quantities
+from .errors import KubeadmError
 from .kubelet_limits import Limits
 from .node_labels import LABELS
 from .node_plan import Keys, Kind, Node
@@ -36,7 +37,18 @@ def conditions_of(node: Node, changes: t.Collection[Change] = (), limits: Limits
             **(kubelet_limits.allocatable(limits, node["status"]["capacity"]) if limits else {}),
         },
         forbids=lambda sysctl: limits is not None and kubelet_limits.withdrawn(sysctl, limits),
+        devices=_devices(node),
     )
+
+
+def _devices(node: Node) -> frozenset[str]:
+    """The extended resources of a node that its kubelet's device manager gives out."""
+    try:
+        # A kubelet keeps no account of who holds what we patched, even where it was the last to write the number.
+        patched = frozenset(node_plan.read_record(RESOURCES, node))
+    except KubeadmError:  # of any of them it could be ours
+        return frozenset()
+    return frozenset(RESOURCES.foreign(node)) - patched
 
 
 def _after(kind: Kind, now: Keys, changes: t.Collection[Change]) -> Keys:

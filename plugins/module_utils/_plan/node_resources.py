@@ -71,18 +71,18 @@ RESOURCES = Kind(
 )
 
 
-def described(node: Node, on_node: t.Iterable[Pod]) -> dict[str, dict[str, t.Any]]:
-    """The extended resources of a node for the user. on_node: its pods.
+def described(node: Node, on_node: t.Iterable[Pod] | None) -> dict[str, dict[str, t.Any]]:
+    """The extended resources of a node for the user. on_node: its pods; None when they were not read.
 
     capacity, allocatable, requested: numbers as text, or None. device_plugin: whether the kubelet has it from one.
     """
     offered, available = capacity(node), allocatable(node)
-    wanted, plugins = pods.requested(on_node), RESOURCES.foreign(node)
+    wanted, plugins = pods.requested(on_node or ()), RESOURCES.foreign(node)
     return {
         name: {
             "capacity": offered.get(name),
             "allocatable": available.get(name),
-            "requested": str(wanted.get(name, 0)),
+            "requested": None if on_node is None else str(wanted.get(name, 0)),
             "device_plugin": name in plugins,
         }
         for name in sorted({*offered, *available})

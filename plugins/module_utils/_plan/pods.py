@@ -42,6 +42,19 @@ def is_ready(pod: Pod) -> bool:
     return any(condition.get("type") == "Ready" and condition.get("status") == "True" for condition in conditions)
 
 
+def running(pod: Pod) -> set[str]:
+    """The names of its containers that run at this moment, init containers among them."""
+    status = pod.get("status", {})
+    found = [*(status.get("initContainerStatuses") or []), *(status.get("containerStatuses") or [])]
+    return {str(each["name"]) for each in found if "running" in (each.get("state") or {})}
+
+
+def requesting(pod: Pod, resource: str) -> set[str]:
+    """The names of its containers that request a resource, init containers among them."""
+    found = [*(pod["spec"].get("initContainers") or []), *(pod["spec"].get("containers") or [])]
+    return {str(each["name"]) for each in found if _requests(each).get(resource)}
+
+
 def is_static(pod: Pod) -> bool:
     """Whether the kubelet runs it from a file: then it is not evicted."""
     return _MIRROR in (pod["metadata"].get("annotations") or {})

@@ -9,6 +9,9 @@
 A kubelet admits the pods of its node again when it starts. A pod that no longer fits then fails, although it ran until
 that moment: its node selector or required affinity no longer matches the node's labels, an extended resource no longer
 suffices, the kubelet's settings leave less to pods, or it does not tolerate a taint with the effect NoExecute.
+
+Devices are an exception: the kubelet writes down which container holds which, and counts at least these when it admits
+the pods again, whatever their plugin offers by then.
 """
 
 from __future__ import annotations
@@ -28,7 +31,7 @@ Labels = t.Mapping[str, str]
 class Conditions:
     """What a node offers to pods. allocatable: what is counted, by name; PODS among it bounds their number.
 
-    forbids: whether it no longer allows a kernel parameter.
+    forbids: whether it no longer allows a kernel parameter. devices: the names of what the kubelet's device manager gives out.
     """
 
     name: str
@@ -36,6 +39,7 @@ class Conditions:
     taints: t.Sequence[Taint]
     allocatable: t.Mapping[str, Fraction]
     forbids: t.Callable[[str], bool] = lambda sysctl: False
+    devices: t.Collection[str] = ()
 
 
 @dataclasses.dataclass(frozen=True)
@@ -62,7 +66,7 @@ def rejected(found: t.Iterable[Pod], node: Conditions) -> list[Rejection]:
             _taint_reason(pod, node)
             or affinity_reason(pod, node.name, node.labels)
             or _sysctl_reason(pod, node)
-            or _resource_reason(takes, left)
+            or _resource_reason({name: takes[name] for name in takes if not _is_held(name, pod, node)}, left)
         )
         if reason:
             rejections.append(Rejection(pods.full_name(pod), reason))
@@ -78,6 +82,12 @@ def _taint_reason(pod: Pod, node: Conditions) -> str | None:
         if taint["effect"] == "NoExecute" and not pods.tolerations_of(pod, taint):
             return f"does not tolerate {taint['key']}:{taint['effect']}"
     return None
+
+
+def _is_held(name: str, pod: Pod, node: Conditions) -> bool:
+    """Whether a pod has devices that a kubelet started anew leaves to it, whatever is offered then."""
+    # A container that does not run would be given them anew, which takes a plugin that offers them.
+    return name in node.devices and pods.requesting(pod, name) <= pods.running(pod)
 
 
 def _resource_reason(takes: t.Mapping[str, Fraction], left: t.Mapping[str, Fraction]) -> str | None:

@@ -185,6 +185,11 @@ class Plugin:
 
         return t.cast(Json, until(found, f"a pod with {selector}", PATIENCE))
 
+    def config_map(self) -> tuple[str, str, str]:
+        """The ConfigMap that the pod mounts, as arguments of kubectl; the end of its name is a checksum of what the role wrote."""
+        (name,) = (volume["configMap"]["name"] for volume in self.pod()["spec"]["volumes"] if "configMap" in volume)
+        return "configmap", name, f"--namespace={NAMESPACE}"
+
     def lives(self) -> Json:
         """What tells one life of the plugin from another."""
         (status,) = self.pod()["status"]["containerStatuses"]
@@ -226,8 +231,7 @@ class Plugin:
     def configure(self, text: str) -> None:
         """Write the configuration behind the role's back, and have the kubelet hand it to the pod at once."""
         patch = {"data": {"config.yaml": text}}
-        config_map = ("configmap", f"{NAME}-config", f"--namespace={NAMESPACE}")
-        self.cluster.lab.kubectl("patch", *config_map, "--type=merge", f"--patch={json.dumps(patch)}")
+        self.cluster.lab.kubectl("patch", *self.config_map(), "--type=merge", f"--patch={json.dumps(patch)}")
         note = f"example.com/touched={hashlib.sha256(text.encode()).hexdigest()[:10]}-{os.urandom(4).hex()}"
         pod = self.pod()["metadata"]["name"]
         self.cluster.lab.kubectl("annotate", "pod", pod, f"--namespace={NAMESPACE}", "--overwrite", note)
@@ -240,7 +244,7 @@ class Plugin:
             "delete", "pod", f"--namespace={NAMESPACE}", "--selector=example.com/twin", "--wait", "--now"
         )
         whole = yaml.safe_dump({"version": "v1", **CONFIG})
-        shown = self.cluster.lab.get("configmap", f"{NAME}-config", f"--namespace={NAMESPACE}")["data"]["config.yaml"]
+        shown = self.cluster.lab.get(*self.config_map())["data"]["config.yaml"]
         if yaml.safe_load(shown) != yaml.safe_load(whole):
             self.configure(whole)
         with self.watched(self.pod()) as watch:

@@ -43,7 +43,7 @@ class ActionModule(ActionBase):
             raise AnsibleConnectionFailure("gone")
         if answer.get("silent") or "silent" in devices.values():
             return {"failed": True, "msg": "no credentials."}
-        if not arguments:
+        if not nodes:
             offered = answer.get("offered", {})
             return {"changed": False, "nodes": {name: {"extended_resources": offered[name]} for name in offered}}
         found = {name: self._node(name, arguments, answer, devices[name]) for name in nodes}

@@ -4,6 +4,11 @@
 
 from __future__ import annotations
 
+import base64
+import dataclasses
+import hashlib
+import json
+import re
 import typing as t
 from pathlib import Path
 
@@ -62,6 +67,11 @@ def written(outcome: Outcome) -> dict[str, Json]:
     return {each["definition"]["kind"]: each["definition"] for each in found if "definition" in each}
 
 
+def since(earlier: Outcome, later: Outcome) -> Outcome:
+    """The second of two plays alone; the stand-ins go on noting."""
+    return dataclasses.replace(later, calls=later.calls[len(earlier.calls) :])
+
+
 def removed(outcome: Outcome) -> list[str]:
     """Kinds and names of what was to be removed, in its order."""
     found = [call["arguments"] for call in outcome.calls if call["component"] == "k8s"]
@@ -87,9 +97,10 @@ def named(name: str, **labels: str) -> Json:
 
 
 FILES = {
-    "ConfigMap": [named(f"{OWN}-config", **OWN_KEYWORD)],
+    "ConfigMap": [named(f"{OWN}-config{end}", **OWN_KEYWORD) for end in ("", "-0123456789")],
     "Secret": [{**named(f"{OWN}-token", **OWN_KEYWORD), "data": {"token": "geheim"}}],
 }
+CONFIGS = [f"ConfigMap {found['metadata']['name']}" for found in FILES["ConfigMap"]]
 
 
 @pytest.mark.slice
@@ -147,17 +158,92 @@ def test_one_host_asks_for_all_before_and_after(play: Play) -> None:
     assert looks[1]["expected"] == OURS["device_plugin_expected"]
 
 
-def test_another_configuration_is_another_revision(play: Play) -> None:
-    def checksum(count: int) -> str:
-        config = {"resources": [{"name": D, "discover": [{"fake": {"count": count}}]}]}
-        found = written(
-            play(
-                {**OURS, "device_plugin_config": config}, "--check", stub={"stub_objects": {"Namespace": [named("x")]}}
-            )
-        )
-        return str(found["DaemonSet"]["spec"]["template"]["metadata"]["annotations"]["checksum/config"])
+def config_of(count: int) -> Json:
+    """A configuration with so many devices."""
+    return {"resources": [{"name": D, "discover": [{"fake": {"count": count}}]}]}
 
-    assert checksum(4) != checksum(5)
+
+def test_another_configuration_is_another_object_which_new_pods_alone_mount(play: Play) -> None:
+    def name(variables: Json) -> str:
+        found = written(play(variables, "--check", stub={"stub_objects": {"Namespace": [named("x")]}}))
+        pod = found["DaemonSet"]["spec"]["template"]["spec"]
+        (mounts,) = (volume["configMap"]["name"] for volume in pod["volumes"] if volume["name"] == "config")
+        assert found["ConfigMap"]["metadata"]["name"] == mounts
+        assert "annotations" not in found["DaemonSet"]["spec"]["template"]["metadata"]
+        return str(mounts)
+
+    names = [name({**OURS, "device_plugin_config": config_of(count)}) for count in (4, 5, 4)]
+    assert names[0] == names[2] != names[1]
+    assert re.fullmatch(OWN + "-config-[0-9a-f]{10}", names[0])
+    assert re.fullmatch("dongles-config-[0-9a-f]{10}", name(THEIRS))
+
+
+FORMER = f"{OWN}-config-0123456789"
+MOUNTING = {"spec": {"template": {"spec": {"volumes": [{"hostPath": {}}, {"configMap": {"name": FORMER}}]}}}}
+THERE = {
+    "Namespace": [named("x", **OWN_KEYWORD)],
+    "DaemonSet": [{**named(OWN, **OWN_KEYWORD), **MOUNTING}],
+    "ConfigMap": [
+        named(f"{OWN}-config", **OWN_KEYWORD),  # of an earlier release of the role
+        named(FORMER, **OWN_KEYWORD),
+        named(f"{OWN}-config-aaaaaaaaaa"),  # of somebody else
+        named(f"{OWN}-config-map", **OWN_KEYWORD),  # of another plugin
+    ],
+}
+
+
+@pytest.mark.parametrize(
+    ("stub", "options", "goes"),
+    [
+        ({}, (), [f"ConfigMap {OWN}-config", f"ConfigMap {FORMER}"]),
+        ({}, ("--check",), [f"ConfigMap {OWN}-config", f"ConfigMap {FORMER}"]),
+        ({"stub_problems": ["node-w2: nothing"]}, (), []),
+    ],
+)
+def test_former_configurations_stay_until_no_pod_mounts_them(
+    play: Play, stub: Json, options: tuple[str, ...], goes: list[str]
+) -> None:
+    outcome = play(OURS, *options, stub={"stub_objects": THERE, **stub})
+    assert removed(outcome) == goes
+    assert written(outcome)["ConfigMap"]["metadata"]["name"] not in {FORMER, f"{OWN}-config"}
+
+
+def test_a_diff_shows_the_configuration_beside_the_former_one(play: Play) -> None:
+    outcome = play(OURS, "--diff", stub={"stub_objects": THERE})
+    found = [call for call in outcome.calls if call["arguments"].get("definition", {}).get("kind") == "ConfigMap"]
+    assert [call["step"] for call in found] == ["plan", "change"]
+    shown, made = (call["arguments"]["definition"] for call in found)
+    assert (shown["metadata"]["name"], shown["data"]) == (FORMER, made["data"])
+    same = {**THERE, "ConfigMap": [named(made["metadata"]["name"], **OWN_KEYWORD)]}
+    again = since(outcome, play(OURS, "--diff", stub={"stub_objects": same, "stub_same": True}))
+    assert removed(again) == []
+    assert again.output.count("changed=0") == 3
+
+
+def test_a_token_of_some_hosts_only_is_refused_and_not_shown(play: Play, stage: Stage) -> None:
+    def host(token: str | None) -> Json:
+        return {"device_plugin_node_name": "w", **({"device_plugin_pod_resources_token": token} if token else {})}
+
+    for tokens in (None, "geheim", "geheim"), ("anders", "geheim", "geheim"):
+        hosts = {name: host(token) for name, token in zip(("cp1", "w1", "w2"), tokens, strict=True)}
+        outcome = stage.play({"kube_node": hosts}, "-v", roles=[ROLE], vars=OURS)
+        assert outcome.status != 0
+        assert "device_plugin_pod_resources_token has to be the same for all of them. Set it for all" in outcome.output
+        assert outcome.calls == []
+        assert [word for word in secrets_of("geheim") if word in outcome.output] == []
+    outcome = play(OURS, "-v", stub={"device_plugin_pod_resources_token": "geheim"})
+    assert outcome.status == 0, outcome.output
+    assert written(outcome)["Secret"]["data"] == {"token": "Z2VoZWlt"}
+    assert [word for word in secrets_of("geheim") if word in outcome.output] == []
+
+
+def secrets_of(token: str) -> list[str]:
+    """What must not be shown of a token: itself, and what it can be guessed from."""
+    return [
+        token,
+        base64.b64encode(token.encode()).decode(),
+        *(hashlib.sha256(text.encode()).hexdigest() for text in (token, json.dumps(token))),
+    ]
 
 
 def test_a_token_is_kept_in_a_secret(play: Play) -> None:
@@ -329,9 +415,12 @@ def test_absent_removes_what_the_role_made(
     stub = {"stub_objects": objects, "stub_api": {"offered": offered}}
     outcome = play({**OURS, "device_plugin_state": "absent"}, stub=stub)
     assert outcome.status == 0, outcome.output
+    # Whoever may not list the pods of all namespaces may take it away.
+    assert [call["arguments"] for call in outcome.calls if call["component"] == "api"] == [{"requested": False}]
     assert removed(outcome) == [
         "DaemonSet nodecraft-device-plugin",
-        "ConfigMap nodecraft-device-plugin-config",
+        f"ConfigMap {OWN}-config",
+        f"ConfigMap {OWN}-config-0123456789",
         "Secret nodecraft-device-plugin-token",
         *(["Namespace nodecraft-device-plugin"] if goes else []),
     ]
@@ -345,9 +434,9 @@ def test_absent_removes_what_the_role_made(
 @pytest.mark.parametrize(
     ("variables", "goes"),
     [
-        ({}, ["Secret nodecraft-device-plugin-token"]),
-        ({"device_plugin_pod_resources_token": "t"}, []),
-        ({"device_plugin_state": "absent"}, [f"ConfigMap {OWN}-config", f"Secret {OWN}-token"]),
+        ({}, [*CONFIGS, f"Secret {OWN}-token"]),
+        ({"device_plugin_pod_resources_token": "t"}, CONFIGS),
+        ({"device_plugin_state": "absent"}, [*CONFIGS, f"Secret {OWN}-token"]),
     ],
 )
 def test_files_that_are_not_wanted_any_more_go_when_the_plugin_works(
@@ -362,15 +451,18 @@ def test_files_that_are_not_wanted_any_more_go_when_the_plugin_works(
 
 
 def test_files_that_somebody_else_made_stay(play: Play) -> None:
-    theirs = {"ConfigMap": [named(f"{OWN}-config")], "Secret": [named(f"{OWN}-token"), named("x", **OWN_KEYWORD)]}
+    made = play(OURS)
+    wanted = written(made)["ConfigMap"]["metadata"]["name"]
+    configs = [named(name) for name in (wanted, f"{OWN}-config", f"{OWN}-config-0123456789")]
+    theirs = {"ConfigMap": configs, "Secret": [named(f"{OWN}-token"), named("x", **OWN_KEYWORD)]}
     stub = {"stub_objects": {"Namespace": [named("x", **OWN_KEYWORD)], **theirs}}
-    refused = play(OURS, stub=stub)
-    assert f"this was not made by this role: ConfigMap {OWN}-config; remove it first" in refused.output
+    refused = since(made, play(OURS, stub=stub))
+    assert f"this was not made by this role: ConfigMap {wanted}; remove it first" in refused.output
     assert written(refused) == {}
     assert removed(refused) == []
     own = {"DaemonSet": [named(OWN, **OWN_KEYWORD)]}
     stub["stub_objects"] |= own
-    assert f"ConfigMap {OWN}-config" not in removed(play({**OURS, "device_plugin_state": "absent"}, stub=stub))
+    assert removed(play({**OURS, "device_plugin_state": "absent"}, stub=stub)) == [f"DaemonSet {OWN}"]
 
 
 def test_an_access_that_yaml_takes_for_a_boolean_is_off(play: Play) -> None:

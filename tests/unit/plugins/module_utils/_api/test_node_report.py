@@ -25,6 +25,7 @@ def read(api: FakeApi, **params: t.Any) -> Json:
     asked = {
         "nodes": None,
         "label_selector": None,
+        "requested": True,
         "readmission": False,
         "limits": None,
         "kubelets": None,
@@ -60,6 +61,17 @@ def test_pods_that_would_not_come_back(serve: Serve) -> None:
     assert read(api, nodes=["w1"], readmission=True)["w1"]["readmission"] == [
         {"pod": "default/p", "reason": "selects nodes with x=1"}
     ]
+
+
+def test_nodes_alone(serve: Serve) -> None:
+    """Whoever may not list pods asks without them."""
+    api = serve(node("w1", capacity={D: "4"}, managed=[D]))
+    found = read(api, requested=False)["w1"]["extended_resources"]
+    assert found == {D: {"capacity": "4", "allocatable": "4", "requested": None, "device_plugin": True}}
+    assert [request for request in api.requests if "pods" in str(request)] == []
+    api.pods = [pod(nodeSelector={"x": "1"})]
+    both = read(api, requested=False, readmission=True)["w1"]
+    assert (both["extended_resources"][D]["requested"], len(both["readmission"])) == (None, 1)
 
 
 def test_many_nodes_are_two_lists(serve: Serve) -> None:

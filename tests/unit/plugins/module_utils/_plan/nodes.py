@@ -36,7 +36,7 @@ def node(name: str = "w1", **parts: t.Any) -> Json:
 
 
 def pod(name: str = "p", *, requests: Json | None = None, **parts: t.Any) -> Json:
-    """A running pod. parts: fields of its spec, and phase, priority, owner, created, started, static, node, labels."""
+    """A running pod. parts: fields of its spec, and phase, priority, owner, created, started, static, node, labels, state (of its container)."""
     metadata: Json = {"name": name, "namespace": parts.pop("namespace", "default")}
     metadata["creationTimestamp"] = parts.pop("created", "2026-01-01T00:00:00Z")
     if parts.pop("static", False):
@@ -49,4 +49,5 @@ def pod(name: str = "p", *, requests: Json | None = None, **parts: t.Any) -> Jso
     spec: Json = {"containers": [{"name": "c", "resources": {"requests": requests or {}}}]}
     spec["nodeName"] = parts.pop("node", "w1")
     status = {"phase": parts.pop("phase", "Running"), "startTime": parts.pop("started", "2026-01-01T00:00:01Z")}
+    status["containerStatuses"] = [{"name": "c", "state": parts.pop("state", {"running": {}})}]
     return {"metadata": metadata, "spec": {**spec, **parts}, "status": status}

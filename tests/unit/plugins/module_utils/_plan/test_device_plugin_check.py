@@ -19,6 +19,8 @@ from ansible_collections.nodecraft.kubeadm.tests.unit.plugins.module_utils._plan
 
 D = "example.com/dongle"
 POD = plugin_pod()
+RACK = {"matchExpressions": [{"key": "rack", "operator": "In", "values": ["r7"]}]}
+AFFINITY = {"nodeAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": {"nodeSelectorTerms": [RACK]}}}
 
 
 def check(
@@ -28,13 +30,14 @@ def check(
     expected: Amount | None = None,
     **parts: t.Any,
 ) -> NodeCheck:
-    """Check the node w1, of which four are expected. parts: of the Observation, and ready of the node."""
+    """Check the node w1, of which four are expected. parts: of the Observation, and ready and taints of the node."""
     kept = {} if capacity is None else {D: capacity}
     found = node(
         "w1",
         capacity=kept,
         allocatable=kept if allocatable is None else {D: allocatable},
         ready=parts.pop("ready", True),
+        taints=parts.pop("taints", []),
     )
     seen = Observation(
         **{"name": "x/p", "daemon_set": daemon_set(), "revision": "new", "pods": pods or [POD], "now": NOW, **parts}
@@ -97,6 +100,22 @@ def test_no_pod() -> None:
     assert "its controller has made none yet" in check(elsewhere).problem
 
 
+@pytest.mark.parametrize(
+    ("template", "says"),
+    [
+        ({"nodeSelector": {"rack": "r7"}}, "selects nodes with rack=r7"),
+        ({"affinity": AFFINITY}, "its required node affinity does not match the node's labels"),
+        ({"tolerations": []}, "its taint k:NoSchedule is not tolerated"),
+    ],
+)
+def test_a_template_that_somebody_changed_keeps_pods_off(template: Json, says: str) -> None:
+    parts: Json = {"daemon_set": daemon_set(template=template), "taints": [{"key": "k", "effect": "NoSchedule"}]}
+    expected = f"there is no pod of the DaemonSet x/p: its pod template keeps it off this node: {says}"
+    events = {("DaemonSet", "p"): "FailedCreate: long ago"}
+    for left in (plugin_pod(node="w2"), plugin_pod(ending=True)):
+        assert check(left, events=events, **parts).problem == expected
+
+
 def test_a_node_that_is_down() -> None:
     assert check(ready=False).problem.startswith("the node is not Ready")
 
@@ -148,7 +167,9 @@ def test_a_pod_that_is_ready_only_now() -> None:
 def test_of_two_pods_the_newer_one_counts() -> None:
     ending = plugin_pod("p-0", revision="old", ending=True)
     assert check(ending, POD).pod == check(POD, ending).pod == "x/p-1"
-    assert "there is no pod" in check(ending).problem
+    assert check(ending).problem == (
+        "there is no pod of the DaemonSet x/p: x/p-0 is ending, and the next one is made when it is gone"
+    )
 
 
 def test_a_pod_without_a_node_belongs_to_the_one_it_is_meant_for() -> None:

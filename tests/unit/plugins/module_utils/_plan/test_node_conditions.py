@@ -4,13 +4,14 @@
 
 from __future__ import annotations
 
+import json
 import typing as t
 from fractions import Fraction
 
 import pytest
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.node_conditions import conditions_of, may_exclude
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.ownership import Change
-from ansible_collections.nodecraft.kubeadm.tests.unit.plugins.module_utils._plan.nodes import node
+from ansible_collections.nodecraft.kubeadm.tests.unit.plugins.module_utils._plan.nodes import Json, node
 
 D = "example.com/dongle"
 FOUND = node(labels={"a": "1"}, taints=[{"key": "t", "value": "v", "effect": "NoExecute"}], capacity={D: "4"})
@@ -55,6 +56,19 @@ def test_with_everything_changed() -> None:
     assert found.labels == {"kubernetes.io/hostname": "w1", "b": "2"}
     assert found.taints == [{"key": "u", "effect": "NoSchedule"}]
     assert found.allocatable == {D: 1}
+
+
+def test_what_the_device_manager_gives_out() -> None:
+    """A number that we patched is none of it, even where a kubelet that was set up anew has put it to 0 since."""
+    kept: Json = {
+        "capacity": {D: "0", "example.com/card": "2", "example.com/unit": "1"},
+        "managed": [D, "example.com/card"],
+    }
+    key = "nodecraft.kubeadm/owned-extended-resources"
+    record = json.dumps({D: {"set": "4", "original": None}})
+    assert conditions_of(node(**kept)).devices == {D, "example.com/card"}
+    assert conditions_of(node(**kept, annotations={key: record})).devices == {"example.com/card"}
+    assert conditions_of(node(**kept, annotations={key: "broken"})).devices == set()
 
 
 @pytest.mark.parametrize(

@@ -80,6 +80,26 @@ def test_a_resource_that_is_gone_is_nobodys_business() -> None:
     assert len(readmission.rejected([pod(requests={D: "2"})], node(allocatable={D: "0"}))) == 1
 
 
+def test_devices_stay_with_who_holds_them() -> None:
+    """A kubelet counts at least what its device manager gave out before."""
+    found = [pod("old", requests={D: "2"}), pod("young", requests={D: "1"}, created="2026-01-02T00:00:00Z")]
+    for left in ("0", "2", "3"):
+        offers = dataclasses.replace(node(allocatable={D: left}), devices=[D])
+        assert readmission.rejected(found, offers) == []
+    new = pod("new", requests={D: "1"}, created="2026-01-03T00:00:00Z", state={"waiting": {}}, phase="Pending")
+    (rejection,) = readmission.rejected([new, *found], dataclasses.replace(node(allocatable={D: "3"}), devices=[D]))
+    assert str(rejection) == "default/new (requests 1 of example.com/dongle, 0 are left)"
+    assert [entry.pod for entry in readmission.rejected(found, node(allocatable={D: "2"}))] == ["default/young"]
+
+
+def test_devices_of_a_container_that_does_not_run_are_given_anew() -> None:
+    gone = dataclasses.replace(node(allocatable={D: "0"}), devices=[D])
+    crashed = pod(requests={D: "1"}, state={"waiting": {"reason": "CrashLoopBackOff"}})
+    done = pod(requests={D: "1"}, initContainers=[{"name": "i", "resources": {"requests": {D: "1"}}}])
+    plain = pod(requests={D: "1"}, initContainers=[{"name": "i"}])
+    assert [len(readmission.rejected([each], gone)) for each in (crashed, done, plain)] == [1, 1, 0]
+
+
 def test_their_number() -> None:
     found = [pod("static", static=True), pod("old"), pod("young", created="2026-01-02T00:00:00Z")]
     (rejection,) = readmission.rejected(found, node(allocatable={"pods": 2}))
