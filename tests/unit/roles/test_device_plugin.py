@@ -235,6 +235,55 @@ def test_what_could_not_be_deployed_is_refused(play: Play, variables: Json, says
     assert outcome.calls == []
 
 
+NAMELESS: Json = {"resources": [{"discover": [{"fake": {"count": 4}}]}]}
+
+
+@pytest.mark.parametrize(
+    ("config", "says"),
+    [
+        (
+            {"resources": [{"name": D, "discover": [{"fake": {"count": "x"}}], "preference": "best"}]},
+            [
+                "line 6: resources[0].discover[0].fake.count: is 'x'; it has to be a whole number, 0 or more",
+                "line 7: resources[0].preference: is 'best'; allowed: packed, spread",
+            ],
+        ),
+        (NAMELESS, ["line 3: resources[0].name: is required"]),
+        ({"resources": 5, "podResources": "open"}, ["resources: has to be a list", "podResources: has to be a mapping"]),
+        ({"ressources": []}, ["ressources: is unknown; allowed here: podResources, resources, scan, version"]),
+    ],
+)
+@pytest.mark.parametrize("mode", [[], ["--check"]])
+def test_a_configuration_that_the_plugin_would_refuse_is_refused_before_anything_is_asked(
+    play: Play, mode: list[str], config: Json, says: list[str]
+) -> None:
+    outcome = play({**OURS, "device_plugin_config": config, "device_plugin_expected": []}, *mode)
+    assert outcome.status != 0
+    assert "Nothing was changed. device_plugin_config is not valid (lines are those of its ConfigMap): " in outcome.output
+    assert [words for words in says if words not in outcome.output] == []
+    assert outcome.calls == []
+
+
+# What a Python of a controller says that is too old for the plugin.
+TOO_OLD = """
+import os, sys
+if "nodecraft_device_plugin.validate" in sys.orig_argv:
+    os.write(2, b"Traceback\\nTypeError: too old\\n")
+    os._exit(1)
+"""
+
+
+def test_a_controller_that_cannot_read_the_configuration_says_what_it_needs(
+    play: Play, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "sitecustomize.py").write_text(TOO_OLD, encoding="utf-8")
+    monkeypatch.setenv("PYTHONPATH", str(tmp_path))
+    outcome = play(OURS)
+    assert outcome.status != 0
+    assert "has to be Python 3.11 or newer with PyYAML, as ansible-core needs it: TypeError: too old" in outcome.output
+    assert outcome.calls == []
+
+
 def test_hosts_that_ask_for_different_things_are_refused(play: Play) -> None:
     outcome = play({**OURS, "device_plugin_image": "localhost/{{ inventory_hostname }}:1"})
     assert outcome.status != 0
