@@ -67,6 +67,13 @@ options:
       label_selector:
         description: Selects nodes by their labels, in Kubernetes' syntax, besides O(expected[].nodes).
         type: str
+  cdi:
+    description:
+      - Whether the plugin hands devices out by CDI, the Container Device Interface.
+      - A node that gets the plugin and runs containerd before 1.7, which would start containers without them, fails the task. Of one
+        before 2.0 it is warned that C(enable_cdi) has to be set in its configuration. Other runtimes are not judged.
+    type: bool
+    default: false
   wait:
     description: Wait until every node offers what is expected.
     type: bool
@@ -178,12 +185,13 @@ def main() -> t.NoReturn:
                     "label_selector": {"type": "str"},
                 },
             },
+            "cdi": {"type": "bool", "default": False},
             "wait": {"type": "bool", "default": False},
             "wait_timeout": {"type": "int", "default": 300},
             **concurrency_option(),
         }
     )
-    runner.run_info(module, lambda: read(module.params, connect=lambda: connect(module)))
+    runner.run_info(module, lambda: read(module.params, connect=lambda: connect(module), warn=module.warn))
 
 
 if __name__ == "__main__":

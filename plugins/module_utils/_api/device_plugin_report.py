@@ -23,7 +23,9 @@ _LOOK_AGAIN = 2.0  # seconds between two looks
 _NOT_FOUND = 404
 
 
-def read(params: t.Mapping[str, t.Any], *, connect: t.Callable[[], Client]) -> dict[str, t.Any]:
+def read(
+    params: t.Mapping[str, t.Any], *, connect: t.Callable[[], Client], warn: t.Callable[[str], None]
+) -> dict[str, t.Any]:
     """Hold the nodes against what is expected of them, with C(wait) until they offer it or no further node comes to it in time."""
     for name in (name for entry in params["expected"] for name in entry["nodes"] or []):
         node_names.check_node("expected", name)
@@ -31,6 +33,8 @@ def read(params: t.Mapping[str, t.Any], *, connect: t.Callable[[], Client]) -> d
     reader = _Reader(client, params)
     began = since = client.clock()
     checks = reader.look()
+    for warning in reader.check_cdi() if params["cdi"] else ():
+        warn(warning)
     fewest = len(_problems(checks))
     while params["wait"] and fewest:
         left = since + params["wait_timeout"] - client.clock()
@@ -85,6 +89,10 @@ class _Reader:
         self._wanted = device_plugin.select(nodes, self._placement, self._expected)
         self.seen = self._observe()
         return self._checks()
+
+    def check_cdi(self) -> list[str]:
+        """What has to be seen to on the nodes that get the plugin, where it hands devices out by CDI. Raises Refusal."""
+        return device_plugin.check_cdi([self._nodes[name] for name in sorted(self._wanted)])
 
     def look_closer(self) -> dict[str, NodeCheck]:
         """The last look again, with what only matters when something is wrong: warnings, and what the plugin says itself."""

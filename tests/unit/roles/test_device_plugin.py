@@ -144,7 +144,39 @@ def test_one_host_asks_for_all_before_and_after(play: Play) -> None:
     assert not any(call["becomes"] for call in outcome.calls)
     looks = [call["arguments"] for call in outcome.calls if call["component"] == "device_plugin_info"]
     assert [look.get("wait", False) for look in looks] == [False, True]
+    assert looks[0]["cdi"] is False
     assert looks[1]["expected"] == OURS["device_plugin_expected"]
+
+
+def test_what_runs_the_nodes_is_asked_before_devices_are_handed_out_by_cdi(play: Play) -> None:
+    resource = OURS["device_plugin_config"]["resources"][0]
+    config = {"resources": [{**resource, "name": "example.com/a"}, {**resource, "container": {"cdi": True}}]}
+    outcome = play({**OURS, "device_plugin_config": config})
+    assert outcome.status == 0, outcome.output
+    looks = [call["arguments"] for call in outcome.calls if call["component"] == "device_plugin_info"]
+    assert [look.get("cdi") for look in looks] == [True, None]
+    (container,) = written(outcome)["DaemonSet"]["spec"]["template"]["spec"]["containers"]
+    assert mounted(container)["/var/run/cdi"] == WRITABLE
+
+
+@pytest.mark.parametrize(("cdi", "uses"), [("no", False), ("yes", True), (None, False)])
+def test_cdi_that_is_written_as_text(play: Play, cdi: str | None, uses: bool) -> None:
+    resource = {**OURS["device_plugin_config"]["resources"][0], "container": {"cdi": cdi}}
+    outcome = play({**OURS, "device_plugin_config": {"resources": [resource]}})
+    (container,) = written(outcome)["DaemonSet"]["spec"]["template"]["spec"]["containers"]
+    assert ("/var/run/cdi" in mounted(container)) is uses
+
+
+def test_folders_that_are_mounted_below_dev_can_be_covered(play: Play) -> None:
+    # As the guide shows it.
+    mount = {"name": "nothing", "mountPath": "/host/dev/shm", "readOnly": True}
+    volumes = {"volumes": [{"name": "nothing", "emptyDir": {}}]}
+    outcome = play({**OURS, "device_plugin_pod_spec": volumes, "device_plugin_container": {"volumeMounts": [mount]}})
+    pod = written(outcome)["DaemonSet"]["spec"]["template"]["spec"]
+    (container,) = pod["containers"]
+    assert mounted(container)["/host/dev/shm"] == (True, None)
+    assert mounted(container)["/host/dev"] == READ_ONLY
+    assert {mount["name"] for mount in container["volumeMounts"]} == {volume["name"] for volume in pod["volumes"]}
 
 
 def test_another_configuration_is_another_revision(play: Play) -> None:

@@ -36,6 +36,7 @@ class Desk:
     def __init__(self, api: FakeApi) -> None:
         self.api = api
         self.clock = Clock()
+        self.warnings: list[str] = []
         api.now = NOW
         api.answers = {SETS: daemon_set(), REVISIONS: [revision(1, "old"), revision(2, "new")], PODS: [plugin_pod()]}
 
@@ -46,12 +47,13 @@ class Desk:
             "node_selector": {},
             "tolerations": [{"operator": "Exists"}],
             "expected": [FOUR],
+            "cdi": False,
             "wait": False,
             "concurrency": 4,
             "wait_timeout": 30,
             **params,
         }
-        return read(asked, connect=lambda: client_of(self.api.url, self.clock))
+        return read(asked, connect=lambda: client_of(self.api.url, self.clock), warn=self.warnings.append)
 
 
 @pytest.fixture(name="desk")
@@ -183,6 +185,18 @@ def test_selectors(desk: Desk) -> None:
         desk.read(node_selector={"gpu": False})
     with pytest.raises(Refusal, match="label_selector gpu=no matches no node"):
         desk.read(expected=[{**FOUR, "label_selector": "gpu=no"}])
+
+
+def test_cdi_is_held_against_the_nodes_that_get_the_plugin(desk: Desk) -> None:
+    old, new = ({"containerRuntimeVersion": f"containerd://{version}"} for version in ("1.6.20", "1.7.1"))
+    desk.api.objects["w1"]["status"]["nodeInfo"] = old
+    assert desk.read()["selected"] == ["w1"]
+    with pytest.raises(Refusal, match=r"without their devices, .*: w1 \(containerd://1.6.20\)"):
+        desk.read(cdi=True)
+    desk.api.objects["w1"]["status"]["nodeInfo"] = new
+    desk.api.objects["w2"] = node("w2", labels={"other": "rack"}, runtime="containerd://1.6.20")
+    assert desk.read(cdi=True, node_selector={"kubernetes.io/hostname": "w1"})["problems"] == []
+    assert ["w1 (containerd://1.7.1)" in warning for warning in desk.warnings] == [True]
 
 
 def test_what_is_no_name_of_a_node(desk: Desk) -> None:
