@@ -24,6 +24,8 @@ extends_documentation_fragment:
 notes:
   - The account needs the verb C(list) on C(nodes), and in O(namespace) C(get) on C(daemonsets), and C(list) on C(pods) and
     C(controllerrevisions). With C(list) on C(events) and C(get) on C(pods/proxy) the reasons tell more.
+  - The API hears of a kubelet that stops only after about a minute. Until then nodes seem to offer what they did; the plugin of this
+    collection, asked through C(pods/proxy), says at once that it is not registered any more.
 options:
   name:
     description: Name of the plugin's DaemonSet.
