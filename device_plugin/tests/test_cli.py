@@ -60,9 +60,7 @@ sys.path.insert(0, {str(Path(cli.__file__).parents[1])!r})
 sys.argv[1:] = ["/dev/stdin"]
 runpy.run_module("nodecraft_device_plugin.validate", run_name="__main__")
 """
-    done = subprocess.run(
-        [sys.executable, "-c", program], input=text, capture_output=True, text=True, check=False
-    )
+    done = subprocess.run([sys.executable, "-c", program], input=text, capture_output=True, text=True, check=False)
     assert (done.returncode, (done.stdout + done.stderr).strip()) == (status, said)
 
 

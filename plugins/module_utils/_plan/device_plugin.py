@@ -22,7 +22,7 @@ _TOLERATED = frozenset(
     f"node.kubernetes.io/{name}"
     for name in ("not-ready", "unreachable", "memory-pressure", "disk-pressure", "pid-pressure", "unschedulable")
 )
-# containerd 1.6 starts a container without the devices that CDI names. It knows CDI from the first version on, and does it unasked from the second.
+# containerd knows CDI from the first version on, and does it unasked from the second. Before, containers start without their devices.
 _CDI_KNOWN, _CDI_ON = (1, 7), (2, 0)
 _CONTAINERD = re.compile(r"containerd://v?(\d+)\.(\d+)")
 
@@ -148,20 +148,26 @@ def _of_all(placement: Placement, obstacles: t.Mapping[str, str | None]) -> str:
 
 def check_cdi(nodes: t.Sequence[Node]) -> list[str]:
     """What has to be seen to on nodes whose containers shall get devices by CDI, as warnings. Raises Refusal where they would get none."""
-    versions = {node_plan.node_name(node): _containerd(node) for node in nodes}
-    without = [name for name, version in versions.items() if version and version < _CDI_KNOWN]
+    without = _with_older_containerd(nodes, _CDI_KNOWN)
     if without:
         raise Refusal(
-            f"containers would start without their devices, because containerd knows CDI from 1.7 on: {_runtimes(nodes, without)}."
+            f"containers would start without their devices, because containerd knows CDI from 1.7 on: {without}."
             " Take cdi from the resources, upgrade containerd, or keep the plugin from these nodes."
         )
-    switched = [name for name, version in versions.items() if version and version < _CDI_ON]
+    switched = _with_older_containerd(nodes, _CDI_ON)
     if not switched:
         return []
     return [
-        f"before 2.0, containerd does CDI only with enable_cdi = true in its configuration: {_runtimes(nodes, switched)}. See that it"
-        " is set there, else containers start without their devices."
+        f"before 2.0, containerd does CDI only with enable_cdi = true in its configuration: {switched}. See that it is set there, else"
+        " containers start without their devices."
     ]
+
+
+def _with_older_containerd(nodes: t.Sequence[Node], wanted: tuple[int, int]) -> str:
+    """The nodes with a containerd older than a version, and their own: C(w1 (containerd://1.6.20))."""
+    versions = [(node, _containerd(node)) for node in nodes]
+    found = [node for node, version in versions if version and version < wanted]
+    return ", ".join(f"{node_plan.node_name(node)} ({_runtime(node)})" for node in found)
 
 
 def _containerd(node: Node) -> tuple[int, int] | None:
@@ -172,8 +178,3 @@ def _containerd(node: Node) -> tuple[int, int] | None:
 
 def _runtime(node: Node) -> str:
     return str(node["status"].get("nodeInfo", {}).get("containerRuntimeVersion", ""))
-
-
-def _runtimes(nodes: t.Sequence[Node], names: t.Collection[str]) -> str:
-    """Nodes with what runs their containers: C(w1 (containerd://1.6.20))."""
-    return ", ".join(f"{node_plan.node_name(node)} ({_runtime(node)})" for node in nodes if node_plan.node_name(node) in names)

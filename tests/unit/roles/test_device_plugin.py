@@ -281,7 +281,10 @@ NAMELESS: Json = {"resources": [{"discover": [{"fake": {"count": 4}}]}]}
             ],
         ),
         (NAMELESS, ["line 3: resources[0].name: is required"]),
-        ({"resources": 5, "podResources": "open"}, ["resources: has to be a list", "podResources: has to be a mapping"]),
+        (
+            {"resources": 5, "podResources": "open"},
+            ["resources: has to be a list", "podResources: has to be a mapping"],
+        ),
         ({"ressources": []}, ["ressources: is unknown; allowed here: podResources, resources, scan, version"]),
     ],
 )
@@ -291,7 +294,9 @@ def test_a_configuration_that_the_plugin_would_refuse_is_refused_before_anything
 ) -> None:
     outcome = play({**OURS, "device_plugin_config": config, "device_plugin_expected": []}, *mode)
     assert outcome.status != 0
-    assert "Nothing was changed. device_plugin_config is not valid (lines are those of its ConfigMap): " in outcome.output
+    assert (
+        "Nothing was changed. device_plugin_config is not valid (lines are those of its ConfigMap): " in outcome.output
+    )
     assert [words for words in says if words not in outcome.output] == []
     assert outcome.calls == []
 
