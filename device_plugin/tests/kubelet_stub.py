@@ -64,7 +64,10 @@ def holder(name: str, device: str, resource: str, namespace: str = "team", numa:
 
 
 class Kubelet:
-    """Serves kubelet.sock in a folder, and pod-resources.sock beside the folder. pods: those that hold devices."""
+    """Serves kubelet.sock in a folder, and pod-resources.sock beside the folder. pods: those that hold devices.
+
+    no_pod: what is answered to who asks for another one.
+    """
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
@@ -74,6 +77,7 @@ class Kubelet:
         self.watched: list[Plugin] = []
         self.registrations: list[tuple[str, str]] = []
         self.refuse = ""
+        self.no_pod = (grpc.StatusCode.NOT_FOUND, "pod not found")
         self._server: t.Any = None
         self._changed = asyncio.Event()
 
@@ -177,7 +181,7 @@ class Kubelet:
         for pod in self.pods:
             if (pod.namespace, pod.name) == (request.pod_namespace, request.pod_name):
                 return PODS.GetPodResourcesResponse(pod_resources=pod)
-        return await context.abort(grpc.StatusCode.NOT_FOUND, "pod not found")
+        return await context.abort(*self.no_pod)
 
     async def _register(self, request: t.Any, context: t.Any) -> t.Any:
         self.registrations.append((request.resource_name, request.endpoint))

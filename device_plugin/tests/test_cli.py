@@ -6,6 +6,8 @@ from __future__ import annotations
 
 import json
 import logging
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -36,6 +38,30 @@ def test_an_invalid_configuration_ends_with_2_and_names_line_and_key(
         f"{file}: line 2: resources[0].discover[0].fake.count: is 'x'; it has to be a whole number, 0 or more",
         f"{file}: line 2: resources[0].name: 'dongle' is no extended resource; it has to look like example.com/dongle",
     ]
+
+
+@pytest.mark.parametrize(
+    ("text", "status", "said"),
+    [
+        (FAKE, 0, "/dev/stdin is valid: 1 resources"),
+        (
+            "resources: [{name: example.com/x, discover: [{fake: {count: 2}}],\n  preference: best}]",
+            2,
+            "/dev/stdin: line 2: resources[0].preference: is 'best'; allowed: packed, spread",
+        ),
+    ],
+)
+def test_a_controller_validates_with_pyyaml_alone(text: str, status: int, said: str) -> None:
+    # What the plugin needs besides it to serve is not to be had here.
+    program = f"""
+import runpy, sys
+sys.modules.update(dict.fromkeys(["grpc", "google", "prometheus_client"]))
+sys.path.insert(0, {str(Path(cli.__file__).parents[1])!r})
+sys.argv[1:] = ["/dev/stdin"]
+runpy.run_module("nodecraft_device_plugin.validate", run_name="__main__")
+"""
+    done = subprocess.run([sys.executable, "-c", program], input=text, capture_output=True, text=True, check=False)
+    assert (done.returncode, (done.stdout + done.stderr).strip()) == (status, said)
 
 
 def test_a_configuration_that_is_not_there(file: Path, capsys: pytest.CaptureFixture[str]) -> None:

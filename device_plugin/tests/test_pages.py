@@ -8,6 +8,7 @@ import asyncio
 import json
 from pathlib import Path
 
+import grpc
 import pytest
 from kubelet_stub import holder
 from plugin_at_work import FAKE, SCAN, AtWork, cluster, free_port, get, run
@@ -175,7 +176,7 @@ def test_who_holds_what(tmp_path: Path) -> None:
             status, body = await get(port, "/pod-resources?namespace=team&pod=a")
             assert [held["pod"] for held in json.loads(body)["holdings"]] == ["a"]
             status, body = await get(port, "/pod-resources?namespace=team&pod=none")
-            assert (status, "pod not found" in body) == (503, True)
+            assert (status, body) == (404, "the kubelet has no pod team/none: NOT_FOUND: pod not found\n")
 
             status, body = await get(port, "/pod-resources/metrics")
             assert (
@@ -199,12 +200,17 @@ def test_who_holds_what(tmp_path: Path) -> None:
     [
         ("{}", {}, 404),
         ("{access: off}", {}, 404),
-        ("{access: token, tokenFile: %s/token}", {}, 403),
+        ("{access: token, tokenFile: %s/token}", {}, 401),
         ("{access: token, tokenFile: %s/token}", {"Authorization": "Bearer wrong"}, 403),
         ("{access: token, tokenFile: %s/token}", {"Authorization": "Bearer secret"}, 200),
         ("{access: token, tokenFile: %s/token}", {"X_Device_Plugin_Token": "secret"}, 200),
         ("{access: token, tokenFile: %s/none}", {"Authorization": "Bearer secret"}, 503),
-        ("{access: token, tokenFile: %s/empty}", {"Authorization": "Bearer "}, 403),
+        ("{access: token, tokenFile: %s/empty}", {"Authorization": "Bearer x"}, 403),
+        # A token in another place than its own is none.
+        ("{access: token, tokenFile: %s/token}", {"Authorization": "secret"}, 401),
+        ("{access: token, tokenFile: %s/token}", {"Authorization": "Basic secret"}, 401),
+        ("{access: token, tokenFile: %s/token}", {"Authorization": "Bearer "}, 401),
+        ("{access: token, tokenFile: %s/token}", {"Authorization": "bearer secret"}, 200),
     ],
 )
 def test_the_view_is_not_for_everybody(tmp_path: Path, access: str, headers: dict[str, str], status: int) -> None:
@@ -218,6 +224,22 @@ def test_the_view_is_not_for_everybody(tmp_path: Path, access: str, headers: dic
             await kubelet.until_healthy(FAKE, FAKES)
             for page in ("/pod-resources", "/pod-resources/metrics"):
                 assert (await get(port, page, **headers))[0] == status
+
+    run(test())
+
+
+@pytest.mark.parametrize(
+    ("said", "status"),
+    [("pod none in namespace team not found", 404), ("PodResources API Get method disabled", 503)],
+)
+def test_a_kubelet_that_says_in_words_that_it_has_no_such_pod(tmp_path: Path, said: str, status: int) -> None:
+    port = free_port()
+
+    async def test() -> None:
+        async with cluster(tmp_path, config("{access: open}"), port=port, address="127.0.0.1") as (kubelet, _plugin):
+            kubelet.no_pod = (grpc.StatusCode.UNKNOWN, said)
+            await kubelet.until_healthy(FAKE, FAKES)
+            assert (await get(port, "/pod-resources?namespace=team&pod=none"))[0] == status
 
     run(test())
 

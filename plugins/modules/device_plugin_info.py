@@ -24,6 +24,8 @@ extends_documentation_fragment:
 notes:
   - The account needs the verb C(list) on C(nodes), and in O(namespace) C(get) on C(daemonsets), and C(list) on C(pods) and
     C(controllerrevisions). With C(list) on C(events) and C(get) on C(pods/proxy) the reasons tell more.
+  - The API hears of a kubelet that stops only after about a minute. Until then nodes seem to offer what they did; the plugin of this
+    collection, asked through C(pods/proxy), says at once that it is not registered any more.
 options:
   name:
     description: Name of the plugin's DaemonSet.
@@ -67,6 +69,13 @@ options:
       label_selector:
         description: Selects nodes by their labels, in Kubernetes' syntax, besides O(expected[].nodes).
         type: str
+  cdi:
+    description:
+      - Whether the plugin hands devices out by CDI, the Container Device Interface.
+      - A node that gets the plugin and runs containerd before 1.7, which would start containers without them, fails the task. Of one
+        before 2.0 it is warned that C(enable_cdi) has to be set in its configuration. Other runtimes are not judged.
+    type: bool
+    default: false
   wait:
     description: Wait until every node offers what is expected.
     type: bool
@@ -178,12 +187,13 @@ def main() -> t.NoReturn:
                     "label_selector": {"type": "str"},
                 },
             },
+            "cdi": {"type": "bool", "default": False},
             "wait": {"type": "bool", "default": False},
             "wait_timeout": {"type": "int", "default": 300},
             **concurrency_option(),
         }
     )
-    runner.run_info(module, lambda: read(module.params, connect=lambda: connect(module)))
+    runner.run_info(module, lambda: read(module.params, connect=lambda: connect(module), warn=module.warn))
 
 
 if __name__ == "__main__":

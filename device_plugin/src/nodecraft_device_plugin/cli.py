@@ -15,8 +15,8 @@ import time
 import typing as t
 from pathlib import Path
 
-from nodecraft_device_plugin import cdi, config, explain, logs, pod_resources
-from nodecraft_device_plugin.config import Config, ConfigError
+from nodecraft_device_plugin import cdi, explain, logs, pod_resources, validate
+from nodecraft_device_plugin.config import ConfigError
 from nodecraft_device_plugin.host import Host
 from nodecraft_device_plugin.metrics import Metrics
 from nodecraft_device_plugin.resource_server import Surroundings
@@ -63,32 +63,21 @@ def main(arguments: t.Sequence[str] | None = None) -> int:
     """Run the program. Returns its exit status."""
     options = parser().parse_args(arguments)
     logs.set_up(options.log_level)
+    if options.validate:
+        return validate.validate(options.config)
     try:
-        wanted = load(options.config)
-        if options.validate:
-            _print(f"{options.config} is valid: {len(wanted.resources)} resources")
-        elif options.explain:
+        wanted = validate.load(options.config)
+        if options.explain:
             report = explain.explain(wanted, Host(options.root))
             _print(json.dumps(report, indent=2) if options.output == "json" else explain.as_text(report))
         else:
             asyncio.run(serve(options))
     except ConfigError as error:
-        for problem in error.problems:
-            sys.stderr.write(f"{options.config}: {problem}\n")
-        return 2
+        return validate.refuse(options.config, error)
     except OSError as error:
         sys.stderr.write(f"{error}\n")
         return 1
     return 0
-
-
-def load(path: Path) -> Config:
-    """Read a configuration file. Raises ConfigError."""
-    try:
-        text = path.read_text(encoding="utf-8")
-    except (OSError, UnicodeDecodeError) as error:
-        raise ConfigError([f"cannot be read: {error}"]) from error
-    return config.parse(text)
 
 
 async def serve(options: argparse.Namespace) -> None:

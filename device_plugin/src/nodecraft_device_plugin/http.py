@@ -17,12 +17,15 @@ _LIMIT = 16384
 _PHRASES = {
     200: "OK",
     400: "Bad Request",
+    401: "Unauthorized",
     403: "Forbidden",
     404: "Not Found",
     405: "Method Not Allowed",
     500: "Error",
     503: "Unavailable",
 }
+# What HTTP wants besides in an answer of some status.
+_HEADERS = {401: "WWW-Authenticate: Bearer\r\n"}
 
 
 class Reply(t.NamedTuple):
@@ -86,5 +89,5 @@ async def _reply(request: bytes, routes: t.Mapping[str, Route]) -> Reply:
 def _head(reply: Reply) -> bytes:
     return (
         f"HTTP/1.1 {reply.status} {_PHRASES[reply.status]}\r\nContent-Type: {reply.content_type}\r\n"
-        f"Content-Length: {len(reply.body)}\r\nConnection: close\r\n\r\n"
+        f"Content-Length: {len(reply.body)}\r\n{_HEADERS.get(reply.status, '')}Connection: close\r\n\r\n"
     ).encode()

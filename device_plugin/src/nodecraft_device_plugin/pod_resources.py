@@ -57,7 +57,7 @@ async def read(socket: Path, inventories: t.Mapping[str, Inventory]) -> View:
 
 
 async def read_pod(socket: Path, namespace: str, pod: str, inventories: t.Mapping[str, Inventory]) -> View:
-    """Ask the kubelet for one pod, where it can be asked so; what is free it does not say. Raises wire.Unavailable."""
+    """Ask the kubelet for one pod, where it can be asked so; what is free it does not say. Raises wire.Unavailable, NotFound for a pod that it has not."""
     request = API.GetPodResourcesRequest(pod_name=pod, pod_namespace=namespace)
     answer = await wire.call(socket, f"{_LISTER}/Get", request, API.GetPodResourcesResponse, TIMEOUT)
     holdings = tuple(_holdings(answer.pod_resources, inventories))
@@ -156,7 +156,15 @@ def refusal(settings: PodResources, headers: t.Mapping[str, str]) -> http.Reply 
         wanted = Path(settings.token_file).read_text(encoding="utf-8").strip()
     except OSError as error:
         return http.text(503, f"the token cannot be read: {error.strerror}")
-    given = headers.get(TOKEN_HEADER) or headers.get("authorization", "").removeprefix("Bearer ")
+    given = headers.get(TOKEN_HEADER) or _bearer(headers.get("authorization", ""))
+    if not given:
+        return http.text(401, f"a token is needed in the header {TOKEN_HEADER} or as bearer")
     if wanted and hmac.compare_digest(given.encode(), wanted.encode()):
         return None
-    return http.text(403, f"a token is needed in the header {TOKEN_HEADER} or as bearer")
+    return http.text(403, "the token is another one")
+
+
+def _bearer(authorization: str) -> str:
+    """The token in a header Authorization; empty when it gives none as bearer."""
+    scheme, _space, token = authorization.partition(" ")
+    return token.strip() if scheme.lower() == "bearer" else ""

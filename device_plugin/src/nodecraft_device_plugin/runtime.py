@@ -383,6 +383,8 @@ class Runtime:
                 view = await pod_resources.read_pod(socket, namespace, pod, inventories)
             else:
                 view = await pod_resources.read(socket, inventories)
+        except wire.NotFound as error:
+            return http.text(404, f"the kubelet has no pod {namespace}/{pod}: {error}")
         except wire.Unavailable as error:
             return http.text(503, f"the kubelet's pod resources at {socket} cannot be asked: {error}")
         return http.Reply(200, render(view, self.settings.node_name), content_type)

@@ -26,6 +26,10 @@ class Unavailable(Exception):
     """The kubelet did not answer, or not as it should; the text is its own."""
 
 
+class NotFound(Unavailable):
+    """The kubelet answered that it has no such pod."""
+
+
 class Service(t.Protocol):
     """What the kubelet asks of a resource."""
 
@@ -143,10 +147,17 @@ async def register(kubelet: Path, resource: str, endpoint: str, service: Service
 
 
 async def call(socket: Path, method: str, request: t.Any, response: t.Any, timeout: float) -> t.Any:
-    """One call on a socket. response: the class of the answer. timeout: seconds. Raises Unavailable."""
+    """One call on a socket. response: the class of the answer. timeout: seconds. Raises Unavailable, or its NotFound."""
     async with grpc.aio.insecure_channel(f"unix:{socket}", options=_CHANNEL) as channel:
         ask = channel.unary_unary(method, request_serializer=_bytes, response_deserializer=response.FromString)
         try:
             return await ask(request, timeout=timeout)
         except grpc.aio.AioRpcError as error:
-            raise Unavailable(f"{error.code().name}: {error.details()}") from error
+            kind = NotFound if _is_missing(error) else Unavailable
+            raise kind(f"{error.code().name}: {error.details()}") from error
+
+
+def _is_missing(error: grpc.aio.AioRpcError) -> bool:
+    """Whether what was asked for is not there. Kubelets also say so in words only."""
+    unknown = error.code() is grpc.StatusCode.UNKNOWN
+    return error.code() is grpc.StatusCode.NOT_FOUND or (unknown and str(error.details()).endswith(" not found"))

@@ -23,7 +23,9 @@ _LOOK_AGAIN = 2.0  # seconds between two looks
 _NOT_FOUND = 404
 
 
-def read(params: t.Mapping[str, t.Any], *, connect: t.Callable[[], Client]) -> dict[str, t.Any]:
+def read(
+    params: t.Mapping[str, t.Any], *, connect: t.Callable[[], Client], warn: t.Callable[[str], None]
+) -> dict[str, t.Any]:
     """Hold the nodes against what is expected of them, with C(wait) until they offer it or no further node comes to it in time."""
     for name in (name for entry in params["expected"] for name in entry["nodes"] or []):
         node_names.check_node("expected", name)
@@ -31,6 +33,8 @@ def read(params: t.Mapping[str, t.Any], *, connect: t.Callable[[], Client]) -> d
     reader = _Reader(client, params)
     began = since = client.clock()
     checks = reader.look()
+    for warning in reader.check_cdi() if params["cdi"] else ():
+        warn(warning)
     fewest = len(_problems(checks))
     while params["wait"] and fewest:
         left = since + params["wait_timeout"] - client.clock()
@@ -84,22 +88,38 @@ class _Reader:
         self._nodes = {node_plan.node_name(node): node for node in nodes}
         self._wanted = device_plugin.select(nodes, self._placement, self._expected)
         self.seen = self._observe()
+        checks = self._checks()
+        return checks if _problems(checks) else self._confirmed(checks)
+
+    def _confirmed(self, checks: dict[str, NodeCheck]) -> dict[str, NodeCheck]:
+        """What seems to work by the API, held against what our plugins say: of a kubelet that stops, the API hears nothing."""
+        # Where one does not answer, the others are mostly out of reach, too, and each would be waited for.
+        self._ask([check.pod for check in checks.values()], stop_at_failure=True)
         return self._checks()
+
+    def check_cdi(self) -> list[str]:
+        """What has to be seen to on the nodes that get the plugin, where it hands devices out by CDI. Raises Refusal."""
+        return device_plugin.check_cdi([self._nodes[name] for name in sorted(self._wanted)])
 
     def look_closer(self) -> dict[str, NodeCheck]:
         """The last look again, with what only matters when something is wrong: warnings, and what the plugin says itself."""
-        wrong = [check.pod for check in self._checks().values() if check.problem and check.pod]
-        names = {pod.partition("/")[2] for pod in wrong}
+        self._ask([check.pod for check in self._checks().values() if check.problem])
+        self.seen = dataclasses.replace(self.seen, events=self._warnings())
+        return self._checks()
+
+    def _ask(self, pods: t.Iterable[str | None], stop_at_failure: bool = False) -> None:
+        """Have pods of our plugin tell of themselves. pods: full names. stop_at_failure: ask no more after one that does not."""
+        names = {pod.partition("/")[2] for pod in pods if pod}
         asked = [pod for pod in self.seen.pods if pod["metadata"]["name"] in names and _is_ours(pod)]
         told: dict[str, Json] = {}
 
         def ask(pod: Json) -> bool:
-            told[pod["metadata"]["name"]] = self._tell(pod)
-            return True
+            answer = self._tell(pod)
+            told[pod["metadata"]["name"]] = answer
+            return bool(answer)
 
-        for_each(asked, ask, workers=self._workers)
-        self.seen = dataclasses.replace(self.seen, events=self._warnings(), told=told)
-        return self._checks()
+        for_each(asked, ask, workers=self._workers, stop_at_failure=stop_at_failure)
+        self.seen = dataclasses.replace(self.seen, told=told)
 
     def _checks(self) -> dict[str, NodeCheck]:
         return {

@@ -9,6 +9,7 @@
 from __future__ import annotations
 
 import dataclasses
+import re
 import typing as t
 
 from . import node_labels, node_names, node_plan, node_taints, pods, quantities
@@ -21,6 +22,9 @@ _TOLERATED = frozenset(
     f"node.kubernetes.io/{name}"
     for name in ("not-ready", "unreachable", "memory-pressure", "disk-pressure", "pid-pressure", "unschedulable")
 )
+# containerd knows CDI from the first version on, and does it unasked from the second. Before, containers start without their devices.
+_CDI_KNOWN, _CDI_ON = (1, 7), (2, 0)
+_CONTAINERD = re.compile(r"containerd://v?(\d+)\.(\d+)")
 
 
 @dataclasses.dataclass(frozen=True)
@@ -140,3 +144,37 @@ def _of_all(placement: Placement, obstacles: t.Mapping[str, str | None]) -> str:
         return "the cluster has no node"
     examples = "; ".join(f"{name}: {reason}" for name, reason in list(obstacles.items())[:3])
     return f"node_selector {selector or '(empty)'} with these tolerations matches none of {len(obstacles)} nodes ({examples})"
+
+
+def check_cdi(nodes: t.Sequence[Node]) -> list[str]:
+    """What has to be seen to on nodes whose containers shall get devices by CDI, as warnings. Raises Refusal where they would get none."""
+    without = _with_older_containerd(nodes, _CDI_KNOWN)
+    if without:
+        raise Refusal(
+            f"containers would start without their devices, because containerd knows CDI from 1.7 on: {without}."
+            " Take cdi from the resources, upgrade containerd, or keep the plugin from these nodes."
+        )
+    switched = _with_older_containerd(nodes, _CDI_ON)
+    if not switched:
+        return []
+    return [
+        f"before 2.0, containerd does CDI only with enable_cdi = true in its configuration: {switched}. See that it is set there, else"
+        " containers start without their devices."
+    ]
+
+
+def _with_older_containerd(nodes: t.Sequence[Node], wanted: tuple[int, int]) -> str:
+    """The nodes with a containerd older than a version, and their own: C(w1 (containerd://1.6.20))."""
+    versions = [(node, _containerd(node)) for node in nodes]
+    found = [node for node, version in versions if version and version < wanted]
+    return ", ".join(f"{node_plan.node_name(node)} ({_runtime(node)})" for node in found)
+
+
+def _containerd(node: Node) -> tuple[int, int] | None:
+    """The version of a node's containerd; None of another runtime, and where it is not told."""
+    found = _CONTAINERD.match(_runtime(node))
+    return (int(found[1]), int(found[2])) if found else None
+
+
+def _runtime(node: Node) -> str:
+    return str(node["status"].get("nodeInfo", {}).get("containerRuntimeVersion", ""))

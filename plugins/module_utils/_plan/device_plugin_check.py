@@ -151,12 +151,7 @@ def _trouble(pod: Pod, seen: Observation) -> str:
         trouble = _of_container(container)
         if trouble:
             return trouble
-    conditions = {entry["type"]: entry for entry in status.get("conditions") or []}
-    if conditions.get("Ready", {}).get("status") == "True":
-        return ""
-    scheduled = conditions.get("PodScheduled", {})
-    if scheduled.get("status") == "False":
-        return _joined("it has no node", scheduled.get("message"))
+    # The plugin knows at once what the API learns only while the kubelet speaks.
     told = [
         f"{resource}: {entry['not_ready']}"
         for resource, entry in seen.told.get(name, {}).items()
@@ -164,6 +159,12 @@ def _trouble(pod: Pod, seen: Observation) -> str:
     ]
     if told:
         return f"not registered, it says: {_few(told)}"
+    conditions = {entry["type"]: entry for entry in status.get("conditions") or []}
+    if conditions.get("Ready", {}).get("status") == "True":
+        return ""
+    scheduled = conditions.get("PodScheduled", {})
+    if scheduled.get("status") == "False":
+        return _joined("it has no node", scheduled.get("message"))
     return seen.events.get(("Pod", name)) or "it is being started"
 
 

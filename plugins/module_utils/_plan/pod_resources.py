@@ -200,9 +200,11 @@ def obstacle(pod: Pod) -> str | None:
     return None if status.get("phase") == "Running" else f"is {status.get('phase') or 'not taken on yet'}"
 
 
+_ADMISSION = "Set plugin_token or plugin_token_secret to what the plugin has in podResources.tokenFile"
 # What there is to do about what a plugin answered, by its status.
 _ADVICE = {
-    403: "Set plugin_token or plugin_token_secret to what the plugin has in podResources.tokenFile",
+    401: _ADMISSION,
+    403: _ADMISSION,
     404: "Set podResources.access in the plugin's configuration to token, and see that path is that of its view",
     503: "See that the folder of the kubelet's pod resources is mounted into the plugin, and that the kubelet runs",
 }

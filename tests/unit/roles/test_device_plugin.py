@@ -155,7 +155,39 @@ def test_one_host_asks_for_all_before_and_after(play: Play) -> None:
     assert not any(call["becomes"] for call in outcome.calls)
     looks = [call["arguments"] for call in outcome.calls if call["component"] == "device_plugin_info"]
     assert [look.get("wait", False) for look in looks] == [False, True]
+    assert looks[0]["cdi"] is False
     assert looks[1]["expected"] == OURS["device_plugin_expected"]
+
+
+def test_what_runs_the_nodes_is_asked_before_devices_are_handed_out_by_cdi(play: Play) -> None:
+    resource = OURS["device_plugin_config"]["resources"][0]
+    config = {"resources": [{**resource, "name": "example.com/a"}, {**resource, "container": {"cdi": True}}]}
+    outcome = play({**OURS, "device_plugin_config": config})
+    assert outcome.status == 0, outcome.output
+    looks = [call["arguments"] for call in outcome.calls if call["component"] == "device_plugin_info"]
+    assert [look.get("cdi") for look in looks] == [True, None]
+    (container,) = written(outcome)["DaemonSet"]["spec"]["template"]["spec"]["containers"]
+    assert mounted(container)["/var/run/cdi"] == WRITABLE
+
+
+@pytest.mark.parametrize(("cdi", "uses"), [("no", False), ("yes", True), (None, False)])
+def test_cdi_that_is_written_as_text(play: Play, cdi: str | None, uses: bool) -> None:
+    resource = {**OURS["device_plugin_config"]["resources"][0], "container": {"cdi": cdi}}
+    outcome = play({**OURS, "device_plugin_config": {"resources": [resource]}})
+    (container,) = written(outcome)["DaemonSet"]["spec"]["template"]["spec"]["containers"]
+    assert ("/var/run/cdi" in mounted(container)) is uses
+
+
+def test_folders_that_are_mounted_below_dev_can_be_covered(play: Play) -> None:
+    # As the guide shows it.
+    mount = {"name": "nothing", "mountPath": "/host/dev/shm", "readOnly": True}
+    volumes = {"volumes": [{"name": "nothing", "emptyDir": {}}]}
+    outcome = play({**OURS, "device_plugin_pod_spec": volumes, "device_plugin_container": {"volumeMounts": [mount]}})
+    pod = written(outcome)["DaemonSet"]["spec"]["template"]["spec"]
+    (container,) = pod["containers"]
+    assert mounted(container)["/host/dev/shm"] == (True, None)
+    assert mounted(container)["/host/dev"] == READ_ONLY
+    assert {mount["name"] for mount in container["volumeMounts"]} == {volume["name"] for volume in pod["volumes"]}
 
 
 def config_of(count: int) -> Json:
@@ -318,6 +350,60 @@ def test_what_could_not_be_deployed_is_refused(play: Play, variables: Json, says
     outcome = play(variables)
     assert outcome.status != 0
     assert [words for words in says if words not in outcome.output] == []
+    assert outcome.calls == []
+
+
+NAMELESS: Json = {"resources": [{"discover": [{"fake": {"count": 4}}]}]}
+
+
+@pytest.mark.parametrize(
+    ("config", "says"),
+    [
+        (
+            {"resources": [{"name": D, "discover": [{"fake": {"count": "x"}}], "preference": "best"}]},
+            [
+                "line 6: resources[0].discover[0].fake.count: is 'x'; it has to be a whole number, 0 or more",
+                "line 7: resources[0].preference: is 'best'; allowed: packed, spread",
+            ],
+        ),
+        (NAMELESS, ["line 3: resources[0].name: is required"]),
+        (
+            {"resources": 5, "podResources": "open"},
+            ["resources: has to be a list", "podResources: has to be a mapping"],
+        ),
+        ({"ressources": []}, ["ressources: is unknown; allowed here: podResources, resources, scan, version"]),
+    ],
+)
+@pytest.mark.parametrize("mode", [[], ["--check"]])
+def test_a_configuration_that_the_plugin_would_refuse_is_refused_before_anything_is_asked(
+    play: Play, mode: list[str], config: Json, says: list[str]
+) -> None:
+    outcome = play({**OURS, "device_plugin_config": config, "device_plugin_expected": []}, *mode)
+    assert outcome.status != 0
+    assert (
+        "Nothing was changed. device_plugin_config is not valid (lines are those of its ConfigMap): " in outcome.output
+    )
+    assert [words for words in says if words not in outcome.output] == []
+    assert outcome.calls == []
+
+
+# What a Python of a controller says that is too old for the plugin.
+TOO_OLD = """
+import os, sys
+if "nodecraft_device_plugin.validate" in sys.orig_argv:
+    os.write(2, b"Traceback\\nTypeError: too old\\n")
+    os._exit(1)
+"""
+
+
+def test_a_controller_that_cannot_read_the_configuration_says_what_it_needs(
+    play: Play, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "sitecustomize.py").write_text(TOO_OLD, encoding="utf-8")
+    monkeypatch.setenv("PYTHONPATH", str(tmp_path))
+    outcome = play(OURS)
+    assert outcome.status != 0
+    assert "has to be Python 3.11 or newer with PyYAML, as ansible-core needs it: TypeError: too old" in outcome.output
     assert outcome.calls == []
 
 

@@ -27,6 +27,7 @@ from ansible_collections.nodecraft.kubeadm.tests.unit.plugins.module_utils._plan
 D = "example.com/dongle"
 SETS, REVISIONS = "/apis/apps/v1/namespaces/x/daemonsets/p", "/apis/apps/v1/namespaces/x/controllerrevisions"
 PODS, EVENTS = "/api/v1/namespaces/x/pods", "/api/v1/namespaces/x/events"
+TOLD = "/api/v1/namespaces/x/pods/p-1:9808/proxy/devices"
 FOUR = {"resources": {D: 4}, "nodes": None, "label_selector": None}
 
 
@@ -36,6 +37,7 @@ class Desk:
     def __init__(self, api: FakeApi) -> None:
         self.api = api
         self.clock = Clock()
+        self.warnings: list[str] = []
         api.now = NOW
         api.answers = {SETS: daemon_set(), REVISIONS: [revision(1, "old"), revision(2, "new")], PODS: [plugin_pod()]}
 
@@ -46,12 +48,13 @@ class Desk:
             "node_selector": {},
             "tolerations": [{"operator": "Exists"}],
             "expected": [FOUR],
+            "cdi": False,
             "wait": False,
             "concurrency": 4,
             "wait_timeout": 30,
             **params,
         }
-        return read(asked, connect=lambda: client_of(self.api.url, self.clock))
+        return read(asked, connect=lambda: client_of(self.api.url, self.clock), warn=self.warnings.append)
 
 
 @pytest.fixture(name="desk")
@@ -117,15 +120,46 @@ def test_our_plugin_is_asked_what_is_wrong(desk: Desk) -> None:
     desk.api.answers[PODS] = [plugin_pod(ours=True)]
     desk.api.objects["w1"]["status"]["allocatable"][D] = "3"
     sick = {"id": "a", "healthy": False, "reason": "gone"}
-    desk.api.answers["/api/v1/namespaces/x/pods/p-1:9808/proxy/devices"] = {D: {"devices": [sick], "left_out": []}}
+    desk.api.answers[TOLD] = {D: {"devices": [sick], "left_out": []}}
     assert desk.read()["problems"] == [f"w1: {D}: expected 4, found 3: 1 of 4 devices are unhealthy (a: gone)"]
+
+
+def test_our_plugin_knows_of_a_kubelet_that_stopped_before_the_api_does(desk: Desk) -> None:
+    desk.api.answers[PODS] = [plugin_pod(ours=True)]
+    lost = {D: {"not_ready": "kubelet.sock is not there", "devices": []}}
+    desk.api.answers[TOLD] = lost
+    says = f"w1: the pod x/p-1 is not ready: not registered, it says: {D}: kubelet.sock is not there"
+    assert desk.read()["problems"] == [says]
+
+    def come_back() -> None:
+        if desk.clock.now >= 6:
+            desk.api.answers[TOLD] = {D: {"not_ready": "", "devices": []}}
+
+    desk.clock.on_sleep = come_back
+    found = desk.read(wait=True)
+    assert (found["problems"], found["waited_seconds"]) == ([], 6.0)
+
+
+def test_a_pod_that_is_not_ready_is_told(desk: Desk) -> None:
+    desk.api.answers[PODS] = [plugin_pod(ours=True, ready=False)]
+    assert desk.read()["problems"] == ["w1: the pod x/p-1 is not ready: it is being started"]
+
+
+def test_plugins_out_of_reach_are_not_all_waited_for(desk: Desk) -> None:
+    names = [f"w{number}" for number in range(1, 9)]
+    desk.api.objects = {name: node(name, capacity={D: "4"}) for name in names}
+    desk.api.answers[PODS] = [plugin_pod(f"p-{name}", name, ours=True) for name in names]
+    for name in names:
+        desk.api.answers[f"/api/v1/namespaces/x/pods/p-{name}:9808/proxy/devices"] = Refused(503, "no route")
+    assert desk.read(concurrency=1)["problems"] == []
+    assert len([path for path in desk.api.asked("GET") if "proxy" in path]) == 1
 
 
 @pytest.mark.parametrize("refusal", [Refused(403, "forbidden"), Refused(503, "no endpoints")])
 def test_a_plugin_that_does_not_answer_is_asked_once(desk: Desk, refusal: Refused) -> None:
     desk.api.answers[PODS] = [plugin_pod(ours=True)]
     desk.api.objects["w1"]["status"]["allocatable"][D] = "3"
-    desk.api.answers["/api/v1/namespaces/x/pods/p-1:9808/proxy/devices"] = refusal
+    desk.api.answers[TOLD] = refusal
     desk.api.answers[EVENTS] = refusal
     assert desk.read()["problems"] == [f"w1: {D}: expected 4, found 3: 1 of 4 devices are unhealthy"]
     assert desk.clock.pauses == []
@@ -183,6 +217,18 @@ def test_selectors(desk: Desk) -> None:
         desk.read(node_selector={"gpu": False})
     with pytest.raises(Refusal, match="label_selector gpu=no matches no node"):
         desk.read(expected=[{**FOUR, "label_selector": "gpu=no"}])
+
+
+def test_cdi_is_held_against_the_nodes_that_get_the_plugin(desk: Desk) -> None:
+    old, new = ({"containerRuntimeVersion": f"containerd://{version}"} for version in ("1.6.20", "1.7.1"))
+    desk.api.objects["w1"]["status"]["nodeInfo"] = old
+    assert desk.read()["selected"] == ["w1"]
+    with pytest.raises(Refusal, match=r"without their devices, .*: w1 \(containerd://1.6.20\)"):
+        desk.read(cdi=True)
+    desk.api.objects["w1"]["status"]["nodeInfo"] = new
+    desk.api.objects["w2"] = node("w2", labels={"other": "rack"}, runtime="containerd://1.6.20")
+    assert desk.read(cdi=True, node_selector={"kubernetes.io/hostname": "w1"})["problems"] == []
+    assert ["w1 (containerd://1.7.1)" in warning for warning in desk.warnings] == [True]
 
 
 def test_what_is_no_name_of_a_node(desk: Desk) -> None:

@@ -11,7 +11,7 @@ Json = dict[str, t.Any]
 
 
 def node(name: str = "w1", **parts: t.Any) -> Json:
-    """A node. parts: labels, annotations, taints, capacity, allocatable, managed (names of the kubelet's), ready."""
+    """A node. parts: labels, annotations, taints, capacity, allocatable, managed (names of the kubelet's), ready, runtime."""
     managed: Json = {"f:capacity": {f"f:{name}": {} for name in parts.get("managed", ())}}
     found: Json = {
         "metadata": {
@@ -31,6 +31,8 @@ def node(name: str = "w1", **parts: t.Any) -> Json:
         found["spec"]["taints"] = copy.deepcopy(parts["taints"])
     if parts.get("ready", True):
         found["status"]["conditions"] = [{"type": "Ready", "status": "True"}]
+    if "runtime" in parts:
+        found["status"]["nodeInfo"] = {"containerRuntimeVersion": parts["runtime"]}
     found["status"]["allocatable"] = {**found["status"]["capacity"], **parts.get("allocatable", {})}
     return found
 

@@ -104,3 +104,30 @@ def test_a_cluster_without_nodes() -> None:
 def test_taints(key: str, effect: str, tolerations: list[Json], gets_it: bool) -> None:
     tainted = node("w3", taints=[{"key": key, "effect": effect}])
     assert ("w3" in wanted(placement=Placement({}, tolerations), nodes=[W1, tainted])) is gets_it
+
+
+def test_cdi_where_containers_would_start_without_their_devices() -> None:
+    nodes = [
+        node("w1", runtime="containerd://1.6.20~ds1"),
+        node("w2", runtime="containerd://1.7.0"),
+        node("w3", runtime="containerd://1.5.9"),
+    ]
+    with pytest.raises(Refusal, match=r"w1 \(containerd://1.6.20~ds1\), w3 \(containerd://1.5.9\). Take cdi from"):
+        device_plugin.check_cdi(nodes)
+
+
+@pytest.mark.parametrize(
+    ("runtime", "warned"),
+    [
+        ("containerd://1.7.24", True),
+        ("containerd://v1.10.0", True),
+        ("containerd://2.0.0-rc.1", False),
+        ("containerd://10.1.0", False),
+        ("cri-o://1.6.2", False),
+        ("containerd://Unknown", False),
+        ("", False),
+    ],
+)
+def test_cdi_that_may_have_to_be_switched_on(runtime: str, warned: bool) -> None:
+    warnings = device_plugin.check_cdi([node("w1", runtime=runtime), node("w2")])
+    assert [f"w1 ({runtime})" in warning and "enable_cdi = true" in warning for warning in warnings] == [True] * warned

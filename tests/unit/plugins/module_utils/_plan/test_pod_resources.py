@@ -168,6 +168,7 @@ def test_a_kubelet_that_does_not_report_is_not_asked() -> None:
 @pytest.mark.parametrize(
     ("status", "advice"),
     [
+        (401, "Set plugin_token or plugin_token_secret"),
         (403, "Set plugin_token or plugin_token_secret"),
         (404, "Set podResources.access"),
         (503, "See that the folder of the kubelet's pod resources is mounted"),

@@ -1,0 +1,44 @@
+# SPDX-FileCopyrightText: 2026 nodecraft.kubeadm contributors
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""``python -m nodecraft_device_plugin.validate FILE``: whether a configuration is valid, where only PyYAML is at hand.
+
+Whoever deploys the plugin asks this before anything is written. Exit status: 0 it is, 2 it is not.
+"""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+from nodecraft_device_plugin import config
+from nodecraft_device_plugin.config import Config, ConfigError
+
+
+def load(path: Path) -> Config:
+    """Read a configuration file. Raises ConfigError."""
+    try:
+        text = path.read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        raise ConfigError([f"cannot be read: {error}"]) from error
+    return config.parse(text)
+
+
+def validate(path: Path) -> int:
+    """Say whether a configuration file is valid. Returns the exit status."""
+    try:
+        wanted = load(path)
+    except ConfigError as error:
+        return refuse(path, error)
+    sys.stdout.write(f"{path} is valid: {len(wanted.resources)} resources\n")
+    return 0
+
+
+def refuse(path: Path, error: ConfigError) -> int:
+    """Say what is wrong with a configuration file, one line each. Returns the exit status."""
+    for problem in error.problems:
+        sys.stderr.write(f"{path}: {problem}\n")
+    return 2
+
+
+if __name__ == "__main__":
+    sys.exit(validate(Path(sys.argv[1])))
