@@ -17,8 +17,8 @@ description:
   - Never refused are the static pods of the nodes, and everything in C(kube-system).
   - Policies that differ from those in force are first tried on pods that are never made, by a copy that concerns nothing else, and only
     then written. What is written is proven on pods of the same kind. A guard that fails the proof is put back to what it was.
-  - One guard serves one purpose. Nodes that are kept for something else get another one, with another O(name); a node cannot have two
-    that refuse.
+  - One guard serves one purpose. Nodes that are kept for something else get another one, with another O(name). A node cannot
+    have two that refuse, nor can two with O(require_request) look after the same taint.
 version_added: 0.1.0
 author:
   - nodecraft.kubeadm contributors (@nodecraft)
@@ -116,7 +116,7 @@ options:
     description:
       - Expressions in CEL. A pod for which one of them is true may name a protected node and tolerate its taint without a request.
       - They know C(object), C(request), C(namespaceObject) and C(authorizer), as those of a ValidatingAdmissionPolicy.
-      - None may hold for the account that runs this module, or the proof that the guard refuses would fail.
+      - With O(enforce) none may hold for the account that runs this module, or the trial fails.
       - With O(require_request) they also meet pods that name no node, so that C(object.spec.nodeName) alone fails for these.
     type: list
     elements: str

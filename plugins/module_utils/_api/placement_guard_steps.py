@@ -77,7 +77,7 @@ class PlacementGuardSteps:
         placement_guard.refuse_foreign(objects)
         present = self._wished.present
         nodes = {node["metadata"]["name"]: node for node in self._api.list("nodes")} if present else {}
-        self._cluster = Cluster(objects, nodes, self._workloads(), self._guarded())
+        self._cluster = Cluster(objects, nodes, self._workloads(), self._guards())
         self._enforced = placement_guard.was_enforced(self._wished, self._cluster)
         self._protection = placement_guard.protect(self._wished, self._cluster, dry=self._dry)
         self._bodies = placement_guard.bodies(self._wished, self._cluster, self._protection)
@@ -184,8 +184,8 @@ class PlacementGuardSteps:
             return {}
         return {kind: self._api.list(path) for kind, path in placement_guard.WORKLOADS.items()}
 
-    def _guarded(self) -> dict[str, list[str]]:
-        """The nodes of all other guards that refuse; nothing is read for one that does not."""
+    def _guards(self) -> dict[str, Json]:
+        """The policies of all other guards that refuse; nothing is read for one that does not."""
         if not (self._wished.present and self._wished.enforce):
             return {}
         ours = "=".join(next(iter(placement_policies.OWNER.items())))
@@ -194,7 +194,7 @@ class PlacementGuardSteps:
             for kind in (POLICY, BINDING)
             for each in self._api.list(placement_policies.path_of(kind), labelSelector=ours)
         }
-        return placement_guard.guarded(found, self._wished.name)
+        return placement_guard.refusing(found, self._wished.name)
 
     def _judge(self) -> None:
         """Have the API server fill in its defaults, without which objects cannot be compared, and say what it declines."""
@@ -216,12 +216,7 @@ class PlacementGuardSteps:
             return []
         namespace = self._params["trial_namespace"]
         taken, said = self._ask(placement_policies.plain_case(self._guard, namespace))
-        if taken:
-            return []
-        return [
-            f"trial_namespace: nothing can be tried in {namespace}, because a harmless pod is refused there: {said} Name another"
-            " namespace."
-        ]
+        return [] if taken else [placement_guard.no_trial(self._wished, said)]
 
     # ---- writing and removing ------------------------------------------------------------------------------------------
 
@@ -322,7 +317,8 @@ class PlacementGuardSteps:
         finally:
             problems += self._remove_copy(made)
         if problems:
-            raise Refusal(f"The guard was not changed, because its trial failed. {' '.join(problems)}")
+            words = " ".join(filter(None, [*problems, placement_guard.own_exception(self._wished, problems)]))
+            raise Refusal(f"The guard was not changed, because its trial failed. {words}")
 
     def _copy(self, body: Json, made: list[Place]) -> None:
         """Write an object of the copy. made: takes up what may be there because of it, whatever was answered."""
@@ -387,7 +383,7 @@ class PlacementGuardSteps:
         cases = placement_policies.proof_cases(self._guard, namespace, node)
         problems = list(filter(None, map(self._problem, cases)))
         if problems:
-            advice = [placement_guard.own_exception(self._wished)]
+            advice = [placement_guard.own_exception(self._wished, problems)]
             advice += [] if self._written else [placement_guard.way_out(self._wished)]
             words = " ".join(filter(None, [*problems, *advice]))
             raise KubeadmError(f"The guard {self._wished.name} does not do what it should. {words}")

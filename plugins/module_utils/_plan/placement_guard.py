@@ -23,7 +23,7 @@ from .placement_policies import BINDING, KINDS, MUTATION, POLICY, Guard, Json
 Place = tuple[str, str]  # kind and name of an object
 
 DAEMON_SET, CRON_JOB = "DaemonSet", "CronJob"
-# What makes pods from a template, and where the API lists it. Others are made by one of these.
+# What makes pods from a template for good, and where the API lists it. What it makes itself, as ReplicaSets, need not be read.
 WORKLOADS = {
     DAEMON_SET: "/apis/apps/v1/daemonsets",
     "Deployment": "/apis/apps/v1/deployments",
@@ -38,6 +38,8 @@ _NEVER_CONCERNED = "kube-system"
 # Nobody is kept off by PreferNoSchedule.
 _KEEPS_OFF = ("NoSchedule", node_taints.NO_EXECUTE)
 _LONGEST_NAME = 200
+_LET_THROUGH = "It did not refuse"
+_OF_OTHERS = ("annotations", "finalizers", "ownerReferences")  # of metadata
 _KUBE_SCHEDULER = "system:kube-scheduler"
 _DAEMON_SET = re.compile(r"[^/\s]+/[^/\s]+")
 
@@ -65,13 +67,13 @@ class Wish:
 @dataclasses.dataclass(frozen=True)
 class Cluster:
     """What was read. objects: those of the guard's name and of its trial's. workloads: what makes pods from a template, by kind,
-    empty unless it matters. guarded: the nodes of each other guard that refuses, by its name.
+    empty unless it matters. guards: the policies of the other guards that refuse, by name.
     """
 
     objects: t.Mapping[Place, Json]
     nodes: t.Mapping[str, Node]
     workloads: t.Mapping[str, t.Sequence[Json]] = dataclasses.field(default_factory=dict)
-    guarded: t.Mapping[str, t.Sequence[str]] = dataclasses.field(default_factory=dict)
+    guards: t.Mapping[str, Json] = dataclasses.field(default_factory=dict)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -235,7 +237,7 @@ def protect(wish: Wish, cluster: Cluster, *, dry: bool) -> Protection:
     former = placement_policies.nodes_of(cluster.objects.get((POLICY, wish.name)))
     nodes = (wish.nodes or _managed(wish, cluster)) if wish.present else ()
     removed = tuple(sorted(set(former) - set(nodes)))
-    held = {name: _keeping_off(wish, cluster.nodes[name]) for name in nodes if name in cluster.nodes}
+    held = {name: _keeping_off(wish.taint_keys, cluster.nodes[name]) for name in nodes if name in cluster.nodes}
     taints = _unique(taint for found in held.values() for taint in found)
     missing = [name for name in nodes if name not in cluster.nodes]
     found = Protection(
@@ -253,7 +255,7 @@ def protect(wish: Wish, cluster: Cluster, *, dry: bool) -> Protection:
         # A guard that is there follows its nodes, also when the last one goes.
         if not (nodes or dry or (POLICY, wish.name) in cluster.objects):
             raise Refusal(_nothing(wish))
-        _refuse_shared(wish, nodes, cluster)
+        _refuse_shared(wish, found, cluster)
         _refuse_losses(wish, found)
     return found
 
@@ -269,12 +271,12 @@ def _is_managed(wish: Wish, node: Node) -> bool:
     return not (keys.isdisjoint(wish.taint_keys) and resources.isdisjoint(wish.resources))
 
 
-def _keeping_off(wish: Wish, node: Node) -> list[Json]:
+def _keeping_off(keys: t.Collection[str], node: Node) -> list[Json]:
     """Those of a node's taints that keep pods off; all of them when no keys are asked for."""
     return [
         {"effect": taint["effect"], "key": taint["key"], "value": taint.get("value") or ""}
         for taint in node_taints.of_node(node) or []
-        if taint["effect"] in _KEEPS_OFF and (not wish.taint_keys or taint["key"] in wish.taint_keys)
+        if taint["effect"] in _KEEPS_OFF and (not keys or taint["key"] in keys)
     ]
 
 
@@ -298,10 +300,10 @@ def _nothing(wish: Wish) -> str:
     )
 
 
-def guarded(objects: t.Mapping[Place, Json], name: str) -> dict[str, list[str]]:
-    """The nodes of each guard that refuses, but for the one of that name and for copies. objects: policies and bindings of ours."""
+def refusing(objects: t.Mapping[Place, Json], name: str) -> dict[str, Json]:
+    """The policy of each guard that refuses, but for the one of that name and for copies. objects: policies and bindings of ours."""
     return {
-        own: placement_policies.nodes_of(found)
+        own: found
         for (kind, own), found in sorted(objects.items())
         if kind == POLICY
         and own != name
@@ -310,17 +312,31 @@ def guarded(objects: t.Mapping[Place, Json], name: str) -> dict[str, list[str]]:
     }
 
 
-def _refuse_shared(wish: Wish, nodes: t.Collection[str], cluster: Cluster) -> None:
+def _refuse_shared(wish: Wish, found: Protection, cluster: Cluster) -> None:
     # Each would refuse what the other lets through. One that only warns stands in nobody's way.
-    shared = (
-        {name: sorted(set(nodes) & set(others)) for name, others in cluster.guarded.items()} if wish.enforce else {}
-    )
-    told = [f"{', '.join(both)} by {name}" for name, both in shared.items() if both]
-    if told:
+    told = [text for name, policy in cluster.guards.items() for text in _shared(wish, found, cluster, name, policy)]
+    if wish.enforce and told:
         raise Refusal(
-            f"protected already: {joined(told)}. A node can have one guard that refuses. Name all resources for which it is kept in"
-            " that one, or remove it first (state absent)."
+            f"{'; '.join(told)}. Of two guards that refuse, one would refuse what the other is for. Name all resources in one guard, give"
+            " the nodes other taints, or remove the other guard first (state absent)."
         )
+
+
+def _shared(wish: Wish, found: Protection, cluster: Cluster, name: str, policy: Json) -> list[str]:
+    """What another guard is about, too: nodes, and, where a request is required, taints of them."""
+    others = placement_policies.nodes_of(policy)
+    both = sorted(set(found.nodes) & set(others))
+    ours = found.taints if wish.require_request else ()
+    tolerated = [taint for taint in ours if taint in _off(cluster, others)]
+    tolerated += [taint for taint in placement_policies.taints_of(policy) if taint in _off(cluster, found.nodes)]
+    taints = sorted({f"{taint['key']}:{taint['effect']}" for taint in tolerated})
+    told = [f"{', '.join(both)} protected by {name} already"] if both else []
+    return told + ([f"{', '.join(taints)} on nodes of {name}, too, and require_request"] if taints and not both else [])
+
+
+def _off(cluster: Cluster, nodes: t.Iterable[str]) -> list[Json]:
+    """All taints that keep pods off some nodes."""
+    return [taint for name in nodes if name in cluster.nodes for taint in _keeping_off((), cluster.nodes[name])]
 
 
 def _refuse_losses(wish: Wish, found: Protection) -> None:
@@ -348,8 +364,10 @@ def _shut_out(wish: Wish, cluster: Cluster, nodes: t.Sequence[str], taints: t.Se
             metadata, spec = workload["metadata"], _template_of(kind, workload)
             name = f"{metadata['namespace']}/{metadata['name']}"
             exempt = metadata["namespace"] in wish.exempt_namespaces or (
-                # Each pod is for one node, which the policy sees. Where others land is not known before they are there.
-                kind == DAEMON_SET and (name in wish.exempt_daemon_sets or not _lands(spec, there))
+                # Each of its pods is for one node, which the policy sees.
+                name in wish.exempt_daemon_sets or not _lands(spec, there)
+                if kind == DAEMON_SET
+                else _is_elsewhere(spec, nodes)
             )
             if not exempt and _tolerates(spec, taints) and not _requests(spec, wish.resources):
                 found.append(f"{kind} {name}")
@@ -360,6 +378,22 @@ def _template_of(kind: str, workload: Json) -> Json:
     """The specification of the pods that it makes."""
     spec = workload["spec"]["jobTemplate"]["spec"] if kind == CRON_JOB else workload["spec"]
     return t.cast(Json, spec["template"]["spec"])
+
+
+def _is_elsewhere(spec: Json, nodes: t.Collection[str]) -> bool:
+    """Whether pods name nodes that are not protected, which is all that the policy can see before they have one."""
+    if spec.get("nodeName"):
+        return spec["nodeName"] not in nodes
+    affinity = (spec.get("affinity") or {}).get("nodeAffinity") or {}
+    terms = (affinity.get("requiredDuringSchedulingIgnoredDuringExecution") or {}).get("nodeSelectorTerms") or []
+    return bool(terms) and all(
+        any(
+            (field.get("key"), field.get("operator")) == ("metadata.name", "In")
+            and set(field.get("values") or []).isdisjoint(nodes)
+            for field in term.get("matchFields") or []
+        )
+        for term in terms
+    )
 
 
 def _lands(spec: Json, nodes: t.Iterable[Node]) -> bool:
@@ -418,12 +452,15 @@ def as_read(body: Json, found: Json | None) -> Json:
     """An object that replaces the one that was read, and no later one; a new one as it is."""
     if not found:
         return body
-    return {**body, "metadata": {**body["metadata"], "resourceVersion": found["metadata"]["resourceVersion"]}}
+    # What others wrote there stays.
+    labels = {**(found["metadata"].get("labels") or {}), **(body["metadata"].get("labels") or {})}
+    kept = {key: found["metadata"][key] for key in ("resourceVersion", *_OF_OTHERS) if key in found["metadata"]}
+    return {**body, "metadata": {**body["metadata"], **kept, "labels": labels}}
 
 
 def as_first_written(found: Json) -> Json:
     """An object as it is sent when it has to be made again as it was read."""
-    metadata = {key: found["metadata"][key] for key in ("name", "labels", "annotations") if key in found["metadata"]}
+    metadata = {key: found["metadata"][key] for key in ("name", "labels", *_OF_OTHERS) if key in found["metadata"]}
     return {**{key: found[key] for key in ("apiVersion", "kind", "spec")}, "metadata": metadata}
 
 
@@ -554,7 +591,7 @@ def problem(
     if case.says and not all(words in said for words in case.says):
         words = f" ({said})" if said else ""
         return (
-            f"It did not refuse {case.name} within {seconds} s{words}. See whether the API server runs without the admission plugin"
+            f"{_LET_THROUGH} {case.name} within {seconds} s{words}. See whether the API server runs without the admission plugin"
             " ValidatingAdmissionPolicy."
         )
     if not case.says and taken is None:
@@ -586,11 +623,22 @@ def complaints(policy: t.Mapping[str, t.Any]) -> list[str]:
     ]
 
 
-def own_exception(wish: Wish) -> str:
-    """What else may be the cause when the guard in force lets a pod through that it should not; empty when it cannot be."""
-    if not wish.exceptions:
+def own_exception(wish: Wish, problems: t.Iterable[str]) -> str:
+    """What else may be the cause when a guard that refuses lets a pod through; empty when it cannot be."""
+    if not (wish.exceptions and wish.enforce and any(text.startswith(_LET_THROUGH) for text in problems)):
         return ""
     return "Or one of its exceptions holds for the account of this task, which has to be left out of them, for it is to be refused here."
+
+
+def no_trial(wish: Wish, said: str) -> str:
+    """Why nothing can be tried where a harmless pod is refused. said: the refusal."""
+    words = said.rstrip(".")
+    if f"ValidatingAdmissionPolicy '{wish.name}'" in words:
+        return f"the guard that is in force refuses a harmless pod: {words}. Somebody changed it. {way_out(wish)} Then run the task again."
+    return (
+        f"trial_namespace: nothing can be tried in {wish.trial_namespace}, because a harmless pod is refused there: {words}. Name another"
+        " namespace."
+    )
 
 
 def way_out(wish: Wish) -> str:

@@ -39,7 +39,8 @@ _PLURALS = {
 # As kubeadm has it, and as it is without a service account for each controller.
 _DAEMON_SET_CONTROLLERS = ["system:serviceaccount:kube-system:daemon-set-controller", "system:kube-controller-manager"]
 _TRIAL = "-trial"
-_REFUSE, _AFFINITY = "refuse", "affinity"  # what a pod of the trial is for
+# What a pod with the label is for. The last one keeps the name of its node, so that the proof sees the policy behind.
+_REFUSE, _AFFINITY, _PROOF = "refuse", "affinity", "proof"
 _TRIAL_TAINT: Json = {"effect": "NoSchedule", "key": TRIAL_LABEL, "value": ""}
 _NAMES_NONE = "a pod that names no node"
 _REVISION = "revision"
@@ -97,19 +98,31 @@ def objects(guard: Guard) -> list[Json]:
     actions = ["Deny", "Audit"] if guard.enforce else ["Warn", "Audit"]
     found = [_policy(guard), _object(BINDING, guard, {"policyName": guard.name, "validationActions": actions})]
     if guard.affinity:
-        found += [_mutation(guard), _object(MUTATION_BINDING, guard, {"policyName": guard.name})]
+        but_proof = {"matchExpressions": [{"key": TRIAL_LABEL, "operator": "NotIn", "values": [_PROOF]}]}
+        spec = {"policyName": guard.name, "matchResources": {"objectSelector": but_proof}}
+        found += [_mutation(guard), _object(MUTATION_BINDING, guard, spec)]
     return found
 
 
 def nodes_of(policy: t.Mapping[str, t.Any] | None) -> list[str]:
-    """The nodes that a policy of ours protects: their list is JSON as well as CEL. None of one that says something else."""
+    """The nodes that a policy of ours protects. None of one that says something else."""
+    return [name for name in _list_in(policy, "nodes") if isinstance(name, str)]
+
+
+def taints_of(policy: t.Mapping[str, t.Any] | None) -> list[Json]:
+    """The taints that pods may not tolerate by a policy of ours; none of one that does not require a request."""
+    return [taint for taint in _list_in(policy, "taints") if isinstance(taint, dict)]
+
+
+def _list_in(policy: t.Mapping[str, t.Any] | None, name: str) -> list[t.Any]:
+    """A variable of a policy that is a list: they are JSON as well as CEL."""
     for variable in ((policy or {}).get("spec") or {}).get("variables") or []:
-        if variable.get("name") == "nodes":
+        if variable.get("name") == name:
             try:
                 found = json.loads(variable["expression"])
             except ValueError:
                 return []
-            return [str(name) for name in found] if isinstance(found, list) else []
+            return found if isinstance(found, list) else []
     return []
 
 
@@ -140,12 +153,14 @@ def is_trial(name: str) -> bool:
 def trial_objects(guard: Guard) -> list[Json]:
     """A copy of the policies that refuses, for pods with a label of their own, for one more node and one more taint, which do not exist.
 
-    Nothing else protects that node and knows that taint, so it is this copy that refuses. Its exceptions are evaluated, so that
-    one that fails shows, and let nothing through: they may well hold for whoever makes the trial.
+    Nothing else protects that node and knows that taint, so it is this copy that refuses. Of a guard that only warns, exceptions are
+    evaluated, so that one that fails shows, and let nothing through: they may well hold for whoever makes the trial. Of one that
+    refuses they may not, since its proof would fail.
     """
     name = trial_name(guard.name)
     # With && an expression that fails would be false.
-    exceptions = tuple(f"{_in_brackets(text)} ? false : false" for text in guard.exceptions)
+    tame = tuple(f"{_in_brackets(text)} ? false : false" for text in guard.exceptions)
+    exceptions = guard.exceptions if guard.enforce else tame
     nodes, taints = (*guard.nodes, name), (*guard.taints, _TRIAL_TAINT)
     copy = dataclasses.replace(guard, name=name, nodes=nodes, taints=taints, enforce=True, exceptions=exceptions)
     found = objects(copy)
@@ -197,17 +212,20 @@ def plain_case(guard: Guard, namespace: str) -> Case:
 def proof_cases(guard: Guard, namespace: str, node: str | None) -> list[Case]:
     """What the guard in force has to make of pods. node: one that it protects; None when it protects none.
 
-    The pods have no label: API servers may hold on to the copy for a moment after it was removed.
+    The pods have no label that the copy looks for: API servers may hold on to it for a moment after it was removed.
     """
     if node is None:
         return [plain_case(guard, namespace)]
     stamps = _stamps(objects(guard))
-    naming = Case(f"a pod that names {node}", pod(guard, namespace, node=node), former=True)
+    says = (f"names the node {node}", stamps[POLICY])
+    cases = []
     if guard.affinity:
-        naming = dataclasses.replace(naming, scheduled=stamps[MUTATION])
-    else:
-        naming = dataclasses.replace(naming, says=(f"names the node {node}", stamps[POLICY]))
-    cases = [naming]
+        pinned = pod(guard, namespace, node=node)
+        cases.append(
+            Case(f"a pod whose node {node} has to become an affinity", pinned, scheduled=stamps[MUTATION], former=True)
+        )
+    naming = pod(guard, namespace, node=node, label=_PROOF if guard.affinity else "")
+    cases.append(Case(f"a pod that names {node}", naming, says=says, former=True))
     if guard.require_request and guard.taints:
         tolerating = _tolerating_pod(pod(guard, namespace), guard.taints)
         says = ("tolerates a taint", stamps[POLICY])
@@ -307,7 +325,7 @@ def _mutation(guard: Guard) -> Json:
             *_variables(guard),
             _named("terms", _TERMS),
             _named("pin", _PIN),
-            # Of several terms one has to hold, so each of them is narrowed to the node.
+            # Of several terms one has to hold, so each of them is narrowed to the node; an empty one never does.
             _named("pinnedTerms", _PINNED_TERMS),
         ],
         "mutations": [{"patchType": "JSONPatch", "jsonPatch": {"expression": _to_affinity(guard)}}],
@@ -472,9 +490,12 @@ _PIN = '[{"key": dyn("metadata.name"), "operator": dyn("In"), "values": dyn([var
 _PINNED_TERMS = """\
 size(variables.terms) == 0
 ? [{"matchFields": dyn(variables.pin)}]
-: variables.terms.map(term, {
-    "matchExpressions": dyn(term.?matchExpressions.orValue([])),
-    "matchFields": dyn(term.?matchFields.orValue([]) + variables.pin)})"""
+: variables.terms.map(term,
+    size(term.?matchExpressions.orValue([])) + size(term.?matchFields.orValue([])) == 0
+    ? dyn(term)
+    : dyn({
+        "matchExpressions": dyn(term.?matchExpressions.orValue([])),
+        "matchFields": dyn(term.?matchFields.orValue([]) + variables.pin)}))"""
 
 _TO_AFFINITY = """\
 !(variables.target in variables.nodes) || variables.excepted ? [] :

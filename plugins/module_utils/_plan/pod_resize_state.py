@@ -169,19 +169,26 @@ def overwritten(pod: Pod, wish: Wish) -> list[str]:
         for container, amounts in wish.items()
         for has in [amounts_of(found[container][1])]
         for field, wanted in amounts.items()
-        if not _shows(field, has.get(field), wanted)
+        if not _is(field, has.get(field), wanted)
     ]
 
 
+def _is(field: str, has: str | None, wanted: str) -> bool:
+    """Whether a specification has an amount. Templates may say what is finer than Kubernetes counts."""
+    return quantities.parse(has or "0") in (quantities.parse(wanted), _counted(field, wanted))
+
+
 def _shows(field: str, has: str | None, wanted: str) -> bool:
+    """Whether a status shows an amount."""
     # A memory request is nothing that a running container has. Of one that is taken back the kubelet goes on to tell the former.
-    if quantities.parse(wanted) == 0 and (has is None or field == "requests.memory"):
+    if field == "requests.memory" and quantities.parse(wanted) == 0:
         return True
-    if has is None:
-        return False
-    # Templates may say what is finer than Kubernetes counts.
-    counted = quantities.rounded_up(quantities.parse(wanted), STEPS[field.partition(".")[2]])
-    return quantities.parse(has) in (quantities.parse(wanted), counted, max(counted, _LEAST.get(field, Fraction(0))))
+    least = max(_counted(field, wanted), _LEAST.get(field, Fraction(0)))
+    return _is(field, has, wanted) or (has is not None and quantities.parse(has) == least)
+
+
+def _counted(field: str, wanted: str) -> Fraction:
+    return quantities.rounded_up(quantities.parse(wanted), STEPS[field.partition(".")[2]])
 
 
 def _container_statuses(pod: Pod) -> dict[str, t.Mapping[str, t.Any]]:

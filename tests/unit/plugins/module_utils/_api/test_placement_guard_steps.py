@@ -211,7 +211,7 @@ def test_what_makes_pods_is_not_asked_for_where_it_does_not_matter(api: FakeGuar
 def test_a_node_of_another_guard_that_refuses_is_left_to_it(api: FakeGuards) -> None:
     assert run(api, **ENFORCED, name="gpu", nodes=["w2"]).error is None
     before = len(api.writes)
-    assert "protected already: w2 by gpu." in run(api, **ENFORCED).message
+    assert "w2 protected by gpu already." in run(api, **ENFORCED).message
     assert run(api).error is None
     assert run(api, **ENFORCED, name="gpu", nodes=["w2"]).error is None
     assert len(api.writes) > before
@@ -531,6 +531,41 @@ def test_what_the_guard_lost_on_the_way_comes_back(api: FakeGuards) -> None:
     assert run(api, **AFFINITY).error is None
 
 
+def test_the_policy_behind_an_affinity_is_proven_too(api: FakeGuards) -> None:
+    run(api, **AFFINITY)
+    del api.guards[BINDING, NAME]
+    stops_at(api, BINDING)
+    api.in_force = {place: found for place, found in api.in_force.items() if place != (BINDING, NAME)}
+    assert "It did not refuse a pod that names w1 within 30 s" in run(api, **AFFINITY).message
+
+
+def test_what_others_wrote_on_it_stays(api: FakeGuards) -> None:
+    run(api, **ENFORCED)
+    metadata = api.guards[POLICY, NAME]["metadata"]
+    metadata.update(annotations={"note": "ours"}, finalizers=["a/b"], labels={**metadata["labels"], "team": "a"})
+    for schedulers, stops in ((["mine"], False), (["others"], True)):
+        if stops:
+            stops_at(api, POLICY)
+        assert bool(run(api, **ENFORCED, schedulers=schedulers).error) is stops
+        metadata = api.guards[POLICY, NAME]["metadata"]
+        assert (metadata["annotations"], metadata["finalizers"]) == ({"note": "ours"}, ["a/b"])
+        assert metadata["labels"] == {"app.kubernetes.io/managed-by": "nodecraft.kubeadm", "team": "a"}
+
+
+def test_a_guard_that_somebody_broke_is_told_with_the_way_out(api: FakeGuards) -> None:
+    run(api, **ENFORCED)
+
+    def refuses(_pod: Json) -> None:
+        raise Refused(403, f"ValidatingAdmissionPolicy '{NAME}' with binding '{NAME}' denied request: by hand")
+
+    api.looks_at_pod = refuses
+    api.guards[POLICY, NAME]["spec"]["failurePolicy"] = "Ignore"
+    message = run(api, **ENFORCED).message
+    assert "the guard that is in force refuses a harmless pod" in message
+    assert f"kubectl delete validatingadmissionpolicybinding {NAME}. Then run the task again." in message
+    assert "another namespace" not in message
+
+
 def test_what_cannot_be_put_back_is_told_with_the_way_out(api: FakeGuards) -> None:
     run(api, **ENFORCED)
     left = [1]
@@ -635,7 +670,7 @@ def test_an_affinity_that_does_not_work_is_told(api: FakeGuards) -> None:
     api.in_force = {place: found for place, found in api.in_force.items() if place[0] in (POLICY, BINDING)}
     api.taken_up = False
     done = run(api, **AFFINITY)
-    assert "It has to accept a pod that names w1" in done.message
+    assert "It has to accept a pod whose node w1 has to become an affinity" in done.message
     assert "mutatingadmissionpolicybinding" in done.message
 
 

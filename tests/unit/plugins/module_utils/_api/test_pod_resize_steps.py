@@ -434,6 +434,15 @@ def test_a_pod_that_somebody_else_resizes_meanwhile_is_not_waited_for(serve_pods
     assert done.clock.now < 10
 
 
+def test_a_request_of_nothing_that_somebody_else_gives_back_is_told(serve_pods: Serve) -> None:
+    api = serve_pods(sized())
+    requests = {"memory": "32Mi"}
+    api.look = lambda: api.pods[0]["spec"]["containers"][0]["resources"].update(requests=requests)  # type: ignore[method-assign]
+    wish = [{"name": "app", "resources": {"requests": {"memory": "0"}, "limits": {"cpu": "2"}}}]
+    done = run(api, names=["web-1"], wait=True, containers=wish)
+    assert "somebody else changed it in the meantime: requests.memory of app is 32Mi" in str(done.error)
+
+
 def test_another_writer_was_quicker(serve_pods: Serve) -> None:
     api = serve_pods(sized())
     times = iter([True, True])

@@ -322,9 +322,12 @@ spec:
     expression: |-
       size(variables.terms) == 0
       ? [{"matchFields": dyn(variables.pin)}]
-      : variables.terms.map(term, {
-          "matchExpressions": dyn(term.?matchExpressions.orValue([])),
-          "matchFields": dyn(term.?matchFields.orValue([]) + variables.pin)})
+      : variables.terms.map(term,
+          size(term.?matchExpressions.orValue([])) + size(term.?matchFields.orValue([])) == 0
+          ? dyn(term)
+          : dyn({
+              "matchExpressions": dyn(term.?matchExpressions.orValue([])),
+              "matchFields": dyn(term.?matchFields.orValue([]) + variables.pin)}))
   mutations:
   - patchType: JSONPatch
     jsonPatch:
@@ -350,4 +353,11 @@ metadata:
     app.kubernetes.io/managed-by: nodecraft.kubeadm
 spec:
   policyName: guard
+  matchResources:
+    objectSelector:
+      matchExpressions:
+      - key: nodecraft.kubeadm/trial
+        operator: NotIn
+        values:
+        - proof
 """

@@ -59,11 +59,11 @@ def protect(
     former: t.Sequence[str] = (),
     *,
     sets: t.Sequence[Json] = (),
-    others: t.Mapping[str, t.Sequence[str]] | None = None,
+    others: t.Mapping[str, Json] | None = None,
     dry: bool = False,
     **workloads: t.Sequence[Json],
 ) -> Protection:
-    """Which nodes a wish comes to. former: nodes that the guard in force protects. sets: DaemonSets. others: nodes of other guards."""
+    """Which nodes a wish comes to. former: nodes that the guard in force protects. sets: DaemonSets. others: policies of other guards."""
     objects = there(asked, *former) if former else {}
     makers = {"DaemonSet": sets, **workloads}
     cluster = Cluster(objects, {node["metadata"]["name"]: node for node in nodes}, makers, others or {})
@@ -250,12 +250,42 @@ def test_taints_with_other_values_are_others() -> None:
     assert [taint["value"] for taint in protect(wish(), nodes).taints] == ["", "b"]
 
 
+def policy_of(*nodes: str, taints: t.Sequence[Json] = (), **params: t.Any) -> Json:
+    """The policy of another guard."""
+    protection = Protection(nodes=nodes, taints=tuple(taints))
+    return placement_policies.objects(placement_guard.guard_of(wish(**params), protection))[0]
+
+
 def test_a_node_has_one_guard_that_refuses() -> None:
-    others = {"gpu": ["w2", "w3"], "fpga": ["w9"]}
+    others = {"gpu": policy_of("w2", "w3"), "fpga": policy_of("w9")}
     message = refusal(lambda: protect(wish(enforce=True), others=others))
-    assert message.startswith("protected already: w2 by gpu. A node can have one guard that refuses.")
+    assert message.startswith("w2 protected by gpu already. Of two guards that refuse,")
     assert protect(wish(), others=others).nodes == ("w1", "w2")
     assert protect(wish(state="absent"), others=others).nodes == ()
+
+
+SHARED = {"key": D, "effect": "NoSchedule", "value": ""}
+
+
+@pytest.mark.parametrize(
+    ("params", "other", "refused"),
+    [
+        # Each of two nodes has the same taint, and a guard of its own.
+        ({"require_request": True}, policy_of("w2"), True),
+        ({}, policy_of("w2", taints=[SHARED], require_request=True), True),
+        ({}, policy_of("w2", taints=[{**SHARED, "value": "b"}], require_request=True), False),
+        ({}, policy_of("w2"), False),
+        ({"require_request": True}, policy_of("w3"), False),
+        ({"require_request": True, "enforce": False}, policy_of("w2"), False),
+    ],
+)
+def test_what_has_to_be_tolerated_for_another_guard_is_left_to_it(params: Json, other: Json, refused: bool) -> None:
+    asked = wish(**{"enforce": True, "nodes": ["w1"], **params})
+    if refused:
+        message = refusal(lambda: protect(asked, others={"gpu": other}))
+        assert message.startswith(f"{D}:NoSchedule on nodes of gpu, too, and require_request. Of two guards")
+    else:
+        assert protect(asked, others={"gpu": other}).nodes == ("w1",)
 
 
 def test_the_other_guards_are_those_that_refuse() -> None:
@@ -265,7 +295,7 @@ def test_the_other_guards_are_those_that_refuse() -> None:
         for kind in (POLICY, BINDING):
             objects[kind, name] = objects[kind, name.removesuffix("-trial")]
     objects |= {(POLICY, "loose"): objects[POLICY, "gpu"]}
-    assert placement_guard.guarded(objects, "mine") == {"gpu": ["w1"]}
+    assert placement_guard.refusing(objects, "mine") == {"gpu": objects[POLICY, "gpu"]}
 
 
 # ---- what makes pods from templates --------------------------------------------------------------------------------------------------------
@@ -355,6 +385,28 @@ def test_what_lands_nobody_knows_where_is_refused_wherever_it_would_run() -> Non
     listed = wish(**STRICT, exempt_daemon_sets=["ops/roamer"])
     assert "Deployment ops/roamer" in refusal(lambda: protect(listed, Deployment=[elsewhere]))
     assert protect(wish(**STRICT, exempt_namespaces=["ops"]), Deployment=[elsewhere]).shut_out == ()
+
+
+def pinned_to(*terms: t.Sequence[str]) -> Json:
+    """An affinity: of each term the nodes that it names."""
+    fields = [[{"key": "metadata.name", "operator": "In", "values": list(names)}] for names in terms]
+    required = {"nodeSelectorTerms": [{"matchFields": found} for found in fields]}
+    return {"nodeAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": required}}
+
+
+@pytest.mark.parametrize(
+    ("spec", "meant"),
+    [
+        ({"nodeName": "w3"}, False),
+        ({"nodeName": "w1"}, True),
+        ({"affinity": pinned_to(["w3"], ["cp1", "w3"])}, False),
+        ({"affinity": pinned_to(["w3"], ["w1", "w3"])}, True),
+        ({"affinity": pinned_to()}, True),
+    ],
+)
+def test_what_names_other_nodes_is_not_meant(spec: Json, meant: bool) -> None:
+    made = {"Deployment": [daemon_set("ops/pinned", EVERYTHING, **spec)]}
+    assert bool(protect(wish(**STRICT, allow_refusals=True), **made).shut_out) is meant
 
 
 def test_a_toleration_of_another_value_is_none() -> None:

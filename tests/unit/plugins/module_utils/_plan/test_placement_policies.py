@@ -157,10 +157,9 @@ def test_paths() -> None:
 @pytest.mark.parametrize("guard", [GUARD, STRICT])
 def test_the_trial_is_a_copy_that_concerns_pods_with_its_label_only(guard: Guard) -> None:
     trial = by_kind(placement_policies.trial_objects(guard))
-    exceptions = tuple(f"({text.strip()}\n) ? false : false" for text in guard.exceptions)
     taints = (*guard.taints, {"effect": "NoSchedule", "key": "nodecraft.kubeadm/trial", "value": ""})
     nodes = ("w1", "w2", "guard-trial")
-    twin = dataclasses.replace(guard, name="guard-trial", nodes=nodes, taints=taints, exceptions=exceptions)
+    twin = dataclasses.replace(guard, name="guard-trial", nodes=nodes, taints=taints)
     expected = by_kind(placement_policies.objects(twin))
     selector = {"objectSelector": {"matchLabels": {"nodecraft.kubeadm/trial": "refuse"}}}
     expected[BINDING]["spec"].update(validationActions=["Deny"], matchResources=selector)
@@ -170,8 +169,11 @@ def test_the_trial_is_a_copy_that_concerns_pods_with_its_label_only(guard: Guard
     assert trial == expected
 
 
-def test_exceptions_are_evaluated_in_the_trial_and_let_nothing_through() -> None:
-    trial = by_kind(placement_policies.trial_objects(STRICT))
+def test_exceptions_of_a_guard_that_warns_are_evaluated_in_the_trial_and_let_nothing_through() -> None:
+    # Of one that refuses they may let through whom they are for, and that must not be who makes the trial.
+    found = by_kind(placement_policies.trial_objects(STRICT))[POLICY]
+    assert "? false : false" not in expressions(found)["excepted"]
+    trial = by_kind(placement_policies.trial_objects(dataclasses.replace(STRICT, enforce=False)))
     for kind in (POLICY, MUTATION):
         # Not with &&, of which a false side hides that the other one fails.
         assert expressions(trial[kind])["excepted"].splitlines() == [
@@ -257,10 +259,16 @@ def test_the_proof_is_a_refusal_or_an_affinity() -> None:
     assert (refusal.says, refusal.scheduled, refusal.former) == (("names the node w2", stamp), "", True)
     assert refusal.pod["spec"]["nodeName"] == "w2"
     assert plain == placement_policies.plain_case(GUARD, "default")
-    affinity, tolerating, plain = placement_policies.proof_cases(STRICT, "default", "w2")
+    affinity, naming, tolerating, plain = placement_policies.proof_cases(STRICT, "default", "w2")
     found = by_kind(placement_policies.objects(STRICT))
     stamps = {kind: f"guard {placement_policies.revision_of(found[kind])}" for kind in (POLICY, MUTATION)}
     assert (affinity.says, affinity.scheduled) == ((), stamps[MUTATION])
+    # One that the other policy leaves alone, so that it meets this one.
+    assert (naming.says, naming.scheduled) == (("names the node w2", stamps[POLICY]), "")
+    left_alone = found[MUTATION_BINDING]["spec"]["matchResources"]["objectSelector"]["matchExpressions"]
+    assert left_alone == [
+        {"key": key, "operator": "NotIn", "values": [value]} for key, value in naming.pod["metadata"]["labels"].items()
+    ]
     assert (tolerating.says, tolerating.scheduled) == (("tolerates a taint", stamps[POLICY]), "")
     # Another guard may be for everything else that could be tolerated.
     assert tolerating.pod["spec"]["tolerations"] == [
