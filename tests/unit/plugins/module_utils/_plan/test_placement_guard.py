@@ -405,8 +405,8 @@ def pinned_to(*terms: t.Sequence[str]) -> Json:
     ],
 )
 def test_what_names_other_nodes_is_not_meant(spec: Json, meant: bool) -> None:
-    made = {"Deployment": [daemon_set("ops/pinned", EVERYTHING, **spec)]}
-    assert bool(protect(wish(**STRICT, allow_refusals=True), **made).shut_out) is meant
+    pinned = daemon_set("ops/pinned", EVERYTHING, **spec)
+    assert bool(protect(wish(**STRICT, allow_refusals=True), Deployment=[pinned]).shut_out) is meant
 
 
 def test_a_toleration_of_another_value_is_none() -> None:
