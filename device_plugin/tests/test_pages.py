@@ -53,6 +53,27 @@ def test_ready_only_while_registered(tmp_path: Path) -> None:
     run(test())
 
 
+def test_not_ready_with_fewer_healthy_devices_than_it_has_to_offer(tmp_path: Path) -> None:
+    port = free_port()
+
+    def wanted(number: int) -> str:
+        return config("{}").replace("    sharing:", f"    atLeast: {number}\n    sharing:")
+
+    async def test() -> None:
+        async with cluster(tmp_path, wanted(3), port=port, address="127.0.0.1") as (kubelet, plugin):
+            # What there is gets offered all the same.
+            await kubelet.until_healthy(FAKE, FAKES)
+            await plugin.until(lambda: plugin.ready[FAKE])
+            assert await get(port, "/readyz") == (503, f"[-] {FAKE}: 2 healthy devices, and atLeast is 3\n")
+            told = json.loads((await get(port, "/devices"))[1])[FAKE]
+            assert (told["not_ready"], told["shortage"]) == ("", "2 healthy devices, and atLeast is 3")
+            plugin.write_config(wanted(2))
+            await plugin.until(lambda: not plugin.runtime.served[FAKE].server.shortage)
+            assert await get(port, "/readyz") == (200, f"[+] {FAKE}\n")
+
+    run(test())
+
+
 def test_not_ready_without_a_kubelet(tmp_path: Path) -> None:
     port = free_port()
 
@@ -175,6 +196,8 @@ def test_who_holds_what(tmp_path: Path) -> None:
 
             status, body = await get(port, "/pod-resources?namespace=team&pod=a")
             assert [held["pod"] for held in json.loads(body)["holdings"]] == ["a"]
+            for half in ("pod=a", "namespace=team"):
+                assert (await get(port, f"/pod-resources?{half}"))[0] == 400
             status, body = await get(port, "/pod-resources?namespace=team&pod=none")
             assert (status, body) == (404, "the kubelet has no pod team/none: NOT_FOUND: pod not found\n")
 

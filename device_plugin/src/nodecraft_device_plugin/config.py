@@ -196,7 +196,7 @@ class PreStart:
 
 @dataclass(frozen=True)
 class Resource:
-    """One extended resource."""
+    """One extended resource. at_least: how many healthy devices it has to offer until it counts as ready."""
 
     name: str
     sources: tuple[Source, ...] = ()
@@ -205,6 +205,7 @@ class Resource:
     preference: str = "packed"
     container: ContainerEdits = ContainerEdits()
     pre_start: PreStart | None = None
+    at_least: int = 0
 
 
 @dataclass(frozen=True)
@@ -279,6 +280,7 @@ def _resource(section: Mapping) -> Resource:
         preference=section.choice("preference", POLICIES, "packed"),
         container=_container(section.mapping("container")),
         pre_start=_pre_start(section.mapping("preStart")),
+        at_least=section.integer("atLeast", 0, minimum=0),
     )
     paths = [getattr(source, "container_path", "") for source in resource.sources]
     if resource.container.cdi and any("{index}" in path for path in paths):

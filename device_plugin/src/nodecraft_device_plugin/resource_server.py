@@ -86,6 +86,13 @@ class ResourceServer:
         """Whether the kubelet knows the resource and watches its list."""
         return registration.next_step(self._seen())[0] is Step.REST
 
+    @property
+    def shortage(self) -> str:
+        """What is missing of the devices that it has to offer; empty when nothing is."""
+        offered = sum(device.healthy for device in self.listed)
+        wanted = self.resource.at_least
+        return f"{offered} healthy devices, and atLeast is {wanted}" if offered < wanted else ""
+
     def wake(self) -> None:
         """Look at the sockets at once."""
         self._wake.set()

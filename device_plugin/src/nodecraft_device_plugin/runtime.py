@@ -342,7 +342,7 @@ class Runtime:
 
     async def _readyz(self, _request: http.Request) -> http.Reply:
         states = {
-            name: "" if entry.server.ready else entry.server.reason or "about to look"
+            name: entry.server.shortage if entry.server.ready else entry.server.reason or "about to look"
             for name, entry in self.served.items()
         }
         lines = [f"[-] {name}: {reason}" if reason else f"[+] {name}" for name, reason in states.items()]
@@ -358,6 +358,7 @@ class Runtime:
             name: {
                 **explain.described(entry.server.known, entry.left_out, entry.failure, entry.resource.sharing.replicas),
                 "not_ready": "" if entry.server.ready else entry.server.reason,
+                "shortage": entry.server.shortage,
             }
             for name, entry in self.served.items()
         }
@@ -378,6 +379,8 @@ class Runtime:
         inventories = {name: entry.server.known for name, entry in self.served.items()}
         socket = self.settings.pod_resources_socket
         namespace, pod = request.query.get("namespace", ""), request.query.get("pod", "")
+        if bool(namespace) != bool(pod):
+            return http.text(400, "one pod is asked for with both, namespace and pod")
         try:
             if namespace and pod:
                 view = await pod_resources.read_pod(socket, namespace, pod, inventories)

@@ -152,13 +152,9 @@ def _trouble(pod: Pod, seen: Observation) -> str:
         if trouble:
             return trouble
     # The plugin knows at once what the API learns only while the kubelet speaks.
-    told = [
-        f"{resource}: {entry['not_ready']}"
-        for resource, entry in seen.told.get(name, {}).items()
-        if entry.get("not_ready")
-    ]
+    told = _own_words(seen.told.get(name, {}))
     if told:
-        return f"not registered, it says: {_few(told)}"
+        return told
     conditions = {entry["type"]: entry for entry in status.get("conditions") or []}
     if conditions.get("Ready", {}).get("status") == "True":
         return ""
@@ -166,6 +162,15 @@ def _trouble(pod: Pod, seen: Observation) -> str:
     if scheduled.get("status") == "False":
         return _joined("it has no node", scheduled.get("message"))
     return seen.events.get(("Pod", name)) or "it is being started"
+
+
+def _own_words(told: t.Mapping[str, t.Any]) -> str:
+    """Why a plugin says that it is not ready; empty when it does not."""
+    for key, what in (("not_ready", "not registered, it says"), ("shortage", "it says")):
+        found = [f"{resource}: {entry[key]}" for resource, entry in told.items() if entry.get(key)]
+        if found:
+            return f"{what}: {_few(found)}"
+    return ""
 
 
 def _of_container(container: Json) -> str:

@@ -13,6 +13,7 @@ import typing as t
 from pathlib import Path
 
 import pytest
+import yaml
 from ansible_collections.nodecraft.kubeadm.tests.unit.roles.plays import Json, Outcome, Stage
 
 ROLE = {"role": "nodecraft.kubeadm.device_plugin"}
@@ -208,6 +209,27 @@ def test_another_configuration_is_another_object_which_new_pods_alone_mount(play
     assert names[0] == names[2] != names[1]
     assert re.fullmatch(OWN + "-config-[0-9a-f]{10}", names[0])
     assert re.fullmatch("dongles-config-[0-9a-f]{10}", name(THEIRS))
+
+
+@pytest.mark.parametrize(
+    ("expected", "own", "at_least"),
+    [
+        ([{"resources": {D: 4}}], {}, 4),
+        ([{"resources": {D: ">=2"}}, {"resources": {D: ">= 3"}}], {}, 3),
+        ([{"resources": {D: 4}}], {"atLeast": 1}, 1),
+        ([{"resources": {D: 4}}, {"nodes": ["node-w2"], "resources": {D: 1}}], {}, None),
+        ([{"label_selector": "a=b", "resources": {D: 1}}, {"resources": {D: 4}}], {}, None),
+        ([], {}, None),
+    ],
+)
+def test_a_roll_out_stops_at_a_node_with_less_than_all_are_expected_to_offer(
+    play: Play, expected: list[Json], own: Json, at_least: int | None
+) -> None:
+    config = {"resources": [{**config_of(4)["resources"][0], **own}]}
+    variables = {**OURS, "device_plugin_expected": expected, "device_plugin_config": config}
+    found = written(play(variables, "--check", stub={"stub_objects": {"Namespace": [named("x")]}}))
+    (resource,) = yaml.safe_load(found["ConfigMap"]["data"]["config.yaml"])["resources"]
+    assert resource.get("atLeast") == at_least
 
 
 FORMER = f"{OWN}-config-0123456789"

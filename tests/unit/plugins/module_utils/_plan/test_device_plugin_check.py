@@ -149,9 +149,16 @@ def test_pods_that_are_not_ready(parts: Json, says: str) -> None:
 
 
 def test_our_plugin_tells_why_it_is_not_registered() -> None:
-    told = {"p-1": {D: {"not_ready": "the kubelet refused the connection"}}}
+    told = {"p-1": {D: {"not_ready": "the kubelet refused the connection", "shortage": "0 healthy devices"}}}
     problem = check(plugin_pod(ready=False), told=told).problem
     assert problem.endswith(f"not registered, it says: {D}: the kubelet refused the connection")
+
+
+def test_our_plugin_tells_that_it_has_too_few_devices() -> None:
+    told = {"p-1": {D: {"not_ready": "", "shortage": "0 healthy devices, and atLeast is 1"}}}
+    problem = check(plugin_pod(ready=False), told=told).problem
+    assert problem.endswith(f"the pod x/p-1 is not ready: it says: {D}: 0 healthy devices, and atLeast is 1")
+    assert "it says" not in check(plugin_pod(), told={"p-1": {D: {"not_ready": "", "shortage": ""}}}).problem
 
 
 def test_a_pod_that_waits_for_its_turn() -> None:
