@@ -8,6 +8,7 @@
 from __future__ import annotations
 
 import atexit
+import hashlib
 import json
 import os
 import shutil
@@ -518,6 +519,11 @@ def lab_variables() -> dict[str, str]:
     }
 
 
+def lab_of_this_clone(name: str) -> str:
+    """What a cluster for tests is called: two clones on one machine can each have theirs."""
+    return f"{name}-{hashlib.sha256(bytes(ROOT)).hexdigest()[:4]}"
+
+
 @nox.session(default=False, python=CONTROLLER)
 def lab_up(session: nox.Session) -> None:
     """A cluster to work with."""
@@ -603,7 +609,7 @@ def play_on(session: nox.Session, kubernetes: str, names: t.Sequence[str]) -> di
 def run_molecule(session: nox.Session, kubernetes: str, *arguments: str) -> bool:
     """Run it for the lab of one version. Returns whether it ended well."""
     log = RESULTS / "molecule" / f"{kubernetes}-{'-'.join(arguments[:2]).replace('--scenario-name=', '')}.log"
-    lab = f"test-{kubernetes.replace('.', '-')}"
+    lab = lab_of_this_clone(f"test-{kubernetes.replace('.', '-')}")
     # Molecule notes below it which scenarios have a cluster, by their names alone: one lab must not be taken for another.
     environment = {"K8S": kubernetes, "LAB": lab, "ANSIBLE_HOME": str(BUILD / "ansible" / lab)}
     return run_logged(session, log, environment, "molecule", *arguments)
@@ -664,6 +670,7 @@ def faults_lab(session: nox.Session) -> None:
 
 def failed_on_labs(session: nox.Session, labs: t.Mapping[str, FaultLab], record: Path) -> list[str]:
     """The fault tests of clusters that are there at the same time. Returns the names of those on which one failed."""
+    labs = {lab_of_this_clone(name): lab for name, lab in labs.items()}
     try:
         for name, lab in labs.items():
             stop_lab(session, name)  # of a run that was interrupted
