@@ -7,20 +7,14 @@ WANTED: amounts by resource, as JSON. LONGEST: seconds until one time is given u
 
 from __future__ import annotations
 
-import contextlib
-import http.client
 import json
 import socket
-import ssl
 import subprocess
 import sys
 import time
 import typing as t
-from urllib.parse import urlsplit
 
 KUBECTL = ("kubectl", "--kubeconfig=/etc/kubernetes/kubelet.conf")
-CERTIFICATE = "/var/lib/kubelet/pki/kubelet-client-current.pem"
-AUTHORITY = "/etc/kubernetes/pki/ca.crt"
 NODE = socket.gethostname()
 UNWRITTEN = "not written yet"
 
@@ -30,35 +24,21 @@ def run(*command: str) -> str:
     return subprocess.run(command, capture_output=True, text=True, check=False).stdout
 
 
-def status() -> dict[str, t.Any]:
-    """The node's status; empty when the API did not answer."""
+def read_node() -> dict[str, t.Any]:
+    """The Node object; empty when the API did not answer."""
     shown = run(*KUBECTL, "get", "node", NODE, "--output=json")
-    return json.loads(shown)["status"] if shown else {}
-
-
-def version(found: dict[str, t.Any]) -> str:
-    """The kubelet's version in a node's status."""
-    return str(found.get("nodeInfo", {}).get("kubeletVersion", UNWRITTEN))
+    return json.loads(shown) if shown else {}
 
 
 def blur() -> None:
-    """Make the next kubelet write the status: it writes nothing while all is as it finds it, so nobody could tell that it has looked.
-
-    A kubelet may patch the status, which kubectl would also have to read for that.
-    """
-    server = run(*KUBECTL, "config", "view", "--output=jsonpath={.clusters[0].cluster.server}")
-    context = ssl.create_default_context(cafile=AUTHORITY)
-    context.load_cert_chain(CERTIFICATE)
-    with contextlib.closing(http.client.HTTPSConnection(urlsplit(server).netloc, context=context, timeout=10)) as api:
-        api.request(
-            "PATCH",
-            f"/api/v1/nodes/{NODE}/status",
-            json.dumps({"status": {"nodeInfo": {"kubeletVersion": UNWRITTEN}}}),
-            {"Content-Type": "application/merge-patch+json"},
-        )
-        answer = api.getresponse()
-        if answer.status != http.HTTPStatus.OK:
-            sys.exit(f"The status of {NODE} could not be changed: {answer.status} {answer.read().decode()}")
+    """Make the next kubelet write the status: it writes nothing while all is as it finds it, so nobody could tell that it has looked."""
+    node = read_node()
+    node["status"]["nodeInfo"]["kubeletVersion"] = UNWRITTEN
+    # Whatever else is written meanwhile: the kubelet corrects it.
+    del node["metadata"]["resourceVersion"]
+    # A kubelet may write the status, and not read it by that path, as kubectl does without --raw.
+    command = (*KUBECTL, "replace", f"--raw=/api/v1/nodes/{NODE}/status", "--filename=-")
+    subprocess.run(command, input=json.dumps(node), stdout=subprocess.DEVNULL, text=True, check=True)
 
 
 def restart(wanted: dict[str, str], longest: float) -> dict[str, object]:
@@ -71,9 +51,9 @@ def restart(wanted: dict[str, str], longest: float) -> dict[str, object]:
         run("systemctl", "start", "kubelet")
     seen: list[dict[str, str]] = []
     while time.monotonic() < began + longest:
-        looked = status()
-        if version(looked) != UNWRITTEN:
-            found = {name: looked["allocatable"].get(name, "0") for name in wanted}
+        status = read_node().get("status")
+        if status and status["nodeInfo"]["kubeletVersion"] != UNWRITTEN:
+            found = {name: status["allocatable"].get(name, "0") for name in wanted}
             seen += [] if seen[-1:] == [found] else [found]
             if found == wanted:
                 return {"back": round(time.monotonic() - began, 1), "seen": seen}
