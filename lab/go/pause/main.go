@@ -6,6 +6,7 @@
 //	pause              wait for SIGTERM (what a pod sandbox does)
 //	pause serve PORT   answer HTTP: the host name, the request and the body, one per line
 //	pause get URL      print the answer of URL; exit 1 unless it is 200
+//	pause -v           exit 0: the Job by which kubeadm checks a cluster before an upgrade runs this, and waits a minute for it
 package main
 
 import (
@@ -28,8 +29,10 @@ func main() {
 		wait()
 	case len(arguments) == 2 && arguments[0] == "get":
 		fail(get(arguments[1]))
+	case len(arguments) == 1 && arguments[0] == "-v":
+		fmt.Println("pause")
 	default:
-		fail(fmt.Errorf("usage: pause [serve PORT | get URL]"))
+		fail(fmt.Errorf("usage: pause [serve PORT | get URL | -v]"))
 	}
 }
 
