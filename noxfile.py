@@ -66,11 +66,14 @@ NEED_ANSIBLE = (
 # device plugin, is also what `make test-faults` is about.
 SCENARIOS = {
     "1.32": ("control_plane", "node_resources"),
-    "1.36": ("node_kubelet", "placement_guard", "pod_resize"),
+    "1.37": ("node_kubelet", "placement_guard", "pod_resize"),
 }
 
 # The requirements of this release candidate's pylint name an archive on GitHub, no release of it.
 SANITY_ARGUMENTS = {"2.22": ("--skip-test", "pylint")}
+
+# Seconds that what is interrupted gets to put things in order; nox by itself kills it after half a second.
+PATIENCE = 120
 
 # Where the fault tests on real clusters are.
 LAB_FAULTS = ROOT / "tests" / "faults" / "lab"
@@ -87,7 +90,7 @@ class FaultLab(t.NamedTuple):
     def variables(self, name: str) -> dict[str, str]:
         """What describes it to the playbooks of the lab."""
         sizes = {"CONTROL_PLANES": str(self.control_planes), "WORKERS": str(self.workers)}
-        return {"LAB": name, "K8S": os.environ.get("K8S", "1.36"), **sizes}
+        return {"LAB": name, "K8S": os.environ.get("K8S", "1.37"), **sizes}
 
 
 # One after the other, each with the clusters that work at once. A roll-out is watched by clients that count on answers,
@@ -104,8 +107,6 @@ FAULT_LABS: tuple[dict[str, FaultLab], ...] = (
 # first: their tests watch how long things take, and a machine that is shared gives less after an hour's work.
 FAULT_SESSIONS = ("faults_lab", "faults_files")
 
-# Programs that the tests start, and the Debian package that brings each.
-HOST_PROGRAMS = {"git": "git", "openssl": "openssl", "ssh": "openssh-client", "strace": "strace"}
 # Programs of Debian's package prometheus, and where it is unpacked for tests: installed it would start a service here.
 PROMETHEUS_PROGRAMS = ("prometheus", "promtool")
 PROMETHEUS = BUILD / "prometheus"
@@ -233,17 +234,6 @@ def install(session: nox.Session, *packages: str) -> None:
     session.install("--constraint", str(CONSTRAINTS), *packages)
 
 
-def require_host_programs(session: nox.Session) -> None:
-    """Install what is missing when that is possible here, else name it."""
-    missing = sorted(package for program, package in HOST_PROGRAMS.items() if shutil.which(program) is None)
-    if not missing:
-        return
-    if os.geteuid() != 0 or shutil.which("apt-get") is None:
-        session.error(f"Please install: {' '.join(missing)} (names of Debian packages)")
-    apt_get(session, "update")
-    apt_get(session, "install", "--no-install-recommends", *missing)
-
-
 def apt_get(session: nox.Session, *arguments: str) -> None:
     """Run it without questions; another one that runs is waited for."""
     session.run(
@@ -318,7 +308,6 @@ def run_all(session: nox.Session, commands: t.Sequence[t.Sequence[str]]) -> None
 @nox.session(python=PYTHONS)
 def unit(session: nox.Session) -> None:
     """Unit tests but for the plays of the roles: all of them where ansible-core runs, those of the node's side everywhere."""
-    require_host_programs(session)
     python = str(session.python)
     # The property-based tests search in earnest on the oldest Python that is here.
     profile = "quick" if python == PYTHONS[0] else "brief"
@@ -513,7 +502,7 @@ def lab_variables() -> dict[str, str]:
     """What make hands over, or its defaults."""
     return {
         "LAB": os.environ.get("LAB", "lab"),
-        "K8S": os.environ.get("K8S", "1.36"),
+        "K8S": os.environ.get("K8S", "1.37"),
         "CONTROL_PLANES": os.environ.get("CONTROL_PLANES", "1"),
         "WORKERS": os.environ.get("WORKERS", "2"),
     }
@@ -533,10 +522,10 @@ def lab_up(session: nox.Session) -> None:
 
 def start_lab(session: nox.Session, lab: t.Mapping[str, str], *arguments: str) -> None:
     """Start the cluster that these variables describe, or leave it when it is there."""
-    session.run(
-        "ansible-playbook",
-        "lab/up.yml",
-        f"--extra-vars=lab_name={lab['LAB']}",
+    play_lab(
+        session,
+        "up",
+        lab["LAB"],
         f"--extra-vars=lab_kubernetes={lab['K8S']}",
         f"--extra-vars=lab_control_planes={lab['CONTROL_PLANES']}",
         f"--extra-vars=lab_workers={lab['WORKERS']}",
@@ -553,7 +542,19 @@ def lab_down(session: nox.Session) -> None:
 
 def stop_lab(session: nox.Session, name: str, *arguments: str) -> None:
     """Remove a cluster."""
-    session.run("ansible-playbook", "lab/down.yml", f"--extra-vars=lab_name={name}", *arguments)
+    play_lab(session, "down", name, *arguments)
+
+
+def play_lab(session: nox.Session, playbook: str, name: str, *arguments: str) -> None:
+    """Run a playbook of the lab. It prints lines for a person; all results are in build/log/lab-NAME.jsonl."""
+    session.run(
+        "ansible-playbook",
+        f"lab/{playbook}.yml",
+        f"--extra-vars=lab_name={name}",
+        *arguments,
+        env={"ANSIBLE_CONFIG": str(ROOT / "lab" / "ansible.cfg")},
+        interrupt_timeout=PATIENCE,
+    )
 
 
 @nox.session(python=CONTROLLER)
@@ -646,7 +647,6 @@ def run_file_faults(session: nox.Session, scope: str) -> None:
     """Run the fault tests that need no cluster, and keep their counts."""
     if os.geteuid() != 0:
         session.skip("processes of others are traced and files are given to others: run it as root")
-    require_host_programs(session)
     install(session, "pytest", "pytest-xdist", "PyYAML")
     session.env.update(FAULTS_SCOPE=scope, FAULTS_RECORD=str(fresh_folder(FAULTS / "files")))
     run_pytest(session, "--numprocesses=auto", "tests/faults", "--ignore=tests/faults/lab")
@@ -655,7 +655,6 @@ def run_file_faults(session: nox.Session, scope: str) -> None:
 @nox.session(default=False, python=CONTROLLER)
 def faults_lab(session: nox.Session) -> None:
     """The fault tests on real clusters, each cluster with its part of them."""
-    require_host_programs(session)
     install(session, "ansible", "kubernetes", "jsonpatch", "pytest", "pytest-rerunfailures", "PyYAML")
     forgotten = {path.name for path in LAB_FAULTS.glob("test_*.py")}.difference(
         *(lab.tests for labs in FAULT_LABS for lab in labs.values())
@@ -720,16 +719,23 @@ def test_faults(session: nox.Session) -> None:
 def demo(session: nox.Session) -> None:
     """The collection at work on a fresh cluster."""
     install(session, "ansible", "kubernetes", "jsonpatch")
-    session.run("python", "lab/demo/demo.py", *session.posargs, env={**lab_variables(), "PYTHONPATH": str(COLLECTIONS)})
+    run_story(session, "lab/demo/demo.py")
+
+
+def run_story(session: nox.Session, program: str) -> None:
+    """Run a program that works on a lab of its own and tells what it sees."""
+    session.run(
+        *("python", program, *session.posargs),
+        env={**lab_variables(), "PYTHONPATH": str(COLLECTIONS)},
+        interrupt_timeout=PATIENCE,
+    )
 
 
 @nox.session(default=False, python=CONTROLLER)
 def bench(session: nox.Session) -> None:
     """Figures beside those of other ways to the same end."""
     install_device_plugin(session, "ansible", "kubernetes", "jsonpatch")
-    session.run(
-        "python", "lab/demo/bench.py", *session.posargs, env={**lab_variables(), "PYTHONPATH": str(COLLECTIONS)}
-    )
+    run_story(session, "lab/demo/bench.py")
 
 
 class Count(t.NamedTuple):

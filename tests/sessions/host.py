@@ -1,0 +1,155 @@
+# SPDX-FileCopyrightText: 2026 nodecraft.kubeadm contributors
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The programs that this machine needs, in one place: what a user installs, and what is installed for him.
+
+``host.py ENTRY`` prepares the machine for a target of the Makefile. Standard library only: it runs before anything is installed.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import importlib.util
+import os
+import re
+import shutil
+import subprocess
+import sys
+import typing as t
+
+# The programs that the README names, which nothing here installs, and the Debian package that brings each.
+README = {"git": "git", "go": "golang-go"}
+# The programs that the lab starts.
+LAB = {
+    "debootstrap": "debootstrap",
+    "dpkg-deb": "dpkg",
+    "flock": "util-linux",
+    "ip": "iproute2",
+    "iptables": "iptables",
+    "modprobe": "kmod",
+    "netavark": "netavark",
+    "podman": "podman",
+    "runc": "runc",
+    "ssh": "openssh-client",
+    "ssh-keygen": "openssh-client",
+    "sysctl": "procps",
+    "tar": "tar",
+}
+# The programs that tests start.
+TESTS = {"openssl": "openssl", "ssh": "openssh-client", "strace": "strace"}
+# Not everybody's PATH has these folders, and podman has its helpers in folders of its own.
+FOLDERS = ("/usr/local/sbin", "/usr/sbin", "/sbin", "/usr/lib/podman", "/usr/libexec/podman")
+# Debian 12 has 4.3; older releases know neither netavark nor the options that the lab needs.
+OLDEST_PODMAN = (4, 3)
+
+
+class Problem(Exception):
+    """Why an entry cannot start, and what to do: one sentence."""
+
+
+@dataclasses.dataclass(frozen=True)
+class Need:
+    """What an entry needs of the machine. lab: whether it starts nodes."""
+
+    programs: t.Mapping[str, str]
+    lab: bool = False
+
+
+_CODE = Need({})
+_CLUSTER = Need(LAB, lab=True)
+NEEDS = {
+    "demo": _CLUSTER,
+    "test": Need({**LAB, **TESTS}, lab=True),
+    "test-unit": Need(TESTS),
+    "test-sanity": _CODE,
+    "test-lint": _CODE,
+    "test-lab": _CLUSTER,
+    "test-faults": Need({**LAB, **TESTS}, lab=True),
+    "lab-up": _CLUSTER,
+    "bench": _CLUSTER,
+}
+
+
+@dataclasses.dataclass(frozen=True)
+class Machine:
+    """What is asked of the machine, so that tests can answer instead."""
+
+    find: t.Callable[[str], str | None]
+    run: t.Callable[..., subprocess.CompletedProcess[str]]
+    is_root: bool
+    has_venv: bool
+
+    @classmethod
+    def this(cls) -> Machine:
+        """The one that this runs on."""
+        # Debian has a package of its own for what makes a venv.
+        return cls(find, subprocess.run, os.geteuid() == 0, importlib.util.find_spec("ensurepip") is not None)
+
+
+def find(program: str) -> str | None:
+    """The path of a program; None when the machine does not have it."""
+    return shutil.which(program, path=os.pathsep.join((os.environ.get("PATH", os.defpath), *FOLDERS)))
+
+
+def prepare(entry: str, machine: Machine, say: t.Callable[[str], None], output: t.TextIO | None = None) -> None:
+    """Install what the entry needs and the machine lacks, after telling so. output: where apt-get writes.
+
+    Raises Problem when that is not possible.
+    """
+    need = NEEDS[entry]
+    required = README if need.lab else {"git": README["git"]}
+    for program, package in required.items():
+        if machine.find(program) is None:
+            raise Problem(f"{program} is missing: install it first, on Debian and Ubuntu by apt-get install {package}.")
+    if need.lab and not machine.is_root:
+        raise Problem("a lab needs root: its nodes are privileged containers. Run the same command as root.")
+    missing = {program: package for program, package in need.programs.items() if machine.find(program) is None}
+    if not machine.has_venv:
+        missing["venv"] = f"python3.{sys.version_info[1]}-venv"
+    if missing:
+        install(missing, machine, say, output)
+    if need.lab:
+        check_podman(machine)
+
+
+def install(missing: t.Mapping[str, str], machine: Machine, say: t.Callable[[str], None], output: t.TextIO | None) -> None:
+    """Install Debian packages. missing: program -> package."""
+    programs, packages = ", ".join(missing), " ".join(sorted(set(missing.values())))
+    if not machine.is_root or machine.find("apt-get") is None:
+        raise Problem(f"this machine lacks {programs}. Install the packages {packages} (Debian's names): only root can do it from here.")
+    say(f"This machine lacks {programs}. Installing with apt-get (usually 30 s): {packages}")
+    apt_get = ("apt-get", "--quiet", "--yes", "--option=DPkg::Lock::Timeout=300")
+    for action in (("update",), ("install", "--no-install-recommends", *packages.split())):
+        done = machine.run(
+            (*apt_get, *action),
+            check=False,
+            stdin=subprocess.DEVNULL,
+            stdout=output,
+            stderr=output and subprocess.STDOUT,
+            env={**os.environ, "DEBIAN_FRONTEND": "noninteractive"},
+        )
+        if done.returncode != 0:
+            raise Problem(f"apt-get {action[0]} failed for {packages}.")
+
+
+def check_podman(machine: Machine) -> None:
+    """Refuse a podman that is older than the lab's options."""
+    said = machine.run(("podman", "--version"), check=False, capture_output=True, text=True).stdout
+    found = re.search(r"(\d+)\.(\d+)", said or "")
+    if found is None or tuple(map(int, found.groups())) < OLDEST_PODMAN:
+        oldest = ".".join(map(str, OLDEST_PODMAN))
+        raise Problem(
+            f"invalid podman ({(said or 'no answer').strip()}): must be {oldest} or newer, which Debian 12 and Ubuntu 24.04 have."
+        )
+
+
+def main() -> None:
+    """Prepare this machine for one entry."""
+    (entry,) = sys.argv[1:]
+    try:
+        prepare(entry, Machine.this(), print)
+    except Problem as problem:
+        sys.exit(str(problem))
+
+
+if __name__ == "__main__":
+    main()

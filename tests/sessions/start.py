@@ -1,0 +1,174 @@
+# SPDX-FileCopyrightText: 2026 nodecraft.kubeadm contributors
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Start a target of the Makefile: prepare the machine, make a venv with nox, run the target's sessions, and keep a log.
+
+``start.py ENTRY``. Whatever fails ends with one sentence that says what to do. Standard library only.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+import traceback
+import typing as t
+from pathlib import Path
+
+from . import host
+
+ROOT = Path(__file__).resolve().parents[2]
+BUILD = ROOT / "build"
+VENV = BUILD / "nox"
+CONSTRAINTS = ROOT / "tests" / "constraints.txt"
+TOOLS = ("antsibull-nox", "nox", "uv")
+
+# The sessions of entries that are not called like one.
+SESSIONS = {"test-unit": ("unit", "plays_whole", "device_plugin"), "test-sanity": ("sanity",)}
+# Entries that tell their own story; of nox only the log has a word.
+STORIES = ("demo", "bench", "lab-up", "lab-down")
+OF_NOX = re.compile(r"nox > ")
+
+# What a failure comes from, by what programs say of it, and what to do. The first that is found in the end of the log counts.
+CAUSES = (
+    (
+        re.compile(r"No space left on device|ENOSPC|not enough free space", re.IGNORECASE),
+        "The disk is full ({free}). Make room, for example in the cache {cache}, and run the same command again: it goes on where it stopped.",
+    ),
+    (
+        re.compile(
+            r"Temporary failure (?:in name resolution|resolving)|Name or service not known|dns error|no such host|Could not resolve"
+            r"|Network is unreachable|Failed to establish a new connection|Failed to fetch|Couldn't download|error sending request"
+            r"|(?:dial tcp|lookup) .*(?:refused|unreachable|timeout|misbehaving)",
+            re.IGNORECASE,
+        ),
+        "Something could not be downloaded. See to this machine's network and run the same command again: it goes on where it stopped.",
+    ),
+)
+TAIL = 60_000  # characters of a log in which the cause is looked for
+STARTED = time.time()
+
+
+def main() -> int:
+    """Run one entry. Returns its exit status."""
+    (entry,) = sys.argv[1:]
+    log = BUILD / "log" / f"{entry}.log"
+    # Not every user's PATH has the folders in which the lab's programs are.
+    os.environ["PATH"] = os.pathsep.join((os.environ.get("PATH", os.defpath), *host.FOLDERS[:3]))
+    try:
+        log.parent.mkdir(parents=True, exist_ok=True)
+        with log.open("w", encoding="utf-8") as output:
+            status = run(entry, output)
+    except host.Problem as problem:
+        return failed(f"make {entry}: {problem} {cause(log.read_text(encoding='utf-8')[-TAIL:])}".rstrip())
+    except OSError as error:
+        return failed(f"make {entry}: {error.filename or 'a file'}: {error.strerror or error}. Mend that and run the same command again.")
+    except Exception:
+        with log.open("a", encoding="utf-8") as output:
+            traceback.print_exc(file=output)
+        return failed(f"make {entry} broke off by a mistake of its own. Please report it with its log, {log}.")
+    if status != 0:
+        failed(ending(entry, status, log))
+    return status
+
+
+def run(entry: str, log: t.TextIO) -> int:
+    """Prepare the machine and run the sessions. Returns nox's exit status."""
+    if entry == "lab-down" and host.find("podman") is None:
+        say("This machine has no podman, so there is no lab to remove.")
+        return 0
+    if entry in host.NEEDS:
+        host.prepare(entry, host.Machine.this(), say, log)
+    make_venv(log)
+    sessions = SESSIONS.get(entry, (entry.replace("-", "_"),))
+    return follow([str(VENV / "bin" / "nox"), "--session", *sessions], log, story=entry in STORIES)
+
+
+def make_venv(log: t.TextIO) -> None:
+    """Make the venv with nox, unless it is there, of this Python and of the pinned versions."""
+    made_of = f"{sys.version}\n{CONSTRAINTS.read_text(encoding='utf-8')}"
+    ready = VENV / "ready"
+    if ready.exists() and ready.read_text(encoding="utf-8") == made_of:
+        return
+    say("Installing nox into build/nox (once, usually 10 s)")
+    shutil.rmtree(VENV, ignore_errors=True)
+    pip = [str(VENV / "bin" / "python"), "-m", "pip", "--quiet", "--disable-pip-version-check"]
+    for command in (
+        [sys.executable, "-m", "venv", str(VENV)],
+        [*pip, "install", f"--constraint={CONSTRAINTS}", *TOOLS],
+    ):
+        if follow(command, log, story=True, quiet=True) != 0:
+            raise host.Problem(f"{', '.join(TOOLS)} could not be installed into {VENV}; the reason is in {log.name}.")
+    ready.write_text(made_of, encoding="utf-8")
+
+
+def follow(command: t.Sequence[str], log: t.TextIO, *, story: bool, quiet: bool = False) -> int:
+    """Run a command, its output to the log and, but for what is nox's own in a story, to the terminal. Returns its exit status."""
+    with subprocess.Popen(
+        command,
+        cwd=ROOT,
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+        errors="replace",
+    ) as process:
+        # A terminal's Ctrl-C reaches the command as well: it ends, and only then this.
+        signal.signal(signal.SIGINT, lambda *_: None)
+        signal.signal(signal.SIGTERM, lambda *_: process.terminate())
+        assert process.stdout is not None  # noqa: S101
+        for line in process.stdout:
+            log.write(line)
+            log.flush()
+            if not quiet and not (story and OF_NOX.match(line)):
+                sys.stdout.write(line)
+                sys.stdout.flush()
+    return process.returncode
+
+
+def ending(entry: str, status: int, log: Path) -> str:
+    """What to say of an entry that failed: what to do, and where to read more."""
+    # A playbook of the lab writes its results to a log of its own.
+    logs = [log, *(path for path in log.parent.glob("lab-*.jsonl") if path.stat().st_mtime >= STARTED)]
+    text = "".join(path.read_text(encoding="utf-8", errors="replace")[-TAIL:] for path in logs)
+    return f"make {entry} ended with status {status}. {cause(text) or 'What failed is said above.'} Log: {', '.join(map(str, logs))}"
+
+
+def cause(text: str) -> str:
+    """What a failure comes from and what to do, as far as the end of a log tells; else empty."""
+    for pattern, advice in CAUSES:
+        if pattern.search(text):
+            return advice.format(free=free_space(), cache=cache())
+    return ""
+
+
+def cache() -> Path:
+    """The folder of what the lab built."""
+    return Path(os.environ.get("XDG_CACHE_HOME") or "~/.cache").expanduser() / "nodecraft-kubeadm"
+
+
+def free_space() -> str:
+    """How much room is where this writes."""
+    places = [path for path in (BUILD, cache().parent, Path("/var/lib/containers"), Path(tempfile.gettempdir())) if path.exists()]
+    return ", ".join(f"{shutil.disk_usage(path).free / 2**30:.1f} GiB free in {path}" for path in places)
+
+
+def say(text: str) -> None:
+    """Print at once, also into a pipe."""
+    sys.stdout.write(f"{text}\n")
+    sys.stdout.flush()
+
+
+def failed(text: str) -> int:
+    """Print the last word, after all that was printed before. Returns an exit status."""
+    sys.stdout.flush()
+    sys.stderr.write(f"{text}\n")
+    return 2
+
+
+if __name__ == "__main__":
+    sys.exit(main())

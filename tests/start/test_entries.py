@@ -1,0 +1,196 @@
+# SPDX-FileCopyrightText: 2026 nodecraft.kubeadm contributors
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The first seconds of each target on a machine that has only what the README names, and what is wrong there told in one sentence.
+
+No cluster comes up here: ``make test-bare`` shows on Debian's own smallest systems that the whole of each target works.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import shutil
+import subprocess
+import typing as t
+from pathlib import Path
+
+import pytest
+from ansible_collections.nodecraft.kubeadm.tests.contracts.project import project_files
+from ansible_collections.nodecraft.kubeadm.tests.sessions import host
+from ansible_collections.nodecraft.kubeadm.tests.start.bare import NO_NETWORK, ROOT, Bare, Ended
+
+LAB = f"start-{os.getpid()}"
+Make = t.Callable[..., Bare]
+
+
+@pytest.fixture(scope="module")
+def clone(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The project as git knows it, with nothing built. All tests share what the first of them installs into it."""
+    folder = tmp_path_factory.mktemp("start") / "clone"
+    for path in project_files(ROOT):
+        (folder / path).parent.mkdir(parents=True, exist_ok=True)
+        shutil.copy2(ROOT / path, folder / path)
+    subprocess.run(["git", "init", "--quiet"], cwd=folder, check=True)
+    return folder
+
+
+@pytest.fixture
+def bare(tmp_path: Path, clone: Path) -> Make:
+    """Makes a machine in a folder of this test."""
+    return lambda **options: Bare(tmp_path, clone, **options)
+
+
+def refused(ended: Ended, sentence: str) -> None:
+    """The entry ended with this sentence, and shows no innards."""
+    assert ended.status != 0, ended.output
+    assert "Traceback" not in ended.output, ended.output
+    assert sentence in ended.last, ended.output
+
+
+@pytest.mark.parametrize("entry", host.NEEDS)
+def test_what_is_missing_is_named_before_it_is_installed_and_without_network_it_says_so(bare: Make, entry: str) -> None:
+    machine = bare(apt=NO_NETWORK, venv=False)
+    ended = machine.run(f"make {entry}")
+    refused(ended, "apt-get install failed for")
+    assert "Something could not be downloaded." in ended.last
+    announced = next(line for line in ended.output.splitlines() if line.startswith("This machine lacks"))
+    assert ended.output.index(announced) < ended.output.index("failed for")
+    for program, package in host.NEEDS[entry].programs.items():
+        assert (program not in machine.missing) or (program in announced and package in announced)
+
+
+def test_lab_down_installs_nothing_and_has_nothing_to_remove(bare: Make) -> None:
+    machine = bare(venv=False)
+    ended = machine.run(f"make lab-down LAB={LAB}")
+    assert ended.status == 0, ended.output
+    assert "no podman, so there is no lab" in ended.output
+    assert not machine.calls.exists()
+
+
+@pytest.mark.parametrize(
+    ("program", "sentence"),
+    [
+        ("git", "make demo: git is missing: install it first"),
+        ("go", "make demo: go is missing: install it first"),
+        ("python3", "Python 3.11 or newer is missing: install it first"),
+        ("make", "make: not found"),
+    ],
+)
+def test_a_program_that_the_readme_names(bare: Make, program: str, sentence: str) -> None:
+    versions = {f"python3.{minor}" for minor in range(9, 16)} if program == "python3" else set()
+    ended = bare(missing={program, *versions}, path_without_go=program == "go").run("make demo")
+    assert ended.status != 0, ended.output
+    assert "Traceback" not in ended.output
+    assert sentence in ended.output
+
+
+def test_a_user_who_is_not_root(bare: Make, tmp_path: Path, clone: Path) -> None:
+    own = tmp_path / "own"
+    shutil.copytree(clone, own, ignore=shutil.ignore_patterns("build"))
+    subprocess.run(["chown", "--recursive", "65534:65534", own], check=True)
+    for folder in (own, *own.parents):
+        folder.chmod(folder.stat().st_mode | 0o055)
+        if folder.parent == Path("/"):
+            break
+    machine = bare()
+    machine.clone = own
+    refused(machine.run("make lab-up", wrapper=("setpriv", "--reuid=65534", "--regid=65534", "--clear-groups")), "a lab needs root")
+
+
+def test_an_old_podman(bare: Make) -> None:
+    machine = bare(missing=())
+    machine.programs["podman"] = "#!/bin/sh\necho podman version 3.4.4\n"
+    refused(machine.run("make lab-up"), "invalid podman (podman version 3.4.4): must be 4.3 or newer")
+
+
+def test_no_network_when_the_venv_is_made(bare: Make, clone: Path) -> None:
+    machine = bare(missing=())
+    machine.clone = clone.with_name("no-network")
+    shutil.copytree(clone, machine.clone, ignore=shutil.ignore_patterns("build"))
+    machine.environment |= {"PIP_RETRIES": "0", "PIP_NO_CACHE_DIR": "1"}
+    refused(machine.run("make lab-up", wrapper=("unshare", "--net")), "could not be installed into")
+
+
+def test_a_full_disk_when_the_venv_is_made(bare: Make, tmp_path: Path, clone: Path) -> None:
+    machine = bare(missing=())
+    machine.clone = tmp_path / "small"
+    machine.clone.mkdir()
+    fill = f"mount -t tmpfs -o size=16m tmpfs {machine.clone}; cp -a {clone}/. {machine.clone}; rm -rf {machine.clone}/build; cd {machine.clone};"
+    refused(machine.run("make lab-up", before=fill), "The disk is full")
+
+
+class TestWithPodman:
+    """What comes after the programs are there: the stand-in of apt-get brings them back."""
+
+    def test_the_first_seconds_of_lab_up(self, bare: Make) -> None:
+        machine = bare(venv=False)
+        ended = machine.run(f"make lab-up LAB={LAB} K8S=1.5")
+        assert "This machine lacks debootstrap, " in ended.output
+        refused(ended, "make lab-up ended with status")
+        assert "The lab has no Kubernetes 1.5." in ended.output
+
+    def test_no_network_in_the_middle_of_a_build(self, bare: Make, tmp_path: Path) -> None:
+        machine = bare(missing=())
+        machine.environment |= {"XDG_CACHE_HOME": str(tmp_path / "cache"), "GOMODCACHE": str(tmp_path / "go")}
+        ended = machine.run(f"make lab-up LAB={LAB}", wrapper=("unshare", "--net"))
+        refused(ended, "Something could not be downloaded.")
+
+    def test_a_full_disk_in_the_middle_of_a_build_and_the_next_run_goes_on(self, bare: Make, tmp_path: Path) -> None:
+        cache = tmp_path / "cache"
+        machine = bare(missing=())
+        machine.environment |= {"XDG_CACHE_HOME": str(cache)}
+        fill = f"mkdir -p {cache}; mount -t tmpfs -o size=8m tmpfs {cache};"
+        refused(machine.run(f"make lab-up LAB={LAB}", before=fill), "The disk is full")
+
+    def test_the_lab_of_another_clone(self, bare: Make, foreign_lab: str) -> None:
+        for entry in ("lab-up", "lab-down"):
+            ended = bare(missing=()).run(f"make {entry} LAB={foreign_lab}")
+            refused(ended, f"make {entry} ended with status")
+            assert f"There is a lab named {foreign_lab} that belongs to /elsewhere/build/lab/x." in ended.output
+        assert containers(f"label=nodecraft.lab={foreign_lab}") != []
+
+    def test_containers_of_others_with_the_names_of_nodes(self, bare: Make, foreign_lab: str) -> None:
+        ended = bare(missing=()).run(f"make lab-up LAB={foreign_lab}-o")
+        refused(ended, "make lab-up ended with status")
+        assert f"The containers {foreign_lab}-o-cp1 are not of lab {foreign_lab}-o" in ended.output
+
+    def test_ctrl_c_in_the_demo_leaves_no_container_and_the_next_run_starts(self, bare: Make) -> None:
+        for _time in range(2):
+            ended = bare(missing=()).run(f"make demo LAB={LAB}", until=f"Starting lab {LAB}")
+            assert ended.status != 0
+            assert "Traceback" not in ended.output, ended.output
+            assert containers(f"label=nodecraft.lab={LAB}") == []
+
+    def test_two_demos_at_once(self, bare: Make, clone: Path) -> None:
+        lock = clone / "build" / "demo" / "lock"
+        lock.parent.mkdir(parents=True, exist_ok=True)
+        with lock.open("w") as held:
+            fcntl.flock(held, fcntl.LOCK_EX)
+            ended = bare(missing=()).run(f"make demo LAB={LAB}")
+        refused(ended, "make demo ended with status")
+        assert "Another demo runs" in ended.output
+
+
+@pytest.fixture(scope="module")
+def foreign_lab(tmp_path_factory: pytest.TempPathFactory) -> t.Iterator[str]:
+    """Containers with the label of another clone's lab, and with the name of a node; none of them ever runs."""
+    name, folder = f"{LAB}-f", tmp_path_factory.mktemp("image")
+    archive = folder / "empty.tar"
+    subprocess.run(["tar", "-cf", archive, "-T", "/dev/null"], check=True)
+    podman("import", "--quiet", str(archive), f"localhost/{name}:1")
+    labels = (f"--label=nodecraft.lab={name}", "--label=nodecraft.lab.directory=/elsewhere/build/lab/x")
+    podman("create", "--network=none", f"--name={name}-cp1", *labels, f"localhost/{name}:1", "/nothing")
+    podman("create", "--network=none", f"--name={name}-o-cp1", f"localhost/{name}:1", "/nothing")
+    yield name
+    podman("rm", "--force", f"{name}-cp1", f"{name}-o-cp1")
+    podman("rmi", "--force", f"localhost/{name}:1")
+
+
+def podman(*arguments: str) -> str:
+    """What podman prints."""
+    return subprocess.run(["podman", *arguments], check=True, capture_output=True, text=True).stdout
+
+
+def containers(label: str) -> list[str]:
+    """The containers with a label."""
+    return podman("ps", "--all", "--quiet", "--filter", label).split()
