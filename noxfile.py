@@ -198,6 +198,7 @@ TEST_SESSIONS = (
     "plays",
     "contracts",
     "faults",
+    "start",
     f"device_plugin-{CONTROLLERS[0]}",
     "typing",
     "yamllint",
@@ -215,7 +216,7 @@ TEST_SESSIONS = (
 LINT_SESSIONS = tuple(
     name
     for name in TEST_SESSIONS
-    if name not in (*UNIT_SESSIONS, "plays", "faults", "scenarios") and not name.startswith(("device_plugin", "sanity"))
+    if name not in (*UNIT_SESSIONS, "plays", "faults", "start", "scenarios") and not name.startswith(("device_plugin", "sanity"))
 )
 
 nox.needs_version = ">=2025.2.9"
@@ -641,6 +642,15 @@ def faults(session: nox.Session) -> None:
 def faults_files(session: nox.Session) -> None:
     """The whole file layer: every system call killed and failed, and every safeguard taken out once."""
     run_file_faults(session, "whole")
+
+
+@nox.session(python=CONTROLLER)
+def start(session: nox.Session) -> None:
+    """The first seconds of each target of the Makefile on a machine that has only what the README names."""
+    if os.geteuid() != 0:
+        session.skip("programs are taken out of reach in a mount namespace: run it as root")
+    install(session, "pytest")
+    run_pytest(session, "tests/start")
 
 
 def run_file_faults(session: nox.Session, scope: str) -> None:

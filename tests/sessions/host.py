@@ -111,11 +111,15 @@ def prepare(entry: str, machine: Machine, say: t.Callable[[str], None], output: 
         check_podman(machine)
 
 
-def install(missing: t.Mapping[str, str], machine: Machine, say: t.Callable[[str], None], output: t.TextIO | None) -> None:
+def install(
+    missing: t.Mapping[str, str], machine: Machine, say: t.Callable[[str], None], output: t.TextIO | None
+) -> None:
     """Install Debian packages. missing: program -> package."""
     programs, packages = ", ".join(missing), " ".join(sorted(set(missing.values())))
     if not machine.is_root or machine.find("apt-get") is None:
-        raise Problem(f"this machine lacks {programs}. Install the packages {packages} (Debian's names): only root can do it from here.")
+        raise Problem(
+            f"this machine lacks {programs}. Install the packages {packages} (Debian's names): only root can do it from here."
+        )
     say(f"This machine lacks {programs}. Installing with apt-get (usually 30 s): {packages}")
     apt_get = ("apt-get", "--quiet", "--yes", "--option=DPkg::Lock::Timeout=300")
     for action in (("update",), ("install", "--no-install-recommends", *packages.split())):

@@ -33,22 +33,16 @@ SESSIONS = {"test-unit": ("unit", "plays_whole", "device_plugin"), "test-sanity"
 STORIES = ("demo", "bench", "lab-up", "lab-down")
 OF_NOX = re.compile(r"nox > ")
 
-# What a failure comes from, by what programs say of it, and what to do. The first that is found in the end of the log counts.
-CAUSES = (
-    (
-        re.compile(r"No space left on device|ENOSPC|not enough free space", re.IGNORECASE),
-        "The disk is full ({free}). Make room, for example in the cache {cache}, and run the same command again: it goes on where it stopped.",
-    ),
-    (
-        re.compile(
-            r"Temporary failure (?:in name resolution|resolving)|Name or service not known|dns error|no such host|Could not resolve"
-            r"|Network is unreachable|Failed to establish a new connection|Failed to fetch|Couldn't download|error sending request"
-            r"|(?:dial tcp|lookup) .*(?:refused|unreachable|timeout|misbehaving)",
-            re.IGNORECASE,
-        ),
-        "Something could not be downloaded. See to this machine's network and run the same command again: it goes on where it stopped.",
-    ),
+# What a failure comes from, by what programs say of it.
+NO_SPACE = re.compile(r"No space left on device|ENOSPC|not enough free space", re.IGNORECASE)
+NO_NETWORK = re.compile(
+    r"Temporary failure (?:in name resolution|resolving)|Name or service not known|dns error|no such host|Could not resolve"
+    r"|Network is unreachable|Failed to establish a new connection|Failed to fetch|Couldn't download|error sending request"
+    r"|(?:dial tcp|lookup) .*(?:refused|unreachable|timeout|misbehaving)",
+    re.IGNORECASE,
 )
+FULL = 100 * 2**20  # bytes of free space: not every program says that it failed for want of more
+GOES_ON = "it goes on where it stopped"
 TAIL = 60_000  # characters of a log in which the cause is looked for
 STARTED = time.time()
 
@@ -66,7 +60,8 @@ def main() -> int:
     except host.Problem as problem:
         return failed(f"make {entry}: {problem} {cause(log.read_text(encoding='utf-8')[-TAIL:])}".rstrip())
     except OSError as error:
-        return failed(f"make {entry}: {error.filename or 'a file'}: {error.strerror or error}. Mend that and run the same command again.")
+        advice = cause(str(error)) or "Mend that and run the same command again."
+        return failed(f"make {entry}: {error.filename or BUILD}: {error.strerror or error}. {advice}")
     except Exception:
         with log.open("a", encoding="utf-8") as output:
             traceback.print_exc(file=output)
@@ -120,7 +115,7 @@ def follow(command: t.Sequence[str], log: t.TextIO, *, story: bool, quiet: bool 
         # A terminal's Ctrl-C reaches the command as well: it ends, and only then this.
         signal.signal(signal.SIGINT, lambda *_: None)
         signal.signal(signal.SIGTERM, lambda *_: process.terminate())
-        assert process.stdout is not None  # noqa: S101
+        assert process.stdout is not None
         for line in process.stdout:
             log.write(line)
             log.flush()
@@ -140,9 +135,12 @@ def ending(entry: str, status: int, log: Path) -> str:
 
 def cause(text: str) -> str:
     """What a failure comes from and what to do, as far as the end of a log tells; else empty."""
-    for pattern, advice in CAUSES:
-        if pattern.search(text):
-            return advice.format(free=free_space(), cache=cache())
+    free = free_space()
+    if NO_SPACE.search(text) or min(free.values()) < FULL:
+        room = ", ".join(f"{bytes_free / 2**30:.1f} GiB free in {path}" for path, bytes_free in free.items())
+        return f"The disk is full ({room}). Make room, for example in the cache {cache()}, and run the same command again: {GOES_ON}."
+    if NO_NETWORK.search(text):
+        return f"Something could not be downloaded. See to this machine's network and run the same command again: {GOES_ON}."
     return ""
 
 
@@ -151,10 +149,10 @@ def cache() -> Path:
     return Path(os.environ.get("XDG_CACHE_HOME") or "~/.cache").expanduser() / "nodecraft-kubeadm"
 
 
-def free_space() -> str:
-    """How much room is where this writes."""
-    places = [path for path in (BUILD, cache().parent, Path("/var/lib/containers"), Path(tempfile.gettempdir())) if path.exists()]
-    return ", ".join(f"{shutil.disk_usage(path).free / 2**30:.1f} GiB free in {path}" for path in places)
+def free_space() -> dict[Path, int]:
+    """How many bytes are free where this writes."""
+    places = (BUILD, cache().parent, Path("/var/lib/containers"), Path(tempfile.gettempdir()))
+    return {path: shutil.disk_usage(path).free for path in places if path.exists()}
 
 
 def say(text: str) -> None:

@@ -2,8 +2,9 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """A clone of the project on a machine where programs are out of reach, for the first seconds of each target.
 
-A mount namespace of its own has this machine's /usr without those programs, as an overlay. apt-get is a stand-in there: what it is told
-to install, it brings back. That the real one does is shown by ``make test-bare``.
+Where programs are missing, a mount namespace of its own has this machine's /usr without them, as an overlay. apt-get is a stand-in there:
+what it is told to install, it brings back. That the real one does is shown by ``make test-bare``. No container may be started in such a
+namespace: podman elsewhere would not see its mounts.
 """
 
 from __future__ import annotations
@@ -20,7 +21,19 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
 # What Debian's smallest installation does not have of what the entries start.
-MISSING = ("debootstrap", "ip", "iptables", "modprobe", "netavark", "podman", "runc", "ssh", "ssh-keygen", "strace", "sysctl")
+MISSING = (
+    "debootstrap",
+    "ip",
+    "iptables",
+    "modprobe",
+    "netavark",
+    "podman",
+    "runc",
+    "ssh",
+    "ssh-keygen",
+    "strace",
+    "sysctl",
+)
 FOLDERS = ("bin", "sbin", "local/bin", "local/sbin", "lib/podman", "libexec/podman")
 LONGEST = 120  # seconds that an entry may take to what is waited for
 
@@ -69,10 +82,15 @@ class Bare:
     def run(self, command: str, *, until: str | None = None, wrapper: t.Sequence[str] = (), before: str = "") -> Ended:
         """Run a command of a shell in the clone. until: a text upon which it is interrupted, as by Ctrl-C. before: a command
         of root's, in the same mount namespace."""
-        script = "\n".join((self._setup(), f"cd {shlex.quote(str(self.clone))}", before, f"exec {shlex.join(wrapper)} {command}"))
+        setup = (
+            f"mount --make-rprivate /\n{self._setup()}\n{before}"
+            if self.missing or self.programs or not self._venv or before
+            else ""
+        )
+        script = f"{setup}\ncd {shlex.quote(str(self.clone))}\nexec {shlex.join(wrapper)} {command}"
         began = time.monotonic()
         process = subprocess.Popen(
-            ["unshare", "--mount", "sh", "-euc", script],
+            [*(("unshare", "--mount") if setup else ()), "sh", "-euc", script],
             env=self._variables(),
             stdin=subprocess.DEVNULL,
             stdout=subprocess.PIPE,
@@ -97,16 +115,23 @@ class Bare:
 
     def _variables(self) -> dict[str, str]:
         """This user's settings for registries, and a plain PATH: no Python or Go but the machine's own."""
-        own = {name: value for name, value in os.environ.items() if not name.startswith(("PYENV", "VIRTUAL_ENV", "NOX", "ANSIBLE", "XDG"))}
+        own = {
+            name: value
+            for name, value in os.environ.items()
+            if not name.startswith(("PYENV", "VIRTUAL_ENV", "NOX", "ANSIBLE", "XDG"))
+        }
         go = shutil.which("go")
         path = [str(Path(go).resolve().parent)] if go and not self._path_without_go else []
-        return {**own, "PATH": os.pathsep.join([*path, "/usr/local/bin", "/usr/sbin", "/usr/bin", "/sbin", "/bin"]), **self.environment}
+        return {
+            **own,
+            "PATH": os.pathsep.join([*path, "/usr/local/bin", "/usr/sbin", "/usr/bin", "/sbin", "/bin"]),
+            **self.environment,
+        }
 
     def _setup(self) -> str:
         """Shell commands that take programs away and put stand-ins in."""
         upper, work, lower = (self.folder / name for name in ("upper", "work", "usr"))
         lines = [
-            "mount --make-rprivate /",
             f"rm -rf {upper} {work}; mkdir -p {upper} {work} {lower}",
             f"mount --bind /usr {lower}",
             f"mount -t overlay overlay -o lowerdir={lower},upperdir={upper},workdir={work} /usr",
@@ -116,6 +141,11 @@ class Bare:
             gone += [str(path.relative_to("/usr")) for path in Path("/usr/lib").glob("python3.*/ensurepip")]
         lines += [f"rm -rf /usr/{path}" for path in gone]
         restore = "; ".join(f"cp -a {lower}/{path} /usr/{path} 2>/dev/null || :" for path in gone)
-        for name, text in {"apt-get": APT_GET.format(calls=self.calls, install=self._apt or restore), **self.programs}.items():
-            lines.append(f"printf %s {shlex.quote(text)} > /usr/bin/{name}.new; chmod 755 /usr/bin/{name}.new; mv /usr/bin/{name}.new /usr/bin/{name}")
+        for name, text in {
+            "apt-get": APT_GET.format(calls=self.calls, install=self._apt or restore),
+            **self.programs,
+        }.items():
+            lines.append(
+                f"printf %s {shlex.quote(text)} > /usr/bin/{name}.new; chmod 755 /usr/bin/{name}.new; mv /usr/bin/{name}.new /usr/bin/{name}"
+            )
         return "\n".join(lines)

@@ -94,7 +94,10 @@ def test_a_user_who_is_not_root(bare: Make, tmp_path: Path, clone: Path) -> None
             break
     machine = bare()
     machine.clone = own
-    refused(machine.run("make lab-up", wrapper=("setpriv", "--reuid=65534", "--regid=65534", "--clear-groups")), "a lab needs root")
+    refused(
+        machine.run("make lab-up", wrapper=("setpriv", "--reuid=65534", "--regid=65534", "--clear-groups")),
+        "a lab needs root",
+    )
 
 
 def test_an_old_podman(bare: Make) -> None:
@@ -119,6 +122,15 @@ def test_a_full_disk_when_the_venv_is_made(bare: Make, tmp_path: Path, clone: Pa
     refused(machine.run("make lab-up", before=fill), "The disk is full")
 
 
+@pytest.fixture(scope="class")
+def no_lab_is_left() -> t.Iterator[None]:
+    """Whatever a test did not expect: its lab goes with it."""
+    yield
+    if left := containers(f"label=nodecraft.lab={LAB}"):
+        podman("rm", "--force", "--time=0", "--volumes", *left)
+
+
+@pytest.mark.usefixtures("no_lab_is_left")
 class TestWithPodman:
     """What comes after the programs are there: the stand-in of apt-get brings them back."""
 

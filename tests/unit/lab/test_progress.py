@@ -53,7 +53,10 @@ def test_a_quick_task_is_not_told() -> None:
     ("result", "told"),
     [
         ({"msg": "Lab x is there\n and differs."}, "Lab x is there and differs."),
-        ({"msg": "non-zero return code", "stderr": "a\nno space left on device\n"}, "non-zero return code: no space left on device"),
+        (
+            {"msg": "non-zero return code", "stderr": "a\nno space left on device\n"},
+            "non-zero return code: no space left on device",
+        ),
         ({"msg": "non-zero return code", "stdout": "lost"}, "non-zero return code: lost"),
         ({}, "failed"),
     ],

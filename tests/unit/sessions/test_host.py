@@ -18,7 +18,9 @@ VENV_PACKAGE = f"python3.{sys.version_info[1]}-venv"
 class FakeMachine:
     """A machine with some programs; what apt-get installs is there afterwards."""
 
-    def __init__(self, *lacks: str, root: bool = True, venv: bool = True, podman: str = "podman version 4.3.1", apt: int = 0) -> None:
+    def __init__(
+        self, *lacks: str, root: bool = True, venv: bool = True, podman: str = "podman version 4.3.1", apt: int = 0
+    ) -> None:
         self.programs = EVERYTHING - set(lacks)
         self.said: list[str] = []
         self.commands: list[tuple[str, ...]] = []
@@ -37,7 +39,12 @@ class FakeMachine:
     @property
     def installed(self) -> list[str]:
         """The packages that apt-get was told to install."""
-        return [name for command in self.commands if "install" in command for name in command[command.index("install") + 2 :]]
+        return [
+            name
+            for command in self.commands
+            if "install" in command
+            for name in command[command.index("install") + 2 :]
+        ]
 
 
 def test_a_machine_with_everything_is_left_alone() -> None:
@@ -66,13 +73,21 @@ def test_an_entry_installs_what_it_needs_and_no_more() -> None:
 @pytest.mark.parametrize(
     ("fake", "entry", "sentence"),
     [
-        (FakeMachine("go"), "demo", "go is missing: install it first, on Debian and Ubuntu by apt-get install golang-go."),
+        (
+            FakeMachine("go"),
+            "demo",
+            "go is missing: install it first, on Debian and Ubuntu by apt-get install golang-go.",
+        ),
         (FakeMachine("git"), "test-lint", "git is missing: install it first"),
         (FakeMachine(root=False), "lab-up", "a lab needs root"),
         (FakeMachine("strace", root=False), "test-unit", "this machine lacks strace. Install the packages strace"),
         (FakeMachine("podman", "apt-get"), "bench", "this machine lacks podman. Install the packages podman"),
         (FakeMachine("podman", apt=100), "test", "apt-get update failed for podman."),
-        (FakeMachine(podman="podman version 3.4.4"), "demo", "invalid podman (podman version 3.4.4): must be 4.3 or newer"),
+        (
+            FakeMachine(podman="podman version 3.4.4"),
+            "demo",
+            "invalid podman (podman version 3.4.4): must be 4.3 or newer",
+        ),
         (FakeMachine(podman=""), "demo", "invalid podman (no answer): must be 4.3 or newer"),
     ],
     ids=["go", "git", "root", "not root", "not Debian", "no network", "old podman", "silent podman"],

@@ -12,7 +12,7 @@ NO_NETWORK = (
     "Failed to establish a new connection: [Errno -3] Temporary failure in name resolution",
     "  Caused by: dns error: failed to lookup address information: Name or service not known",
     "E: Failed to fetch http://mirror.example/p.deb  Temporary failure resolving 'mirror.example'",
-    "go: k8s.io/kubernetes@v1.37.2: Get \"https://proxy.example\": dial tcp: lookup proxy.example: no such host",
+    'go: k8s.io/kubernetes@v1.37.2: Get "https://proxy.example": dial tcp: lookup proxy.example: no such host',
     "dial tcp 192.0.2.1:443: connect: network is unreachable",
     "E: Couldn't download packages: libc6 systemd",
 )
@@ -24,7 +24,9 @@ FULL_DISK = (
 
 @pytest.mark.parametrize("said", NO_NETWORK)
 def test_a_failed_download_is_recognized(said: str) -> None:
-    assert start.cause(f"much else\n{said}\nnox > Session demo failed.\n").startswith("Something could not be downloaded.")
+    assert start.cause(f"much else\n{said}\nnox > Session demo failed.\n").startswith(
+        "Something could not be downloaded."
+    )
 
 
 @pytest.mark.parametrize("said", FULL_DISK)

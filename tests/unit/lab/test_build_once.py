@@ -1,0 +1,44 @@
+# SPDX-FileCopyrightText: 2026 nodecraft.kubeadm contributors
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""A build that was interrupted leaves nothing half-made, and the next one makes it."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+from pathlib import Path
+
+from ansible_collections.nodecraft.kubeadm.tests.contracts.project import ROOT
+
+BUILD_ONCE = ROOT / "lab/files/build-once"
+
+
+def build(result: Path, *command: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run([BUILD_ONCE, result, *command], capture_output=True, text=True, check=False)
+
+
+def test_an_interrupted_build_is_made_by_the_next_run(tmp_path: Path) -> None:
+    result = tmp_path / "cache" / "thing"
+    half = ["sh", "-c", f"echo half > {result}.part; echo begun; exec sleep 60"]
+    with subprocess.Popen([BUILD_ONCE, result, *half], stdout=subprocess.PIPE, start_new_session=True) as process:
+        assert process.stdout is not None
+        assert process.stdout.readline() == b"begun\n"
+        os.killpg(process.pid, signal.SIGINT)
+    assert process.returncode != 0
+    assert not result.exists()
+    done = build(result, "sh", "-c", f"echo whole > {result}.part")
+    assert done.stdout == f"built: {result}\n"
+    assert result.read_text(encoding="utf-8") == "whole\n"
+
+
+def test_what_is_there_is_not_built_again(tmp_path: Path) -> None:
+    result = tmp_path / "thing"
+    result.write_text("there", encoding="utf-8")
+    assert build(result, "false").stdout == f"present: {result}\n"
+
+
+def test_a_build_that_fails_leaves_no_result(tmp_path: Path) -> None:
+    result = tmp_path / "thing"
+    assert build(result, "sh", "-c", f"touch {result}.part; exit 3").returncode == 3
+    assert not result.exists()
