@@ -21,6 +21,7 @@ extends_documentation_fragment:
   - kubernetes.core.k8s_auth_options
   - nodecraft.kubeadm.api.info
   - nodecraft.kubeadm.api.actiongroup_api
+  - nodecraft.kubeadm.versions
 notes:
   - The account needs the verb C(list) on C(nodes), and in O(namespace) C(get) on C(daemonsets), and C(list) on C(pods) and
     C(controllerrevisions). With C(list) on C(events) and C(get) on C(pods/proxy) the reasons tell more.

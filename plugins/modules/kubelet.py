@@ -27,6 +27,7 @@ extends_documentation_fragment:
   - nodecraft.kubeadm.transaction
   - nodecraft.kubeadm.transaction.attributes
   - nodecraft.kubeadm.transaction.actiongroup_node
+  - nodecraft.kubeadm.versions
 requirements:
   - PyYAML on the node, for C(ansible_python_interpreter) or for C(/usr/bin/python3)
   - systemd, and the unit of kubeadm's packages. Any other, such as Kubespray's, is refused by name.

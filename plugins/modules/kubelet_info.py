@@ -18,6 +18,7 @@ author:
 extends_documentation_fragment:
   - nodecraft.kubeadm.transaction.info
   - nodecraft.kubeadm.transaction.actiongroup_node
+  - nodecraft.kubeadm.versions
 requirements:
   - PyYAML on the node, for C(ansible_python_interpreter) or for C(/usr/bin/python3)
   - systemd
@@ -173,7 +174,7 @@ from ansible_collections.nodecraft.kubeadm.plugins.module_utils._node.kubelet_re
 def main() -> t.NoReturn:
     """Hand the reader to the runner."""
     module = NodeModule(argument_spec={}, needs_yaml=True)
-    runner.run_info(module, lambda: read_all(run=module.run))
+    runner.run_info(module, lambda: read_all(run=module.run, warn=module.warn))
 
 
 if __name__ == "__main__":

@@ -22,6 +22,7 @@ extends_documentation_fragment:
   - nodecraft.kubeadm.api.info
   - nodecraft.kubeadm.api.selection
   - nodecraft.kubeadm.api.actiongroup_api
+  - nodecraft.kubeadm.versions
 notes:
   - The account needs the verbs C(get) and C(list) on C(nodes), C(list) on C(pods) unless O(requested=false), and for O(kubelets) the
     verb C(get) on C(nodes/proxy).
@@ -168,7 +169,7 @@ def main() -> t.NoReturn:
             **concurrency_option(),
         }
     )
-    runner.run_info(module, lambda: read_all(module.params, connect=lambda: connect(module)))
+    runner.run_info(module, lambda: read_all(module.params, connect=lambda: connect(module), warn=module.warn))
 
 
 if __name__ == "__main__":

@@ -21,6 +21,7 @@ extends_documentation_fragment:
   - nodecraft.kubeadm.api
   - nodecraft.kubeadm.api.nodes
   - nodecraft.kubeadm.api.actiongroup_api
+  - nodecraft.kubeadm.versions
 notes:
   - The role P(nodecraft.kubeadm.node_resources#role) sets all three, extended resources, labels and taints, for the hosts of a play.
   - The account needs the verbs C(get), C(list) and C(patch) on C(nodes), and C(list) on C(pods) for taints with the effect

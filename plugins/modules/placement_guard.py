@@ -26,6 +26,7 @@ extends_documentation_fragment:
   - kubernetes.core.k8s_auth_options
   - nodecraft.kubeadm.api
   - nodecraft.kubeadm.api.actiongroup_api
+  - nodecraft.kubeadm.versions
 notes:
   - The account needs the verbs C(get), C(list), C(create), C(update) and C(delete) on C(validatingadmissionpolicies) and
     C(validatingadmissionpolicybindings) of C(admissionregistration.k8s.io), and on C(mutatingadmissionpolicies) and

@@ -23,6 +23,7 @@ extends_documentation_fragment:
   - kubernetes.core.k8s_auth_options
   - nodecraft.kubeadm.api
   - nodecraft.kubeadm.api.actiongroup_api
+  - nodecraft.kubeadm.versions
 notes:
   - The account needs the verb C(list) on C(pods), C(get) for O(names), and C(patch) on C(pods/resize), in O(namespace). Up to
     Kubernetes 1.31 that is C(patch) on C(pods).

@@ -23,6 +23,7 @@ extends_documentation_fragment:
   - nodecraft.kubeadm.api.info
   - nodecraft.kubeadm.api.selection
   - nodecraft.kubeadm.api.actiongroup_api
+  - nodecraft.kubeadm.versions
 notes:
   - The account needs the verbs C(get) and C(list) on C(nodes), C(list) on C(pods), C(get) on C(pods/proxy) in O(namespace), and
     for O(plugin_token_secret) the verb C(get) on C(secrets) there.

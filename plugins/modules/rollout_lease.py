@@ -22,6 +22,7 @@ author:
 extends_documentation_fragment:
   - kubernetes.core.k8s_auth_options
   - nodecraft.kubeadm.api.actiongroup_api
+  - nodecraft.kubeadm.versions
 requirements:
   - The collection kubernetes.core
   - kubernetes >= 24.2.0

@@ -18,6 +18,7 @@ author:
 extends_documentation_fragment:
   - nodecraft.kubeadm.transaction.info
   - nodecraft.kubeadm.transaction.actiongroup_node
+  - nodecraft.kubeadm.versions
 requirements:
   - PyYAML on the node, for C(ansible_python_interpreter) or for C(/usr/bin/python3)
   - systemd, and kubeadm's layout of kubelet and static pods
@@ -172,7 +173,8 @@ def main() -> t.NoReturn:
         argument_spec={"name": {"type": "str"}, "manifest_dir": {"type": "path"}},
         needs_yaml=True,
     )
-    runner.run_info(module, lambda: read_all(module.params["name"], module.params["manifest_dir"], run=module.run))
+    name, folder = module.params["name"], module.params["manifest_dir"]
+    runner.run_info(module, lambda: read_all(name, folder, run=module.run, warn=module.warn))
 
 
 if __name__ == "__main__":

@@ -16,6 +16,7 @@ from .._plan.device_plugin import Amounts, Expectation, Placement
 from .._plan.device_plugin_check import NAME_LABEL, OURS, REVISION_LABEL, NodeCheck, Observation
 from .._plan.errors import KubeadmError
 from .client import ApiError, Client, Json
+from .cluster_versions import version_warnings
 from .parallel import for_each
 
 PORT = 9808  # where our plugin tells of itself
@@ -33,7 +34,7 @@ def read(
     reader = _Reader(client, params)
     began = since = client.clock()
     checks = reader.look()
-    for warning in reader.check_cdi() if params["cdi"] else ():
+    for warning in (*reader.version_warnings(), *(reader.check_cdi() if params["cdi"] else ())):
         warn(warning)
     fewest = len(_problems(checks))
     while params["wait"] and fewest:
@@ -96,6 +97,10 @@ class _Reader:
         # Where one does not answer, the others are mostly out of reach, too, and each would be waited for.
         self._ask([check.pod for check in checks.values()], stop_at_failure=True)
         return self._checks()
+
+    def version_warnings(self) -> list[str]:
+        """What to say of the versions of the API server and of the kubelets that get the plugin."""
+        return version_warnings(self._client, [self._nodes[name] for name in self._wanted])
 
     def check_cdi(self) -> list[str]:
         """What has to be seen to on the nodes that get the plugin, where it hands devices out by CDI. Raises Refusal."""

@@ -16,6 +16,7 @@ from .._plan.errors import KubeadmError
 from .._plan.rehearsal import ACCEPTED, NOT_NEEDED, REFUSED, SKIPPED, Verdict
 from .._plan.rollout_lease import LeasePlan
 from .client import ApiError, Client, Json
+from .cluster_versions import version_warnings
 
 _LEASES = f"/apis/coordination.k8s.io/v1/namespaces/{rollout_lease.NAMESPACE}/leases"
 _LEASE = f"{_LEASES}/{rollout_lease.NAME}"
@@ -72,8 +73,8 @@ class LeaseSteps:
         self._answered = True
 
     def notes(self) -> list[str]:
-        """Nothing to tell before the plan."""
-        return []
+        """Warn of versions that are not tested."""
+        return version_warnings(self._api)
 
     def plan(self) -> LeasePlan:
         """Work out what to do with it."""

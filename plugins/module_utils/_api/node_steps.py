@@ -17,6 +17,7 @@ from .._plan.many import TaskPlan, joined, refuse_failures
 from .._plan.node_plan import Kind, NodePlan, Wish
 from .._plan.rehearsal import ACCEPTED, NOT_NEEDED, REFUSED, Verdict
 from .client import ApiError, Client, Json
+from .cluster_versions import version_warnings
 from .objects import read_nodes, read_pods
 from .target import Target, send_each
 
@@ -85,8 +86,8 @@ class NodeSteps:
             self._targets[name] = NodeTarget(name, read=node, latest=node, error=error)
 
     def notes(self) -> list[str]:
-        """Nothing to tell before the plan."""
-        return []
+        """Warn of versions that are not tested."""
+        return version_warnings(self._api, [target.read for target in self._targets.values() if target.read])
 
     def plan(self) -> TaskPlan:
         """Work out the change of every node, and what it does to the pods there."""

@@ -18,6 +18,7 @@ from .._plan.placement_guard import Cluster, GuardPlan, Place, Protection, Wish
 from .._plan.placement_policies import BINDING, KINDS, POLICY, Case, Guard
 from .._plan.rehearsal import Verdict
 from .client import ApiError, Client, Json
+from .cluster_versions import server_version, version_warnings
 from .objects import read_each
 
 _NOT_FOUND, _CONFLICT = 404, 409
@@ -84,8 +85,8 @@ class PlacementGuardSteps:
         self._judge()
 
     def notes(self) -> list[str]:
-        """Nothing to tell before the plan."""
-        return []
+        """Warn of versions that are not tested."""
+        return version_warnings(self._api, self._cluster.nodes.values())
 
     def plan(self) -> GuardPlan:
         """Work out what to write and what to remove."""
@@ -167,11 +168,8 @@ class PlacementGuardSteps:
             found = []
         served = {entry["kind"] for entry in found} & set(KINDS)
         if self._wished.present:
-            placement_guard.refuse_unserved(self._wished, served, self._version)
+            placement_guard.refuse_unserved(self._wished, served, lambda: server_version(self._api))
         return served
-
-    def _version(self) -> str:
-        return str(self._api.get("/version").get("gitVersion"))
 
     def _read_objects(self, places: t.Sequence[Place]) -> dict[Place, Json]:
         paths = {"/".join(place): placement_policies.path_of(*place) for place in places}

@@ -19,6 +19,7 @@ from .._plan.pod_resize import PodPlan, Wish
 from .._plan.pod_resize_state import ACCEPTED, GONE, INFEASIBLE, NOT_TRIED, REFUSED, RESIZED, RESTARTED, UNCHANGED
 from .._plan.rehearsal import Verdict
 from .client import ApiError, Client, Json
+from .cluster_versions import version_warnings
 from .target import Target, leave_rest, send_each
 from .template_steps import UPDATE, Template, Templates
 from .workloads import Selection, Workloads
@@ -152,8 +153,8 @@ class PodResizeSteps:
         self._known_templates.read(found, self._wish, needed=needed, takes_back=self._takes_back)
 
     def notes(self) -> list[str]:
-        """What of the templates is not known."""
-        return [self._known_templates.untold] if self._known_templates.untold else []
+        """Warn of versions that are not tested, and of what of the templates is not known."""
+        return [*version_warnings(self._api), *filter(None, [self._known_templates.untold])]
 
     def plan(self) -> TaskPlan:
         """Work out the change of every pod, and of the templates."""

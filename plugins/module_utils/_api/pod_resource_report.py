@@ -16,6 +16,7 @@ from .._plan import node_resources, pod_resources, pods
 from .._plan.errors import KubeadmError
 from .._plan.pod_resources import Untold, View
 from .client import ApiError, Client, Json
+from .cluster_versions import version_warnings
 from .objects import check_asked, read_asked, read_pods
 from .parallel import for_each
 
@@ -59,6 +60,8 @@ def read_all(
     check_asked(names, params["label_selector"])
     client = connect()
     nodes = read_asked(client, names, params["label_selector"], workers=workers)
+    for warning in version_warnings(client, nodes.values()):
+        warn(warning)
     plugins = _plugins(client, params)
     views, reasons = _ask_all(client, params, nodes, plugins)
     # After the views: a pod that came in between is known then.

@@ -11,7 +11,7 @@ from __future__ import annotations
 import os
 import typing as t
 
-from .._plan import kubelet, kubelet_config, kubelet_policies, kubelet_way_back
+from .._plan import kubelet, kubelet_config, kubelet_policies, kubelet_way_back, versions
 from .._plan.errors import Refusal
 from .._plan.kubelet_config import CONFIG, GATES
 from .._plan.ownership import Change
@@ -21,15 +21,17 @@ from .kubelet_units import NAME, KubeletUnit, read_unit, used_files
 from .state import Run
 
 
-def read_all(*, run: Run, host: engine.Host = engine.NODE) -> engine.Json:
+def read_all(*, run: Run, warn: t.Callable[[str], None], host: engine.Host = engine.NODE) -> engine.Json:
     """Read the kubelet of a node: what its files make of it, where each setting comes from, and what runs."""
     unit = read_unit(run, host)
+    for warning in versions.warnings(unit.node_name, {NAME: [unit.version]}):
+        warn(warning)
     settings = unit.layout.settings
     gates = settings.gates()
     fields = {kubelet_config.key_of(path): value for path, value in kubelet_config.leaves(settings.config).items()}
     return {
         "node": unit.node_name,
-        "version": ".".join(map(str, unit.state.version)),
+        "version": unit.version,
         "files": [file.path for file in (*unit.state.unit, *used_files(unit.state, unit.layout.command))],
         "arguments": [
             {"argument": argument.text, "source": str(argument.source)} for argument in unit.layout.service.arguments

@@ -13,7 +13,7 @@ import posixpath
 import time
 import typing as t
 
-from .._plan import kubelet, kubelet_way_back, outcome
+from .._plan import kubelet, kubelet_way_back, outcome, versions
 from .._plan.errors import KubeadmError, Refusal
 from .._plan.rehearsal import Verdict
 from .._plan.way_back import PREVIOUS, WayBack, refuse_settings
@@ -67,6 +67,11 @@ class KubeletSteps(TransactionSteps):
         self._read_transactions()
         if t.cast(kubelet.Wish, self._wish).state == PREVIOUS and self._open is None:
             self._way = way_back.find(NAME, self._node)
+
+    def notes(self) -> list[str]:
+        """Warn of a kubelet's version that is not tested, too."""
+        unit = t.cast(KubeletUnit, self._unit)
+        return [*super().notes(), *versions.warnings(unit.node_name, {NAME: [unit.version]})]
 
     def plan(self) -> kubelet.KubeletPlan:
         """Work out the change, and check that the node may take it."""

@@ -11,10 +11,9 @@ from __future__ import annotations
 import dataclasses
 import glob
 import os
-import re
 import typing as t
 
-from .._plan import flags, kubelet, kubelet_policies, pods
+from .._plan import flags, kubelet, kubelet_policies, pods, versions
 from .._plan.errors import KubeadmError, Refusal
 from .._plan.systemd_unit import File, environment_files, read_service
 from . import engine
@@ -48,6 +47,11 @@ class KubeletUnit:
     def binary(self) -> str:
         """The program that the unit starts."""
         return self.layout.command[0]
+
+    @property
+    def version(self) -> str:
+        """The minor version of that program."""
+        return ".".join(map(str, self.state.version))
 
     @property
     def kubeconfig(self) -> str:
@@ -169,10 +173,10 @@ def _fragment_paths(folder: str) -> list[str]:
 
 def _version(binary: str, run: Run) -> tuple[int, int]:
     status, output, error = run([binary, "--version"])
-    match = re.search(r"v(\d+)\.(\d+)", output)
-    if status != 0 or not match:
+    version = versions.parse(output)
+    if status != 0 or version is None:
         raise KubeadmError(f"{binary} --version on {os.uname().nodename} gives no version: {(error or output).strip()}")
-    return int(match.group(1)), int(match.group(2))
+    return version
 
 
 # ---- how it is watched ---------------------------------------------------------------------------------------------------

@@ -12,7 +12,7 @@ import dataclasses
 import os
 import typing as t
 
-from .._plan import static_pod, static_pod_way_back
+from .._plan import static_pod, static_pod_way_back, versions
 from .._plan.errors import KubeadmError
 from .._plan.manifest import Manifest
 from .._plan.ownership import Change
@@ -22,7 +22,14 @@ from .kubelet import read_kubelet
 from .state import Run
 
 
-def read_all(name: str | None, manifest_dir: str | None, *, run: Run, host: engine.Host = engine.NODE) -> engine.Json:
+def read_all(
+    name: str | None,
+    manifest_dir: str | None,
+    *,
+    run: Run,
+    warn: t.Callable[[str], None],
+    host: engine.Host = engine.NODE,
+) -> engine.Json:
     """Read the static pods of a node, or the one of that name; none when it is not there."""
     kubelet = read_kubelet(run, proc=host.proc)
     folder = manifest_dir or kubelet.manifest_dir
@@ -30,11 +37,15 @@ def read_all(name: str | None, manifest_dir: str | None, *, run: Run, host: engi
     files = static_pods.manifest_files(folder) if os.path.isdir(folder) else []
     identities = {path: static_pods.pod_identity(path) for path in files}
     names = sorted({identity[1] for identity in identities.values() if identity})
+    pods = [_describe(pod, folder, kubelet.node_name, host) for pod in names if name in (None, pod)]
+    images = {pod["name"]: pod["image"] for pod in pods if not pod["error"]}
+    for warning in versions.warnings(kubelet.node_name, versions.of_images(images)):
+        warn(warning)
     return {
         "node": kubelet.node_name,
         "manifest_dir": folder,
         "unreadable_files": [path for path in files if identities[path] is None],
-        "static_pods": [_describe(pod, folder, kubelet.node_name, host) for pod in names if name in (None, pod)],
+        "static_pods": pods,
     }
 
 

@@ -13,7 +13,7 @@ import os
 import time
 import typing as t
 
-from .._plan import outcome, static_pod, static_pod_way_back
+from .._plan import outcome, static_pod, static_pod_way_back, versions
 from .._plan.errors import KubeadmError
 from .._plan.rehearsal import Verdict
 from .._plan.way_back import PREVIOUS, WayBack, refuse_settings
@@ -67,6 +67,11 @@ class StaticPodSteps(TransactionSteps):
         self._state = static_pod.State(self._pod.manifest, self._pod.record, static_pods.read_files(paths))
         if wish.state == PREVIOUS and self._open is None:
             self._way = way_back.find(self._name, kubelet.node_name)
+
+    def notes(self) -> list[str]:
+        """Warn of a component's version that is not tested, too."""
+        image = t.cast(static_pods.StaticPod, self._pod).manifest.container.get("image")
+        return [*super().notes(), *versions.warnings(str(self._node), versions.of_images({self._name: image}))]
 
     def plan(self) -> static_pod.StaticPodPlan:
         """Work out the change, and look for what would keep the changed component from coming up."""

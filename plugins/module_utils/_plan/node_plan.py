@@ -223,3 +223,8 @@ def is_ready(node: Node) -> bool:
     """Whether a kubelet runs that keeps the node's status up to date."""
     conditions = node.get("status", {}).get("conditions") or []
     return any(condition.get("type") == "Ready" and condition.get("status") == "True" for condition in conditions)
+
+
+def kubelet_version(node: Node) -> str:
+    """What the node's kubelet says of its version; empty before one has reported."""
+    return str(node.get("status", {}).get("nodeInfo", {}).get("kubeletVersion", ""))

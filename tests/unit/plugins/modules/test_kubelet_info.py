@@ -15,7 +15,7 @@ from ansible_collections.nodecraft.kubeadm.plugins.modules import kubelet_info
 def test_what_was_read_is_returned(
     start: t.Callable[..., t.Any], monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    monkeypatch.setattr(kubelet_info, "read_all", lambda *, run: {"node": "w1"})
+    monkeypatch.setattr(kubelet_info, "read_all", lambda *, run, warn: {"node": "w1"})
     with pytest.raises(SystemExit):
         start(kubelet_info.main)
     result = json.loads(capsys.readouterr().out)
@@ -25,7 +25,7 @@ def test_what_was_read_is_returned(
 def test_a_host_without_a_kubelet_is_named(
     start: t.Callable[..., t.Any], monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    def read_all(*, run: t.Any) -> t.NoReturn:
+    def read_all(*, run: t.Any, warn: t.Any) -> t.NoReturn:
         raise KubeadmError("no kubelet here")
 
     monkeypatch.setattr(kubelet_info, "read_all", read_all)

@@ -36,7 +36,7 @@ class Refused(Exception):
 class FakeApi:
     """The server. objects: nodes by name. pods: all pods. requests: what was asked, with the query.
 
-    kubelets: what the kubelet of a node answers at /configz, by name.
+    version: of the API server. kubelets: what the kubelet of a node answers at /configz, by name.
     behind: what a pod answers by the API server's proxy, by its name: a mapping, a status with words, or what the API server
     refuses. secrets: by their names.
     troubles: what comes instead of the next answers: an exception, or None for hanging up.
@@ -51,6 +51,7 @@ class FakeApi:
     def __init__(self, *nodes: Json) -> None:
         self.objects = {node["metadata"]["name"]: copy.deepcopy(node) for node in nodes}
         self.pods: list[Json] = []
+        self.version = "v1.37.2"
         self.kubelets: dict[str, Json] = {}
         self.behind: dict[str, Json | tuple[int, str] | Refused] = {}
         self.secrets: dict[str, Json] = {}
@@ -186,6 +187,8 @@ class FakeApi:
     def _way(self, path: str) -> t.Callable[[str, str, bytes], Json]:
         if unquote(urlsplit(path).path) in self.answers:
             return self._answered
+        if path == "/version":
+            return lambda *_request: {"gitVersion": self.version}
         return self._lease if path.startswith(LEASES) else self._found
 
     def _answered(self, _verb: str, path: str, _body: bytes) -> Json:

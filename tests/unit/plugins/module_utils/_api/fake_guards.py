@@ -45,7 +45,6 @@ class FakeGuards(FakeApi):
         super().__init__(*nodes)
         for kind, path in WORKLOADS.items():
             self.answers[path] = list((workloads or {}).get(kind, ()))
-        self.answers["/version"] = {"gitVersion": "v1.36.3"}
         self.served = served
         self.guards: dict[Place, Json] = {}
         self.in_force: dict[Place, Json] = {}

@@ -231,6 +231,14 @@ def test_cdi_is_held_against_the_nodes_that_get_the_plugin(desk: Desk) -> None:
     assert ["w1 (containerd://1.7.1)" in warning for warning in desk.warnings] == [True]
 
 
+def test_a_version_that_is_not_tested(desk: Desk) -> None:
+    desk.read()
+    assert desk.warnings == []
+    desk.api.objects["w1"] = node("w1", capacity={D: "4"}, kubelet="v1.38.0")
+    desk.read()
+    assert ["kubelet v1.38.0 (newer than tested)" in warning for warning in desk.warnings] == [True]
+
+
 def test_what_is_no_name_of_a_node(desk: Desk) -> None:
     with pytest.raises(Refusal, match="no name of a node"):
         desk.read(expected=[{**FOUR, "nodes": ["W 1"]}])

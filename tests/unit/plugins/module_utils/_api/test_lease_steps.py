@@ -55,6 +55,7 @@ class Desk:
         self.last = steps
         with steps.session():
             steps.read()
+            self.warnings = steps.notes()
             if steps.plan().operations:
                 steps.rehearse()
                 if not dry:
@@ -99,7 +100,15 @@ def test_check_mode_writes_nothing_and_waits_for_nobody(desk: Desk) -> None:
     requests = len(desk.api.requests)
     steps = desk.run(dry=True)
     assert (steps.rehearse().verdict, desk.clock.pauses, desk.holder) == ("skipped", [], "them")
-    assert len(desk.api.requests) == requests + 1
+    assert len(desk.api.requests) == requests + 2  # the Lease and the version
+
+
+def test_a_version_that_is_not_tested(desk: Desk) -> None:
+    desk.run()
+    assert desk.warnings == []
+    desk.api.version = "v1.31.9"
+    desk.run()
+    assert ["API server v1.31.9 (older than tested)" in warning for warning in desk.warnings] == [True]
 
 
 def refuse(status: int, words: str) -> t.Callable[[], None]:

@@ -21,7 +21,7 @@ Serve = t.Callable[..., FakeApi]
 D = "example.com/dongle"
 
 
-def read(api: FakeApi, **params: t.Any) -> Json:
+def read(api: FakeApi, *, warn: t.Callable[[str], t.Any] = pytest.fail, **params: t.Any) -> Json:
     asked = {
         "nodes": None,
         "label_selector": None,
@@ -32,7 +32,8 @@ def read(api: FakeApi, **params: t.Any) -> Json:
         "concurrency": 8,
     }
     asked.update(params)
-    return t.cast(Json, read_all(asked, connect=lambda: client_of(api.url, Clock()))["nodes"])
+    found = read_all(asked, connect=lambda: client_of(api.url, Clock()), warn=warn)
+    return t.cast(Json, found["nodes"])
 
 
 def test_all_nodes(serve: Serve) -> None:
@@ -52,7 +53,7 @@ def test_all_nodes(serve: Serve) -> None:
         "kubelet": None,
     }
     assert (found["w2"]["ready"], found["w2"]["extended_resources"]) == (False, {})
-    assert len(api.requests) == 2
+    assert len(api.requests) == 3
 
 
 def test_pods_that_would_not_come_back(serve: Serve) -> None:
@@ -74,12 +75,19 @@ def test_nodes_alone(serve: Serve) -> None:
     assert (both["extended_resources"][D]["requested"], len(both["readmission"])) == (None, 1)
 
 
-def test_many_nodes_are_two_lists(serve: Serve) -> None:
+def test_many_nodes_are_two_lists_and_the_version(serve: Serve) -> None:
     api = serve(*(node(f"n{number}") for number in range(20)))
     api.pods = [pod(node="n3", nodeSelector={"x": "1"}), pod(node="elsewhere")]
     found = read(api, readmission=True)
     assert [name for name, entry in found.items() if entry["readmission"]] == ["n3"]
-    assert len(api.requests) == 2
+    assert len(api.requests) == 3
+
+
+def test_versions_that_are_not_tested(serve: Serve) -> None:
+    api = serve(node("w1", kubelet="v1.31.9"), node("w2", kubelet="v1.37.2"), node("w3", kubelet="v1.31.9"))
+    warnings: list[str] = []
+    read(api, warn=warnings.append)
+    assert [warning.partition(". ")[0] for warning in warnings] == [f"{api.url}: kubelet v1.31.9 (older than tested)"]
 
 
 def test_what_kubelets_say_of_themselves(serve: Serve) -> None:

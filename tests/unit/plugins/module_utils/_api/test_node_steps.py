@@ -122,10 +122,10 @@ def _refusing(bad: str) -> t.Callable[[str], None]:
     return refuse
 
 
-def test_no_change_is_a_list_and_no_patch(serve: Serve) -> None:
+def test_no_change_is_a_list_the_version_and_no_patch(serve: Serve) -> None:
     api = serve(*nodes(600, labels={"x": "1"}))
     assert run(LABELS, api, nodes=names(600), labels={"x": "1"}).operations == 0
-    assert len(api.asked("GET")) == 2
+    assert len(api.asked("GET")) == 3
     assert api.asked("PATCH") == []
 
 
@@ -289,6 +289,28 @@ def test_a_taint_that_evicts_is_refused(serve: Serve) -> None:
     assert api.objects["w2"]["spec"]["taints"] == [{"key": "k", "effect": "NoExecute"}]
 
 
+def test_versions_that_are_not_tested_are_told_in_one_warning(serve: Serve) -> None:
+    api = serve(*(node(f"n{number}", kubelet="v1.38.1") for number in range(9)), node("w1", kubelet="v1.31.0"))
+    api.version = "v1.38.1"
+    done = run(LABELS, api, label_selector="kubernetes.io/hostname=w1", nodes=["n1", "n2"], labels={"x": "1"})
+    assert done.error is None
+    assert done.warnings == [
+        f"{api.url}: API server v1.38.1 (newer than tested), kubelet v1.31.0 (older than tested), kubelet v1.38.1 (newer than"
+        " tested). This collection is tested with Kubernetes 1.32 to 1.37. Rehearsals still apply; try changes on a test"
+        " cluster first."
+    ]
+    assert len([path for path in api.requests if path == "GET /version"]) == 1
+
+
+def test_a_version_that_may_not_be_read_ends_no_run(serve: Serve) -> None:
+    api = serve(node("w1"))
+    api.answers["/version"] = Refused(403, "cannot get path /version")
+    done = run(LABELS, api, nodes=["w1"], labels={"x": "1"})
+    assert (done.error, labels(api, "w1")["x"]) == (None, "1")
+    assert "API server of unknown version" in done.warnings[0]
+    assert "403, cannot get path /version" in done.warnings[0]
+
+
 def test_a_taint_that_may_evict_warns(serve: Serve) -> None:
     api = serve(node("w1"))
     api.pods = [pod("app")]
@@ -352,8 +374,8 @@ def test_waiting_in_vain_names_what_was_found(serve: Serve) -> None:
     assert t.cast(Incomplete, done.error).changed
     assert done.nodes["n000"]["changed"]
     assert len(done.report["diff"]) == 20
-    # One request for all nodes at a time: the list at the beginning, that of the pods there, and five looks.
-    assert len(api.asked("GET")) == 7
+    # One request for all nodes at a time: the list at the beginning, that of the pods there, and five looks; and one for the version.
+    assert len(api.asked("GET")) == 8
     again = run(RESOURCES, api, nodes=names(20), resources={D: 4}, wait=True, wait_timeout=1)
     assert "within 1 s" in str(again.error)
     assert not t.cast(Incomplete, again.error).changed

@@ -87,6 +87,13 @@ def fixture_api(serve_guards: Serve) -> FakeGuards:
     return serve_guards()
 
 
+def test_a_version_that_is_not_tested(api: FakeGuards) -> None:
+    assert run(api, **ENFORCED).warnings == []
+    api.version = "v1.38.0"
+    (warning,) = run(api, **ENFORCED).warnings
+    assert "API server v1.38.0 (newer than tested)" in warning
+
+
 # ---- making it ---------------------------------------------------------------------------------------------------------
 
 

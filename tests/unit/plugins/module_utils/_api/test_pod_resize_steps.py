@@ -186,7 +186,7 @@ def test_many_pods_are_watched_by_one_list(serve_pods: Serve) -> None:
     api = serve_pods(*map(sized, names))
     done = run(api, names=names, wait=True)
     assert set(done.outcomes.values()) == {"resized"}
-    reads = [path for path in api.asked("GET") if path != "/api/v1"]
+    reads = [path for path in api.asked("GET") if path not in ("/api/v1", "/version")]
     assert [path.partition("?")[0] for path in reads] == ["/api/v1/namespaces/shop/pods"] * 2
 
 
@@ -637,6 +637,12 @@ def test_a_template_that_differs_is_reported(web: FakePods) -> None:
     assert "after its next roll-out, have what the template says" in warning
     # It is told again for as long as it is so.
     assert run(web, owner=OWNER, template="report").warnings == [warning]
+
+
+def test_a_version_that_is_not_tested(web: FakePods) -> None:
+    web.version = "v2.0.0"
+    (warning,) = run(web, owner=OWNER, wait=True).warnings
+    assert "API server v2.0.0 (newer than tested)" in warning
 
 
 def test_a_template_is_brought_in_step(web: FakePods) -> None:

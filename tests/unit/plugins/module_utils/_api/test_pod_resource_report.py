@@ -101,20 +101,26 @@ def test_all_nodes(api: FakeApi) -> None:
     ]
 
 
+def test_a_version_that_is_not_tested(api: FakeApi) -> None:
+    api.version = "v1.38.0"
+    (warning,) = Read(api).warnings
+    assert "API server v1.38.0 (newer than tested)" in warning
+
+
 def test_what_is_documented_is_returned(api: FakeApi) -> None:
     found = Read(api)
     assert set(found.allocations[0]) == documented("pod_resource_info", "allocations")
     assert set(found.nodes["w1"]) == documented("pod_resource_info", "nodes")
 
 
-def test_many_nodes_take_one_request_each_and_three_lists(serve: Serve) -> None:
+def test_many_nodes_take_one_request_each_three_lists_and_the_version(serve: Serve) -> None:
     names = [f"n{number:02}" for number in range(20)]
     api = serve(*map(dongles, names))
     api.pods = [plugin(name) for name in names]
     api.behind = {f"plugin-{name}": view() for name in names}
     found = Read(api)
     assert all(entry["answered"] for entry in found.nodes.values())
-    assert len(api.requests) == 23
+    assert len(api.requests) == 24
 
 
 def test_one_node(api: FakeApi) -> None:

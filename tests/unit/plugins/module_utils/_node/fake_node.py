@@ -29,7 +29,7 @@ def pod(*arguments: str) -> str:
     items = "".join(f"    - {argument}\n" for argument in (NAME, *arguments))
     return (
         f"apiVersion: v1\nkind: Pod\nmetadata:\n  name: {NAME}\n  namespace: kube-system\n"
-        f"spec:\n  containers:\n  - command:\n{items}    name: {NAME}\n"
+        f"spec:\n  containers:\n  - command:\n{items}    image: registry.k8s.io/{NAME}:v1.37.2\n    name: {NAME}\n"
     )
 
 

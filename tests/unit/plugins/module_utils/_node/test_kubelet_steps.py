@@ -126,6 +126,18 @@ def carry_out(node: Node, **given: t.Any) -> engine.Json:
     return t.cast("engine.Json", transactions.open_journal("kubelet"))
 
 
+def test_a_version_that_is_not_tested(node: Node) -> None:
+    node.version = "Kubernetes v1.31.9\n"
+    steps = node.steps()
+    with steps.session():
+        steps.read()
+        (note,) = steps.notes()
+    assert note.startswith("w1: kubelet 1.31 (older than tested). ")
+    warnings: list[str] = []
+    kubelet_report.read_all(run=node.run, warn=warnings.append, host=node.host)
+    assert warnings == [note]
+
+
 @pytest.mark.parametrize(("age", "refused"), [(-60, True), (60, False)])
 def test_a_file_that_is_newer_than_the_process_is_refused(node: Node, age: int, refused: bool) -> None:
     ticks = os.sysconf("SC_CLK_TCK")
@@ -378,7 +390,7 @@ def test_the_last_change_is_taken_back(node: Node) -> None:
     node.answers *= 4
     first = carry_out(node, config={"maxPods": 50})
     end_well(node, first)
-    found = kubelet_report.read_all(run=node.run, host=node.host)["way_back"]
+    found = kubelet_report.read_all(run=node.run, warn=pytest.fail, host=node.host)["way_back"]
     assert found["transaction"] == first["id"]
     assert found["operations"] == [{"field": "config", "key": "maxPods", "before": 50, "after": 110}]
     assert [each["change"] for each in found["files"]] == ["removed"] * 3
@@ -392,7 +404,7 @@ def test_the_last_change_is_taken_back(node: Node) -> None:
     # Folders that the change made go with it, and are not made again.
     assert (journal["directories"], set(first["directories"]) - set(journal["obsolete"])) == ([], set())
     end_well(node, journal)
-    assert kubelet_report.read_all(run=node.run, host=node.host)["way_back"] is None
+    assert kubelet_report.read_all(run=node.run, warn=pytest.fail, host=node.host)["way_back"] is None
     steps = node.steps(state="previous")
     with steps.session():
         steps.read()
@@ -435,7 +447,7 @@ def test_without_any_change_that_is_said(node: Node) -> None:
 
 
 def test_the_report_names_what_sets_what(node: Node) -> None:
-    found = kubelet_report.read_all(run=node.run, host=node.host)
+    found = kubelet_report.read_all(run=node.run, warn=pytest.fail, host=node.host)
     assert set(found) == documented("kubelet_info")
     assert found["in_step"]
     assert found["obstacle"] is None
@@ -451,7 +463,7 @@ def test_the_report_names_what_sets_what(node: Node) -> None:
 def test_the_report_tells_a_state_file_that_does_not_match(node: Node) -> None:
     kept = node.give_root()
     (kept / "cpu_manager_state").write_text('{"policyName":"static"}', encoding="ascii")
-    found = kubelet_report.read_all(run=node.run, host=node.host)["resource_managers"]
+    found = kubelet_report.read_all(run=node.run, warn=pytest.fail, host=node.host)["resource_managers"]
     assert found["cpuManagerPolicy"] == {
         "policy": "none",
         "state_file": str(kept / "cpu_manager_state"),
@@ -468,6 +480,6 @@ def test_the_report_tells_a_state_file_that_does_not_match(node: Node) -> None:
 def test_the_report_tells_why_a_unit_would_be_refused(node: Node) -> None:
     node.shown.update(MainPID="0", DropInPaths="")
     node.write("kubelet.service", "[Service]\nExecStart=/usr/bin/kubelet --hostname-override=w1\n")
-    found = kubelet_report.read_all(run=node.run, host=node.host)
+    found = kubelet_report.read_all(run=node.run, warn=pytest.fail, host=node.host)
     assert "not the unit of kubeadm's packages" in found["obstacle"]
     assert (found["process"], found["in_step"]) == (None, False)

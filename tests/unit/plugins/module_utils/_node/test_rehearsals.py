@@ -78,7 +78,7 @@ def test_what_cannot_be_rehearsed_runs_nothing(master: FakeNode, run: FakeRun) -
 
 
 def test_a_component_that_is_down_is_tried_out_of_its_image(master: FakeNode, run: FakeRun) -> None:
-    text = OLD.replace("    name: kube-apiserver\n", "    image: example.com/api:v1\n    name: kube-apiserver\n")
+    text = OLD.replace("registry.k8s.io/kube-apiserver:v1.37.2", "example.com/api:v1")
     master.foreign_edit(text)
     master.kubelet.kill(master.kubelet.instances[0])
 

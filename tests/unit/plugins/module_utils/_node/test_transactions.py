@@ -523,6 +523,19 @@ def test_a_transaction_that_nobody_followed_is_told_once(master: FakeNode, run: 
         assert bool(again.report()["previous_transaction"]) is bool(told)
 
 
+def test_a_version_that_is_not_tested(master: FakeNode, run: FakeRun) -> None:
+    for tag, told in (("v1.37.9", 0), ("v1.38.0", 1)):
+        master.foreign_edit(OLD.replace("v1.37.2", tag))
+        all_steps = steps(master, run)
+        with all_steps.session():
+            all_steps.read()
+            notes = all_steps.notes()
+        warnings: list[str] = []
+        read_all(None, None, run=run, warn=warnings.append, host=master.host)
+        assert notes == warnings
+        assert [note.startswith("cp1: kube-apiserver v1.38.0 (newer than tested). ") for note in notes] == [True] * told
+
+
 # ---- following -------------------------------------------------------------------------------------------------------
 
 
@@ -744,7 +757,7 @@ def test_what_is_told_of_a_node(master: FakeNode, run: FakeRun) -> None:
     master.allowed.add(pod("--v=4").encode())
     carry_out(master, run, args={"v": 4})
     (master.manifests / ".hidden").write_text("x", encoding="ascii")
-    found = read_all(None, None, run=run, host=master.host)
+    found = read_all(None, None, run=run, warn=pytest.fail, host=master.host)
     assert (found["node"], found["manifest_dir"], found["unreadable_files"]) == ("cp1", str(master.manifests), [])
     (told,) = found["static_pods"]
     assert set(found) == documented("static_pod_info")
@@ -768,7 +781,7 @@ def test_what_is_told_of_a_node_in_trouble(master: FakeNode, run: FakeRun, tmp_p
     (folder / "kube-apiserver.yaml").write_text(OLD + "\nx: &a b\n", encoding="utf-8")
     (folder / "notes.txt").write_text("no pod", encoding="utf-8")
     journal = master.prepare(phase=engine.WAITING)
-    found = read_all(NAME, str(folder), run=run, host=master.host)
+    found = read_all(NAME, str(folder), run=run, warn=pytest.fail, host=master.host)
     assert found["unreadable_files"] == [str(folder / "notes.txt")]
     (told,) = found["static_pods"]
     assert set(told) == documented("static_pod_info", "static_pods")
@@ -777,13 +790,13 @@ def test_what_is_told_of_a_node_in_trouble(master: FakeNode, run: FakeRun, tmp_p
     assert (told["ready"], told["problem"]) == (False, told["error"])
     # Without news of the engine, which a power loss may take, the journal says how far it is.
     assert (told["open_transaction"]["id"], told["open_transaction"]["phase"]) == (journal["id"], engine.WAITING)
-    assert read_all("etcd", str(folder), run=run, host=master.host)["static_pods"] == []
-    assert read_all(None, str(folder / "missing"), run=run, host=master.host)["static_pods"] == []
+    assert read_all("etcd", str(folder), run=run, warn=pytest.fail, host=master.host)["static_pods"] == []
+    assert read_all(None, str(folder / "missing"), run=run, warn=pytest.fail, host=master.host)["static_pods"] == []
 
 
 def test_what_keeps_a_component_from_being_ready(master: FakeNode, run: FakeRun) -> None:
     master.foreign_edit(NEW)
-    (told,) = read_all(None, None, run=run, host=master.host)["static_pods"]
+    (told,) = read_all(None, None, run=run, warn=pytest.fail, host=master.host)["static_pods"]
     assert (told["ready"], told["problem"]) == (False, "starts, or runs with other arguments than its manifest has")
 
 
@@ -792,7 +805,7 @@ def test_no_value_of_the_environment_is_told(master: FakeNode, run: FakeRun) -> 
         "    name: kube-apiserver\n", "    env:\n    - name: TOKEN\n      value: secret\n    name: kube-apiserver\n"
     )
     master.foreign_edit(text)
-    found = read_all(None, None, run=run, host=master.host)
+    found = read_all(None, None, run=run, warn=pytest.fail, host=master.host)
     assert found["static_pods"][0]["env"] == ["TOKEN"]
     assert "secret" not in json.dumps(found)
 
@@ -803,7 +816,7 @@ def test_no_value_of_the_environment_is_told_of_a_process_that_is_out_of_step(ma
         "    name: kube-apiserver\n", "    env:\n    - name: TOKEN\n      value: later\n    name: kube-apiserver\n"
     )
     master.foreign_edit(text)
-    process = read_all(None, None, run=run, host=master.host)["static_pods"][0]["process"]
+    process = read_all(None, None, run=run, warn=pytest.fail, host=master.host)["static_pods"][0]["process"]
     assert process["arguments"][-1] == "--v=$(TOKEN)"
 
 
@@ -811,7 +824,7 @@ def test_a_damaged_record_of_one_static_pod_keeps_nobody_from_reading_the_others
     master: FakeNode, run: FakeRun
 ) -> None:
     Path(state.record_path(NAME)).write_text("{", encoding="utf-8")
-    (found,) = read_all(None, None, run=run, host=master.host)["static_pods"]
+    (found,) = read_all(None, None, run=run, warn=pytest.fail, host=master.host)["static_pods"]
     assert found["error"] == found["problem"]
     assert f"{state.record_path(NAME)} is damaged" in found["error"]
 

@@ -91,7 +91,7 @@ class Pod:
 
     def told(self) -> Json | None:
         """What the info module says of the way back."""
-        ((found),) = read_all(None, None, run=self.programs, host=self.node.host)["static_pods"]
+        ((found),) = read_all(None, None, run=self.programs, warn=pytest.fail, host=self.node.host)["static_pods"]
         return t.cast("Json | None", found["way_back"])
 
     def history(self, number: int) -> Path:

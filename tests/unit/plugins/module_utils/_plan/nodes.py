@@ -11,7 +11,7 @@ Json = dict[str, t.Any]
 
 
 def node(name: str = "w1", **parts: t.Any) -> Json:
-    """A node. parts: labels, annotations, taints, capacity, allocatable, managed (names of the kubelet's), ready, runtime."""
+    """A node. parts: labels, annotations, taints, capacity, allocatable, managed (names of the kubelet's), ready, runtime, kubelet (its version)."""
     managed: Json = {"f:capacity": {f"f:{name}": {} for name in parts.get("managed", ())}}
     found: Json = {
         "metadata": {
@@ -33,6 +33,8 @@ def node(name: str = "w1", **parts: t.Any) -> Json:
         found["status"]["conditions"] = [{"type": "Ready", "status": "True"}]
     if "runtime" in parts:
         found["status"]["nodeInfo"] = {"containerRuntimeVersion": parts["runtime"]}
+    if "kubelet" in parts:
+        found["status"].setdefault("nodeInfo", {})["kubeletVersion"] = parts["kubelet"]
     found["status"]["allocatable"] = {**found["status"]["capacity"], **parts.get("allocatable", {})}
     return found
 
