@@ -66,8 +66,8 @@ NEED_ANSIBLE = (
 LAB_VERSIONS = ("1.32", "1.34", "1.35", "1.36", "1.37")
 LABS_AT_ONCE = 2
 # What `make test` plays of the Molecule scenarios, on the oldest version and the newest: each kind of change once, about as long on
-# either; before 1.33 a gate of all components has to be switched for pod_resize. `make test-lab` plays all on each version. What becomes of a change in trouble, and of a
-# device plugin, is also what `make test-faults` is about.
+# either; before 1.33 a gate of all components has to be switched for pod_resize. `make test-lab` plays all on each version. What
+# becomes of a change in trouble, and of a device plugin, is also what `make test-faults` is about.
 SCENARIOS = {
     "1.32": ("control_plane", "node_resources"),
     "1.37": ("node_kubelet", "placement_guard", "pod_resize"),
@@ -521,7 +521,8 @@ def lab_of_this_clone(name: str) -> str:
 @nox.session(default=False, python=CONTROLLER)
 def lab_up(session: nox.Session) -> None:
     """A cluster to work with."""
-    install(session, "ansible")
+    # What the playbooks need is there for the command that its last line names.
+    install(session, "ansible", "kubernetes", "jsonpatch")
     start_lab(session, lab_variables(), *session.posargs)
 
 
