@@ -7,6 +7,7 @@ from __future__ import annotations
 import argparse
 import json
 import os
+import sys
 import typing as t
 
 from ansible_collections.nodecraft.kubeadm.lab.demo import (
@@ -17,7 +18,10 @@ from ansible_collections.nodecraft.kubeadm.lab.demo import (
     bench_nodes,
     bench_pods,
 )
-from ansible_collections.nodecraft.kubeadm.lab.demo.figures import OUTPUT, Part, say
+from ansible_collections.nodecraft.kubeadm.lab.demo.console import say
+from ansible_collections.nodecraft.kubeadm.lab.demo.figures import OUTPUT, Part
+from ansible_collections.nodecraft.kubeadm.lab.demo.guard import guarded, only_one
+from ansible_collections.nodecraft.kubeadm.lab.demo.labs import Ours
 from ansible_collections.nodecraft.kubeadm.lab.demo.runs import Lab
 
 PARTS: dict[str, t.Callable[[Lab], Part]] = {
@@ -28,6 +32,7 @@ PARTS: dict[str, t.Callable[[Lab], Part]] = {
     "pods": bench_pods.measure,
     "device_plugin": bench_device_plugin.measure,
 }
+RUNNING = "A bench runs in this clone already (process {}) and writes into the same folder. Wait for its end, or interrupt it with Ctrl-C."
 
 
 def arguments() -> argparse.Namespace:
@@ -42,14 +47,12 @@ def arguments() -> argparse.Namespace:
     return found
 
 
-def main() -> None:
+def measure(asked: argparse.Namespace, ours: Ours) -> None:
     """Measure, print, keep."""
-    asked = arguments()
-    OUTPUT.mkdir(parents=True, exist_ok=True)
-    lab = Lab.of_environment()
+    lab = ours.lab
     if not asked.standing:
         say(f"Starting lab {lab.name}: Kubernetes {lab.kubernetes} (log: build/bench/lab.log)")
-        lab.start_anew(OUTPUT / "lab.log")
+        ours.start(OUTPUT / "lab.log")
     lines: list[str] = []
     figures: dict[str, t.Any] = {"kubernetes": lab.kubernetes}
     for name in asked.only:
@@ -62,5 +65,16 @@ def main() -> None:
     say("\n".join(["", *lines, f"make lab-down LAB={lab.name} removes the lab."]))
 
 
+def main() -> int:
+    """Measure, and end well or with one sentence."""
+    asked = arguments()
+    with only_one(OUTPUT / "lock", RUNNING):
+        log = OUTPUT / "bench.log"
+        log.unlink(missing_ok=True)
+        ours = Ours(Lab.of_environment())
+        advice = ours.advice("make bench")
+        return guarded(lambda: measure(asked, ours), log=log, advice=advice, tidy=lambda: ours.tidy(log))
+
+
 if __name__ == "__main__":
-    main()
+    sys.exit(main())

@@ -11,7 +11,8 @@ import subprocess
 import threading
 import time
 
-from ansible_collections.nodecraft.kubeadm.lab.demo.figures import OUTPUT, REPEATS, ROUNDS, Part, module, say, spread
+from ansible_collections.nodecraft.kubeadm.lab.demo.console import say
+from ansible_collections.nodecraft.kubeadm.lab.demo.figures import OUTPUT, REPEATS, ROUNDS, Part, module, spread
 from ansible_collections.nodecraft.kubeadm.lab.demo.runs import Lab, run_playbook
 
 PLUGIN = "ExtendedResourceToleration"

@@ -9,7 +9,8 @@ import subprocess
 import time
 
 from ansible_collections.nodecraft.kubeadm.lab.demo.cluster import Cluster
-from ansible_collections.nodecraft.kubeadm.lab.demo.figures import ROUNDS, Part, module, play, say, spread
+from ansible_collections.nodecraft.kubeadm.lab.demo.console import say
+from ansible_collections.nodecraft.kubeadm.lab.demo.figures import ROUNDS, Part, module, play, spread
 from ansible_collections.nodecraft.kubeadm.lab.demo.runs import Lab
 
 MIN_READY = 10

@@ -16,7 +16,8 @@ import time
 import typing as t
 
 from ansible_collections.nodecraft.kubeadm.lab.demo.cluster import Cluster, Json
-from ansible_collections.nodecraft.kubeadm.lab.demo.figures import ROUNDS, Part, play, say, spread, timed
+from ansible_collections.nodecraft.kubeadm.lab.demo.console import say
+from ansible_collections.nodecraft.kubeadm.lab.demo.figures import ROUNDS, Part, play, spread, timed
 from ansible_collections.nodecraft.kubeadm.lab.demo.runs import Lab
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan import node_plan
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.node_labels import LABELS

@@ -9,7 +9,6 @@ import json
 import os
 import statistics
 import subprocess
-import sys
 import time
 import typing as t
 
@@ -62,9 +61,3 @@ def play(lab: Lab, play_of: t.Mapping[str, t.Any]) -> float:
 def spread(values: t.Sequence[float], digits: int = 1) -> str:
     """Median and range."""
     return f"{statistics.median(values):.{digits}f} s ({min(values):.{digits}f} to {max(values):.{digits}f})"
-
-
-def say(text: str) -> None:
-    """Print at once, also into a pipe."""
-    sys.stdout.write(f"{text}\n")
-    sys.stdout.flush()

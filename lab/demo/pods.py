@@ -8,6 +8,7 @@ import json
 import time
 import typing as t
 
+from ansible_collections.nodecraft.kubeadm.lab.demo.progress import Waiting
 from ansible_collections.nodecraft.kubeadm.lab.demo.runs import Json, Lab
 
 DONGLE = "example.com/dongle"
@@ -131,8 +132,17 @@ class Pods:
         return t.cast("str | None", status.get("resources", {}).get("limits", {}).get("cpu"))
 
     def remove_all(self) -> None:
-        """Remove them and wait until they are gone, a Deployment with its pods."""
-        self._lab.kubectl("delete", "--ignore-not-found", "--wait", "--cascade=foreground", *self._made)
+        """Remove them and wait until they are gone, a Deployment with its pods.
+
+        The API forgets a pod without a grace period at once; it is gone when none of its containers runs on a node.
+        """
+        with Waiting("the pods are removed, with their containers", 5):
+            self._lab.kubectl("delete", "--ignore-not-found", "--wait", "--cascade=foreground", *self._made)
+            deadline = time.monotonic() + LONGEST
+            while left := self._lab.pods_on_nodes() - self._lab.pods_in_api():
+                if time.monotonic() >= deadline:
+                    raise SystemExit(f"Pods whose containers still run after {LONGEST} s: {', '.join(sorted(left))}")
+                time.sleep(0.5)
 
 
 def _pod(name: str, spec: Json) -> Json:

@@ -8,35 +8,47 @@ import dataclasses
 import json
 import os
 import subprocess
+import tempfile
 import time
 import typing as t
 from pathlib import Path
+
+from ansible_collections.nodecraft.kubeadm.lab.demo.guard import CommandFailed
+from ansible_collections.nodecraft.kubeadm.lab.demo.processes import follow
+from ansible_collections.nodecraft.kubeadm.lab.demo.progress import Waiting
 
 ROOT = Path(__file__).resolve().parents[2]
 UNIT, FULL = "example.com/unit", "example.com/full"
 # What device plugins of the lab offer. A kubelet shows their capacity for five minutes after they are gone, and their names for ever.
 OF_PLUGINS = (UNIT, FULL, "example.com/resource")
 # Each prints, as JSON, one side of the node that it runs on.
-LOOKS = (ROOT / "extensions/molecule/common/snapshot.py", ROOT / "extensions/molecule/node_kubelet/look.py")
+KUBELET_LOOK = ROOT / "extensions/molecule/node_kubelet/look.py"
+LOOKS = (ROOT / "extensions/molecule/common/snapshot.py", KUBELET_LOOK)
+
+KUBEADM_GRACE = 30  # terminationGracePeriodSeconds of static pods as kubeadm makes them
 
 Json = dict[str, t.Any]
 
 
 @dataclasses.dataclass(frozen=True)
 class Lab:
-    """A lab as make describes it. by_ssh: whether its nodes are changed by SSH, else by podman."""
+    """A lab as make describes it.
+
+    by_ssh: whether its nodes are changed by SSH, else by podman. grace_seconds: what its control plane's pods get to end.
+    """
 
     name: str
     kubernetes: str
     control_planes: int
     workers: int
     by_ssh: bool = False
+    grace_seconds: int = KUBEADM_GRACE
 
     @classmethod
-    def of_environment(cls, *, by_ssh: bool = False) -> Lab:
+    def of_environment(cls, *, by_ssh: bool = False, grace_seconds: int = KUBEADM_GRACE) -> Lab:
         """The lab that LAB, K8S, CONTROL_PLANES and WORKERS name."""
         env = os.environ
-        return cls(env["LAB"], env["K8S"], int(env["CONTROL_PLANES"]), int(env["WORKERS"]), by_ssh)
+        return cls(env["LAB"], env["K8S"], int(env["CONTROL_PLANES"]), int(env["WORKERS"]), by_ssh, grace_seconds)
 
     @property
     def first(self) -> str:
@@ -73,36 +85,56 @@ class Lab:
         """With the administrator's credentials."""
         return {**os.environ, **dict.fromkeys(("KUBECONFIG", "K8S_AUTH_KUBECONFIG"), str(self.folder / "kubeconfig"))}
 
-    def start_anew(self, log: Path) -> float:
-        """Remove what there is of this lab and make it; returns the seconds that making it took."""
-        name = f"--extra-vars=lab_name={self.name}"
-        with log.open("w", encoding="utf-8") as output:
-            subprocess.run(
-                ["ansible-playbook", "lab/down.yml", name], cwd=ROOT, stdout=output, stderr=output, check=True
-            )
+    def start_anew(self, log: Path, on_removed: t.Callable[[], None] = lambda: None) -> float:
+        """Remove what there is of this lab and make it; returns the seconds that making it took.
+
+        on_removed: called when nothing of it is there any more, and what is there from now on is ours.
+        """
+        log.unlink(missing_ok=True)
+        with Waiting(f"the remains of an earlier lab {self.name} are removed", 5) as waiting:
+            self.play("down", log)
+            on_removed()
             began = time.monotonic()
-            shape = [
-                f"--extra-vars=lab_kubernetes={self.kubernetes}",
-                f"--extra-vars=lab_control_planes={self.control_planes}",
-                f"--extra-vars=lab_workers={self.workers}",
-            ]
-            done = subprocess.run(
-                ["ansible-playbook", "lab/up.yml", name, *shape], cwd=ROOT, stdout=output, stderr=output, check=False
+            waiting.turn_to(
+                f"lab {self.name} starts; when the cache has no Kubernetes {self.kubernetes}, it is built first,"
+                f" which takes minutes (log: {log})",
+                60,
             )
-        if done.returncode != 0:
-            raise SystemExit(f"The lab does not start. Its log: {log}")
+            self.play(
+                "up",
+                log,
+                lab_kubernetes=self.kubernetes,
+                lab_control_planes=self.control_planes,
+                lab_workers=self.workers,
+                lab_grace_seconds=self.grace_seconds,
+            )
         return time.monotonic() - began
 
     def device_plugin(self, log: Path) -> Json:
         """The image archive of our device plugin, as variables of the role; built where it is not in the cache."""
-        wanted = {"lab_name": self.name, "lab_kubernetes": self.kubernetes, "lab_sample_wanted": "false"}
-        variables = [f"--extra-vars={name}={value}" for name, value in wanted.items()]
-        with log.open("w", encoding="utf-8") as output:
-            command = ["ansible-playbook", "lab/device_plugins.yml", *variables]
-            done = subprocess.run(command, cwd=ROOT, stdout=output, stderr=output, check=False)
-        if done.returncode != 0:
-            raise SystemExit(f"The image of the device plugin is not built. Its log: {log}")
+        log.unlink(missing_ok=True)
+        with Waiting("the image of the device plugin is looked up, or built where the cache has none", 10):
+            self.play("device_plugins", log, lab_kubernetes=self.kubernetes, lab_sample_wanted="false")
         return t.cast(Json, json.loads((self.folder / "device_plugins.json").read_text(encoding="utf-8"))["own"])
+
+    def play(self, playbook: str, log: Path, **variables: t.Any) -> None:
+        """Run a playbook of the lab: the one place where that is done. What it prints goes into a log."""
+        reasons: list[str] = []
+        extra = json.dumps({"lab_name": self.name, **variables})
+        with log.open("a", encoding="utf-8") as output:
+            status = follow(
+                ["ansible-playbook", f"lab/{playbook}.yml", f"--extra-vars={extra}"],
+                cwd=ROOT,
+                env=os.environ,
+                stdout=output,
+                on_event=lambda event: reasons.append(event["message"]) if event["event"] == "failure" else None,
+                on_line=lambda line: print(line, file=output),
+            )
+        if status != 0:
+            # A loop has a failure of its own, which says nothing: the first one says why.
+            raise SystemExit(
+                f"{' '.join((reasons or ['it gave no reason']).pop(0).split())} (lab/{playbook}.yml; log: {log})"
+            )
 
     def ask(self, *command: str) -> str:
         """What a command on the first control plane node says."""
@@ -113,6 +145,19 @@ class Lab:
         """Of every node: manifests, files of the kubelet, processes."""
         return {
             name: {key: side for look in LOOKS for key, side in self._look(name, look).items()} for name in self.names
+        }
+
+    def pods_on_nodes(self) -> set[str]:
+        """The UIDs of all pods of which a process runs on a node, whatever the API knows of them."""
+        return {entry["pod"] for name in self.names for entry in self._look(name, KUBELET_LOOK)["in_pods"]}
+
+    def pods_in_api(self) -> set[str]:
+        """The UIDs of all pods that are meant to run. A static pod has the hash of its manifest for a UID on its node."""
+        found = [pod["metadata"] for pod in self.get("pods", "--all-namespaces")["items"]]
+        return {
+            meta.get("annotations", {}).get("kubernetes.io/config.hash", meta["uid"])
+            for meta in found
+            if "deletionTimestamp" not in meta
         }
 
     @staticmethod
@@ -131,7 +176,7 @@ class Lab:
         """What kubectl prints, as the administrator."""
         done = self._kubectl(arguments, stdin)
         if check and done.returncode != 0:
-            raise SystemExit(f"{' '.join(done.args)}:\n{done.stdout}{done.stderr}")
+            raise CommandFailed(done.args, done.stdout + done.stderr)
         return done.stdout
 
     def refusal(self, *arguments: str, stdin: str | None = None) -> str:
@@ -164,6 +209,20 @@ class Lab:
             }
             for node in self.get("nodes")["items"]
         }
+
+
+class Follower:
+    """Who is told what a run does while it runs."""
+
+    def __init__(self, what: str, usually: float | None = None) -> None:
+        self.what = what
+        self.usually = usually
+
+    def on_event(self, event: Json, waiting: Waiting) -> None:
+        """An event of callbacks/demo_events.py."""
+
+    def on_line(self, line: str, waiting: Waiting) -> None:
+        """Another line, such as the progress of a transaction on a node."""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -213,32 +272,47 @@ def run_playbook(
     *arguments: str,
     wish: Path | None = None,
     name: str = "site",
+    follower: Follower | None = None,
 ) -> Run:
-    """Run a playbook as a user would, and keep the JSON of it. wish: an inventory with what is asked for."""
+    """Run a playbook as a user would, and keep the JSON of it. wish: an inventory with the desired state."""
     inventories = [f"--inventory={path}" for path in (lab.inventory, wish) if path]
     extra = f"--extra-vars={json.dumps(variables)}"
-    return _run(lab, record, "ansible-playbook", *inventories, f"playbooks/{name}.yml", extra, *arguments)
+    command = ["ansible-playbook", *inventories, f"playbooks/{name}.yml", extra, *arguments]
+    return _run(lab, record, command, follower or Follower(f"{name}.yml runs"))
 
 
 def run_module(lab: Lab, name: str, options: t.Mapping[str, t.Any], record: Path) -> Run:
     """Run a module of the collection that asks the API, and keep the JSON of it."""
+    module = f"--module-name=nodecraft.kubeadm.{name}"
     return _run(
-        lab, record, "ansible", "localhost", f"--module-name=nodecraft.kubeadm.{name}", f"--args={json.dumps(options)}"
+        lab, record, ["ansible", "localhost", module, f"--args={json.dumps(options)}"], Follower(f"{name} runs")
     )
 
 
-def _run(lab: Lab, record: Path, *command: str) -> Run:
+def _run(lab: Lab, record: Path, command: list[str], follower: Follower) -> Run:
     began = time.monotonic()
-    # The ansible command uses callbacks only when it is told to.
-    json_please = {"ANSIBLE_STDOUT_CALLBACK": "ansible.posix.json", "ANSIBLE_LOAD_CALLBACK_PLUGINS": "true"}
-    done = subprocess.run(
-        command, cwd=ROOT, env={**lab.environment, **json_please}, capture_output=True, text=True, check=False
-    )
+    said: list[str] = []
+    with tempfile.TemporaryFile("w+", encoding="utf-8") as stdout, Waiting(follower.what, follower.usually) as waiting:
+
+        def on_line(line: str) -> None:
+            said.append(line)
+            follower.on_line(line, waiting)
+
+        status = follow(
+            command,
+            cwd=ROOT,
+            env={**lab.environment, "ANSIBLE_STDOUT_CALLBACK": "ansible.posix.json"},
+            stdout=stdout,
+            on_event=lambda event: follower.on_event(event, waiting),
+            on_line=on_line,
+        )
+        stdout.seek(0)
+        output = stdout.read()
     seconds = time.monotonic() - began
     # Other words of Ansible may stand before the report.
-    start = f"\n{done.stdout}".find("\n{\n")
+    start = f"\n{output}".find("\n{\n")
     if start < 0:
-        raise SystemExit(f"{command[0]} gave no report:\n{done.stdout}{done.stderr}")
-    report = json.loads(done.stdout[start:])
+        raise CommandFailed(command, output + "\n".join(said))
+    report = json.loads(output[start:])
     record.write_text(json.dumps(report, indent=2), encoding="utf-8")
-    return Run(done.returncode, seconds, report)
+    return Run(status, seconds, report)

@@ -18,6 +18,8 @@ PLACES = (
     "/var/lib/kubelet/config.yaml",
     "/var/lib/kubelet/kubeadm-flags.env",
 )
+PODS = "kubepods"  # the control group below which the kubelet has those of all pods
+START_TIME = 19  # the field of /proc/PID/stat, counted from the one after the name
 
 
 def described(path: Path) -> list[object]:
@@ -35,24 +37,63 @@ def arguments(folder: Path) -> list[str]:
         return []
 
 
-def in_pod(folder: Path) -> bool:
-    """Whether a process belongs to a container of a pod."""
+def place_in_pod(cgroup: str) -> tuple[str, str] | None:
+    """The pod's UID and the container's id out of the text of /proc/PID/cgroup; None for a process outside of pods.
+
+    With the kubelet's driver cgroupfs the path ends with kubepods/burstable/podUID/ID, with systemd's with
+    kubepods-burstable-podUID.slice/cri-containerd-ID.scope, where the UID has underscores.
+    """
+    for line in cgroup.splitlines():
+        _before, found, below = line.partition(PODS)
+        if found:
+            *_slices, pod, container = ["", "", *below.split("/")]
+            uid = pod.rpartition("pod")[2].replace(".slice", "").replace("_", "-")
+            return uid, container.rpartition("-")[2].replace(".scope", "")
+    return None
+
+
+def in_container(folder: Path) -> dict[str, object] | None:
+    """A process of a container of a pod; None for any other, and for one that ended."""
     try:
-        return "kubepods" in (folder / "cgroup").read_text(encoding="utf-8")
+        place = place_in_pod((folder / "cgroup").read_text(encoding="utf-8"))
+        if place is None:
+            return None
+        # The start time tells a process from a later one with the same number.
+        started = int((folder / "stat").read_text(encoding="utf-8").rpartition(")")[2].split()[START_TIME])
     except OSError:
-        return False
+        return None
+    return {"pod": place[0], "container": place[1], "pid": int(folder.name), "started": started}
 
 
-files = [path for place in map(Path, PLACES) for path in (sorted(place.iterdir()) if place.is_dir() else [place])]
-processes = [folder for folder in Path("/proc").iterdir() if folder.name.isdigit()]
-kubelets = [folder for folder in processes if Path(next(iter(arguments(folder)), "")).name == "kubelet"]
-json.dump(
-    {
+def first_of_each(processes: list[dict[str, object]]) -> list[dict[str, object]]:
+    """The first process of each container.
+
+    It lives as long as its container. What it starts comes and goes: kube-proxy starts iptables every now and then,
+    and the kubelet starts what an exec probe names.
+    """
+    ordered = sorted(processes, key=lambda entry: (entry["pod"], entry["container"], entry["started"], entry["pid"]))
+    first: dict[tuple[object, object], dict[str, object]] = {}
+    for entry in ordered:
+        first.setdefault((entry["pod"], entry["container"]), entry)
+    return list(first.values())
+
+
+def look(proc: Path = Path("/proc")) -> dict[str, object]:
+    """All of it."""
+    files = [path for place in map(Path, PLACES) for path in (sorted(place.iterdir()) if place.is_dir() else [place])]
+    processes = [folder for folder in proc.iterdir() if folder.name.isdigit()]
+    kubelets = [folder for folder in processes if Path(next(iter(arguments(folder)), "")).name == "kubelet"]
+    inside = [entry for entry in map(in_container, processes) if entry is not None]
+    return {
         "files": {str(path): described(path) for path in files if path.is_file()},
         "folders": [place for place in PLACES if Path(place).is_dir()],
         "kubelets": [{"pid": int(folder.name), "arguments": arguments(folder)} for folder in kubelets],
-        # Containers that were there before have to be there after, as the same processes.
-        "in_pods": sorted(int(folder.name) for folder in processes if in_pod(folder)),
-    },
-    sys.stdout,
-)
+        # Containers that were there before have to be there after, with the same first process.
+        "in_pods": [
+            {**entry, "command": next(iter(arguments(proc / str(entry["pid"]))), "")} for entry in first_of_each(inside)
+        ],
+    }
+
+
+if __name__ == "__main__":
+    json.dump(look(), sys.stdout)

@@ -1,0 +1,24 @@
+# SPDX-FileCopyrightText: 2026 nodecraft.kubeadm contributors
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""What demo and bench print."""
+
+from __future__ import annotations
+
+import sys
+import textwrap
+import threading
+
+_ONE_AT_A_TIME = threading.Lock()
+
+
+def say(text: str) -> None:
+    """Print at once, also into a pipe, and no line into another one."""
+    with _ONE_AT_A_TIME:
+        sys.stdout.write(f"{text}\n")
+        sys.stdout.flush()
+
+
+def tell(text: str = "", indent: int = 0) -> None:
+    """Print within the width of a terminal."""
+    for line in textwrap.wrap(text, 120 - indent) or [""]:
+        say(" " * indent + line)

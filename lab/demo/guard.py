@@ -1,0 +1,110 @@
+# SPDX-FileCopyrightText: 2026 nodecraft.kubeadm contributors
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""How a program of the lab ends: by itself, refused, interrupted, or by something that nobody expected."""
+
+from __future__ import annotations
+
+import contextlib
+import fcntl
+import os
+import signal
+import subprocess
+import sys
+import time
+import traceback
+import typing as t
+from pathlib import Path
+
+INTERRUPTED = 130  # as a shell tells of a program that Ctrl-C ended
+UNEXPECTED = 2
+SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+
+
+class CommandFailed(Exception):
+    """A command that should not fail did. output: all that it printed, for the log."""
+
+    def __init__(self, command: t.Sequence[str], output: str) -> None:
+        lines = output.strip().splitlines() or ["it printed nothing"]
+        super().__init__(f"{' '.join(command):.120} failed: {lines[-1]:.300}")
+        self.output = output
+
+
+@contextlib.contextmanager
+def only_one(lock: Path, refusal: str) -> t.Iterator[None]:
+    """Refuse to start while another process holds the lock. refusal: what to say then; {} is the other's process number."""
+    lock.parent.mkdir(parents=True, exist_ok=True)
+    with lock.open("a+", encoding="utf-8") as held:
+        try:
+            fcntl.flock(held, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            held.seek(0)
+            raise SystemExit(refusal.format(held.read().strip() or "unknown")) from None
+        held.truncate(0)
+        held.write(str(os.getpid()))
+        held.flush()
+        yield
+
+
+def guarded(
+    body: t.Callable[[], None],
+    *,
+    log: Path,
+    advice: str,
+    tidy: t.Callable[[], None] | None = None,
+    tell: t.Callable[[str], None] = lambda text: print(text, file=sys.stderr, flush=True),
+) -> int:
+    """Run a program; returns its exit status. log: gets the traceback of what was not expected. advice: what to do then.
+
+    tidy: removes what an interrupted program would leave behind; no signal ends it. It says itself what it removes.
+    """
+    # Also where the one who starts this program ignores them, as nox and nohup do.
+    former = {number: signal.signal(number, _interrupt) for number in SIGNALS}
+    try:
+        body()
+    except SystemExit as exc:
+        if exc.code is None or isinstance(exc.code, int):
+            return exc.code or 0
+        tell(exc.code)
+        return 1
+    except KeyboardInterrupt:
+        for number in SIGNALS:
+            signal.signal(number, signal.SIG_IGN)
+        if tidy is not None:
+            _tidy(tidy, log, advice, tell)
+        return INTERRUPTED
+    except Exception as exc:
+        tell(_sentence(exc, log, advice))
+        return UNEXPECTED
+    finally:
+        for number, handler in former.items():
+            signal.signal(number, handler)
+    return 0
+
+
+def _interrupt(_number: int, _frame: object) -> t.NoReturn:
+    raise KeyboardInterrupt
+
+
+def _tidy(tidy: t.Callable[[], None], log: Path, advice: str, tell: t.Callable[[str], None]) -> None:
+    try:
+        tidy()
+    except (Exception, SystemExit) as exc:
+        tell(_sentence(exc, log, advice))
+
+
+def _sentence(exc: BaseException, log: Path, advice: str) -> str:
+    """Write what happened into the log and say it in short."""
+    output = getattr(exc, "output", None)
+    with log.open("a", encoding="utf-8") as file:
+        file.write(f"{time.strftime('%Y-%m-%d %H:%M:%S')}\n{''.join(traceback.format_exception(exc))}")
+        file.write(f"{output or ''}\n{getattr(exc, 'stderr', None) or ''}\n")
+    what = " ".join((str(exc) if isinstance(exc, CommandFailed | SystemExit) else _named(exc)).split())
+    return f"Stopped by what was not expected: {what.rstrip('.')}. All of it is in {log}. {advice}"
+
+
+def _named(exc: BaseException) -> str:
+    if isinstance(exc, subprocess.CalledProcessError):
+        command = exc.cmd if isinstance(exc.cmd, str) else " ".join(map(str, exc.cmd))
+        said = (exc.stderr or exc.output or "").strip().splitlines() or ["it printed nothing"]
+        return f"{command:.120} ended with status {exc.returncode}: {said[-1]:.300}"
+    return f"{type(exc).__name__}: {exc!s:.300}"
