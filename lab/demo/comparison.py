@@ -8,6 +8,9 @@ import difflib
 import json
 import typing as t
 
+DEPTH = 2  # how deep a part stands
+MISSING = object()  # what one side does not have; null is something else
+
 
 def difference(before: t.Any, after: t.Any, place: str = "") -> list[str]:
     """The unified diff of the JSON of both, one for each part that differs; empty when they are equal.
@@ -16,22 +19,16 @@ def difference(before: t.Any, after: t.Any, place: str = "") -> list[str]:
     """
     if before == after:
         return []
-    if isinstance(before, dict) and isinstance(after, dict) and place.count("/") < 2:
+    if isinstance(before, dict) and isinstance(after, dict) and place.count("/") < DEPTH:
         lines = []
         for key in sorted({*before, *after}):
-            # An entry that one side lacks is no entry that is null.
-            if (key in before) != (key in after) or before.get(key) != after.get(key):
-                lines += difference(before.get(key), after.get(key), f"{place}/{key}")
+            lines += difference(before.get(key, MISSING), after.get(key, MISSING), f"{place}/{key}")
         return lines
-    return list(difflib.unified_diff(_text(before), _text(after), f"before{place}", f"after{place}", lineterm="")) or [
-        f"--- before{place}",
-        f"+++ after{place}",
-        "@@ one of them is not there @@",
-    ]
+    return list(difflib.unified_diff(_text(before), _text(after), f"before{place}", f"after{place}", lineterm=""))
 
 
 def _text(value: t.Any) -> list[str]:
-    return json.dumps(value, indent=1, sort_keys=True, default=str).splitlines()
+    return [] if value is MISSING else json.dumps(value, indent=1, sort_keys=True).splitlines()
 
 
 def changed_lines(before: str, after: str) -> list[str]:

@@ -95,11 +95,7 @@ class Lab:
             self.play("down", log)
             on_removed()
             began = time.monotonic()
-            waiting.turn_to(
-                f"lab {self.name} starts; when the cache has no Kubernetes {self.kubernetes}, it is built first,"
-                f" which takes minutes (log: {log})",
-                60,
-            )
+            waiting.turn_to(f"lab {self.name} starts, from the cache", 60)
             self.play(
                 "up",
                 log,

@@ -46,10 +46,10 @@ class Story:
 
     def claim_same(self, name: str, before: t.Any, after: t.Any, text: str, *, holds: bool = True) -> None:
         """State that two looks are equal, and what else has to hold. Where they differ the record tells in what."""
-        lines = difference(before, after)
-        self.claim(holds and not lines, text)
-        if not lines:
+        self.claim(holds and before == after, text)
+        if before == after:
             return
+        lines = difference(before, after)
         path = self.output / f"{name}-difference.txt"
         path.write_text("\n".join([*lines, ""]), encoding="utf-8")
         self.differences[name] = lines

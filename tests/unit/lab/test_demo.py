@@ -7,8 +7,8 @@ from __future__ import annotations
 import typing as t
 
 import pytest
-from ansible_collections.nodecraft.kubeadm.lab.demo import demo
 from ansible_collections.nodecraft.kubeadm.lab.demo.runs import Run
+from ansible_collections.nodecraft.kubeadm.lab.demo.story import ending, node_operations
 
 Json = dict[str, t.Any]
 
@@ -82,12 +82,11 @@ def test_operations_of_nodes_that_changed_each_once() -> None:
     taint = {"field": "taints", "key": "example.com/x:NoSchedule", "after": None}
     nodes = {"w1": {"changed": True, "operations": [label, taint]}, "w2": {"changed": False, "operations": [label]}}
     loop = result("nodecraft.kubeadm.node_label", results=[{"nodes": nodes}, {"nodes": nodes}, {"skipped": True}])
-    assert demo.node_operations(record({"localhost": loop})) == [
+    assert node_operations(record({"localhost": loop})) == [
         "w1: labels example.com/rack r7",
         "w1: taints example.com/x:NoSchedule",
     ]
 
 
-def test_ending_and_differences_are_short() -> None:
-    assert demo.ending(TRANSACTION) == "restored after 61 s, outage 3.4 s"
-    assert demo.differences("a\n  b\nc\n", "a\n  d\nc\n") == ["- b", "+ d"]
+def test_an_ending_is_short() -> None:
+    assert ending(TRANSACTION) == "restored after 61 s, outage 3.4 s"
