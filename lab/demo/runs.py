@@ -83,7 +83,7 @@ class Lab:
     @property
     def environment(self) -> dict[str, str]:
         """With the administrator's credentials."""
-        return {**os.environ, **dict.fromkeys(("KUBECONFIG", "K8S_AUTH_KUBECONFIG"), str(self.folder / "kubeconfig"))}
+        return {**environment(), **dict.fromkeys(("KUBECONFIG", "K8S_AUTH_KUBECONFIG"), str(self.folder / "kubeconfig"))}
 
     def start_anew(self, log: Path, on_removed: t.Callable[[], None] = lambda: None) -> float:
         """Remove what there is of this lab and make it; returns the seconds that making it took.
@@ -121,7 +121,7 @@ class Lab:
             status = follow(
                 ["ansible-playbook", f"lab/{playbook}.yml", f"--extra-vars={extra}"],
                 cwd=ROOT,
-                env=os.environ,
+                env=environment(),
                 stdout=output,
                 on_event=lambda event: reasons.append(event["message"]) if event["event"] == "failure" else None,
                 on_line=lambda line: print(line, file=output),
@@ -205,6 +205,11 @@ class Lab:
             }
             for node in self.get("nodes")["items"]
         }
+
+
+def environment() -> dict[str, str]:
+    """That of this process. A module over one call into a node instead of five takes a fraction of the time."""
+    return {"ANSIBLE_PIPELINING": "true", **os.environ}
 
 
 class Follower:
