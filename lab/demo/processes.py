@@ -9,15 +9,17 @@ import json
 import os
 import signal
 import subprocess
+import time
 import typing as t
 from pathlib import Path
 
 Json = dict[str, t.Any]
 
-MARK = "\x1e"  # each event of callbacks/demo_events.py begins with it
+MARK = "\x1e"  # each event of lab/callback/demo_events.py begins with it
 PATIENCE = 15  # seconds that a run has to end by itself
+START_TIME = 19  # the field of /proc/PID/stat, counted from the one after the name
 EVENTS = {
-    "ANSIBLE_CALLBACK_PLUGINS": str(Path(__file__).resolve().parent / "callbacks"),
+    "ANSIBLE_CALLBACK_PLUGINS": str(Path(__file__).resolve().parents[1] / "callback"),
     "ANSIBLE_CALLBACKS_ENABLED": "demo_events",
     # The ansible command uses callbacks only when it is told to.
     "ANSIBLE_LOAD_CALLBACK_PLUGINS": "true",
@@ -29,24 +31,28 @@ def follow(
     *,
     cwd: Path,
     env: t.Mapping[str, str],
-    stdout: t.IO[str],
+    stdout: t.IO[str] | None,
     on_event: t.Callable[[Json], None],
     on_line: t.Callable[[str], None],
 ) -> int:
-    """Run Ansible; returns its status. on_event and on_line: get its events and the other lines of its standard error, at once."""
+    """Run Ansible; returns its status.
+
+    on_event and on_line: get its events and the other lines of its standard error at once, and those of its standard output
+    when stdout is None.
+    """
     # A session of its own: Ctrl-C reaches this program alone, which then ends the run in order.
     process = subprocess.Popen(
         command,
         cwd=cwd,
         env={**env, **EVENTS},
         stdin=subprocess.DEVNULL,
-        stdout=stdout,
-        stderr=subprocess.PIPE,
+        stdout=subprocess.PIPE if stdout is None else stdout,
+        stderr=subprocess.STDOUT if stdout is None else subprocess.PIPE,
         text=True,
         start_new_session=True,
     )
     try:
-        for line in t.cast("t.IO[str]", process.stderr):
+        for line in t.cast("t.IO[str]", process.stderr or process.stdout):
             event = read_event(line)
             if event is None:
                 on_line(line.rstrip("\n"))
@@ -76,9 +82,12 @@ def end(process: subprocess.Popen[str]) -> None:
         process.kill()
         process.wait()
     for child, started in children.items():
-        if start_time(child) == started:
+        if runs(child, started):
             with contextlib.suppress(ProcessLookupError):
                 os.kill(child, signal.SIGKILL)
+    deadline = time.monotonic() + PATIENCE
+    while any(runs(child, started) for child, started in children.items()) and time.monotonic() < deadline:
+        time.sleep(0.05)
 
 
 def descendants(pid: int) -> dict[int, str]:
@@ -90,13 +99,13 @@ def descendants(pid: int) -> dict[int, str]:
     found = {pid}
     while more := {child for child, parent in parents.items() if parent in found} - found:
         found |= more
-    return {child: started for child in found - {pid} if (started := start_time(child))}
+    return {child: fields[START_TIME] for child in found - {pid} if (fields := _fields(child))}
 
 
-def start_time(pid: int) -> str:
-    """When a process began; empty when it ended."""
+def runs(pid: int, started: str) -> bool:
+    """Whether a process is there and is no zombie. started: when it began."""
     fields = _fields(pid)
-    return fields[19] if fields else ""
+    return bool(fields) and fields[START_TIME] == started and fields[0] != "Z"
 
 
 def _fields(pid: int) -> list[str]:

@@ -13,6 +13,7 @@ import time
 import typing as t
 from pathlib import Path
 
+from ansible_collections.nodecraft.kubeadm.lab.demo.console import say
 from ansible_collections.nodecraft.kubeadm.lab.demo.guard import CommandFailed
 from ansible_collections.nodecraft.kubeadm.lab.demo.processes import follow
 from ansible_collections.nodecraft.kubeadm.lab.demo.progress import Waiting
@@ -83,7 +84,10 @@ class Lab:
     @property
     def environment(self) -> dict[str, str]:
         """With the administrator's credentials."""
-        return {**environment(), **dict.fromkeys(("KUBECONFIG", "K8S_AUTH_KUBECONFIG"), str(self.folder / "kubeconfig"))}
+        return {
+            **environment(),
+            **dict.fromkeys(("KUBECONFIG", "K8S_AUTH_KUBECONFIG"), str(self.folder / "kubeconfig")),
+        }
 
     def start_anew(self, log: Path, on_removed: t.Callable[[], None] = lambda: None) -> float:
         """Remove what there is of this lab and make it; returns the seconds that making it took.
@@ -91,46 +95,48 @@ class Lab:
         on_removed: called when nothing of it is there any more, and what is there from now on is ours.
         """
         log.unlink(missing_ok=True)
-        with Waiting(f"the remains of an earlier lab {self.name} are removed", 5) as waiting:
+        with Waiting(f"the remains of an earlier lab {self.name} are removed", 5):
             self.play("down", log)
-            on_removed()
-            began = time.monotonic()
-            waiting.turn_to(f"lab {self.name} starts, from the cache", 60)
-            self.play(
-                "up",
-                log,
-                lab_kubernetes=self.kubernetes,
-                lab_control_planes=self.control_planes,
-                lab_workers=self.workers,
-                lab_grace_seconds=self.grace_seconds,
-            )
+        on_removed()
+        began = time.monotonic()
+        size = {"lab_control_planes": self.control_planes, "lab_workers": self.workers}
+        self.play("up", log, show=True, lab_kubernetes=self.kubernetes, lab_grace_seconds=self.grace_seconds, **size)
         return time.monotonic() - began
 
     def device_plugin(self, log: Path) -> Json:
         """The image archive of our device plugin, as variables of the role; built where it is not in the cache."""
         log.unlink(missing_ok=True)
-        with Waiting("the image of the device plugin is looked up, or built where the cache has none", 10):
-            self.play("device_plugins", log, lab_kubernetes=self.kubernetes, lab_sample_wanted="false")
+        self.play("device_plugins", log, show=True, lab_kubernetes=self.kubernetes, lab_sample_wanted="false")
         return t.cast(Json, json.loads((self.folder / "device_plugins.json").read_text(encoding="utf-8"))["own"])
 
-    def play(self, playbook: str, log: Path, **variables: t.Any) -> None:
-        """Run a playbook of the lab: the one place where that is done. What it prints goes into a log."""
+    def play(self, playbook: str, log: Path, *, show: bool = False, **variables: t.Any) -> None:
+        """Run a playbook of the lab: the one place where that is done. What it prints goes into a log; show: on the terminal, too.
+
+        Its callback, lab/callback/progress.py, says what takes long and, in one sentence, what failed.
+        """
         reasons: list[str] = []
         extra = json.dumps({"lab_name": self.name, **variables})
+        command = ["ansible-playbook", f"lab/{playbook}.yml", f"--extra-vars={extra}"]
         with log.open("a", encoding="utf-8") as output:
+
+            def on_line(line: str) -> None:
+                print(line, file=output, flush=True)
+                if show:
+                    say(f"   {line}")
+
             status = follow(
-                ["ansible-playbook", f"lab/{playbook}.yml", f"--extra-vars={extra}"],
+                command,
                 cwd=ROOT,
-                env=environment(),
-                stdout=output,
+                env={**environment(), "ANSIBLE_CONFIG": str(ROOT / "lab/ansible.cfg")},
+                stdout=None,
                 on_event=lambda event: reasons.append(event["message"]) if event["event"] == "failure" else None,
-                on_line=lambda line: print(line, file=output),
+                on_line=on_line,
             )
+        if status != 0 and not reasons:
+            raise CommandFailed(command[:2], log.read_text(encoding="utf-8"))
         if status != 0:
-            # A loop has a failure of its own, which says nothing: the first one says why.
-            raise SystemExit(
-                f"{' '.join((reasons or ['it gave no reason']).pop(0).split())} (lab/{playbook}.yml; log: {log})"
-            )
+            # A loop has a failure of its own, which says nothing: the first one says why. What is shown said it already.
+            raise SystemExit(1 if show else " ".join(reasons[0].split()))
 
     def ask(self, *command: str) -> str:
         """What a command on the first control plane node says."""
@@ -220,7 +226,7 @@ class Follower:
         self.usually = usually
 
     def on_event(self, event: Json, waiting: Waiting) -> None:
-        """An event of callbacks/demo_events.py."""
+        """An event of lab/callback/demo_events.py."""
 
     def on_line(self, line: str, waiting: Waiting) -> None:
         """Another line, such as the progress of a transaction on a node."""
