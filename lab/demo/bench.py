@@ -20,7 +20,7 @@ from ansible_collections.nodecraft.kubeadm.lab.demo import (
 )
 from ansible_collections.nodecraft.kubeadm.lab.demo.console import say
 from ansible_collections.nodecraft.kubeadm.lab.demo.figures import OUTPUT, Part
-from ansible_collections.nodecraft.kubeadm.lab.demo.guard import guarded, only_one
+from ansible_collections.nodecraft.kubeadm.lab.demo.guard import end_with_parent, guarded, only_one
 from ansible_collections.nodecraft.kubeadm.lab.demo.labs import Ours
 from ansible_collections.nodecraft.kubeadm.lab.demo.runs import Lab
 
@@ -68,6 +68,7 @@ def measure(asked: argparse.Namespace, ours: Ours) -> None:
 def main() -> int:
     """Measure, and end well or with one sentence."""
     asked = arguments()
+    end_with_parent()
     with only_one(OUTPUT / "lock", RUNNING):
         log = OUTPUT / "bench.log"
         log.unlink(missing_ok=True)

@@ -20,5 +20,5 @@ def say(text: str) -> None:
 
 def tell(text: str = "", indent: int = 0) -> None:
     """Print within the width of a terminal."""
-    for line in textwrap.wrap(text, 120 - indent) or [""]:
+    for line in textwrap.wrap(text, 120 - indent, break_on_hyphens=False) or [""]:
         say(" " * indent + line)

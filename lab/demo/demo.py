@@ -14,7 +14,7 @@ import typing as t
 from pathlib import Path
 
 from ansible_collections.nodecraft.kubeadm.lab.demo.console import tell
-from ansible_collections.nodecraft.kubeadm.lab.demo.guard import guarded, only_one
+from ansible_collections.nodecraft.kubeadm.lab.demo.guard import end_with_parent, guarded, only_one
 from ansible_collections.nodecraft.kubeadm.lab.demo.labs import Ours
 from ansible_collections.nodecraft.kubeadm.lab.demo.part_change import change
 from ansible_collections.nodecraft.kubeadm.lab.demo.part_device_plugin import device_plugin
@@ -89,6 +89,7 @@ def show(asked: argparse.Namespace, ours: Ours) -> None:
 def main() -> int:
     """Show it all, and end well or with one sentence."""
     asked = arguments()
+    end_with_parent()
     asked.output.mkdir(parents=True, exist_ok=True)
     with only_one(asked.output / "lock", RUNNING):
         log = asked.output / "demo.log"

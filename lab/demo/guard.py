@@ -5,6 +5,7 @@
 from __future__ import annotations
 
 import contextlib
+import ctypes
 import fcntl
 import os
 import signal
@@ -17,6 +18,7 @@ from pathlib import Path
 
 INTERRUPTED = 130  # as a shell tells of a program that Ctrl-C ended
 UNEXPECTED = 2
+PR_SET_PDEATHSIG = 1  # see prctl(2)
 SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
 
@@ -43,6 +45,11 @@ def only_one(lock: Path, refusal: str) -> t.Iterator[None]:
         held.write(str(os.getpid()))
         held.flush()
         yield
+
+
+def end_with_parent() -> None:
+    """Have the kernel send SIGTERM when the parent ends: nox does not hand on the one that ends it."""
+    ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGTERM, 0, 0, 0)
 
 
 def guarded(

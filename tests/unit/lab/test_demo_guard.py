@@ -93,6 +93,28 @@ def test_an_interrupted_program_tidies_up_once_and_no_signal_stops_that(number: 
     assert signal.getsignal(number) is before
 
 
+def test_a_program_whose_parent_is_killed_tidies_up(tmp_path: Path) -> None:
+    program = f"""
+import sys, time
+from pathlib import Path
+from ansible_collections.nodecraft.kubeadm.lab.demo.guard import end_with_parent, guarded
+
+def body():
+    print("up", flush=True)
+    time.sleep(60)
+
+end_with_parent()
+guarded(body, log=Path({str(tmp_path / "demo.log")!r}), advice="", tidy=lambda: print("tidy", flush=True))
+"""
+    parent = f"import subprocess, sys; subprocess.run([sys.executable, '-c', {program!r}])"
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}
+    with subprocess.Popen([sys.executable, "-c", parent], stdout=subprocess.PIPE, text=True, env=environment) as killed:
+        assert killed.stdout is not None
+        assert killed.stdout.readline() == "up\n"
+        killed.kill()
+        assert killed.stdout.read() == "tidy\n"
+
+
 @pytest.mark.parametrize("exc", [KeyError("x"), SystemExit("The lab is of another clone.")])
 def test_tidying_up_that_fails_says_what_is_left_to_do(exc: BaseException, tmp_path: Path) -> None:
     ended = Guarded(tmp_path, raising(KeyboardInterrupt()), raising(exc))
