@@ -7,15 +7,12 @@ from __future__ import annotations
 import textwrap
 
 from ansible_collections.nodecraft.kubeadm.lab.demo.console import tell
-from ansible_collections.nodecraft.kubeadm.lab.demo.runs import Follower
+from ansible_collections.nodecraft.kubeadm.lab.demo.runs import Follower, run_module
 from ansible_collections.nodecraft.kubeadm.lab.demo.story import Story, arguments, ending, side
 
 TRIED = 30  # seconds that an API server which cannot become ready gets
 # No etcd answers in that time: the API server starts, takes every argument, and never becomes ready.
-NEVER_READY = {
-    "control_plane_components": {"kube-apiserver": {"args": {"etcd-healthcheck-timeout": "1ns"}}},
-    "control_plane_wait_timeout": TRIED,
-}
+NEVER_READY = {"name": "kube-apiserver", "args": {"etcd-healthcheck-timeout": "1ns"}, "wait_timeout": TRIED}
 
 
 def again(story: Story) -> None:
@@ -56,10 +53,11 @@ def refusal(story: Story) -> None:
 
 def restore(story: Story) -> None:
     """An API server that never becomes ready."""
-    tell(f"6. Have the API server give etcd a nanosecond to answer, for {TRIED} s at most")
+    tell(f"6. One task: have the API server give etcd a nanosecond to answer, for {TRIED} s at most")
     lab, before = story.lab, story.lab.look()
-    follower = Follower("the API server gets its time, then the node puts the former manifest back", TRIED + 30)
-    run = story.run("6-restore.json", variables=NEVER_READY, follower=follower)
+    follower = Follower("the API server gets its time, then the node puts the former manifest back", TRIED + 25)
+    record = story.output / "6-restore.json"
+    run = run_module(lab, "static_pod", NEVER_READY, record, host=lab.first, follower=follower)
     failed = next(iter(run.changes("static_pod")), {})
     transaction = failed.get("transaction") or {"outcome": "none", "seconds": 0, "outage_seconds": 0}
     tell(textwrap.shorten(failed.get("msg", "(no word)"), 225, placeholder=" ..."), 5)

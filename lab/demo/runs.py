@@ -288,12 +288,19 @@ def run_playbook(
     return _run(lab, record, command, follower or Follower(f"{name}.yml runs"))
 
 
-def run_module(lab: Lab, name: str, options: t.Mapping[str, t.Any], record: Path) -> Run:
-    """Run a module of the collection that asks the API, and keep the JSON of it."""
-    module = f"--module-name=nodecraft.kubeadm.{name}"
-    return _run(
-        lab, record, ["ansible", "localhost", module, f"--args={json.dumps(options)}"], Follower(f"{name} runs")
-    )
+def run_module(
+    lab: Lab,
+    name: str,
+    options: t.Mapping[str, t.Any],
+    record: Path,
+    *,
+    host: str = "localhost",
+    follower: Follower | None = None,
+) -> Run:
+    """Run a module of the collection, one that asks the API unless a node is named, and keep the JSON of it."""
+    inventory = [] if host == "localhost" else [f"--inventory={lab.inventory}"]
+    module = [f"--module-name=nodecraft.kubeadm.{name}", f"--args={json.dumps(options)}"]
+    return _run(lab, record, ["ansible", host, *inventory, *module], follower or Follower(f"{name} runs"))
 
 
 def _run(lab: Lab, record: Path, command: list[str], follower: Follower) -> Run:
