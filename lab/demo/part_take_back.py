@@ -19,6 +19,7 @@ def take_back(story: Story) -> None:
     tell("8. An empty wish")
     nothing = {"control_plane_feature_gates": {}, "placement_guard_state": "absent"}
     story.ask({"all": {"vars": {**story.settings, **nothing}}})
+    _check(story)
     run = story.run(
         "8-take-back.json", follower=Follower("everything is taken back, with a restart of each component", 90)
     )
