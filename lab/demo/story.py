@@ -15,7 +15,7 @@ from ansible_collections.nodecraft.kubeadm.lab.demo.runs import Follower, Json, 
 
 # Later releases have the gate of in-place resize locked; they show the way with a gate that is off by default there.
 GATES = {"1.32": "InPlacePodVerticalScaling"}
-OTHER_GATE = "HPAScaleToZero"
+OTHER_GATE = "CrossNamespaceVolumeDataSource"
 SHOWN = 12  # lines of a difference on the terminal; the file has all
 
 Look = dict[str, Json]
