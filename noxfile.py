@@ -220,7 +220,8 @@ TEST_SESSIONS = (
 LINT_SESSIONS = tuple(
     name
     for name in TEST_SESSIONS
-    if name not in (*UNIT_SESSIONS, "plays", "faults", "start", "scenarios") and not name.startswith(("device_plugin", "sanity"))
+    if name not in (*UNIT_SESSIONS, "plays", "faults", "start", "scenarios")
+    and not name.startswith(("device_plugin", "sanity"))
 )
 
 nox.needs_version = ">=2025.2.9"

@@ -152,7 +152,9 @@ def cache() -> Path:
 def free_space() -> dict[Path, int]:
     """How many bytes are free where this writes."""
     places = (BUILD, cache().parent, Path("/var/lib/containers"), Path(tempfile.gettempdir()))
-    return {path: shutil.disk_usage(path).free for path in places if path.exists()}
+    return {
+        path: shutil.disk_usage(path).free for path in places if os.path.exists(path)
+    }  # also where a folder is not to be entered
 
 
 def say(text: str) -> None:
