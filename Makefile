@@ -14,7 +14,7 @@ READY := $(VENV)/ready
 NOX := $(VENV)/bin/nox
 PYTHONS := python3 python3.14 python3.13 python3.12 python3.11
 
-.PHONY: demo test test-unit test-sanity test-lint test-lab test-faults lab-up lab-down bench
+.PHONY: demo test test-unit test-sanity test-lint test-lab test-faults test-bare lab-up lab-down bench
 
 # Both begin with a fresh cluster, so they have one of their own. The demo switches on what Kubernetes 1.32 has off.
 demo: LAB = demo
@@ -25,8 +25,9 @@ SESSION = $(subst -,_,$@)
 test-unit: SESSION = unit plays_whole device_plugin
 test-sanity: SESSION = sanity
 test-faults: SESSION = test_faults
+test-bare: SESSION = test_bare
 
-demo test test-unit test-sanity test-lint test-lab test-faults lab-up lab-down bench: $(READY)
+demo test test-unit test-sanity test-lint test-lab test-faults test-bare lab-up lab-down bench: $(READY)
 	@$(NOX) --session $(SESSION)
 
 $(READY): tests/constraints.txt

@@ -802,6 +802,12 @@ def test(session: nox.Session) -> None:
 
 
 @nox.session(python=False, default=False)
+def test_bare(session: nox.Session) -> None:
+    """The commands of the README on machines that have only what it names; arguments are those of the program."""
+    session.run(sys.executable, str(ROOT / "tests" / "sessions" / "bare.py"), *session.posargs, external=True)
+
+
+@nox.session(python=False, default=False)
 def test_lint(session: nox.Session) -> None:
     """Lint, types, documentation, contracts and what Galaxy checks."""
     for name in LINT_SESSIONS:

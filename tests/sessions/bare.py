@@ -1,0 +1,608 @@
+# SPDX-FileCopyrightText: 2026 nodecraft.kubeadm contributors
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Run the commands of the README on machines that have only the packages the README names.
+
+``python tests/sessions/bare.py [--suite NAME]... [--cold] [--entries NAME...]``
+
+A machine is a root directory made by debootstrap, entered in mount, pid, uts and ipc namespaces of its own. It shares the
+kernel, the cgroups and the network of this machine, so labs of real clusters run in it. Every command starts from a clean
+clone of the current commit; changes that are not committed are refused, for the result would be about other files.
+"""
+
+from __future__ import annotations
+
+import argparse
+import contextlib
+import fcntl
+import hashlib
+import json
+import os
+import platform
+import re
+import shutil
+import signal
+import subprocess
+import sys
+import time
+import typing as t
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[2]
+WORK = ROOT / "build" / "bare"
+RESULTS = ROOT / "build" / "results" / "bare"
+CACHE = Path(os.environ.get("XDG_CACHE_HOME") or "~/.cache").expanduser()
+LAB_CACHE = CACHE / "nodecraft-kubeadm"
+
+SUITES = ("bookworm", "trixie")
+# What the README names. The certificates are what the suggested packages of git bring: without them no registry is reached.
+PACKAGES = ("ca-certificates", "git", "golang-go", "make", "python3")
+HOST_PROGRAMS = {
+    "apt-config": "apt",
+    "debootstrap": "debootstrap",
+    "git": "git",
+    "nsenter": "util-linux",
+    "tar": "tar",
+    "unshare": "util-linux",
+}
+
+CLONE = "/root/kubeadm"
+HOME = "/root"
+SEARCH_PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
+
+
+class Entry(t.NamedTuple):
+    """A command of the README. fresh: it starts on a new machine. after: what removes what it leaves running."""
+
+    minutes: int
+    fresh: bool = True
+    last_line: str = ""
+    forbidden: str = ""
+    after: tuple[str, ...] = ()
+
+
+ENTRIES = {
+    "lab-up": Entry(minutes=60),
+    "lab-down": Entry(minutes=10, fresh=False),
+    "demo": Entry(minutes=90, forbidden="NOT AS CLAIMED", after=("make", "lab-down", "LAB=demo")),
+    "test": Entry(minutes=150, last_line=r"\d+ passed, 0 failed"),
+}
+
+# What this site needs to reach registries at all: its name servers, proxies, mirrors and certificate authorities. A user's
+# machine has such settings of its own, or needs none. Nothing else of this machine is handed over: GOTOOLCHAIN, GOFLAGS and
+# caches of an interpreter would hide what a bare machine does.
+SITE_FILES = (Path("/etc/resolv.conf"), Path("/etc/hosts"))
+SITE_AUTHORITIES = Path("/usr/local/share/ca-certificates")
+SITE_BUNDLE = Path("/etc/ssl/certs/ca-certificates.crt")
+SITE_VARIABLES = re.compile(
+    r"(?i:(?:https?|ftp|all|no)_proxy)"
+    r"|SSL_CERT_(?:FILE|DIR)|REQUESTS_CA_BUNDLE|CURL_CA_BUNDLE|GIT_SSL_CAINFO"
+    r"|PIP_(?:INDEX_URL|EXTRA_INDEX_URL|TRUSTED_HOST|PROXY|CERT|RETRIES|TIMEOUT|DEFAULT_TIMEOUT)"
+)
+SITE_GO = ("GOPROXY", "GOSUMDB", "GOPRIVATE", "GONOPROXY", "GONOSUMDB", "GOINSECURE")
+SITE_APT = re.compile(r"Acquire::(?:Check-Valid-Until|Check-Date|Retries|(?:http|https)::(?:Proxy|Timeout)[^ ]*) ")
+
+# Makes the namespace's file systems, becomes its first process and stays until standard input ends, which it does when
+# this program ends in whatever way. Then no container and no bridge may stay behind: the network is that of this machine.
+# Arguments: the root directory, then pairs of a directory of this machine and the place where the root sees it.
+HOLDER = r"""
+read -r pid rest </proc/self/stat  # still seen with the numbers of this machine
+root=$1
+shift
+mount --bind "$root" "$root"
+cd "$root"
+mount -t proc proc proc
+mount --rbind /sys sys
+mount --rbind /dev dev
+mount -t devpts -o newinstance,ptmxmode=0666,mode=0620,gid=5 devpts dev/pts
+mount -t tmpfs -o mode=1777 tmpfs dev/shm
+mount -t tmpfs -o mode=1777 tmpfs tmp
+mount -t tmpfs -o mode=0755 tmpfs run
+mkdir -m 1777 run/lock
+while [ $# -ge 2 ]; do
+  mkdir -p "$1" ".$2"
+  mount --bind "$1" ".$2"
+  shift 2
+done
+mkdir -p .host
+pivot_root . .host
+cd /
+umount --lazy /.host
+rmdir /.host
+echo "$pid"
+exec 3<&0
+cat <&3 >/dev/null &
+wait $! || :
+if command -v podman >/dev/null; then
+  exec >&2
+  for attempt in 1 2 3; do timeout 120 podman rm --all --force --time=0 --volumes && break; done
+  timeout 120 podman network prune --force
+fi
+"""
+
+
+class Bare(Exception):
+    """What keeps this program from its work, for the user."""
+
+
+# What follows up to the machine itself is pure.
+
+
+def root_name(suite: str, packages: t.Sequence[str], architecture: str) -> str:
+    """The name of a cached root: a hash of all it is made from, so it is never stale."""
+    made_from = json.dumps([suite, sorted(packages), architecture])
+    return f"bare-root-{suite}-{hashlib.sha256(made_from.encode()).hexdigest()[:12]}.tar"
+
+
+def mirror_of(targets: str, codename: str) -> str | None:
+    """The repository from which this machine has its own release. targets: lines of release, component and address."""
+    for line in targets.splitlines():
+        release, component, address = line.split(maxsplit=2)
+        if (release, component) == (codename, "main"):
+            return address
+    return None
+
+
+def os_release(text: str) -> dict[str, str]:
+    """The fields of /etc/os-release."""
+    fields = (line.partition("=") for line in text.splitlines() if "=" in line)
+    return {name: value.strip("\"'") for name, _equals, value in fields}
+
+
+def pip_variables(listed: str) -> dict[str, str]:
+    """The environment variables that say what the lines of ``pip config list`` say."""
+    found = re.findall(r"^global\.([a-z-]+)='(.*)'$", listed, re.MULTILINE)
+    variables = {f"PIP_{option.upper().replace('-', '_')}": value for option, value in found}
+    return {name: value for name, value in variables.items() if SITE_VARIABLES.fullmatch(name)}
+
+
+def site_variables(*sources: t.Mapping[str, str]) -> dict[str, str]:
+    """What of these environments belongs to the site; later ones come first."""
+    together = {name: value for source in sources for name, value in source.items()}
+    return {
+        name: value for name, value in together.items() if value and (name in SITE_GO or SITE_VARIABLES.fullmatch(name))
+    }
+
+
+def apt_options(dump: str) -> str:
+    """What of the output of ``apt-config dump`` belongs to the site."""
+    return "".join(f"{line}\n" for line in dump.splitlines() if SITE_APT.match(line) and not line.endswith(' "";'))
+
+
+def paragraphs(text: str) -> list[dict[str, str]]:
+    """The fields of the paragraphs of a file of dpkg or apt, without continued lines."""
+    return [
+        dict(line.split(": ", 1) for line in paragraph.splitlines() if re.match(r"[A-Za-z-]+: ", line))
+        for paragraph in text.split("\n\n")
+    ]
+
+
+def installed_packages(status: str) -> set[str]:
+    """The packages that dpkg's status file calls installed."""
+    return {fields["Package"] for fields in paragraphs(status) if fields.get("Status", "").endswith(" ok installed")}
+
+
+def automatic_packages(states: str) -> set[str]:
+    """The packages that apt installed because others need them."""
+    return {fields["Package"] for fields in paragraphs(states) if fields.get("Auto-Installed") == "1"}
+
+
+def unannounced(log: str, packages: t.Iterable[str]) -> list[str]:
+    """The packages whose installation no line named before it began.
+
+    A line names a package when it has its name and a form of the word install. Where apt's own output is in the log, the
+    line has to stand above the one in which apt unpacks the package.
+    """
+    lines = log.splitlines()
+    return [package for package in sorted(packages) if not announced(lines, package)]
+
+
+def announced(lines: t.Sequence[str], package: str) -> bool:
+    """Whether a line names the package before apt unpacks it."""
+    name = re.compile(rf"(?<![\w.+-]){re.escape(package)}(?![\w+-]|\.\w)")
+    for line in lines:
+        if re.match(rf"(?:Selecting previously unselected package|Unpacking) {re.escape(package)}[ :.]", line):
+            return False
+        if "install" in line.lower() and name.search(line):
+            return True
+    return False
+
+
+def faults_of(entry: Entry, status: int | None, log: str, packages: t.Iterable[str]) -> list[str]:
+    """What is wrong with a command that ended with this status, or did not end, and installed these packages."""
+    faults = []
+    if status is None:
+        faults.append(f"no end within {entry.minutes} minutes")
+    elif status != 0:
+        faults.append(f"exit status {status}")
+    if "Traceback (most recent call last)" in log:
+        faults.append("a traceback in the log")
+    if entry.forbidden and entry.forbidden in log:
+        faults.append(f"{entry.forbidden!r} in the log")
+    last_line = (log.strip().splitlines() or [""])[-1]
+    if not re.fullmatch(entry.last_line or ".*", last_line):
+        faults.append(f"the last line is {last_line!r}, not {entry.last_line!r}")
+    if missing := unannounced(log, packages):
+        faults.append(f"installed without saying so before: {', '.join(missing)}")
+    return faults
+
+
+def machines_for(entries: t.Sequence[str]) -> list[list[str]]:
+    """Which entries run on the same machine, one after the other."""
+    machines: list[list[str]] = []
+    for name in entries:
+        if ENTRIES[name].fresh or not machines:
+            machines.append([])
+        machines[-1].append(name)
+    return machines
+
+
+class Network(t.NamedTuple):
+    """A network that podman made: its bridge, and its subnets."""
+
+    bridge: str
+    subnets: frozenset[str]
+
+
+def network_of(text: str) -> Network:
+    """What podman wrote about a network."""
+    network = json.loads(text)
+    return Network(network["network_interface"], frozenset(entry["subnet"] for entry in network.get("subnets", [])))
+
+
+def left_behind(networks: t.Iterable[Network], interfaces: t.Iterable[str], rules: str) -> list[str]:
+    """What is still there of networks that should be gone. rules: the output of ``iptables-save``."""
+    networks = list(networks)
+    bridges = {network.bridge for network in networks}.intersection(interfaces)
+    subnets = {subnet for network in networks for subnet in network.subnets if f" {subnet} " in rules}
+    return [f"the interface {name}" for name in sorted(bridges)] + [
+        f"firewall rules of {net}" for net in sorted(subnets)
+    ]
+
+
+# From here on processes run and files change.
+
+
+def output_of(*command: str) -> str:
+    """What a program of this machine prints; nothing where it does not exist or fails."""
+    if shutil.which(command[0]) is None:
+        return ""
+    return subprocess.run(command, check=False, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True).stdout
+
+
+def check_host() -> None:
+    """Refuse to start where it cannot end well."""
+    if os.geteuid() != 0:
+        raise Bare("Root makes root directories and namespaces: run this as root.")
+    missing = {package for program, package in HOST_PROGRAMS.items() if shutil.which(program) is None}
+    if missing:
+        raise Bare(f"Please install: {' '.join(sorted(missing))} (names of Debian packages)")
+    if changes := output_of("git", "-C", str(ROOT), "status", "--porcelain"):
+        raise Bare(
+            f"A machine gets a clone of the current commit. Please commit or stash these changes first:\n{changes}"
+        )
+
+
+@contextlib.contextmanager
+def lock() -> t.Iterator[int]:
+    """Keep other runs in this clone out. The first process of a machine inherits the lock, for it may end later."""
+    WORK.mkdir(parents=True, exist_ok=True)
+    with (WORK / "lock").open("w", encoding="utf-8") as file:
+        try:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError as error:
+            raise Bare(f"Another run works in {WORK}, or its machine is about to end: try again later.") from error
+        yield file.fileno()
+
+
+def run_logged(log: Path, *command: str) -> None:
+    """Run a program of this machine that has to succeed."""
+    with log.open("a", encoding="utf-8") as output:
+        result = subprocess.run(command, check=False, stdin=subprocess.DEVNULL, stdout=output, stderr=output)
+    if result.returncode != 0:
+        raise Bare(f"{command[0]} failed with exit status {result.returncode}, see {log}")
+
+
+def cached_root(suite: str) -> Path:
+    """The archive of a suite's root, made when the cache has none."""
+    archive = LAB_CACHE / root_name(suite, PACKAGES, platform.machine())
+    if not archive.exists():
+        make_root(suite, archive)
+    return archive
+
+
+def make_root(suite: str, archive: Path) -> None:
+    """Let debootstrap make a root, and keep it as an archive."""
+    print(f"{suite}: debootstrap makes a root with {', '.join(PACKAGES)}", flush=True)
+    log = RESULTS / f"{suite}-root.log"
+    root = empty_directory(WORK / f"{suite}-new")
+    include = f"--include={','.join(PACKAGES)}"
+    run_logged(log, "debootstrap", "--variant=minbase", include, suite, str(root), *filter(None, [own_mirror()]))
+    # As in an image: what installs packages has to fetch the lists itself.
+    empty_directory(root / "var/lib/apt/lists")
+    for package in (root / "var/cache/apt/archives").glob("*.deb"):
+        package.unlink()
+    archive.parent.mkdir(parents=True, exist_ok=True)
+    part = archive.with_suffix(".part")
+    run_logged(log, "tar", f"--directory={root}", "--one-file-system", "--numeric-owner", "-cf", str(part), ".")
+    part.rename(archive)
+    shutil.rmtree(root)
+
+
+def own_mirror() -> str | None:
+    """Debian's mirror of this machine, where this is Debian; debootstrap has one of its own."""
+    release = os_release(Path("/etc/os-release").read_text(encoding="utf-8"))
+    if release.get("ID") != "debian":
+        return None
+    targets = output_of("apt-get", "indextargets", "--format", "$(RELEASE) $(COMPONENT) $(REPO_URI)")
+    return mirror_of(targets, release.get("VERSION_CODENAME", ""))
+
+
+def empty_directory(path: Path) -> Path:
+    """An empty directory."""
+    if path.exists():
+        shutil.rmtree(path)
+    path.mkdir(parents=True)
+    return path
+
+
+def site_environment() -> dict[str, str]:
+    """The environment of a command: a new root shell's, and the site's settings."""
+    go = json.loads(output_of("go", "env", "-json", *SITE_GO) or "{}")
+    pip = pip_variables(output_of(sys.executable, "-m", "pip", "config", "list"))
+    return {"HOME": HOME, "PATH": SEARCH_PATH, "TERM": "dumb", **site_variables(go, pip, os.environ)}
+
+
+def hand_over_site(root: Path, variables: t.Mapping[str, str], log: Path) -> None:
+    """Give a root what this site needs to reach registries."""
+    for file in SITE_FILES:
+        replace(file, root)
+    (root / "etc/apt/apt.conf.d/90site").write_text(apt_options(output_of("apt-config", "dump")), encoding="utf-8")
+    for file in SITE_AUTHORITIES.rglob("*.crt"):
+        replace(file, root)
+    run_logged(log, "chroot", str(root), "update-ca-certificates")
+    named = (Path(value) for value in variables.values() if value.startswith("/"))
+    for file in {SITE_BUNDLE, *named}:
+        if file.is_file():
+            replace(file, root)
+
+
+def replace(file: Path, root: Path) -> None:
+    """Copy a file of this machine to its place in a root. A link there would lead back to this machine."""
+    target = root / file.relative_to("/")
+    target.parent.mkdir(parents=True, exist_ok=True)
+    target.unlink(missing_ok=True)
+    shutil.copyfile(file, target)
+
+
+def cache_binds() -> list[tuple[str, str]]:
+    """The caches of this machine, and where a machine sees them."""
+    go = json.loads(output_of("go", "env", "-json", "GOMODCACHE", "GOCACHE") or "{}")
+    binds = {
+        f"{HOME}/.cache/nodecraft-kubeadm": str(LAB_CACHE),
+        f"{HOME}/.cache/pip": os.environ.get("PIP_CACHE_DIR", str(CACHE / "pip")),
+        f"{HOME}/.cache/uv": os.environ.get("UV_CACHE_DIR", str(CACHE / "uv")),
+        f"{HOME}/go/pkg/mod": go.get("GOMODCACHE", ""),
+        f"{HOME}/.cache/go-build": go.get("GOCACHE", ""),
+    }
+    return [(here, there) for there, here in binds.items() if here]
+
+
+class Machine:
+    """A bare machine that is up, until it is left."""
+
+    def __init__(self, suite: str, cold: bool, lock_file: int) -> None:
+        self.root = WORK / suite
+        self.environment = site_environment()
+        self._log = RESULTS / f"{suite}-machine.log"
+        self._networks: set[Network] = set()
+        self._unpack(suite)
+        self._holder = self._start([] if cold else cache_binds(), lock_file)
+        assert self._holder.stdout is not None
+        self._pid = self._holder.stdout.readline().strip()
+        if not self._pid:
+            self.stop()
+            raise Bare(f"The namespaces of {suite} could not be made, see {self._log}")
+
+    def _unpack(self, suite: str) -> None:
+        """Make the root from its archive, with a clean clone in it."""
+        archive = cached_root(suite)
+        empty_directory(self.root)
+        run_logged(self._log, "tar", f"--directory={self.root}", "--numeric-owner", "-xpf", str(archive))
+        hand_over_site(self.root, self.environment, self._log)
+        run_logged(self._log, "git", "clone", "--quiet", "--no-hardlinks", str(ROOT), f"{self.root}{CLONE}")
+
+    def _start(self, binds: t.Sequence[tuple[str, str]], lock_file: int) -> subprocess.Popen[str]:
+        """Start the first process of the machine; Ctrl-C does not reach it."""
+        namespaces = ("--mount", "--pid", "--fork", "--uts", "--ipc", "--kill-child", "--propagation=private")
+        arguments = [str(self.root), *(path for bind in binds for path in bind)]
+        with self._log.open("a", encoding="utf-8") as log:
+            return subprocess.Popen(
+                [str(shutil.which("unshare")), *namespaces, "/bin/sh", "-euc", HOLDER, "holder", *arguments],
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                stderr=log,
+                env=self.environment,
+                pass_fds=[lock_file],
+                start_new_session=True,
+                text=True,
+            )
+
+    def __enter__(self) -> t.Self:
+        return self
+
+    def __exit__(self, *_exception: object) -> None:
+        self.stop()
+
+    def stop(self) -> None:
+        """End its processes; its first one removes containers and networks before."""
+        assert self._holder.stdin is not None
+        self._note_networks()
+        with contextlib.suppress(BrokenPipeError):
+            self._holder.stdin.close()
+        try:
+            self._holder.wait(timeout=600)
+        except subprocess.TimeoutExpired:
+            # unshare ignores SIGTERM; when it is killed, its child goes with it, and with that one the whole namespace.
+            self._holder.kill()
+            self._holder.wait()
+
+    def run(self, command: t.Sequence[str], minutes: int, log: Path) -> int | None:
+        """Run a command in the clone. Returns its exit status, or None when it did not end in time."""
+        enter = ("nsenter", f"--target={self._pid}", "--mount", "--pid", "--uts", "--ipc")
+        shell = ("/bin/sh", "-euc", 'cd "$0"; exec "$@"', CLONE)
+        with log.open("w", encoding="utf-8") as output:
+            process = subprocess.Popen(
+                [str(shutil.which(enter[0])), *enter[1:], *shell, *command],
+                stdin=subprocess.DEVNULL,
+                stdout=output,
+                stderr=subprocess.STDOUT,
+                env=self.environment,
+                start_new_session=True,
+            )
+        try:
+            return self._wait(process, minutes)
+        finally:
+            end_group(process)
+
+    def _wait(self, process: subprocess.Popen[bytes], minutes: int) -> int | None:
+        deadline = time.monotonic() + minutes * 60
+        while time.monotonic() < deadline:
+            self._note_networks()
+            with contextlib.suppress(subprocess.TimeoutExpired):
+                return process.wait(timeout=5)
+        return None
+
+    def _note_networks(self) -> None:
+        """Remember the networks that podman has on this machine now."""
+        self._networks.update(networks_below(self.root))
+
+    def leftovers(self) -> list[str]:
+        """What of its networks outlived the machine."""
+        # A network of this machine's own podman can have taken the same name or subnet since.
+        own = networks_below(Path("/"))
+        mine = {
+            network
+            for network in self._networks
+            if not any(network.bridge == other.bridge or network.subnets & other.subnets for other in own)
+        }
+        interfaces = [path.name for path in Path("/sys/class/net").iterdir()]
+        return left_behind(mine, interfaces, output_of("iptables-save"))
+
+    def packages(self) -> tuple[set[str], set[str]]:
+        """The installed packages, and those that were installed because others need them."""
+        states = self.root / "var/lib/apt/extended_states"
+        status = (self.root / "var/lib/dpkg/status").read_text(encoding="utf-8")
+        automatic = automatic_packages(states.read_text(encoding="utf-8")) if states.exists() else set()
+        return installed_packages(status), automatic
+
+
+def networks_below(root: Path) -> set[Network]:
+    """The networks that podman has below a root."""
+    networks = set()
+    for path in (root / "etc/containers/networks").glob("*.json"):
+        with contextlib.suppress(FileNotFoundError, json.JSONDecodeError):  # podman may be writing or removing it
+            networks.add(network_of(path.read_text(encoding="utf-8")))
+    return networks
+
+
+def end_group(process: subprocess.Popen[bytes]) -> None:
+    """End a command and all that it started."""
+    for number in (signal.SIGTERM, signal.SIGKILL):
+        with contextlib.suppress(ProcessLookupError):
+            os.killpg(process.pid, number)
+        with contextlib.suppress(subprocess.TimeoutExpired):
+            process.wait(timeout=20)
+
+
+class Report:
+    """Tells how far the run is, and counts."""
+
+    def __init__(self, total: int) -> None:
+        self._total = total
+        self._begun = 0
+        self.passed = 0
+        self.failed = 0
+
+    def begin(self, title: str) -> str:
+        """Tell that a check begins. Returns its title with its number."""
+        self._begun += 1
+        numbered = f"[{self._begun}/{self._total}] {title}"
+        print(f"{numbered} ...", flush=True)
+        return numbered
+
+    def end(self, title: str, faults: t.Sequence[str], seconds: float) -> None:
+        """Tell how it ended."""
+        self.passed += not faults
+        self.failed += bool(faults)
+        print(f"{title}: {'; '.join(faults) or 'passed'}, {seconds:.0f} s", flush=True)
+
+
+def run_entry(machine: Machine, suite: str, name: str) -> list[str]:
+    """Run an entry on a machine. Returns its faults."""
+    entry = ENTRIES[name]
+    log = RESULTS / f"{suite}-{name}.log"
+    before, _automatic = machine.packages()
+    status = machine.run(("make", name), entry.minutes, log)
+    after, automatic = machine.packages()
+    text = log.read_text(encoding="utf-8", errors="replace")
+    faults = faults_of(entry, status, text, after - before - automatic)
+    if faults:
+        print("".join(f"    {line}\n" for line in [*text.splitlines()[-20:], f"see {log}"]), end="", flush=True)
+    if entry.after and machine.run(entry.after, 10, log.with_name(f"{suite}-{name}-after.log")) != 0:
+        faults.append(f"{' '.join(entry.after)} failed")
+    return faults
+
+
+def run_machine(suite: str, names: t.Sequence[str], cold: bool, report: Report, lock_file: int) -> None:
+    """Run entries on a new machine, one after the other, and look what stays behind."""
+    with Machine(suite, cold, lock_file) as machine:
+        for name in names:
+            title = report.begin(f"{suite}: make {name}")
+            began = time.monotonic()
+            report.end(title, run_entry(machine, suite, name), time.monotonic() - began)
+    title = report.begin(f"{suite}: nothing stays behind after {', '.join(names)}")
+    report.end(title, machine.leftovers(), 0)
+    if not report.failed:
+        shutil.rmtree(machine.root)
+
+
+def arguments_of(arguments: t.Sequence[str] | None = None) -> argparse.Namespace:
+    """What the command line asks for."""
+    parser = argparse.ArgumentParser(description="Run the commands of the README on bare machines.")
+    parser.add_argument("--suite", action="append", choices=SUITES, help="a Debian suite, all by default; may repeat")
+    parser.add_argument("--entries", nargs="+", choices=ENTRIES, default=list(ENTRIES), help="targets of the Makefile")
+    parser.add_argument("--cold", action="store_true", help="hand no cache of this machine over")
+    return parser.parse_args(arguments)
+
+
+def interrupt(_number: int, _frame: object) -> t.NoReturn:
+    """End as on Ctrl-C, so that nothing is left running."""
+    raise KeyboardInterrupt
+
+
+def main() -> int:
+    """Run all that is asked for. Returns the exit status."""
+    asked = arguments_of()
+    suites = asked.suite or SUITES
+    machines = machines_for(asked.entries)
+    report = Report(len(suites) * (len(asked.entries) + len(machines)))
+    signal.signal(signal.SIGTERM, interrupt)
+    try:
+        check_host()
+        RESULTS.mkdir(parents=True, exist_ok=True)
+        with lock() as lock_file:
+            for suite in suites:
+                for names in machines:
+                    run_machine(suite, names, asked.cold, report, lock_file)
+    except Bare as error:
+        print(error, file=sys.stderr)
+        return 2
+    except KeyboardInterrupt:
+        print("interrupted", file=sys.stderr)
+        return 130
+    print(f"{report.passed} passed, {report.failed} failed", flush=True)
+    return 1 if report.failed else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
