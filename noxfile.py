@@ -804,7 +804,13 @@ def test(session: nox.Session) -> None:
 @nox.session(python=False, default=False)
 def test_bare(session: nox.Session) -> None:
     """The commands of the README on machines that have only what it names; arguments are those of the program."""
-    session.run(sys.executable, str(ROOT / "tests" / "sessions" / "bare.py"), *session.posargs, external=True)
+    session.run(
+        sys.executable,
+        str(ROOT / "tests" / "sessions" / "bare.py"),
+        *session.posargs,
+        external=True,
+        interrupt_timeout=None,  # After Ctrl-C its machine still has containers to remove.
+    )
 
 
 @nox.session(python=False, default=False)

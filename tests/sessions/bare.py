@@ -4,9 +4,12 @@
 
 ``python tests/sessions/bare.py [--suite NAME]... [--cold] [--entries NAME...]``
 
-A machine is a root directory made by debootstrap, entered in mount, pid, uts and ipc namespaces of its own. It shares the
-kernel, the cgroups and the network of this machine, so labs of real clusters run in it. Every command starts from a clean
-clone of the current commit; changes that are not committed are refused, for the result would be about other files.
+A machine is a root directory made by debootstrap, entered in namespaces of its own. It shares the kernel and the cgroups of
+this machine, so labs of real clusters run in it. Its network is its own, too: podman gives bridges and subnets away before
+they are up, so two podmans in one network can take the same. It reaches registries through this machine.
+
+Every command starts from a clean clone of the current commit. Changes that are not committed are refused, for the result
+would be about other files.
 """
 
 from __future__ import annotations
@@ -40,6 +43,8 @@ HOST_PROGRAMS = {
     "apt-config": "apt",
     "debootstrap": "debootstrap",
     "git": "git",
+    "ip": "iproute2",
+    "iptables": "iptables",
     "nsenter": "util-linux",
     "tar": "tar",
     "unshare": "util-linux",
@@ -70,7 +75,9 @@ ENTRIES = {
 # What this site needs to reach registries at all: its name servers, proxies, mirrors and certificate authorities. A user's
 # machine has such settings of its own, or needs none. Nothing else of this machine is handed over: GOTOOLCHAIN, GOFLAGS and
 # caches of an interpreter would hide what a bare machine does.
-SITE_FILES = (Path("/etc/resolv.conf"), Path("/etc/hosts"))
+SITE_HOSTS = Path("/etc/hosts")
+# The first that is there. A machine has a loopback interface of its own, so it asks the servers behind systemd-resolved.
+SITE_RESOLVERS = (Path("/run/systemd/resolve/resolv.conf"), Path("/etc/resolv.conf"))
 SITE_AUTHORITIES = Path("/usr/local/share/ca-certificates")
 SITE_BUNDLE = Path("/etc/ssl/certs/ca-certificates.crt")
 SITE_VARIABLES = re.compile(
@@ -82,7 +89,7 @@ SITE_GO = ("GOPROXY", "GOSUMDB", "GOPRIVATE", "GONOPROXY", "GONOSUMDB", "GOINSEC
 SITE_APT = re.compile(r"Acquire::(?:Check-Valid-Until|Check-Date|Retries|(?:http|https)::(?:Proxy|Timeout)[^ ]*) ")
 
 # Makes the namespace's file systems, becomes its first process and stays until standard input ends, which it does when
-# this program ends in whatever way. Then no container and no bridge may stay behind: the network is that of this machine.
+# this program ends in whatever way. Then podman removes its containers, for their cgroups are those of this machine.
 # Arguments: the root directory, then pairs of a directory of this machine and the place where the root sees it.
 HOLDER = r"""
 read -r pid rest </proc/self/stat  # still seen with the numbers of this machine
@@ -91,7 +98,8 @@ shift
 mount --bind "$root" "$root"
 cd "$root"
 mount -t proc proc proc
-mount --rbind /sys sys
+mount -t sysfs sysfs sys  # shows the interfaces of this namespace
+mount --rbind /sys/fs/cgroup sys/fs/cgroup
 mount --rbind /dev dev
 mount -t devpts -o newinstance,ptmxmode=0666,mode=0620,gid=5 devpts dev/pts
 mount -t tmpfs -o mode=1777 tmpfs dev/shm
@@ -114,8 +122,7 @@ cat <&3 >/dev/null &
 wait $! || :
 if command -v podman >/dev/null; then
   exec >&2
-  for attempt in 1 2 3; do timeout 120 podman rm --all --force --time=0 --volumes && break; done
-  timeout 120 podman network prune --force
+  timeout 120 podman rm --all --force --time=0 --volumes
 fi
 """
 
@@ -236,27 +243,47 @@ def machines_for(entries: t.Sequence[str]) -> list[list[str]]:
     return machines
 
 
-class Network(t.NamedTuple):
-    """A network that podman made: its bridge, and its subnets."""
+class Wire(t.NamedTuple):
+    """What connects a machine with this one: the interface here, and both addresses, of a range that is for tests."""
 
-    bridge: str
-    subnets: frozenset[str]
+    interface: str
+    here: str
+    there: str
+
+    @property
+    def rules(self) -> list[tuple[str, ...]]:
+        """The firewall rules that let the machine reach what this one reaches: table, chain, and the rule."""
+        return [
+            (
+                "nat",
+                "POSTROUTING",
+                "--source",
+                self.there,
+                "!",
+                "--out-interface",
+                self.interface,
+                "--jump",
+                "MASQUERADE",
+            ),
+            ("filter", "FORWARD", "--in-interface", self.interface, "--jump", "ACCEPT"),
+            ("filter", "FORWARD", "--out-interface", self.interface, "--jump", "ACCEPT"),
+        ]
 
 
-def network_of(text: str) -> Network:
-    """What podman wrote about a network."""
-    network = json.loads(text)
-    return Network(network["network_interface"], frozenset(entry["subnet"] for entry in network.get("subnets", [])))
+def wire_of(clone: Path) -> Wire:
+    """The wire of a clone's machine, for it has one at a time: two clones can each have theirs."""
+    digest = hashlib.sha256(bytes(clone)).digest()
+    network = f"198.18.{digest[0]}.{digest[1] & 0xFC}".rpartition(".")
+    first = int(network[2])
+    return Wire(f"bare-{digest[:2].hex()}", f"{network[0]}.{first + 1}", f"{network[0]}.{first + 2}")
 
 
-def left_behind(networks: t.Iterable[Network], interfaces: t.Iterable[str], rules: str) -> list[str]:
-    """What is still there of networks that should be gone. rules: the output of ``iptables-save``."""
-    networks = list(networks)
-    bridges = {network.bridge for network in networks}.intersection(interfaces)
-    subnets = {subnet for network in networks for subnet in network.subnets if f" {subnet} " in rules}
-    return [f"the interface {name}" for name in sorted(bridges)] + [
-        f"firewall rules of {net}" for net in sorted(subnets)
-    ]
+def left_behind(wire: Wire, root: Path, interfaces: t.Iterable[str], rules: str, mounts: str) -> list[str]:
+    """What is still there of a machine that is gone. rules: of ``iptables-save``; mounts: of /proc/self/mountinfo."""
+    found = [f"the interface {name}" for name in interfaces if name == wire.interface]
+    found += [f"the firewall rule {rule}" for rule in rules.splitlines() if wire.interface in rule.split()]
+    points = [line.split()[4] for line in mounts.splitlines()]
+    return found + [f"a mount at {point}" for point in points if Path(point).is_relative_to(root)]
 
 
 # From here on processes run and files change.
@@ -354,8 +381,8 @@ def site_environment() -> dict[str, str]:
 
 def hand_over_site(root: Path, variables: t.Mapping[str, str], log: Path) -> None:
     """Give a root what this site needs to reach registries."""
-    for file in SITE_FILES:
-        replace(file, root)
+    replace(SITE_HOSTS, root)
+    replace(next(file for file in SITE_RESOLVERS if file.exists()), root, Path("/etc/resolv.conf"))
     (root / "etc/apt/apt.conf.d/90site").write_text(apt_options(output_of("apt-config", "dump")), encoding="utf-8")
     for file in SITE_AUTHORITIES.rglob("*.crt"):
         replace(file, root)
@@ -366,9 +393,9 @@ def hand_over_site(root: Path, variables: t.Mapping[str, str], log: Path) -> Non
             replace(file, root)
 
 
-def replace(file: Path, root: Path) -> None:
+def replace(file: Path, root: Path, place: Path | None = None) -> None:
     """Copy a file of this machine to its place in a root. A link there would lead back to this machine."""
-    target = root / file.relative_to("/")
+    target = root / (place or file).relative_to("/")
     target.parent.mkdir(parents=True, exist_ok=True)
     target.unlink(missing_ok=True)
     shutil.copyfile(file, target)
@@ -387,6 +414,29 @@ def cache_binds() -> list[tuple[str, str]]:
     return [(here, there) for there, here in binds.items() if here]
 
 
+def connect(wire: Wire, pid: str, log: Path) -> None:
+    """Let the namespace of a process reach what this machine reaches."""
+    inside = ("nsenter", f"--target={pid}", "--net")
+    run_logged(log, "ip", "link", "add", wire.interface, "type", "veth", "peer", "name", "eth0", "netns", pid)
+    run_logged(log, "ip", "address", "add", f"{wire.here}/30", "dev", wire.interface)
+    run_logged(log, "ip", "link", "set", wire.interface, "up")
+    run_logged(log, *inside, "ip", "link", "set", "lo", "up")
+    run_logged(log, *inside, "ip", "address", "add", f"{wire.there}/30", "dev", "eth0")
+    run_logged(log, *inside, "ip", "link", "set", "eth0", "up")
+    run_logged(log, *inside, "ip", "route", "add", "default", "via", wire.here)
+    Path("/proc/sys/net/ipv4/ip_forward").write_text("1", encoding="ascii")
+    for table, chain, *rule in wire.rules:
+        run_logged(log, "iptables", "--wait", f"--table={table}", "--insert", chain, *rule)
+
+
+def disconnect(wire: Wire) -> None:
+    """Remove what ``connect`` made, also what an earlier run left when it was killed."""
+    if Path("/sys/class/net", wire.interface).exists():
+        output_of("ip", "link", "delete", wire.interface)
+    for table, chain, *rule in wire.rules:
+        output_of("iptables", "--wait", f"--table={table}", "--delete", chain, *rule)
+
+
 class Machine:
     """A bare machine that is up, until it is left."""
 
@@ -394,14 +444,19 @@ class Machine:
         self.root = WORK / suite
         self.environment = site_environment()
         self._log = RESULTS / f"{suite}-machine.log"
-        self._networks: set[Network] = set()
+        self._wire = wire_of(ROOT)
         self._unpack(suite)
         self._holder = self._start([] if cold else cache_binds(), lock_file)
         assert self._holder.stdout is not None
         self._pid = self._holder.stdout.readline().strip()
-        if not self._pid:
+        try:
+            if not self._pid:
+                raise Bare(f"The namespaces of {suite} could not be made, see {self._log}")
+            disconnect(self._wire)
+            connect(self._wire, self._pid, self._log)
+        except BaseException:
             self.stop()
-            raise Bare(f"The namespaces of {suite} could not be made, see {self._log}")
+            raise
 
     def _unpack(self, suite: str) -> None:
         """Make the root from its archive, with a clean clone in it."""
@@ -413,7 +468,7 @@ class Machine:
 
     def _start(self, binds: t.Sequence[tuple[str, str]], lock_file: int) -> subprocess.Popen[str]:
         """Start the first process of the machine; Ctrl-C does not reach it."""
-        namespaces = ("--mount", "--pid", "--fork", "--uts", "--ipc", "--kill-child", "--propagation=private")
+        namespaces = ("--mount", "--pid", "--fork", "--net", "--uts", "--ipc", "--kill-child", "--propagation=private")
         arguments = [str(self.root), *(path for bind in binds for path in bind)]
         with self._log.open("a", encoding="utf-8") as log:
             return subprocess.Popen(
@@ -434,9 +489,8 @@ class Machine:
         self.stop()
 
     def stop(self) -> None:
-        """End its processes; its first one removes containers and networks before."""
+        """End its processes; its first one removes containers before."""
         assert self._holder.stdin is not None
-        self._note_networks()
         with contextlib.suppress(BrokenPipeError):
             self._holder.stdin.close()
         try:
@@ -445,10 +499,12 @@ class Machine:
             # unshare ignores SIGTERM; when it is killed, its child goes with it, and with that one the whole namespace.
             self._holder.kill()
             self._holder.wait()
+        finally:
+            disconnect(self._wire)
 
     def run(self, command: t.Sequence[str], minutes: int, log: Path) -> int | None:
         """Run a command in the clone. Returns its exit status, or None when it did not end in time."""
-        enter = ("nsenter", f"--target={self._pid}", "--mount", "--pid", "--uts", "--ipc")
+        enter = ("nsenter", f"--target={self._pid}", "--mount", "--pid", "--net", "--uts", "--ipc")
         shell = ("/bin/sh", "-euc", 'cd "$0"; exec "$@"', CLONE)
         with log.open("w", encoding="utf-8") as output:
             process = subprocess.Popen(
@@ -460,33 +516,17 @@ class Machine:
                 start_new_session=True,
             )
         try:
-            return self._wait(process, minutes)
+            return process.wait(timeout=minutes * 60)
+        except subprocess.TimeoutExpired:
+            return None
         finally:
             end_group(process)
 
-    def _wait(self, process: subprocess.Popen[bytes], minutes: int) -> int | None:
-        deadline = time.monotonic() + minutes * 60
-        while time.monotonic() < deadline:
-            self._note_networks()
-            with contextlib.suppress(subprocess.TimeoutExpired):
-                return process.wait(timeout=5)
-        return None
-
-    def _note_networks(self) -> None:
-        """Remember the networks that podman has on this machine now."""
-        self._networks.update(networks_below(self.root))
-
     def leftovers(self) -> list[str]:
-        """What of its networks outlived the machine."""
-        # A network of this machine's own podman can have taken the same name or subnet since.
-        own = networks_below(Path("/"))
-        mine = {
-            network
-            for network in self._networks
-            if not any(network.bridge == other.bridge or network.subnets & other.subnets for other in own)
-        }
+        """What of it outlived it."""
         interfaces = [path.name for path in Path("/sys/class/net").iterdir()]
-        return left_behind(mine, interfaces, output_of("iptables-save"))
+        mounts = Path("/proc/self/mountinfo").read_text(encoding="utf-8")
+        return left_behind(self._wire, self.root, interfaces, output_of("iptables-save"), mounts)
 
     def packages(self) -> tuple[set[str], set[str]]:
         """The installed packages, and those that were installed because others need them."""
@@ -494,15 +534,6 @@ class Machine:
         status = (self.root / "var/lib/dpkg/status").read_text(encoding="utf-8")
         automatic = automatic_packages(states.read_text(encoding="utf-8")) if states.exists() else set()
         return installed_packages(status), automatic
-
-
-def networks_below(root: Path) -> set[Network]:
-    """The networks that podman has below a root."""
-    networks = set()
-    for path in (root / "etc/containers/networks").glob("*.json"):
-        with contextlib.suppress(FileNotFoundError, json.JSONDecodeError):  # podman may be writing or removing it
-            networks.add(network_of(path.read_text(encoding="utf-8")))
-    return networks
 
 
 def end_group(process: subprocess.Popen[bytes]) -> None:

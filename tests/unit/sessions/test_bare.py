@@ -4,7 +4,8 @@
 
 from __future__ import annotations
 
-import typing as t
+from ipaddress import IPv4Interface
+from pathlib import Path
 
 import pytest
 from ansible_collections.nodecraft.kubeadm.tests.sessions import bare
@@ -133,28 +134,33 @@ def test_a_lab_goes_down_where_it_went_up(entries: list[str], machines: list[lis
     assert bare.machines_for(entries) == machines
 
 
-def test_a_network_is_read_as_podman_writes_it() -> None:
-    written = (
-        '{"name": "a", "network_interface": "podman3", "subnets": [{"subnet": "10.89.2.0/24", "gateway": "10.89.2.1"}]}'
-    )
-    assert bare.network_of(written) == bare.Network("podman3", frozenset(["10.89.2.0/24"]))
+def test_the_wire_of_a_clone_is_a_small_network_of_its_own() -> None:
+    wire = bare.wire_of(Path("/a"))
+    assert wire == bare.wire_of(Path("/a"))
+    assert len(wire.interface) < 16  # Linux takes no longer name
+    here, there = (IPv4Interface(f"{address}/30") for address in (wire.here, wire.there))
+    assert here.network == there.network
+    assert {here.ip, there.ip} == set(here.network.hosts())
+    assert len({bare.wire_of(Path(f"/{number}")) for number in range(20)}) == 20
+
+
+def test_every_rule_names_its_interface() -> None:
+    wire = bare.wire_of(Path("/a"))
+    assert [wire.interface in rule for rule in wire.rules] == [True, True, True]
 
 
 @pytest.mark.parametrize(
-    ("interfaces", "rules", "found"),
+    ("interfaces", "rules", "mounts", "found"),
     [
-        (["lo", "podman3"], "", []),
-        (
-            ["lo", "podman1"],
-            "-A OTHER -d 10.89.0.0/24 -j ACCEPT\n",
-            ["the interface podman1", "firewall rules of 10.89.0.0/24"],
-        ),
-        (["lo"], "-A OTHER -d 110.89.0.0/24 -j ACCEPT\n", []),
+        (["lo", "bare-1234"], "-A FORWARD -i bare-12345 -j ACCEPT", "1 2 0:1 / /b/trixie2 rw", []),
+        (["lo", "bare-123"], "", "", ["the interface bare-123"]),
+        (["lo"], "-A FORWARD -i bare-123 -j ACCEPT", "", ["the firewall rule -A FORWARD -i bare-123 -j ACCEPT"]),
+        (["lo"], "", "1 2 0:1 / /b/trixie/proc rw", ["a mount at /b/trixie/proc"]),
     ],
 )
-def test_what_stays_behind_is_found(interfaces: t.Sequence[str], rules: str, found: list[str]) -> None:
-    network = bare.Network("podman1", frozenset(["10.89.0.0/24"]))
-    assert bare.left_behind([network], interfaces, rules) == found
+def test_what_stays_behind_is_found(interfaces: list[str], rules: str, mounts: str, found: list[str]) -> None:
+    wire = bare.Wire("bare-123", "198.18.0.1", "198.18.0.2")
+    assert bare.left_behind(wire, Path("/b/trixie"), interfaces, rules, mounts) == found
 
 
 def test_all_suites_and_entries_are_the_default() -> None:
