@@ -37,7 +37,8 @@ CACHE = Path(os.environ.get("XDG_CACHE_HOME") or "~/.cache").expanduser()
 LAB_CACHE = CACHE / "nodecraft-kubeadm"
 
 SUITES = ("bookworm", "trixie")
-# What the README names. The certificates are what the suggested packages of git bring: without them no registry is reached.
+# What the README names. git recommends the certificates, and without them no registry is reached; minbase leaves out what
+# else it recommends.
 PACKAGES = ("ca-certificates", "git", "golang-go", "make", "python3")
 HOST_PROGRAMS = {
     "apt-config": "apt",
