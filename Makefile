@@ -11,14 +11,14 @@ export LAB K8S CONTROL_PLANES WORKERS
 
 PYTHONS := python3 python3.14 python3.13 python3.12 python3.11
 
-.PHONY: demo test test-unit test-sanity test-lint test-lab test-faults lab-up lab-down bench
+.PHONY: demo test test-unit test-sanity test-lint test-lab test-faults test-bare lab-up lab-down bench
 
 # Both begin with a fresh cluster, so they have one of their own. The demo switches on what Kubernetes 1.32 has off.
 demo: LAB = demo
 demo: K8S = 1.32
 bench: LAB = bench
 
-demo test test-unit test-sanity test-lint test-lab test-faults lab-up lab-down bench:
+demo test test-unit test-sanity test-lint test-lab test-faults test-bare lab-up lab-down bench:
 	@for name in $(PYTHONS); do \
 	  if $$name -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null; then exec $$name -m tests.sessions.start $@; fi; \
 	done; \

@@ -260,17 +260,20 @@ def offer_prometheus(session: nox.Session) -> None:
 
 def unpack_prometheus(session: nox.Session) -> None:
     """Download Debian's package and unpack it; nothing is installed."""
-    please = f"Please put {' and '.join(PROMETHEUS_PROGRAMS)} on PATH; Debian's package prometheus has both"
+    please = f"Please put {' and '.join(PROMETHEUS_PROGRAMS)} on PATH; Debian has them in the packages prometheus and, from 13 on, promtool"
     if shutil.which("apt-get") is None or shutil.which("dpkg-deb") is None:
         session.error(please)
     download = fresh_folder(BUILD / "prometheus-download")
     try:
         if os.geteuid() == 0:
             apt_get(session, "update")
+        # Debian 13 has promtool in a package of its own.
+        packages = [name for name in ("prometheus", "promtool") if is_package(name)]
         with session.chdir(download):
-            apt_get(session, "download", "prometheus")
+            apt_get(session, "download", *packages)
         unpacked = download / "unpacked"
-        session.run("dpkg-deb", "-x", *map(str, download.glob("*.deb")), str(unpacked), external=True)
+        for package in download.glob("*.deb"):
+            session.run("dpkg-deb", "-x", str(package), str(unpacked), external=True)
     except nox.command.CommandFailed:
         session.error(f"Debian's package could not be brought. {please}")
     unpacked.rename(PROMETHEUS)
@@ -282,6 +285,11 @@ def run_pytest(session: nox.Session, *arguments: str) -> None:
     report = RESULTS / f"{session.name}.xml"
     report.unlink(missing_ok=True)
     session.run("pytest", f"--junit-xml={report}", *arguments, *session.posargs)
+
+
+def is_package(name: str) -> bool:
+    """Whether apt knows a package of that name."""
+    return subprocess.run(["apt-cache", "show", name], check=False, capture_output=True).returncode == 0
 
 
 @nox.session
@@ -820,6 +828,17 @@ def test(session: nox.Session) -> None:
     atexit.register(print, f"{total.passed} passed, {total.failed} failed", flush=True)
     if total.failed:
         session.error("not everything passed")
+
+
+@nox.session(python=False, default=False)
+def test_bare(session: nox.Session) -> None:
+    """The commands of the README on machines that have only what it names; arguments are those of the program."""
+    session.run(
+        *(sys.executable, "-m", "tests.sessions.bare"),
+        *session.posargs,
+        external=True,
+        interrupt_timeout=None,  # After Ctrl-C its machine still has containers to remove.
+    )
 
 
 @nox.session(python=False, default=False)

@@ -27,12 +27,21 @@ LAB = {
     "iptables": "iptables",
     "modprobe": "kmod",
     "netavark": "netavark",
+    "nft": "nftables",  # the netavark of Debian 13 calls it
     "podman": "podman",
     "runc": "runc",
     "ssh": "openssh-client",
     "ssh-keygen": "openssh-client",
     "sysctl": "procps",
     "tar": "tar",
+}
+# The programs that make a machine for make test-bare and connect it.
+BARE = {
+    "debootstrap": "debootstrap",
+    "ip": "iproute2",
+    "iptables": "iptables",
+    "nsenter": "util-linux",
+    "unshare": "util-linux",
 }
 # The programs that tests start.
 TESTS = {"openssl": "openssl", "ssh": "openssh-client", "strace": "strace"}
@@ -48,10 +57,11 @@ class Problem(Exception):
 
 @dataclasses.dataclass(frozen=True)
 class Need:
-    """What an entry needs of the machine. lab: whether it starts nodes."""
+    """What an entry needs of the machine. lab: whether it compiles Kubernetes and starts nodes. root: whether it needs root anyway."""
 
     programs: t.Mapping[str, str]
     lab: bool = False
+    root: bool = False
 
 
 _CODE = Need({})
@@ -64,6 +74,7 @@ NEEDS = {
     "test-lint": _CODE,
     "test-lab": _CLUSTER,
     "test-faults": Need({**LAB, **TESTS}, lab=True),
+    "test-bare": Need(BARE, root=True),
     "lab-up": _CLUSTER,
     "bench": _CLUSTER,
 }
@@ -100,8 +111,10 @@ def prepare(entry: str, machine: Machine, say: t.Callable[[str], None], output: 
     for program, package in required.items():
         if machine.find(program) is None:
             raise Problem(f"{program} is missing: install it first, on Debian and Ubuntu by apt-get install {package}.")
-    if need.lab and not machine.is_root:
-        raise Problem("a lab needs root: its nodes are privileged containers. Run the same command as root.")
+    if (need.lab or need.root) and not machine.is_root:
+        raise Problem(
+            "this needs root: nodes are privileged containers, and bare machines namespaces. Run the same command as root."
+        )
     missing = {program: package for program, package in need.programs.items() if machine.find(program) is None}
     if not machine.has_venv:
         missing["venv"] = f"python3.{sys.version_info[1]}-venv"

@@ -51,6 +51,8 @@ def main() -> int:
     """Run one entry. Returns its exit status."""
     (entry,) = sys.argv[1:]
     log = BUILD / "log" / f"{entry}.log"
+    # podman 5 says at each call that cgroup v1 is old.
+    os.environ.setdefault("PODMAN_IGNORE_CGROUPSV1_WARNING", "1")
     # Not every user's PATH has the folders in which the lab's programs are.
     os.environ["PATH"] = os.pathsep.join((os.environ.get("PATH", os.defpath), *host.FOLDERS[:3]))
     try:

@@ -96,7 +96,7 @@ def test_a_user_who_is_not_root(bare: Make, tmp_path: Path, clone: Path) -> None
     machine.clone = own
     refused(
         machine.run("make lab-up", wrapper=("setpriv", "--reuid=65534", "--regid=65534", "--clear-groups")),
-        "a lab needs root",
+        "this needs root",
     )
 
 

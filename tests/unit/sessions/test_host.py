@@ -11,7 +11,7 @@ import typing as t
 import pytest
 from ansible_collections.nodecraft.kubeadm.tests.sessions import host
 
-EVERYTHING = {"apt-get", *host.README, *host.LAB, *host.TESTS}
+EVERYTHING = {"apt-get", *host.README, *host.LAB, *host.TESTS, *host.BARE}
 VENV_PACKAGE = f"python3.{sys.version_info[1]}-venv"
 
 
@@ -79,7 +79,7 @@ def test_an_entry_installs_what_it_needs_and_no_more() -> None:
             "go is missing: install it first, on Debian and Ubuntu by apt-get install golang-go.",
         ),
         (FakeMachine("git"), "test-lint", "git is missing: install it first"),
-        (FakeMachine(root=False), "lab-up", "a lab needs root"),
+        (FakeMachine(root=False), "lab-up", "this needs root"),
         (FakeMachine("strace", root=False), "test-unit", "this machine lacks strace. Install the packages strace"),
         (FakeMachine("podman", "apt-get"), "bench", "this machine lacks podman. Install the packages podman"),
         (FakeMachine("podman", apt=100), "test", "apt-get update failed for podman."),

@@ -77,6 +77,8 @@ class FakeEtcd:
                 self._answer(200 if etcd.healthy else 503, health)
 
             def do_POST(self) -> None:
+                # What arrives after the end of a connection resets it, and the caller may lose the answer.
+                self.rfile.read(int(self.headers["Content-Length"]))
                 etcd.requests.append(self.path)
                 if etcd.members is None:
                     self._answer(404, {})
