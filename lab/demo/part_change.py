@@ -135,9 +135,18 @@ def _api_server(story: Story) -> Run:
         "admission_plugins": {PLUGIN: "enabled"},
         "min_ready_seconds": story.settings["control_plane_min_ready_seconds"],
     }
-    follower = ChangeFollower(story, "the API server is asked in a rehearsal, then restarts", COMPONENT, COMPONENTS[:1])
-    record = story.output / "1-api-server.json"
-    run = run_module(story.lab, "static_pod", options, record, host="kube_control_plane", follower=follower)
+    name, nodes, output = "static_pod", "kube_control_plane", story.output
+    planned = run_module(story.lab, name, options, output / "1-check.json", "--check", host=nodes)
+    found = [result["changed"] for result in planned.results(name)]
+    story.claim_same(
+        "1-check",
+        {"look": story.start[0], "nodes": story.start[1]},
+        {"look": story.lab.look(), "nodes": story.lab.node_objects()},
+        f"check mode: the node's own API server accepts it in a rehearsal, and nothing was changed ({planned.seconds:.0f} s)",
+        holds=planned.rc == 0 and found == [True] * len(story.lab.control_plane_names),
+    )
+    follower = ChangeFollower(story, "the API server restarts", COMPONENT, COMPONENTS[:1])
+    run = run_module(story.lab, name, options, output / "1-api-server.json", host=nodes, follower=follower)
     if run.rc != 0:
         raise SystemExit(f"static_pod failed: {' '.join(run.reasons)}")
     return run
