@@ -32,7 +32,7 @@ PARTS: dict[str, t.Callable[[Lab], Part]] = {
     "pods": bench_pods.measure,
     "device_plugin": bench_device_plugin.measure,
 }
-RUNNING = "A bench runs in this clone already (process {}) and writes into the same folder. Wait for its end, or interrupt it with Ctrl-C."
+RUNNING = "Another bench runs in this clone (process {}) and writes into the same folder. Wait for its end, or interrupt it with Ctrl-C."
 
 
 def arguments() -> argparse.Namespace:

@@ -36,7 +36,7 @@ PARTS: dict[str, t.Callable[[Story], None]] = {
 GRACE = 3  # seconds; each restart of an API server that stands still for kubeadm's 30 would show nothing more
 COLLECTION_MIN_READY = 10  # the default of both roles
 RUNNING = (
-    "A demo runs in this clone already (process {}) and writes into the same folder. Wait for its end, or interrupt it"
+    "Another demo runs in this clone (process {}) and writes into the same folder. Wait for its end, or interrupt it"
     " with Ctrl-C; make demo starts a new one then."
 )
 

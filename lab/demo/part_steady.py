@@ -10,7 +10,7 @@ from ansible_collections.nodecraft.kubeadm.lab.demo.console import tell
 from ansible_collections.nodecraft.kubeadm.lab.demo.runs import Follower, run_module
 from ansible_collections.nodecraft.kubeadm.lab.demo.story import Story, arguments, ending, side
 
-TRIED = 30  # seconds that an API server which cannot become ready gets
+TRIED = 20  # seconds that an API server which cannot become ready gets
 # No etcd answers in that time: the API server starts, takes every argument, and never becomes ready.
 NEVER_READY = {"name": "kube-apiserver", "args": {"etcd-healthcheck-timeout": "1ns"}, "wait_timeout": TRIED}
 

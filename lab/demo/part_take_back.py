@@ -19,7 +19,6 @@ def take_back(story: Story) -> None:
     tell("8. An empty wish")
     nothing = {"control_plane_feature_gates": {}, "placement_guard_state": "absent"}
     story.ask({"all": {"vars": {**story.settings, **nothing}}})
-    _check(story)
     run = story.run(
         "8-take-back.json", follower=Follower("everything is taken back, with a restart of each component", 90)
     )
@@ -44,18 +43,3 @@ def take_back(story: Story) -> None:
         "8-again.json", follower=Follower("site.yml looks at all nodes, and finds nothing to change", 15)
     )
     story.claim(second.rc == 0 and second.changed == 0, f"and once more: changed={second.changed}")
-
-
-def _check(story: Story) -> None:
-    """What the run would do, in check mode."""
-    lab = story.lab
-    before = {"look": lab.look(), "nodes": lab.node_objects()}
-    follower = Follower("check mode plans and rehearses everything on all nodes", 20)
-    planned = story.run("8-check.json", "--check", "--diff", follower=follower)
-    story.claim_same(
-        "8-check",
-        before,
-        {"look": lab.look(), "nodes": lab.node_objects()},
-        f"check mode found {planned.changed} tasks that would change something, and changed nothing ({planned.seconds:.0f} s)",
-        holds=planned.rc == 0 and planned.changed > 0,
-    )

@@ -293,14 +293,14 @@ def run_module(
     name: str,
     options: t.Mapping[str, t.Any],
     record: Path,
-    *,
+    *arguments: str,
     host: str = "localhost",
     follower: Follower | None = None,
 ) -> Run:
-    """Run a module of the collection, one that asks the API unless a node is named, and keep the JSON of it."""
-    inventory = [] if host == "localhost" else [f"--inventory={lab.inventory}"]
+    """Run a module of the collection, one that asks the API unless nodes are named, and keep the JSON of it. Nodes take turns."""
+    inventory = [] if host == "localhost" else [f"--inventory={lab.inventory}", "--forks=1", "--diff"]
     module = [f"--module-name=nodecraft.kubeadm.{name}", f"--args={json.dumps(options)}"]
-    return _run(lab, record, ["ansible", host, *inventory, *module], follower or Follower(f"{name} runs"))
+    return _run(lab, record, ["ansible", host, *inventory, *module, *arguments], follower or Follower(f"{name} runs"))
 
 
 def _run(lab: Lab, record: Path, command: list[str], follower: Follower) -> Run:

@@ -36,7 +36,7 @@ def transaction(action: str, **result: t.Any) -> Json:
 
 @pytest.fixture
 def follower(tmp_path: Path) -> ChangeFollower:
-    return ChangeFollower(Story(Lab("demo", "1.32", 1, 2), tmp_path, 3))
+    return ChangeFollower(Story(Lab("demo", "1.32", 1, 2), tmp_path, 3), "planning", 5, COMPONENTS)
 
 
 def test_each_component_is_told_at_once_and_the_first_one_is_the_first_effect(
