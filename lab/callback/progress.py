@@ -7,14 +7,14 @@ All results go to the file build/log/lab-NAME.jsonl, and a build notes in build/
 
 from __future__ import annotations
 
+import contextlib
 import json
-import sys
-import threading
-import time
 import typing as t
 from pathlib import Path
 
 from ansible.plugins.callback import CallbackBase
+from ansible_collections.nodecraft.kubeadm.lab.console import say
+from ansible_collections.nodecraft.kubeadm.lab.waiting import Waiting
 
 DOCUMENTATION = """
 name: progress
@@ -26,47 +26,6 @@ description:
 """
 
 LOG = Path(__file__).resolve().parents[2] / "build" / "log"
-PATIENCE = 5.0  # seconds that a task may take in silence
-PERIOD = 15.0  # seconds between two lines of the same task
-
-
-class Waiting:
-    """Tells, from a thread of its own, what is waited for and for how long."""
-
-    def __init__(
-        self,
-        say: t.Callable[[str], None],
-        state: t.Callable[[], str],
-        *,
-        clock: t.Callable[[], float] = time.monotonic,
-        patience: float = PATIENCE,
-        period: float = PERIOD,
-    ) -> None:
-        self._say, self._state, self._clock = say, state, clock
-        self._patience, self._period = patience, period
-        self._ended = threading.Event()
-
-    def begin(self, what: str) -> None:
-        """Another thing is waited for."""
-        self.end()
-        self._ended = threading.Event()
-        threading.Thread(target=self._tell, args=(what, self._ended, self._clock()), daemon=True).start()
-
-    def end(self) -> None:
-        """Nothing is waited for."""
-        self._ended.set()
-
-    def _tell(self, what: str, ended: threading.Event, began: float) -> None:
-        if ended.wait(self._patience):
-            return
-        self._say(what)
-        while not ended.wait(self._period):
-            self._say(line(self._clock() - began, self._state()))
-
-
-def line(seconds: float, state: str) -> str:
-    """How far a task is."""
-    return f"   {seconds:.0f} s{', ' if state else ''}{state}"
 
 
 def reason(result: t.Mapping[str, t.Any]) -> str:
@@ -76,7 +35,7 @@ def reason(result: t.Mapping[str, t.Any]) -> str:
     return f"{message}: {written[-1].strip()}" if written else message
 
 
-class CallbackModule(CallbackBase):  # type: ignore[misc]  # ansible-core has no types of its own
+class CallbackModule(CallbackBase):
     """The callback that Ansible loads."""
 
     CALLBACK_VERSION = 2.0
@@ -86,7 +45,8 @@ class CallbackModule(CallbackBase):  # type: ignore[misc]  # ansible-core has no
     def __init__(self) -> None:
         super().__init__()
         self._files = LOG / "lab"
-        self._waiting = Waiting(say, self._state)
+        self._watch = contextlib.ExitStack()
+        self._waiting = self._watch.enter_context(Waiting("Ansible starts", state=self._state))
 
     def v2_playbook_on_play_start(self, play: t.Any) -> None:
         """Learn the name of the lab."""
@@ -95,9 +55,7 @@ class CallbackModule(CallbackBase):  # type: ignore[misc]  # ansible-core has no
 
     def v2_playbook_on_task_start(self, task: t.Any, is_conditional: bool) -> None:
         """Watch how long it takes."""
-        self._waiting.begin(str(task.get_name()))
-
-    v2_playbook_on_handler_task_start = v2_playbook_on_task_start
+        self._waiting.turn_to(str(task.get_name()))
 
     def v2_runner_on_ok(self, result: t.Any) -> None:
         """Show what the play itself says."""
@@ -125,10 +83,9 @@ class CallbackModule(CallbackBase):  # type: ignore[misc]  # ansible-core has no
 
     def v2_playbook_on_stats(self, stats: t.Any) -> None:
         """The end."""
-        self._waiting.end()
+        self._watch.close()
 
     def _say_failed(self, result: t.Any) -> None:
-        self._waiting.end()
         say(f"{result._task.get_name()}: {reason(result._result)}")
 
     def _note(self, how: str, result: t.Any) -> None:
@@ -142,9 +99,3 @@ class CallbackModule(CallbackBase):  # type: ignore[misc]  # ansible-core has no
             return self._files.with_suffix(".progress").read_text(encoding="utf-8").strip()
         except OSError:
             return ""
-
-
-def say(text: str) -> None:
-    """Print at once, also into a pipe."""
-    sys.stdout.write(f"{text}\n")
-    sys.stdout.flush()

@@ -10,6 +10,7 @@ import os
 import sys
 import typing as t
 
+from ansible_collections.nodecraft.kubeadm.lab.console import say
 from ansible_collections.nodecraft.kubeadm.lab.demo import (
     bench_api_server,
     bench_device_plugin,
@@ -18,7 +19,6 @@ from ansible_collections.nodecraft.kubeadm.lab.demo import (
     bench_nodes,
     bench_pods,
 )
-from ansible_collections.nodecraft.kubeadm.lab.demo.console import say
 from ansible_collections.nodecraft.kubeadm.lab.demo.figures import OUTPUT, Part
 from ansible_collections.nodecraft.kubeadm.lab.demo.guard import end_with_parent, guarded, only_one
 from ansible_collections.nodecraft.kubeadm.lab.demo.labs import Ours

@@ -11,7 +11,7 @@ import subprocess
 import threading
 import time
 
-from ansible_collections.nodecraft.kubeadm.lab.demo.console import say
+from ansible_collections.nodecraft.kubeadm.lab.console import say
 from ansible_collections.nodecraft.kubeadm.lab.demo.figures import OUTPUT, REPEATS, ROUNDS, Part, module, spread
 from ansible_collections.nodecraft.kubeadm.lab.demo.runs import Lab, run_playbook
 

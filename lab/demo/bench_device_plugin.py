@@ -8,7 +8,7 @@ import json
 import subprocess
 import sys
 
-from ansible_collections.nodecraft.kubeadm.lab.demo.console import say
+from ansible_collections.nodecraft.kubeadm.lab.console import say
 from ansible_collections.nodecraft.kubeadm.lab.demo.figures import Part
 from ansible_collections.nodecraft.kubeadm.lab.demo.runs import ROOT, Json, Lab
 

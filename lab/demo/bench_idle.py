@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import statistics
 
-from ansible_collections.nodecraft.kubeadm.lab.demo.console import say
+from ansible_collections.nodecraft.kubeadm.lab.console import say
 from ansible_collections.nodecraft.kubeadm.lab.demo.figures import OUTPUT, REPEATS, Part, module, spread
 from ansible_collections.nodecraft.kubeadm.lab.demo.runs import Lab, run_playbook
 

@@ -8,8 +8,8 @@ import statistics
 import subprocess
 import time
 
+from ansible_collections.nodecraft.kubeadm.lab.console import say
 from ansible_collections.nodecraft.kubeadm.lab.demo.cluster import Cluster
-from ansible_collections.nodecraft.kubeadm.lab.demo.console import say
 from ansible_collections.nodecraft.kubeadm.lab.demo.figures import ROUNDS, Part, module, play, spread
 from ansible_collections.nodecraft.kubeadm.lab.demo.runs import Lab
 

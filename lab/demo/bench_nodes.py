@@ -15,8 +15,8 @@ import sys
 import time
 import typing as t
 
+from ansible_collections.nodecraft.kubeadm.lab.console import say
 from ansible_collections.nodecraft.kubeadm.lab.demo.cluster import Cluster, Json
-from ansible_collections.nodecraft.kubeadm.lab.demo.console import say
 from ansible_collections.nodecraft.kubeadm.lab.demo.figures import ROUNDS, Part, play, spread, timed
 from ansible_collections.nodecraft.kubeadm.lab.demo.runs import Lab
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan import node_plan

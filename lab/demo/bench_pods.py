@@ -9,7 +9,7 @@ import os
 import statistics
 import typing as t
 
-from ansible_collections.nodecraft.kubeadm.lab.demo.console import say
+from ansible_collections.nodecraft.kubeadm.lab.console import say
 from ansible_collections.nodecraft.kubeadm.lab.demo.figures import ROUNDS, Part, module, spread, timed
 from ansible_collections.nodecraft.kubeadm.lab.demo.runs import Json, Lab
 

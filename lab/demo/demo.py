@@ -13,7 +13,7 @@ import time
 import typing as t
 from pathlib import Path
 
-from ansible_collections.nodecraft.kubeadm.lab.demo.console import tell
+from ansible_collections.nodecraft.kubeadm.lab.console import tell
 from ansible_collections.nodecraft.kubeadm.lab.demo.guard import end_with_parent, guarded, only_one
 from ansible_collections.nodecraft.kubeadm.lab.demo.labs import Ours
 from ansible_collections.nodecraft.kubeadm.lab.demo.part_change import change

@@ -8,10 +8,9 @@ import json
 import time
 import typing as t
 
+from ansible_collections.nodecraft.kubeadm.lab.console import tell
 from ansible_collections.nodecraft.kubeadm.lab.demo.comparison import changed_lines
-from ansible_collections.nodecraft.kubeadm.lab.demo.console import tell
 from ansible_collections.nodecraft.kubeadm.lab.demo.pods import DONGLE
-from ansible_collections.nodecraft.kubeadm.lab.demo.progress import Waiting
 from ansible_collections.nodecraft.kubeadm.lab.demo.runs import Follower, Json, Run, run_module
 from ansible_collections.nodecraft.kubeadm.lab.demo.story import (
     Story,
@@ -20,6 +19,7 @@ from ansible_collections.nodecraft.kubeadm.lab.demo.story import (
     node_operations,
     show_component,
 )
+from ansible_collections.nodecraft.kubeadm.lab.waiting import Waiting
 
 PLUGIN = "ExtendedResourceToleration"
 LABEL = "example.com/rack"

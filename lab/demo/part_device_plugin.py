@@ -7,10 +7,9 @@ from __future__ import annotations
 import re
 import typing as t
 
-from ansible_collections.nodecraft.kubeadm.lab.demo.console import tell
+from ansible_collections.nodecraft.kubeadm.lab.console import tell
 from ansible_collections.nodecraft.kubeadm.lab.demo.part_change import LABEL
 from ansible_collections.nodecraft.kubeadm.lab.demo.pods import DONGLE, Pods
-from ansible_collections.nodecraft.kubeadm.lab.demo.progress import Waiting
 from ansible_collections.nodecraft.kubeadm.lab.demo.runs import (
     FULL,
     UNIT,
@@ -21,6 +20,7 @@ from ansible_collections.nodecraft.kubeadm.lab.demo.runs import (
     run_playbook,
 )
 from ansible_collections.nodecraft.kubeadm.lab.demo.story import Story
+from ansible_collections.nodecraft.kubeadm.lab.waiting import Waiting
 
 TOKEN_SECRET = "nodecraft-device-plugin-token"  # noqa: S105
 DEVICES: Json = {

@@ -7,12 +7,12 @@ from __future__ import annotations
 import textwrap
 import typing as t
 
-from ansible_collections.nodecraft.kubeadm.lab.demo.console import tell
+from ansible_collections.nodecraft.kubeadm.lab.console import tell
 from ansible_collections.nodecraft.kubeadm.lab.demo.part_change import LABEL
 from ansible_collections.nodecraft.kubeadm.lab.demo.pods import DONGLE, Pods
-from ansible_collections.nodecraft.kubeadm.lab.demo.progress import Waiting
 from ansible_collections.nodecraft.kubeadm.lab.demo.runs import Follower, Json, Run, run_module, run_playbook
 from ansible_collections.nodecraft.kubeadm.lab.demo.story import Story
+from ansible_collections.nodecraft.kubeadm.lab.waiting import Waiting
 
 
 def pods(story: Story) -> None:

@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import textwrap
 
-from ansible_collections.nodecraft.kubeadm.lab.demo.console import tell
+from ansible_collections.nodecraft.kubeadm.lab.console import tell
 from ansible_collections.nodecraft.kubeadm.lab.demo.runs import Follower, run_module
 from ansible_collections.nodecraft.kubeadm.lab.demo.story import Story, arguments, ending, side
 

@@ -8,8 +8,8 @@ import json
 import time
 import typing as t
 
-from ansible_collections.nodecraft.kubeadm.lab.demo.progress import Waiting
 from ansible_collections.nodecraft.kubeadm.lab.demo.runs import Json, Lab
+from ansible_collections.nodecraft.kubeadm.lab.waiting import Waiting
 
 DONGLE = "example.com/dongle"
 PAUSE = "lab.local/pause:1"

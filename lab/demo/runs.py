@@ -13,10 +13,10 @@ import time
 import typing as t
 from pathlib import Path
 
-from ansible_collections.nodecraft.kubeadm.lab.demo.console import say
+from ansible_collections.nodecraft.kubeadm.lab.console import say
 from ansible_collections.nodecraft.kubeadm.lab.demo.guard import CommandFailed
 from ansible_collections.nodecraft.kubeadm.lab.demo.processes import follow
-from ansible_collections.nodecraft.kubeadm.lab.demo.progress import Waiting
+from ansible_collections.nodecraft.kubeadm.lab.waiting import Waiting
 
 ROOT = Path(__file__).resolve().parents[2]
 UNIT, FULL = "example.com/unit", "example.com/full"

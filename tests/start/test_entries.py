@@ -180,7 +180,7 @@ class TestWithPodman:
             fcntl.flock(held, fcntl.LOCK_EX)
             ended = bare(missing=()).run(f"make demo LAB={LAB}")
         refused(ended, "make demo ended with status")
-        assert "A demo runs in this clone already" in ended.output
+        assert "Another demo runs in this clone" in ended.output
 
 
 @pytest.fixture(scope="module")

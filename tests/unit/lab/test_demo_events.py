@@ -13,9 +13,9 @@ from pathlib import Path
 import pytest
 from ansible_collections.nodecraft.kubeadm.lab.demo.part_change import COMPONENTS, ChangeFollower
 from ansible_collections.nodecraft.kubeadm.lab.demo.processes import MARK, follow, read_event
-from ansible_collections.nodecraft.kubeadm.lab.demo.progress import Waiting
 from ansible_collections.nodecraft.kubeadm.lab.demo.runs import Lab
 from ansible_collections.nodecraft.kubeadm.lab.demo.story import Story
+from ansible_collections.nodecraft.kubeadm.lab.waiting import Waiting
 
 Json = dict[str, t.Any]
 

@@ -8,14 +8,14 @@ import threading
 import time
 import typing as t
 
-from ansible_collections.nodecraft.kubeadm.lab.demo.console import say
+from ansible_collections.nodecraft.kubeadm.lab.console import say
 
 FIRST = 5  # seconds until the first line
 EVERY = 15  # seconds between the lines after it
 
 
 class Waiting:
-    """Prints what is waited for, as soon as that takes five seconds, and then every fifteen.
+    """Prints what is waited for, as soon as that takes five seconds, and then every fifteen. state: how far it is.
 
     with Waiting("the lab starts", 60) as waiting:
         ...
@@ -29,9 +29,11 @@ class Waiting:
         usually: float | None = None,
         *,
         tell: t.Callable[[str], None] = say,
+        state: t.Callable[[], str] = str,
         clock: t.Callable[[], float] = time.monotonic,
     ) -> None:
         self._tell = tell
+        self._state = state
         self._clock = clock
         self._guard = threading.Lock()
         self._over = threading.Event()
@@ -55,11 +57,11 @@ class Waiting:
                 return
             first, self._next = self._next == self._began + FIRST, now + EVERY
             usually = "" if self._usually is None else f" (usually {self._usually:.0f} s)"
-            line = (
-                f"   waiting: {self._what}{usually}"
-                if first
-                else f"   still waiting: {self._what}, {now - self._began:.0f} s{usually}"
-            )
+            if first:
+                line = f"   waiting: {self._what}{usually}"
+            else:
+                told = ", ".join(filter(None, (self._what, self._state(), f"{now - self._began:.0f} s")))
+                line = f"   still waiting: {told}{usually}"
         self._tell(line)
 
     def _watch(self) -> None:

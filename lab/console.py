@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 nodecraft.kubeadm contributors
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What demo and bench print."""
+"""What demo, bench and the lab print."""
 
 from __future__ import annotations
 

@@ -1,10 +1,10 @@
 # SPDX-FileCopyrightText: 2026 nodecraft.kubeadm contributors
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What the demo prints while something takes long."""
+"""What demo, bench and the lab print while something takes long."""
 
 from __future__ import annotations
 
-from ansible_collections.nodecraft.kubeadm.lab.demo.progress import Waiting
+from ansible_collections.nodecraft.kubeadm.lab.waiting import Waiting
 
 
 class Clock:
@@ -34,6 +34,15 @@ def test_a_line_after_five_seconds_and_then_every_fifteen() -> None:
         5: "   waiting: the API server restarts (usually 15 s)",
         20: "   still waiting: the API server restarts, 20 s (usually 15 s)",
         35: "   still waiting: the API server restarts, 35 s (usually 15 s)",
+    }
+
+
+def test_how_far_it_is() -> None:
+    clock, lines = Clock(), list[str]()
+    waiting = Waiting("the build", tell=lines.append, clock=clock, state=lambda: "7 of up to 9 packages compiled")
+    assert printed(waiting, clock, lines, 20) == {
+        5: "   waiting: the build",
+        20: "   still waiting: the build, 7 of up to 9 packages compiled, 20 s",
     }
 
 
