@@ -25,8 +25,8 @@ PLUGIN = "ExtendedResourceToleration"
 LABEL = "example.com/rack"
 COMPONENTS = ("kube-apiserver", "kube-controller-manager", "kube-scheduler")
 LONGEST_LOOK = 60  # seconds until the nodes are ready
-# What runs usually take on two quiet cores, in seconds.
-PLANNING, COMPONENT, KUBELET, NODES = 30, 20, 40, 10
+# What each usually takes on two cores at a load of 3, in seconds.
+PLANNING, COMPONENT, KUBELET, NODES = 45, 18, 60, 15
 
 
 class ChangeFollower(Follower):

@@ -51,7 +51,7 @@ def device_plugin(story: Story) -> None:
     image = lab.device_plugin(story.output / "7-image.log")
     wish = {**image, **DEVICES}
     run = _deploy(
-        story, "7-devices.json", wish, Follower("the device plugin is deployed, and its node offers devices", 25)
+        story, "7-devices.json", wish, Follower("the device plugin is deployed, and its node offers devices", 45)
     )
     if run.rc != 0:
         raise SystemExit(f"device_plugin.yml failed: {' '.join(run.reasons)}")
@@ -63,12 +63,12 @@ def device_plugin(story: Story) -> None:
     )
     pods = Pods(lab)
     _use(story, pods, image["device_plugin_image"])
-    again = _deploy(story, "7-again.json", wish, Follower("the device plugin is looked at, and nothing changes", 10))
+    again = _deploy(story, "7-again.json", wish, Follower("the device plugin is looked at, and nothing changes", 20))
     story.claim(
         again.rc == 0 and again.changed == 0, f"the same again: changed={again.changed} ({again.seconds:.0f} s)"
     )
     pods.remove_all()
-    absent = Follower("the device plugin is removed with its namespace", 15)
+    absent = Follower("the device plugin is removed with its namespace", 37)
     gone = _deploy(story, "7-absent.json", {"device_plugin_state": "absent"}, absent)
     left = lab.kubectl("get", "namespace", "nodecraft-device-plugin", "--ignore-not-found", "--output=name")
     story.claim(

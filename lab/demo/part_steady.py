@@ -19,7 +19,7 @@ def again(story: Story) -> None:
     """A second run has nothing to do."""
     tell("4. The same again")
     before = story.lab.look()
-    run = story.run("4-again.json", follower=Follower("site.yml looks at all nodes, and finds nothing to change", 15))
+    run = story.run("4-again.json", follower=Follower("site.yml looks at all nodes, and finds nothing to change", 22))
     story.facts["again"] = {"seconds": run.seconds, "changed": run.changed}
     story.claim_same(
         "4-again",

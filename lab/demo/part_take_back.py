@@ -20,7 +20,7 @@ def take_back(story: Story) -> None:
     nothing = {"control_plane_feature_gates": {}, "placement_guard_state": "absent"}
     story.ask({"all": {"vars": {**story.settings, **nothing}}})
     run = story.run(
-        "8-take-back.json", follower=Follower("everything is taken back, with a restart of each component", 90)
+        "8-take-back.json", follower=Follower("everything is taken back, with a restart of each component", 170)
     )
     story.facts["take_back"] = {"seconds": run.seconds}
     (before, nodes), after = story.start, story.lab.look()
@@ -40,6 +40,6 @@ def take_back(story: Story) -> None:
         "8-nodes", nodes, found, "labels, taints, annotations and capacity of all nodes are the first ones"
     )
     second = story.run(
-        "8-again.json", follower=Follower("site.yml looks at all nodes, and finds nothing to change", 15)
+        "8-again.json", follower=Follower("site.yml looks at all nodes, and finds nothing to change", 22)
     )
     story.claim(second.rc == 0 and second.changed == 0, f"and once more: changed={second.changed}")
