@@ -100,7 +100,15 @@ class Lab:
         on_removed()
         began = time.monotonic()
         size = {"lab_control_planes": self.control_planes, "lab_workers": self.workers}
-        self.play("up", log, show=True, lab_introduced=False, lab_kubernetes=self.kubernetes, lab_grace_seconds=self.grace_seconds, **size)
+        self.play(
+            "up",
+            log,
+            show=True,
+            lab_introduced=False,
+            lab_kubernetes=self.kubernetes,
+            lab_grace_seconds=self.grace_seconds,
+            **size,
+        )
         return time.monotonic() - began
 
     def device_plugin(self, log: Path) -> Json:
