@@ -172,6 +172,10 @@ def prepare_environment() -> None:
     os.environ["ANSIBLE_COLLECTIONS_PATH"] = str(COLLECTIONS)
     os.environ.setdefault("ANSIBLE_HOME", str(BUILD / "ansible"))
     os.environ["UV_PYTHON_DOWNLOADS"] = "never"
+    # Without compiled files each start of Ansible takes twice as long, and each import of kubernetes. They lie below build/, and the
+    # tree stays clean also for those who want no such files in it.
+    os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
+    os.environ["PYTHONPYCACHEPREFIX"] = str(BUILD / "pycache")
     # What is installed below build/ belongs to no repository: antsibull-docs copies of a collection only what git knows.
     os.environ["GIT_CEILING_DIRECTORIES"] = str(BUILD)
     hand_pip_settings_to_uv()
