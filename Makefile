@@ -13,9 +13,8 @@ PYTHONS := python3 python3.14 python3.13 python3.12 python3.11
 
 .PHONY: demo test test-unit test-sanity test-lint test-lab test-faults test-bare lab-up lab-down bench
 
-# Both begin with a fresh cluster, so they have one of their own. The demo switches on what Kubernetes 1.32 has off.
+# Both begin with a fresh cluster, so they have one of their own.
 demo: LAB = demo
-demo: K8S = 1.32
 bench: LAB = bench
 
 demo test test-unit test-sanity test-lint test-lab test-faults test-bare lab-up lab-down bench:
