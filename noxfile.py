@@ -55,6 +55,8 @@ PLAYS = "tests/unit/roles"
 DEVICE_PLUGIN = ROOT / "device_plugin"
 # The fault tests on labs are the controller's, too.
 NEED_ANSIBLE = (
+    "lab",
+    "sessions",
     "plugins/action",
     "plugins/modules",
     "plugins/module_utils/_module",

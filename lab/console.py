@@ -4,6 +4,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 import textwrap
 import threading
@@ -14,8 +15,12 @@ _ONE_AT_A_TIME = threading.Lock()
 def say(text: str) -> None:
     """Print at once, also into a pipe, and no line into another one."""
     with _ONE_AT_A_TIME:
-        sys.stdout.write(f"{text}\n")
-        sys.stdout.flush()
+        try:
+            sys.stdout.write(f"{text}\n")
+            sys.stdout.flush()
+        except BrokenPipeError:
+            # Nobody reads any more. What is at work still has to end well.
+            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 def tell(text: str = "", indent: int = 0) -> None:

@@ -44,14 +44,19 @@ class CallbackModule(CallbackBase):
 
     def __init__(self) -> None:
         super().__init__()
-        self._files = LOG / "lab"
+        self._files: Path | None = None
         self._watch = contextlib.ExitStack()
         self._waiting = self._watch.enter_context(Waiting("Ansible starts", state=self._state))
 
     def v2_playbook_on_play_start(self, play: t.Any) -> None:
-        """Learn the name of the lab."""
+        """Learn the name of the lab, and begin its log, which nobody else has to read: it may hold what a command printed."""
+        if self._files is not None:
+            return
         LOG.mkdir(parents=True, exist_ok=True)
         self._files = LOG / f"lab-{play.get_variable_manager().extra_vars.get('lab_name', 'lab')}"
+        log = self._files.with_suffix(".jsonl")
+        log.unlink(missing_ok=True)
+        log.touch(mode=0o600)
 
     def v2_playbook_on_task_start(self, task: t.Any, is_conditional: bool) -> None:
         """Watch how long it takes."""
@@ -90,11 +95,14 @@ class CallbackModule(CallbackBase):
 
     def _note(self, how: str, result: t.Any) -> None:
         record = {"task": result._task.get_name(), "host": result._host.get_name(), how: result._result}
-        with self._files.with_suffix(".jsonl").open("a", encoding="utf-8") as log:
-            log.write(json.dumps(record, default=str) + "\n")
+        if self._files is not None:
+            with self._files.with_suffix(".jsonl").open("a", encoding="utf-8") as log:
+                log.write(json.dumps(record, default=str) + "\n")
 
     def _state(self) -> str:
         """What a build noted last; see lab/files/compile-go."""
+        if self._files is None:
+            return ""
         try:
             return self._files.with_suffix(".progress").read_text(encoding="utf-8").strip()
         except OSError:

@@ -74,8 +74,6 @@ def guarded(
         tell(exc.code)
         return 1
     except KeyboardInterrupt:
-        for number in SIGNALS:
-            signal.signal(number, signal.SIG_IGN)
         if tidy is not None:
             _tidy(tidy, log, advice, tell)
         return INTERRUPTED
@@ -89,6 +87,9 @@ def guarded(
 
 
 def _interrupt(_number: int, _frame: object) -> t.NoReturn:
+    # A second one must not break off what puts things in order after the first.
+    for number in SIGNALS:
+        signal.signal(number, signal.SIG_IGN)
     raise KeyboardInterrupt
 
 

@@ -49,7 +49,11 @@ class Lab:
     def of_environment(cls, *, by_ssh: bool = False, grace_seconds: int = KUBEADM_GRACE) -> Lab:
         """The lab that LAB, K8S, CONTROL_PLANES and WORKERS name."""
         env = os.environ
-        return cls(env["LAB"], env["K8S"], int(env["CONTROL_PLANES"]), int(env["WORKERS"]), by_ssh, grace_seconds)
+        sizes = {name: env[name] for name in ("CONTROL_PLANES", "WORKERS")}
+        for name, size in sizes.items():
+            if not (size.isdecimal() and int(size) > 0):
+                raise SystemExit(f"invalid {name} {size}: must be a whole number above 0.")
+        return cls(env["LAB"], env["K8S"], *map(int, sizes.values()), by_ssh, grace_seconds)
 
     @property
     def first(self) -> str:

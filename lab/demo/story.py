@@ -28,7 +28,7 @@ class Story:
         self.lab = lab
         self.output = output
         self.settings = {f"{role}_min_ready_seconds": min_ready_seconds for role in ("control_plane", "node_kubelet")}
-        self.gate = GATES.get(lab.kubernetes, OTHER_GATE)
+        self.gate = GATES.get(".".join(lab.kubernetes.split(".")[:2]), OTHER_GATE)
         self.facts: Json = {}
         self.broken_claims: list[str] = []
         self.differences: dict[str, list[str]] = {}

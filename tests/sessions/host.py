@@ -20,7 +20,8 @@ import typing as t
 README = {"git": "git", "go": "golang-go"}
 # The programs that the lab starts.
 LAB = {
-    "debootstrap": "debootstrap",
+    # Without the keys debootstrap does not check what it downloads; Debian itself has them.
+    "debootstrap": "debootstrap debian-archive-keyring",
     "dpkg-deb": "dpkg",
     "flock": "util-linux",
     "ip": "iproute2",
@@ -46,7 +47,8 @@ BARE = {
 # The programs that tests start.
 TESTS = {"openssl": "openssl", "ssh": "openssh-client", "strace": "strace"}
 # Not everybody's PATH has these folders, and podman has its helpers in folders of its own.
-FOLDERS = ("/usr/local/sbin", "/usr/sbin", "/sbin", "/usr/lib/podman", "/usr/libexec/podman")
+# Go's own distribution is in one that sudo takes off the PATH.
+FOLDERS = ("/usr/local/sbin", "/usr/sbin", "/sbin", "/usr/local/go/bin", "/usr/lib/podman", "/usr/libexec/podman")
 # Debian 12 has 4.3; older releases know neither netavark nor the options that the lab needs.
 OLDEST_PODMAN = (4, 3)
 
@@ -120,6 +122,11 @@ def prepare(entry: str, machine: Machine, say: t.Callable[[str], None], output: 
         missing["venv"] = f"python3.{sys.version_info[1]}-venv"
     if missing:
         install(missing, machine, say, output)
+        still = [program for program in missing if program != "venv" and machine.find(program) is None]
+        if still:
+            raise Problem(
+                f"{', '.join(still)} is still missing after {' '.join(missing[one] for one in still)} was installed."
+            )
     if need.lab:
         check_podman(machine)
 
@@ -128,10 +135,14 @@ def install(
     missing: t.Mapping[str, str], machine: Machine, say: t.Callable[[str], None], output: t.TextIO | None
 ) -> None:
     """Install Debian packages. missing: program -> package."""
-    programs, packages = ", ".join(missing), " ".join(sorted(set(missing.values())))
-    if not machine.is_root or machine.find("apt-get") is None:
+    programs, packages = ", ".join(missing), " ".join(sorted(set(" ".join(missing.values()).split())))
+    if machine.find("apt-get") is None:
         raise Problem(
-            f"this machine lacks {programs}. Install the packages {packages} (Debian's names): only root can do it from here."
+            f"this machine lacks {programs}, and has no apt-get. Install what Debian has in the packages {packages}."
+        )
+    if not machine.is_root:
+        raise Problem(
+            f"this machine lacks {programs}. Install the packages {packages}, or run the same command as root, which does."
         )
     say(f"This machine lacks {programs}. Installing with apt-get (usually 30 s): {packages}")
     apt_get = ("apt-get", "--quiet", "--yes", "--option=DPkg::Lock::Timeout=300")
@@ -142,9 +153,10 @@ def install(
             stdin=subprocess.DEVNULL,
             stdout=output,
             stderr=output and subprocess.STDOUT,
-            env={**os.environ, "DEBIAN_FRONTEND": "noninteractive"},
+            env={**os.environ, "DEBIAN_FRONTEND": "noninteractive", "LC_ALL": "C.UTF-8"},
         )
-        if done.returncode != 0:
+        # A repository that does not answer is no reason to stop as long as another one has the packages.
+        if done.returncode != 0 and action[0] == "install":
             raise Problem(f"apt-get {action[0]} failed for {packages}.")
 
 

@@ -14,7 +14,6 @@ import signal
 import subprocess
 import sys
 import tempfile
-import time
 import traceback
 import typing as t
 from pathlib import Path
@@ -29,38 +28,38 @@ TOOLS = ("antsibull-nox", "nox", "uv")
 
 # The sessions of entries that are not called like one.
 SESSIONS = {"test-unit": ("unit", "plays_whole", "device_plugin"), "test-sanity": ("sanity",)}
-# Entries that tell their own story; of nox only the log has a word.
+# Entries that tell their own story; what nox says is only in the log.
 STORIES = ("demo", "bench", "lab-up", "lab-down")
 OF_NOX = re.compile(r"nox > ")
 
 # What a failure comes from, by what programs say of it.
-NO_SPACE = re.compile(r"No space left on device|ENOSPC|not enough free space", re.IGNORECASE)
+NO_SPACE = re.compile(r"No space left on device|not enough free space", re.IGNORECASE)
 NO_NETWORK = re.compile(
     r"Temporary failure (?:in name resolution|resolving)|Name or service not known|dns error|no such host|Could not resolve"
     r"|Network is unreachable|Failed to establish a new connection|Failed to fetch|Couldn't download|error sending request"
-    r"|(?:dial tcp|lookup) .*(?:refused|unreachable|timeout|misbehaving)",
+    r"|lookup .*(?:refused|timeout|misbehaving)|dial tcp .*(?:i/o timeout|connect: no route)",
     re.IGNORECASE,
 )
 FULL = 100 * 2**20  # bytes of free space: not every program says that it failed for want of more
 GOES_ON = "it goes on where it stopped"
 TAIL = 60_000  # characters of a log in which the cause is looked for
-STARTED = time.time()
+INTERRUPTED = 130
+SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
 
 def main() -> int:
     """Run one entry. Returns its exit status."""
     (entry,) = sys.argv[1:]
-    log = BUILD / "log" / f"{entry}.log"
-    # podman 5 says at each call that cgroup v1 is old.
-    os.environ.setdefault("PODMAN_IGNORE_CGROUPSV1_WARNING", "1")
-    # Not every user's PATH has the folders in which the lab's programs are.
-    os.environ["PATH"] = os.pathsep.join((os.environ.get("PATH", os.defpath), *host.FOLDERS[:3]))
+    prepare_environment()
+    log = log_of(entry)
     try:
         log.parent.mkdir(parents=True, exist_ok=True)
         with log.open("w", encoding="utf-8") as output:
             status = run(entry, output)
     except host.Problem as problem:
-        return failed(f"make {entry}: {problem} {cause(log.read_text(encoding='utf-8')[-TAIL:])}".rstrip())
+        return failed(f"make {entry}: {problem} {cause(tail(log))}".rstrip())
+    except KeyboardInterrupt:
+        return failed(f"make {entry}: interrupted.", INTERRUPTED)
     except OSError as error:
         advice = cause(str(error)) or "Mend that and run the same command again."
         return failed(f"make {entry}: {error.filename or BUILD}: {error.strerror or error}. {advice}")
@@ -68,17 +67,35 @@ def main() -> int:
         with log.open("a", encoding="utf-8") as output:
             traceback.print_exc(file=output)
         return failed(f"make {entry} broke off by a mistake of its own. Please report it with its log, {log}.")
-    if status != 0:
-        failed(ending(entry, status, log))
-    return status
+    return status if status == 0 else failed(ending(entry, status, log), status)
+
+
+def prepare_environment() -> None:
+    """What every program that is started here needs."""
+    # Not every user's PATH has the folders in which the lab's programs are.
+    os.environ["PATH"] = os.pathsep.join((os.environ.get("PATH", os.defpath), *host.FOLDERS))
+    # Caches are found by these, also by programs that start in other folders.
+    os.environ["HOME"] = str(Path.home())
+    if cache := os.environ.get("XDG_CACHE_HOME"):
+        os.environ["XDG_CACHE_HOME"] = str(Path(cache).absolute())
+    # podman 5 says at each call that cgroup v1 is old.
+    os.environ.setdefault("PODMAN_IGNORE_CGROUPSV1_WARNING", "1")
+
+
+def log_of(entry: str) -> Path:
+    """Where the output of an entry goes; each lab has its own."""
+    return BUILD / "log" / (f"{entry}-{os.environ.get('LAB', 'lab')}.log" if entry in STORIES else f"{entry}.log")
 
 
 def run(entry: str, log: t.TextIO) -> int:
     """Prepare the machine and run the sessions. Returns nox's exit status."""
-    if entry == "lab-down" and host.find("podman") is None:
-        say("This machine has no podman, so there is no lab to remove.")
-        return 0
-    if entry in host.NEEDS:
+    if entry == "lab-down":
+        if host.find("podman") is None:
+            say("This machine has no podman, so there is no lab to remove.")
+            return 0
+        if os.geteuid() != 0:
+            raise host.Problem("this needs root: labs are root's. Run the same command as root.")
+    else:
         host.prepare(entry, host.Machine.this(), say, log)
     make_venv(log)
     sessions = SESSIONS.get(entry, (entry.replace("-", "_"),))
@@ -86,10 +103,11 @@ def run(entry: str, log: t.TextIO) -> int:
 
 
 def make_venv(log: t.TextIO) -> None:
-    """Make the venv with nox, unless it is there, of this Python and of the pinned versions."""
-    made_of = f"{sys.version}\n{CONSTRAINTS.read_text(encoding='utf-8')}"
+    """Make the venv with nox, unless it is there in the pinned versions."""
+    constraints = CONSTRAINTS.read_text(encoding="utf-8")
     ready = VENV / "ready"
-    if ready.exists() and ready.read_text(encoding="utf-8") == made_of:
+    # Its Python may have left this machine since.
+    if (VENV / "bin" / "python").exists() and ready.exists() and ready.read_text(encoding="utf-8") == constraints:
         return
     say("Installing nox into build/nox (once, usually 10 s)")
     shutil.rmtree(VENV, ignore_errors=True)
@@ -100,7 +118,7 @@ def make_venv(log: t.TextIO) -> None:
     ):
         if follow(command, log, story=True, quiet=True) != 0:
             raise host.Problem(f"{', '.join(TOOLS)} could not be installed into {VENV}; the reason is in {log.name}.")
-    ready.write_text(made_of, encoding="utf-8")
+    ready.write_text(constraints, encoding="utf-8")
 
 
 def follow(command: t.Sequence[str], log: t.TextIO, *, story: bool, quiet: bool = False) -> int:
@@ -113,32 +131,45 @@ def follow(command: t.Sequence[str], log: t.TextIO, *, story: bool, quiet: bool 
         stderr=subprocess.STDOUT,
         text=True,
         errors="replace",
+        # What ends this reaches all that it started, and this ends after them.
+        process_group=0,
     ) as process:
-        # A terminal's Ctrl-C reaches the command as well: it ends, and only then this.
-        signal.signal(signal.SIGINT, lambda *_: None)
-        signal.signal(signal.SIGTERM, lambda *_: process.terminate())
-        assert process.stdout is not None
-        for line in process.stdout:
-            log.write(line)
-            log.flush()
-            if not quiet and not (story and OF_NOX.match(line)):
-                sys.stdout.write(line)
-                sys.stdout.flush()
-    return process.returncode
+        for number in SIGNALS:
+            signal.signal(number, lambda caught, _frame: os.killpg(process.pid, caught))
+        try:
+            for line in t.cast(t.IO[str], process.stdout):
+                log.write(line)
+                log.flush()
+                if not quiet and not (story and OF_NOX.match(line)):
+                    say(line.removesuffix("\n"))
+            status = process.wait()
+        finally:
+            for number in SIGNALS:
+                signal.signal(number, signal.default_int_handler)
+    return status if status >= 0 else 128 - status
 
 
 def ending(entry: str, status: int, log: Path) -> str:
     """What to say of an entry that failed: what to do, and where to read more."""
+    if entry not in STORIES:
+        # Tests print what they put into the way of others: their output tells nothing of this machine.
+        return f"make {entry} ended with status {status}. What failed is said above. Log: {log}"
     # A playbook of the lab writes its results to a log of its own.
-    logs = [log, *(path for path in log.parent.glob("lab-*.jsonl") if path.stat().st_mtime >= STARTED)]
-    text = "".join(path.read_text(encoding="utf-8", errors="replace")[-TAIL:] for path in logs)
-    return f"make {entry} ended with status {status}. {cause(text) or 'What failed is said above.'} Log: {', '.join(map(str, logs))}"
+    logs = [path for path in (log, log.parent / f"lab-{os.environ.get('LAB', 'lab')}.jsonl") if path.exists()]
+    advice = cause("".join(map(tail, logs))) or "What failed is said above."
+    return f"make {entry} ended with status {status}. {advice} Log: {', '.join(map(str, logs))}"
+
+
+def tail(log: Path) -> str:
+    """The end of a log."""
+    return log.read_text(encoding="utf-8", errors="replace")[-TAIL:]
 
 
 def cause(text: str) -> str:
     """What a failure comes from and what to do, as far as the end of a log tells; else empty."""
     free = free_space()
-    if NO_SPACE.search(text) or min(free.values()) < FULL:
+    # Some programs only say that a download failed when it could not be written.
+    if NO_SPACE.search(text) or (NO_NETWORK.search(text) and min(free.values()) < FULL):
         room = ", ".join(f"{bytes_free / 2**30:.1f} GiB free in {path}" for path, bytes_free in free.items())
         return f"The disk is full ({room}). Make room, for example in the cache {cache()}, and run the same command again: {GOES_ON}."
     if NO_NETWORK.search(text):
@@ -148,28 +179,31 @@ def cause(text: str) -> str:
 
 def cache() -> Path:
     """The folder of what the lab built."""
-    return Path(os.environ.get("XDG_CACHE_HOME") or "~/.cache").expanduser() / "nodecraft-kubeadm"
+    return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "nodecraft-kubeadm"
 
 
 def free_space() -> dict[Path, int]:
     """How many bytes are free where this writes."""
     places = (BUILD, cache().parent, Path("/var/lib/containers"), Path(tempfile.gettempdir()))
-    return {
-        path: shutil.disk_usage(path).free for path in places if os.path.exists(path)
-    }  # also where a folder is not to be entered
+    # Also where a folder is not to be entered.
+    return {path: shutil.disk_usage(path).free for path in places if os.path.exists(path)}
 
 
 def say(text: str) -> None:
     """Print at once, also into a pipe."""
-    sys.stdout.write(f"{text}\n")
-    sys.stdout.flush()
+    try:
+        sys.stdout.write(f"{text}\n")
+        sys.stdout.flush()
+    except BrokenPipeError:
+        # Nobody reads any more; the log still has all of it.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
-def failed(text: str) -> int:
-    """Print the last word, after all that was printed before. Returns an exit status."""
+def failed(text: str, status: int = 2) -> int:
+    """Print the last word, after all that was printed before. Returns the exit status."""
     sys.stdout.flush()
     sys.stderr.write(f"{text}\n")
-    return 2
+    return status
 
 
 if __name__ == "__main__":

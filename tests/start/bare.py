@@ -15,6 +15,7 @@ import shlex
 import shutil
 import signal
 import subprocess
+import threading
 import time
 import typing as t
 from pathlib import Path
@@ -34,7 +35,21 @@ MISSING = (
     "strace",
     "sysctl",
 )
-FOLDERS = ("bin", "sbin", "local/bin", "local/sbin", "lib/podman", "libexec/podman")
+# Variables that tell where this run itself came from, such as the outer make.
+OF_THIS_RUN = (
+    "ANSIBLE",
+    "CONTROL_PLANES",
+    "K8S",
+    "LAB",
+    "MAKE",
+    "MFLAGS",
+    "NOX",
+    "PYENV",
+    "VIRTUAL_ENV",
+    "WORKERS",
+    "XDG",
+)
+FOLDERS = ("bin", "sbin", "local/bin", "local/sbin", "local/go/bin", "lib/podman", "libexec/podman")
 LONGEST = 120  # seconds that an entry may take to what is waited for
 
 APT_GET = """#!/bin/sh
@@ -100,28 +115,24 @@ class Bare:
         )
         output = ""
         assert process.stdout is not None
+        timer = threading.Timer(LONGEST, os.killpg, (process.pid, signal.SIGKILL))
+        timer.start()
         try:
             for line in process.stdout:
                 output += line
                 if until is not None and until in line:
                     os.killpg(process.pid, signal.SIGINT)
                     until = None
-                assert time.monotonic() - began < LONGEST, output
-            status = process.wait(LONGEST)
+            status = process.wait()
         finally:
-            if process.poll() is None:
-                os.killpg(process.pid, signal.SIGKILL)
+            timer.cancel()
         return Ended(status, output, time.monotonic() - began)
 
     def _variables(self) -> dict[str, str]:
         """This user's settings for registries, and a plain PATH: no Python or Go but the machine's own."""
-        own = {
-            name: value
-            for name, value in os.environ.items()
-            if not name.startswith(("PYENV", "VIRTUAL_ENV", "NOX", "ANSIBLE", "XDG"))
-        }
+        own = {name: value for name, value in os.environ.items() if not name.startswith(OF_THIS_RUN)}
         go = shutil.which("go")
-        path = [str(Path(go).resolve().parent)] if go and not self._path_without_go else []
+        path = [str(Path(go).parent)] if go and not self._path_without_go else []
         return {
             **own,
             "PATH": os.pathsep.join([*path, "/usr/local/bin", "/usr/sbin", "/usr/bin", "/sbin", "/bin"]),

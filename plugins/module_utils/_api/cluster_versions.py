@@ -17,7 +17,7 @@ from .client import Client, Json
 
 def server_version(client: Client) -> str:
     """The version of the API server."""
-    return str(client.get("/version").get("gitVersion"))
+    return str(client.once().get("/version").get("gitVersion"))
 
 
 def version_warnings(client: Client, nodes: t.Iterable[Json] = ()) -> list[str]:

@@ -16,7 +16,7 @@ TESTED = f"{OLDEST[0]}.{OLDEST[1]} to {NEWEST[0]}.{NEWEST[1]}"
 # The static pods that are Kubernetes' own. etcd and those of others have versions of their own.
 COMPONENTS = ("kube-apiserver", "kube-controller-manager", "kube-scheduler")
 
-_VERSION = re.compile(r"(?:Kubernetes )?v?(\d+)\.(\d+)")
+_VERSION = re.compile(r"(?:Kubernetes )?v?(\d{1,2})\.(\d{1,3})(?!\d)")
 
 
 def parse(text: str) -> tuple[int, int] | None:

@@ -19,18 +19,26 @@ class FakeMachine:
     """A machine with some programs; what apt-get installs is there afterwards."""
 
     def __init__(
-        self, *lacks: str, root: bool = True, venv: bool = True, podman: str = "podman version 4.3.1", apt: int = 0
+        self,
+        *lacks: str,
+        root: bool = True,
+        venv: bool = True,
+        podman: str = "podman version 4.3.1",
+        apt: int = 0,
+        never: t.Collection[str] = (),
     ) -> None:
         self.programs = EVERYTHING - set(lacks)
         self.said: list[str] = []
         self.commands: list[tuple[str, ...]] = []
-        self._podman, self._apt = podman, apt
+        self._podman, self._apt, self._never = podman, apt, set(never)
         self.machine = host.Machine(lambda name: name if name in self.programs else None, self.run, root, venv)
 
     def run(self, command: tuple[str, ...], **_options: t.Any) -> subprocess.CompletedProcess[str]:
         self.commands.append(command)
         if command[0] == "podman":
             return subprocess.CompletedProcess(command, 0, self._podman, "")
+        if "install" in command and self._apt == 0:
+            self.programs |= EVERYTHING - self._never
         return subprocess.CompletedProcess(command, self._apt, "", "")
 
     def prepare(self, entry: str) -> None:
@@ -81,8 +89,13 @@ def test_an_entry_installs_what_it_needs_and_no_more() -> None:
         (FakeMachine("git"), "test-lint", "git is missing: install it first"),
         (FakeMachine(root=False), "lab-up", "this needs root"),
         (FakeMachine("strace", root=False), "test-unit", "this machine lacks strace. Install the packages strace"),
-        (FakeMachine("podman", "apt-get"), "bench", "this machine lacks podman. Install the packages podman"),
-        (FakeMachine("podman", apt=100), "test", "apt-get update failed for podman."),
+        (
+            FakeMachine("podman", "apt-get"),
+            "bench",
+            "this machine lacks podman, and has no apt-get. Install what Debian has in the packages podman.",
+        ),
+        (FakeMachine("podman", apt=100), "test", "apt-get install failed for podman."),
+        (FakeMachine("nft", never=("nft",)), "demo", "nft is still missing after nftables was installed."),
         (
             FakeMachine(podman="podman version 3.4.4"),
             "demo",
@@ -90,7 +103,7 @@ def test_an_entry_installs_what_it_needs_and_no_more() -> None:
         ),
         (FakeMachine(podman=""), "demo", "invalid podman (no answer): must be 4.3 or newer"),
     ],
-    ids=["go", "git", "root", "not root", "not Debian", "no network", "old podman", "silent podman"],
+    ids=["go", "git", "root", "not root", "not Debian", "no network", "another package", "old podman", "silent podman"],
 )
 def test_what_cannot_be_mended_here_is_one_sentence(fake: FakeMachine, entry: str, sentence: str) -> None:
     with pytest.raises(host.Problem) as problem:
