@@ -143,3 +143,38 @@ def test_a_child_does_not_hold_the_lock(tmp_path: Path) -> None:
         second(tmp_path / "lock")
     finally:
         child.communicate(b"\n")
+
+
+def test_a_second_interruption_does_not_break_off_what_ends_the_first_one(tmp_path: Path) -> None:
+    ended: list[str] = []
+
+    def body() -> None:
+        try:
+            os.kill(os.getpid(), signal.SIGTERM)
+        finally:
+            os.kill(os.getpid(), signal.SIGINT)
+            ended.append("in order")
+
+    assert Guarded(tmp_path, body).status == 130
+    assert ended == ["in order"]
+
+
+def test_a_program_that_nobody_reads_tidies_up(tmp_path: Path) -> None:
+    tidied = tmp_path / "tidied"
+    code = (
+        "import os, signal, pathlib\n"
+        "from ansible_collections.nodecraft.kubeadm.lab.console import say\n"
+        "from ansible_collections.nodecraft.kubeadm.lab.demo.guard import guarded\n"
+        "def body():\n    say('begun')\n    os.kill(os.getpid(), signal.SIGHUP)\n"
+        f"def tidy():\n    say('more')\n    say('and more')\n    pathlib.Path({str(tidied)!r}).touch()\n"
+        f"raise SystemExit(guarded(body, log=pathlib.Path({str(tmp_path / 'log')!r}), advice='', tidy=tidy))\n"
+    )
+    reading, writing = os.pipe()
+    os.close(reading)
+    path = os.pathsep.join(sys.path)
+    done = subprocess.run(
+        [sys.executable, "-c", code], stdout=writing, env={**os.environ, "PYTHONPATH": path}, check=False
+    )
+    os.close(writing)
+    assert done.returncode == 130
+    assert tidied.exists()

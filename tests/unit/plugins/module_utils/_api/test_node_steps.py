@@ -302,6 +302,15 @@ def test_versions_that_are_not_tested_are_told_in_one_warning(serve: Serve) -> N
     assert len([path for path in api.requests if path == "GET /version"]) == 1
 
 
+def test_a_version_that_is_not_served_is_not_waited_for(serve: Serve) -> None:
+    api = serve(node("w1"))
+    api.answers["/version"] = Refused(503, "no such backend")
+    done = run(LABELS, api, nodes=["w1"], labels={"x": "1"})
+    assert (done.error, labels(api, "w1")["x"]) == (None, "1")
+    assert "API server of unknown version" in done.warnings[0]
+    assert len([path for path in api.requests if path == "GET /version"]) == 1
+
+
 def test_a_version_that_may_not_be_read_ends_no_run(serve: Serve) -> None:
     api = serve(node("w1"))
     api.answers["/version"] = Refused(403, "cannot get path /version")

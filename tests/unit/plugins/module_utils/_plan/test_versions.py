@@ -23,6 +23,7 @@ DIGEST = "sha256:" + "0" * 64
         ("37", None),
         ("", None),
         ("refused: v1.37.2", None),
+        ("2026.11.23-v1.37.2", None),
     ],
 )
 def test_a_minor_version(text: str, minor: tuple[int, int] | None) -> None:
