@@ -100,7 +100,7 @@ class CallbackModule(CallbackBase):
                 log.write(json.dumps(record, default=str) + "\n")
 
     def _state(self) -> str:
-        """What a build noted last; see lab/files/compile-go."""
+        """What a build noted last; see lab/files/compile_go.py."""
         if self._files is None:
             return ""
         try:
