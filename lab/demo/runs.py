@@ -49,11 +49,8 @@ class Lab:
     def of_environment(cls, *, by_ssh: bool = False, grace_seconds: int = KUBEADM_GRACE) -> Lab:
         """The lab that LAB, K8S, CONTROL_PLANES and WORKERS name."""
         env = os.environ
-        sizes = {name: env[name] for name in ("CONTROL_PLANES", "WORKERS")}
-        for name, size in sizes.items():
-            if not (size.isdecimal() and int(size) > 0):
-                raise SystemExit(f"invalid {name} {size}: must be a whole number above 0.")
-        return cls(env["LAB"], env["K8S"], *map(int, sizes.values()), by_ssh, grace_seconds)
+        control_planes, workers = (_number(name, env[name]) for name in ("CONTROL_PLANES", "WORKERS"))
+        return cls(env["LAB"], env["K8S"], control_planes, workers, by_ssh, grace_seconds)
 
     @property
     def first(self) -> str:
@@ -223,6 +220,12 @@ class Lab:
             }
             for node in self.get("nodes")["items"]
         }
+
+
+def _number(name: str, text: str) -> int:
+    if not (text.isdecimal() and int(text) > 0):
+        raise SystemExit(f"invalid {name} {text}: must be a whole number above 0.")
+    return int(text)
 
 
 def environment() -> dict[str, str]:
