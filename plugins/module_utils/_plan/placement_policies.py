@@ -487,15 +487,20 @@ _TERMS = (
 
 _PIN = '[{"key": dyn("metadata.name"), "operator": dyn("In"), "values": dyn([variables.target])}]'
 
-_PINNED_TERMS = """\
+# From 1.37 on a requirement is a structure of Go's, which a JSON patch cannot hold: it is written again, field by field.
+_REQUIREMENTS = """\
+term.?%s.orValue([]).map(one,
+          {"key": dyn(one.key), "operator": dyn(string(one.operator)), "values": dyn(one.?values.orValue([]).map(value, value))})"""
+
+_PINNED_TERMS = f"""\
 size(variables.terms) == 0
-? [{"matchFields": dyn(variables.pin)}]
+? [{{"matchFields": dyn(variables.pin)}}]
 : variables.terms.map(term,
     size(term.?matchExpressions.orValue([])) + size(term.?matchFields.orValue([])) == 0
-    ? dyn(term)
-    : dyn({
-        "matchExpressions": dyn(term.?matchExpressions.orValue([])),
-        "matchFields": dyn(term.?matchFields.orValue([]) + variables.pin)}))"""
+    ? dyn({{}})
+    : dyn({{
+        "matchExpressions": dyn({_REQUIREMENTS % "matchExpressions"}),
+        "matchFields": dyn({_REQUIREMENTS % "matchFields"} + variables.pin)}}))"""
 
 _TO_AFFINITY = """\
 !(variables.target in variables.nodes) || variables.excepted ? [] :

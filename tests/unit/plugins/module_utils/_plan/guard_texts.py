@@ -324,10 +324,12 @@ spec:
       ? [{"matchFields": dyn(variables.pin)}]
       : variables.terms.map(term,
           size(term.?matchExpressions.orValue([])) + size(term.?matchFields.orValue([])) == 0
-          ? dyn(term)
+          ? dyn({})
           : dyn({
-              "matchExpressions": dyn(term.?matchExpressions.orValue([])),
-              "matchFields": dyn(term.?matchFields.orValue([]) + variables.pin)}))
+              "matchExpressions": dyn(term.?matchExpressions.orValue([]).map(one,
+                {"key": dyn(one.key), "operator": dyn(string(one.operator)), "values": dyn(one.?values.orValue([]).map(value, value))})),
+              "matchFields": dyn(term.?matchFields.orValue([]).map(one,
+                {"key": dyn(one.key), "operator": dyn(string(one.operator)), "values": dyn(one.?values.orValue([]).map(value, value))}) + variables.pin)}))
   mutations:
   - patchType: JSONPatch
     jsonPatch:
