@@ -19,10 +19,10 @@ from ansible_collections.nodecraft.kubeadm.lab.console import say
 from ansible_collections.nodecraft.kubeadm.lab.demo.cluster import Cluster, Json
 from ansible_collections.nodecraft.kubeadm.lab.demo.figures import ROUNDS, Part, play, spread, timed
 from ansible_collections.nodecraft.kubeadm.lab.demo.runs import Lab
-from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan import node_plan
-from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.node_labels import LABELS
-from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.node_resources import RESOURCES
-from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.node_taints import TAINTS
+from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.node import plan as node_plan
+from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.node.extended_resources import RESOURCES
+from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.node.labels import LABELS
+from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.node.taints import TAINTS
 
 NUMBER = int(os.environ.get("BENCH_NODES", "1000"))
 LOOPED = min(50, NUMBER)  # nodes for kubernetes.core, which takes one task for each

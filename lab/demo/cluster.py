@@ -10,7 +10,7 @@ from concurrent.futures import ThreadPoolExecutor
 
 import kubernetes
 from ansible_collections.nodecraft.kubeadm.lab.demo.runs import Lab
-from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan import node_plan
+from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.node import plan as node_plan
 
 IN_FLIGHT = 8
 

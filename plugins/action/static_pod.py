@@ -19,8 +19,9 @@ from ansible.plugins.action import ActionBase
 from ansible.plugins.connection import ConnectionBase
 from ansible.utils.display import Display
 
-from ..module_utils._plan import confirmation, outcome
-from ..module_utils._plan.errors import Refusal
+from ..module_utils._plan.common.errors import Refusal
+from ..module_utils._plan.transaction import confirmation
+from ..module_utils._plan.transaction import messages as outcome
 
 display = Display()
 

@@ -148,7 +148,7 @@ from ansible_collections.nodecraft.kubeadm.plugins.module_utils._api.connection 
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._api.node_steps import NodeSteps
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._module import runner
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._module.api_module import ApiModule, node_options
-from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.node_resources import RESOURCES
+from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.node.extended_resources import RESOURCES
 
 _OPTION = {"type": "dict"}
 

@@ -182,7 +182,7 @@ from ansible_collections.nodecraft.kubeadm.plugins.module_utils._api.connection 
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._api.node_steps import NodeSteps
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._module import runner
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._module.api_module import ApiModule, node_options
-from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.node_taints import TAINTS
+from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.node.taints import TAINTS
 
 _OPTION = {
     "type": "list",

@@ -9,7 +9,7 @@ import re
 from pathlib import Path
 
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._api import pod_resource_report
-from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan import pod_resources
+from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.device import allocations as pod_resources
 from ansible_collections.nodecraft.kubeadm.tests.contracts.project import ROOT
 
 PLUGIN = ROOT / "device_plugin/src/nodecraft_device_plugin"

@@ -15,7 +15,7 @@ from ansible_collections.nodecraft.kubeadm.tests.faults.mutations import MUTATIO
 from ansible_collections.nodecraft.kubeadm.tests.faults.processes import Worker, copy_code
 from ansible_collections.nodecraft.kubeadm.tests.faults.scenarios import Scenario
 from ansible_collections.nodecraft.kubeadm.tests.faults.station import Station
-from ansible_collections.nodecraft.kubeadm.tests.unit.plugins.module_utils._node.web import Web
+from ansible_collections.nodecraft.kubeadm.tests.unit.support.web import Web
 
 
 @pytest.fixture(scope="session", name="worker")

@@ -15,9 +15,9 @@ from ansible_collections.nodecraft.kubeadm.plugins.module_utils._node import eng
 from ansible_collections.nodecraft.kubeadm.tests.faults.processes import Worker
 from ansible_collections.nodecraft.kubeadm.tests.faults.station import Place, Station
 from ansible_collections.nodecraft.kubeadm.tests.faults.system_calls import Call
-from ansible_collections.nodecraft.kubeadm.tests.unit.plugins.module_utils._node.fake_node import Behaviour
-from ansible_collections.nodecraft.kubeadm.tests.unit.plugins.module_utils._node.web import Web
-from ansible_collections.nodecraft.kubeadm.tests.unit.plugins.module_utils._plan import samples
+from ansible_collections.nodecraft.kubeadm.tests.unit.support import static_pods as samples
+from ansible_collections.nodecraft.kubeadm.tests.unit.support.fake_node import Behaviour
+from ansible_collections.nodecraft.kubeadm.tests.unit.support.web import Web
 
 QUICK = Behaviour(stop=0.5, start=0.5, ready=0.25)
 HOPELESS = Behaviour(stop=0.5, start=0.5, ready=None, log=("E1 it cannot start",))

@@ -14,11 +14,11 @@ from pathlib import Path
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._node import engine
 from ansible_collections.nodecraft.kubeadm.tests.faults.processes import Ended, Worker
 from ansible_collections.nodecraft.kubeadm.tests.faults.system_calls import Fault
-from ansible_collections.nodecraft.kubeadm.tests.unit.plugins.module_utils._node.fake_node import NAME, Clock, FakeNode
-from ansible_collections.nodecraft.kubeadm.tests.unit.plugins.module_utils._node.fake_run import FakeRun, add_kubelet
-from ansible_collections.nodecraft.kubeadm.tests.unit.plugins.module_utils._node.fake_systemd import FakeUnit
-from ansible_collections.nodecraft.kubeadm.tests.unit.plugins.module_utils._node.web import Web
-from ansible_collections.nodecraft.kubeadm.tests.unit.plugins.module_utils._plan import samples
+from ansible_collections.nodecraft.kubeadm.tests.unit.support import static_pods as samples
+from ansible_collections.nodecraft.kubeadm.tests.unit.support.fake_node import NAME, Clock, FakeNode
+from ansible_collections.nodecraft.kubeadm.tests.unit.support.fake_run import FakeRun, add_kubelet
+from ansible_collections.nodecraft.kubeadm.tests.unit.support.fake_systemd import FakeUnit
+from ansible_collections.nodecraft.kubeadm.tests.unit.support.web import Web
 
 # What systemd takes for a clean end of a service, unless its unit says otherwise.
 CLEAN = {0, *(-number for number in (signal.SIGHUP, signal.SIGINT, signal.SIGTERM, signal.SIGPIPE))}

@@ -12,7 +12,7 @@ from ansible_collections.nodecraft.kubeadm.plugins.module_utils._node import eng
 from ansible_collections.nodecraft.kubeadm.tests.faults.conftest import Make
 from ansible_collections.nodecraft.kubeadm.tests.faults.scenarios import HOPELESS, QUICK, SCENARIOS, Scenario, snapshot
 from ansible_collections.nodecraft.kubeadm.tests.faults.station import Station, manifest
-from ansible_collections.nodecraft.kubeadm.tests.unit.plugins.module_utils._node.fake_node import NAME, Behaviour
+from ansible_collections.nodecraft.kubeadm.tests.unit.support.fake_node import NAME, Behaviour
 
 GOOD, BAD = SCENARIOS[2], SCENARIOS[3]
 

@@ -28,8 +28,8 @@ from ansible_collections.nodecraft.kubeadm.tests.faults.scenarios import (
 )
 from ansible_collections.nodecraft.kubeadm.tests.faults.station import Station, manifest
 from ansible_collections.nodecraft.kubeadm.tests.faults.system_calls import Call, Fault
-from ansible_collections.nodecraft.kubeadm.tests.unit.plugins.module_utils._node.fake_node import NAME
-from ansible_collections.nodecraft.kubeadm.tests.unit.plugins.module_utils._plan import samples
+from ansible_collections.nodecraft.kubeadm.tests.unit.support import static_pods as samples
+from ansible_collections.nodecraft.kubeadm.tests.unit.support.fake_node import NAME
 
 OTHER_FILE_SYSTEM = Path("/dev/shm")  # noqa: S108  # of memory
 WISH: dict[str, t.Any] = {"args": {"v": 2}, "wait_timeout": 6, "min_ready_seconds": 1}

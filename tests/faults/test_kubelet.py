@@ -18,13 +18,8 @@ from ansible_collections.nodecraft.kubeadm.tests.faults.processes import Ended, 
 from ansible_collections.nodecraft.kubeadm.tests.faults.scenarios import WHOLE, changing, one_of_each
 from ansible_collections.nodecraft.kubeadm.tests.faults.station import UnitStation
 from ansible_collections.nodecraft.kubeadm.tests.faults.system_calls import Fault
-from ansible_collections.nodecraft.kubeadm.tests.unit.plugins.module_utils._node.fake_systemd import (
-    NEW,
-    OLD,
-    Behaviour,
-    state_of,
-)
-from ansible_collections.nodecraft.kubeadm.tests.unit.plugins.module_utils._node.web import Web
+from ansible_collections.nodecraft.kubeadm.tests.unit.support.fake_systemd import NEW, OLD, Behaviour, state_of
+from ansible_collections.nodecraft.kubeadm.tests.unit.support.web import Web
 
 STATE, MODE = "cpu_manager_state", 0o640
 CALLS = ("openat", "write", "fchown", "fchmod", "fsync", "rename", "unlink")

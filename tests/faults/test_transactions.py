@@ -26,7 +26,7 @@ from ansible_collections.nodecraft.kubeadm.tests.faults.scenarios import (
 )
 from ansible_collections.nodecraft.kubeadm.tests.faults.station import Station
 from ansible_collections.nodecraft.kubeadm.tests.faults.system_calls import Fault
-from ansible_collections.nodecraft.kubeadm.tests.unit.plugins.module_utils._node.fake_node import NAME
+from ansible_collections.nodecraft.kubeadm.tests.unit.support.fake_node import NAME
 
 # How much longer a sleep takes where minutes pass: the fewer looks, the sooner a test is over.
 LONG = 8.0

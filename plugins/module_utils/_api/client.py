@@ -18,8 +18,8 @@ import time
 import typing as t
 from urllib.parse import quote, urlencode
 
-from .._plan.errors import KubeadmError
-from .._plan.json_patch import Operation
+from .._plan.common.errors import KubeadmError
+from .._plan.documents.json_patch import Operation
 
 try:
     import urllib3

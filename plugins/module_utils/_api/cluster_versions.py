@@ -10,8 +10,9 @@ from __future__ import annotations
 
 import typing as t
 
-from .._plan import node_plan, versions
-from .._plan.errors import KubeadmError
+from .._plan.common.errors import KubeadmError
+from .._plan.kubernetes import versions
+from .._plan.node import plan as node_plan
 from .client import Client, Json
 
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import typing as t
 
-from .._plan.errors import KubeadmError
+from .._plan.common.errors import KubeadmError
 from .client import PATIENCE, Client
 
 try:

@@ -11,10 +11,14 @@ from __future__ import annotations
 import dataclasses
 import typing as t
 
-from .._plan import device_plugin, device_plugin_check, node_names, node_plan, pod_templates
-from .._plan.device_plugin import Amounts, Expectation, Placement
-from .._plan.device_plugin_check import NAME_LABEL, OURS, REVISION_LABEL, NodeCheck, Observation
-from .._plan.errors import KubeadmError
+from .._plan.common.errors import KubeadmError
+from .._plan.device import check as device_plugin_check
+from .._plan.device import placement as device_plugin
+from .._plan.device.check import NAME_LABEL, OURS, REVISION_LABEL, NodeCheck, Observation
+from .._plan.device.placement import Amounts, Expectation, Placement
+from .._plan.kubernetes import names as node_names
+from .._plan.node import plan as node_plan
+from .._plan.pod import templates as pod_templates
 from .client import ApiError, Client, Json
 from .cluster_versions import version_warnings
 from .parallel import for_each

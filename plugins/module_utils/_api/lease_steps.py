@@ -11,10 +11,10 @@ from __future__ import annotations
 import contextlib
 import typing as t
 
-from .._plan import rollout_lease
-from .._plan.errors import KubeadmError
-from .._plan.rehearsal import ACCEPTED, NOT_NEEDED, REFUSED, SKIPPED, Verdict
-from .._plan.rollout_lease import LeasePlan
+from .._plan.common.errors import KubeadmError
+from .._plan.transaction import lease as rollout_lease
+from .._plan.transaction.lease import LeasePlan
+from .._plan.transaction.rehearsal import ACCEPTED, NOT_NEEDED, REFUSED, SKIPPED, Verdict
 from .client import ApiError, Client, Json
 from .cluster_versions import version_warnings
 

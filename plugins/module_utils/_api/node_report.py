@@ -11,12 +11,16 @@ from __future__ import annotations
 import dataclasses
 import typing as t
 
-from .._plan import kubelet_check, node_plan, node_resources, node_taints, readmission
-from .._plan.kubelet_limits import Limits
-from .._plan.node_conditions import conditions_of
-from .._plan.node_labels import LABELS
-from .._plan.node_resources import RESOURCES
-from .._plan.node_taints import TAINTS
+from .._plan.kubelet import configz as kubelet_check
+from .._plan.kubelet.limits import Limits
+from .._plan.node import extended_resources as node_resources
+from .._plan.node import plan as node_plan
+from .._plan.node import readmission
+from .._plan.node import taints as node_taints
+from .._plan.node.conditions import conditions_of
+from .._plan.node.extended_resources import RESOURCES
+from .._plan.node.labels import LABELS
+from .._plan.node.taints import TAINTS
 from .client import Client, Json
 from .cluster_versions import version_warnings
 from .objects import check_asked, read_asked, read_kubelets, read_pods

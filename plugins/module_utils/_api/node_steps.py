@@ -11,11 +11,16 @@ from __future__ import annotations
 import contextlib
 import typing as t
 
-from .._plan import evictions, json_patch, node_conditions, node_names, node_plan, node_taints, readmission
-from .._plan.errors import KubeadmError
-from .._plan.many import TaskPlan, joined, refuse_failures
-from .._plan.node_plan import Kind, NodePlan, Wish
-from .._plan.rehearsal import ACCEPTED, NOT_NEEDED, REFUSED, Verdict
+from .._plan.common.batch import TaskPlan, joined, refuse_failures
+from .._plan.common.errors import KubeadmError
+from .._plan.documents import json_patch
+from .._plan.kubernetes import names as node_names
+from .._plan.node import conditions as node_conditions
+from .._plan.node import evictions, readmission
+from .._plan.node import plan as node_plan
+from .._plan.node import taints as node_taints
+from .._plan.node.plan import Kind, NodePlan, Wish
+from .._plan.transaction.rehearsal import ACCEPTED, NOT_NEEDED, REFUSED, Verdict
 from .client import ApiError, Client, Json
 from .cluster_versions import version_warnings
 from .objects import read_nodes, read_pods

@@ -10,8 +10,9 @@ from __future__ import annotations
 
 import typing as t
 
-from .._plan import node_names, node_plan
-from .._plan.errors import KubeadmError
+from .._plan.common.errors import KubeadmError
+from .._plan.kubernetes import names as node_names
+from .._plan.node import plan as node_plan
 from .client import ApiError, Client, Json
 from .parallel import for_each
 

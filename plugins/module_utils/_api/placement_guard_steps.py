@@ -11,12 +11,14 @@ from __future__ import annotations
 import contextlib
 import typing as t
 
-from .._plan import placement_guard, placement_policies, rehearsal
-from .._plan.errors import KubeadmError, Refusal
-from .._plan.many import Incomplete, joined
-from .._plan.placement_guard import Cluster, GuardPlan, Place, Protection, Wish
-from .._plan.placement_policies import BINDING, KINDS, POLICY, Case, Guard
-from .._plan.rehearsal import Verdict
+from .._plan.common.batch import Incomplete, joined
+from .._plan.common.errors import KubeadmError, Refusal
+from .._plan.guard import plan as placement_guard
+from .._plan.guard import policies as placement_policies
+from .._plan.guard.plan import Cluster, GuardPlan, Place, Protection, Wish
+from .._plan.guard.policies import BINDING, KINDS, POLICY, Case, Guard
+from .._plan.transaction import rehearsal
+from .._plan.transaction.rehearsal import Verdict
 from .client import ApiError, Client, Json
 from .cluster_versions import server_version, version_warnings
 from .objects import read_each

@@ -12,12 +12,17 @@ import contextlib
 import dataclasses
 import typing as t
 
-from .._plan import node_names, pod_resize, pod_resize_state, pod_templates, pods, rehearsal
-from .._plan.errors import KubeadmError, Refusal
-from .._plan.many import Incomplete, TaskPlan, joined, refuse_failures
-from .._plan.pod_resize import PodPlan, Wish
-from .._plan.pod_resize_state import ACCEPTED, GONE, INFEASIBLE, NOT_TRIED, REFUSED, RESIZED, RESTARTED, UNCHANGED
-from .._plan.rehearsal import Verdict
+from .._plan.common.batch import Incomplete, TaskPlan, joined, refuse_failures
+from .._plan.common.errors import KubeadmError, Refusal
+from .._plan.kubernetes import names as node_names
+from .._plan.kubernetes import pods
+from .._plan.pod import resize as pod_resize
+from .._plan.pod import resize_state as pod_resize_state
+from .._plan.pod import templates as pod_templates
+from .._plan.pod.resize import PodPlan, Wish
+from .._plan.pod.resize_state import ACCEPTED, GONE, INFEASIBLE, NOT_TRIED, REFUSED, RESIZED, RESTARTED, UNCHANGED
+from .._plan.transaction import rehearsal
+from .._plan.transaction.rehearsal import Verdict
 from .client import ApiError, Client, Json
 from .cluster_versions import version_warnings
 from .target import Target, leave_rest, send_each

@@ -12,9 +12,11 @@ import base64
 import dataclasses
 import typing as t
 
-from .._plan import node_resources, pod_resources, pods
-from .._plan.errors import KubeadmError
-from .._plan.pod_resources import Untold, View
+from .._plan.common.errors import KubeadmError
+from .._plan.device import allocations as pod_resources
+from .._plan.device.allocations import Untold, View
+from .._plan.kubernetes import pods
+from .._plan.node import extended_resources as node_resources
 from .client import ApiError, Client, Json
 from .cluster_versions import version_warnings
 from .objects import check_asked, read_asked, read_pods

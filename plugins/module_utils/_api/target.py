@@ -11,7 +11,7 @@ from __future__ import annotations
 import dataclasses
 import typing as t
 
-from .._plan.ownership import Change
+from .._plan.common.ownership import Change
 from .client import Json
 from .parallel import for_each
 

@@ -11,12 +11,13 @@ from __future__ import annotations
 import dataclasses
 import typing as t
 
-from .._plan import pod_resize, pod_templates
-from .._plan.errors import KubeadmError
-from .._plan.many import joined
-from .._plan.ownership import Change
-from .._plan.pod_resize import Amounts, Wish
-from .._plan.pod_templates import Difference
+from .._plan.common.batch import joined
+from .._plan.common.errors import KubeadmError
+from .._plan.common.ownership import Change
+from .._plan.pod import resize as pod_resize
+from .._plan.pod import templates as pod_templates
+from .._plan.pod.resize import Amounts, Wish
+from .._plan.pod.templates import Difference
 from .client import ApiError, Client, Json
 from .workloads import Maker, Workloads
 

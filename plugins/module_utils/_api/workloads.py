@@ -11,9 +11,10 @@ from __future__ import annotations
 import dataclasses
 import typing as t
 
-from .._plan import pod_templates, pods
-from .._plan.errors import KubeadmError
-from .._plan.pod_templates import DEPLOYMENT
+from .._plan.common.errors import KubeadmError
+from .._plan.kubernetes import pods
+from .._plan.pod import templates as pod_templates
+from .._plan.pod.templates import DEPLOYMENT
 from .client import ApiError, Client, Json
 from .objects import FEW, read_each
 

@@ -11,8 +11,8 @@ from __future__ import annotations
 import os
 import typing as t
 
-from .._plan.errors import KubeadmError, Refusal
-from .._plan.rehearsal import NOT_NEEDED, REFUSED, SKIPPED, Verdict
+from .._plan.common.errors import KubeadmError, Refusal
+from .._plan.transaction.rehearsal import NOT_NEEDED, REFUSED, SKIPPED, Verdict
 
 if t.TYPE_CHECKING:  # pragma: no cover
     from ansible.module_utils.basic import AnsibleModule

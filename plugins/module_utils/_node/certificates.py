@@ -18,7 +18,7 @@ import os
 import ssl
 import typing as t
 
-from .._plan.errors import KubeadmError
+from .._plan.common.errors import KubeadmError
 from .component_files import ComponentFiles, hosts
 
 try:

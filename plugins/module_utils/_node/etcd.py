@@ -15,8 +15,8 @@ import os
 import ssl
 import urllib.parse
 
-from .._plan import etcd_quorum
-from .._plan.errors import KubeadmError
+from .._plan.common.errors import KubeadmError
+from .._plan.static_pod import etcd_quorum
 from . import certificates, engine
 from .component_files import ComponentFiles
 

@@ -12,8 +12,8 @@ import dataclasses
 import os
 import typing as t
 
-from .._plan import flags
-from .._plan.errors import KubeadmError
+from .._plan.common.errors import KubeadmError
+from .._plan.kubernetes import flags
 from . import engine
 from .state import Run
 

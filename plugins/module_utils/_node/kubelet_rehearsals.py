@@ -13,7 +13,9 @@ import os
 import tempfile
 import typing as t
 
-from .._plan import flags, kubelet, rehearsal
+from .._plan.kubelet import plan as kubelet
+from .._plan.kubernetes import flags
+from .._plan.transaction import rehearsal
 from .kubelet_units import NAME, KubeletUnit
 from .rehearsals import run_in_sandbox
 from .state import Run

@@ -11,11 +11,15 @@ from __future__ import annotations
 import os
 import typing as t
 
-from .._plan import kubelet, kubelet_config, kubelet_policies, kubelet_way_back, versions
-from .._plan.errors import Refusal
-from .._plan.kubelet_config import CONFIG, GATES
-from .._plan.ownership import Change
-from .._plan.way_back import WayBack
+from .._plan.common.errors import Refusal
+from .._plan.common.ownership import Change
+from .._plan.kubelet import config as kubelet_config
+from .._plan.kubelet import plan as kubelet
+from .._plan.kubelet import policies as kubelet_policies
+from .._plan.kubelet import undo as kubelet_way_back
+from .._plan.kubelet.config import CONFIG, GATES
+from .._plan.kubernetes import versions
+from .._plan.transaction.undo import WayBack
 from . import engine, transactions, way_back
 from .kubelet_units import NAME, KubeletUnit, read_unit, used_files
 from .state import Run

@@ -13,10 +13,13 @@ import posixpath
 import time
 import typing as t
 
-from .._plan import kubelet, kubelet_way_back, outcome, versions
-from .._plan.errors import KubeadmError, Refusal
-from .._plan.rehearsal import Verdict
-from .._plan.way_back import PREVIOUS, WayBack, refuse_settings
+from .._plan.common.errors import KubeadmError, Refusal
+from .._plan.kubelet import plan as kubelet
+from .._plan.kubelet import undo as kubelet_way_back
+from .._plan.kubernetes import versions
+from .._plan.transaction import messages as outcome
+from .._plan.transaction.rehearsal import Verdict
+from .._plan.transaction.undo import PREVIOUS, WayBack, refuse_settings
 from . import engine, journals, kubelet_rehearsals, transactions, way_back
 from .journals import Settings
 from .kubelet_units import (

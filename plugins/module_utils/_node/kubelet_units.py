@@ -13,9 +13,11 @@ import glob
 import os
 import typing as t
 
-from .._plan import flags, kubelet, kubelet_policies, pods, versions
-from .._plan.errors import KubeadmError, Refusal
-from .._plan.systemd_unit import File, environment_files, read_service
+from .._plan.common.errors import KubeadmError, Refusal
+from .._plan.documents.systemd_unit import File, environment_files, read_service
+from .._plan.kubelet import plan as kubelet
+from .._plan.kubelet import policies as kubelet_policies
+from .._plan.kubernetes import flags, pods, versions
 from . import engine
 from .kubelet import node_name
 from .state import Run, load_record

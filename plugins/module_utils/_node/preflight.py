@@ -16,8 +16,10 @@ import dataclasses
 import os
 import typing as t
 
-from .._plan import etcd_quorum, flags, static_pod
-from .._plan.errors import KubeadmError, Refusal
+from .._plan.common.errors import KubeadmError, Refusal
+from .._plan.kubernetes import flags
+from .._plan.static_pod import etcd_quorum
+from .._plan.static_pod import plan as static_pod
 from . import certificates, engine, etcd, images, static_pods
 from .certificates import Finding
 from .component_files import ComponentFiles

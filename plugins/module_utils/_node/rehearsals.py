@@ -16,8 +16,9 @@ import sys
 import tempfile
 import typing as t
 
-from .._plan import rehearsal, static_pod
-from .._plan.errors import KubeadmError
+from .._plan.common.errors import KubeadmError
+from .._plan.static_pod import plan as static_pod
+from .._plan.transaction import rehearsal
 from . import engine, sandbox
 from .source import source_of
 from .state import Run

@@ -11,7 +11,7 @@ from __future__ import annotations
 import pkgutil
 import typing as t
 
-from .._plan.errors import KubeadmError
+from .._plan.common.errors import KubeadmError
 
 
 def source_of(module: t.Any) -> str:

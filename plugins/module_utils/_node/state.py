@@ -13,8 +13,8 @@ import os
 import stat
 import typing as t
 
-from .._plan import ownership
-from .._plan.errors import KubeadmError
+from .._plan.common import ownership
+from .._plan.common.errors import KubeadmError
 from . import engine
 
 STATE_DIR = "/var/lib/nodecraft-kubeadm"

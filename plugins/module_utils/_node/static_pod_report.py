@@ -12,11 +12,13 @@ import dataclasses
 import os
 import typing as t
 
-from .._plan import static_pod, static_pod_way_back, versions
-from .._plan.errors import KubeadmError
-from .._plan.manifest import Manifest
-from .._plan.ownership import Change
-from .._plan.way_back import WayBack
+from .._plan.common.errors import KubeadmError
+from .._plan.common.ownership import Change
+from .._plan.kubernetes import versions
+from .._plan.static_pod import plan as static_pod
+from .._plan.static_pod import undo as static_pod_way_back
+from .._plan.static_pod.manifest import Manifest
+from .._plan.transaction.undo import WayBack
 from . import engine, static_pods, transactions, way_back
 from .kubelet import read_kubelet
 from .state import Run

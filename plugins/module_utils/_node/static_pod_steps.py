@@ -13,10 +13,13 @@ import os
 import time
 import typing as t
 
-from .._plan import outcome, static_pod, static_pod_way_back, versions
-from .._plan.errors import KubeadmError
-from .._plan.rehearsal import Verdict
-from .._plan.way_back import PREVIOUS, WayBack, refuse_settings
+from .._plan.common.errors import KubeadmError
+from .._plan.kubernetes import versions
+from .._plan.static_pod import plan as static_pod
+from .._plan.static_pod import undo as static_pod_way_back
+from .._plan.transaction import messages as outcome
+from .._plan.transaction.rehearsal import Verdict
+from .._plan.transaction.undo import PREVIOUS, WayBack, refuse_settings
 from . import engine, journals, preflight, rehearsals, static_pods, transactions, way_back
 from .journals import Settings
 from .kubelet import Kubelet, read_kubelet

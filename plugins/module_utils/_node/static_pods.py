@@ -14,9 +14,10 @@ import re
 import stat
 import typing as t
 
-from .._plan import ownership, static_pod
-from .._plan.errors import KubeadmError, Refusal
-from .._plan.manifest import Manifest, Mount
+from .._plan.common import ownership
+from .._plan.common.errors import KubeadmError, Refusal
+from .._plan.static_pod import plan as static_pod
+from .._plan.static_pod.manifest import Manifest, Mount
 from . import engine
 from .state import load_record, read_version
 

@@ -13,8 +13,8 @@ import dataclasses
 import time
 import typing as t
 
-from .._plan import outcome
-from .._plan.errors import Busy
+from .._plan.common.errors import Busy
+from .._plan.transaction import messages as outcome
 from . import engine, transactions
 from .journals import Settings
 from .state import Run, Unusable

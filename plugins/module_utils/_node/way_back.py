@@ -12,10 +12,11 @@ import json
 import os
 import typing as t
 
-from .._plan import ownership, way_back
-from .._plan.errors import KubeadmError, Refusal
-from .._plan.ownership import Change
-from .._plan.way_back import COMPONENT, RECORD, Copy, File, WayBack
+from .._plan.common import ownership
+from .._plan.common.errors import KubeadmError, Refusal
+from .._plan.common.ownership import Change
+from .._plan.transaction import undo as way_back
+from .._plan.transaction.undo import COMPONENT, RECORD, Copy, File, WayBack
 from . import engine, journals, transactions
 from .state import load_record, read_version, record_path, state_folder
 

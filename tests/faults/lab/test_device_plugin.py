@@ -15,7 +15,7 @@ import typing as t
 
 import pytest
 import yaml
-from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan import quantities
+from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.kubernetes import quantities
 from ansible_collections.nodecraft.kubeadm.tests.faults.lab.cluster import Cluster, Json, stays, until
 from ansible_collections.nodecraft.kubeadm.tests.faults.lab.plugin import (
     CONFIG,

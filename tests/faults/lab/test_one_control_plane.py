@@ -31,7 +31,7 @@ from ansible_collections.nodecraft.kubeadm.tests.faults.lab.judge import (
     check_untouched,
 )
 from ansible_collections.nodecraft.kubeadm.tests.faults.lab.records import Recorder
-from ansible_collections.nodecraft.kubeadm.tests.unit.plugins.module_utils._node.fake_node import FolderWatcher
+from ansible_collections.nodecraft.kubeadm.tests.unit.support.fake_node import FolderWatcher
 
 pytestmark = pytest.mark.skipif("FAULTS_ONE" not in os.environ, reason="FAULTS_ONE names no lab of one control plane")
 

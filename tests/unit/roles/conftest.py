@@ -7,7 +7,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from ansible_collections.nodecraft.kubeadm.tests.unit.roles.plays import Stage
+from ansible_collections.nodecraft.kubeadm.tests.unit.support.plays import Stage
 
 
 @pytest.fixture(name="stage")

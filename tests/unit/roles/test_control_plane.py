@@ -7,7 +7,7 @@ from __future__ import annotations
 import typing as t
 
 import pytest
-from ansible_collections.nodecraft.kubeadm.tests.unit.roles.plays import Outcome, Stage
+from ansible_collections.nodecraft.kubeadm.tests.unit.support.plays import Outcome, Stage
 
 API_SERVER = "kube-apiserver"
 ROLE = {"role": "nodecraft.kubeadm.control_plane"}

@@ -8,7 +8,7 @@ import json
 import typing as t
 
 import pytest
-from ansible_collections.nodecraft.kubeadm.tests.unit.roles.plays import Json, Outcome, Stage
+from ansible_collections.nodecraft.kubeadm.tests.unit.support.plays import Json, Outcome, Stage
 
 API_SERVER = "kube-apiserver"
 # Nobody waits here.

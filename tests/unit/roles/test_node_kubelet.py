@@ -7,7 +7,7 @@ from __future__ import annotations
 import typing as t
 
 import pytest
-from ansible_collections.nodecraft.kubeadm.tests.unit.roles.plays import Outcome, Stage
+from ansible_collections.nodecraft.kubeadm.tests.unit.support.plays import Outcome, Stage
 
 ROLE = {"role": "nodecraft.kubeadm.node_kubelet"}
 REJECTED = {"rejected": {"w2": [{"pod": "default/picky", "reason": "selects nodes with disk=fast"}]}}

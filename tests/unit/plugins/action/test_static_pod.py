@@ -16,7 +16,7 @@ from ansible.module_utils import urls
 from ansible.plugins.action import ActionBase
 from ansible.plugins.connection import ConnectionBase
 from ansible_collections.nodecraft.kubeadm.plugins.action import static_pod
-from ansible_collections.nodecraft.kubeadm.tests.unit.plugins.module_utils._node.web import CERTIFICATE_PEM, Web
+from ansible_collections.nodecraft.kubeadm.tests.unit.support.web import CERTIFICATE_PEM, Web
 
 # As nodes give them; the follower's module takes no others.
 ID = "20260101T000000.000000Z-abcdef"

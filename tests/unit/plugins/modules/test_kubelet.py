@@ -12,7 +12,7 @@ import yaml
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._module import runner
 from ansible_collections.nodecraft.kubeadm.plugins.modules import kubelet
 from ansible_collections.nodecraft.kubeadm.tests.contracts.project import ROOT
-from ansible_collections.nodecraft.kubeadm.tests.unit.plugins.module_utils._plan import kubelets
+from ansible_collections.nodecraft.kubeadm.tests.unit.support import kubelets
 
 Start = t.Callable[..., t.Any]
 

@@ -9,8 +9,8 @@ import typing as t
 import pytest
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._module import api_module
 from ansible_collections.nodecraft.kubeadm.plugins.modules import node_label
-from ansible_collections.nodecraft.kubeadm.tests.unit.plugins.module_utils._api.fake_api import FakeApi
-from ansible_collections.nodecraft.kubeadm.tests.unit.plugins.modules.api import Start, fixture_api, fixture_play
+from ansible_collections.nodecraft.kubeadm.tests.unit.support.fake_api import FakeApi
+from ansible_collections.nodecraft.kubeadm.tests.unit.support.module_api import Start, fixture_api, fixture_play
 
 __all__ = ["fixture_api", "fixture_play"]
 

@@ -5,7 +5,7 @@
 from __future__ import annotations
 
 from ansible_collections.nodecraft.kubeadm.plugins.modules import node_resource_info
-from ansible_collections.nodecraft.kubeadm.tests.unit.plugins.modules.api import Start, fixture_api, fixture_play
+from ansible_collections.nodecraft.kubeadm.tests.unit.support.module_api import Start, fixture_api, fixture_play
 
 __all__ = ["fixture_api", "fixture_play"]
 

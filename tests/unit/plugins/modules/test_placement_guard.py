@@ -9,9 +9,9 @@ import typing as t
 import pytest
 import yaml
 from ansible_collections.nodecraft.kubeadm.plugins.modules import placement_guard
-from ansible_collections.nodecraft.kubeadm.tests.unit.plugins.module_utils._api.fake_guards import FakeGuards
-from ansible_collections.nodecraft.kubeadm.tests.unit.plugins.module_utils._plan.guards import NODES, PARAMS, D
-from ansible_collections.nodecraft.kubeadm.tests.unit.plugins.modules.api import Start, fixture_play
+from ansible_collections.nodecraft.kubeadm.tests.unit.support.fake_guards import FakeGuards
+from ansible_collections.nodecraft.kubeadm.tests.unit.support.guards import NODES, PARAMS, D
+from ansible_collections.nodecraft.kubeadm.tests.unit.support.module_api import Start, fixture_play
 
 __all__ = ["fixture_play"]
 

@@ -8,9 +8,9 @@ import typing as t
 
 import pytest
 from ansible_collections.nodecraft.kubeadm.plugins.modules import pod_resize
-from ansible_collections.nodecraft.kubeadm.tests.unit.plugins.module_utils._api.fake_pods import FakePods
-from ansible_collections.nodecraft.kubeadm.tests.unit.plugins.module_utils._plan.sized_pods import sized
-from ansible_collections.nodecraft.kubeadm.tests.unit.plugins.modules.api import Start, fixture_play
+from ansible_collections.nodecraft.kubeadm.tests.unit.support.fake_pods import FakePods
+from ansible_collections.nodecraft.kubeadm.tests.unit.support.module_api import Start, fixture_play
+from ansible_collections.nodecraft.kubeadm.tests.unit.support.sized_pods import sized
 
 __all__ = ["fixture_play"]
 

@@ -7,9 +7,9 @@ from __future__ import annotations
 import pytest
 from ansible.module_utils import basic
 from ansible_collections.nodecraft.kubeadm.plugins.modules import pod_resource_info
-from ansible_collections.nodecraft.kubeadm.tests.unit.plugins.module_utils._api.fake_api import FakeApi
-from ansible_collections.nodecraft.kubeadm.tests.unit.plugins.module_utils._plan.nodes import pod
-from ansible_collections.nodecraft.kubeadm.tests.unit.plugins.modules.api import Start, fixture_api, fixture_play
+from ansible_collections.nodecraft.kubeadm.tests.unit.support.fake_api import FakeApi
+from ansible_collections.nodecraft.kubeadm.tests.unit.support.module_api import Start, fixture_api, fixture_play
+from ansible_collections.nodecraft.kubeadm.tests.unit.support.nodes import pod
 
 __all__ = ["fixture_api", "fixture_play"]
 

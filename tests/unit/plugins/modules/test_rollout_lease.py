@@ -8,10 +8,10 @@ import typing as t
 
 import pytest
 from ansible.module_utils import basic
-from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.rollout_lease import NAME
+from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.transaction.lease import NAME
 from ansible_collections.nodecraft.kubeadm.plugins.modules import rollout_lease
-from ansible_collections.nodecraft.kubeadm.tests.unit.plugins.module_utils._api.fake_api import FakeApi
-from ansible_collections.nodecraft.kubeadm.tests.unit.plugins.modules.api import Start, fixture_api, fixture_play
+from ansible_collections.nodecraft.kubeadm.tests.unit.support.fake_api import FakeApi
+from ansible_collections.nodecraft.kubeadm.tests.unit.support.module_api import Start, fixture_api, fixture_play
 
 __all__ = ["fixture_api", "fixture_play"]
 

@@ -12,7 +12,7 @@ import typing as t
 import pytest
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._module import node_module, runner
 from ansible_collections.nodecraft.kubeadm.plugins.modules import static_pod
-from ansible_collections.nodecraft.kubeadm.tests.unit.plugins.module_utils._plan import samples
+from ansible_collections.nodecraft.kubeadm.tests.unit.support import static_pods as samples
 
 Start = t.Callable[..., t.Any]
 

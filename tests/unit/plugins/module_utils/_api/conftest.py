@@ -7,7 +7,7 @@ from __future__ import annotations
 import typing as t
 
 import pytest
-from ansible_collections.nodecraft.kubeadm.tests.unit.plugins.module_utils._api.fake_api import FakeApi
+from ansible_collections.nodecraft.kubeadm.tests.unit.support.fake_api import FakeApi
 
 
 @pytest.fixture(name="serve")

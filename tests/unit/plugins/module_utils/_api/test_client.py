@@ -11,14 +11,9 @@ import typing as t
 import pytest
 import urllib3
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._api.client import PAGE, ApiError, Client
-from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.errors import KubeadmError
-from ansible_collections.nodecraft.kubeadm.tests.unit.plugins.module_utils._api.fake_api import (
-    Clock,
-    FakeApi,
-    Refused,
-    client_of,
-)
-from ansible_collections.nodecraft.kubeadm.tests.unit.plugins.module_utils._plan.nodes import node
+from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.common.errors import KubeadmError
+from ansible_collections.nodecraft.kubeadm.tests.unit.support.fake_api import Clock, FakeApi, Refused, client_of
+from ansible_collections.nodecraft.kubeadm.tests.unit.support.nodes import node
 
 Serve = t.Callable[..., FakeApi]
 

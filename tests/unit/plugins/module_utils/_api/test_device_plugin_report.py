@@ -9,20 +9,10 @@ from urllib.parse import parse_qs, urlsplit
 
 import pytest
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._api.device_plugin_report import read
-from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.errors import KubeadmError, Refusal
-from ansible_collections.nodecraft.kubeadm.tests.unit.plugins.module_utils._api.fake_api import (
-    Clock,
-    FakeApi,
-    Refused,
-    client_of,
-)
-from ansible_collections.nodecraft.kubeadm.tests.unit.plugins.module_utils._plan.daemons import (
-    NOW,
-    daemon_set,
-    plugin_pod,
-    revision,
-)
-from ansible_collections.nodecraft.kubeadm.tests.unit.plugins.module_utils._plan.nodes import Json, node
+from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.common.errors import KubeadmError, Refusal
+from ansible_collections.nodecraft.kubeadm.tests.unit.support.daemons import NOW, daemon_set, plugin_pod, revision
+from ansible_collections.nodecraft.kubeadm.tests.unit.support.fake_api import Clock, FakeApi, Refused, client_of
+from ansible_collections.nodecraft.kubeadm.tests.unit.support.nodes import Json, node
 
 D = "example.com/dongle"
 SETS, REVISIONS = "/apis/apps/v1/namespaces/x/daemonsets/p", "/apis/apps/v1/namespaces/x/controllerrevisions"

@@ -9,15 +9,9 @@ import typing as t
 import pytest
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._api.client import ApiError
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._api.lease_steps import LeaseSteps
-from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.errors import KubeadmError, Refusal
-from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.rollout_lease import NAME
-from ansible_collections.nodecraft.kubeadm.tests.unit.plugins.module_utils._api.fake_api import (
-    LEASES,
-    Clock,
-    FakeApi,
-    Refused,
-    client_of,
-)
+from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.common.errors import KubeadmError, Refusal
+from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.transaction.lease import NAME
+from ansible_collections.nodecraft.kubeadm.tests.unit.support.fake_api import LEASES, Clock, FakeApi, Refused, client_of
 
 Json = dict[str, t.Any]
 NOW = 1_800_000_000.0

@@ -9,19 +9,14 @@ import typing as t
 
 import pytest
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._api.node_steps import NodeSteps
-from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.many import Incomplete
-from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.node_labels import LABELS
-from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.node_plan import Kind
-from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.node_resources import RESOURCES
-from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.node_taints import TAINTS
-from ansible_collections.nodecraft.kubeadm.tests.unit.plugins.module_utils._api.fake_api import (
-    Clock,
-    FakeApi,
-    Refused,
-    client_of,
-)
-from ansible_collections.nodecraft.kubeadm.tests.unit.plugins.module_utils._api.steps_run import Run, go_through
-from ansible_collections.nodecraft.kubeadm.tests.unit.plugins.module_utils._plan.nodes import Json, node, pod
+from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.common.batch import Incomplete
+from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.node.extended_resources import RESOURCES
+from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.node.labels import LABELS
+from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.node.plan import Kind
+from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.node.taints import TAINTS
+from ansible_collections.nodecraft.kubeadm.tests.unit.support.fake_api import Clock, FakeApi, Refused, client_of
+from ansible_collections.nodecraft.kubeadm.tests.unit.support.nodes import Json, node, pod
+from ansible_collections.nodecraft.kubeadm.tests.unit.support.steps_run import Run, go_through
 
 Serve = t.Callable[..., FakeApi]
 D = "example.com/dongle"

@@ -8,12 +8,14 @@ import typing as t
 
 import jsonpatch
 import pytest
-from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan import json_patch, node_names, node_plan
-from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.node_labels import LABELS
-from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.node_plan import Kind, NodePlan, Wish
-from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.node_resources import RESOURCES
-from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.node_taints import TAINTS, taint_of
-from ansible_collections.nodecraft.kubeadm.tests.unit.plugins.module_utils._plan.nodes import Json, node
+from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.documents import json_patch
+from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.kubernetes import names as node_names
+from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.node import plan as node_plan
+from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.node.extended_resources import RESOURCES
+from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.node.labels import LABELS
+from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.node.plan import Kind, NodePlan, Wish
+from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.node.taints import TAINTS, taint_of
+from ansible_collections.nodecraft.kubeadm.tests.unit.support.nodes import Json, node
 from hypothesis import given
 from hypothesis import strategies as st
 

@@ -9,22 +9,17 @@ import typing as t
 
 import pytest
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._api.placement_guard_steps import PlacementGuardSteps
-from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.placement_policies import (
+from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.guard.policies import (
     BINDING,
     MUTATION,
     MUTATION_BINDING,
     POLICY,
     nodes_of,
 )
-from ansible_collections.nodecraft.kubeadm.tests.unit.plugins.module_utils._api.fake_api import (
-    Clock,
-    Refused,
-    client_of,
-)
-from ansible_collections.nodecraft.kubeadm.tests.unit.plugins.module_utils._api.fake_guards import FakeGuards
-from ansible_collections.nodecraft.kubeadm.tests.unit.plugins.module_utils._api.steps_run import Run, go_through
-from ansible_collections.nodecraft.kubeadm.tests.unit.plugins.module_utils._node.documents import documented
-from ansible_collections.nodecraft.kubeadm.tests.unit.plugins.module_utils._plan.guards import (
+from ansible_collections.nodecraft.kubeadm.tests.unit.support.documents import documented
+from ansible_collections.nodecraft.kubeadm.tests.unit.support.fake_api import Clock, Refused, client_of
+from ansible_collections.nodecraft.kubeadm.tests.unit.support.fake_guards import FakeGuards
+from ansible_collections.nodecraft.kubeadm.tests.unit.support.guards import (
     NAME,
     NODES,
     PARAMS,
@@ -33,7 +28,8 @@ from ansible_collections.nodecraft.kubeadm.tests.unit.plugins.module_utils._plan
     daemon_set,
     tainted,
 )
-from ansible_collections.nodecraft.kubeadm.tests.unit.plugins.module_utils._plan.nodes import Json
+from ansible_collections.nodecraft.kubeadm.tests.unit.support.nodes import Json
+from ansible_collections.nodecraft.kubeadm.tests.unit.support.steps_run import Run, go_through
 
 ENFORCED: Json = {"enforce": True}
 AFFINITY: Json = {**ENFORCED, "on_node_name": "affinity"}

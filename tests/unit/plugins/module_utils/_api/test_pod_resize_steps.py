@@ -8,22 +8,18 @@ import typing as t
 
 import pytest
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._api.pod_resize_steps import PodResizeSteps
-from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan import pods
-from ansible_collections.nodecraft.kubeadm.tests.unit.plugins.module_utils._api.fake_api import (
-    Clock,
-    Refused,
-    client_of,
-)
-from ansible_collections.nodecraft.kubeadm.tests.unit.plugins.module_utils._api.fake_pods import FakePods
-from ansible_collections.nodecraft.kubeadm.tests.unit.plugins.module_utils._api.steps_run import Run, go_through
-from ansible_collections.nodecraft.kubeadm.tests.unit.plugins.module_utils._node.documents import documented
-from ansible_collections.nodecraft.kubeadm.tests.unit.plugins.module_utils._plan.sized_pods import (
+from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.kubernetes import pods
+from ansible_collections.nodecraft.kubeadm.tests.unit.support.documents import documented
+from ansible_collections.nodecraft.kubeadm.tests.unit.support.fake_api import Clock, Refused, client_of
+from ansible_collections.nodecraft.kubeadm.tests.unit.support.fake_pods import FakePods
+from ansible_collections.nodecraft.kubeadm.tests.unit.support.sized_pods import (
     RESTART,
     Json,
     container,
     controller,
     sized,
 )
+from ansible_collections.nodecraft.kubeadm.tests.unit.support.steps_run import Run, go_through
 
 SET = ("ReplicaSet", "web-5d", "uid-of-ReplicaSet-web-5d")
 NAMES = [f"web-{number}" for number in range(1, 6)]

@@ -10,15 +10,10 @@ import typing as t
 import pytest
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._api.client import ApiError
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._api.pod_resource_report import read_all
-from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.errors import KubeadmError
-from ansible_collections.nodecraft.kubeadm.tests.unit.plugins.module_utils._api.fake_api import (
-    Clock,
-    FakeApi,
-    Refused,
-    client_of,
-)
-from ansible_collections.nodecraft.kubeadm.tests.unit.plugins.module_utils._node.documents import documented
-from ansible_collections.nodecraft.kubeadm.tests.unit.plugins.module_utils._plan.nodes import Json, node, pod
+from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.common.errors import KubeadmError
+from ansible_collections.nodecraft.kubeadm.tests.unit.support.documents import documented
+from ansible_collections.nodecraft.kubeadm.tests.unit.support.fake_api import Clock, FakeApi, Refused, client_of
+from ansible_collections.nodecraft.kubeadm.tests.unit.support.nodes import Json, node, pod
 
 Serve = t.Callable[..., FakeApi]
 D = "example.com/dongle"

@@ -11,8 +11,8 @@ import typing as t
 
 import pytest
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._module import runner
-from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.errors import KubeadmError
-from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.rehearsal import (
+from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.common.errors import KubeadmError
+from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.transaction.rehearsal import (
     ACCEPTED,
     REFUSED,
     SKIPPED,

@@ -11,10 +11,10 @@ from pathlib import Path
 
 import pytest
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._node import state, transactions
-from ansible_collections.nodecraft.kubeadm.tests.unit.plugins.module_utils._node.authority import Authority
-from ansible_collections.nodecraft.kubeadm.tests.unit.plugins.module_utils._node.fake_node import FakeNode
-from ansible_collections.nodecraft.kubeadm.tests.unit.plugins.module_utils._node.fake_run import FakeRun, add_kubelet
-from ansible_collections.nodecraft.kubeadm.tests.unit.plugins.module_utils._node.web import Web
+from ansible_collections.nodecraft.kubeadm.tests.unit.support.authority import Authority
+from ansible_collections.nodecraft.kubeadm.tests.unit.support.fake_node import FakeNode
+from ansible_collections.nodecraft.kubeadm.tests.unit.support.fake_run import FakeRun, add_kubelet
+from ansible_collections.nodecraft.kubeadm.tests.unit.support.web import Web
 
 CODE = Path(state.__file__).parent
 

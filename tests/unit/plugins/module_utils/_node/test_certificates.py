@@ -12,11 +12,11 @@ from pathlib import Path
 import pytest
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._node import certificates
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._node.component_files import ComponentFiles
-from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan import static_pod
-from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.errors import KubeadmError
-from ansible_collections.nodecraft.kubeadm.tests.unit.plugins.module_utils._node import authority as pki
-from ansible_collections.nodecraft.kubeadm.tests.unit.plugins.module_utils._node.authority import Authority, Pair
-from ansible_collections.nodecraft.kubeadm.tests.unit.plugins.module_utils._plan import samples
+from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.common.errors import KubeadmError
+from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.static_pod import plan as static_pod
+from ansible_collections.nodecraft.kubeadm.tests.unit.support import authority as pki
+from ansible_collections.nodecraft.kubeadm.tests.unit.support import static_pods as samples
+from ansible_collections.nodecraft.kubeadm.tests.unit.support.authority import Authority, Pair
 
 ADDRESS = "10.0.0.11"
 

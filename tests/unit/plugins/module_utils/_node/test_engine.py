@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._node import engine
-from ansible_collections.nodecraft.kubeadm.tests.unit.plugins.module_utils._node.fake_node import (
+from ansible_collections.nodecraft.kubeadm.tests.unit.support.fake_node import (
     FOREIGN,
     NAME,
     NEW,
@@ -21,7 +21,7 @@ from ansible_collections.nodecraft.kubeadm.tests.unit.plugins.module_utils._node
     FakeNode,
     pod,
 )
-from ansible_collections.nodecraft.kubeadm.tests.unit.plugins.module_utils._node.web import kubeconfig
+from ansible_collections.nodecraft.kubeadm.tests.unit.support.web import kubeconfig
 
 
 def text_of(node: FakeNode) -> str:

@@ -8,14 +8,8 @@ import typing as t
 
 import pytest
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._node import engine
-from ansible_collections.nodecraft.kubeadm.tests.unit.plugins.module_utils._node.fake_node import (
-    FOREIGN,
-    NEW,
-    OLD,
-    Behaviour,
-    FakeNode,
-)
-from ansible_collections.nodecraft.kubeadm.tests.unit.plugins.module_utils._node.fake_systemd import FakeUnit
+from ansible_collections.nodecraft.kubeadm.tests.unit.support.fake_node import FOREIGN, NEW, OLD, Behaviour, FakeNode
+from ansible_collections.nodecraft.kubeadm.tests.unit.support.fake_systemd import FakeUnit
 
 ID = "20260101T000000.000000Z-abcdef"
 

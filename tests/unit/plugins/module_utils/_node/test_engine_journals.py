@@ -13,13 +13,7 @@ from pathlib import Path
 
 import pytest
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._node import engine
-from ansible_collections.nodecraft.kubeadm.tests.unit.plugins.module_utils._node.fake_node import (
-    FOREIGN,
-    NEW,
-    OLD,
-    Behaviour,
-    FakeNode,
-)
+from ansible_collections.nodecraft.kubeadm.tests.unit.support.fake_node import FOREIGN, NEW, OLD, Behaviour, FakeNode
 
 Damage = t.Callable[[Path], t.Any]
 

@@ -11,8 +11,8 @@ from pathlib import Path
 
 import pytest
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._node import engine
-from ansible_collections.nodecraft.kubeadm.tests.unit.plugins.module_utils._node.fake_node import FakeNode
-from ansible_collections.nodecraft.kubeadm.tests.unit.plugins.module_utils._node.web import Web, kubeconfig
+from ansible_collections.nodecraft.kubeadm.tests.unit.support.fake_node import FakeNode
+from ansible_collections.nodecraft.kubeadm.tests.unit.support.web import Web, kubeconfig
 
 UID = "0123456789abcdef0123456789abcdef"
 CONTAINER = "a" * 64

@@ -11,18 +11,14 @@ from pathlib import Path
 
 import pytest
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._node import engine
-from ansible_collections.nodecraft.kubeadm.tests.unit.plugins.module_utils._node.fake_systemd import (
+from ansible_collections.nodecraft.kubeadm.tests.unit.support.fake_systemd import (
     NEW,
     OLD,
     Behaviour,
     FakeUnit,
     state_of,
 )
-from ansible_collections.nodecraft.kubeadm.tests.unit.plugins.module_utils._node.web import (
-    CERTIFICATE_PEM,
-    Web,
-    kubeconfig,
-)
+from ansible_collections.nodecraft.kubeadm.tests.unit.support.web import CERTIFICATE_PEM, Web, kubeconfig
 
 UNKNOWN = (
     'E1 "Using lenient decoding as strict decoding failed" err="strict decoding error: unknown field \\"maxPodz\\""'

@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import pytest
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._node import images
-from ansible_collections.nodecraft.kubeadm.tests.unit.plugins.module_utils._node.fake_run import FakeRun
+from ansible_collections.nodecraft.kubeadm.tests.unit.support.fake_run import FakeRun
 
 IMAGE = "registry.k8s.io/kube-apiserver:v1.34.4"
 RUNTIME = "unix:///run/containerd/containerd.sock"

@@ -8,9 +8,9 @@ import os
 
 import pytest
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._node.kubelet import read_kubelet
-from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.errors import KubeadmError
-from ansible_collections.nodecraft.kubeadm.tests.unit.plugins.module_utils._node.fake_node import FakeNode
-from ansible_collections.nodecraft.kubeadm.tests.unit.plugins.module_utils._node.fake_run import FakeRun, add_kubelet
+from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.common.errors import KubeadmError
+from ansible_collections.nodecraft.kubeadm.tests.unit.support.fake_node import FakeNode
+from ansible_collections.nodecraft.kubeadm.tests.unit.support.fake_run import FakeRun, add_kubelet
 
 
 def test_kubeadms_kubelet(node: FakeNode, run: FakeRun) -> None:

@@ -21,11 +21,12 @@ from ansible_collections.nodecraft.kubeadm.plugins.module_utils._node import (
     state,
     transactions,
 )
-from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan import kubelet, rehearsal
-from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.errors import KubeadmError, Refusal
-from ansible_collections.nodecraft.kubeadm.tests.unit.plugins.module_utils._node.documents import documented
-from ansible_collections.nodecraft.kubeadm.tests.unit.plugins.module_utils._node.web import Web
-from ansible_collections.nodecraft.kubeadm.tests.unit.plugins.module_utils._plan import kubelets
+from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.common.errors import KubeadmError, Refusal
+from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.kubelet import plan as kubelet
+from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.transaction import rehearsal
+from ansible_collections.nodecraft.kubeadm.tests.unit.support import kubelets
+from ansible_collections.nodecraft.kubeadm.tests.unit.support.documents import documented
+from ansible_collections.nodecraft.kubeadm.tests.unit.support.web import Web
 
 CODE = Path(state.__file__).parent
 ACCEPTED = 'E1 "command failed" err="stat /proc/nonexistent/kubeconfig: no such file or directory"\n'

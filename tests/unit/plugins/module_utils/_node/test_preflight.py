@@ -13,14 +13,15 @@ from pathlib import Path
 import pytest
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._node import engine, preflight, rehearsals, static_pods
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._node.kubelet import Kubelet
-from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan import rehearsal, static_pod
-from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.errors import Refusal
-from ansible_collections.nodecraft.kubeadm.tests.unit.plugins.module_utils._node.authority import Authority, Pair
-from ansible_collections.nodecraft.kubeadm.tests.unit.plugins.module_utils._node.fake_etcd import FakeEtcd
-from ansible_collections.nodecraft.kubeadm.tests.unit.plugins.module_utils._node.fake_node import Clock
-from ansible_collections.nodecraft.kubeadm.tests.unit.plugins.module_utils._node.fake_run import FakeRun
-from ansible_collections.nodecraft.kubeadm.tests.unit.plugins.module_utils._node.web import Web
-from ansible_collections.nodecraft.kubeadm.tests.unit.plugins.module_utils._plan import samples
+from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.common.errors import Refusal
+from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.static_pod import plan as static_pod
+from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.transaction import rehearsal
+from ansible_collections.nodecraft.kubeadm.tests.unit.support import static_pods as samples
+from ansible_collections.nodecraft.kubeadm.tests.unit.support.authority import Authority, Pair
+from ansible_collections.nodecraft.kubeadm.tests.unit.support.fake_etcd import FakeEtcd
+from ansible_collections.nodecraft.kubeadm.tests.unit.support.fake_node import Clock
+from ansible_collections.nodecraft.kubeadm.tests.unit.support.fake_run import FakeRun
+from ansible_collections.nodecraft.kubeadm.tests.unit.support.web import Web
 
 UID = "a" * 32
 PATIENCE = 2.0

@@ -10,11 +10,12 @@ from pathlib import Path
 
 import pytest
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._node import rehearsals, static_pods
-from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan import rehearsal, static_pod
-from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.errors import KubeadmError
-from ansible_collections.nodecraft.kubeadm.tests.unit.plugins.module_utils._node.fake_node import NAME, OLD, FakeNode
-from ansible_collections.nodecraft.kubeadm.tests.unit.plugins.module_utils._node.fake_run import FakeRun
-from ansible_collections.nodecraft.kubeadm.tests.unit.plugins.module_utils._plan import samples
+from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.common.errors import KubeadmError
+from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.static_pod import plan as static_pod
+from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.transaction import rehearsal
+from ansible_collections.nodecraft.kubeadm.tests.unit.support import static_pods as samples
+from ansible_collections.nodecraft.kubeadm.tests.unit.support.fake_node import NAME, OLD, FakeNode
+from ansible_collections.nodecraft.kubeadm.tests.unit.support.fake_run import FakeRun
 
 
 def rehearse(master: FakeNode, run: FakeRun, **wish: t.Any) -> rehearsal.Verdict:

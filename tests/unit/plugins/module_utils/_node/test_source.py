@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._node import engine, sandbox
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._node.source import source_of
-from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.errors import KubeadmError
+from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.common.errors import KubeadmError
 
 
 @pytest.mark.parametrize("program", [engine, sandbox])

@@ -9,15 +9,10 @@ from pathlib import Path
 
 import pytest
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._node import engine, state, static_pods
-from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan import static_pod
-from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.errors import KubeadmError, Refusal
-from ansible_collections.nodecraft.kubeadm.tests.unit.plugins.module_utils._node.fake_node import (
-    NAME,
-    NODE,
-    OLD,
-    FakeNode,
-)
-from ansible_collections.nodecraft.kubeadm.tests.unit.plugins.module_utils._plan import samples
+from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.common.errors import KubeadmError, Refusal
+from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.static_pod import plan as static_pod
+from ansible_collections.nodecraft.kubeadm.tests.unit.support import static_pods as samples
+from ansible_collections.nodecraft.kubeadm.tests.unit.support.fake_node import NAME, NODE, OLD, FakeNode
 
 
 @pytest.fixture(name="folder")

@@ -23,18 +23,11 @@ from ansible_collections.nodecraft.kubeadm.plugins.module_utils._node import (
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._node.state import Unusable
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._node.static_pod_report import read_all
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._node.static_pod_steps import StaticPodSteps
-from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.errors import Busy, KubeadmError, Refusal
-from ansible_collections.nodecraft.kubeadm.tests.unit.plugins.module_utils._node.documents import documented
-from ansible_collections.nodecraft.kubeadm.tests.unit.plugins.module_utils._node.fake_node import (
-    NAME,
-    NEW,
-    OLD,
-    Behaviour,
-    FakeNode,
-    pod,
-)
-from ansible_collections.nodecraft.kubeadm.tests.unit.plugins.module_utils._node.fake_run import FakeRun
-from ansible_collections.nodecraft.kubeadm.tests.unit.plugins.module_utils._plan import samples
+from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.common.errors import Busy, KubeadmError, Refusal
+from ansible_collections.nodecraft.kubeadm.tests.unit.support import static_pods as samples
+from ansible_collections.nodecraft.kubeadm.tests.unit.support.documents import documented
+from ansible_collections.nodecraft.kubeadm.tests.unit.support.fake_node import NAME, NEW, OLD, Behaviour, FakeNode, pod
+from ansible_collections.nodecraft.kubeadm.tests.unit.support.fake_run import FakeRun
 
 UNIT = "nodecraft-kubeadm@kube-apiserver.service"
 KEYS = documented("static_pod") - {"rehearsal"}  # which is the runner's

@@ -13,8 +13,9 @@ import pytest
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._node import engine, state, transactions, way_back
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._node.static_pod_report import read_all
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._node.static_pod_steps import StaticPodSteps
-from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.errors import KubeadmError, Refusal
-from ansible_collections.nodecraft.kubeadm.tests.unit.plugins.module_utils._node.fake_node import (
+from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.common.errors import KubeadmError, Refusal
+from ansible_collections.nodecraft.kubeadm.tests.unit.support import static_pods as samples
+from ansible_collections.nodecraft.kubeadm.tests.unit.support.fake_node import (
     FOREIGN,
     NAME,
     OLD,
@@ -22,8 +23,7 @@ from ansible_collections.nodecraft.kubeadm.tests.unit.plugins.module_utils._node
     FakeNode,
     pod,
 )
-from ansible_collections.nodecraft.kubeadm.tests.unit.plugins.module_utils._node.fake_run import FakeRun
-from ansible_collections.nodecraft.kubeadm.tests.unit.plugins.module_utils._plan import samples
+from ansible_collections.nodecraft.kubeadm.tests.unit.support.fake_run import FakeRun
 
 Json = engine.Json
 FOUR, FIVE = pod("--v=4"), pod("--v=5")

@@ -13,7 +13,7 @@ import typing as t
 from random import Random
 
 import yaml
-from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.yaml_edit import Operation, Path
+from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.documents.yaml_edit import Operation, Path
 from hypothesis import strategies as st
 
 NAMES = ["name", "value", "mountPath", "x/y", "creationTimestamp", "no", "a b", "12", "ключ", "env", "args", "-dash"]

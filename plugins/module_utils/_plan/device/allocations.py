@@ -1,0 +1,226 @@
+# Copyright (c) 2026, nodecraft.kubeadm contributors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+# PRIVATE to the collection: no promise of stability to code outside it.
+
+"""Which pod holds which device of a node, and which are free: what device plugins tell of the kubelet, joined with the API.
+
+The kubelet's PodResources knows neither since when a pod runs nor whether a device is well: the API knows the first, and the
+plugin that offers the device the second.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import typing as t
+
+from ..common.errors import KubeadmError
+from ..kubernetes import pods
+from ..kubernetes.pods import Pod
+from ..node import extended_resources as node_resources
+from ..node.plan import Node
+
+Ids = t.Mapping[str, t.Sequence[str]]  # of devices, by resource
+
+# How devices are; the last is ours, for devices of which nobody tells.
+HEALTHY, UNHEALTHY, VANISHED, UNKNOWN = "Healthy", "Unhealthy", "Vanished", "Unknown"
+
+
+class Untold(KubeadmError):
+    """A plugin told nothing; the text is the reason and what to do, without the last full stop."""
+
+
+@dataclasses.dataclass(frozen=True)
+class Holding:
+    """A device that a container holds, as a plugin tells. health: empty for devices of other plugins.
+
+    device_id: as the kubelet calls it. physical: the device behind it, which several ids may share.
+    """
+
+    namespace: str
+    pod: str
+    container: str
+    resource: str
+    device_id: str
+    physical: str
+    numa: tuple[int, ...]
+    health: str
+
+
+@dataclasses.dataclass(frozen=True)
+class View:
+    """What the plugins of a node tell. allocatable: what its kubelet can hand out, which are the healthy devices."""
+
+    holdings: tuple[Holding, ...]
+    allocatable: Ids
+
+
+@dataclasses.dataclass(frozen=True)
+class Allocation(Holding):
+    """A device that a container of a node holds. phase, since: of its pod; None when the API has no such pod on the node.
+
+    since: when the kubelet took the pod on, as the API writes times. problems: what is wrong with it, in words.
+    """
+
+    node: str
+    phase: str | None
+    since: str | None
+    problems: tuple[str, ...]
+
+    def shown(self) -> dict[str, t.Any]:
+        """As the user gets it."""
+        return {**dataclasses.asdict(self), "numa": list(self.numa), "problems": list(self.problems)}
+
+
+_TEXTS = [field.name for field in dataclasses.fields(Holding) if field.name != "numa"]
+
+
+def read_view(pod: str, answer: t.Any) -> View:
+    """What a plugin answered. pod: its full name. Raises Untold for what is no such view."""
+    try:
+        holdings = [
+            Holding(**{name: str(entry[name]) for name in _TEXTS}, numa=tuple(map(int, entry["numa"])))
+            for entry in answer["holdings"]
+        ]
+        return View(tuple(holdings), {name: list(map(str, ids)) for name, ids in answer["allocatable"].items()})
+    except (KeyError, TypeError, ValueError, AttributeError) as exc:
+        raise Untold(
+            f"{pod} answered something that is no view of pod resources. See that path is that of its view"
+        ) from exc
+
+
+def merged(views: t.Iterable[View]) -> View:
+    """One view of a node on which several plugins run. Each knows the health of its own devices only."""
+    holdings: dict[tuple[str, ...], Holding] = {}
+    allocatable: dict[str, t.Sequence[str]] = {}
+    for view in views:
+        allocatable.update(view.allocatable)
+        for found in view.holdings:
+            key = (found.namespace, found.pod, found.container, found.resource, found.device_id)
+            if key not in holdings or found.health:
+                holdings[key] = found
+    return View(tuple(holdings[key] for key in sorted(holdings)), allocatable)
+
+
+def allocations(node: str, view: View, on_node: t.Iterable[Pod]) -> list[Allocation]:
+    """Who holds what on a node since when. on_node: its pods, read after the view."""
+    known = {pods.full_name(pod): pod for pod in on_node}
+    return [_allocation(node, held, view, known.get(f"{held.namespace}/{held.pod}")) for held in view.holdings]
+
+
+def _allocation(node: str, held: Holding, view: View, pod: Pod | None) -> Allocation:
+    offered = held.device_id in view.allocatable.get(held.resource, ())
+    status = pod.get("status", {}) if pod else {}
+    problems = [_device_problem(held.health, offered), _pod_problem(pod)]
+    # What the kubelet offers is what its plugin called healthy.
+    health = held.health or (HEALTHY if offered else UNKNOWN)
+    return Allocation(
+        node=node,
+        **{**vars(held), "health": health},
+        phase=status.get("phase"),
+        since=status.get("startTime"),
+        problems=tuple(filter(None, problems)),
+    )
+
+
+def _device_problem(health: str, offered: bool) -> str | None:
+    if health == VANISHED:
+        return "the device is not there any more"
+    if health == UNHEALTHY:
+        return "the device is unhealthy; the page /devices of its plugin says why"
+    if offered:
+        return None
+    return "the kubelet does not offer the device now: it is unhealthy or gone, or its device plugin is not registered"
+
+
+def _pod_problem(pod: Pod | None) -> str | None:
+    if pod is None:
+        return "the API has no such pod on this node; the kubelet has not let the device go"
+    if pods.is_active(pod):
+        return None
+    return f"the pod has ended ({pod['status']['phase']}); its device goes to the next pod that asks"
+
+
+def resources(
+    node: Node, view: View | None, held: t.Iterable[Allocation], on_node: t.Iterable[Pod]
+) -> dict[str, t.Any]:
+    """What device plugins offer on a node, by resource. view: None when no plugin of the node told.
+
+    capacity, allocatable, requested: numbers as text, by the API. devices: the ids that the kubelet can hand out; free: those
+    of them that no pod holds. Both are None without a view.
+    """
+    advertised = node_resources.described(node, on_node)
+    busy: dict[str, set[str]] = {}
+    for entry in held:
+        if entry.phase not in pods.ENDED:
+            busy.setdefault(entry.resource, set()).add(entry.device_id)
+    names = {name for name, entry in advertised.items() if entry["device_plugin"]}
+    if view:
+        names.update(view.allocatable, (entry.resource for entry in view.holdings))
+    found = {}
+    for name in sorted(names):
+        numbers = advertised.get(name, {})
+        ids = sorted(view.allocatable.get(name, ())) if view else None
+        found[name] = {
+            **{key: numbers.get(key) for key in ("capacity", "allocatable", "requested")},
+            "devices": ids,
+            "free": None if ids is None else [one for one in ids if one not in busy.get(name, ())],
+        }
+    return found
+
+
+def why_not_asked(node: Node, found: t.Sequence[Pod], sought: str) -> str | None:
+    """Why no plugin of a node can be asked; None when one can. found: its pods of plugins. sought: which pods those are."""
+    name = node["metadata"]["name"]
+    if any(
+        condition["type"] == "Ready" and condition["status"] == "Unknown"
+        for condition in node.get("status", {}).get("conditions") or []
+    ):
+        return f"the kubelet of {name} does not report any more. See that the node is up: systemctl status kubelet"
+    if not found:
+        return (
+            f"no pod with {sought} is on {name}. Let the DaemonSet of the device plugin select the node and tolerate its"
+            " taints"
+        )
+    if any(obstacle(pod) is None for pod in found):
+        return None
+    told = "; ".join(f"{pods.full_name(pod)} {obstacle(pod)}" for pod in found)
+    return f"{told}. See kubectl describe pod --namespace {found[0]['metadata']['namespace']} {found[0]['metadata']['name']}"
+
+
+def obstacle(pod: Pod) -> str | None:
+    """Why a pod cannot be asked; None when it can. One that is not ready can: it is so while it is not registered."""
+    status = pod.get("status", {})
+    if pods.is_ending(pod):
+        return "is about to end"
+    for container in status.get("containerStatuses") or []:
+        waiting = container.get("state", {}).get("waiting")
+        if waiting:
+            return f"waits: {waiting.get('reason') or 'no reason is given'}"
+    return None if status.get("phase") == "Running" else f"is {status.get('phase') or 'not taken on yet'}"
+
+
+_ADMISSION = "Set plugin_token or plugin_token_secret to what the plugin has in podResources.tokenFile"
+# What there is to do about what a plugin answered, by its status.
+_ADVICE = {
+    401: _ADMISSION,
+    403: _ADMISSION,
+    404: "Set podResources.access in the plugin's configuration to token, and see that path is that of its view",
+    503: "See that the folder of the kubelet's pod resources is mounted into the plugin, and that the kubelet runs",
+}
+_LENGTH = 300  # of somebody else's words
+
+
+def unreached(pod: str, words: str) -> str:
+    """What is told of a plugin to which the API server did not get through. words: the API server's."""
+    return (
+        f"{pod} was not reached: {words.rstrip('.')}. See that the plugin listens at this port, and that the API server gets to"
+        " the network of pods"
+    )
+
+
+def refusal(pod: str, status: int | None, words: str) -> str:
+    """What is told of a plugin that answered something else than its view. pod: its full name."""
+    advice = _ADVICE.get(status or 0, "See the log of the pod")
+    return f"{pod} answered {status}, {words[:_LENGTH].rstrip('.')}. {advice}"

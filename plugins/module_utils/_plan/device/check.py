@@ -1,0 +1,250 @@
+# Copyright (c) 2026, nodecraft.kubeadm contributors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+# PRIVATE to the collection: no promise of stability to code outside it.
+
+"""Whether a node offers what a device plugin should make it offer, and else why not."""
+
+from __future__ import annotations
+
+import dataclasses
+import typing as t
+
+from ..common.times import seconds_of
+from ..kubernetes.pods import Pod, full_name, is_ending
+from ..node import extended_resources as node_resources
+from ..node import labels as node_labels
+from ..node import plan as node_plan
+from ..node import readmission
+from ..node.plan import Node
+from .placement import Amounts, Placement
+
+Json = t.Mapping[str, t.Any]
+
+OURS = "nodecraft-device-plugin"  # the name, as a label, of the plugin that tells more of itself
+NAME_LABEL = "app.kubernetes.io/name"
+REVISION_LABEL = "controller-revision-hash"
+_FEW = 3  # so many details are told
+_NO_IMAGE = ("ErrImageNeverPull", "ErrImagePull", "ImagePullBackOff", "InvalidImageName", "ImageInspectError")
+_BEGINNING = ("ContainerCreating", "PodInitializing")
+
+
+@dataclasses.dataclass(frozen=True)
+class Observation:
+    """What the API tells of a plugin.
+
+    name: namespace and name of its DaemonSet. daemon_set: None when there is none. revision: the hash of its newest template.
+    pods: of the DaemonSet. events: the newest warning of an object, by kind and name. told: what the plugin itself says of
+    its resources, by the name of its pod. now: seconds since 1970.
+    """
+
+    name: str
+    daemon_set: Json | None
+    revision: str | None
+    pods: t.Sequence[Pod]
+    now: float
+    events: t.Mapping[tuple[str, str], str] = dataclasses.field(default_factory=dict)
+    told: t.Mapping[str, Json] = dataclasses.field(default_factory=dict)
+
+    @property
+    def settle(self) -> float:
+        """Seconds for which a pod has to be ready until it counts."""
+        return float((self.daemon_set or {}).get("spec", {}).get("minReadySeconds") or 0)
+
+    def pod_of(self, node: str) -> Pod | None:
+        """The pod of a node; while one replaces another, the newer one."""
+        found = [pod for pod in self.pods if pod["spec"].get("nodeName") == node or _meant_for(pod) == node]
+        return max(found, key=lambda pod: (not is_ending(pod), self.is_current(pod)), default=None)
+
+    def is_current(self, pod: Pod) -> bool:
+        """Whether a pod is made from the newest template."""
+        return (pod["metadata"].get("labels") or {}).get(REVISION_LABEL) == self.revision
+
+
+@dataclasses.dataclass(frozen=True)
+class NodeCheck:
+    """What came of one node. Amounts are texts by resource. problem: empty when it offers what is expected."""
+
+    pod: str | None
+    expected: dict[str, str]
+    capacity: dict[str, str]
+    allocatable: dict[str, str]
+    problem: str
+
+    def __str__(self) -> str:
+        return self.problem or ", ".join(f"{name} {amount}" for name, amount in self.allocatable.items()) or "runs"
+
+
+def check(node: Node, expected: Amounts, seen: Observation) -> NodeCheck:
+    """Hold what a node offers against what is expected of it."""
+    capacity, allocatable = node_resources.capacity(node), node_resources.allocatable(node)
+    pod = seen.pod_of(node_plan.node_name(node))
+    wrong = {name: amount for name, amount in expected.items() if not amount.holds(_count(allocatable, name))}
+    cause = _cause(node, pod, seen)
+    parts = [f"{name}: expected {amount}, found {_count(allocatable, name)}" for name, amount in wrong.items()]
+    if cause:
+        problem = f"{'; '.join(parts)}{': ' if parts else ''}{cause}"
+    else:
+        told = seen.told.get(pod["metadata"]["name"], {}) if pod else {}
+        reasons = [_reason(name, capacity, allocatable, t.cast(Pod, pod), told.get(name, {})) for name in wrong]
+        problem = "; ".join(f"{part}: {reason}" for part, reason in zip(parts, reasons))
+    return NodeCheck(
+        pod=full_name(pod) if pod else None,
+        expected={name: str(amount) for name, amount in expected.items()},
+        capacity={name: capacity[name] for name in expected if name in capacity},
+        allocatable={name: allocatable[name] for name in expected if name in allocatable},
+        problem=problem,
+    )
+
+
+def _count(amounts: t.Mapping[str, str], name: str) -> int:
+    return int(amounts.get(name, "0"))
+
+
+def _cause(node: Node, pod: Pod | None, seen: Observation) -> str:
+    """What keeps the plugin itself from working on a node; empty when it works."""
+    if not node_plan.is_ready(node):
+        return "the node is not Ready, so its kubelet starts no pod and tells nothing new"
+    if seen.daemon_set is None:
+        return f"there is no DaemonSet {seen.name}"
+    if pod is None or is_ending(pod):
+        return f"there is no pod of the DaemonSet {seen.name}: {_absence(node, pod, seen)}"
+    trouble = _trouble(pod, seen)
+    if trouble:
+        return f"the pod {full_name(pod)} is not ready: {trouble}"
+    waits = _waits(pod, seen)
+    return f"the pod {full_name(pod)} is {waits}" if waits else ""
+
+
+def _absence(node: Node, ending: Pod | None, seen: Observation) -> str:
+    """Why the controller has no pod on a node, or only one that is ending."""
+    obstacle = _obstacle(node, t.cast(Json, seen.daemon_set)["spec"]["template"]["spec"])
+    if obstacle:
+        return f"its pod template keeps it off this node: {obstacle}"
+    if ending:
+        return f"{full_name(ending)} is ending, and the next one is made when it is gone"
+    _namespace, _slash, name = seen.name.partition("/")
+    return seen.events.get(("DaemonSet", name)) or "its controller has made none yet"
+
+
+def _obstacle(node: Node, template: Json) -> str | None:
+    """What keeps pods of a template off a node; None when nothing does."""
+    asking: Pod = {"spec": template}
+    placement = Placement({}, template.get("tolerations") or [])
+    name, labels = node_plan.node_name(node), node_labels.live(node)
+    return readmission.affinity_reason(asking, name, labels) or placement.obstacle(node)
+
+
+def _waits(pod: Pod, seen: Observation) -> str:
+    """What a pod that is ready has yet to become; empty for one that counts."""
+    if not seen.is_current(pod):
+        return "of an earlier revision: the roll-out has not come to this node"
+    if seen.now - _ready_since(pod) < seen.settle:
+        return f"ready for less than {seen.settle:g} s"
+    return ""
+
+
+def _trouble(pod: Pod, seen: Observation) -> str:
+    """Why a pod is not ready; empty when it is."""
+    status, name = pod.get("status", {}), pod["metadata"]["name"]
+    if status.get("phase") == "Failed":
+        return _joined(status.get("reason") or "it failed", status.get("message"))
+    for container in [*(status.get("initContainerStatuses") or []), *(status.get("containerStatuses") or [])]:
+        trouble = _of_container(container)
+        if trouble:
+            return trouble
+    # The plugin knows at once what the API learns only while the kubelet speaks.
+    told = _own_words(seen.told.get(name, {}))
+    if told:
+        return told
+    conditions = {entry["type"]: entry for entry in status.get("conditions") or []}
+    if conditions.get("Ready", {}).get("status") == "True":
+        return ""
+    scheduled = conditions.get("PodScheduled", {})
+    if scheduled.get("status") == "False":
+        return _joined("it has no node", scheduled.get("message"))
+    return seen.events.get(("Pod", name)) or "it is being started"
+
+
+def _own_words(told: t.Mapping[str, t.Any]) -> str:
+    """Why a plugin says that it is not ready; empty when it does not."""
+    for key, what in (("not_ready", "not registered, it says"), ("shortage", "it says")):
+        found = [f"{resource}: {entry[key]}" for resource, entry in told.items() if entry.get(key)]
+        if found:
+            return f"{what}: {_few(found)}"
+    return ""
+
+
+def _of_container(container: Json) -> str:
+    state = container.get("state") or {}
+    waiting, ended = state.get("waiting") or {}, state.get("terminated") or {}
+    if waiting.get("reason") in _NO_IMAGE:
+        return (
+            f"the image {container.get('image')} is not on the node and does not get there"
+            f" ({_joined(waiting['reason'], waiting.get('message'))}). Where no registry is in reach, load it with"
+            " device_plugin_image_archive"
+        )
+    if waiting and waiting.get("reason") not in _BEGINNING:
+        last = (container.get("lastState") or {}).get("terminated") or {}
+        return _ended(last) if last else _joined(waiting.get("reason") or "it waits", waiting.get("message"))
+    if ended and ended.get("exitCode") != 0:
+        return _ended(ended)
+    return ""
+
+
+def _ended(terminated: Json) -> str:
+    return _joined(
+        f"its container ended with status {terminated.get('exitCode')} ({terminated.get('reason', 'no reason')})",
+        terminated.get("message"),
+    )
+
+
+def _reason(
+    name: str, capacity: t.Mapping[str, str], allocatable: t.Mapping[str, str], pod: Pod, told: t.Mapping[str, t.Any]
+) -> str:
+    """Why a plugin that works offers another amount of a resource."""
+    has, gives = _count(capacity, name), _count(allocatable, name)
+    if name not in capacity:
+        return (
+            f"not registered, the kubelet knows no device plugin for it; the log of {full_name(pod)} may say why"
+            " (is the name right?)"
+        )
+    if gives < has:
+        sick = [f"{each['id']}: {each['reason']}" for each in told.get("devices", []) if not each["healthy"]]
+        return f"{has - gives} of {has} devices are unhealthy{_in_brackets(sick)}"
+    left_out = [f"{each['what']}: {each['reason']}" for each in told.get("left_out", [])]
+    found = "the plugin found none" if not has else f"the plugin offers {has}"
+    return f"{found}{_in_brackets(left_out)}{_joined('', told.get('failure'))}"
+
+
+def _in_brackets(details: t.Sequence[str]) -> str:
+    return f" ({_few(details)})" if details else ""
+
+
+def _few(details: t.Sequence[str]) -> str:
+    rest = len(details) - _FEW
+    return "; ".join(details[:_FEW]) + (f"; and {rest} more" if rest > 0 else "")
+
+
+def _joined(what: str, message: t.Any) -> str:
+    """A reason, and the words that came with it on one line."""
+    words = " ".join(str(message or "").split())
+    return f"{what}: {words}" if words else what
+
+
+def _meant_for(pod: Pod) -> str | None:
+    """The node for which the DaemonSet's controller made a pod that the scheduler has not placed."""
+    affinity = pod["spec"].get("affinity", {}).get("nodeAffinity", {})
+    required = affinity.get("requiredDuringSchedulingIgnoredDuringExecution") or {}
+    for term in required.get("nodeSelectorTerms") or []:
+        for field in term.get("matchFields") or []:
+            if field.get("key") == "metadata.name" and field.get("values"):
+                return str(field["values"][0])
+    return None
+
+
+def _ready_since(pod: Pod) -> float:
+    conditions = pod.get("status", {}).get("conditions") or []
+    times = [entry.get("lastTransitionTime") for entry in conditions if entry["type"] == "Ready"]
+    return seconds_of(times[0]) if times and times[0] else 0.0

@@ -1,0 +1,307 @@
+# Copyright (c) 2026, nodecraft.kubeadm contributors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+# PRIVATE to the collection: no promise of stability to code outside it.
+
+"""A systemd service as its files make it: the command line that it starts, and where each argument comes from.
+
+Only what decides a command line is read: C(ExecStart), C(Environment) and C(EnvironmentFile) of the section [Service],
+by the rules of systemd.service(5) and systemd.exec(5): later assignments win, an empty one starts anew, a variable out
+of an environment file wins over one of the unit, C($NAME) is split into words and C(${NAME}) is not.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import posixpath
+import re
+import typing as t
+
+from ..common.errors import Refusal
+
+_ESCAPES = {"n": "\n", "t": "\t", "s": " ", "r": "\r", "a": "\a", "b": "\b", "f": "\f", "v": "\v"}
+_VARIABLE = re.compile(r"\$(?:(?P<dollar>\$)|\{(?P<braced>[A-Za-z_][A-Za-z0-9_]*)\}|(?P<plain>[A-Za-z_][A-Za-z0-9_]*))")
+_ASSIGNMENT = re.compile(r"\s*(?P<name>[A-Za-z_][A-Za-z0-9_]*)=(?P<value>.*)", re.DOTALL)
+
+
+@dataclasses.dataclass(frozen=True)
+class File:
+    """A file of the node that was read. Its path and its text."""
+
+    path: str
+    text: str
+
+
+@dataclasses.dataclass(frozen=True)
+class Source:
+    """Where something is set."""
+
+    path: str
+    line: int
+
+    def __str__(self) -> str:
+        """As people write it."""
+        return f"{self.path}:{self.line}"
+
+
+@dataclasses.dataclass(frozen=True)
+class Variable:
+    """An environment variable of the service. from_file: out of an environment file, which the unit cannot override."""
+
+    name: str
+    value: str
+    source: Source
+    from_file: bool
+
+
+@dataclasses.dataclass(frozen=True)
+class Argument:
+    """One argument of the command line. variable: the one that brings it; None when it stands in C(ExecStart)."""
+
+    text: str
+    source: Source
+    variable: str | None
+
+
+@dataclasses.dataclass(frozen=True)
+class Service:
+    """What systemd starts. words: the words of C(ExecStart) before variables are put in."""
+
+    words: tuple[str, ...]
+    variables: t.Mapping[str, Variable]
+    arguments: tuple[Argument, ...]
+
+    @property
+    def command(self) -> list[str]:
+        """The command line."""
+        return [argument.text for argument in self.arguments]
+
+
+@dataclasses.dataclass(frozen=True)
+class _Setting:
+    name: str
+    value: str
+    source: Source
+
+
+# ---- unit files ------------------------------------------------------------------------------------------------------
+
+
+def with_drop_in(files: t.Sequence[File], path: str, text: str | None) -> list[File]:
+    """The files of a unit with one drop-in set to a text, or without it. systemd reads drop-ins by name, whatever their folder."""
+    fragment, *drop_ins = [file for file in files if file.path != path]
+    if text is not None:
+        drop_ins = sorted([*drop_ins, File(path, text)], key=lambda file: posixpath.basename(file.path))
+    return [fragment, *drop_ins]
+
+
+def environment_files(files: t.Sequence[File]) -> list[str]:
+    """The environment files that a unit names, in the order in which they are read."""
+    return [path.lstrip("-") for path in _values(_settings(files), "EnvironmentFile")]
+
+
+def read_service(files: t.Sequence[File], environment: t.Mapping[str, str | None]) -> Service:
+    """Work out the command line of a unit.
+
+    files: the unit's own file, then its drop-ins in systemd's order. environment: the text of each environment file,
+    None for one that does not exist. Raises Refusal for what this reader does not understand.
+    """
+    settings = _settings(files)
+    variables = _environment(settings)
+    for path in environment_files(files):
+        variables.update(_file_variables(path, environment.get(path)))
+    starts = _reset(settings, "ExecStart")
+    if len(starts) != 1:
+        raise Refusal(f"{files[0].path} has {len(starts)} commands in ExecStart; a kubelet's unit has one.")
+    words = tuple(split(starts[0].value, starts[0].source))
+    if words[0].lstrip("-+!")[:1] != "/":
+        raise Refusal(f"{starts[0].source}: ExecStart begins with {words[0]!r}, a form that is not understood here.")
+    arguments = [Argument(words[0].lstrip("-+!"), starts[0].source, None)]
+    for word in words[1:]:
+        arguments.extend(_expanded(word, starts[0].source, variables))
+    return Service(words, variables, tuple(arguments))
+
+
+def _settings(files: t.Sequence[File]) -> list[_Setting]:
+    return [setting for file in files for setting in _settings_of(file)]
+
+
+def _settings_of(file: File) -> t.Iterator[_Setting]:
+    section = ""
+    for number, line in _logical_lines(file.text):
+        if line.startswith("["):
+            section = line
+        elif section == "[Service]" and "=" in line:
+            name, dummy, value = line.partition("=")
+            yield _Setting(name.strip(), value.strip(), Source(file.path, number))
+
+
+def _logical_lines(text: str) -> t.Iterator[tuple[int, str]]:
+    """The lines of a unit file with the number of their first one: joined at a closing backslash, without comments."""
+    pending, start = "", 0
+    for number, raw in enumerate(text.splitlines(), start=1):
+        line = raw.strip()
+        if line.startswith(("#", ";")) or (not line and not pending):
+            continue
+        start = start if pending else number
+        if line.endswith("\\"):
+            pending += line[:-1] + " "
+            continue
+        yield start, pending + line
+        pending = ""
+    if pending:
+        yield start, pending
+
+
+def _reset(settings: t.Sequence[_Setting], name: str) -> list[_Setting]:
+    """The assignments that count: an empty one takes back all before it."""
+    found: list[_Setting] = []
+    for setting in settings:
+        if setting.name == name:
+            found = [*found, setting] if setting.value else []
+    return found
+
+
+def _values(settings: t.Sequence[_Setting], name: str) -> list[str]:
+    return [setting.value for setting in _reset(settings, name)]
+
+
+def _environment(settings: t.Sequence[_Setting]) -> dict[str, Variable]:
+    variables: dict[str, Variable] = {}
+    for setting in _reset(settings, "Environment"):
+        for word in split(setting.value, setting.source):
+            name, equals, value = word.partition("=")
+            if equals:
+                variables[name] = Variable(name, value, setting.source, from_file=False)
+    return variables
+
+
+def _expanded(word: str, source: Source, variables: t.Mapping[str, Variable]) -> list[Argument]:
+    match = _VARIABLE.fullmatch(word)
+    if match and match.group("plain"):
+        variable = variables.get(match.group("plain"))
+        if variable is None:
+            return []
+        texts = split(variable.value, variable.source, unit=False)
+        return [Argument(text, variable.source, variable.name) for text in texts]
+    if "$" in _VARIABLE.sub("", word):
+        raise Refusal(f"{source}: {word!r} in ExecStart is not understood.")
+    text = _VARIABLE.sub(lambda found: _value_of(found, variables), word)
+    return [Argument(text, source, None)]
+
+
+def _value_of(found: re.Match[str], variables: t.Mapping[str, Variable]) -> str:
+    if found.group("dollar"):
+        return "$"
+    variable = variables.get(found.group("braced") or found.group("plain"))
+    return variable.value if variable else ""
+
+
+# ---- words -----------------------------------------------------------------------------------------------------------
+
+
+def split(text: str, source: Source, *, unit: bool = True) -> list[str]:
+    """The words of a value, without their quotes.
+
+    unit: the text stands in a unit file, where C(%) begins a specifier and a backslash a C escape; in the value of a
+    variable neither is so, and a backslash only takes the next character's meaning away.
+    """
+    words: list[str] = []
+    word: str | None = None
+    quote = ""
+    position = 0
+    while position < len(text):
+        char = text[position]
+        if char == "\\" and position + 1 < len(text):
+            word = (word or "") + (_escaped(text[position + 1], source) if unit else text[position + 1])
+            position += 1
+        elif char == "%" and unit:
+            if text[position + 1 : position + 2] != "%":
+                raise Refusal(f"{source}: the specifier {text[position : position + 2]} is not understood here.")
+            word = (word or "") + "%"
+            position += 1
+        elif quote:
+            quote, word = ("", word) if char == quote else (quote, (word or "") + char)
+        elif char in "\"'":
+            quote, word = char, word or ""
+        elif char.isspace():
+            if word is not None:
+                words.append(word)
+            word = None
+        else:
+            word = (word or "") + char
+        position += 1
+    if quote:
+        raise Refusal(f"{source}: a quotation mark is not closed.")
+    return words if word is None else [*words, word]
+
+
+def _escaped(char: str, source: Source) -> str:
+    if char in "\\\"'":
+        return char
+    if char not in _ESCAPES:
+        raise Refusal(f"{source}: the escape \\{char} is not understood here.")
+    return _ESCAPES[char]
+
+
+def quote_argument(argument: str) -> str:
+    """An argument as it stands in the value of a variable that C(ExecStart) splits into words."""
+    return re.sub(r"([\\\s\"'])", r"\\\1", argument)
+
+
+def quote_assignment(name: str, value: str) -> str:
+    """A variable as it stands behind C(Environment=)."""
+    escaped = value.replace("\\", "\\\\").replace('"', '\\"').replace("%", "%%")
+    return f'"{name}={escaped}"'
+
+
+# ---- environment files -----------------------------------------------------------------------------------------------
+
+
+def _file_variables(path: str, text: str | None) -> dict[str, Variable]:
+    found: dict[str, Variable] = {}
+    for number, line in _environment_lines(text or ""):
+        match = _ASSIGNMENT.match(line)
+        if match:
+            name = match.group("name")
+            value = _environment_value(match.group("value").strip(), Source(path, number))
+            found[name] = Variable(name, value, Source(path, number), from_file=True)
+    return found
+
+
+def _environment_lines(text: str) -> t.Iterator[tuple[int, str]]:
+    """The lines of an environment file: joined at a closing backslash, without comments."""
+    pending, start = "", 0
+    for number, line in enumerate(text.splitlines(), start=1):
+        if not pending and line.lstrip().startswith(("#", ";")):
+            continue
+        start = start if pending else number
+        if line.endswith("\\"):
+            pending += line[:-1]
+            continue
+        yield start, pending + line
+        pending = ""
+    if pending:
+        yield start, pending
+
+
+def _environment_value(text: str, source: Source) -> str:
+    """A value as systemd reads it: quotes go, and in double quotes a backslash keeps its meaning before few characters only."""
+    value, quote, position = "", "", 0
+    while position < len(text):
+        char = text[position]
+        following = text[position + 1 : position + 2]
+        if char == "\\" and quote != "'" and following:
+            value += following if not quote or following in '"\\`$' else char + following
+            position += 1
+        elif quote:
+            quote, value = ("", value) if char == quote else (quote, value + char)
+        elif char in "\"'":
+            quote = char
+        else:
+            value += char
+        position += 1
+    if quote:
+        raise Refusal(f"{source}: a value over several lines is not understood here.")
+    return value

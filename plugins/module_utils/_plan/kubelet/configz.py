@@ -1,0 +1,108 @@
+# Copyright (c) 2026, nodecraft.kubeadm contributors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+# PRIVATE to the collection: no promise of stability to code outside it.
+
+"""What a running kubelet says of itself in C(/configz), held against what was asked for.
+
+The kubelet answers with defaults filled in, flags and gates merged, durations spelt its own way (C(240m) comes back as
+C(4h0m0s)), most quantities as they were written, and fields that are zero left out. So values are compared, not texts.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import re
+import typing as t
+from fractions import Fraction
+
+from ..common.errors import Refusal
+from ..kubernetes import option_values as settings
+from ..kubernetes import quantities
+from . import config as kubelet_config
+from .config import CONFIG, GATES
+
+_DURATION_PART = r"([0-9]+\.?[0-9]*|\.[0-9]+)(ns|us|µs|μs|ms|s|m|h)"  # Go takes both letters of micro
+_DURATION = re.compile(rf"[+-]?(?:{_DURATION_PART})+")
+_SECONDS = {
+    "ns": Fraction(1, 10**9),
+    "us": Fraction(1, 10**6),
+    "µs": Fraction(1, 10**6),
+    "μs": Fraction(1, 10**6),
+    "ms": Fraction(1, 1000),
+    "s": Fraction(1),
+    "m": Fraction(60),
+    "h": Fraction(3600),
+}
+
+
+@dataclasses.dataclass(frozen=True)
+class Difference:
+    """A setting that the running kubelet has otherwise than asked for. found: None when it says nothing about it."""
+
+    field: str
+    key: str
+    expected: t.Any
+    found: t.Any
+
+
+def differences(asked: t.Any, running: t.Mapping[str, t.Any]) -> list[Difference]:
+    """Where a running kubelet differs from what was asked for.
+
+    asked: C(feature_gates) and C(config) as the module C(kubelet) takes them. What is null there is not compared, because
+    any default is right then. running: the kubelet's own KubeletConfiguration. Raises Refusal for what is no such wish.
+    """
+    gates = {gate: settings.gate(gate, value) for gate, value in _mapping(asked, GATES).items()}
+    now = running.get("featureGates") or {}
+    # A gate that is left out has its default, which may be either.
+    found = [
+        Difference(GATES, gate, value, now.get(gate)) for gate, value in gates.items() if value is not now.get(gate)
+    ]
+    for path, value in kubelet_config.leaves(_mapping(asked, CONFIG)).items():
+        really = kubelet_config.value_at(running, path)
+        if not same(value, really):
+            found.append(Difference(CONFIG, kubelet_config.key_of(path), value, really))
+    return [difference for difference in found if difference.expected is not None]
+
+
+def _mapping(asked: t.Any, field: str) -> dict[str, t.Any]:
+    value = asked.get(field) or {} if isinstance(asked, dict) and not {*asked} - {GATES, CONFIG} else None
+    if not isinstance(value, dict):
+        raise Refusal(f"kubelets: {asked!r} is not what a kubelet can have; write a mapping with {GATES} and {CONFIG}.")
+    return value
+
+
+def same(asked: t.Any, found: t.Any) -> bool:
+    """Whether two values of a field mean the same. found: None when the field is left out."""
+    if found is None:
+        return not asked or _duration(asked) == 0
+    if isinstance(asked, list) and isinstance(found, list):
+        return len(asked) == len(found) and all(map(same, asked, found))
+    if isinstance(asked, dict) and isinstance(found, dict):
+        return all(same(asked.get(key), found.get(key)) if key in asked else not found[key] for key in {*asked, *found})
+    if isinstance(asked, bool) or isinstance(found, bool):
+        return asked is found
+    return asked == found or _as_number(asked, found, _duration) or _as_number(asked, found, _quantity)
+
+
+def _as_number(asked: t.Any, found: t.Any, read: t.Callable[[t.Any], Fraction | None]) -> bool:
+    value = read(asked)
+    return value is not None and value == read(found)
+
+
+def _duration(value: t.Any) -> Fraction | None:
+    """Seconds; None for what is no duration of Go."""
+    if not isinstance(value, str) or not _DURATION.fullmatch(value):
+        return Fraction(0) if value == "0" else None
+    seconds = sum(
+        (Fraction(number) * _SECONDS[unit] for number, unit in re.findall(_DURATION_PART, value)), Fraction(0)
+    )
+    return -seconds if value.startswith("-") else seconds
+
+
+def _quantity(value: t.Any) -> Fraction | None:
+    try:
+        return quantities.parse(str(value))
+    except ValueError:
+        return None

@@ -1,0 +1,591 @@
+# Copyright (c) 2026, nodecraft.kubeadm contributors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+# PRIVATE to the collection: no promise of stability to code outside it.
+
+"""The plan of the module C(kubelet): a wish and what was read, in; every byte that will change, out.
+
+Two files are ours: a drop-in of the kubelet's unit, and a fragment in its C(--config-dir). Both are rendered from the
+record of what we own and from nothing else, so an empty record means no file. What others set is found below ours (the
+"base"), which is also what a setting goes back to. An entry of KUBELET_EXTRA_ARGS that would win over the wish is moved
+away only when the task says so (C(adopt)).
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import posixpath
+import re
+import typing as t
+
+from ..common import ownership
+from ..common.errors import Refusal
+from ..common.ownership import Change, Owned, Record, Values
+from ..documents.systemd_unit import File, Service, quote_argument, quote_assignment, read_service, with_drop_in
+from ..kubernetes import flags
+from ..kubernetes import names as node_names
+from ..kubernetes import option_values as settings
+from . import adoption as kubelet_adoption
+from . import config as kubelet_config
+from . import limits as kubelet_limits
+from . import policies as kubelet_policies
+from .adoption import EXTRA, Move
+from .config import ARGS, CONFIG, GATES, TAINTS, Settings
+from .policies import PolicyChange, Remembered
+
+DROP_IN = "/etc/systemd/system/kubelet.service.d/20-nodecraft-kubeadm.conf"
+CONFIG_DIR = "/etc/kubernetes/kubelet.conf.d"
+# The kubelet merges in alphabetic order, and the last one wins.
+FRAGMENT = "zz-nodecraft-kubeadm.conf"
+# kubeadm's variable for the arguments that say where the configuration is.
+HOOK = "KUBELET_CONFIG_ARGS"
+CONFIG_DIR_SINCE = (1, 30)
+ADOPTED = "adopted"
+
+_HEAD = {"apiVersion": "kubelet.config.k8s.io/v1beta1", "kind": "KubeletConfiguration"}
+_COMMENT = (
+    "# Written by the Ansible collection nodecraft.kubeadm, which takes it away again. Changes by hand are lost.\n"
+)
+_OWN_OPTION = {flags.FEATURE_GATES: GATES, kubelet_config.REGISTER_WITH_TAINTS: TAINTS}
+# What a rehearsal, the proof or this module itself stands on.
+_FIXED_FLAGS = frozenset(
+    (
+        "bootstrap-kubeconfig",
+        "cert-dir",
+        "config",
+        "config-dir",
+        "container-runtime-endpoint",
+        "hostname-override",
+        "kubeconfig",
+        "manifest-url",
+        "pod-manifest-path",
+        "root-dir",
+    )
+)
+# The same as fields: another one ends every pod, or on a control plane the control plane.
+_FIXED_FIELDS = ("containerRuntimeEndpoint", "staticPodPath", "staticPodURL")
+SETTINGS = (GATES, CONFIG, ARGS, TAINTS)
+
+
+# ---- the wish --------------------------------------------------------------------------------------------------------
+
+
+@dataclasses.dataclass(frozen=True)
+class Wish:
+    """What a task asks for, checked and in canonical form: field -> key -> value, None to remove."""
+
+    values: Values
+    state: str
+    purge: bool
+    adopt: bool
+    force: bool
+
+    @property
+    def keys(self) -> list[tuple[str, str]]:
+        """The named settings."""
+        return [(field, key) for field, keys in self.values.items() for key in keys]
+
+
+def parse_wish(params: t.Mapping[str, t.Any]) -> Wish:
+    """Turn module parameters into a wish. Raises Refusal for values that no kubelet could take."""
+    values: Values = {
+        GATES: {gate: settings.gate(gate, value) for gate, value in (params[GATES] or {}).items()},
+        CONFIG: _config(params[CONFIG] or {}),
+        ARGS: {flags.normalise(name): _argument(name, value) for name, value in (params[ARGS] or {}).items()},
+        TAINTS: {kubelet_config.taint_key(taint): _taint(taint) for taint in params[TAINTS] or []},
+    }
+    settings.refuse_twice(ARGS, [flags.normalise(name) for name in params[ARGS] or {}])
+    settings.refuse_twice(TAINTS, [kubelet_config.taint_key(taint) for taint in params[TAINTS] or []])
+    # An option that is given but empty names nothing: an empty variable must not take back everything.
+    everything = params["state"] == "absent" and all(params[option] is None for option in SETTINGS)
+    return Wish(values, params["state"], params["purge"] or everything, params["adopt"], params["force"])
+
+
+def _argument(name: str, value: t.Any) -> list[str] | None:
+    if flags.normalise(name) in _FIXED_FLAGS:
+        raise Refusal(f"args: --{name} decides what this node is and where its kubelet lives; it is not changed here.")
+    return settings.argument(name, value, _OWN_OPTION)
+
+
+def _config(config: t.Mapping[str, t.Any]) -> dict[str, t.Any]:
+    for name, option in (("featureGates", GATES), ("registerWithTaints", TAINTS)):
+        if name in config:
+            raise Refusal(f"config: {name} is merged entry by entry; use the option {option} instead.")
+    for name in _FIXED_FIELDS:
+        if name in config:
+            raise Refusal(f"config: {name} decides which pods this node runs and with what; it is not changed here.")
+    for name in ("apiVersion", "kind"):
+        if name in config:
+            raise Refusal(f"config: {name} is not a setting; write the fields of KubeletConfiguration only.")
+    leaves = kubelet_config.leaves(config)
+    for path, value in leaves.items():
+        if isinstance(value, str):
+            settings.no_empty_text(CONFIG, kubelet_config.key_of(path), value)
+    return {kubelet_config.key_of(path): value for path, value in leaves.items()}
+
+
+def _taint(taint: t.Mapping[str, t.Any]) -> str:
+    """The value of a taint. It is written as that of a Node, so that both are the same taint."""
+    key = node_names.check_taint(taint["key"], TAINTS)
+    if taint["effect"] not in node_names.EFFECTS:
+        raise Refusal(f"{TAINTS}: {key} has effect {taint['effect']!r}; write one of {', '.join(node_names.EFFECTS)}.")
+    value = taint.get("value")
+    return "" if value is None else node_names.text_value(TAINTS, key, value)
+
+
+# ---- what was read ---------------------------------------------------------------------------------------------------
+
+
+@dataclasses.dataclass(frozen=True)
+class State:
+    """What the node has.
+
+    unit: the unit's file and its drop-ins, in systemd's order. environment: the text of each environment file.
+    main: the file of C(--config). fragments: the files of the C(--config-dir) that is used, or that would be.
+    record: what we own. version: the kubelet's. running: the command line of its process, None when it is down.
+    newer: files of others, its binary among them, that changed after that process was started. remembered: its state files.
+    """
+
+    unit: tuple[File, ...]
+    environment: t.Mapping[str, str | None]
+    main: File | None
+    fragments: tuple[File, ...]
+    record: Record
+    version: tuple[int, int]
+    running: tuple[str, ...] | None
+    newer: tuple[str, ...] = ()
+    remembered: Remembered = dataclasses.field(default_factory=dict)
+
+
+@dataclasses.dataclass(frozen=True)
+class Layout:
+    """A kubelet as its files make it."""
+
+    service: Service
+    settings: Settings
+
+    @property
+    def command(self) -> list[str]:
+        """Its command line."""
+        return self.service.command
+
+
+def config_dir(arguments: t.Sequence[str]) -> str | None:
+    """The folder of fragments that a command line names."""
+    return flags.last(arguments, "config-dir")
+
+
+def layout(
+    unit: t.Sequence[File],
+    environment: t.Mapping[str, str | None],
+    main: File | None,
+    fragments: t.Sequence[File],
+    *,
+    reads_fragments: bool = False,
+) -> Layout:
+    """Work out what these files make of a kubelet. reads_fragments: although the command line does not say so."""
+    service = read_service(unit, environment)
+    files = [main] if main else []
+    if reads_fragments or config_dir(service.command):
+        files += sorted(fragments, key=lambda file: file.path)
+    return Layout(service, Settings(service.arguments, tuple(kubelet_config.parse(file) for file in files)))
+
+
+# ---- the plan --------------------------------------------------------------------------------------------------------
+
+
+@dataclasses.dataclass(frozen=True)
+class FileChange:
+    """One file that changes; None for a text: it does not exist then.
+
+    mode: of a file that is new. is_environment: it is others' file of variables, whose values are nobody's business.
+    """
+
+    path: str
+    before: str | None
+    after: str | None
+    mode: int
+    is_environment: bool = False
+
+    def shown(self, text: str | None) -> str:
+        """A text of this file as it may be shown."""
+        lines = (text or "").splitlines(keepends=True)
+        return "".join(map(_without_value, lines) if self.is_environment else lines)
+
+
+@dataclasses.dataclass(frozen=True)
+class KubeletPlan:
+    """Everything that a run will do to one kubelet. C(operations) empty: nothing at all.
+
+    fragment: our configuration file as it will be, None without one. policies: those for which the node has to be drained.
+    """
+
+    before: Layout
+    after: Layout
+    files: tuple[FileChange, ...]
+    fragment: File | None
+    policies: tuple[PolicyChange, ...]
+    operations: tuple[Change, ...]
+    record: Record
+    warnings: tuple[str, ...]
+
+    @property
+    def limits(self) -> kubelet_limits.Limits | None:
+        """What is left to pods afterwards; None when that does not change."""
+        return kubelet_limits.change(self.before.settings, self.after.settings)
+
+
+def plan(wish: Wish, state: State) -> KubeletPlan:
+    """Work out a wish against what the node has. Raises Refusal for what cannot be done safely."""
+    live = layout(state.unit, state.environment, state.main, state.fragments)
+    refuse_unknown_layout(live.service)
+    refuse_out_of_step(live, state)
+    base_unit = with_drop_in(state.unit, DROP_IN, None)
+    theirs = tuple(file for file in state.fragments if posixpath.basename(file.path) != FRAGMENT)
+    # Others may rely on the folder that the kubelet reads for our sake.
+    awake = bool(theirs) and config_dir(live.command) is not None
+    moved = _adopt(wish, layout(base_unit, state.environment, state.main, theirs, reads_fragments=awake), state)
+    environment = {**state.environment, **{path: move.text for path, move in moved.items()}}
+    base = layout(base_unit, environment, state.main, theirs, reads_fragments=awake)
+
+    resolution = _resolve(wish, state, live, base, moved)
+    owned = {field: keys for field, keys in resolution.record.items() if field != ADOPTED}
+    adopted, returned, warnings = kubelet_adoption.account_for(
+        state.record.get(ADOPTED, {}), moved, owned, state.record, state.environment
+    )
+    environment.update(returned)
+
+    ours = _Ours.render(owned, base, state.version, keeps_folder=awake)
+    folder = config_dir(base.command) or CONFIG_DIR
+    if not awake and not wish.force and config_dir(base.command) is None and ours.fragment is not None:
+        refuse_sleeping_fragments(theirs)
+    fragment = None if ours.fragment is None else File(posixpath.join(folder, FRAGMENT), ours.fragment)
+    unit = with_drop_in(state.unit, DROP_IN, ours.drop_in)
+    after = layout(unit, environment, state.main, [*theirs, *([fragment] if fragment else [])])
+    refuse_ineffective_hook(ours.drop_in, after)
+    _refuse_overridden(wish, after, live)
+
+    operations = (
+        *(Change(ADOPTED, f"{path} {name}", text, None) for path, move in moved.items() for name, text in move.entries),
+        *(Change(ADOPTED, path, None, "put back") for path in returned),
+        *resolution.changes,
+    ) or tuple(_stale_hook(live, after))
+    if operations and not wish.force:
+        refuse_newer_files(state)
+    return KubeletPlan(
+        before=live,
+        after=after,
+        files=tuple(_file_changes(state, ours.drop_in, fragment, folder, environment)),
+        fragment=fragment,
+        policies=changed_policies(live, after, state) if operations else (),
+        operations=operations,
+        record={**owned, **({ADOPTED: adopted} if adopted else {})},
+        warnings=(
+            *resolution.warnings,
+            *warnings,
+            *_kept_folder(owned, base, theirs if awake else ()),
+            *(() if operations else _forgotten(live, state)),
+        ),
+    )
+
+
+def _adopt(wish: Wish, base: Layout, state: State) -> dict[str, Move]:
+    if not wish.adopt or wish.state != "present":
+        return {}
+    return kubelet_adoption.take_out(wish.keys, base.service, base.settings, state.environment)
+
+
+def _resolve(wish: Wish, state: State, live: Layout, base: Layout, moved: t.Mapping[str, Move]) -> ownership.Resolution:
+    """Compare the wish with what counts now. What a setting goes back to is always what others say today."""
+    record = _without_relatives(wish, state.record)
+    likes = {(field, key): value for field, keys in wish.values.items() for key, value in keys.items()}
+    places = {*likes, *((field, key) for field, keys in record.items() for key in keys)}
+
+    def values(of: Layout, places: t.Iterable[tuple[str, str]]) -> Values:
+        found: Values = {}
+        for field, key in places:
+            value = of.settings.value(field, key, likes.get((field, key)))
+            if value is not None:
+                found.setdefault(field, {})[key] = value
+        return found
+
+    below = values(base, places)
+    now = {field: dict(keys) for field, keys in values(live, places).items()}
+    # What is moved into ours does not count as set any more, so that it is set by us.
+    taken = {place for move in moved.values() for place in move.places}
+    for field, key in taken:
+        now.get(field, {}).pop(key, None)
+        if key in below.get(field, {}):
+            now.setdefault(field, {})[key] = below[field][key]
+    fresh = {
+        field: {
+            key: Owned(_as_written(live, field, key, entry, now), below.get(field, {}).get(key))
+            for key, entry in keys.items()
+        }
+        for field, keys in record.items()
+    }
+    resolution = ownership.resolve(wish=wish.values, live=now, record=fresh, state=wish.state, purge=wish.purge)
+    after = {field: dict(keys) for field, keys in resolution.record.items()}
+    if wish.state == "present":
+        # Others may by now say what we said before them. It stays ours: dropping it would restart for nothing.
+        for (field, key), value in likes.items():
+            is_ours = key in record.get(field, {}) or (field, key) in taken
+            if is_ours and key not in after.get(field, {}):
+                after.setdefault(field, {})[key] = Owned(value, below.get(field, {}).get(key))
+    return dataclasses.replace(resolution, record=after)
+
+
+def _as_written(live: Layout, field: str, key: str, entry: Owned, now: Values) -> t.Any:
+    """What our own files say of a setting, whoever edited them: it comes and goes with these files."""
+    sources = live.settings.sources(field, key)
+    is_ours = bool(sources) and sources[-1].path.endswith((DROP_IN, FRAGMENT))
+    return now.get(field, {}).get(key) if is_ours else entry.set
+
+
+def _without_relatives(wish: Wish, record: Record) -> Record:
+    """What we own, without fields above or below a named one: the named one replaces them."""
+    named = [kubelet_config.path_of(key) for key in wish.values[CONFIG]] if wish.state == "present" else []
+
+    def is_replaced(key: str) -> bool:
+        path = kubelet_config.path_of(key)
+        return any(path != other and path[: len(other)] == other[: len(path)] for other in named)
+
+    kept = {key: entry for key, entry in record.get(CONFIG, {}).items() if not is_replaced(key)}
+    return {field: kept if field == CONFIG else keys for field, keys in record.items() if field != ADOPTED}
+
+
+# ---- our files -------------------------------------------------------------------------------------------------------
+
+
+@dataclasses.dataclass(frozen=True)
+class _Ours:
+    """The texts of our files, None for one that is not needed, and the arguments that the drop-in brings."""
+
+    drop_in: str | None
+    fragment: str | None
+    arguments: tuple[str, ...]
+
+    @classmethod
+    def render(cls, record: Record, base: Layout, version: tuple[int, int], *, keeps_folder: bool) -> _Ours:
+        """Our files for what we own. keeps_folder: others have files in the folder of fragments that are read now."""
+        has_folder = version >= CONFIG_DIR_SINCE
+        data = _fragment_data(record, base) if has_folder else {}
+        arguments = [] if has_folder else _as_flags(record, base)
+        for name, entry in sorted(record.get(ARGS, {}).items()):
+            arguments += [f"--{name}={value}" for value in entry.set or []]
+        makes_folder = (bool(data) or keeps_folder) and config_dir(base.command) is None
+        if makes_folder:
+            arguments.insert(0, f"--config-dir={CONFIG_DIR}")
+        text = None if not data else _COMMENT + json.dumps({**_HEAD, **data}, indent=2, sort_keys=True) + "\n"
+        drop_in = _drop_in(base.service.variables[HOOK].value, arguments, makes_folder) if arguments else None
+        return cls(drop_in, text, tuple(arguments))
+
+
+def _fragment_data(record: Record, base: Layout) -> dict[str, t.Any]:
+    data: dict[str, t.Any] = {}
+    for key, entry in sorted(record.get(CONFIG, {}).items()):
+        data = kubelet_config.with_value(data, kubelet_config.path_of(key), entry.set)
+    gates = {gate: entry.set for gate, entry in record.get(GATES, {}).items()}
+    taints = _taint_list(record, base)
+    return {**data, **({"featureGates": gates} if gates else {}), **({"registerWithTaints": taints} if taints else {})}
+
+
+def _taint_list(record: Record, base: Layout) -> list[dict[str, t.Any]]:
+    """Lists are replaced as a whole, so ours holds the taints of others too."""
+    ours = record.get(TAINTS, {})
+    if not ours:
+        return []
+    kept = [taint for taint in base.settings.taint_list() if kubelet_config.taint_key(taint) not in ours]
+    added = []
+    for place, entry in sorted(ours.items()):
+        key, dummy, effect = place.rpartition(":")
+        added.append({"key": key, "value": entry.set, "effect": effect})
+    return kept + added
+
+
+def _as_flags(record: Record, base: Layout) -> list[str]:
+    """The same for a kubelet without a folder of fragments. Raises Refusal for what has no flag."""
+    if record.get(CONFIG):
+        raise Refusal(
+            f"config: kubelets before {'.'.join(map(str, CONFIG_DIR_SINCE))} read no folder of fragments, and"
+            " their configuration file is kubeadm's. Use args."
+        )
+    gates = {gate: str(entry.set).lower() for gate, entry in record.get(GATES, {}).items()}
+    taints = _taint_list(record, base)
+    return [
+        *([f"--{flags.FEATURE_GATES}={flags.render_gates(gates)}"] if gates else []),
+        *([f"--{kubelet_config.REGISTER_WITH_TAINTS}={kubelet_config.render_taints(taints)}"] if taints else []),
+    ]
+
+
+def _drop_in(base: str, arguments: t.Sequence[str], makes_folder: bool) -> str:
+    value = " ".join([base.strip(), *(quote_argument(argument) for argument in arguments)])
+    # Someone may remove all of /etc/kubernetes; without the folder a kubelet does not start.
+    folder = f"ExecStartPre=-/bin/mkdir -p {CONFIG_DIR}\n" if makes_folder else ""
+    return f"{_COMMENT}[Service]\n{folder}Environment={quote_assignment(HOOK, value)}\n"
+
+
+def _file_changes(
+    state: State, drop_in: str | None, fragment: File | None, folder: str, environment: t.Mapping[str, str | None]
+) -> t.Iterator[FileChange]:
+    """Our two files, and those of others that change. The fragment comes first: the drop-in names its folder."""
+    path = posixpath.join(folder, FRAGMENT)
+    former = {file.path: file.text for file in (*state.fragments, *state.unit)}
+    changes = [
+        FileChange(path, former.get(path), fragment.text if fragment else None, 0o600),
+        FileChange(DROP_IN, former.get(DROP_IN), drop_in, 0o644),
+        *(FileChange(name, state.environment[name], text, 0o644, True) for name, text in environment.items()),
+    ]
+    yield from (change for change in changes if change.before != change.after)
+
+
+def _stale_hook(live: Layout, after: Layout) -> t.Iterator[Change]:
+    """Our drop-in repeats what the unit said when it was written. When that changed since, it is written anew."""
+    before, now = (each.service.variables[HOOK].value for each in (live, after))
+    if before != now:
+        yield Change("unit", HOOK, before, now)
+
+
+def changed_policies(live: Layout, after: Layout, state: State) -> tuple[PolicyChange, ...]:
+    """The policies for which the node has to be drained."""
+    return tuple(kubelet_policies.changes(live.settings, after.settings, state.remembered))
+
+
+def _forgotten(live: Layout, state: State) -> t.Iterator[str]:
+    """Tell of state files that do not match. Nothing is restarted for them: a kubelet that runs may do so for long."""
+    for mismatch in kubelet_policies.mismatches(live.settings, state.remembered):
+        yield (
+            f"{mismatch}: a kubelet does not start with that. The next change of this kubelet moves the file away, on a"
+            " drained node or with force: true."
+        )
+
+
+# ---- what is refused ---------------------------------------------------------------------------------------------------
+
+
+def refuse_unknown_layout(service: Service) -> None:
+    """Refuse a unit that does not take its arguments as kubeadm's packages have it, and say whose it is."""
+    hook = service.variables.get(HOOK)
+    if f"${HOOK}" in service.words and hook is not None and not hook.from_file:
+        return
+    where = service.arguments[0].source
+    if any(word in ("$KUBELET_API_SERVER", "$KUBE_LOGTOSTDERR", "$KUBELET_HOSTNAME") for word in service.words):
+        raise Refusal(
+            f"{where} is Kubespray's unit of the kubelet: change its kubelet_* variables and run Kubespray instead."
+        )
+    why = (
+        f"its ExecStart does not take ${HOOK}"
+        if f"${HOOK}" not in service.words
+        else f"{HOOK} is not set"
+        if hook is None
+        else f"{HOOK} comes out of {hook.source}, which no drop-in can override"
+    )
+    raise Refusal(
+        f"{where} is not the unit of kubeadm's packages: {why}. Only their layout is changed"
+        f" (found: ExecStart={' '.join(service.words)})."
+    )
+
+
+def refuse_out_of_step(live: Layout, state: State) -> None:
+    """Starting the kubelet anew would bring in what somebody else changed, and nobody asked for."""
+    if state.running is None or list(state.running) == live.command:
+        return
+    pending = [argument for argument in live.command if argument not in state.running]
+    gone = [argument for argument in state.running if argument not in live.command]
+    raise Refusal(
+        "the kubelet runs with another command line than its unit gives it"
+        f" (only in the unit: {' '.join(pending) or 'nothing'}; only in the process: {' '.join(gone) or 'nothing'}):"
+        " somebody changed a file and did not restart it. Run systemctl daemon-reload and systemctl restart kubelet, or take"
+        " that change back, and run again."
+    )
+
+
+def refuse_newer_files(state: State) -> None:
+    """The same for what the command line does not show: the content of files, and the binary."""
+    if state.newer:
+        raise Refusal(
+            f"{', '.join(state.newer)} changed after the kubelet was started, so starting it anew would bring that in too."
+            " Look at it, run systemctl restart kubelet or take that change back, and run again; or set force: true."
+        )
+
+
+def refuse_sleeping_fragments(theirs: t.Sequence[File]) -> None:
+    """Fragments of others that nobody reads now would come into effect with ours."""
+    if theirs:
+        raise Refusal(
+            f"{', '.join(file.path for file in theirs)}: the kubelet does not read this folder now, and would with this change."
+            " Move the file away, or set force: true if it shall count."
+        )
+
+
+def _kept_folder(owned: Record, base: Layout, theirs: t.Sequence[File]) -> t.Iterator[str]:
+    """Tell why something of ours stays although nothing is asked for any more."""
+    if theirs and not any(owned.values()) and config_dir(base.command) is None:
+        paths = ", ".join(file.path for file in theirs)
+        yield f"{DROP_IN} stays with nothing but --config-dir, because the kubelet reads {paths} by it."
+
+
+def refuse_ineffective_hook(drop_in: str | None, after: Layout) -> None:
+    """A later drop-in that sets the hook too makes ours count for nothing."""
+    hook = after.service.variables[HOOK]
+    if drop_in is not None and hook.source.path != DROP_IN:
+        raise Refusal(
+            f"{hook.source} sets {HOOK} after {DROP_IN}, so that one would count for nothing. Rename that drop-in so that it"
+            " sorts before, or take the assignment out of it."
+        )
+
+
+def _refuse_overridden(wish: Wish, after: Layout, live: Layout) -> None:
+    """A source that wins over ours makes a wish come to nothing; it is named."""
+    if wish.state != "present":
+        return
+    for field, key in wish.keys:
+        wanted = wish.values[field][key]
+        found = after.settings.value(field, key, wanted)
+        if found != wanted:
+            sources = [
+                source
+                for source in after.settings.sources(field, key)
+                if source.path not in (DROP_IN,) and FRAGMENT not in source.path
+            ]
+            where = str(sources[-1]) if sources else "another source"
+            raise Refusal(
+                f"{field}: {key} shall be {_shown(wanted)}, but {where} makes it {_shown(found)} and wins over what this"
+                f" module writes. Take it out there{_adoptable(after, field, key)}."
+            )
+
+
+def _adoptable(after: Layout, field: str, key: str) -> str:
+    found = after.settings.flags_for(field, key)
+    in_extra = any(after.service.arguments[flag.index].variable == EXTRA for flag in found)
+    return ", or set adopt: true to have the entry moved into the files of this collection" if in_extra else ""
+
+
+def _shown(value: t.Any) -> str:
+    return "unset" if value is None else json.dumps(value)
+
+
+# ---- what is shown -------------------------------------------------------------------------------------------------------
+
+
+def diff(plan_: KubeletPlan) -> list[dict[str, str]]:
+    """The difference as Ansible shows it, file by file."""
+    return [
+        {
+            "before_header": change.path,
+            "after_header": change.path,
+            "before": change.shown(change.before),
+            "after": change.shown(change.after),
+        }
+        for change in plan_.files
+    ]
+
+
+def _without_value(line: str) -> str:
+    """A line of a file of variables: the kubelet's own arguments, or only a name. A comment may hold a variable as well."""
+    if re.match(rf"\s*({EXTRA}=|#[^=]*$|$)", line):
+        return line
+    name, equals, _value = line.partition("=")
+    return f"{name}=...\n" if equals else "...\n"

@@ -1,0 +1,79 @@
+# Copyright (c) 2026, nodecraft.kubeadm contributors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+# PRIVATE to the collection: no promise of stability to code outside it.
+
+"""Values that several modules take: checked, and in the one form in which they are compared."""
+
+from __future__ import annotations
+
+import re
+import typing as t
+
+from ..common.errors import Refusal
+from . import flags
+
+_GATE_NAME = re.compile(r"[A-Za-z][A-Za-z0-9]*")
+_FLAG_NAME = re.compile(r"[a-z][a-zA-Z0-9._-]*")
+_BOOLEANS = {"true": True, "yes": True, "on": True, "1": True, "false": False, "no": False, "off": False, "0": False}
+
+
+def gate(name: str, value: t.Any) -> bool | None:
+    """A feature gate's value. Raises Refusal for what is neither a boolean nor null."""
+    if not _GATE_NAME.fullmatch(name):
+        raise Refusal(f"feature_gates: {name!r} is no name of a feature gate (letters and digits).")
+    if value is None or isinstance(value, bool):
+        return value
+    # Jinja2 hands over text, inventories in INI form always do.
+    parsed = _BOOLEANS.get(str(value).lower())
+    if parsed is None:
+        raise Refusal(
+            f"feature_gates: {name} is {value!r}; write true, false, or null to take the gate off the command line."
+        )
+    return parsed
+
+
+def argument(name: str, value: t.Any, own_options: t.Mapping[str, str]) -> list[str] | None:
+    """A flag's values. own_options: flags that an option of their own sets. Raises Refusal for what no flag can take."""
+    if not _FLAG_NAME.fullmatch(name):
+        raise Refusal(f"args: {name!r} is no name of a flag; write it without leading dashes and without a value.")
+    if flags.normalise(name) in own_options:
+        raise Refusal(
+            f"args: --{name} is merged entry by entry; use the option {own_options[flags.normalise(name)]} instead."
+        )
+    if value is None:
+        return None
+    items = value if isinstance(value, list) else [value]
+    if not items:
+        raise Refusal(f"args: {name} is an empty list; write null to take the flag away.")
+    return [_argument_text(name, item) for item in items]
+
+
+def _argument_text(name: str, value: t.Any) -> str:
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    if isinstance(value, (int, float)):
+        return str(value)
+    if not isinstance(value, str):
+        raise Refusal(f"args: {name} is {value!r}; write a text, a number, a boolean, a list of them, or null.")
+    return no_empty_text("args", name, value)
+
+
+def no_empty_text(option: str, name: str, value: str) -> str:
+    """The text, when it says something. Raises Refusal otherwise."""
+    # A template that yields None arrives as '' on ansible-core 2.18 and as None later: '' must not mean two things.
+    if not value.strip():
+        raise Refusal(f"{option}: {name} is an empty text; write null to remove it.")
+    if "\n" in value or "\0" in value:
+        raise Refusal(f"{option}: {name} holds a line break or a NUL, which has no place there.")
+    if any("\ud800" <= character <= "\udfff" for character in value):
+        raise Refusal(f"{option}: {name} is no Unicode text.")
+    return value
+
+
+def refuse_twice(option: str, keys: t.Sequence[str]) -> None:
+    """Refuse a list that names something twice."""
+    for key in keys:
+        if keys.count(key) > 1:
+            raise Refusal(f"{option}: {key} is named twice.")

@@ -1,0 +1,75 @@
+# Copyright (c) 2026, nodecraft.kubeadm contributors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+# PRIVATE to the collection: no promise of stability to code outside it.
+
+"""What a node offers to the pods on it, as it is and with changes: of its labels, taints and resources, and of its kubelet."""
+
+from __future__ import annotations
+
+import typing as t
+
+from ..common.errors import KubeadmError
+from ..common.ownership import Change
+from ..kubelet import limits as kubelet_limits
+from ..kubelet.limits import Limits
+from ..kubernetes import quantities
+from . import extended_resources as node_resources
+from . import labels as node_labels
+from . import plan as node_plan
+from . import taints as node_taints
+from .extended_resources import RESOURCES
+from .labels import LABELS
+from .plan import Keys, Kind, Node
+from .readmission import Conditions
+from .taints import TAINTS
+
+
+def conditions_of(node: Node, changes: t.Collection[Change] = (), limits: Limits | None = None) -> Conditions:
+    """What a node offers to pods, with changes if any.
+
+    limits: what its kubelet will leave to pods. Only then are CPUs, memory and the number of pods counted: what runs now fits.
+    """
+    taints = _after(TAINTS, node_taints.live(node), changes)
+    resources = _after(RESOURCES, node_resources.allocatable(node), changes)
+    return Conditions(
+        name=node_plan.node_name(node),
+        labels=_after(LABELS, node_labels.live(node), changes),
+        taints=[node_taints.taint_of(known_as, value) for known_as, value in taints.items()],
+        allocatable={
+            **{name: quantities.parse(amount) for name, amount in resources.items()},
+            **(kubelet_limits.allocatable(limits, node["status"]["capacity"]) if limits else {}),
+        },
+        forbids=lambda sysctl: limits is not None and kubelet_limits.withdrawn(sysctl, limits),
+        devices=_devices(node),
+    )
+
+
+def _devices(node: Node) -> frozenset[str]:
+    """The extended resources of a node that its kubelet's device manager gives out."""
+    try:
+        # A kubelet keeps no account of who holds what we patched, even where it was the last to write the number.
+        patched = frozenset(node_plan.read_record(RESOURCES, node))
+    except KubeadmError:  # of any of them it could be ours
+        return frozenset()
+    return frozenset(RESOURCES.foreign(node)) - patched
+
+
+def _after(kind: Kind, now: Keys, changes: t.Collection[Change]) -> Keys:
+    changed = {change.key: change.after for change in changes if change.field == kind.field}
+    return {key: value for key, value in {**now, **changed}.items() if value is not None}
+
+
+def may_exclude(changes: t.Iterable[Change]) -> bool:
+    """Whether pods that fit could cease to fit. A resource that gets larger or goes takes nothing from the kubelet's pods; one
+    that comes back may be less than pods have held all the time."""
+    return any(
+        change.field == LABELS.field or (change.field == RESOURCES.field and _shrinks(change)) for change in changes
+    )
+
+
+def _shrinks(change: Change) -> bool:
+    if change.after is None:
+        return False
+    return change.before is None or quantities.parse(change.after) < quantities.parse(change.before)

@@ -1,0 +1,232 @@
+# Copyright (c) 2026, nodecraft.kubeadm contributors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+# PRIVATE to the collection: no promise of stability to code outside it.
+
+"""The plan of one node's labels, taints or extended resources: its object and a wish in, a JSON Patch out.
+
+What the three have in common stands here; what differs is a C(Kind), in a file of its own. The record of what we own is
+an annotation of the node, written by the same patch as the values.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import typing as t
+
+from ..common import ownership
+from ..common.errors import KubeadmError, Refusal
+from ..common.ownership import Change, Owned
+from ..documents import json_patch
+from ..documents.json_patch import Operation
+from ..kubernetes import names as node_names
+
+Node = dict[str, t.Any]
+Keys = dict[str, t.Any]
+OWNED = "owned"  # the field of an operation that changes our record alone
+
+
+@dataclasses.dataclass(frozen=True)
+class Kind:
+    """What a node has of one kind.
+
+    field: its name in options, operations and messages.
+    annotation: where the record of what we own is kept.
+    subresource: where patches go; empty for the node itself.
+    parse: checks the option's value, for a state, and returns what is wanted by key, None to remove a key. Raises Refusal.
+    live: what a node has, by key.
+    edits: the operations that make changes of a node.
+    visible: what is to be waited for: C(live), or what the kubelet makes of it.
+    needs_kubelet: whether only a running kubelet makes it visible.
+    foreign: the keys of a node that are not ours to change, each with the reason.
+    """
+
+    field: str
+    annotation: str
+    subresource: str
+    parse: t.Callable[[t.Any, str], Keys]
+    live: t.Callable[[Node], Keys]
+    edits: t.Callable[[Node, t.Sequence[Change]], list[Operation]]
+    visible: t.Callable[[Node], Keys]
+    needs_kubelet: bool = False
+    foreign: t.Callable[[Node], t.Mapping[str, str]] = lambda _node: {}
+
+
+@dataclasses.dataclass(frozen=True)
+class Wish:
+    """What a task asks of one node. values: by key, None to remove. state and purge: as in C(ownership.resolve)."""
+
+    values: Keys
+    state: str
+    purge: bool
+
+
+@dataclasses.dataclass(frozen=True)
+class Wishes:
+    """What a task asks of all nodes: of those it selects, and of those it names one by one."""
+
+    common: Wish
+    per_node: t.Mapping[str, Wish]
+
+    def of(self, node: str) -> Wish:
+        """What is asked of one node."""
+        return self.per_node.get(node, self.common)
+
+
+@dataclasses.dataclass(frozen=True)
+class NodePlan:
+    """What will be done to one node.
+
+    operations: what changes, for the user. patch: the same for the API. Both are empty when there is nothing to do.
+    wanted: what the node has to show in the end, by key, for everything that the task names or changes.
+    """
+
+    node: str
+    operations: tuple[Change, ...]
+    patch: tuple[Operation, ...]
+    wanted: Keys
+    warnings: tuple[str, ...]
+
+
+def parse_wishes(kind: Kind, params: t.Mapping[str, t.Any]) -> Wishes:
+    """Turn module parameters into wishes. Raises Refusal for what no node could take."""
+    common, per_node = params[kind.field], params["per_node"] or {}
+    state, purge = params["state"], params["purge"]
+    settings = {
+        node_names.check_node("per_node", name): (entry or {}).get(kind.field) for name, entry in per_node.items()
+    }
+    if state == "present" and common is None and any(setting is None for setting in settings.values() or [None]):
+        raise Refusal(
+            f"{kind.field} is required with state=present; an empty one together with purge removes what is ours."
+        )
+    shared = kind.parse(common, state) if common is not None else {}
+    return Wishes(
+        common=_wish(shared, common is not None, state, purge),
+        per_node={
+            name: _wish(
+                {**shared, **(kind.parse(own, state) if own is not None else {})},
+                common is not None or own is not None,
+                state,
+                purge,
+            )
+            for name, own in settings.items()
+        },
+    )
+
+
+def _wish(values: Keys, given: bool, state: str, purge: bool) -> Wish:
+    # An option that is given but empty names nothing: an empty variable must not take back everything.
+    return Wish(values, state, purge or (state == "absent" and not given))
+
+
+def plan(kind: Kind, node: Node, wish: Wish) -> NodePlan:
+    """Work out a wish against a node. Raises KubeadmError for what cannot be done there."""
+    name = node_name(node)
+    foreign = kind.foreign(node)
+    for key in wish.values:
+        if key in foreign and wish.state == "present":
+            raise Refusal(f"{name}: {kind.field} {key} is not changed: {foreign[key]}.")
+    held = read_record(kind, node)
+    record = {key: owned for key, owned in held.items() if key not in foreign}
+    live = kind.live(node)
+    resolution = ownership.resolve(
+        wish={kind.field: wish.values},
+        live={kind.field: live},
+        record={kind.field: record},
+        state=wish.state,
+        purge=wish.purge,
+    )
+    after = resolution.record.get(kind.field, {})
+    changed = {change.key: change.after for change in resolution.changes}
+    patch = [
+        *json_patch.edit_members(("metadata", "annotations"), _annotations(node), {kind.annotation: _dump(after)}),
+        *kind.edits(node, resolution.changes),
+    ]
+    return NodePlan(
+        node=name,
+        operations=(*resolution.changes, *_record_changes(held, after, changed)) if patch else (),
+        patch=tuple(patch),
+        wanted={**{key: live.get(key) for key in wish.values if key not in foreign}, **changed},
+        warnings=(
+            *(f"{name}: {warning}" for warning in resolution.warnings),
+            *(f"{name}: {kind.field} {key} is left alone: {foreign[key]}." for key in held if key in foreign),
+        ),
+    )
+
+
+def _record_changes(before: t.Mapping[str, Owned], after: t.Mapping[str, Owned], changed: Keys) -> list[Change]:
+    """What we come to own, or no longer own, without a change of the value."""
+    return [
+        Change(OWNED, key, _set_by(before.get(key)), _set_by(after.get(key)))
+        for key in sorted({*before, *after} - set(changed))
+        if before.get(key) != after.get(key)
+    ]
+
+
+def _set_by(owned: Owned | None) -> t.Any:
+    return None if owned is None else owned.set
+
+
+def node_name(node: Node) -> str:
+    """The name of a node."""
+    return str(node["metadata"]["name"])
+
+
+def _annotations(node: Node) -> Keys | None:
+    found: Keys | None = node["metadata"].get("annotations")
+    return found
+
+
+def read_record(kind: Kind, node: Node) -> dict[str, Owned]:
+    """What we own of one kind on a node."""
+    text = (_annotations(node) or {}).get(kind.annotation)
+    if text is None:
+        return {}
+    try:
+        return ownership.load_record({kind.field: json.loads(text)})[kind.field]
+    except (ValueError, TypeError, KeyError, AttributeError):
+        raise KubeadmError(
+            f"{node_name(node)}: the annotation {kind.annotation} does not hold what this collection writes: {text!r:.200}."
+            " Without it nobody knows what is ours: put it right, or remove it to give up what it records."
+        ) from None
+
+
+def _dump(record: dict[str, Owned]) -> str | None:
+    if not record:
+        return None
+    return json.dumps(ownership.dump_record({"": record})[""], separators=(",", ":"))
+
+
+def shown(kind: Kind, node: Node) -> Keys:
+    """What a diff shows of a node."""
+    return {
+        kind.field: kind.live(node),
+        "annotations": {kind.annotation: (_annotations(node) or {}).get(kind.annotation)},
+    }
+
+
+def missing(kind: Kind, node: Node, wanted: Keys) -> list[str]:
+    """What a node does not show yet of what it should: one text for each key."""
+    found = kind.visible(node)
+    return [
+        f"{key} should be {_text(value)} and is {_text(found.get(key))}"
+        for key, value in wanted.items()
+        if found.get(key) != value
+    ]
+
+
+def _text(value: t.Any) -> str:
+    return "unset" if value is None else repr(value)
+
+
+def is_ready(node: Node) -> bool:
+    """Whether a kubelet runs that keeps the node's status up to date."""
+    conditions = node.get("status", {}).get("conditions") or []
+    return any(condition.get("type") == "Ready" and condition.get("status") == "True" for condition in conditions)
+
+
+def kubelet_version(node: Node) -> str:
+    """What the node's kubelet says of its version; empty before one has reported."""
+    return str(node.get("status", {}).get("nodeInfo", {}).get("kubeletVersion", ""))

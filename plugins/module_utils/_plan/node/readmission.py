@@ -1,0 +1,151 @@
+# Copyright (c) 2026, nodecraft.kubeadm contributors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+# PRIVATE to the collection: no promise of stability to code outside it.
+
+"""Which running pods the kubelet would reject if it were started anew.
+
+A kubelet admits the pods of its node again when it starts. A pod that no longer fits then fails, although it ran until
+that moment: its node selector or required affinity no longer matches the node's labels, an extended resource no longer
+suffices, the kubelet's settings leave less to pods, or it does not tolerate a taint with the effect NoExecute.
+
+Devices are an exception: the kubelet writes down which container holds which, and counts at least these when it admits
+the pods again, whatever their plugin offers by then.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import typing as t
+from fractions import Fraction
+
+from ..kubelet.limits import PODS
+from ..kubernetes import pods
+from ..kubernetes.pods import Pod, Taint
+
+Labels = t.Mapping[str, str]
+
+
+@dataclasses.dataclass(frozen=True)
+class Conditions:
+    """What a node offers to pods. allocatable: what is counted, by name; PODS among it bounds their number.
+
+    forbids: whether it no longer allows a kernel parameter. devices: the names of what the kubelet's device manager gives out.
+    """
+
+    name: str
+    labels: Labels
+    taints: t.Sequence[Taint]
+    allocatable: t.Mapping[str, Fraction]
+    forbids: t.Callable[[str], bool] = lambda sysctl: False
+    devices: t.Collection[str] = ()
+
+
+@dataclasses.dataclass(frozen=True)
+class Rejection:
+    """A pod that would fail, and why."""
+
+    pod: str
+    reason: str
+
+    def __str__(self) -> str:
+        return f"{self.pod} ({self.reason})"
+
+
+def rejected(found: t.Iterable[Pod], node: Conditions) -> list[Rejection]:
+    """The pods of a node that a kubelet started anew would reject."""
+    rejections = []
+    left = dict(node.allocatable)
+    # The kubelet takes them in the order in which they were made.
+    for pod in sorted(found, key=lambda pod: (not pods.is_static(pod), pod["metadata"].get("creationTimestamp") or "")):
+        if not pods.is_active(pod):
+            continue
+        takes = {name: amount for name, amount in {**pods.requests(pod), PODS: Fraction(1)}.items() if name in left}
+        reason = (
+            _taint_reason(pod, node)
+            or affinity_reason(pod, node.name, node.labels)
+            or _sysctl_reason(pod, node)
+            or _resource_reason({name: takes[name] for name in takes if not _is_held(name, pod, node)}, left)
+        )
+        if reason:
+            rejections.append(Rejection(pods.full_name(pod), reason))
+        else:
+            left.update({name: left[name] - amount for name, amount in takes.items()})
+    return rejections
+
+
+def _taint_reason(pod: Pod, node: Conditions) -> str | None:
+    if pods.is_static(pod):
+        return None
+    for taint in node.taints:
+        if taint["effect"] == "NoExecute" and not pods.tolerations_of(pod, taint):
+            return f"does not tolerate {taint['key']}:{taint['effect']}"
+    return None
+
+
+def _is_held(name: str, pod: Pod, node: Conditions) -> bool:
+    """Whether a pod has devices that a kubelet started anew leaves to it, whatever is offered then."""
+    # A container that does not run would be given them anew, which takes a plugin that offers them.
+    return name in node.devices and pods.requesting(pod, name) <= pods.running(pod)
+
+
+def _resource_reason(takes: t.Mapping[str, Fraction], left: t.Mapping[str, Fraction]) -> str | None:
+    # A resource that the node does not have at all is none of the kubelet's business: it admits the pod.
+    for name, amount in sorted(takes.items()):
+        if amount > max(left[name], Fraction(0)):
+            return f"requests {_text(amount)} of {name}, {_text(max(left[name], Fraction(0)))} are left"
+    return None
+
+
+def _sysctl_reason(pod: Pod, node: Conditions) -> str | None:
+    names = [entry["name"] for entry in (pod["spec"].get("securityContext") or {}).get("sysctls") or []]
+    found = [name for name in names if node.forbids(name)]
+    return f"sets {', '.join(found)}, which is not allowed any more" if found else None
+
+
+def _text(amount: Fraction) -> str:
+    return str(amount) if amount.denominator == 1 else f"{float(amount):.3g}"
+
+
+def affinity_reason(pod: Pod, name: str, labels: Labels) -> str | None:
+    """Why a node with this name and these labels is none of those that a pod asks for; None when it is one."""
+    for key, value in (pod["spec"].get("nodeSelector") or {}).items():
+        if labels.get(key) != value:
+            return f"selects nodes with {key}={value}"
+    affinity = (pod["spec"].get("affinity") or {}).get("nodeAffinity") or {}
+    required = affinity.get("requiredDuringSchedulingIgnoredDuringExecution")
+    if required and not any(_term_matches(term, name, labels) for term in required.get("nodeSelectorTerms") or []):
+        return "its required node affinity does not match the node's labels"
+    return None
+
+
+def _term_matches(term: t.Mapping[str, t.Any], name: str, labels: Labels) -> bool:
+    expressions, fields = term.get("matchExpressions") or [], term.get("matchFields") or []
+    if not expressions and not fields:
+        return False  # an empty term matches nothing
+    return all(_matches(entry, labels) for entry in expressions) and all(
+        _matches(entry, {"metadata.name": name}) for entry in fields
+    )
+
+
+def _matches(requirement: t.Mapping[str, t.Any], labels: Labels) -> bool:
+    value, values = labels.get(requirement["key"]), requirement.get("values") or []
+    operator = requirement["operator"]
+    if operator == "Exists":
+        return value is not None
+    if operator == "DoesNotExist":
+        return value is None
+    if operator == "In":
+        return value in values
+    if operator == "NotIn":
+        return value not in values
+    return _compares(operator, value, values)
+
+
+def _compares(operator: str, value: str | None, values: t.Sequence[str]) -> bool:
+    try:
+        here, there = int(value or ""), int(values[0])
+    except (ValueError, IndexError):
+        return False
+    return here > there if operator == "Gt" else here < there

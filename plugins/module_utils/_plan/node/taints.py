@@ -1,0 +1,96 @@
+# Copyright (c) 2026, nodecraft.kubeadm contributors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+# PRIVATE to the collection: no promise of stability to code outside it.
+
+"""Taints of a node. A taint is known by key and effect together, written C(key:effect)."""
+
+from __future__ import annotations
+
+import typing as t
+
+from ..common.errors import Refusal
+from ..common.ownership import Change
+from ..documents import json_patch
+from ..kubernetes import names as node_names
+from .plan import Keys, Kind, Node
+
+NO_EXECUTE = "NoExecute"
+
+Taint = dict[str, t.Any]
+
+
+def identity(key: str, effect: str) -> str:
+    """How a taint is known."""
+    return f"{key}:{effect}"
+
+
+def taint_of(known_as: str, value: str) -> Taint:
+    """A taint as Kubernetes writes it."""
+    key, _colon, effect = known_as.rpartition(":")
+    return {"key": key, **({"value": value} if value else {}), "effect": effect}
+
+
+def _parse(option: t.Sequence[t.Mapping[str, t.Any]], state: str) -> Keys:
+    values: Keys = {}
+    for entry in option:
+        key = node_names.check_taint(entry["key"])
+        wanted = _wanted_value(key, entry)
+        if wanted is not None and not entry["effect"] and state == "present":
+            raise Refusal(f"taints: {key} needs an effect ({', '.join(node_names.EFFECTS)}) to be set.")
+        for effect in [entry["effect"]] if entry["effect"] else node_names.EFFECTS:
+            known_as = identity(key, effect)
+            if values.get(known_as, wanted) != wanted:
+                raise Refusal(f"taints: {known_as} is asked for twice, and not the same.")
+            values[known_as] = wanted
+    return values
+
+
+def _wanted_value(key: str, entry: t.Mapping[str, t.Any]) -> str | None:
+    if entry["state"] == "absent":
+        return None
+    # A taint without a value and one with an empty value are the same to Kubernetes.
+    return "" if entry["value"] is None else node_names.text_value("taints", key, entry["value"])
+
+
+def of_node(node: Node) -> list[Taint] | None:
+    """The taints of a node as it holds them; None when it has no such list."""
+    found: list[Taint] | None = node.get("spec", {}).get("taints")
+    return found
+
+
+def live(node: Node) -> Keys:
+    """The values of a node's taints."""
+    return {identity(taint["key"], taint["effect"]): taint.get("value") or "" for taint in of_node(node) or []}
+
+
+def _edits(node: Node, changes: t.Sequence[Change]) -> list[json_patch.Operation]:
+    if not changes:
+        return []
+    before = of_node(node)
+    changed = {change.key: change.after for change in changes}
+    # Taints of others stay as they are, with what else they hold, such as the time they were added.
+    after = [taint for taint in before or [] if identity(taint["key"], taint["effect"]) not in changed]
+    after += [taint_of(known_as, value) for known_as, value in changed.items() if value is not None]
+    return json_patch.edit_value(("spec", "taints"), before, after or None)
+
+
+def new_no_execute(changes: t.Iterable[Change]) -> list[Taint]:
+    """The taints among changes that evict pods."""
+    return [
+        taint_of(change.key, change.after)
+        for change in changes
+        if change.field == TAINTS.field and change.after is not None and change.key.endswith(f":{NO_EXECUTE}")
+    ]
+
+
+TAINTS = Kind(
+    field="taints",
+    annotation="nodecraft.kubeadm/owned-taints",
+    subresource="",
+    parse=_parse,
+    live=live,
+    edits=_edits,
+    visible=live,
+)

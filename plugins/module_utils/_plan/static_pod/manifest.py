@@ -1,0 +1,461 @@
+# Copyright (c) 2026, nodecraft.kubeadm contributors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+# PRIVATE to the collection: no promise of stability to code outside it.
+
+"""A static pod's manifest as values that can be read and changed: flags, gates, plugins, environment, volumes.
+
+C(Manifest.values) and C(Manifest.change) speak the language of C(ownership): a field, a key, a value.
+"""
+
+from __future__ import annotations
+
+import copy
+import dataclasses
+import posixpath
+import re
+import typing as t
+
+from ..common.errors import Refusal
+from ..common.ownership import Change, Values
+from ..documents.yaml_edit import Document, Operation, Path
+from ..kubernetes import flags
+
+_MERGED_FLAGS = {
+    flags.FEATURE_GATES: "feature_gates",
+    flags.ENABLE_PLUGINS: "admission_plugins",
+    flags.DISABLE_PLUGINS: "admission_plugins",
+}
+_REFERENCE = re.compile(r"\$\$|\$\(([^)]+)\)")
+# What the kubelet itself adds to the environment of a container: the addresses of services.
+_SERVICE_VARIABLE = re.compile(r"[A-Z][A-Z0-9_]*_(?:SERVICE_HOST|SERVICE_PORT(?:_[A-Z0-9_]+)?|PORT(?:_[A-Z0-9_]+)?)")
+_SHORTEST_SECRET = 4
+_OF_A_MOUNT = frozenset(("name", "mountPath", "readOnly"))
+# Their arguments are words of a script, not flags of the component.
+_SHELLS = frozenset(("ash", "bash", "dash", "sh"))
+_PROBES = ("startupProbe", "livenessProbe", "readinessProbe")
+
+
+@dataclasses.dataclass(frozen=True)
+class Mount:
+    """A host path that the component sees. path_type: Kubernetes' HostPathType, '' when not set."""
+
+    host_path: str
+    mount_path: str
+    read_only: bool
+    path_type: str
+
+
+@dataclasses.dataclass(frozen=True)
+class Manifest:
+    """The manifest of one static pod and the container in it that is meant. Immutable."""
+
+    document: Document
+    container_index: int
+
+    @classmethod
+    def parse(cls, text: str, source: str, name: str) -> Manifest:
+        """Read a manifest. name: the component; its container is the one of that name, or the only one.
+
+        Raises Refusal when the file is no single Pod, or holds something that makes changes ineffective.
+        """
+        document = Document.parse(text, source)
+        try:
+            return cls._of(document, source, name)
+        except (AttributeError, KeyError, TypeError, ValueError) as exc:
+            raise Refusal(f"{source} is not a Pod that the kubelet could run: {type(exc).__name__}: {exc}.") from exc
+
+    @classmethod
+    def _of(cls, document: Document, source: str, name: str) -> Manifest:
+        data = document.data
+        if not isinstance(data, dict) or data.get("apiVersion") != "v1" or data.get("kind") != "Pod":
+            raise Refusal(f"{source} is not a v1 Pod, so it is not the manifest of static pod {name}.")
+        if (data.get("metadata") or {}).get("uid"):
+            raise Refusal(
+                f"{source} sets metadata.uid: the kubelet then never notices a change of the manifest. Remove that line first."
+            )
+        containers = (data.get("spec") or {}).get("containers") or []
+        names = [container.get("name") for container in containers]
+        if name in names:
+            index = names.index(name)
+        elif len(containers) == 1:
+            index = 0
+        else:
+            raise Refusal(f"{source}: no container is named {name}; found: {', '.join(map(str, names)) or 'none'}.")
+        manifest = cls(document, index)
+        manifest._check_argument_types()
+        manifest.values(), manifest.mounts(), manifest.probes()  # a pod that cannot be read through is no pod
+        return manifest
+
+    def _check_argument_types(self) -> None:
+        for list_name in ("command", "args"):
+            items = self.container.get(list_name) or []
+            wrong = [item for item in items if not isinstance(item, str)] if isinstance(items, list) else [items]
+            if wrong:
+                why = f"{list_name} holds {wrong[0]!r}, which is no text; the kubelet refuses such a pod."
+                self._refuse(self._container_path + (list_name,), why)
+        if not self.container.get("command"):
+            why = f"container {self.container.get('name')} has no command, so its flags cannot be known."
+            self._refuse(self._container_path, why)
+
+    # -- reading -------------------------------------------------------------------------------------------------------
+
+    @property
+    def text(self) -> str:
+        """The whole file."""
+        return self.document.text
+
+    @property
+    def pod(self) -> dict[str, t.Any]:
+        """The parsed pod."""
+        return t.cast(dict[str, t.Any], self.document.data)
+
+    @property
+    def container(self) -> dict[str, t.Any]:
+        """The parsed container."""
+        return t.cast(dict[str, t.Any], self.pod["spec"]["containers"][self.container_index])
+
+    @property
+    def arguments(self) -> list[str]:
+        """The command line as written, the binary's name first."""
+        return list(self.container.get("command") or []) + list(self.container.get("args") or [])
+
+    @property
+    def environment(self) -> dict[str, str | None]:
+        """The manifest's environment variables with their expanded values; None for a value that only the kubelet knows."""
+        found: dict[str, str | None] = {}
+        for entry in self.container.get("env") or []:
+            # Kubernetes expands a value by the variables that stand before it.
+            found[entry["name"]] = None if "valueFrom" in entry else _expand(str(entry.get("value") or ""), found)
+        return found
+
+    @property
+    def hidden(self) -> dict[str, str]:
+        """Values of the environment that stand on the command line -> what is shown instead: nobody else may read them."""
+        referenced = {match.group(1) for argument in self.arguments for match in _REFERENCE.finditer(argument)}
+        return {
+            value: f"$({name})"
+            for name, value in self.environment.items()
+            # A shorter one is no secret, and every other number in a message would be hidden with it.
+            if name in referenced and value and len(value) >= _SHORTEST_SECRET
+        }
+
+    def expected_arguments(self) -> list[str | None]:
+        """The command line of the running process: C($(VAR)) expanded as the kubelet does.
+
+        None for an argument that depends on a value which only the kubelet knows.
+        """
+        environment = self.environment
+        return [_expand(argument, environment) for argument in self.arguments]
+
+    def mounts(self) -> list[Mount]:
+        """The host paths that the container mounts."""
+        volumes = {
+            volume["name"]: volume["hostPath"]
+            for volume in self.pod["spec"].get("volumes") or []
+            if volume.get("hostPath")
+        }
+        return [
+            Mount(
+                host_path=volumes[mount["name"]]["path"],
+                mount_path=mount["mountPath"],
+                read_only=bool(mount.get("readOnly", False)),
+                path_type=volumes[mount["name"]].get("type") or "",
+            )
+            for mount in self.container.get("volumeMounts") or []
+            if mount["name"] in volumes
+        ]
+
+    def probes(self) -> list[dict[str, t.Any]]:
+        """The container's own probes, each once.
+
+        kind (http, tcp, or the kind that cannot be run from outside), host, port; of http also scheme, path, headers.
+        """
+        found: list[dict[str, t.Any]] = []
+        for name in _PROBES:
+            probe = self.container.get(name)
+            if probe:
+                described = self._probe(probe)
+                if described not in found:
+                    found.append(described)
+        return found
+
+    def _probe(self, probe: t.Mapping[str, t.Any]) -> dict[str, t.Any]:
+        if "httpGet" in probe:
+            get = probe["httpGet"]
+            return {
+                "kind": "http",
+                "scheme": str(get.get("scheme", "HTTP")).lower(),
+                "host": get.get("host") or "127.0.0.1",
+                "port": self._port(get["port"]),
+                "path": get.get("path") or "/",
+                "headers": {header["name"]: header["value"] for header in get.get("httpHeaders") or []},
+            }
+        if "tcpSocket" in probe:
+            return {
+                "kind": "tcp",
+                "host": probe["tcpSocket"].get("host") or "127.0.0.1",
+                "port": self._port(probe["tcpSocket"]["port"]),
+            }
+        return {"kind": "grpc" if "grpc" in probe else "exec"}
+
+    def _port(self, port: int | str) -> int:
+        if isinstance(port, int):
+            return port
+        for entry in self.container.get("ports") or []:
+            if entry.get("name") == port:
+                return int(entry["containerPort"])
+        raise Refusal(f"{self.document.source}: a probe names the port {port!r}, which the container does not declare.")
+
+    # -- values --------------------------------------------------------------------------------------------------------
+
+    def values(self) -> Values:
+        """Everything that can be changed, as field -> key -> value."""
+        found = flags.parse(self.arguments)
+        args: dict[str, t.Any] = {}
+        for flag in found:
+            if flag.name not in _MERGED_FLAGS:
+                args.setdefault(flag.name, []).append(flag.text)
+        plugins = dict.fromkeys(flags.parse_plugins(flags.values(found, flags.DISABLE_PLUGINS)), "disabled")
+        plugins.update(dict.fromkeys(flags.parse_plugins(flags.values(found, flags.ENABLE_PLUGINS)), "enabled"))
+        return {
+            "feature_gates": flags.gate_values(flags.parse_gates(flags.values(found, flags.FEATURE_GATES))),
+            "admission_plugins": dict(plugins),
+            "args": args,
+            "env": {
+                entry["name"]: entry.get("valueFrom", "" if entry.get("value") is None else entry["value"])
+                for entry in self.container.get("env") or []
+            },
+            "volumes": self._volume_values(),
+            "annotations": dict((self.pod.get("metadata") or {}).get("annotations") or {}),
+        }
+
+    def _volume_values(self) -> dict[str, t.Any]:
+        return {volume["name"]: self._volume_value(volume) for volume in self.pod["spec"].get("volumes") or []}
+
+    def _volume_value(self, volume: t.Mapping[str, t.Any]) -> dict[str, t.Any]:
+        host, mounts = volume.get("hostPath"), self._mounts_of(volume["name"])
+        # What says more than the option `volumes` can say is not ours to change: it could not be put back.
+        if not host or len(mounts) != 1 or _says_more(volume, host, mounts[0]):
+            return {"other": volume}
+        return {
+            "host_path": host["path"],
+            "path_type": host.get("type") or "",
+            "mount_path": mounts[0]["mountPath"],
+            "read_only": bool(mounts[0].get("readOnly", False)),
+        }
+
+    def _mounts_of(self, volume: str) -> list[dict[str, t.Any]]:
+        """In all containers of the pod; those of others are marked by their container's name."""
+        return [
+            mount if container is self.container else {**mount, "container": container.get("name")}
+            for kind in ("initContainers", "containers")
+            for container in self.pod["spec"].get(kind) or []
+            for mount in container.get("volumeMounts") or []
+            if mount["name"] == volume
+        ]
+
+    # -- changing ------------------------------------------------------------------------------------------------------
+
+    def change(self, change: Change) -> Manifest:
+        """The manifest with one value changed; every other byte stays. Raises Refusal when that cannot be done."""
+        changed: Manifest = getattr(self, f"_change_{change.field}")(change.key, change.after)
+        changed._check_argument_types()
+        if changed.values() != self._values_after(change):
+            self._refuse(
+                self._container_path,
+                f"{change.field} {change.key} cannot be changed alone: it is set twice, or words that belong to no flag"
+                " stand among the arguments. Make that plain by hand first.",
+            )
+        return changed
+
+    def _values_after(self, change: Change) -> Values:
+        values = copy.deepcopy(self.values())
+        values[change.field].pop(change.key, None)
+        if change.after is not None:
+            values[change.field][change.key] = change.after
+        return values
+
+    def _refuse(self, path: Path, why: str) -> t.NoReturn:
+        raise Refusal(f"{self.document.source} line {self.document.line(path)}: {why}")
+
+    def _apply(self, op: str, path: Path, value: t.Any = None) -> Manifest:
+        return dataclasses.replace(self, document=self.document.apply(Operation(op, path, value)))
+
+    @property
+    def _container_path(self) -> Path:
+        return ("spec", "containers", self.container_index)
+
+    def _change_args(self, key: str, after: t.Sequence[str] | None) -> Manifest:
+        return self._set_flag(key, list(after or []))
+
+    def _change_feature_gates(self, key: str, after: bool | None) -> Manifest:
+        gates = flags.parse_gates(flags.values(flags.parse(self.arguments), flags.FEATURE_GATES))
+        spelling = flags.gate_key(gates, key)
+        if after is None:
+            gates.pop(spelling, None)
+        else:
+            gates[spelling] = "true" if after else "false"
+        return self._set_flag(flags.FEATURE_GATES, [flags.render_gates(gates)] if gates else [])
+
+    def _change_admission_plugins(self, key: str, after: str | None) -> Manifest:
+        manifest = self._set_plugin(flags.ENABLE_PLUGINS, key, after == "enabled")
+        return manifest._set_plugin(flags.DISABLE_PLUGINS, key, after == "disabled")
+
+    def _set_plugin(self, flag: str, plugin: str, wanted: bool) -> Manifest:
+        plugins = flags.parse_plugins(flags.values(flags.parse(self.arguments), flag))
+        if wanted == (plugin in plugins):
+            return self
+        plugins = plugins + [plugin] if wanted else [name for name in plugins if name != plugin]
+        return self._set_flag(flag, [",".join(plugins)] if plugins else [])
+
+    def _change_env(self, key: str, after: str | None) -> Manifest:
+        path = self._container_path + ("env",)
+        entries = self.container.get("env") or []
+        places = [number for number, entry in enumerate(entries) if entry["name"] == key]
+        if not places:
+            return self._append(path, {"name": key, "value": after})
+        index = places[-1]
+        if len(places) > 1:
+            self._refuse(
+                path + (index,), f"the environment variable {key} is set twice; remove one of the two by hand."
+            )
+        if "valueFrom" in entries[index]:
+            why = (
+                f"the environment variable {key} is computed (valueFrom); remove that entry by hand before you set it."
+            )
+            self._refuse(path + (index,), why)
+        if after is None:
+            return self._remove(path + (index,))
+        return self._set_key(path + (index,), "value", after)
+
+    def _change_annotations(self, key: str, after: str | None) -> Manifest:
+        path: Path = ("metadata", "annotations")
+        if after is None:
+            return self._remove(path + (key,))
+        if self.pod["metadata"].get("annotations") is None:
+            return self._set_key(path[:-1], path[-1], {key: after})
+        return self._set_key(path, key, after)
+
+    def _change_volumes(self, key: str, after: t.Mapping[str, t.Any] | None) -> Manifest:
+        volumes, mounts = ("spec", "volumes"), self._container_path + ("volumeMounts",)
+        volume = _index_of(self.pod["spec"].get("volumes"), key)
+        mount = _index_of(self.container.get("volumeMounts"), key)
+        before = self._volume_values().get(key, {})
+        if volume is not None and "other" in before:
+            why = f"the volume {key} is no hostPath volume with one mount and nothing more; it cannot be changed here."
+            self._refuse(volumes + (volume,), why)
+        if after is None:
+            return self._remove(mounts + (t.cast(int, mount),))._remove(volumes + (t.cast(int, volume),))
+        if volume is None:
+            host = {"path": after["host_path"], **({"type": after["path_type"]} if after["path_type"] else {})}
+            entry = {
+                "mountPath": after["mount_path"],
+                "name": key,
+                **({"readOnly": True} if after["read_only"] else {}),
+            }
+            return self._append(mounts, entry)._append(volumes, {"hostPath": host, "name": key})
+        host_path, own_mount = volumes + (volume, "hostPath"), mounts + (t.cast(int, mount),)
+        manifest = self
+        for name, path, field in (
+            ("host_path", host_path, "path"),
+            ("path_type", host_path, "type"),
+            ("mount_path", own_mount, "mountPath"),
+            ("read_only", own_mount, "readOnly"),
+        ):
+            if after[name] != before[name]:
+                manifest = manifest._set_key(path, field, after[name] or None)
+        return manifest
+
+    def _set_flag(self, name: str, wanted: t.Sequence[str]) -> Manifest:
+        """Give a flag exactly these values, in this order: replace, then append behind, then drop what is too much."""
+        if posixpath.basename(self.arguments[0]) in _SHELLS:
+            why = f"the component is started by a shell ({self.arguments[0]}), so --{name} would not reach it. Start it directly."
+            self._refuse(self._argument_path(0), why)
+        manifest = self
+        for number, value in enumerate(wanted):
+            manifest = manifest._put_flag(manifest._occurrences(name), number, name, value)
+        for flag in reversed(manifest._occurrences(name)[len(wanted) :]):
+            for index in (flag.index + 1, flag.index) if flag.split else (flag.index,):
+                manifest = manifest._remove(manifest._argument_path(index))
+        return manifest
+
+    def _occurrences(self, name: str) -> list[flags.Flag]:
+        return [flag for flag in flags.parse(self.arguments) if flag.name == name]
+
+    def _argument_path(self, index: int) -> Path:
+        """Where an item of the command line stands: C(args) go on where C(command) ends."""
+        behind = index - len(self.container["command"])
+        return self._container_path + (("command", index) if behind < 0 else ("args", behind))
+
+    def _put_flag(self, places: list[flags.Flag], number: int, name: str, value: str) -> Manifest:
+        if number < len(places):
+            return self._replace_flag(places[number], value=value)
+        return self._insert_flag(places, f"--{name}={value}")
+
+    def _replace_flag(self, flag: flags.Flag, *, value: str) -> Manifest:
+        if flag.text == value:
+            return self
+        if flag.split and flags.can_follow(value):
+            return self._apply("replace", self._argument_path(flag.index + 1), value)
+        # What looks like a flag has to be tied to its own.
+        manifest = self._remove(self._argument_path(flag.index + 1)) if flag.split else self
+        spelling = self.arguments[flag.index].partition("=")[0]
+        return manifest._apply("replace", self._argument_path(flag.index), f"{spelling}={value}")
+
+    def _insert_flag(self, places: t.Sequence[flags.Flag], argument: str) -> Manifest:
+        """Behind its last occurrence, else behind all arguments."""
+        before = places[-1].index + places[-1].split if places else len(self.arguments) - 1
+        *above, index = self._argument_path(before)
+        return self._apply("add", (*above, t.cast(int, index) + 1), argument)
+
+    def _append(self, path: Path, item: t.Any) -> Manifest:
+        """Add an item to a list, creating the list when it is missing."""
+        existing = self._at(path)
+        if existing is None:
+            return self._set_key(path[:-1], t.cast(str, path[-1]), [item])
+        return self._apply("add", path + (len(existing),), item)
+
+    def _remove(self, path: Path) -> Manifest:
+        """Take an entry away, and its list or mapping with it when nothing else is in it: YAML has no empty block."""
+        return self._apply("remove", path if len(self._at(path[:-1])) > 1 else path[:-1])
+
+    def _set_key(self, path: Path, key: str | int, value: t.Any) -> Manifest:
+        """Set a key of a mapping; None takes it away."""
+        current = self._at(path)
+        if value is None:
+            return self._apply("remove", path + (key,)) if key in current else self
+        if key not in current:
+            return self._apply("add", path + (key,), value)
+        return self if current[key] == value else self._apply("replace", path + (key,), value)
+
+    def _at(self, path: Path) -> t.Any:
+        data: t.Any = self.pod
+        for step in path:
+            data = data.get(step) if isinstance(data, dict) else data[step]
+        return data
+
+
+def _index_of(entries: t.Sequence[t.Mapping[str, t.Any]] | None, name: str) -> int | None:
+    return next((number for number, entry in enumerate(entries or []) if entry.get("name") == name), None)
+
+
+def _says_more(volume: t.Mapping[str, t.Any], host: t.Mapping[str, t.Any], mount: t.Mapping[str, t.Any]) -> bool:
+    return bool(volume.keys() - {"name", "hostPath"} or host.keys() - {"path", "type"} or mount.keys() - _OF_A_MOUNT)
+
+
+def _expand(text: str, environment: t.Mapping[str, str | None]) -> str | None:
+    """Kubernetes' expansion: C($(NAME)) of a known variable, C($$) for a dollar sign, everything else as it stands.
+
+    None when it depends on a value that only the kubelet knows.
+    """
+    names = {match.group(1) for match in _REFERENCE.finditer(text)} - {None}
+    if any(environment.get(name, "") is None for name in names):
+        return None
+    if any(name not in environment and _SERVICE_VARIABLE.fullmatch(name) for name in names):
+        return None
+    return _REFERENCE.sub(
+        lambda match: "$" if match.group(0) == "$$" else t.cast(str, environment.get(match.group(1), match.group(0))),
+        text,
+    )

@@ -1,0 +1,70 @@
+# Copyright (c) 2026, nodecraft.kubeadm contributors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+# PRIVATE to the collection: no promise of stability to code outside it.
+
+"""The plan of C(state=previous) of the module C(static_pod): the last change of a static pod, taken back."""
+
+from __future__ import annotations
+
+import typing as t
+
+from ..common.ownership import Change
+from ..transaction import undo as way_back
+from ..transaction.undo import Copy, File, WayBack
+from . import plan as static_pod
+from .manifest import Manifest
+from .plan import FileChange, NodeFile, State, StaticPodPlan
+
+_SETTINGS = ("feature_gates", "admission_plugins", "args", "env", "volumes")
+
+
+def plan(name: str, way: WayBack | None, state: State, warnings: t.Sequence[str] = ()) -> StaticPodPlan:
+    """Work out what taking a change back comes to. way: None when there is nothing to take back.
+
+    Raises Refusal when a file is not what the change left.
+    """
+    manifest = state.manifest
+    if way is None or way.is_done:
+        return StaticPodPlan(manifest, manifest, (), (), state.record, tuple(warnings))
+    way.refuse_foreign_edits()
+    after = next((_former_manifest(name, file, manifest) for file in way.files if file.switch), manifest)
+    files = [file for file in way.component_files if not file.switch]
+    changes = [
+        *_changed_settings(manifest, after),
+        *(Change("files", file.path, _digest(file.now), _digest(file.former)) for file in files),
+    ]
+    return StaticPodPlan(
+        before=manifest,
+        after=after,
+        # Nobody says any more whether a content was sensitive.
+        files=tuple(FileChange(file.path, _file(file.now), _file(file.former), True, False) for file in files),
+        operations=way_back.operations(
+            (static_pod.without_secrets(change, ()) for change in changes), way.component_files
+        ),
+        record=way.record,
+        warnings=tuple(warnings),
+    )
+
+
+def _former_manifest(name: str, file: File, live: Manifest) -> Manifest:
+    former = t.cast(Copy, file.former)  # a manifest is never made by us
+    return Manifest.parse(former.content.decode("utf-8"), live.document.source, name)
+
+
+def _changed_settings(before: Manifest, after: Manifest) -> t.Iterator[Change]:
+    then, now = after.values(), before.values()
+    for field in _SETTINGS:
+        for key in dict.fromkeys([*now[field], *then[field]]):
+            if now[field].get(key) != then[field].get(key):
+                yield Change(field, key, now[field].get(key), then[field].get(key))
+
+
+def _file(copy: Copy | None) -> NodeFile | None:
+    return None if copy is None else NodeFile(copy.content, copy.mode)
+
+
+def _digest(copy: Copy | None) -> dict[str, t.Any] | None:
+    file = _file(copy)
+    return None if file is None else file.digest

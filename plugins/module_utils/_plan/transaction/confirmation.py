@@ -1,0 +1,45 @@
+# Copyright (c) 2026, nodecraft.kubeadm contributors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+# PRIVATE to the collection: no promise of stability to code outside it.
+
+"""The word from outside that a change may need: the controller, too, reaches the API server."""
+
+from __future__ import annotations
+
+import re
+
+from ..common.errors import Refusal
+
+_ADDRESS = re.compile(r"https?://(?:\[[0-9A-Fa-f:.]+\]|[^\s/:@\[\]]+)(?::[0-9]{1,5})?(?:/\S*)?")
+# A load balancer that reaches no API server answers with one of these. Being forbidden to ask is an answer of the API server.
+_FIRST_ERROR_OF_A_SERVER = 500
+
+
+def is_url(url: object) -> bool:
+    """Whether this is an address that can be asked."""
+    return isinstance(url, str) and _ADDRESS.fullmatch(url) is not None
+
+
+def check_url(url: str | None) -> None:
+    """Raise Refusal unless this is an address that can be asked."""
+    if not is_url(url):
+        raise Refusal(
+            f"confirm_url is {url!r}; write the address by which this controller reaches the API server, such as"
+            " https://lb.example.com:6443/readyz."
+        )
+
+
+def problem_with(status: int) -> str:
+    """Why an answer with this HTTP status is no sign of the API server; empty when it is one."""
+    return "" if status < _FIRST_ERROR_OF_A_SERVER else f"it answers {status}"
+
+
+def unreachable(name: str, node: str, url: str, problem: str) -> str:
+    """Why a change that could never be confirmed is not begun."""
+    return (
+        f"{name} on {node}: this controller does not reach confirm_url {url} ({problem}), so it could not confirm the change."
+        " Nothing was changed. Write an address that answers from here, or leave confirm out where the API server is down and this"
+        " change is to repair it."
+    )

@@ -1,0 +1,280 @@
+# Copyright (c) 2026, nodecraft.kubeadm contributors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+# PRIVATE to the collection: no promise of stability to code outside it.
+
+"""The Lease that lets one run at a time change a control plane: what there is to do about it as it stands.
+
+Times are seconds since 1970 by the clock of the API server, of which every holder has the same one.
+"""
+
+from __future__ import annotations
+
+import copy
+import dataclasses
+import json
+import typing as t
+
+from ..common.errors import KubeadmError, Refusal
+from ..common.times import seconds_of, text_of
+
+Json = dict[str, t.Any]
+
+NAME = "nodecraft-kubeadm-control-plane"
+NAMESPACE = "kube-system"
+HALTED = "nodecraft.kubeadm/halted"
+LAST_HOLDER = "nodecraft.kubeadm/last-holder"
+
+_MARGIN = 5.0  # seconds by which the clocks of several API servers, and the whole seconds of their answers, may differ
+_LONGEST_REASON = 500  # characters; an annotation is no log
+
+
+@dataclasses.dataclass(frozen=True)
+class Halt:
+    """The mark of a roll-out that failed. wish: digest of what the node was asked for. by: the holder. at: when, UTC."""
+
+    node: str
+    reason: str
+    wish: str
+    by: str = ""
+    at: str = ""
+
+
+@dataclasses.dataclass(frozen=True)
+class Lease:
+    """The Lease as it was read. holder: empty when nobody holds it. renewed: None when its holder never said so."""
+
+    holder: str
+    last_holder: str
+    duration: float
+    renewed: float | None
+    halt: Halt | None
+
+    def left(self, now: float) -> float:
+        """Seconds until it runs out; not above 0 when it did. One that was never renewed, such as one made by hand, never does."""
+        return float("inf") if self.renewed is None else self.renewed + self.duration - now
+
+
+FREE = Lease(holder="", last_holder="", duration=0.0, renewed=None, halt=None)
+
+
+@dataclasses.dataclass(frozen=True)
+class Request:
+    """What a run wants of the Lease.
+
+    holder: who asks. duration: seconds for which it needs it. wishes: digests of what it wants of the nodes.
+    open_transactions: changes that nodes still have open, in words. planned_ago: seconds since it planned.
+    takeover, resume: the words of a human that another holder is gone, and that a halted wish may be tried again.
+    """
+
+    holder: str
+    duration: int
+    wishes: tuple[str, ...] = ()
+    open_transactions: tuple[str, ...] = ()
+    planned_ago: float = 0.0
+    takeover: bool = False
+    resume: bool = False
+
+
+@dataclasses.dataclass(frozen=True)
+class LeasePlan:
+    """What to do. body: the Lease to write; None when nothing is to be written now.
+
+    wait: seconds until the present holder's time is over; 0.0 when there is nobody to wait for.
+    stale: whether somebody else may have changed the control plane since the caller planned.
+    taken_over_from: the holder whose Lease it was; empty when it was nobody's or ours.
+    """
+
+    body: Json | None
+    operations: tuple[Json, ...] = ()
+    warnings: tuple[str, ...] = ()
+    wait: float = 0.0
+    stale: bool = False
+    taken_over_from: str = ""
+
+
+# ---- reading -----------------------------------------------------------------------------------------------------------
+
+
+def parse(found: Json | None) -> Lease:
+    """Read a Lease; one that does not exist is free. Raises KubeadmError when somebody made it unreadable."""
+    if found is None:
+        return FREE
+    spec, annotations = found.get("spec") or {}, found["metadata"].get("annotations") or {}
+    return Lease(
+        holder=spec.get("holderIdentity") or "",
+        last_holder=annotations.get(LAST_HOLDER, ""),
+        duration=float(spec.get("leaseDurationSeconds") or 0),
+        renewed=_seconds(spec.get("renewTime")),
+        halt=_parse_halt(annotations.get(HALTED)),
+    )
+
+
+def _parse_halt(text: str | None) -> Halt | None:
+    if text is None:
+        return None
+    try:
+        return Halt(**json.loads(text))
+    except (ValueError, TypeError) as exc:
+        raise KubeadmError(
+            f"the annotation {HALTED} of the Lease {NAMESPACE}/{NAME} cannot be read ({exc}). A roll-out failed, and somebody changed its"
+            f" mark. See that the control plane is well, then remove it: kubectl -n {NAMESPACE} annotate lease {NAME} {HALTED}-"
+        ) from exc
+
+
+def _seconds(text: str | None) -> float | None:
+    """A time of the Lease."""
+    if not text:
+        return None
+    try:
+        return seconds_of(text)
+    except ValueError as exc:
+        raise KubeadmError(
+            f"the Lease {NAMESPACE}/{NAME} has the time {text!r}, which is none of Kubernetes' own."
+        ) from exc
+
+
+# ---- planning ----------------------------------------------------------------------------------------------------------
+
+
+def hold(found: Json | None, request: Request, now: float) -> LeasePlan:
+    """Take the Lease, renew it, or wait for it. Raises Refusal when its mark, or an open change, stands in the way."""
+    lease = parse(found)
+    if lease.holder == request.holder:
+        return LeasePlan(_written(found, request, now), operations=_operations(lease, holder=request.holder))
+    _refuse_halted(lease, request)
+    # Whoever ended at the very moment of our plan changed something that it may not show.
+    stale = lease.last_holder not in ("", request.holder) and _ago(lease, now) <= request.planned_ago + _MARGIN
+    if lease.holder and not request.takeover:
+        if lease.left(now) > 0:
+            return LeasePlan(
+                None, _operations(lease, holder=request.holder), (_held(lease, now),), lease.left(now), stale=True
+            )
+        _refuse_open(lease, request, now)
+    return LeasePlan(
+        _written(found, request, now),
+        _operations(lease, holder=request.holder),
+        stale=stale or bool(lease.holder),
+        taken_over_from=lease.holder,
+    )
+
+
+def release(found: Json | None, request: Request, now: float, *, completed: bool) -> LeasePlan:
+    """Let the Lease go. completed: the roll-out came to its end, so that the mark of a former one has no meaning any more."""
+    lease = parse(found)
+    if lease.holder != request.holder:
+        return LeasePlan(None, warnings=_lost(lease, now))
+    halt = None if completed else lease.halt
+    return LeasePlan(_freed(found, request, now, halt), _operations(lease, holder="", halt=halt))
+
+
+def halt(found: Json | None, request: Request, now: float, mark: Halt) -> LeasePlan:
+    """Let the Lease go and leave the mark of a roll-out that failed."""
+    lease = parse(found)
+    if lease.holder not in ("", request.holder):
+        return LeasePlan(None, warnings=_lost(lease, now))
+    mark = dataclasses.replace(mark, reason=mark.reason[:_LONGEST_REASON], by=request.holder, at=text_of(now))
+    if not lease.holder and lease.halt and dataclasses.replace(lease.halt, at=mark.at) == mark:
+        return LeasePlan(None)  # said already, and the answer was lost
+    return LeasePlan(_freed(found, request, now, mark), _operations(lease, holder="", halt=mark))
+
+
+def late(found: Json | None, now: float, waited: float) -> str:
+    """What a run says that waited in vain."""
+    lease = parse(found)
+    return (
+        f"waited {waited:.0f} s, and {_held(lease, now)} Run again when it is done. When you know that it is dead, say so:"
+        " takeover: true (in the role: control_plane_lease_takeover)."
+    )
+
+
+def _refuse_halted(lease: Lease, request: Request) -> None:
+    mark = lease.halt
+    if mark and mark.wish in request.wishes and not request.resume:
+        raise Refusal(
+            f"a roll-out of the same wish failed on {mark.node} at {mark.at} (run of {mark.by}): {mark.reason} Nothing was changed now."
+            " Ask for something else, or mend the cause and set resume: true (in the role: control_plane_resume)."
+        )
+
+
+def _refuse_open(lease: Lease, request: Request, now: float) -> None:
+    if request.open_transactions:
+        raise Refusal(
+            f"{_described(lease, now)}, and its run left changes open: {', '.join(request.open_transactions)}. Run again when they"
+            " have ended, which nodes do by themselves. When you know that this run is dead, say so: takeover: true (in the role:"
+            " control_plane_lease_takeover)."
+        )
+
+
+def _lost(lease: Lease, now: float) -> tuple[str, ...]:
+    return (f"the Lease was not ours any more: {_held(lease, now)}",) if lease.holder else ()
+
+
+def _held(lease: Lease, now: float) -> str:
+    return f"{lease.holder} is changing the control plane: {_described(lease, now)}."
+
+
+def _described(lease: Lease, now: float) -> str:
+    name = f"the Lease {NAMESPACE}/{NAME}"
+    if lease.renewed is None:
+        return f"{name} has a holder and no renewTime, so it never runs out"
+    left = lease.left(now)
+    ending = f"runs out in {left:.0f} s" if left > 0 else f"ran out {-left:.0f} s ago"
+    ago = _ago(lease, now)
+    renewed = (
+        f"was renewed {ago:.0f} s ago" if ago >= 0 else f"has a renewTime {-ago:.0f} s ahead of the API server's clock"
+    )
+    return f"{name} {renewed} and {ending}"
+
+
+def _ago(lease: Lease, now: float) -> float:
+    return float("inf") if lease.renewed is None else now - lease.renewed
+
+
+def _operations(lease: Lease, *, holder: str, halt: Halt | None = None) -> tuple[Json, ...]:
+    """What changes, in the form of all modules. A renewal changes nothing else than its time."""
+    found: list[Json] = [
+        {"field": "lease", "key": "holderIdentity", "before": lease.holder or None, "after": holder or None}
+    ]
+    if not holder and lease.halt != halt:
+        found.append({"field": "lease", "key": "halted", "before": _shown(lease.halt), "after": _shown(halt)})
+    return tuple(found)
+
+
+def _shown(mark: Halt | None) -> Json | None:
+    return dataclasses.asdict(mark) if mark else None
+
+
+# ---- writing -----------------------------------------------------------------------------------------------------------
+
+
+def _written(found: Json | None, request: Request, now: float) -> Json:
+    """The Lease as ours; what others noted in it stays."""
+    body, spec = _copied(found)
+    if spec.get("holderIdentity") != request.holder:
+        spec["acquireTime"] = text_of(now)
+        spec["leaseTransitions"] = spec.get("leaseTransitions", -1) + 1
+    spec.update(holderIdentity=request.holder, leaseDurationSeconds=request.duration, renewTime=text_of(now))
+    body["metadata"]["annotations"][LAST_HOLDER] = request.holder
+    return body
+
+
+def _freed(found: Json | None, request: Request, now: float, mark: Halt | None) -> Json:
+    body, spec = _copied(found)
+    spec.setdefault("leaseDurationSeconds", request.duration)
+    spec.update(holderIdentity="", renewTime=text_of(now))
+    annotations = body["metadata"]["annotations"]
+    annotations[LAST_HOLDER] = request.holder
+    annotations.pop(HALTED, None)
+    if mark:
+        annotations[HALTED] = json.dumps(dataclasses.asdict(mark), sort_keys=True)
+    return body
+
+
+def _copied(found: Json | None) -> tuple[Json, Json]:
+    body: Json = copy.deepcopy(found) if found else {"metadata": {"name": NAME, "namespace": NAMESPACE}}
+    body.update(apiVersion="coordination.k8s.io/v1", kind="Lease")
+    body["metadata"]["annotations"] = body["metadata"].get("annotations") or {}
+    body["spec"] = body.get("spec") or {}
+    return body, body["spec"]

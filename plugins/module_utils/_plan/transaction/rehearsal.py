@@ -1,0 +1,181 @@
+# Copyright (c) 2026, nodecraft.kubeadm contributors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+# PRIVATE to the collection: no promise of stability to code outside it.
+
+"""The rehearsal of a component: which command to run, and what its answer means.
+
+The component's own binary is started with the exact new command line and one argument more, a file that does not exist.
+It is one that Kubernetes' components open late, after flags, feature gates, admission plugins and most files were
+checked: so they stop there when all is well, and earlier, with their own message, when it is not. etcd has no such file,
+and must never see its data a second time: it is asked for its version, which it tells once it has parsed its flags.
+See docs/rehearsal.md.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import re
+import typing as t
+
+from ..kubernetes import flags
+
+END = "/rehearsal-ends-here"  # the file that does not exist
+FOLDER = "/rehearsal"  # where the sandbox shows FILES
+AUDIT_POLICY = f"{FOLDER}/audit-policy.yaml"
+FILES = {AUDIT_POLICY: "apiVersion: audit.k8s.io/v1\nkind: Policy\nrules: [{level: None}]\n"}
+KUBELET_END = "/proc/nonexistent/kubeconfig"  # the same for a kubelet
+SCRATCH = "/rehearsal-scratch"  # where a rehearsed kubelet may write, in the sandbox
+TIME_LIMIT = 20  # seconds; a component that still runs then was not stopped by the missing certificate
+
+ACCEPTED, REFUSED, SKIPPED, NOT_NEEDED = "accepted", "refused", "skipped", "not_needed"
+
+_DEFAULT_PORTS = {"kube-apiserver": "6443", "kube-controller-manager": "10257", "kube-scheduler": "10259"}
+# kube-apiserver sets up its audit webhook after it has read the serving certificate, the audit policy, and the
+# configuration of authentication, encryption and tracing; the other two have nothing that late but the certificate.
+_ACCEPT_POINTS = {
+    "kube-apiserver": f"initializing audit webhook: stat {END}: no such file or directory",
+    "kube-controller-manager": f"open {END}: no such file or directory",
+    "kube-scheduler": f"open {END}: no such file or directory",
+    "kubelet": f"stat {KUBELET_END}: no such file or directory",
+    "etcd": "etcd Version: ",
+}
+# Without them a rehearsed kubelet could become a second one on its node (tried: it took the live device plugin socket).
+_KUBELET_OVERRIDES = (
+    "--bootstrap-kubeconfig=",
+    f"--kubeconfig={KUBELET_END}",
+    "--lock-file=",
+    "--exit-on-lock-contention=false",
+    f"--cert-dir={SCRATCH}",
+    f"--root-dir={SCRATCH}",
+)
+_QUOTED_ERROR = re.compile(r'err="((?:[^"\\]|\\.)*)"')
+# pflag prints the whole usage behind an error; kube-apiserver's is 60 kB.
+_PLAIN_ERROR = re.compile(
+    r"^(?:Error: |error: |panic: |unknown flag: |invalid argument |flag provided but not defined: |invalid (?:boolean )?value )",
+    re.MULTILINE,
+)
+
+
+@dataclasses.dataclass(frozen=True)
+class Verdict:
+    """What a rehearsal found.
+
+    verdict: accepted, refused, skipped (not possible for this component or not wanted) or not_needed (nothing changes).
+    message: the component's own word where there is one.
+    seconds: how long it took.
+    command: the command line that was run; empty when none was.
+    """
+
+    verdict: str
+    message: str
+    seconds: float = 0.0
+    command: tuple[str, ...] = ()
+
+
+def obstacle(component: str, arguments: t.Sequence[str | None]) -> str | None:
+    """Why a component's start cannot be rehearsed; None when it can. An argument of None is one only the kubelet knows."""
+    if component not in (*_DEFAULT_PORTS, "etcd"):
+        return f"{component} is no component whose start is known to stop at a missing file"
+    if None in arguments:
+        return "an argument is made from a value that only the kubelet knows (valueFrom)"
+    if flags.last(t.cast(t.Sequence[str], arguments), "service-account-signing-endpoint"):
+        return "--service-account-signing-endpoint is contacted at start, which a rehearsal without network cannot do"
+    return None
+
+
+def command(component: str, arguments: t.Sequence[str]) -> list[str]:
+    """The command line of the rehearsal: the new one, and behind it what must differ. Of a flag given twice the last counts."""
+    if component == "etcd":
+        return [*arguments, "--version"]
+    overrides = (
+        _api_server_overrides(arguments) if component == "kube-apiserver" else _other_overrides(component, arguments)
+    )
+    if flags.last(arguments, "bind-address", "0.0.0.0") != "0.0.0.0":  # noqa: S104  # compared, not bound
+        overrides.append("--bind-address=0.0.0.0")  # the sandbox's network has no other address
+    return [*arguments, *overrides]
+
+
+def _api_server_overrides(arguments: t.Sequence[str]) -> list[str]:
+    overrides = [f"--audit-webhook-config-file={END}"]
+    if flags.last(arguments, "audit-policy-file") is None:  # without a policy the webhook is not set up
+        overrides.append(f"--audit-policy-file={AUDIT_POLICY}")
+    if flags.last(arguments, "audit-log-path", "-") != "-":  # the sandbox is read-only
+        overrides.append("--audit-log-path=-")
+    if flags.last(arguments, "advertise-address") is None:
+        overrides.append("--advertise-address=192.0.2.1")  # the sandbox has no default route to choose one from
+    return overrides
+
+
+def _other_overrides(component: str, arguments: t.Sequence[str]) -> list[str]:
+    overrides = [f"--tls-cert-file={END}", f"--tls-private-key-file={END}"]
+    if flags.last(arguments, "secure-port") == "0":  # no serving port, no certificate: it would run until the limit
+        overrides.append(f"--secure-port={_DEFAULT_PORTS[component]}")
+    return overrides
+
+
+def shows_files(component: str) -> bool:
+    """Whether the rehearsed component may see its volumes. etcd would take its ports and open the live database for writing
+    (tried), and needs no file to parse its flags."""
+    return component != "etcd"
+
+
+def kubelet_command(arguments: t.Sequence[str]) -> list[str]:
+    """The command line of a kubelet's rehearsal: the new one, and behind it what makes it harmless."""
+    return [*arguments, *_KUBELET_OVERRIDES]
+
+
+def strict_errors(output: str) -> list[str]:
+    """What a kubelet passed over in its configuration, such as fields that it does not know."""
+    return list(dict.fromkeys(re.findall(r"strict decoding error: [^\n]*", output)))
+
+
+def unquoted(message: str) -> str:
+    """A message that was cut out of a quoted one: up to the closing quote, without escapes."""
+    inner = re.match(r'(?:[^"\\]|\\.)*', message)
+    return inner.group().replace('\\"', '"') if inner else message
+
+
+def judge(component: str, returncode: int, output: str) -> Verdict:
+    """What the component said. C(returncode) is the process's; C(output) standard output and error together."""
+    if _ACCEPT_POINTS[component] in output:
+        return Verdict(ACCEPTED, f"{component} accepts its new command line")
+    message = error_message(output)
+    if message:
+        return Verdict(REFUSED, message)
+    if returncode in (124, 137, -9):
+        return Verdict(
+            REFUSED,
+            f"{component} was still running after {TIME_LIMIT} s: the rehearsal does not know this command line",
+        )
+    return Verdict(REFUSED, f"{component} ended with status {returncode} and no known message: {_tail(output)}")
+
+
+def error_message(output: str) -> str | None:
+    """The component's reason for ending, out of its log: text or JSON logging, a flag error or a panic."""
+    found: str | None = None
+    for line in output.splitlines():
+        found = _error_in(line) or found
+    return found
+
+
+def _error_in(line: str) -> str | None:
+    if line.startswith("{"):
+        try:
+            entry = json.loads(line)
+        except ValueError:
+            return None
+        return str(entry["err"]) if entry.get("err") and "command failed" in str(entry.get("msg")) else None
+    quoted = _QUOTED_ERROR.search(line)
+    if quoted and '"command failed"' in line:
+        return quoted.group(1).replace('\\"', '"').replace("\\n", "; ").replace("\\\\", "\\")
+    if _PLAIN_ERROR.match(line):
+        return line[len("Error: ") :] if line.lower().startswith("error: ") else line
+    return None
+
+
+def _tail(output: str) -> str:
+    lines = [line for line in output.splitlines() if line.strip()]
+    return " | ".join(lines[-3:]) or "(no output)"

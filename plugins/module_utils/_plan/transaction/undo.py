@@ -1,0 +1,175 @@
+# Copyright (c) 2026, nodecraft.kubeadm contributors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+# PRIVATE to the collection: no promise of stability to code outside it.
+
+"""The way back: which change of a component C(state=previous) takes back, and whether that is safe.
+
+A transaction's journal holds both versions of every file that it changed. Taking it back brings each of them to its
+former version, in a transaction of its own. That is right only while the files still are what the change left.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import difflib
+import typing as t
+
+from ..common.errors import Refusal
+from ..common.ownership import Change, Record
+
+PREVIOUS = "previous"
+COMPONENT, RECORD = "component", "record"
+
+_STANDING = ("committed", "unhealthy")
+_ALARM = "alarm"
+
+
+@dataclasses.dataclass(frozen=True)
+class Copy:
+    """A file: its bytes, permission bits and owner."""
+
+    content: bytes
+    mode: int
+    uid: int
+    gid: int
+
+
+@dataclasses.dataclass(frozen=True)
+class File:
+    """One file that a change wrote; None for a version in which it does not exist.
+
+    former: before the change. left: after it. now: as it stands. kind: RECORD for our own note of what is ours.
+    switch: whether it is the manifest of a static pod.
+    """
+
+    path: str
+    former: Copy | None
+    left: Copy | None
+    now: Copy | None
+    kind: str = COMPONENT
+    switch: bool = False
+
+    @property
+    def is_left(self) -> bool:
+        """Whether it still holds what the change wrote. A chmod is no edit."""
+        return _content(self.now) == _content(self.left)
+
+    @property
+    def is_former(self) -> bool:
+        """Whether it holds what stood there before the change."""
+        if _content(self.former) == _content(self.left):  # the change was one of mode or owner
+            return self.now == self.former
+        return _content(self.now) == _content(self.former)
+
+    @property
+    def change(self) -> str:
+        """What taking the change back does to it: created, removed or changed."""
+        return "created" if self.left is None else "removed" if self.former is None else "changed"
+
+
+def _content(copy: Copy | None) -> bytes | None:
+    return None if copy is None else copy.content
+
+
+@dataclasses.dataclass(frozen=True)
+class WayBack:
+    """A transaction that ended, seen as something to take back.
+
+    node: where. journal: path of its journal, for messages. requested: when (C(at)) and from where (C(from)).
+    takes_back: id of the transaction that it took back itself. folders: that it made, outermost first.
+    record: what was ours before it.
+    """
+
+    transaction: str
+    node: str
+    journal: str
+    requested: t.Mapping[str, t.Any]
+    ended: str
+    outcome: str
+    takes_back: str | None
+    files: tuple[File, ...]
+    folders: tuple[str, ...]
+    record: Record
+
+    @property
+    def is_done(self) -> bool:
+        """Whether everything but our own record is as it was before the change."""
+        return all(file.is_former for file in self.component_files)
+
+    @property
+    def stands(self) -> bool:
+        """Whether the change is in effect. An alarm may have ended with the files on either side."""
+        return self.outcome in _STANDING or (self.outcome == _ALARM and not self.is_done)
+
+    @property
+    def component_files(self) -> list[File]:
+        """The files without our own record."""
+        return [file for file in self.files if file.kind == COMPONENT]
+
+    def refuse_foreign_edits(self) -> None:
+        """Raise Refusal when a file is not what the change left."""
+        foreign = [file.path for file in self.files if not file.is_left]
+        if foreign:
+            raise Refusal(
+                f"state: previous would take back transaction {self.transaction}, but {', '.join(foreign)} on {self.node} is not what"
+                " that left: somebody changed it since, by hand or with an upgrade. Nothing was changed. Give the file back the"
+                f" content that {self.journal} holds for it (base64), or take single settings back with state: absent."
+            )
+
+
+def choose(ended: t.Iterable[WayBack]) -> WayBack | None:
+    """The newest change that stands; None when there is none, or when it took another one back: asking again is no redo.
+
+    ended: the transactions of one component that may stand, newest first. None is passed over but those that left nothing.
+    """
+    newest = next((each for each in ended if each.stands), None)
+    return None if newest is None or newest.takes_back else newest
+
+
+def refuse_settings(params: t.Mapping[str, t.Any], options: t.Iterable[str]) -> None:
+    """Raise Refusal for settings that are named beside C(state=previous). An empty one names nothing."""
+    given = [option for option in options if params[option]]
+    if given:
+        raise Refusal(
+            f"state: previous takes the last change back as a whole, and {', '.join(given)} is given too. Leave that out, or name"
+            " the settings with state: present or absent."
+        )
+
+
+def operations(changes: t.Iterable[Change], files: t.Iterable[File]) -> tuple[Change, ...]:
+    """The settings that change; when no setting does, the files: a plan without operations would change nothing."""
+    return tuple(changes) or tuple(Change("files", file.path, None, "put back") for file in files)
+
+
+# ---- what is shown -------------------------------------------------------------------------------------------------------
+
+
+def describe(
+    way: WayBack | None,
+    changes: t.Iterable[Change],
+    shown: t.Iterable[t.Mapping[str, str]],
+    obstacle: str | None = None,
+) -> dict[str, t.Any]:
+    """What an info module says of the way back. shown: the differences that may be shown, in Ansible's form.
+
+    obstacle: why the change would not be taken back.
+    """
+    diffs = {entry["after_header"]: _unified(entry["before"], entry["after"]) for entry in shown}
+    return {
+        "transaction": way.transaction if way else None,
+        "requested": way.requested if way else None,
+        "ended": way.ended if way else None,
+        "files": [
+            {"path": file.path, "change": file.change, "diff": diffs.get(file.path)}
+            for file in (way.files if way else ())
+        ],
+        "operations": [dataclasses.asdict(change) for change in changes],
+        "obstacle": obstacle,
+    }
+
+
+def _unified(before: str, after: str) -> str:
+    lines = list(difflib.unified_diff(before.splitlines(), after.splitlines(), n=1, lineterm=""))
+    return "\n".join(lines[2:])  # without the names of the files

@@ -1,0 +1,113 @@
+# SPDX-FileCopyrightText: 2026 nodecraft.kubeadm contributors
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Command lines of services: by systemd's rules, with the source of each argument."""
+
+from __future__ import annotations
+
+import pytest
+from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.common.errors import Refusal
+from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.documents.systemd_unit import (
+    File,
+    environment_files,
+    quote_argument,
+    quote_assignment,
+    read_service,
+    with_drop_in,
+)
+from hypothesis import given
+from hypothesis import strategies as st
+
+
+def command(text: str, environment: str = "") -> list[str]:
+    return read_service([File("u", f"[Service]\n{text}")], {"/e": environment}).command
+
+
+@pytest.mark.parametrize(
+    ("text", "wanted"),
+    [
+        ("ExecStart=/k a 'b c' \"d'e\"", ["/k", "a", "b c", "d'e"]),
+        ("ExecStart=-/k \\\n  a \\\n# comment\n  b", ["/k", "a", "b"]),
+        ("ExecStart=/old\nExecStart=\nExecStart=/k", ["/k"]),
+        (
+            "Environment=A=1 'B=2 3'\nEnvironment=\"C=x\"\nExecStart=/k $A $B ${B} $C-$D $D",
+            ["/k", "1", "2", "3", "2 3", "x-"],
+        ),
+        ("Environment=A=1\nEnvironment=\nExecStart=/k $A x", ["/k", "x"]),
+        ("Environment=A=1\nEnvironment=A=2\nExecStart=/k $A", ["/k", "2"]),
+        ('Environment="A=50%% \\"q\\""\nExecStart=/k ${A}', ["/k", '50% "q"']),
+        ("Environment=A=1\nEnvironmentFile=-/e\nExecStart=/k $A", ["/k", "file"]),
+        ("ExecStart=/k $$A", ["/k", "$A"]),
+        ("[Other]\nExecStart=/x\n[Service]\nExecStart=/k", ["/k"]),
+    ],
+)
+def test_command_lines(text: str, wanted: list[str]) -> None:
+    assert command(text, "A=file\n" if "/e" in text else "") == wanted
+
+
+@pytest.mark.parametrize(
+    ("text", "wanted"),
+    [
+        ("A=x y\n", ["x", "y"]),
+        ("# A=no\n;A=no\nA='x \"y z\"'\n", ["x", "y z"]),
+        ('A="x \\"y z\\""\n', ["x", "y z"]),
+        ("A=x \\\n  y\n", ["x", "y"]),
+        ("A=1\nA=2\n", ["2"]),
+        ("A=\n", []),
+        ("no assignment\nA = spaced\nA=x   \n", ["x"]),
+    ],
+)
+def test_environment_files(text: str, wanted: list[str]) -> None:
+    assert command("EnvironmentFile=/e\nExecStart=/k $A", text) == ["/k", *wanted]
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("", "has 0 commands"),
+        ("ExecStart=/a\nExecStart=/b", "has 2 commands"),
+        ("ExecStart=@/a b", "a form that is not understood"),
+        ("ExecStart=/a %n", "u:2: the specifier %n"),
+        ("ExecStart=/a 'b", "u:2: a quotation mark is not closed"),
+        ("ExecStart=/a \\q", "the escape"),
+        ("ExecStart=/a $?", "is not understood"),
+        ("EnvironmentFile=/e\nExecStart=/a $A", "/e:1: a value over several lines"),
+    ],
+)
+def test_what_is_not_understood_is_refused_with_its_line(text: str, words: str) -> None:
+    with pytest.raises(Refusal, match=words):
+        command(text, "A='x\ny'\n" if "several" in words else "")
+
+
+def test_sources_are_files_and_lines() -> None:
+    unit = [
+        File("u", "[Service]\nEnvironmentFile=-/e\nExecStart=/k \\\n $A $B c\n"),
+        File("d/1.conf", "[Service]\n\n# comment\nEnvironment=B=b\n"),
+    ]
+    assert environment_files(unit) == ["/e"]
+    service = read_service(unit, {"/e": "X=1\nA=a\n"})
+    assert [(argument.text, str(argument.source), argument.variable) for argument in service.arguments] == [
+        ("/k", "u:3", None),
+        ("a", "/e:2", "A"),
+        ("b", "d/1.conf:4", "B"),
+        ("c", "u:3", None),
+    ]
+
+
+def test_drop_ins_are_read_by_name_whatever_their_folder() -> None:
+    unit = [File("u", ""), File("/usr/u.d/10-a.conf", ""), File("/etc/u.d/30-c.conf", "")]
+    assert [file.path for file in with_drop_in(unit, "/etc/u.d/20-b.conf", "x")][1:] == [
+        "/usr/u.d/10-a.conf",
+        "/etc/u.d/20-b.conf",
+        "/etc/u.d/30-c.conf",
+    ]
+    assert with_drop_in(with_drop_in(unit, "/etc/u.d/20-b.conf", "x"), "/etc/u.d/20-b.conf", None) == unit
+
+
+_TEXT = st.text(st.characters(blacklist_categories=("Cs", "Cc", "Zl", "Zp"), blacklist_characters="\x85"), min_size=1)
+
+
+@given(st.lists(_TEXT))
+def test_whatever_is_quoted_is_read_back(arguments: list[str]) -> None:
+    value = " ".join(quote_argument(argument) for argument in arguments)
+    text = f"Environment={quote_assignment('A', value)}\nExecStart=/k $A"
+    assert command(text) == ["/k", *arguments]

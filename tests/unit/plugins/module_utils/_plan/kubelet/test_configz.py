@@ -1,0 +1,95 @@
+# SPDX-FileCopyrightText: 2026 nodecraft.kubeadm contributors
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""What a running kubelet says, held against what was asked for. Its spellings were seen on kubelets of 1.32 and 1.36."""
+
+from __future__ import annotations
+
+import typing as t
+
+import pytest
+from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.common.errors import Refusal
+from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.kubelet.configz import (
+    Difference,
+    differences,
+    same,
+)
+
+
+@pytest.mark.parametrize(
+    ("asked", "found"),
+    [
+        ("240m", "4h0m0s"),
+        ("0.1s", "100ms"),
+        ("0", "0s"),
+        ("-1s", "-1000ms"),
+        ("1024Mi", "1Gi"),
+        (0.90, 0.9),
+        (77, 77),
+        (["a", "b"], ["a", "b"]),
+        ([{"limits": {"memory": "1024Mi"}}], [{"limits": {"memory": "1Gi"}}]),
+        ([{"a": 1}], [{"a": 1, "b": ""}]),
+        (False, None),
+        (0, None),
+        ("0s", None),
+        ([], None),
+    ],
+)
+def test_the_same_in_other_words(asked: t.Any, found: t.Any) -> None:
+    assert same(asked, found)
+
+
+@pytest.mark.parametrize(
+    ("asked", "found"),
+    [
+        ("240m", "4h0m1s"),
+        ("1s", "-1s"),
+        ("1Gi", "1G"),
+        (0, 10),
+        (True, None),
+        (False, True),
+        (True, 1),
+        (1, True),
+        ("static", "none"),
+        ("1s", None),
+        (["a", "b"], ["b", "a"]),
+        (["a"], ["a", "b"]),
+        ([{"a": 1}], [{"a": 1, "b": "x"}]),
+        ([{"a": 1}], [{}]),
+    ],
+)
+def test_something_else(asked: t.Any, found: t.Any) -> None:
+    assert not same(asked, found)
+
+
+def test_where_a_kubelet_differs() -> None:
+    asked = {
+        "feature_gates": {"A": "yes", "B": False, "C": True, "Left": None, "Unsaid": False},
+        "config": {
+            "maxPods": 77,
+            "evictionHard": {"memory.available": "5%", "nodefs.available": None},
+            "registryBurst": 0,
+        },
+    }
+    running = {
+        "featureGates": {"A": True, "B": True, "C": True, "Left": True},
+        "maxPods": 77,
+        "evictionHard": {"memory.available": "100Mi", "nodefs.available": "10%"},
+        "registryBurst": 10,
+    }
+    assert differences(asked, running) == [
+        Difference("feature_gates", "B", False, True),
+        Difference("feature_gates", "Unsaid", False, None),
+        Difference("config", "evictionHard/memory.available", "5%", "100Mi"),
+        Difference("config", "registryBurst", 0, 10),
+    ]
+
+
+def test_nothing_asked() -> None:
+    assert differences({}, {"maxPods": 1}) == []
+    assert differences({"feature_gates": None, "config": None}, {}) == []
+
+
+@pytest.mark.parametrize("asked", ["maxPods", ["config"], {"maxPods": 1}, {"config": 5}])
+def test_what_is_no_wish(asked: t.Any) -> None:
+    with pytest.raises(Refusal, match="write a mapping with feature_gates and config"):
+        differences(asked, {})

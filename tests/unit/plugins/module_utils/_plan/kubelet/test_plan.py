@@ -1,0 +1,394 @@
+# SPDX-FileCopyrightText: 2026 nodecraft.kubeadm contributors
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Plans of a kubelet: what is written for a wish, what wins over it, and what is left when it is taken back."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import typing as t
+
+import pytest
+from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.common.errors import Refusal
+from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.documents.systemd_unit import File
+from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.kubelet import plan as kubelet
+from ansible_collections.nodecraft.kubeadm.tests.unit.support import kubelets
+from ansible_collections.nodecraft.kubeadm.tests.unit.support.kubelets import BASE, EXTRA, after, state, wish
+
+FRAGMENT = f"{kubelet.CONFIG_DIR}/{kubelet.FRAGMENT}"
+TAINT = {"key": "example.com/dongle", "value": "", "effect": "NoSchedule"}
+
+
+def data_of(plan: kubelet.KubeletPlan) -> dict[str, t.Any]:
+    assert plan.fragment is not None
+    data: dict[str, t.Any] = json.loads(plan.fragment.text.split("\n", 1)[1])
+    return data
+
+
+def operations(plan: kubelet.KubeletPlan) -> list[tuple[str, str, t.Any, t.Any]]:
+    return [(change.field, change.key, change.before, change.after) for change in plan.operations]
+
+
+# ---- what is written -------------------------------------------------------------------------------------------------
+
+
+def test_settings_go_into_a_drop_in_and_a_fragment_of_ours() -> None:
+    plan = kubelet.plan(
+        wish(
+            feature_gates={"Mine": "yes"},
+            config={"maxPods": 50, "evictionHard": {"memory.available": "5%"}},
+            args={"v": 4},
+            register_with_taints=[TAINT],
+        ),
+        state(),
+    )
+    assert plan.after.command == [*BASE.split()[:4], f"--config-dir={kubelet.CONFIG_DIR}", "--v=4", BASE.split()[4]]
+    assert plan.after.settings.config["maxPods"] == 50
+    assert plan.after.settings.config["evictionHard"] == {"nodefs.available": "0%", "memory.available": "5%"}
+    assert plan.after.settings.gates() == {"Theirs": True, "Mine": True}
+    assert plan.after.settings.taint_list() == [TAINT]
+    assert operations(plan) == [
+        ("feature_gates", "Mine", None, True),
+        ("config", "maxPods", 110, 50),
+        ("config", "evictionHard/memory.available", None, "5%"),
+        ("args", "v", None, ["4"]),
+        ("register_with_taints", "example.com/dongle:NoSchedule", None, ""),
+    ]
+    assert [change.path for change in plan.files] == [FRAGMENT, kubelet.DROP_IN]
+    assert "ExecStartPre=-/bin/mkdir -p /etc/kubernetes/kubelet.conf.d\n" in str(plan.files[1].after)
+    assert data_of(plan)["apiVersion"] == "kubelet.config.k8s.io/v1beta1"
+
+
+def test_flags_alone_need_no_fragment() -> None:
+    plan = kubelet.plan(wish(args={"v": 4}), state())
+    assert [change.path for change in plan.files] == [kubelet.DROP_IN]
+    assert "mkdir" not in str(plan.files[0].after)
+
+
+def test_null_takes_a_setting_of_others_away() -> None:
+    plan = kubelet.plan(wish(config={"maxPods": None}, feature_gates={"Theirs": None}), state())
+    assert data_of(plan)["maxPods"] is None
+    assert "maxPods" not in plan.after.settings.config
+    assert plan.after.settings.gates() == {}
+
+
+def test_what_is_so_already_changes_nothing() -> None:
+    plan = kubelet.plan(wish(config={"maxPods": 110}, feature_gates={"Theirs": True, "No": None}), state())
+    assert plan.operations == ()
+    assert plan.files == ()
+
+
+@pytest.mark.parametrize(
+    "given",
+    [
+        {"feature_gates": {"Mine": True}},
+        {"config": {"maxPods": None, "evictionHard": {"memory.available": "5%"}}},
+        {"args": {"v": 4, "node-labels": "a=b c,d='e'"}},
+        {"register_with_taints": [TAINT]},
+    ],
+)
+def test_a_second_run_finds_nothing_and_removal_leaves_nothing(given: dict[str, t.Any]) -> None:
+    before = state()
+    changed = after(before, kubelet.plan(wish(**given), before))
+    assert kubelet.plan(wish(**given, purge=True), changed).operations == ()
+    for gone in (wish(state="absent"), wish(**given, state="absent"), wish(config={}, purge=True)):
+        plan = kubelet.plan(gone, changed)
+        assert plan.operations
+        left = after(changed, plan)
+        assert left.unit == before.unit
+        assert left.fragments == ()
+        assert left.record == {}
+        assert plan.after.command == BASE.split()
+
+
+def test_what_a_task_does_not_name_stays_and_purge_takes_it_back() -> None:
+    both = after(state(), kubelet.plan(wish(feature_gates={"A": True}, config={"maxPods": 50}), state()))
+    plan = kubelet.plan(wish(feature_gates={"B": True}), both)
+    assert data_of(plan)["featureGates"] == {"A": True, "B": True}
+    assert data_of(plan)["maxPods"] == 50
+    purged = kubelet.plan(wish(feature_gates={"B": True}, purge=True), both)
+    assert "maxPods" not in data_of(purged)
+    assert ("config", "maxPods", 50, 110) in operations(purged)
+
+
+def test_a_removed_setting_goes_back_to_what_others_say_today() -> None:
+    changed = after(state(), kubelet.plan(wish(config={"maxPods": 50}), state()))
+    today = kubelets.state(
+        main=kubelets.MAIN_TEXT.replace("110", "200"),
+        drop_ins={kubelet.DROP_IN: changed.unit[-1].text},
+        fragments={file.path: file.text for file in changed.fragments},
+        record=changed.record,
+    )
+    assert operations(kubelet.plan(wish(state="absent"), today)) == [("config", "maxPods", 50, 200)]
+    kept = kubelet.plan(wish(config={"maxPods": 200}), today)
+    assert data_of(kept)["maxPods"] == 200
+
+
+def test_a_field_above_an_owned_one_replaces_it() -> None:
+    changed = after(state(), kubelet.plan(wish(config={"evictionHard": {"memory.available": "5%"}}), state()))
+    plan = kubelet.plan(wish(config={"evictionHard": None}), changed)
+    assert data_of(plan)["evictionHard"] is None
+
+
+def test_a_folder_in_use_is_used_and_needs_no_drop_in() -> None:
+    before = state("KUBELET_EXTRA_ARGS=--config-dir=/etc/mine\n", fragments={"/etc/mine/a.conf": '{"maxPods": 5}'})
+    plan = kubelet.plan(wish(config={"maxPods": 50}), before)
+    assert [change.path for change in plan.files] == [f"/etc/mine/{kubelet.FRAGMENT}"]
+    assert plan.after.settings.config["maxPods"] == 50
+
+
+def test_an_old_kubelet_takes_gates_and_taints_as_flags() -> None:
+    plan = kubelet.plan(wish(feature_gates={"A": True}, register_with_taints=[TAINT]), state(version=(1, 29)))
+    assert plan.after.command[4:6] == [
+        "--feature-gates=A=true",
+        "--register-with-taints=example.com/dongle=:NoSchedule",
+    ]
+    with pytest.raises(Refusal, match=r"before 1.30 .* Use args"):
+        kubelet.plan(wish(config={"maxPods": 50}), state(version=(1, 29)))
+
+
+def test_a_drop_in_that_repeats_an_old_unit_is_written_anew() -> None:
+    changed = after(state(), kubelet.plan(wish(config={"maxPods": 50}), state()))
+    text = changed.unit[-1].text.replace("--config=/var/lib/kubelet/config.yaml", "--config=/old")
+    stale = state(
+        drop_ins={kubelet.DROP_IN: text}, fragments={f.path: f.text for f in changed.fragments}, record=changed.record
+    )
+    ((field, key, dummy, now),) = operations(kubelet.plan(wish(config={"maxPods": 50}), stale))
+    assert (field, key) == ("unit", kubelet.HOOK)
+    assert "--config=/var/lib/kubelet/config.yaml" in now
+
+
+def test_taints_of_others_stay_in_the_list() -> None:
+    main = kubelets.MAIN_TEXT + "registerWithTaints:\n- {key: a, effect: NoSchedule}\n"
+    plan = kubelet.plan(wish(register_with_taints=[TAINT]), state(main=main))
+    assert [taint["key"] for taint in plan.after.settings.taint_list()] == ["a", "example.com/dongle"]
+
+
+# ---- what wins over a wish -------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("given", "extra", "source"),
+    [
+        ({"feature_gates": {"A": True}}, "# x\nKUBELET_EXTRA_ARGS=--feature-gates=A=false,B=true\n", f"{EXTRA}:2"),
+        ({"config": {"maxPods": 50}}, "KUBELET_EXTRA_ARGS=--max-pods=20\n", f"{EXTRA}:1"),
+        (
+            {"config": {"authentication": {"anonymous": {"enabled": False}}}},
+            "KUBELET_EXTRA_ARGS=--anonymous-auth\n",
+            f"{EXTRA}:1",
+        ),
+        ({"args": {"v": 4}}, "KUBELET_EXTRA_ARGS='--v 2'\n", f"{EXTRA}:1"),
+        ({"args": {"node-ip": "10.0.0.2"}}, "", f"{kubelets.FLAGS}:1"),
+        ({"args": {"node-ip": None}}, "", f"{kubelets.FLAGS}:1"),
+        ({"register_with_taints": [TAINT]}, "KUBELET_EXTRA_ARGS=--register-with-taints=a=b:NoSchedule\n", f"{EXTRA}:1"),
+    ],
+)
+def test_what_wins_over_the_wish_is_named(given: dict[str, t.Any], extra: str, source: str) -> None:
+    with pytest.raises(Refusal) as caught:
+        kubelet.plan(wish(**given), state(extra))
+    assert source in str(caught.value)
+    assert ("adopt: true" in str(caught.value)) is (EXTRA in source)
+
+
+def test_a_fragment_behind_ours_is_named_with_its_line() -> None:
+    behind = {"/etc/kubernetes/kubelet.conf.d/zzz.conf": "kind: KubeletConfiguration\nmaxPods: 5\n"}
+    with pytest.raises(Refusal, match=r"zzz.conf:2 makes it 5"):
+        kubelet.plan(wish(config={"maxPods": 50}, force=True), state(fragments=behind))
+
+
+def test_a_later_drop_in_that_sets_the_hook_is_named() -> None:
+    path = "/etc/systemd/system/kubelet.service.d/30-mine.conf"
+    with pytest.raises(Refusal, match=rf"{path}:2 sets KUBELET_CONFIG_ARGS after"):
+        kubelet.plan(
+            wish(args={"v": 4}), state(drop_ins={path: "[Service]\nEnvironment=KUBELET_CONFIG_ARGS=--config=/x\n"})
+        )
+
+
+def test_fragments_that_nobody_reads_need_force() -> None:
+    sleeping = {"/etc/kubernetes/kubelet.conf.d/a.conf": '{"maxPods": 5}'}
+    with pytest.raises(Refusal, match=r"a.conf: the kubelet does not read this folder now"):
+        kubelet.plan(wish(config={"podPidsLimit": 50}), state(fragments=sleeping))
+    assert kubelet.plan(wish(config={"podPidsLimit": 50}, force=True), state(fragments=sleeping)).operations
+
+
+def test_a_folder_that_is_read_for_our_sake_stays_for_the_files_of_others() -> None:
+    ours = after(state(), kubelet.plan(wish(config={"podPidsLimit": 50}), state()))
+    theirs = File("/etc/kubernetes/kubelet.conf.d/zzz-them.conf", "{\n  maxPods: 66\n}\n")
+    both = dataclasses.replace(ours, fragments=(*ours.fragments, theirs))
+    assert kubelet.plan(wish(config={"podPidsLimit": 50}, purge=True), both).operations == ()
+    with pytest.raises(Refusal, match=r"zzz-them.conf:2 makes it 66 and wins"):
+        kubelet.plan(wish(config={"maxPods": 150}), both)
+    plan = kubelet.plan(wish(state="absent"), both)
+    gone = after(both, plan)
+    assert gone.fragments == (theirs,)
+    assert kubelet.config_dir(plan.after.command) == kubelet.CONFIG_DIR
+    assert "because the kubelet reads /etc/kubernetes/kubelet.conf.d/zzz-them.conf by it" in plan.warnings[0]
+    assert kubelet.plan(wish(state="absent"), gone).operations == ()
+    without_theirs = dataclasses.replace(gone, fragments=())
+    assert after(without_theirs, kubelet.plan(wish(state="absent"), without_theirs)).unit == state().unit
+
+
+def test_what_somebody_wrote_into_our_file_goes_with_it() -> None:
+    ours = after(state(), kubelet.plan(wish(config={"podPidsLimit": 50, "registryBurst": 5}), state()))
+    (fragment,) = ours.fragments
+    edited = dataclasses.replace(ours, fragments=(File(fragment.path, fragment.text.replace("50", "77")),))
+    kept = kubelet.plan(wish(config={"registryBurst": 6}), edited)
+    assert data_of(kept)["podPidsLimit"] == 77
+    plan = kubelet.plan(wish(config={"registryBurst": 5}, purge=True), edited)
+    assert [(change.key, change.before, change.after) for change in plan.operations] == [("podPidsLimit", 77, None)]
+    assert plan.warnings == ()
+
+
+# ---- adopting --------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("extra", "left", "given"),
+    [
+        ("KUBELET_EXTRA_ARGS=--feature-gates=A=true\n", "KUBELET_EXTRA_ARGS=\n", {"feature_gates": {"A": True}}),
+        (
+            '# old\nKUBELET_EXTRA_ARGS="--v=2 --feature-gates=A=false,B=true --x=y"\nOTHER=1\n',
+            '# old\nKUBELET_EXTRA_ARGS="--v=2 --feature-gates=B=true --x=y"\nOTHER=1\n',
+            {"feature_gates": {"A": True}},
+        ),
+        ('KUBELET_EXTRA_ARGS="--max-pods 20 --v=2"', 'KUBELET_EXTRA_ARGS="--v=2"', {"config": {"maxPods": 50}}),
+        ('KUBELET_EXTRA_ARGS="--v=2 --x=y"\n', 'KUBELET_EXTRA_ARGS="--x=y"\n', {"args": {"v": None}}),
+        ('KUBELET_EXTRA_ARGS="--x=y --v=2"\n', 'KUBELET_EXTRA_ARGS="--x=y"\n', {"args": {"v": 3}}),
+    ],
+)
+def test_entries_of_the_administrator_are_moved_and_come_back(extra: str, left: str, given: dict[str, t.Any]) -> None:
+    before = state(extra)
+    plan = kubelet.plan(wish(adopt=True, **given), before)
+    changed = after(before, plan)
+    assert changed.environment[EXTRA] == left
+    assert plan.operations[0].field == "adopted"
+    assert kubelet.plan(wish(adopt=True, purge=True, **given), changed).operations == ()
+    for gone in (wish(state="absent"), wish(purge=True)):
+        back = after(changed, kubelet.plan(gone, changed))
+        assert back.environment[EXTRA] == extra
+        assert (back.unit, back.fragments, back.record) == (before.unit, before.fragments, {})
+
+
+def test_the_variables_of_others_are_not_shown() -> None:
+    extra = "# old\n# NO_PROXY=s3cret\nHTTPS_PROXY=http://user:s3cret@proxy\nKUBELET_EXTRA_ARGS=--v=2\n"
+    shown = kubelet.diff(kubelet.plan(wish(adopt=True, args={"v": 4}), state(extra)))[-1]
+    assert shown["before"] == "# old\n# NO_PROXY=...\nHTTPS_PROXY=...\nKUBELET_EXTRA_ARGS=--v=2\n"
+    assert shown["after"] == "# old\n# NO_PROXY=...\nHTTPS_PROXY=...\nKUBELET_EXTRA_ARGS=\n"
+
+
+def test_a_file_that_changed_since_is_not_put_back() -> None:
+    before = state("KUBELET_EXTRA_ARGS=--v=2\n")
+    changed = after(before, kubelet.plan(wish(adopt=True, args={"v": 4}), before))
+    edited = kubelets.state(
+        "KUBELET_EXTRA_ARGS=--x=y\n", drop_ins={kubelet.DROP_IN: changed.unit[-1].text}, record=changed.record
+    )
+    plan = kubelet.plan(wish(state="absent"), edited)
+    assert after(edited, plan).environment[EXTRA] == "KUBELET_EXTRA_ARGS=--x=y\n"
+    assert "was changed since" in plan.warnings[0]
+
+
+def test_what_is_dropped_of_several_adopted_settings_is_told() -> None:
+    before = state("KUBELET_EXTRA_ARGS='--max-pods=50 --v=2'\n")
+    changed = after(before, kubelet.plan(wish(adopt=True, args={"v": 4}, config={"maxPods": 60}), before))
+    plan = kubelet.plan(wish(args={"v": 4}, purge=True), changed)
+    assert plan.warnings == (
+        f"what {EXTRA} once said of maxPods is not put back there before all that was adopted from it is taken back.",
+    )
+    assert kubelet.plan(wish(args={"v": 4}, purge=True), after(changed, plan)).warnings == ()
+
+
+def test_a_list_is_adopted_only_as_a_whole() -> None:
+    with pytest.raises(Refusal, match="eviction"):
+        kubelet.plan(
+            wish(adopt=True, config={"evictionHard": {"memory.available": "5%"}}),
+            state("KUBELET_EXTRA_ARGS='--eviction-hard=nodefs.available<1%'\n"),
+        )
+
+
+def test_a_taint_is_registered_as_it_is_set_on_a_node() -> None:
+    plan = kubelet.plan(wish(register_with_taints=[{**TAINT, "value": True}]), state())
+    assert data_of(plan)["registerWithTaints"] == [{**TAINT, "value": "true"}]
+
+
+# ---- what is refused -------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("unit", "words"),
+    [
+        (
+            "EnvironmentFile=-/etc/kubernetes/kubelet.env\nExecStart=/usr/local/bin/kubelet $KUBE_LOGTOSTDERR $KUBELET_ARGS\n",
+            "Kubespray",
+        ),
+        (
+            "EnvironmentFile=-/etc/default/kubelet\nExecStart=/usr/local/bin/kubelet $KUBELET_EXTRA_ARGS\n",
+            "does not take",
+        ),
+        ("ExecStart=/usr/bin/kubelet $KUBELET_CONFIG_ARGS\n", "KUBELET_CONFIG_ARGS is not set"),
+        ("EnvironmentFile=/etc/default/kubelet\nExecStart=/k $KUBELET_CONFIG_ARGS\n", "no drop-in can override"),
+    ],
+)
+def test_another_layout_is_refused_by_name(unit: str, words: str) -> None:
+    other = state(
+        "KUBELET_CONFIG_ARGS=--config=/x\n" if "override" in words else "",
+        unit=(File("/etc/systemd/system/kubelet.service", f"[Service]\n{unit}"),),
+    )
+    with pytest.raises(Refusal, match=words):
+        kubelet.plan(wish(args={"v": 4}), other)
+
+
+def test_a_kubelet_that_runs_something_else_is_refused() -> None:
+    with pytest.raises(Refusal, match=r"only in the process: --v=9\)"):
+        kubelet.plan(wish(args={"v": 4}), state(running=(*BASE.split(), "--v=9")))
+    assert kubelet.plan(wish(args={"v": 4}), state(running=tuple(BASE.split()))).operations
+
+
+def test_a_restart_that_would_bring_in_more_is_refused() -> None:
+    changed = state(newer=("/var/lib/kubelet/config.yaml",))
+    with pytest.raises(Refusal, match=r"^/var/lib/kubelet/config.yaml changed after the kubelet was started"):
+        kubelet.plan(wish(args={"v": 4}), changed)
+    assert kubelet.plan(wish(), changed).operations == ()
+    assert kubelet.plan(wish(args={"v": 4}, force=True), changed).operations
+
+
+@pytest.mark.parametrize(
+    ("given", "words"),
+    [
+        ({"feature_gates": {"A": "perhaps"}}, "write true, false"),
+        ({"config": {"featureGates": {"A": True}}}, "use the option feature_gates"),
+        ({"config": {"registerWithTaints": []}}, "use the option register_with_taints"),
+        ({"config": {"kind": "x"}}, "kind is not a setting"),
+        ({"config": {"staticPodPath": "/x"}}, "not changed here"),
+        ({"config": {"clusterDomain": ""}}, "write null"),
+        ({"args": {"feature-gates": "A=true"}}, "use the option feature_gates"),
+        ({"args": {"config_dir": "/x"}}, "not changed here"),
+        ({"args": {"max-pods": 1, "max_pods": 2}}, "named twice"),
+        ({"register_with_taints": [TAINT, TAINT]}, "named twice"),
+        (
+            {"register_with_taints": [{**TAINT, "value": "a b"}]},
+            "register_with_taints: the value of example.com/dongle",
+        ),
+        ({"register_with_taints": [{**TAINT, "effect": "Nope"}]}, "NoSchedule, PreferNoSchedule"),
+        ({"register_with_taints": [{**TAINT, "key": ""}]}, "no key that Kubernetes takes"),
+    ],
+)
+def test_what_no_kubelet_could_take_is_refused(given: dict[str, t.Any], words: str) -> None:
+    with pytest.raises(Refusal, match=words):
+        wish(**given)
+
+
+def test_an_option_that_is_given_but_empty_takes_nothing_back() -> None:
+    assert wish(state="absent", config={}).purge is False
+    assert wish(state="absent").purge is True
+
+
+@pytest.mark.parametrize("text", ["", "- a\n", "a: [\n"])
+def test_a_file_with_which_no_kubelet_starts_is_named(text: str) -> None:
+    with pytest.raises(Refusal, match=r"config\.yaml"):
+        kubelet.plan(wish(args={"v": 4}), state(main=text))
+
+
+def test_the_diff_names_each_file() -> None:
+    entries = kubelet.diff(kubelet.plan(wish(config={"maxPods": 50}), state()))
+    assert [entry["after_header"] for entry in entries] == [FRAGMENT, kubelet.DROP_IN]
+    assert '"maxPods": 50' in entries[0]["after"]

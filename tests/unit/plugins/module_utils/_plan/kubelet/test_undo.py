@@ -1,0 +1,163 @@
+# SPDX-FileCopyrightText: 2026 nodecraft.kubeadm contributors
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The last change of a kubelet, taken back."""
+
+from __future__ import annotations
+
+import dataclasses
+import typing as t
+
+import pytest
+from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.common.errors import Refusal
+from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.common.ownership import Change
+from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.documents.systemd_unit import File as TextFile
+from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.kubelet import plan as kubelet
+from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.kubelet import undo as kubelet_way_back
+from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.kubelet.plan import KubeletPlan, State
+from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.transaction.undo import WayBack
+from ansible_collections.nodecraft.kubeadm.tests.unit.support import kubelets
+from ansible_collections.nodecraft.kubeadm.tests.unit.support.undos import file, way
+
+
+def change(before: State, **wish: t.Any) -> tuple[State, WayBack]:
+    """What the node has after a change, and that change as something to take back."""
+    plan = kubelet.plan(kubelets.wish(**wish), before)
+    assert plan.operations
+    files = [file(each.path, each.before, each.after) for each in plan.files]
+    return kubelets.after(before, plan), way(*files, record=before.record)
+
+
+def take_back(state: State, taken: WayBack | None, *, force: bool = False) -> KubeletPlan:
+    return kubelet_way_back.plan(taken, state, force=force)
+
+
+def assert_same(found: State, wanted: State) -> None:
+    for field in ("unit", "environment", "fragments", "record"):
+        assert getattr(found, field) == getattr(wanted, field), field
+
+
+@pytest.mark.parametrize(
+    ("wish", "operations"),
+    [
+        ({"config": {"maxPods": 50}}, [Change("config", "maxPods", 50, 110)]),
+        ({"args": {"v": 4}}, [Change("args", "v", ["4"], None)]),
+        (
+            {"feature_gates": {"A": True, "Theirs": False}},
+            [Change("feature_gates", "A", True, None), Change("feature_gates", "Theirs", False, True)],
+        ),
+        (
+            {"register_with_taints": [{"key": "a", "effect": "NoSchedule"}]},
+            [Change("register_with_taints", "a:NoSchedule", "", None)],
+        ),
+    ],
+)
+def test_the_first_change_goes_back_to_nothing_of_ours(wish: dict[str, t.Any], operations: list[Change]) -> None:
+    before = kubelets.state()
+    state, taken = change(before, **wish)
+    plan = take_back(state, taken)
+    assert list(plan.operations) == operations
+    assert_same(kubelets.after(state, plan), before)
+    assert plan.after.command == kubelet.layout(before.unit, before.environment, before.main, ()).command
+
+
+def test_a_later_change_goes_back_to_the_one_before() -> None:
+    first, dummy = change(kubelets.state(), config={"maxPods": 50}, args={"v": 4})
+    second, taken = change(first, config={"maxPods": 60}, args={"v": None}, purge=False)
+    plan = take_back(second, taken)
+    assert plan.operations == (Change("config", "maxPods", 60, 50), Change("args", "v", None, ["4"]))
+    assert plan.limits is not None
+    assert plan.limits["max_pods"] == 50
+    assert plan.fragment is not None
+    assert_same(kubelets.after(second, plan), first)
+
+
+def test_what_took_everything_away_is_taken_back_too() -> None:
+    first, dummy = change(kubelets.state(), config={"maxPods": 50})
+    second, taken = change(first, state="absent")
+    plan = take_back(second, taken)
+    assert plan.operations == (Change("config", "maxPods", 110, 50),)
+    assert_same(kubelets.after(second, plan), first)
+
+
+def test_what_was_adopted_goes_back_to_its_file() -> None:
+    before = kubelets.state("KUBELET_EXTRA_ARGS=--feature-gates=A=true --v=2\n")
+    state, taken = change(before, feature_gates={"A": True}, adopt=True)
+    plan = take_back(state, taken)
+    assert plan.operations == (Change("adopted", kubelets.EXTRA, None, "put back"),)
+    assert_same(kubelets.after(state, plan), before)
+    # Values of others in that file are nobody's business.
+    entry = next(each for each in kubelet.diff(plan) if each["after_header"] == kubelets.EXTRA)
+    assert "--feature-gates=A=true" in entry["after"]
+
+
+def test_and_out_of_it_again() -> None:
+    adopted, dummy = change(
+        kubelets.state("KUBELET_EXTRA_ARGS=--feature-gates=A=true\n"), feature_gates={"A": True}, adopt=True
+    )
+    state, taken = change(adopted, state="absent")
+    plan = take_back(state, taken)
+    assert Change("adopted", kubelets.EXTRA, "put back", None) in plan.operations
+    assert_same(kubelets.after(state, plan), adopted)
+
+
+def test_a_policy_is_told_so_that_the_node_has_to_be_drained() -> None:
+    state, taken = change(kubelets.state(), config={"cpuManagerPolicy": "static"})
+    assert [change.differences for change in take_back(state, taken).policies] == [("cpuManagerPolicy",)]
+
+
+def test_nothing_to_take_back_changes_nothing() -> None:
+    before = kubelets.state()
+    state, taken = change(before, config={"maxPods": 50})
+    done = way(*(file(each.path, None, "new", now=None) for each in taken.files))
+    for each in (None, done):
+        plan = take_back(state, each)
+        assert (plan.operations, plan.files, plan.record) == ((), (), state.record)
+
+
+# ---- what is refused ---------------------------------------------------------------------------------------------------
+
+
+def test_an_edit_since_is_refused() -> None:
+    state, taken = change(kubelets.state(), config={"maxPods": 50})
+    edited = way(*(file(each.path, None, "new", now="theirs") for each in taken.files))
+    with pytest.raises(Refusal, match=rf"{kubelet.FRAGMENT}.* is not what that left"):
+        take_back(state, edited)
+
+
+def test_files_that_are_newer_than_the_kubelet_are_refused() -> None:
+    before = kubelets.state(newer=("/usr/bin/kubelet",))
+    state, taken = change(before, force=True, config={"maxPods": 50})
+    newer = dataclasses.replace(state, newer=("/usr/bin/kubelet",))
+    with pytest.raises(Refusal, match="changed after the kubelet was started"):
+        take_back(newer, taken)
+    assert take_back(newer, taken, force=True).operations
+
+
+def test_a_kubelet_out_of_step_is_refused() -> None:
+    state, taken = change(kubelets.state(), config={"maxPods": 50})
+    with pytest.raises(Refusal, match="runs with another command line"):
+        take_back(dataclasses.replace(state, running=("/usr/bin/kubelet",)), taken)
+
+
+def test_a_former_drop_in_that_repeats_an_outdated_unit_is_refused() -> None:
+    first, dummy = change(kubelets.state(), args={"v": 4})
+    second, taken = change(first, args={"v": 5})
+    moved = [
+        TextFile(each.path, each.text.replace("/var/lib/kubelet/config.yaml", "/etc/kubelet.yaml"))
+        for each in second.unit
+    ]
+    state = dataclasses.replace(second, unit=tuple(moved), running=None)
+    with pytest.raises(
+        Refusal, match=r"10-kubeadm\.conf:4 sets KUBELET_CONFIG_ARGS to something else than it did then"
+    ):
+        take_back(state, taken)
+
+
+def test_fragments_that_nobody_reads_are_not_woken() -> None:
+    first, dummy = change(kubelets.state(), config={"maxPods": 50})
+    second, taken = change(first, state="absent")
+    theirs = TextFile(f"{kubelet.CONFIG_DIR}/10-theirs.conf", "kind: KubeletConfiguration\n")
+    state = dataclasses.replace(second, fragments=(theirs,))
+    with pytest.raises(Refusal, match=r"10-theirs\.conf: the kubelet does not read this folder now"):
+        take_back(state, taken)
+    assert take_back(state, taken, force=True).operations

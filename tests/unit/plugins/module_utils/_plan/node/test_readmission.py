@@ -1,0 +1,190 @@
+# SPDX-FileCopyrightText: 2026 nodecraft.kubeadm contributors
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Pods that a kubelet would reject, and pods that a taint evicts."""
+
+from __future__ import annotations
+
+import dataclasses
+import typing as t
+from fractions import Fraction
+
+import pytest
+from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.kubernetes import pods
+from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.node import evictions, readmission
+from ansible_collections.nodecraft.kubeadm.tests.unit.support.nodes import Json, pod
+
+D = "example.com/dongle"
+TAINT = {"key": "k", "value": "v", "effect": "NoExecute"}
+REQUIRED = "requiredDuringSchedulingIgnoredDuringExecution"
+
+
+def node(**parts: t.Any) -> readmission.Conditions:
+    return readmission.Conditions(
+        "w1",
+        parts.get("labels", {"a": "1", "n": "5"}),
+        parts.get("taints", []),
+        {name: Fraction(amount) for name, amount in parts.get("allocatable", {}).items()},
+    )
+
+
+def affinity(*terms: Json) -> Json:
+    return {"nodeAffinity": {REQUIRED: {"nodeSelectorTerms": list(terms)}}}
+
+
+def expression(key: str, operator: str, *values: str) -> Json:
+    return {"matchExpressions": [{"key": key, "operator": operator, "values": list(values)}]}
+
+
+@pytest.mark.parametrize(
+    ("spec", "fits"),
+    [
+        ({}, True),
+        ({"nodeSelector": {"a": "1"}}, True),
+        ({"nodeSelector": {"a": "2"}}, False),
+        ({"nodeSelector": {"b": "1"}}, False),
+        ({"affinity": affinity(expression("a", "In", "1", "2"))}, True),
+        ({"affinity": affinity(expression("a", "In", "2"))}, False),
+        ({"affinity": affinity(expression("a", "In", "2"), expression("n", "Gt", "4"))}, True),
+        ({"affinity": affinity(expression("n", "Lt", "4"))}, False),
+        ({"affinity": affinity(expression("a", "Gt", "x"))}, False),
+        ({"affinity": affinity(expression("b", "Gt", "1"))}, False),
+        ({"affinity": affinity(expression("a", "Exists"))}, True),
+        ({"affinity": affinity(expression("a", "DoesNotExist"))}, False),
+        ({"affinity": affinity(expression("b", "NotIn", "1"))}, True),
+        ({"affinity": affinity(expression("a", "NotIn", "1"))}, False),
+        ({"affinity": affinity({})}, False),
+        ({"affinity": affinity({"matchFields": [{"key": "metadata.name", "operator": "In", "values": ["w1"]}]})}, True),
+        (
+            {"affinity": affinity({"matchFields": [{"key": "metadata.name", "operator": "In", "values": ["w2"]}]})},
+            False,
+        ),
+        ({"affinity": {"nodeAffinity": {"preferredDuringSchedulingIgnoredDuringExecution": []}}}, True),
+        ({"nodeSelector": {"b": "1"}, "phase": "Succeeded"}, True),
+    ],
+)
+def test_labels(spec: Json, fits: bool) -> None:
+    assert (readmission.rejected([pod(**spec)], node()) == []) is fits
+
+
+def test_a_resource_goes_to_the_oldest() -> None:
+    found = [
+        pod("young", requests={D: "2"}, created="2026-01-02T00:00:00Z"),
+        pod("old", requests={D: "3"}, created="2026-01-01T00:00:00Z"),
+        pod("small", requests={D: "1"}, created="2026-01-03T00:00:00Z"),
+    ]
+    (rejection,) = readmission.rejected(found, node(allocatable={D: "4"}))
+    assert str(rejection) == "default/young (requests 2 of example.com/dongle, 1 are left)"
+
+
+def test_a_resource_that_is_gone_is_nobodys_business() -> None:
+    assert readmission.rejected([pod(requests={D: "2"})], node()) == []
+    assert len(readmission.rejected([pod(requests={D: "2"})], node(allocatable={D: "0"}))) == 1
+
+
+def test_devices_stay_with_who_holds_them() -> None:
+    """A kubelet counts at least what its device manager gave out before."""
+    found = [pod("old", requests={D: "2"}), pod("young", requests={D: "1"}, created="2026-01-02T00:00:00Z")]
+    for left in ("0", "2", "3"):
+        offers = dataclasses.replace(node(allocatable={D: left}), devices=[D])
+        assert readmission.rejected(found, offers) == []
+    new = pod("new", requests={D: "1"}, created="2026-01-03T00:00:00Z", state={"waiting": {}}, phase="Pending")
+    (rejection,) = readmission.rejected([new, *found], dataclasses.replace(node(allocatable={D: "3"}), devices=[D]))
+    assert str(rejection) == "default/new (requests 1 of example.com/dongle, 0 are left)"
+    assert [entry.pod for entry in readmission.rejected(found, node(allocatable={D: "2"}))] == ["default/young"]
+
+
+def test_devices_of_a_container_that_does_not_run_are_given_anew() -> None:
+    gone = dataclasses.replace(node(allocatable={D: "0"}), devices=[D])
+    crashed = pod(requests={D: "1"}, state={"waiting": {"reason": "CrashLoopBackOff"}})
+    done = pod(requests={D: "1"}, initContainers=[{"name": "i", "resources": {"requests": {D: "1"}}}])
+    plain = pod(requests={D: "1"}, initContainers=[{"name": "i"}])
+    assert [len(readmission.rejected([each], gone)) for each in (crashed, done, plain)] == [1, 1, 0]
+
+
+def test_their_number() -> None:
+    found = [pod("static", static=True), pod("old"), pod("young", created="2026-01-02T00:00:00Z")]
+    (rejection,) = readmission.rejected(found, node(allocatable={"pods": 2}))
+    assert str(rejection) == "default/young (requests 1 of pods, 0 are left)"
+
+
+def test_a_fraction_of_a_cpu() -> None:
+    (rejection,) = readmission.rejected([pod(requests={"cpu": "1500m"})], node(allocatable={"cpu": "1.3333"}))
+    assert rejection.reason == "requests 1.5 of cpu, 1.33 are left"
+
+
+def test_a_kernel_parameter() -> None:
+    sets = pod(securityContext={"sysctls": [{"name": "net.x", "value": "1"}]})
+    strict = dataclasses.replace(node(), forbids=lambda sysctl: sysctl == "net.x")
+    (rejection,) = readmission.rejected([sets, pod("plain")], strict)
+    assert str(rejection) == "default/p (sets net.x, which is not allowed any more)"
+    assert readmission.rejected([sets], node()) == []
+
+
+def test_a_taint() -> None:
+    tolerant = pod("tolerant", tolerations=[{"operator": "Exists"}])
+    static = pod("static", static=True)
+    (rejection,) = readmission.rejected([pod(), tolerant, static], node(taints=[TAINT]))
+    assert (rejection.pod, rejection.reason) == ("default/p", "does not tolerate k:NoExecute")
+    assert readmission.rejected([pod()], node(taints=[{**TAINT, "effect": "NoSchedule"}])) == []
+
+
+def test_requests_of_a_pod_as_a_whole_and_its_overhead() -> None:
+    found = pod(requests={"cpu": "1", D: "1"}, resources={"requests": {"cpu": "3"}}, overhead={"cpu": "250m"})
+    assert pods.requests(found) == {"cpu": Fraction(13, 4), D: 1}
+
+
+def test_requests_of_init_containers_and_sidecars() -> None:
+    def container(amount: str, **more: t.Any) -> Json:
+        return {"resources": {"requests": {D: amount}}, **more}
+
+    init = [container("1", restartPolicy="Always"), container("5"), container("1", restartPolicy="Always")]
+    assert pods.requests(pod(requests={D: "2"}, initContainers=init)) == {D: Fraction(6)}
+    assert pods.requests(pod(requests={D: "4"}, initContainers=init[:1])) == {D: Fraction(5)}
+    assert pods.requested([pod(requests={D: "4"}), pod(requests={D: "4"}, phase="Failed")]) == {D: Fraction(4)}
+
+
+@pytest.mark.parametrize(
+    ("toleration", "tolerated"),
+    [
+        ({"operator": "Exists"}, True),
+        ({"key": "k", "operator": "Exists"}, True),
+        ({"key": "k", "operator": "Exists", "effect": "NoExecute"}, True),
+        ({"key": "k", "operator": "Exists", "effect": "NoSchedule"}, False),
+        ({"key": "k", "value": "v"}, True),
+        ({"key": "k", "operator": "Equal", "value": "w"}, False),
+        ({"key": "x", "operator": "Exists"}, False),
+        ({"key": "k", "operator": "Gt", "value": "1"}, False),
+    ],
+)
+def test_tolerations(toleration: Json, tolerated: bool) -> None:
+    going = evictions.evicted([pod(tolerations=[toleration])], [TAINT])
+    assert (going == []) is tolerated
+
+
+def test_evictions_name_the_network_first() -> None:
+    found = [
+        pod("app", owner="ReplicaSet"),
+        pod("bare"),
+        pod("coredns", namespace="kube-system", priority=2000000000, owner="ReplicaSet"),
+        pod("cni", namespace="kube-system", priority=2000001000, owner="DaemonSet"),
+        pod("patient", tolerations=[{"key": "k", "operator": "Exists", "tolerationSeconds": 300}]),
+        pod("done", phase="Succeeded"),
+        pod("stays", tolerations=[{"operator": "Exists"}]),
+    ]
+    assert [str(entry) for entry in evictions.evicted(found, [TAINT])] == [
+        "kube-system/cni (of a DaemonSet)",
+        "kube-system/coredns (of a ReplicaSet)",
+        "default/app (of a ReplicaSet)",
+        "default/bare (that nothing makes again)",
+        "default/patient (that nothing makes again, after 300 s)",
+    ]
+
+
+def test_the_shortest_patience_counts() -> None:
+    other = {**TAINT, "key": "o"}
+    tolerations = [
+        {"key": "k", "operator": "Exists", "tolerationSeconds": 300},
+        {"key": "o", "operator": "Exists", "tolerationSeconds": -5},
+    ]
+    (going,) = evictions.evicted([pod(tolerations=tolerations)], [TAINT, other])
+    assert going.after == 0

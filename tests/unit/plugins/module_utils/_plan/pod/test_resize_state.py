@@ -1,0 +1,198 @@
+# SPDX-FileCopyrightText: 2026 nodecraft.kubeadm contributors
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""What a pod's status says of a resize, in every version of Kubernetes that has one."""
+
+from __future__ import annotations
+
+import re
+import typing as t
+
+import pytest
+from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.pod import resize_state as pod_resize_state
+from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.pod.resize_state import (
+    DEFERRED,
+    IN_PROGRESS,
+    INFEASIBLE,
+    REFUSED,
+    RESIZED,
+)
+from ansible_collections.nodecraft.kubeadm.tests.unit.support.sized_pods import Json, container, sized
+
+WISH = {"app": {"limits.cpu": "2"}}
+WORDS = "Node didn't have enough capacity: cpu, requested: 9000, capacity: 2000"
+
+
+def has(cpu: str = "2", **parts: t.Any) -> Json:
+    """A pod whose container has a limit. parts: conditions, resize, generation, and those of the container's status."""
+    pod = sized("p", container(resources={"limits": {"cpu": cpu}}))
+    status = pod["status"]
+    pod["metadata"]["generation"] = parts.pop("generation", 1)
+    status["conditions"] += parts.pop("conditions", [])
+    if "resize" in parts:
+        status["resize"] = parts.pop("resize")
+    status["containerStatuses"][0].update(parts)
+    return pod
+
+
+def condition(kind: str = "Pending", reason: str = "", message: str = "", observed: int | None = None) -> Json:
+    generation = {"observedGeneration": observed} if observed else {}
+    return {"type": f"PodResize{kind}", "status": "True", "reason": reason, "message": message, **generation}
+
+
+@pytest.mark.parametrize(
+    ("pod", "outcome", "reason"),
+    [
+        (has("2"), RESIZED, ""),
+        (has("2000m"), RESIZED, ""),
+        (has("1"), IN_PROGRESS, "limits.cpu of app should be 2 and is 1"),
+        (has(resources={}), IN_PROGRESS, "limits.cpu of app should be 2 and is unset"),
+        (has(resources={"limits": {"cpu": "2"}, "requests": {}}), RESIZED, ""),
+        (has(state={"waiting": {"reason": "CrashLoopBackOff"}}), IN_PROGRESS, r"does not run \(CrashLoopBackOff\)"),
+        (has(state={}), IN_PROGRESS, "container app does not run"),
+        (has(generation=2), IN_PROGRESS, "the kubelet has not seen it yet"),
+        # From 1.33 on there are conditions.
+        (has(conditions=[condition("Pending", "Infeasible", WORDS)]), INFEASIBLE, f"Infeasible: {WORDS}"),
+        (has(conditions=[condition("Pending", "Deferred", "no room")]), DEFERRED, "Deferred: no room"),
+        (has(conditions=[condition("InProgress")]), IN_PROGRESS, "the kubelet is at it"),
+        (has(conditions=[condition("InProgress", "Error", "below usage")]), IN_PROGRESS, "Error: below usage"),
+        # What waits says more than what is under way.
+        (has(conditions=[condition("InProgress"), condition("Pending", "Deferred", "x")]), DEFERRED, "Deferred: x"),
+        # A condition of an earlier generation is over.
+        (has(conditions=[condition("Pending", "Infeasible", WORDS, 1)], generation=2), IN_PROGRESS, "has not seen it"),
+        (has(conditions=[condition("Pending", "Infeasible", WORDS, 2)], generation=2), INFEASIBLE, WORDS),
+        # Up to 1.32 there is a field.
+        (has(resize="Proposed"), IN_PROGRESS, "Proposed, without a reason"),
+        (has(resize="Deferred"), DEFERRED, "Deferred, without a reason"),
+        (has(resize="Infeasible"), INFEASIBLE, "Infeasible, without a reason in this version of Kubernetes"),
+        (has(resize=""), RESIZED, ""),
+    ],
+)
+def test_what_the_kubelet_says(pod: Json, outcome: str, reason: str) -> None:
+    found = pod_resize_state.state(pod, WISH)
+    assert found.outcome == outcome
+    if reason:
+        assert re.search(reason, found.reason)
+    else:
+        assert found.reason == ""
+
+
+def test_a_kubelet_that_tells_nothing() -> None:
+    pod = has()
+    del pod["status"]["containerStatuses"][0]["resources"]
+    assert "the kubelet's gate InPlacePodVerticalScaling is on" in pod_resize_state.state(pod, WISH).reason
+
+
+def test_a_condition_that_may_be_from_before_is_doubted() -> None:
+    old = condition("Pending", "Infeasible", WORDS)
+    pod = has("1", conditions=[old])
+    assert pod_resize_state.resize_conditions(pod) == [old]
+    assert pod_resize_state.state(pod, WISH, [old]).outcome == IN_PROGRESS
+    assert pod_resize_state.state(pod, WISH).outcome == INFEASIBLE
+    # One that says which generation it belongs to is not.
+    new = condition("Pending", "Infeasible", WORDS, 1)
+    assert pod_resize_state.state(has("1", conditions=[new]), WISH, [new]).outcome == INFEASIBLE
+
+
+@pytest.mark.parametrize(
+    ("field", "wanted", "shown", "done"),
+    [
+        ("requests.cpu", "1m", "2m", True),
+        ("limits.cpu", "5m", "10m", True),
+        ("limits.cpu", "5m", "5m", True),
+        ("limits.cpu", "5m", "20m", False),
+        ("requests.cpu", "5m", "10m", False),
+        ("requests.cpu", "0", None, True),
+        ("requests.cpu", "0", "100m", False),
+        # As Kubernetes 1.36 tells it for good.
+        ("requests.memory", "0", "67108864", True),
+        ("requests.memory", "1Mi", "67108864", False),
+        ("limits.memory", "1Mi", "1048576", True),
+        # What Kubernetes rounds up, in a template.
+        ("limits.memory", "0.1Gi", "107374183", True),
+        ("limits.memory", "0.1Gi", "107374182", False),
+        ("limits.cpu", "100500u", "101m", True),
+        ("limits.cpu", "100500u", "100500u", True),
+        ("requests.cpu", "100u", "2m", True),
+    ],
+)
+def test_what_cgroups_cannot_hold_is_not_waited_for(field: str, wanted: str, shown: str | None, done: bool) -> None:
+    kind, _dot, resource = field.partition(".")
+    pod = has(resources={kind: {resource: shown} if shown else {}})
+    assert (pod_resize_state.state(pod, {"app": {field: wanted}}).outcome == RESIZED) is done
+
+
+def test_a_sidecar_is_seen() -> None:
+    pod = sized("p", sidecars=[container("proxy", {"limits": {"cpu": "1"}})])
+    assert pod_resize_state.state(pod, {"proxy": {"limits.cpu": "2"}}).reason.startswith(
+        "limits.cpu of proxy should be 2"
+    )
+
+
+def test_an_init_container_that_is_done_has_nothing_to_show() -> None:
+    init = container("migrate", {"limits": {"cpu": "1"}})
+    wish = {"migrate": {"limits.cpu": "1"}, "app": {"limits.cpu": "1"}}
+    assert pod_resize_state.state(sized("p", finished=[init]), wish).outcome == RESIZED
+    # One that still runs has, and so has a sidecar that ended.
+    running = sized("p", finished=[init])
+    running["status"]["initContainerStatuses"][0].update(state={"running": {}}, resources={"limits": {"cpu": "500m"}})
+    assert "of migrate should be 1" in pod_resize_state.state(running, wish).reason
+    sidecar = sized("p", sidecars=[init])
+    sidecar["status"]["initContainerStatuses"][0]["state"] = {"terminated": {"reason": "Error"}}
+    assert "container migrate does not run (Error)" in pod_resize_state.state(sidecar, wish).reason
+    # One that failed is started again.
+    failed = sized("p", finished=[init])
+    failed["status"]["initContainerStatuses"][0]["state"] = {"terminated": {"exitCode": 1, "reason": "Error"}}
+    assert "container migrate does not run (Error)" in pod_resize_state.state(failed, wish).reason
+
+
+def test_a_container_of_which_nothing_is_asked_needs_no_status() -> None:
+    pod = has()
+    pod["status"]["containerStatuses"] = []
+    assert pod_resize_state.state(pod, {"app": {}}).outcome == RESIZED
+
+
+def test_restarts_are_counted() -> None:
+    before, after = sized("p", container(), container("log")), sized("p", container(), container("log"))
+    assert pod_resize_state.restarted(before, after) == []
+    after["status"]["containerStatuses"][1]["restartCount"] = 1
+    assert pod_resize_state.restarted(before, after) == ["log"]
+
+
+def test_a_pod_of_the_same_name_is_another_one() -> None:
+    other = sized()
+    other["metadata"]["uid"] = "another"
+    assert pod_resize_state.is_same(sized(), sized())
+    assert not pod_resize_state.is_same(sized(), other)
+
+
+# In the words of Kubernetes 1.31 to 1.36.
+@pytest.mark.parametrize(
+    ("words", "outcome", "advice"),
+    [
+        (
+            'spec: Invalid value: "Guaranteed": Pod QOS Class may not change as a result of resizing',
+            REFUSED,
+            "A Guaranteed pod",
+        ),
+        ('metadata: Invalid value: "Burstable": Pod QoS is immutable', REFUSED, "A Guaranteed pod needs requests that"),
+        (
+            "spec.containers[0].resources.limits: Forbidden: memory limits cannot be decreased unless resizePolicy is RestartContainer",
+            REFUSED,
+            "1.34 and newer do it without",
+        ),
+        ("spec: Forbidden: pod updates may not change fields other than `spec.tolerations`", REFUSED, "feature_gates"),
+        ("Forbidden: Pod running on node without support for resize", REFUSED, "The kubelet there is too old"),
+        ('requests: Invalid value: "2": must be less than or equal to cpu limit of 1', REFUSED, "name the limit, too"),
+        (
+            'pods "p" is forbidden: node didn\'t have enough allocatable resources: cpu, requested: 9000, allocatable: 2000',
+            INFEASIBLE,
+            "",
+        ),
+        ('pods "p" is forbidden: exceeded quota: q, requested: requests.cpu=2', REFUSED, ""),
+    ],
+)
+def test_a_refusal_is_told_in_kubernetes_words(words: str, outcome: str, advice: str) -> None:
+    found, told = pod_resize_state.refusal(words)
+    assert (found, told.startswith(words)) == (outcome, True)
+    assert advice in told
+    assert told.endswith(".") or not advice

@@ -1,0 +1,58 @@
+# SPDX-FileCopyrightText: 2026 nodecraft.kubeadm contributors
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Which member of etcd may be stopped."""
+
+from __future__ import annotations
+
+import pytest
+from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.static_pod.etcd_quorum import (
+    Member,
+    Verdict,
+    judge,
+)
+
+
+def members(text: str) -> list[Member]:
+    """One letter for each member, the first is this: h(ealthy), d(own), l(earner), L: a learner that is down."""
+    return [
+        Member(f"cp{number}", votes=letter not in "lL", healthy=letter in "hl", is_this=number == 1)
+        for number, letter in enumerate(text, 1)
+    ]
+
+
+@pytest.mark.parametrize("cluster", ["hhh", "hhhl", "hhhhd", "dhh", "lhh", "lhd", "Lh", "hhhL", ""])
+def test_what_leaves_a_majority_may_be_stopped(cluster: str) -> None:
+    assert judge(members(cluster)) == Verdict()
+
+
+@pytest.mark.parametrize("cluster", ["hhd", "hdh", "hhl", "hh", "hhhdd", "hhdl", "hhhd"])
+def test_what_would_take_the_majority_away_is_refused(cluster: str) -> None:
+    verdict = judge(members(cluster))
+    assert "lose its majority" in str(verdict.refusal)
+    assert verdict.warning is None
+
+
+def test_a_refusal_counts_the_members_and_names_the_way_out() -> None:
+    refusal = str(judge(members("hhdl")).refusal)
+    assert "needs 2 healthy voting members, and without this one there are 1" in refusal
+    assert "3 voting members: cp1 healthy, cp2 healthy, cp3 not healthy" in refusal
+    assert "back first" in refusal
+    assert "add a third control plane" in str(judge(members("hh")).refusal)
+
+
+@pytest.mark.parametrize("cluster", ["h", "d", "hl"])
+def test_of_one_member_the_outage_is_said(cluster: str) -> None:
+    verdict = judge(members(cluster))
+    assert verdict.refusal is None
+    assert "one member" in str(verdict.warning)
+
+
+@pytest.mark.parametrize("cluster", ["hdd", "ddh", "ddd", "dh", "hddd"])
+def test_a_majority_that_is_lost_already_cannot_be_taken_away(cluster: str) -> None:
+    verdict = judge(members(cluster))
+    assert verdict.refusal is None
+    assert "rollback: false" in str(verdict.warning)
+
+
+def test_a_member_that_the_cluster_does_not_know_may_be_stopped() -> None:
+    assert judge([Member("cp2", votes=True, healthy=True, is_this=False)]) == Verdict()

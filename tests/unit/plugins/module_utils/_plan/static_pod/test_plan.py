@@ -1,0 +1,482 @@
+# SPDX-FileCopyrightText: 2026 nodecraft.kubeadm contributors
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The plan: every byte that will change, what is owned afterwards, and what is shown of it."""
+
+from __future__ import annotations
+
+import base64
+import json
+import typing as t
+
+import pytest
+from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.common import ownership
+from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.common.errors import Refusal
+from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.static_pod import plan as static_pod
+from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.static_pod.plan import (
+    FILES_ANNOTATION,
+    FileChange,
+    NodeFile,
+    State,
+    StaticPodPlan,
+)
+from ansible_collections.nodecraft.kubeadm.tests.unit.plugins.module_utils._plan import yaml_texts
+from ansible_collections.nodecraft.kubeadm.tests.unit.support import static_pods as samples
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+POLICY = "/etc/kubernetes/audit/policy.yaml"
+
+
+def state(text: str = samples.API_SERVER, record: t.Any = None, files: t.Any = None) -> State:
+    return State(samples.manifest(text), record or {}, files or {})
+
+
+def plan(before: State | None = None, **wish: t.Any) -> StaticPodPlan:
+    return static_pod.plan(
+        samples.wish(**wish), before or state(files={entry["path"]: None for entry in wish.get("files") or []})
+    )
+
+
+def following(done: StaticPodPlan, before: State | None = None) -> State:
+    """What the node has when a plan was carried out."""
+    files = dict(before.files if before else {})
+    files.update({change.path: change.after for change in done.files})
+    record = ownership.load_record(json.loads(json.dumps(ownership.dump_record(done.record))))
+    return State(samples.manifest(done.after.text), record, files)
+
+
+# ---- changes ---------------------------------------------------------------------------------------------------------
+
+
+def test_gates_plugins_and_flags_are_merged_with_what_is_there() -> None:
+    done = plan(
+        feature_gates={"InPlacePodVerticalScaling": True},
+        admission_plugins={"ExtendedResourceToleration": "enabled"},
+        args={"audit-log-maxage": 7},
+    )
+    assert done.after.text == samples.API_SERVER.replace(
+        "--enable-admission-plugins=NodeRestriction\n    - --secure-port=6443\n",
+        "--enable-admission-plugins=NodeRestriction,ExtendedResourceToleration\n    - --secure-port=6443\n"
+        "    - --feature-gates=InPlacePodVerticalScaling=true\n    - --audit-log-maxage=7\n",
+    )
+    assert [(change.field, change.key, change.before, change.after) for change in done.operations] == [
+        ("feature_gates", "InPlacePodVerticalScaling", None, True),
+        ("admission_plugins", "ExtendedResourceToleration", None, "enabled"),
+        ("args", "audit-log-maxage", None, ["7"]),
+    ]
+
+
+def test_what_is_there_already_is_no_change() -> None:
+    done = plan(
+        admission_plugins={"NodeRestriction": "enabled"},
+        args={"secure_port": 6443, "allow-privileged": True, "not-set": None},
+        volumes=[samples.volume("ca-certs", "/etc/ssl/certs", path_type="DirectoryOrCreate")],
+    )
+    assert done.operations == ()
+    assert done.after.text == done.before.text
+    assert done.record == {}
+    assert static_pod.diff(done) == []
+
+
+def test_gates_that_are_true_in_other_words_are_true() -> None:
+    before = state(samples.with_command("--feature-gates=A=T,B=0"))
+    assert plan(before, feature_gates={"A": True, "B": False}).operations == ()
+
+
+def test_a_second_run_changes_nothing() -> None:
+    wish: dict[str, t.Any] = {
+        "feature_gates": {"A": True},
+        "admission_plugins": {"P": "disabled"},
+        "args": {"x": ["1", "2"], "secure-port": None},
+        "env": {"HTTPS_PROXY": "http://proxy"},
+        "volumes": [samples.volume("audit", "/etc/kubernetes/audit", path_type="DirectoryOrCreate")],
+        "files": [samples.file(POLICY, "kind: Policy\n")],
+    }
+    first = plan(**wish)
+    assert len(first.operations) == 7
+    second = plan(following(first), **wish, purge=True)
+    assert second.operations == ()
+    assert second.after.text == first.after.text
+    assert second.record == following(first).record
+
+
+def test_purge_gives_the_first_bytes_back() -> None:
+    before = state(samples.with_command("--x=1", "--feature-gates=A=false", "--y=2"))
+    done = plan(before, feature_gates={"A": True, "B": True}, args={"x": "5", "z": ["1", "2"]}, env={"E": "1"})
+    back = plan(following(done), purge=True)
+    assert back.after.text == before.manifest.text
+    assert back.record == {}
+
+
+# ---- files -----------------------------------------------------------------------------------------------------------
+
+
+def test_a_new_file_is_written_and_tied_to_the_manifest() -> None:
+    done = plan(files=[samples.file(POLICY, "kind: Policy\n", mode="0640")])
+    assert done.files == (FileChange(POLICY, None, NodeFile(b"kind: Policy\n", 0o640), False, True),)
+    annotations = done.after.values()["annotations"]
+    assert len(annotations[FILES_ANNOTATION]) == 16
+    assert [(change.field, change.key, change.before) for change in done.operations] == [("files", POLICY, None)]
+
+
+@pytest.mark.parametrize("change", [{"content": "other\n"}, {"mode": "0644"}])
+def test_another_content_or_mode_restarts_the_component(change: dict[str, str]) -> None:
+    entry = samples.file(POLICY, "kind: Policy\n")
+    first = plan(files=[entry])
+    second = plan(following(first), files=[{**entry, **change}])
+    assert second.files[0].before == first.files[0].after
+    assert second.after.text != first.after.text
+
+
+def test_a_file_that_is_as_wished_but_not_ours_is_left_alone() -> None:
+    before = state(files={POLICY: NodeFile(b"x", 0o600)})
+    done = plan(before, files=[samples.file(POLICY, "x")])
+    assert done.operations == ()
+    assert done.record == {}
+
+
+def test_a_replaced_file_comes_back_with_mode_and_bytes() -> None:
+    original = NodeFile(b"\xff\x00theirs", 0o444)
+    before = state(files={POLICY: original})
+    done = plan(before, files=[samples.file(POLICY, "ours")])
+    assert done.record["files"][POLICY].original == {
+        "content": base64.b64encode(original.content).decode(),
+        "mode": "0444",
+    }
+    back = plan(following(done, before), purge=True)
+    assert back.files == (FileChange(POLICY, NodeFile(b"ours", 0o600), original, True, False),)
+    assert back.after.text == before.manifest.text
+    assert back.record == {}
+
+
+def test_a_file_of_ours_that_goes_is_removed_with_its_annotation() -> None:
+    first = plan(files=[samples.file(POLICY, "ours")])
+    back = plan(following(first), files=[samples.file(POLICY, None, state="absent")])
+    assert back.files == (FileChange(POLICY, NodeFile(b"ours", 0o600), None, False, False),)
+    assert back.after.text == samples.API_SERVER
+    assert back.record == {}
+
+
+@pytest.mark.parametrize("drift", [None, NodeFile(b"theirs", 0o600), NodeFile(b"ours", 0o644)])
+def test_a_file_that_drifted_is_put_right_and_the_component_restarted(drift: NodeFile | None) -> None:
+    """The component has the other content, and the kubelet starts it anew only when the pod differs."""
+    entry = samples.file(POLICY, "ours")
+    before = following(plan(files=[entry]))
+    done = plan(State(before.manifest, before.record, {POLICY: drift}), files=[entry])
+    assert done.files[0].after == NodeFile(b"ours", 0o600)
+    assert done.after.text != done.before.text
+    assert plan(following(done), files=[entry]).operations == ()
+    back = plan(following(done), purge=True)
+    assert back.files[0].after is None
+    assert FILES_ANNOTATION not in back.after.values()["annotations"]
+
+
+def test_a_file_goes_back_in_a_manifest_that_somebody_wrote_anew() -> None:
+    original = state(files={POLICY: NodeFile(b"theirs", 0o600)})
+    done = plan(original, files=[samples.file(POLICY, "ours")])
+    anew = State(original.manifest, done.record, {POLICY: NodeFile(b"ours", 0o600)})
+    back = plan(anew, purge=True)
+    assert back.files[0].after == NodeFile(b"theirs", 0o600)
+    assert back.after.text != back.before.text
+
+
+def test_a_file_that_someone_else_changed_is_not_purged() -> None:
+    first = plan(files=[samples.file(POLICY, "ours")])
+    before = following(first)
+    foreign = State(before.manifest, before.record, {POLICY: NodeFile(b"theirs", 0o600)})
+    done = plan(foreign, purge=True)
+    assert done.files == ()
+    assert any(POLICY in warning for warning in done.warnings)
+    assert not any("theirs" in warning for warning in done.warnings)
+
+
+def test_the_annotation_counts_every_file_of_ours() -> None:
+    one, two = samples.file("/etc/a/one", "1"), samples.file("/etc/a/two", "2")
+    texts = {
+        plan(files=[one]).after.text,
+        plan(files=[two]).after.text,
+        plan(files=[one, two]).after.text,
+        plan(files=[{**one, "content": "2"}, {**two, "content": "1"}]).after.text,
+    }
+    assert len(texts) == 4
+
+
+# ---- refusals --------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("value", [False, "false", "False", "0", "f", "F"])
+def test_anonymous_requests_are_not_turned_off_under_the_kubelets_probes(value: t.Any) -> None:
+    with pytest.raises(Refusal, match="anonymous-auth=false"):
+        plan(args={"anonymous-auth": value})
+
+
+def test_anonymous_auth_that_is_off_already_hinders_no_other_change() -> None:
+    before = state(samples.with_command("--anonymous-auth=false"))
+    assert plan(before, args={"v": 4}).operations
+
+
+def test_anonymous_auth_is_the_api_servers_alone() -> None:
+    before = State(samples.manifest(samples.SCHEDULER, "kube-scheduler"), {}, {})
+    assert plan(before, name="kube-scheduler", args={"anonymous-auth": False}).operations
+
+
+@pytest.mark.parametrize(
+    ("arguments", "complaint"), [({"secure-port": 7443}, "port 6443"), ({"bind-address": "127.0.0.1"}, "ask 10.0.0.11")]
+)
+def test_a_component_is_not_moved_away_from_its_probes(arguments: dict[str, t.Any], complaint: str) -> None:
+    with pytest.raises(Refusal, match=complaint):
+        plan(args=arguments)
+
+
+@pytest.mark.parametrize("address", ["::", "10.0.0.11"])
+def test_addresses_that_the_probes_reach_are_taken(address: str) -> None:
+    assert plan(args={"bind-address": address, "secure-port": 6443}).operations
+
+
+def test_two_mounts_at_one_path_are_refused() -> None:
+    with pytest.raises(Refusal, match="/etc/ssl/certs is already mounted"):
+        plan(volumes=[samples.volume("mine", "/mine", mount_path="/etc/ssl/certs")])
+
+
+# ---- what is shown ---------------------------------------------------------------------------------------------------
+
+HIDDEN = "Sup3r: 'secret' #1"
+STYLES = {
+    "double quotes": f'"{HIDDEN}"',
+    "single quotes": "'" + HIDDEN.replace("'", "''") + "'",
+    "literal block": f"|-\n        {HIDDEN}",
+    "folded block": f">-\n        {HIDDEN}",
+    "double quotes over two lines": "\"Sup3r: 'secret'\n        #1\"",
+}
+
+
+@pytest.mark.parametrize("style", STYLES.values(), ids=STYLES)
+@pytest.mark.parametrize("kind", ["containers", "initContainers"])
+def test_the_diff_hides_values_of_the_environment_in_every_style(style: str, kind: str) -> None:
+    env = f"    env:\n    - name: TOKEN\n      value: {style}\n"
+    if kind == "containers":
+        text = samples.API_SERVER.replace("    image:", f"{env}    image:")
+    else:
+        text = samples.API_SERVER.replace("  containers:", f"  initContainers:\n  - name: x\n{env}  containers:")
+    before = state(text)
+    assert HIDDEN in json.dumps(before.manifest.pod, ensure_ascii=False)
+    (shown,) = static_pod.diff(plan(before, args={"v": 4}))
+    assert "Sup3r" not in shown["before"] + shown["after"]
+    assert "(hidden)" in shown["before"]
+    assert "--v=4" in shown["after"]
+
+
+def test_the_diff_hides_values_in_flow_style() -> None:
+    text = samples.API_SERVER.replace(
+        "    image:", '    env: [{name: TOKEN, value: "Sup3r"}, {name: B, value: b1}]\n    image:'
+    )
+    (shown,) = static_pod.diff(plan(state(text), args={"v": 4}))
+    assert "Sup3r" not in shown["before"] + shown["after"]
+    assert "b1" not in shown["before"] + shown["after"]
+
+
+def test_a_changed_value_is_seen_to_differ_and_not_shown() -> None:
+    text = samples.API_SERVER.replace("    image:", "    env:\n    - name: TOKEN\n      value: old-secret\n    image:")
+    done = plan(state(text), env={"TOKEN": "new-secret", "OTHER": "third-secret"})
+    (shown,) = static_pod.diff(done)
+    assert shown["before"] != shown["after"]
+    assert "secret" not in json.dumps(static_pod.diff(done))
+    assert "secret" not in repr(done.operations)
+    assert [(change.key, change.before is None, change.after is None) for change in done.operations] == [
+        ("TOKEN", False, False),
+        ("OTHER", True, False),
+    ]
+
+
+def test_the_diff_of_files_hides_the_sensitive_ones() -> None:
+    before = state(
+        files={"/etc/a": NodeFile(b"old-a\n", 0o600), "/etc/b": NodeFile(b"old-secret\n", 0o600), "/etc/c": None}
+    )
+    done = plan(
+        before,
+        files=[
+            samples.file("/etc/a", "new-a\n"),
+            samples.file("/etc/b", "new-secret\n", sensitive=True),
+            samples.file("/etc/c", "third-secret\n", sensitive=True),
+        ],
+    )
+    shown = {entry["before_header"]: (entry["before"], entry["after"]) for entry in static_pod.diff(done)}
+    assert list(shown) == [samples.SOURCE, "/etc/a", "/etc/b", "/etc/c"]
+    assert shown["/etc/a"] == ("old-a\n", "new-a\n")
+    assert shown["/etc/b"][0] != shown["/etc/b"][1]
+    assert shown["/etc/c"][0] == ""
+    assert "secret" not in json.dumps(static_pod.diff(done))
+    digests = [NodeFile(text, 0o600).digest["sha256"] for text in (b"old-secret\n", b"new-secret\n", b"third-secret\n")]
+    assert not any(digest in repr(done.operations) for digest in digests)
+
+
+def test_a_file_that_goes_unnamed_is_not_shown_because_it_may_be_sensitive() -> None:
+    first = plan(files=[samples.file(POLICY, "secret", sensitive=True)])
+    back = plan(following(first), purge=True)
+    assert "secret" not in json.dumps(static_pod.diff(back))
+    assert NodeFile(b"secret", 0o600).digest["sha256"] not in repr(back.operations)
+
+
+def test_a_file_that_is_no_text_can_be_shown() -> None:
+    before = state(files={POLICY: NodeFile(b"\xff\xfe", 0o600)})
+    shown = static_pod.diff(plan(before, files=[samples.file(POLICY, "text")]))
+    assert shown[1]["after"] == "text"
+
+
+# ---- any wish, any style ---------------------------------------------------------------------------------------------
+
+WORDS = st.sampled_from(["1", "true", "/etc/x", "a=b", "a, b", "it's", 'say "x"', "x: y # z", "$(HOST)", "ü"])
+GATES = st.dictionaries(st.sampled_from(["Alpha", "Beta", "Gamma"]), st.sampled_from([True, False, None]), max_size=3)
+PLUGINS = st.dictionaries(
+    st.sampled_from(["NodeRestriction", "Other", "Third"]),
+    st.sampled_from(["enabled", "disabled", "default"]),
+    max_size=2,
+)
+ARGUMENTS = st.dictionaries(
+    st.sampled_from(["v", "audit-log-path", "profiling", "goaway-chance"]),
+    st.one_of(st.none(), WORDS, st.lists(WORDS, min_size=1, max_size=3)),
+    max_size=3,
+)
+ENVIRONMENT = st.dictionaries(st.sampled_from(["HOST", "TOKEN", "B"]), st.one_of(st.none(), WORDS), max_size=3)
+VOLUMES = st.lists(
+    st.builds(
+        lambda name, path, read_only, kind, there: samples.volume(
+            name, path, mount_path=f"/mnt/{name}", read_only=read_only, path_type=kind, state=there
+        ),
+        st.sampled_from(["certs", "audit"]),
+        st.sampled_from(["/etc/a", "/etc/b"]),
+        st.booleans(),
+        st.sampled_from([None, "File", "DirectoryOrCreate"]),
+        st.sampled_from(["present", "present", "absent"]),
+    ),
+    max_size=2,
+    unique_by=lambda volume: volume["name"],
+)
+FILES = st.lists(
+    st.builds(
+        samples.file,
+        st.sampled_from(["/etc/a/1", "/etc/a/2"]),
+        st.sampled_from(["one\n", "two\n"]),
+        mode=st.sampled_from(["0600", "0644"]),
+        state=st.sampled_from(["present", "present", "absent"]),
+    ),
+    max_size=2,
+    unique_by=lambda file: file["path"],
+)
+WISHES = st.fixed_dictionaries(
+    {
+        "feature_gates": GATES,
+        "admission_plugins": PLUGINS,
+        "args": ARGUMENTS,
+        "env": ENVIRONMENT,
+        "volumes": VOLUMES,
+        "files": FILES,
+        "purge": st.booleans(),
+    }
+)
+FLAGS = st.sampled_from(
+    [
+        ["--v=1"],
+        ["--v", "1"],
+        ["--profiling"],
+        ["--feature-gates=Alpha=true,Beta=false"],
+        ["--enable-admission-plugins=NodeRestriction,Other"],
+        ["--disable-admission-plugins", "Third"],
+        ["--audit-log-path=-"],
+        ["--host=$(HOST)"],
+    ]
+)
+
+
+def _pod(groups: list[list[str]], env: dict[str, str], volumes: list[str], annotated: bool, extra: list[str]) -> t.Any:
+    arguments = [argument for group in groups for argument in group]
+    container: dict[str, t.Any] = {
+        "command": ["kube-apiserver", *arguments],
+        "image": "registry.k8s.io/kube-apiserver:v1.34.4",
+        "livenessProbe": {"httpGet": {"port": 6443, "scheme": "HTTPS", "path": "/livez"}},
+        "name": "kube-apiserver",
+    }
+    if extra:
+        container["args"] = extra
+    if env:
+        container["env"] = [{"name": name, "value": value} for name, value in env.items()]
+    spec: dict[str, t.Any] = {"containers": [container], "hostNetwork": True}
+    if volumes:
+        container["volumeMounts"] = [{"mountPath": f"/mnt/{name}", "name": name, "readOnly": True} for name in volumes]
+        spec["volumes"] = [{"hostPath": {"path": f"/{name}", "type": "File"}, "name": name} for name in volumes]
+    metadata: dict[str, t.Any] = {"creationTimestamp": None, "name": "kube-apiserver", "namespace": "kube-system"}
+    if annotated:
+        metadata["annotations"] = {"theirs": "kept"}
+    return {"apiVersion": "v1", "kind": "Pod", "metadata": metadata, "spec": spec, "status": {}}
+
+
+# No component takes prefixed and bare gates together.
+PREFIXED = st.sampled_from([["--feature_gates=kube:Alpha=true"], ["--v=1"], ["--feature-gates", "kube:Beta=true"]])
+
+PODS = st.builds(
+    _pod,
+    st.one_of(st.lists(FLAGS, max_size=4), st.lists(FLAGS, max_size=4), st.lists(PREFIXED, max_size=3)),
+    st.dictionaries(st.sampled_from(["HOST", "B"]), WORDS, max_size=2),
+    st.lists(st.sampled_from(["certs", "other"]), unique=True, max_size=2),
+    st.booleans(),
+    st.sampled_from([[], ["--v=1"], ["--profiling", "--audit-log-path", "-"]]),
+)
+
+
+def _values(found: State) -> dict[str, t.Any]:
+    values = found.manifest.values()
+    values["annotations"] = {key: value for key, value in values["annotations"].items() if key != FILES_ANNOTATION}
+    values["files"] = {path: file for path, file in found.files.items() if file is not None}
+    return values
+
+
+def _try(wish: dict[str, t.Any], before: State) -> StaticPodPlan | None:
+    try:
+        return static_pod.plan(samples.wish(**wish), before)
+    except Refusal:
+        return None
+
+
+def test_any_wish_is_fulfilled_exactly_and_can_be_taken_back() -> None:
+    outcomes = {"planned": 0, "refused": 0}
+
+    @settings(max_examples=settings().max_examples * 2 // 5)
+    @given(yaml_texts.texts(PODS), st.lists(WISHES, min_size=1, max_size=2))
+    def check(text: yaml_texts.Text, wishes: list[dict[str, t.Any]]) -> None:
+        files = {"/etc/a/1": NodeFile(b"theirs\n", 0o644), "/etc/a/2": None}
+        first = State(samples.manifest(text.text), {}, files)
+        now = first
+        for wish in wishes:
+            done = _try(wish, now)
+            if done is None:
+                outcomes["refused"] += 1
+                continue
+            outcomes["planned"] += 1
+            _assert_fulfilled(wish, now, done)
+            now = following(done, now)
+            again = _try(wish, now)
+            assert again is not None
+            assert again.operations == ()
+            assert again.after.text == now.manifest.text
+        back = _try({"purge": True}, now)
+        if back is not None:
+            assert _values(following(back, now)) == _values(first)
+            assert back.record == {}
+
+    check()
+    assert outcomes["planned"] > outcomes["refused"], outcomes
+
+
+def _assert_fulfilled(wish: dict[str, t.Any], before: State, done: StaticPodPlan) -> None:
+    wanted = samples.wish(**wish)
+    values = _values(following(done, before))
+    for field, keys in wanted.values.items():
+        for key, value in keys.items():
+            assert values[field].get(key) == value
+    if not wish["purge"]:  # whatever is not named stays
+        for field, keys in _values(before).items():
+            named = {entry.path for entry in wanted.files} if field == "files" else set(wanted.values.get(field, {}))
+            for key, value in keys.items():
+                assert key in named or values[field].get(key) == value
+    changed = {(change.field, change.key) for change in done.operations}
+    assert bool(changed) == (done.after.text != done.before.text)

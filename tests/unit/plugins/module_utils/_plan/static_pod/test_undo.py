@@ -1,0 +1,88 @@
+# SPDX-FileCopyrightText: 2026 nodecraft.kubeadm contributors
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The last change of a static pod, taken back."""
+
+from __future__ import annotations
+
+import typing as t
+
+import pytest
+from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.common.errors import Refusal
+from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.common.ownership import Change, Owned
+from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.static_pod import plan as static_pod
+from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.static_pod import undo as static_pod_way_back
+from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.static_pod.plan import State, StaticPodPlan
+from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.transaction import undo as way_back
+from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.transaction.undo import File
+from ansible_collections.nodecraft.kubeadm.tests.unit.support import static_pods as samples
+from ansible_collections.nodecraft.kubeadm.tests.unit.support.undos import file, way
+
+NAME = "kube-apiserver"
+OWNED = {"args": {"v": Owned(["5"], ["4"])}}
+
+
+def changed(*files: File, **wish: t.Any) -> tuple[StaticPodPlan, StaticPodPlan]:
+    """A change of kubeadm's manifest, and the plan that takes it back."""
+    before = samples.manifest()
+    there = {entry["path"]: None for entry in wish.get("files", [])}
+    change = static_pod.plan(samples.wish(**wish), State(before, {}, there))
+    manifest = file(samples.SOURCE, before.text, change.after.text, switch=True)
+    state = State(change.after, change.record, {})
+    return change, static_pod_way_back.plan(NAME, way(manifest, *files, record=OWNED), state)
+
+
+def test_the_former_manifest_and_record_come_back() -> None:
+    wish = {"feature_gates": {"A": True}, "args": {"v": 4}, "admission_plugins": {"NodeRestriction": "disabled"}}
+    change, back = changed(**wish)
+    assert back.after.text == change.before.text
+    assert back.record == OWNED
+    assert back.operations == (
+        Change("feature_gates", "A", True, None),
+        Change("admission_plugins", "NodeRestriction", "disabled", "enabled"),
+        Change("args", "v", ["4"], None),
+    )
+    ((entry),) = static_pod.diff(back)
+    assert (entry["before"], entry["after"]) == (change.after.text, change.before.text)
+
+
+def test_neither_environment_nor_policy_files_are_shown() -> None:
+    policy = file("/p/policy.yaml", "former secret", "new secret")
+    dummy, back = changed(
+        policy,
+        env={"TOKEN": "hush"},
+        volumes=[samples.volume("p", "/p")],
+        files=[samples.file("/p/policy.yaml", "new secret")],
+    )
+    shown = repr((back.operations, static_pod.diff(back)))
+    assert "secret" not in shown
+    assert "hush" not in shown
+    assert Change("env", "TOKEN", "(hidden)", None) in back.operations
+    assert Change("files", "/p/policy.yaml", {"mode": "0600"}, {"mode": "0600"}) in back.operations
+    (change,) = back.files
+    assert change.after is not None
+    assert change.after.content == b"former secret"
+
+
+def test_what_is_back_already_is_no_change() -> None:
+    manifest = samples.manifest()
+    text = manifest.text
+    taken = way(file(samples.SOURCE, text, text.replace("6443", "7443"), now=text, switch=True))
+    for each in (taken, None):
+        back = static_pod_way_back.plan(NAME, each, State(manifest, OWNED, {}), ["nothing"])
+        assert (back.operations, back.record, back.warnings) == ((), OWNED, ("nothing",))
+
+
+def test_an_edit_since_is_refused() -> None:
+    manifest = samples.manifest()
+    taken = way(file(samples.SOURCE, "old", "new", now=manifest.text, switch=True))
+    with pytest.raises(Refusal, match=f"{samples.SOURCE} on cp1 is not what that left"):
+        static_pod_way_back.plan(NAME, taken, State(manifest, {}, {}))
+
+
+def test_a_plan_without_settings_is_still_one() -> None:
+    manifest = samples.manifest()
+    former = manifest.text.replace("status: {}\n", "status: {}\n# a comment\n")
+    taken = way(file(samples.SOURCE, former, manifest.text, switch=True))
+    back = static_pod_way_back.plan(NAME, taken, State(manifest, {}, {}))
+    assert back.operations == (Change("files", samples.SOURCE, None, "put back"),)
+    assert way_back.PREVIOUS == "previous"

@@ -1,0 +1,203 @@
+# SPDX-FileCopyrightText: 2026 nodecraft.kubeadm contributors
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""What a component's own words mean. The messages are those of Kubernetes 1.28 to 1.36."""
+
+from __future__ import annotations
+
+import pytest
+from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.transaction import rehearsal
+from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.transaction.rehearsal import END
+
+COMPONENTS = ("kube-apiserver", "kube-controller-manager", "kube-scheduler")
+
+KLOG = 'E1121 11:02:03.456789       1 run.go:72] "command failed" err="{}"\n'
+STARTUP = (
+    "I1121 11:02:03.100000       1 options.go:221] external host was not specified, using 10.0.0.11\n"
+    "W1121 11:02:03.200000       1 feature_gate.go:354] Setting GA feature gate AAA=true. It will be removed in a future release.\n"
+    'I1121 11:02:03.300000       1 server.go:146] "Golang settings" GOGC="" GOMAXPROCS="" GOTRACEBACK=""\n'
+)
+USAGE = "Usage:\n  kube-apiserver [flags]\n\nGeneric flags:\n\n      --cors-allowed-origins strings  List of allowed origins\n"
+ENDS = {
+    "kube-apiserver": f"initializing audit webhook: stat {END}: no such file or directory",
+    "kube-controller-manager": f"open {END}: no such file or directory",
+    "kube-scheduler": f"open {END}: no such file or directory",
+}
+
+ACCEPTED = {
+    "text logging": STARTUP + KLOG.format("END"),
+    "JSON logging": (
+        '{"ts":1763722923000.1,"caller":"app/server.go:146","msg":"Version","v":0,"kubeVersion":"v1.34.4"}\n'
+        '{"ts":1763722923000.2,"caller":"cli/run.go:72","msg":"command failed","err":"END"}\n'
+    ),
+    "plain error": "Error: END\n",
+}
+
+REFUSED = {
+    "unknown gate": (KLOG.format("unrecognized feature gate: NoSuchGate"), "unrecognized feature gate: NoSuchGate"),
+    "unknown gate up to 1.30": (
+        'Error: invalid argument "NoSuchGate=true" for "--feature-gates" flag: unrecognized feature gate: NoSuchGate\n'
+        + USAGE,
+        'invalid argument "NoSuchGate=true" for "--feature-gates" flag: unrecognized feature gate: NoSuchGate',
+    ),
+    "locked gate": (
+        STARTUP + KLOG.format("cannot set feature gate DevicePlugins to false, feature is locked to true"),
+        "cannot set feature gate DevicePlugins to false, feature is locked to true",
+    ),
+    "gate of a later version": (
+        KLOG.format("cannot set feature gate X to true, feature is PreAlpha at emulated version 1.34"),
+        "cannot set feature gate X to true, feature is PreAlpha at emulated version 1.34",
+    ),
+    "gate that needs another": (
+        KLOG.format("X is enabled, but depends on features that are disabled: [Y]"),
+        "X is enabled, but depends on features that are disabled: [Y]",
+    ),
+    "unknown plugin": (
+        KLOG.format('enable-admission-plugins plugin \\"NoSuchPlugin\\" is unknown'),
+        'enable-admission-plugins plugin "NoSuchPlugin" is unknown',
+    ),
+    "several errors": (
+        KLOG.format('[--etcd-servers must be specified, enable-admission-plugins plugin \\"X\\" is unknown]'),
+        '[--etcd-servers must be specified, enable-admission-plugins plugin "X" is unknown]',
+    ),
+    "error over several lines": (KLOG.format("one\\ntwo"), "one; two"),
+    "unknown flag": (
+        "Error: unknown flag: --no-such-flag\n" + USAGE + "\nunknown flag: --no-such-flag\n",
+        "unknown flag: --no-such-flag",
+    ),
+    "bad value": (
+        'Error: invalid argument "abc" for "--audit-log-maxage" flag: strconv.ParseInt: parsing "abc": invalid syntax\n'
+        + USAGE,
+        'invalid argument "abc" for "--audit-log-maxage" flag: strconv.ParseInt: parsing "abc": invalid syntax',
+    ),
+    "JSON logging": (
+        '{"ts":1.5,"caller":"server.go:1","msg":"Version","err":""}\n'
+        '{"ts":1.6,"caller":"cli/run.go:72","msg":"command failed","err":"unrecognized feature gate: NoSuchGate"}\n',
+        "unrecognized feature gate: NoSuchGate",
+    ),
+    "JSON logging, broken line": (
+        '{"ts":1.5, broken\n{"msg":"command failed","err":"unknown"}\n{"msg":"bye"}\n',
+        "unknown",
+    ),
+    "panic": (
+        "panic: runtime error: index out of range\n\ngoroutine 1 [running]:\n",
+        "panic: runtime error: index out of range",
+    ),
+    "file that is not there": (
+        STARTUP + KLOG.format("open /etc/kubernetes/audit.yaml: no such file or directory"),
+        "open /etc/kubernetes/audit.yaml: no such file or directory",
+    ),
+    "backslash in a message": (KLOG.format("open C:\\\\x"), "open C:\\x"),
+}
+
+
+@pytest.mark.parametrize("component", COMPONENTS)
+@pytest.mark.parametrize("output", ACCEPTED.values(), ids=ACCEPTED)
+def test_ending_at_the_missing_file_is_acceptance(component: str, output: str) -> None:
+    verdict = rehearsal.judge(component, 1, output.replace("END", ENDS[component]))
+    assert verdict.verdict == rehearsal.ACCEPTED
+    assert component in verdict.message
+
+
+@pytest.mark.parametrize(("output", "message"), REFUSED.values(), ids=REFUSED)
+def test_a_refusal_carries_the_components_own_words(output: str, message: str) -> None:
+    verdict = rehearsal.judge("kube-apiserver", 1, output)
+    assert verdict.verdict == rehearsal.REFUSED
+    assert verdict.message == message
+
+
+@pytest.mark.parametrize("status", [124, 137, -9])
+def test_running_into_the_time_limit_is_no_acceptance(status: int) -> None:
+    verdict = rehearsal.judge("kube-scheduler", status, STARTUP)
+    assert verdict.verdict == rehearsal.REFUSED
+    assert f"still running after {rehearsal.TIME_LIMIT} s" in verdict.message
+
+
+@pytest.mark.parametrize("status", [0, 1, 2, 139])
+def test_an_end_without_a_known_message_is_a_refusal_with_the_last_lines(status: int) -> None:
+    verdict = rehearsal.judge("kube-scheduler", status, "one\n\ntwo\nthree\nfour\n")
+    assert verdict.verdict == rehearsal.REFUSED
+    assert f"status {status}" in verdict.message
+    assert verdict.message.endswith("two | three | four")
+
+
+def test_an_end_without_a_word_is_a_refusal() -> None:
+    assert "(no output)" in rehearsal.judge("kube-scheduler", 0, "\n").message
+
+
+def test_an_acceptance_is_not_read_out_of_another_file_that_is_missing() -> None:
+    output = KLOG.format(f"open /etc{END}.bak: no such file or directory")
+    assert rehearsal.judge("kube-scheduler", 1, output).verdict == rehearsal.REFUSED
+
+
+def test_an_earlier_point_of_the_api_server_is_no_acceptance() -> None:
+    """Its serving certificate is read before the configuration of authentication and encryption."""
+    assert rehearsal.judge("kube-apiserver", 1, KLOG.format(ENDS["kube-scheduler"])).verdict == rehearsal.REFUSED
+
+
+CERTIFICATE = [f"--tls-cert-file={END}", f"--tls-private-key-file={END}"]
+WEBHOOK = [f"--audit-webhook-config-file={END}"]
+POLICY = [f"--audit-policy-file={rehearsal.AUDIT_POLICY}"]
+ADDRESS = ["--advertise-address=192.0.2.1"]
+COMMANDS: list[tuple[str, list[str], list[str]]] = [
+    ("kube-apiserver", [], WEBHOOK + POLICY + ADDRESS),
+    ("kube-apiserver", ["--advertise_address=10.0.0.1"], WEBHOOK + POLICY),
+    ("kube-apiserver", ["--advertise-address=10.0.0.1", "--audit-policy-file=/p"], WEBHOOK),
+    ("kube-apiserver", ["--audit-log-path=/var/log/a"], [*WEBHOOK, *POLICY, "--audit-log-path=-", *ADDRESS]),
+    ("kube-apiserver", ["--audit-log-path=-"], WEBHOOK + POLICY + ADDRESS),
+    ("kube-apiserver", ["--bind-address=::"], [*WEBHOOK, *POLICY, *ADDRESS, "--bind-address=0.0.0.0"]),
+    ("kube-scheduler", [], CERTIFICATE),
+    ("kube-scheduler", ["--tls-cert-file=/real.crt"], CERTIFICATE),
+    ("kube-scheduler", ["--secure-port=0"], [*CERTIFICATE, "--secure-port=10259"]),
+    ("kube-controller-manager", ["--secure-port", "0"], [*CERTIFICATE, "--secure-port=10257"]),
+    ("kube-controller-manager", ["--secure-port=0", "--secure-port=10257"], CERTIFICATE),
+    ("kube-scheduler", ["--bind-address=::1"], [*CERTIFICATE, "--bind-address=0.0.0.0"]),
+    ("kube-scheduler", ["--bind-address=0.0.0.0"], CERTIFICATE),
+]
+
+
+@pytest.mark.parametrize(("component", "arguments", "extra"), COMMANDS)
+def test_the_command_is_the_new_one_and_behind_it_what_must_differ(
+    component: str, arguments: list[str], extra: list[str]
+) -> None:
+    assert rehearsal.command(component, [component, *arguments]) == [component, *arguments, *extra]
+
+
+def test_an_argument_that_only_the_kubelet_knows_cannot_be_rehearsed() -> None:
+    assert "valueFrom" in str(rehearsal.obstacle("kube-scheduler", ["kube-scheduler", None]))
+
+
+@pytest.mark.parametrize("component", COMPONENTS)
+def test_the_three_components_can_be_rehearsed(component: str) -> None:
+    assert rehearsal.obstacle(component, [component]) is None
+    assert rehearsal.shows_files(component)
+
+
+def test_of_etcd_nothing_but_the_flags_is_rehearsed() -> None:
+    assert rehearsal.obstacle("etcd", ["etcd"]) is None
+    assert not rehearsal.shows_files("etcd")
+    assert rehearsal.command("etcd", ["etcd", "--v=1"]) == ["etcd", "--v=1", "--version"]
+    assert rehearsal.judge("etcd", 0, "etcd Version: 3.6.5\nGit SHA: x\n").verdict == rehearsal.ACCEPTED
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        "flag provided but not defined: -bogus",
+        'invalid value "X=true" for flag -feature-gates: unrecognized feature gate: X',
+        'invalid boolean value "maybe" for -auto-tls: parse error',
+    ],
+)
+def test_etcds_words_are_told(words: str) -> None:
+    verdict = rehearsal.judge("etcd", 2, f"{words}\nUsage:\n\n  etcd [flags]\n    Start an etcd server.\n")
+    assert (verdict.verdict, verdict.message) == (rehearsal.REFUSED, words)
+
+
+@pytest.mark.parametrize(
+    ("component", "arguments", "reason"),
+    [
+        ("haproxy", [], "haproxy is no component"),
+        ("kube-apiserver", ["--service-account-signing-endpoint=@sign"], "--service-account-signing-endpoint"),
+    ],
+)
+def test_what_cannot_be_rehearsed_is_skipped_with_the_reason(component: str, arguments: list[str], reason: str) -> None:
+    assert reason in str(rehearsal.obstacle(component, [component, *arguments]))

@@ -1,0 +1,134 @@
+# SPDX-FileCopyrightText: 2026 nodecraft.kubeadm contributors
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Which change is taken back, and when that is refused."""
+
+from __future__ import annotations
+
+import typing as t
+
+import pytest
+from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.common.errors import Refusal
+from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.common.ownership import Change
+from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.transaction import undo as way_back
+from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.transaction.undo import File, WayBack
+from ansible_collections.nodecraft.kubeadm.tests.unit.support.undos import copy, file, way
+
+LEFT = file("/a", "old", "new")
+BACK = file("/a", "old", "new", now="old")
+FOREIGN = file("/a", "old", "new", now="theirs")
+
+
+# ---- which one -------------------------------------------------------------------------------------------------------
+
+
+def ended(outcome: str, each: File = LEFT, *, takes_back: str | None = None) -> WayBack:
+    return way(each, outcome=outcome, takes_back=takes_back, transaction=outcome)
+
+
+@pytest.mark.parametrize(
+    ("newest_first", "chosen"),
+    [
+        ([], None),
+        ([ended("committed"), ended("unhealthy")], "committed"),
+        # With rollback off a change is left in place, so it is the one to take back.
+        ([ended("unhealthy"), ended("committed")], "unhealthy"),
+        ([ended("restored"), ended("abandoned"), ended("committed")], "committed"),
+        # An alarm may have ended on either side.
+        ([ended("alarm", LEFT), ended("committed")], "alarm"),
+        ([ended("alarm", FOREIGN), ended("committed")], "alarm"),
+        ([ended("alarm", BACK), ended("committed")], "committed"),
+        # Asked again there is nothing to do: neither the change nor the one before it.
+        ([ended("committed", takes_back="x"), ended("committed")], None),
+        # Taking back that failed left the change where it was.
+        ([ended("restored", takes_back="x"), ended("committed")], "committed"),
+        ([ended("alarm", BACK, takes_back="x"), ended("committed")], "committed"),
+    ],
+)
+def test_the_newest_change_that_stands_is_taken_back(newest_first: list[WayBack], chosen: str | None) -> None:
+    found = way_back.choose(newest_first)
+    assert (found and found.transaction) == chosen
+
+
+def test_older_ones_are_not_even_looked_at() -> None:
+    def damaged() -> t.Iterator[WayBack]:
+        yield ended("committed")
+        raise AssertionError("an older journal was read")
+
+    assert way_back.choose(damaged()) is not None
+
+
+# ---- whether its files are what it left --------------------------------------------------------------------------------
+
+
+def test_files_that_are_as_they_were_before_need_nothing() -> None:
+    assert way(BACK).is_done
+    assert way(BACK, file("/record", None, "x", kind=way_back.RECORD)).is_done
+    assert not way(BACK, file("/b", "old", "new")).is_done
+
+
+@pytest.mark.parametrize(
+    "files",
+    [
+        (FOREIGN,),
+        (LEFT, file("/b", None, "new", now="theirs")),
+        (LEFT, file("/b", "old", None, now="theirs")),
+        (LEFT, file("/b", "old", "new", now=None)),
+        # Half of it was put back by hand: what the rest belongs to nobody can tell.
+        (LEFT, file("/b", "old", "new", now="old")),
+        (LEFT, file("/record", None, "x", now="y", kind=way_back.RECORD)),
+    ],
+)
+def test_a_file_that_is_not_what_the_change_left_is_named(files: tuple[File, ...]) -> None:
+    edited = files[-1].path
+    with pytest.raises(
+        Refusal, match=rf"{edited} on cp1 is not what that left: somebody changed it since.*journal\.json"
+    ):
+        way(*files).refuse_foreign_edits()
+
+
+def test_a_chmod_is_no_edit() -> None:
+    hardened = File("/a", copy("old"), copy("new"), copy("new", 0o400))
+    way(hardened).refuse_foreign_edits()
+    assert not hardened.is_former
+
+
+def test_a_change_of_the_mode_alone_is_one() -> None:
+    loosened = File("/a", copy("same"), copy("same", 0o644), copy("same", 0o644))
+    assert not loosened.is_former
+    assert File("/a", copy("same"), copy("same", 0o644), copy("same")).is_former
+
+
+# ---- what is asked and shown -------------------------------------------------------------------------------------------
+
+
+def test_settings_beside_it_are_refused_by_name() -> None:
+    params = {"args": {"v": 4}, "env": {}, "files": None, "purge": True}
+    with pytest.raises(Refusal, match="args, purge is given too"):
+        way_back.refuse_settings(params, params)
+    way_back.refuse_settings({"args": {}, "purge": False, "files": None}, params.keys() - {"env"})
+
+
+def test_a_change_without_settings_is_one_of_files() -> None:
+    change = Change("args", "v", ["5"], ["4"])
+    assert way_back.operations([change], [LEFT]) == (change,)
+    assert way_back.operations([], [LEFT]) == (Change("files", "/a", None, "put back"),)
+
+
+def test_what_an_info_module_says() -> None:
+    taken = way(LEFT, file("/new", None, "x"), file("/gone", "x", None))
+    diff = {"before_header": "/a", "after_header": "/a", "before": "one\ntwo\n", "after": "one\nthree\n"}
+    found = way_back.describe(taken, [Change("args", "v", ["5"], None)], [diff])
+    assert found["transaction"] == taken.transaction
+    assert found["files"] == [
+        {"path": "/a", "change": "changed", "diff": "@@ -1,2 +1,2 @@\n one\n-two\n+three"},
+        {"path": "/new", "change": "removed", "diff": None},
+        {"path": "/gone", "change": "created", "diff": None},
+    ]
+    assert found["operations"] == [{"field": "args", "key": "v", "before": ["5"], "after": None}]
+    assert found["obstacle"] is None
+
+
+def test_an_obstacle_is_said_with_the_same_keys() -> None:
+    found = way_back.describe(None, (), (), obstacle="damaged")
+    assert set(found) == set(way_back.describe(way(LEFT), (), ()))
+    assert (found["transaction"], found["files"], found["obstacle"]) == (None, [], "damaged")

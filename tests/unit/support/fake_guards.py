@@ -1,0 +1,198 @@
+# SPDX-FileCopyrightText: 2026 nodecraft.kubeadm contributors
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""An API server, beside the one for nodes, that keeps admission policies and takes them up while somebody waits."""
+
+from __future__ import annotations
+
+import copy
+import json
+import typing as t
+from urllib.parse import parse_qsl, unquote, urlsplit
+
+from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.guard import policies as placement_policies
+from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.guard.plan import WORKLOADS
+from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.guard.policies import (
+    ANNOTATION,
+    BINDING,
+    GROUP,
+    KINDS,
+    MUTATION,
+    MUTATION_BINDING,
+    POLICY,
+    TRIAL_LABEL,
+)
+from ansible_collections.nodecraft.kubeadm.tests.unit.support.fake_api import FakeApi, Json, Refused
+from ansible_collections.nodecraft.kubeadm.tests.unit.support.guards import expressions
+
+Place = tuple[str, str]
+PLURALS = {placement_policies.path_of(kind).rpartition("/")[2]: kind for kind in KINDS}
+PODS = "/api/v1/namespaces/default/pods"
+
+
+class FakeGuards(FakeApi):
+    """The server. guards: the objects by kind and name. served: the kinds that it has. writes: what was kept, in its order.
+
+    in_force: the objects that pods meet, which are those that were there at the last look. taken_up: whether looks take them up. hurries: whether
+    it looks before every pod.
+    looks_at: called with verb, place and whether it is a dry run before an object is touched, and with a pod; it may refuse.
+    unanswered: objects of which the next write is kept and not answered.
+    checked: what the controller manager says of a policy; None: it does not look at any. made: pods that were no dry runs.
+    """
+
+    def __init__(
+        self, *nodes: Json, served: t.Sequence[str] = KINDS, workloads: t.Mapping[str, t.Sequence[Json]] | None = None
+    ) -> None:
+        super().__init__(*nodes)
+        for kind, path in WORKLOADS.items():
+            self.answers[path] = list((workloads or {}).get(kind, ()))
+        self.served = served
+        self.guards: dict[Place, Json] = {}
+        self.in_force: dict[Place, Json] = {}
+        self.taken_up = True
+        self.hurries = False
+        self.writes: list[str] = []
+        self.asked_pods: list[Json] = []
+        self.made: list[Json] = []
+        self.looks_at: t.Callable[[str, Place, bool], None] = lambda verb, place, dry: None
+        self.unanswered: list[Place] = []
+        self.looks_at_pod: t.Callable[[Json], None] = lambda pod: None
+        self.checked: Json | None = {"observedGeneration": 1}
+
+    def look(self) -> None:
+        """Take up what was written."""
+        with self._lock:
+            if self.taken_up:
+                self.in_force = copy.deepcopy(self.guards)
+            for (kind, _name), found in self.guards.items():
+                if kind == POLICY and self.checked is not None:
+                    found["status"] = self.checked
+
+    def _way(self, path: str) -> t.Callable[[str, str, bytes], Json]:
+        place = urlsplit(path).path
+        if place == GROUP:
+            return self._discovery
+        if place.startswith(f"{GROUP}/"):
+            return self._guard
+        return self._pod if place == PODS else super()._way(path)
+
+    def _discovery(self, _verb: str, _path: str, _body: bytes) -> Json:
+        return {
+            "resources": [{"name": plural, "kind": kind} for plural, kind in PLURALS.items() if kind in self.served]
+        }
+
+    # ---- the objects ---------------------------------------------------------------------------------------------------
+
+    def _guard(self, verb: str, path: str, body: bytes) -> Json:
+        plural, *names = unquote(urlsplit(path).path)[len(GROUP) + 1 :].split("/")
+        if verb == "GET" and not names:
+            return self._listed(PLURALS[plural], dict(parse_qsl(urlsplit(path).query)).get("labelSelector", ""))
+        sent = json.loads(body) if body else {}
+        place = (PLURALS[plural], names[0] if names else sent["metadata"]["name"])
+        dry = "dryRun" in path
+        if PLURALS[plural] not in self.served:
+            raise Refused(404, "the server could not find the requested resource")
+        with self._lock:
+            self.looks_at(verb, place, dry)
+            if verb in ("GET", "DELETE", "PUT") and place not in self.guards:
+                raise Refused(404, f'{plural} "{place[1]}" not found')
+            if verb == "GET":
+                return self.guards[place]
+            if not dry:
+                self.writes.append(f"{verb} {place[0]} {place[1]}")
+            if verb == "DELETE":
+                if not dry:
+                    del self.guards[place]
+                return {"kind": "Status", "status": "Success"}
+            return self._kept(verb, place, sent, dry)
+
+    def _listed(self, kind: str, selector: str) -> Json:
+        label, _equals, value = selector.partition("=")
+        found = [entry for place, entry in self.guards.items() if place[0] == kind]
+        return {"items": [entry for entry in found if entry["metadata"].get("labels", {}).get(label) == value]}
+
+    def _kept(self, verb: str, place: Place, sent: Json, dry: bool) -> Json:
+        version = self.guards[place]["metadata"]["resourceVersion"] if place in self.guards else None
+        if (verb == "POST") is (place in self.guards) or sent["metadata"].get("resourceVersion") != version:
+            raise Refused(409, f'Operation cannot be fulfilled on "{place[1]}": the object has been modified')
+        found = _with_defaults(sent)
+        found["metadata"]["resourceVersion"] = str(int(version or 0) + 1)
+        if not dry:
+            self.guards[place] = found
+            if place in self.unanswered:
+                self.unanswered.remove(place)
+                raise Refused(503, "etcd is gone")
+        return found
+
+    def touch(self, place: Place) -> None:
+        """Change an object, so that who read it before comes too late."""
+        metadata = self.guards[place]["metadata"]
+        metadata["resourceVersion"] = str(int(metadata["resourceVersion"]) + 1)
+
+    # ---- the pods ------------------------------------------------------------------------------------------------------
+
+    def _pod(self, _verb: str, path: str, body: bytes) -> Json:
+        pod: Json = json.loads(body)
+        if self.hurries:
+            self.look()
+        with self._lock:
+            self.asked_pods.append(pod)
+            if "dryRun" not in path:
+                self.made.append(pod)
+            self.looks_at_pod(pod)
+            for name in self._bound(MUTATION_BINDING, pod):
+                self._mutate(name, pod)
+            for name in self._bound(BINDING, pod):
+                self._validate(name, pod)
+        return pod
+
+    def _bound(self, kind: str, pod: Json) -> list[str]:
+        """The policies that concern a pod."""
+        found = [entry for (own, _name), entry in self.in_force.items() if own == kind]
+        return [entry["spec"]["policyName"] for entry in found if _selects(entry, pod)]
+
+    def _mutate(self, name: str, pod: Json) -> None:
+        policy = self.in_force.get((MUTATION, name))
+        if policy and pod["spec"].get("nodeName") in placement_policies.nodes_of(policy):
+            pod["spec"]["affinity"] = {"nodeAffinity": pod["spec"].pop("nodeName")}
+            pod["metadata"]["annotations"] = {ANNOTATION: f"{name} {placement_policies.revision_of(policy)}"}
+
+    def _validate(self, name: str, pod: Json) -> None:
+        policy, binding = self.in_force.get((POLICY, name)), self.in_force[BINDING, name]
+        limits = pod["spec"]["containers"][0]["resources"]["limits"]
+        node, requests = pod["spec"].get("nodeName"), any("/" in resource for resource in limits)
+        said = ""
+        if not requests and _keys(policy) & {toleration["key"] for toleration in pod["spec"].get("tolerations", [])}:
+            said = "the pod tolerates a taint"
+        if node in placement_policies.nodes_of(policy) and not requests:
+            said = f"the pod names the node {node}, which is kept for others"
+        if policy and said and placement_policies.denies(binding):
+            stamp = f"({name} {placement_policies.revision_of(policy)})"
+            raise Refused(
+                403,
+                f"pods is forbidden: ValidatingAdmissionPolicy '{name}' with binding '{name}' denied request: {said} {stamp}",
+            )
+
+
+def _keys(policy: Json | None) -> set[str]:
+    """The keys of the taints that a policy knows."""
+    taints = expressions(policy).get("taints", "[]") if policy else "[]"
+    return {taint["key"] for taint in json.loads(taints)}
+
+
+def _selects(binding: Json, pod: Json) -> bool:
+    selector = binding["spec"].get("matchResources", {}).get("objectSelector", {})
+    label = pod["metadata"].get("labels", {}).get(TRIAL_LABEL)
+    left_out = [value for entry in selector.get("matchExpressions", []) for value in entry["values"]]
+    return label not in left_out and selector.get("matchLabels", {}).get(TRIAL_LABEL) in (None, label)
+
+
+def _with_defaults(sent: Json) -> Json:
+    """An object with what the API server writes into it by itself."""
+    found = copy.deepcopy(sent)
+    found["metadata"]["uid"] = "u"
+    matched = found["spec"].get("matchConstraints")
+    if matched:
+        matched.update(matchPolicy="Equivalent", objectSelector={})
+        for rule in matched["resourceRules"]:
+            rule["scope"] = "*"
+    return found

@@ -1,0 +1,55 @@
+# SPDX-FileCopyrightText: 2026 nodecraft.kubeadm contributors
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Programs that a node is asked to run, answered from a table."""
+
+from __future__ import annotations
+
+import json
+import os
+import typing as t
+
+from ansible_collections.nodecraft.kubeadm.tests.unit.support.fake_node import NODE, FakeNode
+
+KUBELET_PID = 50
+ACCEPTED = "initializing audit webhook: stat /rehearsal-ends-here: no such file or directory"
+
+
+class FakeRun:
+    """Like AnsibleModule.run_command. C(answers) hold (status, output, error) by the beginning of the command."""
+
+    def __init__(self) -> None:
+        self.calls: list[list[str]] = []
+        self.requests: list[dict[str, t.Any]] = []
+        self.answers: dict[str, tuple[int, str, str]] = {
+            "systemctl show": (0, f"ActiveState=active\nMainPID={KUBELET_PID}\n", ""),
+            "systemctl is-active": (3, "inactive\n", ""),
+            "systemctl start": (0, "", ""),
+            "systemctl daemon-reload": (0, "", ""),
+            "env crictl": (0, "", ""),
+            "timeout": (1, "", f'E1 run.go:72] "command failed" err="{ACCEPTED}"\n'),
+        }
+
+    def __call__(self, arguments: list[str], **options: t.Any) -> tuple[int, str, str]:
+        self.calls.append(arguments)
+        if "data" in options:
+            request = json.loads(options["data"])
+            request["binary_is_open"] = os.path.exists(request["binary"])
+            request["root_is_empty_folder"] = os.listdir(request["root"]) == []
+            self.requests.append(request)
+        line = " ".join(arguments)
+        return next(answer for start, answer in self.answers.items() if line.startswith(start))
+
+    def ran(self, start: str) -> bool:
+        """Whether a command with this beginning was run."""
+        return any(" ".join(call).startswith(start) for call in self.calls)
+
+
+def add_kubelet(node: FakeNode, *arguments: str, config: str | None = None) -> None:
+    """The kubelet's process, and its configuration where the process sees it."""
+    given = ["/usr/bin/kubelet", "--config=/var/lib/kubelet/config.yaml", f"--hostname-override={NODE}"]
+    node.add_process(KUBELET_PID, None, list(arguments) or given)
+    path = node.proc / str(KUBELET_PID) / "root/var/lib/kubelet/config.yaml"
+    path.parent.mkdir(parents=True)
+    # The health of this kubelet is asked for where a test is about it.
+    given_config = f"staticPodPath: {node.manifests}\nhealthzPort: 0\n" if config is None else config
+    path.write_text(given_config, encoding="utf-8")

@@ -1,0 +1,119 @@
+# SPDX-FileCopyrightText: 2026 nodecraft.kubeadm contributors
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""A kubelet as kubeadm's packages set it up, as values."""
+
+from __future__ import annotations
+
+import typing as t
+
+from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.documents.systemd_unit import File, with_drop_in
+from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.kubelet import plan as kubelet
+
+UNIT = "/usr/lib/systemd/system/kubelet.service"
+KUBEADM = "/usr/lib/systemd/system/kubelet.service.d/10-kubeadm.conf"
+FLAGS = "/var/lib/kubelet/kubeadm-flags.env"
+EXTRA = "/etc/default/kubelet"
+MAIN = "/var/lib/kubelet/config.yaml"
+
+UNIT_TEXT = "[Unit]\nDescription=kubelet\n\n[Service]\nExecStart=/usr/bin/kubelet\nRestart=always\n"
+KUBEADM_TEXT = """\
+# Note: this is kubeadm's
+[Service]
+Environment="KUBELET_KUBECONFIG_ARGS=--bootstrap-kubeconfig=/b --kubeconfig=/etc/kubernetes/kubelet.conf"
+Environment="KUBELET_CONFIG_ARGS=--config=/var/lib/kubelet/config.yaml"
+EnvironmentFile=-/var/lib/kubelet/kubeadm-flags.env
+EnvironmentFile=-/etc/default/kubelet
+ExecStart=
+ExecStart=/usr/bin/kubelet $KUBELET_KUBECONFIG_ARGS $KUBELET_CONFIG_ARGS $KUBELET_KUBEADM_ARGS $KUBELET_EXTRA_ARGS
+"""
+MAIN_TEXT = """\
+apiVersion: kubelet.config.k8s.io/v1beta1
+kind: KubeletConfiguration
+evictionHard:
+  nodefs.available: 0%
+featureGates:
+  Theirs: true
+maxPods: 110
+staticPodPath: /etc/kubernetes/manifests
+"""
+BASE = (
+    "/usr/bin/kubelet --bootstrap-kubeconfig=/b --kubeconfig=/etc/kubernetes/kubelet.conf"
+    " --config=/var/lib/kubelet/config.yaml --node-ip=10.0.0.1"
+)
+
+
+def state(
+    extra: str = "KUBELET_EXTRA_ARGS=\n",
+    *,
+    main: str = MAIN_TEXT,
+    fragments: t.Mapping[str, str] | None = None,
+    drop_ins: t.Mapping[str, str] | None = None,
+    **given: t.Any,
+) -> kubelet.State:
+    """What a node has."""
+    unit = [File(UNIT, UNIT_TEXT), File(KUBEADM, KUBEADM_TEXT)]
+    for path, text in (drop_ins or {}).items():
+        unit = with_drop_in(unit, path, text)
+    fields: dict[str, t.Any] = {
+        "unit": tuple(unit),
+        "environment": {FLAGS: 'KUBELET_KUBEADM_ARGS="--node-ip=10.0.0.1"\n', EXTRA: extra},
+        "main": File(MAIN, main),
+        "fragments": tuple(File(path, text) for path, text in sorted((fragments or {}).items())),
+        "record": {},
+        "version": (1, 32),
+        "running": None,
+        **given,
+    }
+    return kubelet.State(**fields)
+
+
+def after(before: kubelet.State, plan: kubelet.KubeletPlan) -> kubelet.State:
+    """What the node has when a plan was carried out."""
+    unit, environment = list(before.unit), dict(before.environment)
+    fragments = {file.path: file.text for file in before.fragments}
+    for change in plan.files:
+        if change.path == kubelet.DROP_IN:
+            unit = with_drop_in(unit, change.path, change.after)
+        elif change.path in environment:
+            environment[change.path] = change.after
+        elif change.after is None:
+            del fragments[change.path]
+        else:
+            fragments[change.path] = change.after
+    return kubelet.State(
+        unit=tuple(unit),
+        environment=environment,
+        main=before.main,
+        fragments=tuple(File(path, text) for path, text in sorted(fragments.items())),
+        record=plan.record,
+        version=before.version,
+        running=tuple(plan.after.command),
+    )
+
+
+def wish(**given: t.Any) -> kubelet.Wish:
+    """A task's wish."""
+    return kubelet.parse_wish(parameters(**given))
+
+
+def parameters(**given: t.Any) -> dict[str, t.Any]:
+    """The module's parameters with their defaults."""
+    return {
+        "feature_gates": None,
+        "config": None,
+        "args": None,
+        "register_with_taints": None,
+        "state": "present",
+        "purge": False,
+        "adopt": False,
+        "force": False,
+        "rehearse": True,
+        "rollback": True,
+        "wait_timeout": 300,
+        "min_ready_seconds": 10,
+        "confirm": False,
+        "confirm_timeout": 60,
+        "confirm_url": None,
+        "confirm_ca_cert": None,
+        **given,
+    }

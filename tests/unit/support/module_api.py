@@ -1,0 +1,44 @@
+# SPDX-FileCopyrightText: 2026 nodecraft.kubeadm contributors
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Starts the modules of the API's side against a server of the tests, without kubernetes.core."""
+
+from __future__ import annotations
+
+import json
+import typing as t
+
+import pytest
+from ansible_collections.nodecraft.kubeadm.plugins.module_utils._module import api_module
+from ansible_collections.nodecraft.kubeadm.tests.unit.support.fake_api import Clock, FakeApi, client_of
+from ansible_collections.nodecraft.kubeadm.tests.unit.support.nodes import node
+
+Result = dict[str, t.Any]
+Start = t.Callable[..., Result]
+
+
+@pytest.fixture(name="api")
+def fixture_api() -> t.Iterator[FakeApi]:
+    """A server with one node."""
+    server = FakeApi(node("w1"))
+    yield server
+    server.close()
+
+
+@pytest.fixture(name="play")
+def fixture_play(
+    start: t.Callable[..., t.Any], api: FakeApi, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> Start:
+    """Run a module with parameters and return its result."""
+    monkeypatch.setattr(api_module, "MISSING", "")
+    monkeypatch.setattr(api_module, "AUTH_ARG_SPEC", {"kubeconfig": {"type": "raw", "no_log": True}})
+
+    def play(module: t.Any, **parameters: t.Any) -> Result:
+        monkeypatch.setattr(module, "connect", lambda _module: client_of(api.url, Clock()))
+        with pytest.raises(SystemExit):
+            start(module.main, **parameters)
+        result = t.cast(Result, json.loads(capsys.readouterr().out))
+        # The parameters, which ansible-core before 2.21 adds to every result.
+        result.pop("invocation", None)
+        return result
+
+    return play

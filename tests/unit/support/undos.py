@@ -1,0 +1,41 @@
+# SPDX-FileCopyrightText: 2026 nodecraft.kubeadm contributors
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Ways back as values."""
+
+from __future__ import annotations
+
+import typing as t
+
+from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.transaction.undo import Copy, File, WayBack
+
+NODE = "cp1"
+
+
+def copy(text: str | None, mode: int = 0o600) -> Copy | None:
+    """A version of a file of root's."""
+    return None if text is None else Copy(text.encode(), mode, 0, 0)
+
+
+def file(path: str, former: str | None, left: str | None, **given: t.Any) -> File:
+    """A file that still is as the change left it. now: something else."""
+    now = given.pop("now", left)
+    return File(path, copy(former), copy(left), copy(now), **given)
+
+
+def way(*files: File, **given: t.Any) -> WayBack:
+    """A committed change of these files."""
+    return WayBack(
+        **{
+            "transaction": "20260101T000000.000000Z-abcdef",
+            "node": NODE,
+            "journal": "/state/journal.json",
+            "requested": {"at": "2026-01-01T00:00:00Z", "from": "10.0.0.99"},
+            "ended": "2026-01-01T00:00:30Z",
+            "outcome": "committed",
+            "takes_back": None,
+            "files": files,
+            "folders": (),
+            "record": {},
+            **given,
+        }
+    )
