@@ -12,9 +12,9 @@ import contextlib
 import typing as t
 
 from .._plan.common.errors import KubeadmError
+from .._plan.common.verdict import ACCEPTED, NOT_NEEDED, REFUSED, SKIPPED, Verdict
 from .._plan.transaction import lease as rollout_lease
 from .._plan.transaction.lease import LeasePlan
-from .._plan.transaction.rehearsal import ACCEPTED, NOT_NEEDED, REFUSED, SKIPPED, Verdict
 from .client import ApiError, Client, Json
 from .cluster_versions import version_warnings
 

@@ -13,6 +13,7 @@ import typing as t
 
 from .._plan.common.batch import TaskPlan, joined, refuse_failures
 from .._plan.common.errors import KubeadmError
+from .._plan.common.verdict import ACCEPTED, NOT_NEEDED, REFUSED, Verdict
 from .._plan.documents import json_patch
 from .._plan.kubernetes import names as node_names
 from .._plan.node import conditions as node_conditions
@@ -20,7 +21,6 @@ from .._plan.node import evictions, readmission
 from .._plan.node import plan as node_plan
 from .._plan.node import taints as node_taints
 from .._plan.node.plan import Kind, NodePlan, Wish
-from .._plan.transaction.rehearsal import ACCEPTED, NOT_NEEDED, REFUSED, Verdict
 from .client import ApiError, Client, Json
 from .cluster_versions import version_warnings
 from .objects import read_nodes, read_pods

@@ -13,12 +13,16 @@ import typing as t
 
 from .._plan.common.batch import Incomplete, joined
 from .._plan.common.errors import KubeadmError, Refusal
+from .._plan.common.verdict import ACCEPTED, REFUSED, Verdict
+from .._plan.guard import desired
 from .._plan.guard import plan as placement_guard
 from .._plan.guard import policies as placement_policies
-from .._plan.guard.plan import Cluster, GuardPlan, Place, Protection, Wish
-from .._plan.guard.policies import BINDING, KINDS, POLICY, Case, Guard
-from .._plan.transaction import rehearsal
-from .._plan.transaction.rehearsal import Verdict
+from .._plan.guard import trial as placement_trial
+from .._plan.guard.desired import Wish
+from .._plan.guard.plan import GuardPlan
+from .._plan.guard.policies import BINDING, KINDS, POLICY, Guard, Place
+from .._plan.guard.protection import WORKLOADS, Cluster, Protection, protect, refusing
+from .._plan.guard.trial import Case
 from .client import ApiError, Client, Json
 from .cluster_versions import server_version, version_warnings
 from .objects import read_each
@@ -62,7 +66,7 @@ class PlacementGuardSteps:
     @contextlib.contextmanager
     def session(self) -> t.Iterator[None]:
         """Check what was asked before anything is sent; at a failure tell whether something was written before."""
-        self._wish = placement_guard.parse(self._params)
+        self._wish = desired.parse(self._params)
         self._client = self._connect()
         try:
             yield
@@ -82,7 +86,7 @@ class PlacementGuardSteps:
         nodes = {node["metadata"]["name"]: node for node in self._api.list("nodes")} if present else {}
         self._cluster = Cluster(objects, nodes, self._workloads(), self._guards())
         self._enforced = placement_guard.was_enforced(self._wished, self._cluster)
-        self._protection = placement_guard.protect(self._wished, self._cluster, dry=self._dry)
+        self._protection = protect(self._wished, self._cluster, dry=self._dry)
         self._bodies = placement_guard.bodies(self._wished, self._cluster, self._protection)
         self._judge()
 
@@ -105,9 +109,9 @@ class PlacementGuardSteps:
         problems = self._declined or [*self._judge_removals(), *self._judge_namespace()]
         seconds = self._api.clock() - began
         if problems:
-            return Verdict(rehearsal.REFUSED, joined(problems), seconds)
+            return Verdict(REFUSED, joined(problems), seconds)
         self._done = self._dry
-        return Verdict(rehearsal.ACCEPTED, "the API server takes every object (dryRun=All)", seconds)
+        return Verdict(ACCEPTED, "the API server takes every object (dryRun=All)", seconds)
 
     def apply(self) -> None:
         """Try the guard, write it, remove what is not asked for any more, and prove it."""
@@ -170,7 +174,7 @@ class PlacementGuardSteps:
             found = []
         served = {entry["kind"] for entry in found} & set(KINDS)
         if self._wished.present:
-            placement_guard.refuse_unserved(self._wished, served, lambda: server_version(self._api))
+            desired.refuse_unserved(self._wished, served, lambda: server_version(self._api))
         return served
 
     def _read_objects(self, places: t.Sequence[Place]) -> dict[Place, Json]:
@@ -182,7 +186,7 @@ class PlacementGuardSteps:
         """What might lose its pods; nothing is read when tolerations are nobody's concern."""
         if not (self._wished.present and self._wished.require_request):
             return {}
-        return {kind: self._api.list(path) for kind, path in placement_guard.WORKLOADS.items()}
+        return {kind: self._api.list(path) for kind, path in WORKLOADS.items()}
 
     def _guards(self) -> dict[str, Json]:
         """The policies of all other guards that refuse; nothing is read for one that does not."""
@@ -194,7 +198,7 @@ class PlacementGuardSteps:
             for kind in (POLICY, BINDING)
             for each in self._api.list(placement_policies.path_of(kind), labelSelector=ours)
         }
-        return placement_guard.refusing(found, self._wished.name)
+        return refusing(found, self._wished.name)
 
     def _judge(self) -> None:
         """Have the API server fill in its defaults, without which objects cannot be compared, and say what it declines."""
@@ -215,8 +219,8 @@ class PlacementGuardSteps:
         if not self._planned.writes:
             return []
         namespace = self._params["trial_namespace"]
-        taken, said = self._ask(placement_policies.plain_case(self._guard, namespace))
-        return [] if taken else [placement_guard.no_trial(self._wished, said)]
+        taken, said = self._ask(placement_trial.plain_case(self._guard, namespace))
+        return [] if taken else [placement_trial.no_trial(self._wished, said)]
 
     # ---- writing and removing ------------------------------------------------------------------------------------------
 
@@ -268,7 +272,7 @@ class PlacementGuardSteps:
         former = [found[place] for kind in KINDS for place in self._written if place in found and place[0] == kind]
         problems += filter(None, map(self._restoring_problem, former))
         if problems:
-            return f"Not all of it could be put back: {joined(problems)}. {placement_guard.way_out(self._wished)}"
+            return f"Not all of it could be put back: {joined(problems)}. {placement_trial.way_out(self._wished)}"
         self._written.clear()
         existed = any(name == self._wished.name for _kind, name in found)
         return "It was put back to what it was before." if existed else "It was removed again."
@@ -309,7 +313,7 @@ class PlacementGuardSteps:
         problems: list[str] = []
         made: list[Place] = []
         try:
-            for body in placement_policies.trial_objects(self._guard):
+            for body in placement_trial.trial_objects(self._guard):
                 self._copy(body, made)
             problems += self._failings()
         except KubeadmError as exc:
@@ -317,7 +321,7 @@ class PlacementGuardSteps:
         finally:
             problems += self._remove_copy(made)
         if problems:
-            words = " ".join(filter(None, [*problems, placement_guard.own_exception(self._wished, problems)]))
+            words = " ".join(filter(None, [*problems, placement_trial.own_exception(self._wished, problems)]))
             raise Refusal(f"The guard was not changed, because its trial failed. {words}")
 
     def _copy(self, body: Json, made: list[Place]) -> None:
@@ -329,12 +333,12 @@ class PlacementGuardSteps:
             raise KubeadmError(f"{' '.join(place)}: another run tries this guard at the moment. Run the task again.")
 
     def _failings(self) -> list[str]:
-        cases = placement_policies.trial_cases(self._guard, self._params["trial_namespace"])
+        cases = placement_trial.trial_cases(self._guard, self._params["trial_namespace"])
         return [*filter(None, map(self._problem, cases)), *self._complaints()]
 
     def _copied(self) -> list[Place]:
         """The objects of the trial, in the order in which they are removed."""
-        return [placement_guard.place_of(body) for body in reversed(placement_policies.trial_objects(self._guard))]
+        return [placement_guard.place_of(body) for body in reversed(placement_trial.trial_objects(self._guard))]
 
     def _remove_copy(self, made: t.Sequence[Place]) -> list[str]:
         problems = self._remove_each(reversed(made), dry_run=False)
@@ -348,8 +352,8 @@ class PlacementGuardSteps:
         patient = bool(case.says) or case.scheduled
         while True:
             taken, said = self._ask(case)
-            found = placement_guard.problem(case, taken, said, seconds=limit, namespace=self._params["trial_namespace"])
-            final = not patient or (placement_guard.fails(said) and not case.former)
+            found = placement_trial.problem(case, taken, said, seconds=limit, namespace=self._params["trial_namespace"])
+            final = not patient or (placement_trial.fails(said) and not case.former)
             if not found or final or self._api.clock() - began >= limit:
                 return found
             self._api.sleep(_LOOK_AGAIN)
@@ -368,7 +372,7 @@ class PlacementGuardSteps:
         while True:
             found = self._read_objects([place]).get(place, {})
             if "observedGeneration" in (found.get("status") or {}) or self._api.clock() >= deadline:
-                return placement_guard.complaints(found)
+                return placement_trial.complaints(found)
             self._api.sleep(_LOOK_AGAIN)
 
     def _end(self) -> None:
@@ -380,11 +384,11 @@ class PlacementGuardSteps:
         """See on the guard itself that it refuses what it should, a node that it did not protect before first, and nothing else."""
         namespace = self._params["trial_namespace"]
         node = next(iter((*self._protection.added, *self._protection.nodes)), None)
-        cases = placement_policies.proof_cases(self._guard, namespace, node)
+        cases = placement_trial.proof_cases(self._guard, namespace, node)
         problems = list(filter(None, map(self._problem, cases)))
         if problems:
-            advice = [placement_guard.own_exception(self._wished, problems)]
-            advice += [] if self._written else [placement_guard.way_out(self._wished)]
+            advice = [placement_trial.own_exception(self._wished, problems)]
+            advice += [] if self._written else [placement_trial.way_out(self._wished)]
             words = " ".join(filter(None, [*problems, *advice]))
             raise KubeadmError(f"The guard {self._wished.name} does not do what it should. {words}")
 

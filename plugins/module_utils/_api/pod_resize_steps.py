@@ -12,8 +12,10 @@ import contextlib
 import dataclasses
 import typing as t
 
+from .._plan.common import verdict as verdicts
 from .._plan.common.batch import Incomplete, TaskPlan, joined, refuse_failures
 from .._plan.common.errors import KubeadmError, Refusal
+from .._plan.common.verdict import Verdict
 from .._plan.kubernetes import names as node_names
 from .._plan.kubernetes import pods
 from .._plan.pod import resize as pod_resize
@@ -21,8 +23,6 @@ from .._plan.pod import resize_state as pod_resize_state
 from .._plan.pod import templates as pod_templates
 from .._plan.pod.resize import PodPlan, Wish
 from .._plan.pod.resize_state import ACCEPTED, GONE, INFEASIBLE, NOT_TRIED, REFUSED, RESIZED, RESTARTED, UNCHANGED
-from .._plan.transaction import rehearsal
-from .._plan.transaction.rehearsal import Verdict
 from .client import ApiError, Client, Json
 from .cluster_versions import version_warnings
 from .target import Target, leave_rest, send_each
@@ -178,15 +178,15 @@ class PodResizeSteps:
     def rehearse(self) -> Verdict:
         """In check mode the API server judges the patches without keeping them; otherwise the patches are the test."""
         if not self._dry:
-            return Verdict(rehearsal.NOT_NEEDED, "the API server judges each change when it is made")
+            return Verdict(verdicts.NOT_NEEDED, "the API server judges each change when it is made")
         began = self._api.clock()
         self._send(self._changing())
         self._finish()
         failed = [thing for thing in self._things if thing.error]
         seconds = self._api.clock() - began
         if any(thing.operations for thing in failed):
-            return Verdict(rehearsal.REFUSED, joined(thing.error for thing in failed), seconds)
-        return Verdict(rehearsal.ACCEPTED, "the API server takes every patch (dryRun=All)", seconds)
+            return Verdict(verdicts.REFUSED, joined(thing.error for thing in failed), seconds)
+        return Verdict(verdicts.ACCEPTED, "the API server takes every patch (dryRun=All)", seconds)
 
     def apply(self) -> None:
         """Send the patches, watch what becomes of them, and bring the templates in step."""

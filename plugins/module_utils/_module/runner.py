@@ -12,7 +12,7 @@ import os
 import typing as t
 
 from .._plan.common.errors import KubeadmError, Refusal
-from .._plan.transaction.rehearsal import NOT_NEEDED, REFUSED, SKIPPED, Verdict
+from .._plan.common.verdict import NOT_NEEDED, REFUSED, SKIPPED, Verdict
 
 if t.TYPE_CHECKING:  # pragma: no cover
     from ansible.module_utils.basic import AnsibleModule

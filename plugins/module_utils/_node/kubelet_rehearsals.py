@@ -13,6 +13,8 @@ import os
 import tempfile
 import typing as t
 
+from .._plan.common.verdict import ACCEPTED, REFUSED, Verdict
+from .._plan.kubelet import layout as kubelet_layout
 from .._plan.kubelet import plan as kubelet
 from .._plan.kubernetes import flags
 from .._plan.transaction import rehearsal
@@ -28,7 +30,7 @@ _CLIENT_CA = ("authentication", "x509", "clientCAFile")
 
 def rehearse(
     unit: KubeletUnit, plan: kubelet.KubeletPlan, *, run: Run, clock: t.Callable[[], float]
-) -> tuple[rehearsal.Verdict, list[str]]:
+) -> tuple[Verdict, list[str]]:
     """Start the kubelet with its new command line in a sandbox, and our fragment once more alone.
 
     Returns the verdict, and what the kubelet passes over in configuration that is not ours. Alone, as C(--config), the
@@ -40,12 +42,12 @@ def rehearse(
     status, output = _start(unit, plan, command, run)
     verdict, message = _judge(status, output)
     others = rehearsal.strict_errors(output)
-    if verdict == rehearsal.ACCEPTED and plan.fragment is not None:
+    if verdict == ACCEPTED and plan.fragment is not None:
         alone = rehearsal.kubelet_command([unit.binary, f"--config={plan.fragment.path}"])
         errors = rehearsal.strict_errors(_start(unit, plan, alone, run)[1])
         if errors:
-            verdict, message = rehearsal.REFUSED, "; ".join(rehearsal.unquoted(error) for error in errors)
-    return rehearsal.Verdict(verdict, message, round(clock() - began, 2), tuple(command)), others
+            verdict, message = REFUSED, "; ".join(rehearsal.unquoted(error) for error in errors)
+    return Verdict(verdict, message, round(clock() - began, 2), tuple(command)), others
 
 
 def _judge(status: int, output: str) -> tuple[str, str]:
@@ -76,7 +78,7 @@ def _outside(plan: kubelet.KubeletPlan) -> list[str]:
     settings, command = plan.after.settings, plan.after.command
     named = [
         flags.last(command, "config"),
-        kubelet.config_dir(command),
+        kubelet_layout.config_dir(command),
         *(settings.field(path) for path in (("tlsCertFile",), ("tlsPrivateKeyFile",), _CLIENT_CA)),
     ]
     inside = tuple(f"{place}/" for place in _VISIBLE)

@@ -14,6 +14,7 @@ import typing as t
 from .._plan.common.errors import Refusal
 from .._plan.common.ownership import Change
 from .._plan.kubelet import config as kubelet_config
+from .._plan.kubelet import layout as kubelet_layout
 from .._plan.kubelet import plan as kubelet
 from .._plan.kubelet import policies as kubelet_policies
 from .._plan.kubelet import undo as kubelet_way_back
@@ -88,7 +89,7 @@ def _process(unit: KubeletUnit, host: engine.Host) -> engine.Json | None:
 
 def _obstacle(unit: KubeletUnit) -> str | None:
     try:
-        kubelet.refuse_unknown_layout(unit.layout.service)
+        kubelet_layout.refuse_unknown_layout(unit.layout.service)
     except Refusal as exc:
         return str(exc)
     return None

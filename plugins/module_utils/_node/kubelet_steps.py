@@ -14,11 +14,14 @@ import time
 import typing as t
 
 from .._plan.common.errors import KubeadmError, Refusal
+from .._plan.common.verdict import Verdict
+from .._plan.kubelet import desired
+from .._plan.kubelet import layout as kubelet_layout
 from .._plan.kubelet import plan as kubelet
 from .._plan.kubelet import undo as kubelet_way_back
+from .._plan.kubelet.desired import Wish
 from .._plan.kubernetes import versions
 from .._plan.transaction import messages as outcome
-from .._plan.transaction.rehearsal import Verdict
 from .._plan.transaction.undo import PREVIOUS, WayBack, refuse_settings
 from . import engine, journals, kubelet_rehearsals, transactions, way_back
 from .journals import Settings
@@ -52,7 +55,7 @@ class KubeletSteps(TransactionSteps):
     ) -> None:
         super().__init__(params, name=NAME, dry=dry, diff=diff, run=run, host=host)
         self._patience = patience
-        self._wish: kubelet.Wish | None = None
+        self._wish: Wish | None = None
         self._unit: KubeletUnit | None = None
         self._way: WayBack | None = None
         self._plan: kubelet.KubeletPlan | None = None
@@ -60,15 +63,15 @@ class KubeletSteps(TransactionSteps):
 
     def _parse(self) -> None:
         if self._params["state"] == PREVIOUS:
-            refuse_settings(self._params, (*kubelet.SETTINGS, "purge", "adopt"))
-        self._wish = kubelet.parse_wish(self._params)
+            refuse_settings(self._params, (*desired.SETTINGS, "purge", "adopt"))
+        self._wish = desired.parse_wish(self._params)
 
     def read(self) -> None:
         """Read the unit, its files, the process, and our record."""
         self._unit = read_unit(self._run, self._host)
         self._node = self._unit.node_name
         self._read_transactions()
-        if t.cast(kubelet.Wish, self._wish).state == PREVIOUS and self._open is None:
+        if t.cast(Wish, self._wish).state == PREVIOUS and self._open is None:
             self._way = way_back.find(NAME, self._node)
 
     def notes(self) -> list[str]:
@@ -78,7 +81,7 @@ class KubeletSteps(TransactionSteps):
 
     def plan(self) -> kubelet.KubeletPlan:
         """Work out the change, and check that the node may take it."""
-        unit, wish = t.cast(KubeletUnit, self._unit), t.cast(kubelet.Wish, self._wish)
+        unit, wish = t.cast(KubeletUnit, self._unit), t.cast(Wish, self._wish)
         if wish.state == PREVIOUS:
             notes = way_back.notes(self._way, NAME, unit.node_name)
             self._plan = kubelet_way_back.plan(self._way, unit.state, force=wish.force, warnings=notes)
@@ -150,7 +153,7 @@ def journal_for(
             watch["set_aside"].append(entry)
     folders = [os.path.dirname(change.path) for change in plan.files if change.after is None]
     # Removed when they are empty then; the folder of fragments only when no kubelet looks for it any more.
-    journal["obsolete"] = [folder for folder in folders if folder != kubelet.config_dir(plan.after.command)]
+    journal["obsolete"] = [folder for folder in folders if folder != kubelet_layout.config_dir(plan.after.command)]
     return journal
 
 

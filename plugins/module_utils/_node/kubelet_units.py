@@ -15,8 +15,10 @@ import typing as t
 
 from .._plan.common.errors import KubeadmError, Refusal
 from .._plan.documents.systemd_unit import File, environment_files, read_service
+from .._plan.kubelet import layout as kubelet_layout
 from .._plan.kubelet import plan as kubelet
 from .._plan.kubelet import policies as kubelet_policies
+from .._plan.kubelet.layout import Layout
 from .._plan.kubernetes import flags, pods, versions
 from . import engine
 from .kubelet import node_name
@@ -41,7 +43,7 @@ class KubeletUnit:
     """
 
     state: kubelet.State
-    layout: kubelet.Layout
+    layout: Layout
     pid: int | None
     node_name: str
 
@@ -79,7 +81,9 @@ def read_unit(run: Run, host: engine.Host) -> KubeletUnit:
         unit=tuple(unit),
         environment=environment,
         main=_read(main) if main else None,
-        fragments=tuple(_read(path) for path in _fragment_paths(kubelet.config_dir(command) or kubelet.CONFIG_DIR)),
+        fragments=tuple(
+            _read(path) for path in _fragment_paths(kubelet_layout.config_dir(command) or kubelet_layout.CONFIG_DIR)
+        ),
         record=load_record(NAME),
         version=_version(command[0], run),
         running=(host.arguments(pid) or None) if pid else None,
@@ -87,7 +91,7 @@ def read_unit(run: Run, host: engine.Host) -> KubeletUnit:
     )
     files = [*environment, *(file.path for file in (*state.unit, *used_files(state, command)))]
     state = dataclasses.replace(state, newer=_newer(command[0], files, host.started(pid) if pid else None))
-    layout = kubelet.layout(state.unit, state.environment, state.main, state.fragments)
+    layout = kubelet_layout.layout(state.unit, state.environment, state.main, state.fragments)
     return KubeletUnit(state, layout, pid, node_name(command))
 
 
@@ -104,7 +108,7 @@ def _remembered(root: str) -> dict[str, str | None]:
 def used_files(state: kubelet.State, command: t.Sequence[str]) -> list[File]:
     """The configuration files that a command line makes the kubelet read."""
     main = [state.main] if state.main else []
-    return [*main, *(state.fragments if kubelet.config_dir(command) else ())]
+    return [*main, *(state.fragments if kubelet_layout.config_dir(command) else ())]
 
 
 def _newer(binary: str, files: t.Iterable[str], started: float | None) -> tuple[str, ...]:
@@ -114,7 +118,11 @@ def _newer(binary: str, files: t.Iterable[str], started: float | None) -> tuple[
     """
     if started is None:
         return ()
-    texts = [path for path in files if not path.endswith((kubelet.DROP_IN, kubelet.FRAGMENT)) and os.path.exists(path)]
+    texts = [
+        path
+        for path in files
+        if not path.endswith((kubelet_layout.DROP_IN, kubelet_layout.FRAGMENT)) and os.path.exists(path)
+    ]
     times = {path: os.stat(path).st_mtime for path in texts}
     if os.path.exists(binary):
         times[binary] = os.stat(binary).st_ctime
@@ -184,7 +192,7 @@ def _version(binary: str, run: Run) -> tuple[int, int]:
 # ---- how it is watched ---------------------------------------------------------------------------------------------------
 
 
-def instance(layout: kubelet.Layout) -> engine.Json:
+def instance(layout: Layout) -> engine.Json:
     """How a kubelet with these files is recognised."""
     port = str(layout.settings.field(("healthzPort",)) or 10248)
     host = layout.settings.field(("healthzBindAddress",)) or _HEALTH["host"]

@@ -17,6 +17,7 @@ import tempfile
 import typing as t
 
 from .._plan.common.errors import KubeadmError
+from .._plan.common.verdict import SKIPPED, Verdict
 from .._plan.static_pod import plan as static_pod
 from .._plan.transaction import rehearsal
 from . import engine, sandbox
@@ -30,7 +31,7 @@ _PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 
 def rehearse(
     pod: StaticPod, plan: static_pod.StaticPodPlan, *, run: Run, clock: t.Callable[[], float], host: engine.Host
-) -> rehearsal.Verdict:
+) -> Verdict:
     """Start the component with its new command line where it can do no harm, and say what it said.
 
     Raises KubeadmError when the node lacks what a rehearsal needs.
@@ -38,7 +39,7 @@ def rehearse(
     arguments = plan.after.expected_arguments()
     reason = rehearsal.obstacle(pod.name, arguments)
     if reason:
-        return rehearsal.Verdict(rehearsal.SKIPPED, reason)
+        return Verdict(SKIPPED, reason)
     began = clock()
     with _binary(pod, run, host) as binary, tempfile.TemporaryDirectory(prefix="rehearsal-") as root:
         request = {
@@ -56,7 +57,7 @@ def rehearse(
     # Shown as the manifest has it: an expanded argument may hold the value of an environment variable.
     shown = rehearsal.command(pod.name, plan.after.arguments)
     message = engine.hide(verdict.message, plan.after.hidden)
-    return rehearsal.Verdict(verdict.verdict, message, round(clock() - began, 2), tuple(shown))
+    return Verdict(verdict.verdict, message, round(clock() - began, 2), tuple(shown))
 
 
 def run_in_sandbox(name: str, request: engine.Json, run: Run) -> tuple[int, str]:

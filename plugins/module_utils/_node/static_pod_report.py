@@ -17,6 +17,7 @@ from .._plan.common.ownership import Change
 from .._plan.kubernetes import versions
 from .._plan.static_pod import plan as static_pod
 from .._plan.static_pod import undo as static_pod_way_back
+from .._plan.static_pod.diff import diff
 from .._plan.static_pod.manifest import Manifest
 from .._plan.transaction.undo import WayBack
 from . import engine, static_pods, transactions, way_back
@@ -66,7 +67,7 @@ def _taken_back(
     """What taking a change back comes to: the operations, and the difference of the manifest."""
     pod = static_pods.read_static_pod(name, folder, node_name)
     plan = static_pod_way_back.plan(name, way, static_pod.State(pod.manifest, pod.record, {}))
-    return plan.operations, [entry for entry in static_pod.diff(plan) if entry["after_header"] == pod.path]
+    return plan.operations, [entry for entry in diff(plan) if entry["after_header"] == pod.path]
 
 
 def _describe_pod(name: str, folder: str, node_name: str, host: engine.Host) -> engine.Json:

@@ -14,11 +14,14 @@ import time
 import typing as t
 
 from .._plan.common.errors import KubeadmError
+from .._plan.common.verdict import Verdict
 from .._plan.kubernetes import versions
+from .._plan.static_pod import desired
 from .._plan.static_pod import plan as static_pod
 from .._plan.static_pod import undo as static_pod_way_back
+from .._plan.static_pod.desired import Wish
+from .._plan.static_pod.diff import diff
 from .._plan.transaction import messages as outcome
-from .._plan.transaction.rehearsal import Verdict
 from .._plan.transaction.undo import PREVIOUS, WayBack, refuse_settings
 from . import engine, journals, preflight, rehearsals, static_pods, transactions, way_back
 from .journals import Settings
@@ -44,7 +47,7 @@ class StaticPodSteps(TransactionSteps):
     ) -> None:
         super().__init__(params, name=str(params["name"]), dry=dry, diff=diff, run=run, host=host)
         self._patience = patience
-        self._wish: static_pod.Wish | None = None
+        self._wish: Wish | None = None
         self._kubelet: Kubelet | None = None
         self._pod: static_pods.StaticPod | None = None
         self._state: static_pod.State | None = None
@@ -53,15 +56,15 @@ class StaticPodSteps(TransactionSteps):
 
     def _parse(self) -> None:
         if self._params["state"] == PREVIOUS:
-            refuse_settings(self._params, (*static_pod.SETTINGS, "purge"))
-        self._wish = static_pod.parse_wish(self._params)
+            refuse_settings(self._params, (*desired.SETTINGS, "purge"))
+        self._wish = desired.parse_wish(self._params)
 
     def read(self) -> None:
         """Read the kubelet, the manifest, our record, and the files that may change."""
         self._kubelet = kubelet = read_kubelet(self._run, proc=self._host.proc)
         self._node = kubelet.node_name
         self._read_transactions()
-        wish = t.cast(static_pod.Wish, self._wish)
+        wish = t.cast(Wish, self._wish)
         folder = self._params["manifest_dir"] or kubelet.manifest_dir
         self._pod = static_pods.read_static_pod(self._name, folder, kubelet.node_name)
         _refuse_pods_as_files(wish, folder)
@@ -78,7 +81,7 @@ class StaticPodSteps(TransactionSteps):
 
     def plan(self) -> static_pod.StaticPodPlan:
         """Work out the change, and look for what would keep the changed component from coming up."""
-        wish, state = t.cast(static_pod.Wish, self._wish), t.cast(static_pod.State, self._state)
+        wish, state = t.cast(Wish, self._wish), t.cast(static_pod.State, self._state)
         if wish.state == PREVIOUS:
             notes = way_back.notes(self._way, self._name, str(self._node))
             plan = static_pod_way_back.plan(self._name, self._way, state, notes)
@@ -136,13 +139,13 @@ class StaticPodSteps(TransactionSteps):
         """The result of the module, whatever step it reached."""
         plan = self._plan
         return {
-            **self._report(plan.operations if plan else (), static_pod.diff(plan) if plan and self._diff else ()),
+            **self._report(plan.operations if plan else (), diff(plan) if plan and self._diff else ()),
             "manifest": self._pod.path if self._pod else None,
             "takes_back": self._way.transaction if self._way and plan and plan.operations else None,
         }
 
 
-def _refuse_pods_as_files(wish: static_pod.Wish, folder: str) -> None:
+def _refuse_pods_as_files(wish: Wish, folder: str) -> None:
     for entry in wish.files:
         if os.path.dirname(os.path.realpath(entry.path)) == os.path.realpath(folder):
             raise KubeadmError(

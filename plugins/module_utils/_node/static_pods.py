@@ -17,6 +17,7 @@ import typing as t
 from .._plan.common import ownership
 from .._plan.common.errors import KubeadmError, Refusal
 from .._plan.static_pod import plan as static_pod
+from .._plan.static_pod.desired import NodeFile
 from .._plan.static_pod.manifest import Manifest, Mount
 from . import engine
 from .state import load_record, read_version
@@ -81,14 +82,14 @@ def parse_static_pod(name: str, path: str, node_name: str) -> StaticPod:
     )
 
 
-def read_files(paths: t.Iterable[str]) -> dict[str, static_pod.NodeFile | None]:
+def read_files(paths: t.Iterable[str]) -> dict[str, NodeFile | None]:
     """The policy files that a plan is about; None for one that does not exist."""
-    files: dict[str, static_pod.NodeFile | None] = {}
+    files: dict[str, NodeFile | None] = {}
     for path in paths:
         if os.path.isdir(path):
             raise Refusal(f"files: {path} is a folder on {os.uname().nodename}; name a file.")
         content = engine.read_bytes(path)
-        files[path] = None if content is None else static_pod.NodeFile(content, stat.S_IMODE(os.stat(path).st_mode))
+        files[path] = None if content is None else NodeFile(content, stat.S_IMODE(os.stat(path).st_mode))
     return files
 
 
@@ -279,9 +280,7 @@ def _refuse_unusable_volumes(plan: static_pod.StaticPodPlan) -> None:
             raise Refusal(f"volumes: {mount.host_path} on {os.uname().nodename} is no {kind}, but path_type says so.")
 
 
-def _refuse_unreachable(
-    flag: str, path: str, mount: Mount | None, files: t.Mapping[str, static_pod.NodeFile | None]
-) -> None:
+def _refuse_unreachable(flag: str, path: str, mount: Mount | None, files: t.Mapping[str, NodeFile | None]) -> None:
     if mount is None:
         raise Refusal(
             f"args: --{flag}={path} on {os.uname().nodename}: no volume of the static pod is mounted over {path}, so the component"

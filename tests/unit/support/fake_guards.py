@@ -10,7 +10,6 @@ import typing as t
 from urllib.parse import parse_qsl, unquote, urlsplit
 
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.guard import policies as placement_policies
-from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.guard.plan import WORKLOADS
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.guard.policies import (
     ANNOTATION,
     BINDING,
@@ -21,6 +20,7 @@ from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.guard.poli
     POLICY,
     TRIAL_LABEL,
 )
+from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.guard.protection import WORKLOADS
 from ansible_collections.nodecraft.kubeadm.tests.unit.support.fake_api import FakeApi, Json, Refused
 from ansible_collections.nodecraft.kubeadm.tests.unit.support.guards import expressions
 

@@ -1,12 +1,22 @@
 # SPDX-FileCopyrightText: 2026 nodecraft.kubeadm contributors
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Parameters of placement guards, and the nodes and DaemonSets that they meet, for tests."""
+"""Placement guards, their parameters, and the nodes and DaemonSets that they meet, for tests."""
 
 from __future__ import annotations
 
+import dataclasses
 import json
 import typing as t
 
+import pytest
+from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.common.errors import Refusal
+from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.guard import desired
+from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.guard import plan as placement_guard
+from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.guard import policies as placement_policies
+from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.guard import protection as placement_protection
+from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.guard.desired import Wish
+from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.guard.policies import Guard, Place
+from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.guard.protection import Cluster, Protection
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.node.extended_resources import RESOURCES
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.node.taints import TAINTS
 from ansible_collections.nodecraft.kubeadm.tests.unit.support.nodes import Json, node
@@ -64,3 +74,74 @@ def daemon_set(name: str, *tolerations: Json, resources: Json | None = None, **s
 def expressions(policy: Json) -> dict[str, str]:
     """The variables of a policy, by name."""
     return {entry["name"]: entry["expression"] for entry in policy["spec"]["variables"]}
+
+
+GUARD = Guard(
+    name="guard",
+    nodes=("w1", "w2"),
+    resources=(D,),
+    taints=(),
+    require_request=False,
+    enforce=False,
+    affinity=False,
+    schedulers=("system:kube-scheduler",),
+    exceptions=(),
+    exempt_daemon_sets=(),
+    exempt_namespaces=("kube-system",),
+)
+
+
+STRICT_GUARD = dataclasses.replace(
+    GUARD,
+    resources=(D, "example.com/b"),
+    taints=({"effect": "NoExecute", "key": "a", "value": ""}, {"effect": "NoSchedule", "key": "a", "value": "b"}),
+    require_request=True,
+    enforce=True,
+    affinity=True,
+    schedulers=("system:kube-scheduler", "system:serviceaccount:ns:mine"),
+    exceptions=('object.metadata.namespace == "ops"', 'request.userInfo.username == "ada"\n'),
+    exempt_daemon_sets=("ns/agent",),
+    exempt_namespaces=("kube-system", "ops"),
+)
+
+
+def by_kind(objects: list[Json]) -> dict[str, Json]:
+    """The objects of a guard, of each kind one."""
+    return {entry["kind"]: entry for entry in objects}
+
+
+def wish(**params: t.Any) -> Wish:
+    """What a task asks for, with the defaults of the module."""
+    return desired.parse({**PARAMS, **params})
+
+
+def there(asked: Wish, *nodes: str) -> dict[Place, Json]:
+    """The objects of a guard for these nodes as they were read."""
+    found = placement_policies.objects(placement_guard.guard_of(asked, Protection(nodes=nodes)))
+    for entry in found:
+        entry["metadata"]["resourceVersion"] = "7"
+    return {placement_guard.place_of(entry): entry for entry in found}
+
+
+def protected(
+    asked: Wish,
+    nodes: t.Sequence[Json] = NODES,
+    former: t.Sequence[str] = (),
+    *,
+    sets: t.Sequence[Json] = (),
+    others: t.Mapping[str, Json] | None = None,
+    dry: bool = False,
+    **workloads: t.Sequence[Json],
+) -> Protection:
+    """Which nodes a wish comes to. former: nodes that the guard in force protects. sets: DaemonSets. others: policies of other guards."""
+    objects = there(asked, *former) if former else {}
+    makers = {"DaemonSet": sets, **workloads}
+    cluster = Cluster(objects, {node["metadata"]["name"]: node for node in nodes}, makers, others or {})
+    return placement_protection.protect(asked, cluster, dry=dry)
+
+
+def refusal(action: t.Callable[[], t.Any]) -> str:
+    """What an action is refused with."""
+    with pytest.raises(Refusal) as caught:
+        action()
+    return str(caught.value)

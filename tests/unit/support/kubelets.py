@@ -7,7 +7,10 @@ from __future__ import annotations
 import typing as t
 
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.documents.systemd_unit import File, with_drop_in
+from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.kubelet import desired
+from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.kubelet import layout as kubelet_layout
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.kubelet import plan as kubelet
+from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.kubelet.desired import Wish
 
 UNIT = "/usr/lib/systemd/system/kubelet.service"
 KUBEADM = "/usr/lib/systemd/system/kubelet.service.d/10-kubeadm.conf"
@@ -72,7 +75,7 @@ def after(before: kubelet.State, plan: kubelet.KubeletPlan) -> kubelet.State:
     unit, environment = list(before.unit), dict(before.environment)
     fragments = {file.path: file.text for file in before.fragments}
     for change in plan.files:
-        if change.path == kubelet.DROP_IN:
+        if change.path == kubelet_layout.DROP_IN:
             unit = with_drop_in(unit, change.path, change.after)
         elif change.path in environment:
             environment[change.path] = change.after
@@ -91,9 +94,9 @@ def after(before: kubelet.State, plan: kubelet.KubeletPlan) -> kubelet.State:
     )
 
 
-def wish(**given: t.Any) -> kubelet.Wish:
+def wish(**given: t.Any) -> Wish:
     """A task's wish."""
-    return kubelet.parse_wish(parameters(**given))
+    return desired.parse_wish(parameters(**given))
 
 
 def parameters(**given: t.Any) -> dict[str, t.Any]:

@@ -6,7 +6,8 @@ from __future__ import annotations
 
 import typing as t
 
-from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.static_pod import plan as static_pod
+from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.static_pod import desired
+from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.static_pod.desired import Wish
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.static_pod.manifest import Manifest
 
 SOURCE = "/etc/kubernetes/manifests/kube-apiserver.yaml"
@@ -193,9 +194,9 @@ def parameters(**given: t.Any) -> dict[str, t.Any]:
     return {**defaults, **given}
 
 
-def wish(**given: t.Any) -> static_pod.Wish:
+def wish(**given: t.Any) -> Wish:
     """A wish as the module makes it from its parameters."""
-    return static_pod.parse_wish(parameters(**given))
+    return desired.parse_wish(parameters(**given))
 
 
 def volume(name: str, path: str, **given: t.Any) -> dict[str, t.Any]:

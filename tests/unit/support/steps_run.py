@@ -7,7 +7,7 @@ from __future__ import annotations
 import typing as t
 
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.common.errors import KubeadmError
-from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.transaction.rehearsal import REFUSED
+from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.common.verdict import REFUSED
 from ansible_collections.nodecraft.kubeadm.tests.unit.support.fake_api import Clock
 
 if t.TYPE_CHECKING:  # of the Pythons that this is tested on, not all have ansible-core

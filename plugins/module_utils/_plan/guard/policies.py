@@ -4,7 +4,7 @@
 
 # PRIVATE to the collection: no promise of stability to code outside it.
 
-"""The objects of a placement guard: its admission policies with their expressions in CEL, their bindings, and the trial of them.
+"""The objects of a placement guard: its admission policies with their expressions in CEL, and their bindings.
 
 There is no paramKind. What the policies know stands in their variables: a parameter that is deleted, or a binding that is
 removed and made again, can leave API servers that refuse every pod until they are restarted.
@@ -18,6 +18,7 @@ import json
 import typing as t
 
 Json = dict[str, t.Any]
+Place = tuple[str, str]  # kind and name of an object
 
 GROUP = "/apis/admissionregistration.k8s.io/v1"
 POLICY, BINDING = "ValidatingAdmissionPolicy", "ValidatingAdmissionPolicyBinding"
@@ -27,6 +28,8 @@ KINDS = (POLICY, BINDING, MUTATION, MUTATION_BINDING)
 # Who makes an object is written on it: nothing is changed or removed that somebody else made.
 OWNER = {"app.kubernetes.io/managed-by": "nodecraft.kubeadm"}
 TRIAL_LABEL = "nodecraft.kubeadm/trial"
+# On pods that keep the name of their node, so that the proof sees the policy behind.
+PROOF = "proof"
 # On pods whose node became an affinity: which policy did it, in which revision.
 ANNOTATION = "nodecraft.kubeadm/placement-guard"
 
@@ -39,10 +42,6 @@ _PLURALS = {
 # As kubeadm has it, and as it is without a service account for each controller.
 _DAEMON_SET_CONTROLLERS = ["system:serviceaccount:kube-system:daemon-set-controller", "system:kube-controller-manager"]
 _TRIAL = "-trial"
-# What a pod with the label is for. The last one keeps the name of its node, so that the proof sees the policy behind.
-_REFUSE, _AFFINITY, _PROOF = "refuse", "affinity", "proof"
-_TRIAL_TAINT: Json = {"effect": "NoSchedule", "key": TRIAL_LABEL, "value": ""}
-_NAMES_NONE = "a pod that names no node"
 _REVISION = "revision"
 _REVISION_LENGTH = 8
 
@@ -68,21 +67,6 @@ class Guard:
     exempt_namespaces: tuple[str, ...]
 
 
-@dataclasses.dataclass(frozen=True)
-class Case:
-    """A pod that is asked for and never made, and what has to come of it.
-
-    says: what the refusal has to contain, all of it; empty when the pod has to be taken. scheduled: what the annotation has to
-    say of a pod whose node has to become an affinity. former: whether an earlier revision of the policy may still answer.
-    """
-
-    name: str
-    pod: Json
-    says: tuple[str, ...] = ()
-    scheduled: str = ""
-    former: bool = False
-
-
 def path_of(kind: str, name: str = "") -> str:
     """Where an object of the guard is in the API; without a name, the list of its kind."""
     return f"{GROUP}/{_PLURALS[kind]}" + (f"/{name}" if name else "")
@@ -98,7 +82,7 @@ def objects(guard: Guard) -> list[Json]:
     actions = ["Deny", "Audit"] if guard.enforce else ["Warn", "Audit"]
     found = [_policy(guard), _object(BINDING, guard, {"policyName": guard.name, "validationActions": actions})]
     if guard.affinity:
-        but_proof = {"matchExpressions": [{"key": TRIAL_LABEL, "operator": "NotIn", "values": [_PROOF]}]}
+        but_proof = {"matchExpressions": [{"key": TRIAL_LABEL, "operator": "NotIn", "values": [PROOF]}]}
         spec = {"policyName": guard.name, "matchResources": {"objectSelector": but_proof}}
         found += [_mutation(guard), _object(MUTATION_BINDING, guard, spec)]
     return found
@@ -137,9 +121,6 @@ def denies(binding: t.Mapping[str, t.Any] | None) -> bool:
     return "Deny" in (((binding or {}).get("spec") or {}).get("validationActions") or [])
 
 
-# ---- the trial ---------------------------------------------------------------------------------------------------------
-
-
 def trial_name(name: str) -> str:
     """What the copy of a guard is called, and the one node more that it protects."""
     return f"{name}{_TRIAL}"
@@ -148,129 +129,6 @@ def trial_name(name: str) -> str:
 def is_trial(name: str) -> bool:
     """Whether the copy of some guard may be called so. Such copies are removed when they are found."""
     return name.endswith(_TRIAL)
-
-
-def trial_objects(guard: Guard) -> list[Json]:
-    """A copy of the policies that refuses, for pods with a label of their own, for one more node and one more taint, which do not exist.
-
-    Nothing else protects that node and knows that taint, so it is this copy that refuses. Of a guard that only warns, exceptions are
-    evaluated, so that one that fails shows, and let nothing through: they may well hold for whoever makes the trial. Of one that
-    refuses they may not, since its proof would fail.
-    """
-    name = trial_name(guard.name)
-    # With && an expression that fails would be false.
-    tame = tuple(f"{_in_brackets(text)} ? false : false" for text in guard.exceptions)
-    exceptions = guard.exceptions if guard.enforce else tame
-    nodes, taints = (*guard.nodes, name), (*guard.taints, _TRIAL_TAINT)
-    copy = dataclasses.replace(guard, name=name, nodes=nodes, taints=taints, enforce=True, exceptions=exceptions)
-    found = objects(copy)
-    for thing in found:
-        if thing["kind"] in (BINDING, MUTATION_BINDING):
-            label = _REFUSE if thing["kind"] == BINDING else _AFFINITY
-            thing["spec"]["matchResources"] = {"objectSelector": {"matchLabels": {TRIAL_LABEL: label}}}
-        if thing["kind"] == BINDING:
-            thing["spec"]["validationActions"] = ["Deny"]
-    return found
-
-
-def trial_cases(guard: Guard, namespace: str) -> list[Case]:
-    """What has to come of pods while the copy is in force; the first is refused by nothing else."""
-    node = trial_name(guard.name)
-    stamps = _stamps(trial_objects(guard))
-    naming = pod(guard, namespace, node=node, label=_REFUSE)
-    cases = [
-        Case("a pod that names a protected node", naming, says=("names the node", stamps[POLICY])),
-        Case(_NAMES_NONE, pod(guard, namespace, label=_REFUSE)),
-    ]
-    if guard.resources:
-        asked = pod(guard, namespace, node=node, resource=guard.resources[0], label=_REFUSE)
-        cases.append(Case(f"a pod that names a protected node and requests {guard.resources[0]}", asked))
-    if guard.require_request and guard.taints:
-        tolerating = _tolerating_pod(pod(guard, namespace, label=_REFUSE), [_TRIAL_TAINT])
-        says = ("tolerates a taint", stamps[POLICY])
-        cases.append(Case("a pod that tolerates a taint of protected nodes", tolerating, says=says))
-    if guard.affinity:
-        pinned = pod(guard, namespace, node=node, label=_AFFINITY)
-        cases.append(Case("a pod whose node has to become an affinity", pinned, scheduled=stamps[MUTATION]))
-    return cases
-
-
-def _stamps(found: t.Iterable[Json]) -> dict[str, str]:
-    """What the policies among some objects write into refusals and annotations, by their kinds: name and revision."""
-    return {
-        thing["kind"]: f"{thing['metadata']['name']} {revision_of(thing)}"
-        for thing in found
-        if thing["kind"] in (POLICY, MUTATION)
-    }
-
-
-def plain_case(guard: Guard, namespace: str) -> Case:
-    """A pod that is never refused."""
-    return Case(_NAMES_NONE, pod(guard, namespace))
-
-
-def proof_cases(guard: Guard, namespace: str, node: str | None) -> list[Case]:
-    """What the guard in force has to make of pods. node: one that it protects; None when it protects none.
-
-    The pods have no label that the copy looks for: API servers may hold on to it for a moment after it was removed.
-    """
-    if node is None:
-        return [plain_case(guard, namespace)]
-    stamps = _stamps(objects(guard))
-    says = (f"names the node {node}", stamps[POLICY])
-    cases = []
-    if guard.affinity:
-        pinned = pod(guard, namespace, node=node)
-        cases.append(
-            Case(f"a pod whose node {node} has to become an affinity", pinned, scheduled=stamps[MUTATION], former=True)
-        )
-    naming = pod(guard, namespace, node=node, label=_PROOF if guard.affinity else "")
-    cases.append(Case(f"a pod that names {node}", naming, says=says, former=True))
-    if guard.require_request and guard.taints:
-        tolerating = _tolerating_pod(pod(guard, namespace), guard.taints)
-        says = ("tolerates a taint", stamps[POLICY])
-        cases.append(Case("a pod that tolerates the taints of the nodes", tolerating, says=says, former=True))
-    return [*cases, plain_case(guard, namespace)]
-
-
-def _tolerating_pod(plain: Json, taints: t.Iterable[Json]) -> Json:
-    # An API server tells one refusal alone. So the pod tolerates nothing that another guard may be for.
-    tolerations = [{**taint, "operator": "Equal"} for taint in taints]
-    return {**plain, "spec": {**plain["spec"], "tolerations": tolerations}}
-
-
-def pod(guard: Guard, namespace: str, *, node: str = "", resource: str = "", label: str = "") -> Json:
-    """A harmless pod. Quotas and pod security standards have nothing against it. label: what it is for in a trial."""
-    limits = {"cpu": "100m", "memory": "64Mi", **({resource: "1"} if resource else {})}
-    container = {
-        "name": "trial",
-        # Nobody pulls it: the pod is never made.
-        "image": "localhost/nodecraft-trial:1",
-        "securityContext": {"allowPrivilegeEscalation": False, "capabilities": {"drop": ["ALL"]}},
-        "resources": {"limits": limits},
-    }
-    return {
-        "apiVersion": "v1",
-        "kind": "Pod",
-        "metadata": {
-            "generateName": f"{trial_name(guard.name)}-",
-            "namespace": namespace,
-            **({"labels": {TRIAL_LABEL: label}} if label else {}),
-        },
-        "spec": {
-            **({"nodeName": node} if node else {}),
-            "automountServiceAccountToken": False,
-            "securityContext": {
-                "runAsNonRoot": True,
-                "runAsUser": 65532,
-                "seccompProfile": {"type": "RuntimeDefault"},
-            },
-            "containers": [container],
-        },
-    }
-
-
-# ---- the policies ------------------------------------------------------------------------------------------------------
 
 
 def _object(kind: str, guard: Guard, spec: Json) -> Json:
@@ -384,10 +242,11 @@ def _by_no_scheduler(guard: Guard) -> str:
 
 
 def _excepted(guard: Guard) -> str:
-    return "\n".join(["variables.ofDaemonSet", *(f"|| {_in_brackets(text)}" for text in guard.exceptions)])
+    return "\n".join(["variables.ofDaemonSet", *(f"|| {in_brackets(text)}" for text in guard.exceptions)])
 
 
-def _in_brackets(expression: str) -> str:
+def in_brackets(expression: str) -> str:
+    """An expression that keeps its meaning beside others."""
     # On a line of its own, for the last one may end in a comment.
     return f"({expression.strip()}\n)"
 

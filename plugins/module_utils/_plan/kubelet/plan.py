@@ -23,116 +23,20 @@ import typing as t
 from ..common import ownership
 from ..common.errors import Refusal
 from ..common.ownership import Change, Owned, Record, Values
-from ..documents.systemd_unit import File, Service, quote_argument, quote_assignment, read_service, with_drop_in
-from ..kubernetes import flags
-from ..kubernetes import names as node_names
-from ..kubernetes import option_values as settings
+from ..documents.systemd_unit import File, with_drop_in
 from . import adoption as kubelet_adoption
 from . import config as kubelet_config
+from . import layout as kubelet_layout
 from . import limits as kubelet_limits
 from . import policies as kubelet_policies
 from .adoption import EXTRA, Move
-from .config import ARGS, CONFIG, GATES, TAINTS, Settings
+from .config import CONFIG
+from .desired import Wish
+from .layout import FRAGMENT, HOOK, Layout
+from .own_files import OwnFiles
 from .policies import PolicyChange, Remembered
 
-DROP_IN = "/etc/systemd/system/kubelet.service.d/20-nodecraft-kubeadm.conf"
-CONFIG_DIR = "/etc/kubernetes/kubelet.conf.d"
-# The kubelet merges in alphabetic order, and the last one wins.
-FRAGMENT = "zz-nodecraft-kubeadm.conf"
-# kubeadm's variable for the arguments that say where the configuration is.
-HOOK = "KUBELET_CONFIG_ARGS"
-CONFIG_DIR_SINCE = (1, 30)
 ADOPTED = "adopted"
-
-_HEAD = {"apiVersion": "kubelet.config.k8s.io/v1beta1", "kind": "KubeletConfiguration"}
-_COMMENT = (
-    "# Written by the Ansible collection nodecraft.kubeadm, which takes it away again. Changes by hand are lost.\n"
-)
-_OWN_OPTION = {flags.FEATURE_GATES: GATES, kubelet_config.REGISTER_WITH_TAINTS: TAINTS}
-# What a rehearsal, the proof or this module itself stands on.
-_FIXED_FLAGS = frozenset(
-    (
-        "bootstrap-kubeconfig",
-        "cert-dir",
-        "config",
-        "config-dir",
-        "container-runtime-endpoint",
-        "hostname-override",
-        "kubeconfig",
-        "manifest-url",
-        "pod-manifest-path",
-        "root-dir",
-    )
-)
-# The same as fields: another one ends every pod, or on a control plane the control plane.
-_FIXED_FIELDS = ("containerRuntimeEndpoint", "staticPodPath", "staticPodURL")
-SETTINGS = (GATES, CONFIG, ARGS, TAINTS)
-
-
-# ---- the wish --------------------------------------------------------------------------------------------------------
-
-
-@dataclasses.dataclass(frozen=True)
-class Wish:
-    """What a task asks for, checked and in canonical form: field -> key -> value, None to remove."""
-
-    values: Values
-    state: str
-    purge: bool
-    adopt: bool
-    force: bool
-
-    @property
-    def keys(self) -> list[tuple[str, str]]:
-        """The named settings."""
-        return [(field, key) for field, keys in self.values.items() for key in keys]
-
-
-def parse_wish(params: t.Mapping[str, t.Any]) -> Wish:
-    """Turn module parameters into a wish. Raises Refusal for values that no kubelet could take."""
-    values: Values = {
-        GATES: {gate: settings.gate(gate, value) for gate, value in (params[GATES] or {}).items()},
-        CONFIG: _config(params[CONFIG] or {}),
-        ARGS: {flags.normalise(name): _argument(name, value) for name, value in (params[ARGS] or {}).items()},
-        TAINTS: {kubelet_config.taint_key(taint): _taint(taint) for taint in params[TAINTS] or []},
-    }
-    settings.refuse_twice(ARGS, [flags.normalise(name) for name in params[ARGS] or {}])
-    settings.refuse_twice(TAINTS, [kubelet_config.taint_key(taint) for taint in params[TAINTS] or []])
-    # An option that is given but empty names nothing: an empty variable must not take back everything.
-    everything = params["state"] == "absent" and all(params[option] is None for option in SETTINGS)
-    return Wish(values, params["state"], params["purge"] or everything, params["adopt"], params["force"])
-
-
-def _argument(name: str, value: t.Any) -> list[str] | None:
-    if flags.normalise(name) in _FIXED_FLAGS:
-        raise Refusal(f"args: --{name} decides what this node is and where its kubelet lives; it is not changed here.")
-    return settings.argument(name, value, _OWN_OPTION)
-
-
-def _config(config: t.Mapping[str, t.Any]) -> dict[str, t.Any]:
-    for name, option in (("featureGates", GATES), ("registerWithTaints", TAINTS)):
-        if name in config:
-            raise Refusal(f"config: {name} is merged entry by entry; use the option {option} instead.")
-    for name in _FIXED_FIELDS:
-        if name in config:
-            raise Refusal(f"config: {name} decides which pods this node runs and with what; it is not changed here.")
-    for name in ("apiVersion", "kind"):
-        if name in config:
-            raise Refusal(f"config: {name} is not a setting; write the fields of KubeletConfiguration only.")
-    leaves = kubelet_config.leaves(config)
-    for path, value in leaves.items():
-        if isinstance(value, str):
-            settings.no_empty_text(CONFIG, kubelet_config.key_of(path), value)
-    return {kubelet_config.key_of(path): value for path, value in leaves.items()}
-
-
-def _taint(taint: t.Mapping[str, t.Any]) -> str:
-    """The value of a taint. It is written as that of a Node, so that both are the same taint."""
-    key = node_names.check_taint(taint["key"], TAINTS)
-    if taint["effect"] not in node_names.EFFECTS:
-        raise Refusal(f"{TAINTS}: {key} has effect {taint['effect']!r}; write one of {', '.join(node_names.EFFECTS)}.")
-    value = taint.get("value")
-    return "" if value is None else node_names.text_value(TAINTS, key, value)
 
 
 # ---- what was read ---------------------------------------------------------------------------------------------------
@@ -157,40 +61,6 @@ class State:
     running: tuple[str, ...] | None
     newer: tuple[str, ...] = ()
     remembered: Remembered = dataclasses.field(default_factory=dict)
-
-
-@dataclasses.dataclass(frozen=True)
-class Layout:
-    """A kubelet as its files make it."""
-
-    service: Service
-    settings: Settings
-
-    @property
-    def command(self) -> list[str]:
-        """Its command line."""
-        return self.service.command
-
-
-def config_dir(arguments: t.Sequence[str]) -> str | None:
-    """The folder of fragments that a command line names."""
-    return flags.last(arguments, "config-dir")
-
-
-def layout(
-    unit: t.Sequence[File],
-    environment: t.Mapping[str, str | None],
-    main: File | None,
-    fragments: t.Sequence[File],
-    *,
-    reads_fragments: bool = False,
-) -> Layout:
-    """Work out what these files make of a kubelet. reads_fragments: although the command line does not say so."""
-    service = read_service(unit, environment)
-    files = [main] if main else []
-    if reads_fragments or config_dir(service.command):
-        files += sorted(fragments, key=lambda file: file.path)
-    return Layout(service, Settings(service.arguments, tuple(kubelet_config.parse(file) for file in files)))
 
 
 # ---- the plan --------------------------------------------------------------------------------------------------------
@@ -239,16 +109,18 @@ class KubeletPlan:
 
 def plan(wish: Wish, state: State) -> KubeletPlan:
     """Work out a wish against what the node has. Raises Refusal for what cannot be done safely."""
-    live = layout(state.unit, state.environment, state.main, state.fragments)
-    refuse_unknown_layout(live.service)
+    live = kubelet_layout.layout(state.unit, state.environment, state.main, state.fragments)
+    kubelet_layout.refuse_unknown_layout(live.service)
     refuse_out_of_step(live, state)
-    base_unit = with_drop_in(state.unit, DROP_IN, None)
+    base_unit = with_drop_in(state.unit, kubelet_layout.DROP_IN, None)
     theirs = tuple(file for file in state.fragments if posixpath.basename(file.path) != FRAGMENT)
     # Others may rely on the folder that the kubelet reads for our sake.
-    awake = bool(theirs) and config_dir(live.command) is not None
-    moved = _adopt(wish, layout(base_unit, state.environment, state.main, theirs, reads_fragments=awake), state)
+    awake = bool(theirs) and kubelet_layout.config_dir(live.command) is not None
+    moved = _adopt(
+        wish, kubelet_layout.layout(base_unit, state.environment, state.main, theirs, reads_fragments=awake), state
+    )
     environment = {**state.environment, **{path: move.text for path, move in moved.items()}}
-    base = layout(base_unit, environment, state.main, theirs, reads_fragments=awake)
+    base = kubelet_layout.layout(base_unit, environment, state.main, theirs, reads_fragments=awake)
 
     resolution = _resolve(wish, state, live, base, moved)
     owned = {field: keys for field, keys in resolution.record.items() if field != ADOPTED}
@@ -257,13 +129,13 @@ def plan(wish: Wish, state: State) -> KubeletPlan:
     )
     environment.update(returned)
 
-    ours = _Ours.render(owned, base, state.version, keeps_folder=awake)
-    folder = config_dir(base.command) or CONFIG_DIR
-    if not awake and not wish.force and config_dir(base.command) is None and ours.fragment is not None:
+    ours = OwnFiles.render(owned, base, state.version, keeps_folder=awake)
+    folder = kubelet_layout.config_dir(base.command) or kubelet_layout.CONFIG_DIR
+    if not awake and not wish.force and kubelet_layout.config_dir(base.command) is None and ours.fragment is not None:
         refuse_sleeping_fragments(theirs)
     fragment = None if ours.fragment is None else File(posixpath.join(folder, FRAGMENT), ours.fragment)
-    unit = with_drop_in(state.unit, DROP_IN, ours.drop_in)
-    after = layout(unit, environment, state.main, [*theirs, *([fragment] if fragment else [])])
+    unit = with_drop_in(state.unit, kubelet_layout.DROP_IN, ours.drop_in)
+    after = kubelet_layout.layout(unit, environment, state.main, [*theirs, *([fragment] if fragment else [])])
     refuse_ineffective_hook(ours.drop_in, after)
     _refuse_overridden(wish, after, live)
 
@@ -340,7 +212,7 @@ def _resolve(wish: Wish, state: State, live: Layout, base: Layout, moved: t.Mapp
 def _as_written(live: Layout, field: str, key: str, entry: Owned, now: Values) -> t.Any:
     """What our own files say of a setting, whoever edited them: it comes and goes with these files."""
     sources = live.settings.sources(field, key)
-    is_ours = bool(sources) and sources[-1].path.endswith((DROP_IN, FRAGMENT))
+    is_ours = bool(sources) and sources[-1].path.endswith((kubelet_layout.DROP_IN, FRAGMENT))
     return now.get(field, {}).get(key) if is_ours else entry.set
 
 
@@ -356,75 +228,7 @@ def _without_relatives(wish: Wish, record: Record) -> Record:
     return {field: kept if field == CONFIG else keys for field, keys in record.items() if field != ADOPTED}
 
 
-# ---- our files -------------------------------------------------------------------------------------------------------
-
-
-@dataclasses.dataclass(frozen=True)
-class _Ours:
-    """The texts of our files, None for one that is not needed, and the arguments that the drop-in brings."""
-
-    drop_in: str | None
-    fragment: str | None
-    arguments: tuple[str, ...]
-
-    @classmethod
-    def render(cls, record: Record, base: Layout, version: tuple[int, int], *, keeps_folder: bool) -> _Ours:
-        """Our files for what we own. keeps_folder: others have files in the folder of fragments that are read now."""
-        has_folder = version >= CONFIG_DIR_SINCE
-        data = _fragment_data(record, base) if has_folder else {}
-        arguments = [] if has_folder else _as_flags(record, base)
-        for name, entry in sorted(record.get(ARGS, {}).items()):
-            arguments += [f"--{name}={value}" for value in entry.set or []]
-        makes_folder = (bool(data) or keeps_folder) and config_dir(base.command) is None
-        if makes_folder:
-            arguments.insert(0, f"--config-dir={CONFIG_DIR}")
-        text = None if not data else _COMMENT + json.dumps({**_HEAD, **data}, indent=2, sort_keys=True) + "\n"
-        drop_in = _drop_in(base.service.variables[HOOK].value, arguments, makes_folder) if arguments else None
-        return cls(drop_in, text, tuple(arguments))
-
-
-def _fragment_data(record: Record, base: Layout) -> dict[str, t.Any]:
-    data: dict[str, t.Any] = {}
-    for key, entry in sorted(record.get(CONFIG, {}).items()):
-        data = kubelet_config.with_value(data, kubelet_config.path_of(key), entry.set)
-    gates = {gate: entry.set for gate, entry in record.get(GATES, {}).items()}
-    taints = _taint_list(record, base)
-    return {**data, **({"featureGates": gates} if gates else {}), **({"registerWithTaints": taints} if taints else {})}
-
-
-def _taint_list(record: Record, base: Layout) -> list[dict[str, t.Any]]:
-    """Lists are replaced as a whole, so ours holds the taints of others too."""
-    ours = record.get(TAINTS, {})
-    if not ours:
-        return []
-    kept = [taint for taint in base.settings.taint_list() if kubelet_config.taint_key(taint) not in ours]
-    added = []
-    for place, entry in sorted(ours.items()):
-        key, dummy, effect = place.rpartition(":")
-        added.append({"key": key, "value": entry.set, "effect": effect})
-    return kept + added
-
-
-def _as_flags(record: Record, base: Layout) -> list[str]:
-    """The same for a kubelet without a folder of fragments. Raises Refusal for what has no flag."""
-    if record.get(CONFIG):
-        raise Refusal(
-            f"config: kubelets before {'.'.join(map(str, CONFIG_DIR_SINCE))} read no folder of fragments, and"
-            " their configuration file is kubeadm's. Use args."
-        )
-    gates = {gate: str(entry.set).lower() for gate, entry in record.get(GATES, {}).items()}
-    taints = _taint_list(record, base)
-    return [
-        *([f"--{flags.FEATURE_GATES}={flags.render_gates(gates)}"] if gates else []),
-        *([f"--{kubelet_config.REGISTER_WITH_TAINTS}={kubelet_config.render_taints(taints)}"] if taints else []),
-    ]
-
-
-def _drop_in(base: str, arguments: t.Sequence[str], makes_folder: bool) -> str:
-    value = " ".join([base.strip(), *(quote_argument(argument) for argument in arguments)])
-    # Someone may remove all of /etc/kubernetes; without the folder a kubelet does not start.
-    folder = f"ExecStartPre=-/bin/mkdir -p {CONFIG_DIR}\n" if makes_folder else ""
-    return f"{_COMMENT}[Service]\n{folder}Environment={quote_assignment(HOOK, value)}\n"
+# ---- what changes ----------------------------------------------------------------------------------------------------
 
 
 def _file_changes(
@@ -435,7 +239,7 @@ def _file_changes(
     former = {file.path: file.text for file in (*state.fragments, *state.unit)}
     changes = [
         FileChange(path, former.get(path), fragment.text if fragment else None, 0o600),
-        FileChange(DROP_IN, former.get(DROP_IN), drop_in, 0o644),
+        FileChange(kubelet_layout.DROP_IN, former.get(kubelet_layout.DROP_IN), drop_in, 0o644),
         *(FileChange(name, state.environment[name], text, 0o644, True) for name, text in environment.items()),
     ]
     yield from (change for change in changes if change.before != change.after)
@@ -463,29 +267,6 @@ def _forgotten(live: Layout, state: State) -> t.Iterator[str]:
 
 
 # ---- what is refused ---------------------------------------------------------------------------------------------------
-
-
-def refuse_unknown_layout(service: Service) -> None:
-    """Refuse a unit that does not take its arguments as kubeadm's packages have it, and say whose it is."""
-    hook = service.variables.get(HOOK)
-    if f"${HOOK}" in service.words and hook is not None and not hook.from_file:
-        return
-    where = service.arguments[0].source
-    if any(word in ("$KUBELET_API_SERVER", "$KUBE_LOGTOSTDERR", "$KUBELET_HOSTNAME") for word in service.words):
-        raise Refusal(
-            f"{where} is Kubespray's unit of the kubelet: change its kubelet_* variables and run Kubespray instead."
-        )
-    why = (
-        f"its ExecStart does not take ${HOOK}"
-        if f"${HOOK}" not in service.words
-        else f"{HOOK} is not set"
-        if hook is None
-        else f"{HOOK} comes out of {hook.source}, which no drop-in can override"
-    )
-    raise Refusal(
-        f"{where} is not the unit of kubeadm's packages: {why}. Only their layout is changed"
-        f" (found: ExecStart={' '.join(service.words)})."
-    )
 
 
 def refuse_out_of_step(live: Layout, state: State) -> None:
@@ -522,17 +303,17 @@ def refuse_sleeping_fragments(theirs: t.Sequence[File]) -> None:
 
 def _kept_folder(owned: Record, base: Layout, theirs: t.Sequence[File]) -> t.Iterator[str]:
     """Tell why something of ours stays although nothing is asked for any more."""
-    if theirs and not any(owned.values()) and config_dir(base.command) is None:
+    if theirs and not any(owned.values()) and kubelet_layout.config_dir(base.command) is None:
         paths = ", ".join(file.path for file in theirs)
-        yield f"{DROP_IN} stays with nothing but --config-dir, because the kubelet reads {paths} by it."
+        yield f"{kubelet_layout.DROP_IN} stays with nothing but --config-dir, because the kubelet reads {paths} by it."
 
 
 def refuse_ineffective_hook(drop_in: str | None, after: Layout) -> None:
     """A later drop-in that sets the hook too makes ours count for nothing."""
     hook = after.service.variables[HOOK]
-    if drop_in is not None and hook.source.path != DROP_IN:
+    if drop_in is not None and hook.source.path != kubelet_layout.DROP_IN:
         raise Refusal(
-            f"{hook.source} sets {HOOK} after {DROP_IN}, so that one would count for nothing. Rename that drop-in so that it"
+            f"{hook.source} sets {HOOK} after {kubelet_layout.DROP_IN}, so that one would count for nothing. Rename that drop-in so that it"
             " sorts before, or take the assignment out of it."
         )
 
@@ -548,7 +329,7 @@ def _refuse_overridden(wish: Wish, after: Layout, live: Layout) -> None:
             sources = [
                 source
                 for source in after.settings.sources(field, key)
-                if source.path not in (DROP_IN,) and FRAGMENT not in source.path
+                if source.path not in (kubelet_layout.DROP_IN,) and FRAGMENT not in source.path
             ]
             where = str(sources[-1]) if sources else "another source"
             raise Refusal(

@@ -17,8 +17,10 @@ from ..documents.systemd_unit import File as TextFile
 from ..documents.systemd_unit import with_drop_in
 from ..transaction import undo as way_back
 from ..transaction.undo import Copy, File, WayBack
+from . import layout as kubelet_layout
 from . import plan as kubelet
-from .plan import ADOPTED, FRAGMENT, HOOK, FileChange, KubeletPlan, Layout, State
+from .layout import FRAGMENT, HOOK, Layout
+from .plan import ADOPTED, FileChange, KubeletPlan, State
 
 
 def plan(way: WayBack | None, state: State, *, force: bool, warnings: t.Sequence[str] = ()) -> KubeletPlan:
@@ -26,8 +28,8 @@ def plan(way: WayBack | None, state: State, *, force: bool, warnings: t.Sequence
 
     force: as in the module's option. Raises Refusal for what cannot be done safely.
     """
-    live = kubelet.layout(state.unit, state.environment, state.main, state.fragments)
-    kubelet.refuse_unknown_layout(live.service)
+    live = kubelet_layout.layout(state.unit, state.environment, state.main, state.fragments)
+    kubelet_layout.refuse_unknown_layout(live.service)
     kubelet.refuse_out_of_step(live, state)
     if way is None or way.is_done:
         return KubeletPlan(live, live, (), None, (), (), state.record, tuple(warnings))
@@ -52,7 +54,7 @@ def plan(way: WayBack | None, state: State, *, force: bool, warnings: t.Sequence
 
 def _file_change(file: File) -> FileChange:
     copy = t.cast(Copy, file.former or file.left)
-    is_ours = file.path == kubelet.DROP_IN or posixpath.basename(file.path) == FRAGMENT
+    is_ours = file.path == kubelet_layout.DROP_IN or posixpath.basename(file.path) == FRAGMENT
     return FileChange(file.path, _text(file.now), _text(file.former), copy.mode, not is_ours)
 
 
@@ -63,7 +65,11 @@ def _text(copy: Copy | None) -> str | None:
 def _former(state: State, files: t.Sequence[FileChange]) -> tuple[Layout, TextFile | None]:
     """The kubelet as the former files make it, and our fragment among them."""
     texts = {file.path: file.after for file in files}
-    unit = with_drop_in(state.unit, kubelet.DROP_IN, texts[kubelet.DROP_IN]) if kubelet.DROP_IN in texts else state.unit
+    unit = (
+        with_drop_in(state.unit, kubelet_layout.DROP_IN, texts[kubelet_layout.DROP_IN])
+        if kubelet_layout.DROP_IN in texts
+        else state.unit
+    )
     environment = {**state.environment, **{file.path: file.after for file in files if file.is_environment}}
     fragments = {file.path: file.text for file in state.fragments}
     for path, text in texts.items():
@@ -73,11 +79,11 @@ def _former(state: State, files: t.Sequence[FileChange]) -> tuple[Layout, TextFi
                 fragments[path] = text
     found = [TextFile(path, text) for path, text in sorted(fragments.items())]
     ours = next((file for file in found if posixpath.basename(file.path) == FRAGMENT), None)
-    return kubelet.layout(unit, environment, state.main, found), ours
+    return kubelet_layout.layout(unit, environment, state.main, found), ours
 
 
 def _refuse_sleeping_fragments(state: State, live: Layout, after: Layout, *, force: bool) -> None:
-    wakes = kubelet.config_dir(live.command) is None and kubelet.config_dir(after.command) is not None
+    wakes = kubelet_layout.config_dir(live.command) is None and kubelet_layout.config_dir(after.command) is not None
     if wakes and not force:
         kubelet.refuse_sleeping_fragments(
             [file for file in state.fragments if posixpath.basename(file.path) != FRAGMENT]
@@ -86,11 +92,11 @@ def _refuse_sleeping_fragments(state: State, live: Layout, after: Layout, *, for
 
 def _refuse_outdated_drop_in(state: State, after: Layout, files: t.Sequence[FileChange], way: WayBack) -> None:
     """Our drop-in repeats what the unit said when it was written. A former one may repeat what does not hold any more."""
-    drop_in = next((file.after for file in files if file.path == kubelet.DROP_IN), None)
+    drop_in = next((file.after for file in files if file.path == kubelet_layout.DROP_IN), None)
     if drop_in is None:
         return
     kubelet.refuse_ineffective_hook(drop_in, after)
-    base = kubelet.layout(with_drop_in(state.unit, kubelet.DROP_IN, None), state.environment, None, ())
+    base = kubelet_layout.layout(with_drop_in(state.unit, kubelet_layout.DROP_IN, None), state.environment, None, ())
     said, hook = after.service.variables[HOOK].value, base.service.variables[HOOK]
     if not f"{said} ".startswith(f"{hook.value.strip()} "):
         raise Refusal(

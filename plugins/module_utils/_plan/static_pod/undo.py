@@ -14,8 +14,9 @@ from ..common.ownership import Change
 from ..transaction import undo as way_back
 from ..transaction.undo import Copy, File, WayBack
 from . import plan as static_pod
+from .desired import NodeFile
 from .manifest import Manifest
-from .plan import FileChange, NodeFile, State, StaticPodPlan
+from .plan import FileChange, State, StaticPodPlan
 
 _SETTINGS = ("feature_gates", "admission_plugins", "args", "env", "volumes")
 

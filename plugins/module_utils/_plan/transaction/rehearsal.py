@@ -15,11 +15,11 @@ See docs/rehearsal.md.
 
 from __future__ import annotations
 
-import dataclasses
 import json
 import re
 import typing as t
 
+from ..common.verdict import ACCEPTED, REFUSED, Verdict
 from ..kubernetes import flags
 
 END = "/rehearsal-ends-here"  # the file that does not exist
@@ -30,7 +30,6 @@ KUBELET_END = "/proc/nonexistent/kubeconfig"  # the same for a kubelet
 SCRATCH = "/rehearsal-scratch"  # where a rehearsed kubelet may write, in the sandbox
 TIME_LIMIT = 20  # seconds; a component that still runs then was not stopped by the missing certificate
 
-ACCEPTED, REFUSED, SKIPPED, NOT_NEEDED = "accepted", "refused", "skipped", "not_needed"
 
 _DEFAULT_PORTS = {"kube-apiserver": "6443", "kube-controller-manager": "10257", "kube-scheduler": "10259"}
 # kube-apiserver sets up its audit webhook after it has read the serving certificate, the audit policy, and the
@@ -57,22 +56,6 @@ _PLAIN_ERROR = re.compile(
     r"^(?:Error: |error: |panic: |unknown flag: |invalid argument |flag provided but not defined: |invalid (?:boolean )?value )",
     re.MULTILINE,
 )
-
-
-@dataclasses.dataclass(frozen=True)
-class Verdict:
-    """What a rehearsal found.
-
-    verdict: accepted, refused, skipped (not possible for this component or not wanted) or not_needed (nothing changes).
-    message: the component's own word where there is one.
-    seconds: how long it took.
-    command: the command line that was run; empty when none was.
-    """
-
-    verdict: str
-    message: str
-    seconds: float = 0.0
-    command: tuple[str, ...] = ()
 
 
 def obstacle(component: str, arguments: t.Sequence[str | None]) -> str | None:

@@ -12,7 +12,7 @@ import typing as t
 import pytest
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._module import runner
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.common.errors import KubeadmError
-from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.transaction.rehearsal import (
+from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.common.verdict import (
     ACCEPTED,
     REFUSED,
     SKIPPED,

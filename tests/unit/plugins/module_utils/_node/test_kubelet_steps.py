@@ -21,8 +21,9 @@ from ansible_collections.nodecraft.kubeadm.plugins.module_utils._node import (
     state,
     transactions,
 )
+from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.common import verdict as verdicts
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.common.errors import KubeadmError, Refusal
-from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.kubelet import plan as kubelet
+from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.kubelet import layout as kubelet_layout
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.transaction import rehearsal
 from ansible_collections.nodecraft.kubeadm.tests.unit.support import kubelets
 from ansible_collections.nodecraft.kubeadm.tests.unit.support.documents import documented
@@ -106,8 +107,8 @@ class Node:
 def fixture_node(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Node:
     monkeypatch.setattr(state, "STATE_DIR", str(tmp_path / "state"))
     monkeypatch.setattr(transactions, "_UNIT_FILE", str(tmp_path / "unit.service"))
-    monkeypatch.setattr(kubelet, "CONFIG_DIR", str(tmp_path / "kubelet.conf.d"))
-    monkeypatch.setattr(kubelet, "DROP_IN", str(tmp_path / "kubelet.service.d" / "20-nodecraft-kubeadm.conf"))
+    monkeypatch.setattr(kubelet_layout, "CONFIG_DIR", str(tmp_path / "kubelet.conf.d"))
+    monkeypatch.setattr(kubelet_layout, "DROP_IN", str(tmp_path / "kubelet.service.d" / "20-nodecraft-kubeadm.conf"))
     monkeypatch.setattr(pkgutil, "get_data", lambda package, name: (CODE / name).read_bytes())
     monkeypatch.setattr("os.fchown", lambda descriptor, uid, gid: None)
     return Node(tmp_path)
@@ -120,7 +121,7 @@ def carry_out(node: Node, **given: t.Any) -> engine.Json:
         steps.read()
         assert steps.notes() == []
         steps.plan()
-        assert steps.rehearse().verdict == rehearsal.ACCEPTED
+        assert steps.rehearse().verdict == verdicts.ACCEPTED
         steps.apply()
     assert steps.report()["transaction"]["outcome"] is None
     assert set(steps.report()) | {"rehearsal"} == documented("kubelet")
@@ -159,13 +160,17 @@ def test_the_engine_gets_files_record_and_what_to_watch(node: Node) -> None:
     node.answers *= 2
     journal = carry_out(node, config={"maxPods": 50})
     paths = [entry["path"] for entry in journal["files"]]
-    assert paths == [f"{kubelet.CONFIG_DIR}/{kubelet.FRAGMENT}", kubelet.DROP_IN, state.record_path("kubelet")]
-    assert journal["directories"] == sorted([kubelet.CONFIG_DIR, str(node.root / "kubelet.service.d")])
+    assert paths == [
+        f"{kubelet_layout.CONFIG_DIR}/{kubelet_layout.FRAGMENT}",
+        kubelet_layout.DROP_IN,
+        state.record_path("kubelet"),
+    ]
+    assert journal["directories"] == sorted([kubelet_layout.CONFIG_DIR, str(node.root / "kubelet.service.d")])
     assert [entry["after"]["mode"] for entry in journal["files"]] == [0o600, 0o644, 0o600]
     watch = journal["watch"]
     assert (watch["kind"], watch["unit"]) == (engine.SYSTEMD_UNIT, "kubelet.service")
     assert watch["node"] == {"name": "w1", "kubeconfig": "/etc/kubernetes/kubelet.conf"}
-    assert f"--config-dir={kubelet.CONFIG_DIR}" in watch["after"]["arguments"]
+    assert f"--config-dir={kubelet_layout.CONFIG_DIR}" in watch["after"]["arguments"]
     assert watch["before"]["probes"] == [
         {"kind": "http", "scheme": "http", "host": "127.0.0.1", "port": 10248, "path": "/healthz"}
     ]
@@ -181,7 +186,7 @@ def test_the_rehearsal_is_the_safe_one_and_the_fragment_is_tried_alone(node: Nod
     for request in (first, second):
         assert request["arguments"][-6:] == overrides
         assert not [mount for mount in request["mounts"] if mount["source"].startswith(("/run", "/var"))]
-    fragment = f"{kubelet.CONFIG_DIR}/{kubelet.FRAGMENT}"
+    fragment = f"{kubelet_layout.CONFIG_DIR}/{kubelet_layout.FRAGMENT}"
     assert second["arguments"][1] == f"--config={fragment}"
     assert b'"maxPods": 50' in base64.b64decode(first["staged"][fragment])
 
@@ -193,7 +198,7 @@ def test_a_field_that_the_kubelet_passes_over_is_refused(node: Node) -> None:
         steps.read()
         steps.plan()
         verdict = steps.rehearse()
-    assert (verdict.verdict, verdict.message) == (rehearsal.REFUSED, 'strict decoding error: unknown field "maxPodz"')
+    assert (verdict.verdict, verdict.message) == (verdicts.REFUSED, 'strict decoding error: unknown field "maxPodz"')
 
 
 def test_mistakes_of_others_are_known_to_the_engine(node: Node) -> None:
@@ -218,7 +223,7 @@ def test_check_mode_leaves_no_trace(node: Node) -> None:
         steps.read()
         steps.plan()
     assert not (node.root / "state").exists()
-    assert steps.report()["diff"][0]["after_header"] == kubelet.DROP_IN
+    assert steps.report()["diff"][0]["after_header"] == kubelet_layout.DROP_IN
 
 
 def test_a_unit_that_shadows_the_loaded_one_is_refused(node: Node, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -381,8 +386,8 @@ def end_well(node: Node, journal: engine.Json) -> None:
     number = len(transactions.history("kubelet"))
     engine.save_journal(folder, {**journal, "phase": engine.CLOSED}, f"20260101T00000{number}.000000Z-abcdef")
     engine.drop_journal(folder)
-    has_drop_in = os.path.exists(kubelet.DROP_IN)
-    node.shown["DropInPaths"] = f"{node.kubeadm} {kubelet.DROP_IN}" if has_drop_in else str(node.kubeadm)
+    has_drop_in = os.path.exists(kubelet_layout.DROP_IN)
+    node.shown["DropInPaths"] = f"{node.kubeadm} {kubelet_layout.DROP_IN}" if has_drop_in else str(node.kubeadm)
     node.write("proc/7/cmdline", "\0".join([*journal["watch"]["after"]["arguments"], ""]))
     transactions.mark_followed("kubelet", transactions.history("kubelet")[-1])
 
@@ -401,7 +406,7 @@ def test_the_last_change_is_taken_back(node: Node) -> None:
     assert journal["takes_back"] == first["id"]
     for entry, former in zip(journal["files"], first["files"]):
         assert (entry["path"], entry["before"], entry["after"]) == (former["path"], former["after"], former["before"])
-    assert f"--config-dir={kubelet.CONFIG_DIR}" not in journal["watch"]["after"]["arguments"]
+    assert f"--config-dir={kubelet_layout.CONFIG_DIR}" not in journal["watch"]["after"]["arguments"]
     # Folders that the change made go with it, and are not made again.
     assert (journal["directories"], set(first["directories"]) - set(journal["obsolete"])) == ([], set())
     end_well(node, journal)

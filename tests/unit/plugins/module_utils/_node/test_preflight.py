@@ -14,8 +14,8 @@ import pytest
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._node import engine, preflight, rehearsals, static_pods
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._node.kubelet import Kubelet
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.common.errors import Refusal
+from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.common.verdict import ACCEPTED
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.static_pod import plan as static_pod
-from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.transaction import rehearsal
 from ansible_collections.nodecraft.kubeadm.tests.unit.support import static_pods as samples
 from ansible_collections.nodecraft.kubeadm.tests.unit.support.authority import Authority, Pair
 from ansible_collections.nodecraft.kubeadm.tests.unit.support.fake_etcd import FakeEtcd
@@ -391,7 +391,7 @@ def test_nothing_below_etcds_data_is_opened(
         verdict = rehearsals.rehearse(etcd_pod, plan, run=site.run, clock=site.clock, host=site.node.host)
     finally:
         opened = _watched.pop()
-    assert verdict.verdict == rehearsal.ACCEPTED
+    assert verdict.verdict == ACCEPTED
     assert str(process) in opened, "what is opened is seen"
     assert [path for path in opened if path.startswith(str(site.data))] == []
     (request,) = site.run.requests

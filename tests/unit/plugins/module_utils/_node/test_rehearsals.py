@@ -11,6 +11,12 @@ from pathlib import Path
 import pytest
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._node import rehearsals, static_pods
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.common.errors import KubeadmError
+from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.common.verdict import (
+    ACCEPTED,
+    REFUSED,
+    SKIPPED,
+    Verdict,
+)
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.static_pod import plan as static_pod
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.transaction import rehearsal
 from ansible_collections.nodecraft.kubeadm.tests.unit.support import static_pods as samples
@@ -18,7 +24,7 @@ from ansible_collections.nodecraft.kubeadm.tests.unit.support.fake_node import N
 from ansible_collections.nodecraft.kubeadm.tests.unit.support.fake_run import FakeRun
 
 
-def rehearse(master: FakeNode, run: FakeRun, **wish: t.Any) -> rehearsal.Verdict:
+def rehearse(master: FakeNode, run: FakeRun, **wish: t.Any) -> Verdict:
     pod = static_pods.read_static_pod(wish.get("name", NAME), str(master.manifests), "cp1")
     files = {entry["path"]: None for entry in wish.get("files", [])}
     plan = static_pod.plan(samples.wish(**wish), static_pod.State(pod.manifest, {}, files))
@@ -35,7 +41,7 @@ def test_the_new_command_line_is_tried_with_the_running_binary(master: FakeNode,
         volumes=[volume],
         files=[samples.file("/etc/audit/p", "text")],
     )
-    assert verdict.verdict == rehearsal.ACCEPTED
+    assert verdict.verdict == ACCEPTED
     (request,) = run.requests
     assert request["binary_is_open"]
     assert request["root_is_empty_folder"]
@@ -56,14 +62,14 @@ def test_no_value_of_the_environment_is_shown(master: FakeNode, run: FakeRun) ->
 def test_no_value_of_the_environment_is_shown_by_a_refusal(master: FakeNode, run: FakeRun) -> None:
     run.answers["timeout"] = (1, "", 'invalid argument "secret" for "-v, --v" flag: strconv.ParseInt\n')
     verdict = rehearse(master, run, args={"v": "$(TOKEN)"}, env={"TOKEN": "secret"})
-    assert (verdict.verdict, "secret" in verdict.message) == (rehearsal.REFUSED, False)
+    assert (verdict.verdict, "secret" in verdict.message) == (REFUSED, False)
     assert 'invalid argument "$(TOKEN)"' in verdict.message
 
 
 def test_a_refusal_carries_the_components_words(master: FakeNode, run: FakeRun) -> None:
     run.answers["timeout"] = (1, "", 'E1 run.go:72] "command failed" err="unrecognized feature gate: NoSuchGate"\n')
     verdict = rehearse(master, run, feature_gates={"NoSuchGate": True})
-    assert (verdict.verdict, verdict.message) == (rehearsal.REFUSED, "unrecognized feature gate: NoSuchGate")
+    assert (verdict.verdict, verdict.message) == (REFUSED, "unrecognized feature gate: NoSuchGate")
 
 
 def test_a_sandbox_that_cannot_be_built_is_an_error(master: FakeNode, run: FakeRun) -> None:
@@ -74,7 +80,7 @@ def test_a_sandbox_that_cannot_be_built_is_an_error(master: FakeNode, run: FakeR
 
 def test_what_cannot_be_rehearsed_runs_nothing(master: FakeNode, run: FakeRun) -> None:
     verdict = rehearse(master, run, args={"service-account-signing-endpoint": "@x"})
-    assert verdict.verdict == rehearsal.SKIPPED
+    assert verdict.verdict == SKIPPED
     assert run.calls == []
 
 
@@ -95,7 +101,7 @@ def test_a_component_that_is_down_is_tried_out_of_its_image(master: FakeNode, ru
     pod = static_pods.read_static_pod(NAME, str(master.manifests), "cp1")
     plan = static_pod.plan(samples.wish(args={"v": 4}), static_pod.State(pod.manifest, {}, {}))
     verdict = rehearsals.rehearse(pod, plan, run=mount, clock=master.clock, host=master.host)
-    assert verdict.verdict == rehearsal.ACCEPTED
+    assert verdict.verdict == ACCEPTED
     assert run.requests[0]["binary"].endswith("/usr/local/bin/kube-apiserver")
     assert run.calls[-1][3:5] == ["images", "unmount"]
 

@@ -11,11 +11,12 @@ import typing as t
 import pytest
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.common.errors import Refusal
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.documents.systemd_unit import File
+from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.kubelet import layout as kubelet_layout
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.kubelet import plan as kubelet
 from ansible_collections.nodecraft.kubeadm.tests.unit.support import kubelets
 from ansible_collections.nodecraft.kubeadm.tests.unit.support.kubelets import BASE, EXTRA, after, state, wish
 
-FRAGMENT = f"{kubelet.CONFIG_DIR}/{kubelet.FRAGMENT}"
+FRAGMENT = f"{kubelet_layout.CONFIG_DIR}/{kubelet_layout.FRAGMENT}"
 TAINT = {"key": "example.com/dongle", "value": "", "effect": "NoSchedule"}
 
 
@@ -42,7 +43,12 @@ def test_settings_go_into_a_drop_in_and_a_fragment_of_ours() -> None:
         ),
         state(),
     )
-    assert plan.after.command == [*BASE.split()[:4], f"--config-dir={kubelet.CONFIG_DIR}", "--v=4", BASE.split()[4]]
+    assert plan.after.command == [
+        *BASE.split()[:4],
+        f"--config-dir={kubelet_layout.CONFIG_DIR}",
+        "--v=4",
+        BASE.split()[4],
+    ]
     assert plan.after.settings.config["maxPods"] == 50
     assert plan.after.settings.config["evictionHard"] == {"nodefs.available": "0%", "memory.available": "5%"}
     assert plan.after.settings.gates() == {"Theirs": True, "Mine": True}
@@ -54,14 +60,14 @@ def test_settings_go_into_a_drop_in_and_a_fragment_of_ours() -> None:
         ("args", "v", None, ["4"]),
         ("register_with_taints", "example.com/dongle:NoSchedule", None, ""),
     ]
-    assert [change.path for change in plan.files] == [FRAGMENT, kubelet.DROP_IN]
+    assert [change.path for change in plan.files] == [FRAGMENT, kubelet_layout.DROP_IN]
     assert "ExecStartPre=-/bin/mkdir -p /etc/kubernetes/kubelet.conf.d\n" in str(plan.files[1].after)
     assert data_of(plan)["apiVersion"] == "kubelet.config.k8s.io/v1beta1"
 
 
 def test_flags_alone_need_no_fragment() -> None:
     plan = kubelet.plan(wish(args={"v": 4}), state())
-    assert [change.path for change in plan.files] == [kubelet.DROP_IN]
+    assert [change.path for change in plan.files] == [kubelet_layout.DROP_IN]
     assert "mkdir" not in str(plan.files[0].after)
 
 
@@ -115,7 +121,7 @@ def test_a_removed_setting_goes_back_to_what_others_say_today() -> None:
     changed = after(state(), kubelet.plan(wish(config={"maxPods": 50}), state()))
     today = kubelets.state(
         main=kubelets.MAIN_TEXT.replace("110", "200"),
-        drop_ins={kubelet.DROP_IN: changed.unit[-1].text},
+        drop_ins={kubelet_layout.DROP_IN: changed.unit[-1].text},
         fragments={file.path: file.text for file in changed.fragments},
         record=changed.record,
     )
@@ -133,7 +139,7 @@ def test_a_field_above_an_owned_one_replaces_it() -> None:
 def test_a_folder_in_use_is_used_and_needs_no_drop_in() -> None:
     before = state("KUBELET_EXTRA_ARGS=--config-dir=/etc/mine\n", fragments={"/etc/mine/a.conf": '{"maxPods": 5}'})
     plan = kubelet.plan(wish(config={"maxPods": 50}), before)
-    assert [change.path for change in plan.files] == [f"/etc/mine/{kubelet.FRAGMENT}"]
+    assert [change.path for change in plan.files] == [f"/etc/mine/{kubelet_layout.FRAGMENT}"]
     assert plan.after.settings.config["maxPods"] == 50
 
 
@@ -151,10 +157,12 @@ def test_a_drop_in_that_repeats_an_old_unit_is_written_anew() -> None:
     changed = after(state(), kubelet.plan(wish(config={"maxPods": 50}), state()))
     text = changed.unit[-1].text.replace("--config=/var/lib/kubelet/config.yaml", "--config=/old")
     stale = state(
-        drop_ins={kubelet.DROP_IN: text}, fragments={f.path: f.text for f in changed.fragments}, record=changed.record
+        drop_ins={kubelet_layout.DROP_IN: text},
+        fragments={f.path: f.text for f in changed.fragments},
+        record=changed.record,
     )
     ((field, key, dummy, now),) = operations(kubelet.plan(wish(config={"maxPods": 50}), stale))
-    assert (field, key) == ("unit", kubelet.HOOK)
+    assert (field, key) == ("unit", kubelet_layout.HOOK)
     assert "--config=/var/lib/kubelet/config.yaml" in now
 
 
@@ -221,7 +229,7 @@ def test_a_folder_that_is_read_for_our_sake_stays_for_the_files_of_others() -> N
     plan = kubelet.plan(wish(state="absent"), both)
     gone = after(both, plan)
     assert gone.fragments == (theirs,)
-    assert kubelet.config_dir(plan.after.command) == kubelet.CONFIG_DIR
+    assert kubelet_layout.config_dir(plan.after.command) == kubelet_layout.CONFIG_DIR
     assert "because the kubelet reads /etc/kubernetes/kubelet.conf.d/zzz-them.conf by it" in plan.warnings[0]
     assert kubelet.plan(wish(state="absent"), gone).operations == ()
     without_theirs = dataclasses.replace(gone, fragments=())
@@ -280,7 +288,7 @@ def test_a_file_that_changed_since_is_not_put_back() -> None:
     before = state("KUBELET_EXTRA_ARGS=--v=2\n")
     changed = after(before, kubelet.plan(wish(adopt=True, args={"v": 4}), before))
     edited = kubelets.state(
-        "KUBELET_EXTRA_ARGS=--x=y\n", drop_ins={kubelet.DROP_IN: changed.unit[-1].text}, record=changed.record
+        "KUBELET_EXTRA_ARGS=--x=y\n", drop_ins={kubelet_layout.DROP_IN: changed.unit[-1].text}, record=changed.record
     )
     plan = kubelet.plan(wish(state="absent"), edited)
     assert after(edited, plan).environment[EXTRA] == "KUBELET_EXTRA_ARGS=--x=y\n"
@@ -390,5 +398,5 @@ def test_a_file_with_which_no_kubelet_starts_is_named(text: str) -> None:
 
 def test_the_diff_names_each_file() -> None:
     entries = kubelet.diff(kubelet.plan(wish(config={"maxPods": 50}), state()))
-    assert [entry["after_header"] for entry in entries] == [FRAGMENT, kubelet.DROP_IN]
+    assert [entry["after_header"] for entry in entries] == [FRAGMENT, kubelet_layout.DROP_IN]
     assert '"maxPods": 50' in entries[0]["after"]

@@ -11,6 +11,7 @@ import pytest
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.common.errors import Refusal
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.common.ownership import Change
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.documents.systemd_unit import File as TextFile
+from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.kubelet import layout as kubelet_layout
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.kubelet import plan as kubelet
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.kubelet import undo as kubelet_way_back
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.kubelet.plan import KubeletPlan, State
@@ -57,7 +58,7 @@ def test_the_first_change_goes_back_to_nothing_of_ours(wish: dict[str, t.Any], o
     plan = take_back(state, taken)
     assert list(plan.operations) == operations
     assert_same(kubelets.after(state, plan), before)
-    assert plan.after.command == kubelet.layout(before.unit, before.environment, before.main, ()).command
+    assert plan.after.command == kubelet_layout.layout(before.unit, before.environment, before.main, ()).command
 
 
 def test_a_later_change_goes_back_to_the_one_before() -> None:
@@ -120,7 +121,7 @@ def test_nothing_to_take_back_changes_nothing() -> None:
 def test_an_edit_since_is_refused() -> None:
     state, taken = change(kubelets.state(), config={"maxPods": 50})
     edited = way(*(file(each.path, None, "new", now="theirs") for each in taken.files))
-    with pytest.raises(Refusal, match=rf"{kubelet.FRAGMENT}.* is not what that left"):
+    with pytest.raises(Refusal, match=rf"{kubelet_layout.FRAGMENT}.* is not what that left"):
         take_back(state, edited)
 
 
@@ -156,7 +157,7 @@ def test_a_former_drop_in_that_repeats_an_outdated_unit_is_refused() -> None:
 def test_fragments_that_nobody_reads_are_not_woken() -> None:
     first, dummy = change(kubelets.state(), config={"maxPods": 50})
     second, taken = change(first, state="absent")
-    theirs = TextFile(f"{kubelet.CONFIG_DIR}/10-theirs.conf", "kind: KubeletConfiguration\n")
+    theirs = TextFile(f"{kubelet_layout.CONFIG_DIR}/10-theirs.conf", "kind: KubeletConfiguration\n")
     state = dataclasses.replace(second, fragments=(theirs,))
     with pytest.raises(Refusal, match=r"10-theirs\.conf: the kubelet does not read this folder now"):
         take_back(state, taken)

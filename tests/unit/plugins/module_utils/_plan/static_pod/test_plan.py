@@ -12,10 +12,11 @@ import pytest
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.common import ownership
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.common.errors import Refusal
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.static_pod import plan as static_pod
+from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.static_pod.desired import NodeFile
+from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.static_pod.diff import diff
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.static_pod.plan import (
     FILES_ANNOTATION,
     FileChange,
-    NodeFile,
     State,
     StaticPodPlan,
 )
@@ -75,7 +76,7 @@ def test_what_is_there_already_is_no_change() -> None:
     assert done.operations == ()
     assert done.after.text == done.before.text
     assert done.record == {}
-    assert static_pod.diff(done) == []
+    assert diff(done) == []
 
 
 def test_gates_that_are_true_in_other_words_are_true() -> None:
@@ -260,7 +261,7 @@ def test_the_diff_hides_values_of_the_environment_in_every_style(style: str, kin
         text = samples.API_SERVER.replace("  containers:", f"  initContainers:\n  - name: x\n{env}  containers:")
     before = state(text)
     assert HIDDEN in json.dumps(before.manifest.pod, ensure_ascii=False)
-    (shown,) = static_pod.diff(plan(before, args={"v": 4}))
+    (shown,) = diff(plan(before, args={"v": 4}))
     assert "Sup3r" not in shown["before"] + shown["after"]
     assert "(hidden)" in shown["before"]
     assert "--v=4" in shown["after"]
@@ -270,7 +271,7 @@ def test_the_diff_hides_values_in_flow_style() -> None:
     text = samples.API_SERVER.replace(
         "    image:", '    env: [{name: TOKEN, value: "Sup3r"}, {name: B, value: b1}]\n    image:'
     )
-    (shown,) = static_pod.diff(plan(state(text), args={"v": 4}))
+    (shown,) = diff(plan(state(text), args={"v": 4}))
     assert "Sup3r" not in shown["before"] + shown["after"]
     assert "b1" not in shown["before"] + shown["after"]
 
@@ -278,9 +279,9 @@ def test_the_diff_hides_values_in_flow_style() -> None:
 def test_a_changed_value_is_seen_to_differ_and_not_shown() -> None:
     text = samples.API_SERVER.replace("    image:", "    env:\n    - name: TOKEN\n      value: old-secret\n    image:")
     done = plan(state(text), env={"TOKEN": "new-secret", "OTHER": "third-secret"})
-    (shown,) = static_pod.diff(done)
+    (shown,) = diff(done)
     assert shown["before"] != shown["after"]
-    assert "secret" not in json.dumps(static_pod.diff(done))
+    assert "secret" not in json.dumps(diff(done))
     assert "secret" not in repr(done.operations)
     assert [(change.key, change.before is None, change.after is None) for change in done.operations] == [
         ("TOKEN", False, False),
@@ -300,12 +301,12 @@ def test_the_diff_of_files_hides_the_sensitive_ones() -> None:
             samples.file("/etc/c", "third-secret\n", sensitive=True),
         ],
     )
-    shown = {entry["before_header"]: (entry["before"], entry["after"]) for entry in static_pod.diff(done)}
+    shown = {entry["before_header"]: (entry["before"], entry["after"]) for entry in diff(done)}
     assert list(shown) == [samples.SOURCE, "/etc/a", "/etc/b", "/etc/c"]
     assert shown["/etc/a"] == ("old-a\n", "new-a\n")
     assert shown["/etc/b"][0] != shown["/etc/b"][1]
     assert shown["/etc/c"][0] == ""
-    assert "secret" not in json.dumps(static_pod.diff(done))
+    assert "secret" not in json.dumps(diff(done))
     digests = [NodeFile(text, 0o600).digest["sha256"] for text in (b"old-secret\n", b"new-secret\n", b"third-secret\n")]
     assert not any(digest in repr(done.operations) for digest in digests)
 
@@ -313,13 +314,13 @@ def test_the_diff_of_files_hides_the_sensitive_ones() -> None:
 def test_a_file_that_goes_unnamed_is_not_shown_because_it_may_be_sensitive() -> None:
     first = plan(files=[samples.file(POLICY, "secret", sensitive=True)])
     back = plan(following(first), purge=True)
-    assert "secret" not in json.dumps(static_pod.diff(back))
+    assert "secret" not in json.dumps(diff(back))
     assert NodeFile(b"secret", 0o600).digest["sha256"] not in repr(back.operations)
 
 
 def test_a_file_that_is_no_text_can_be_shown() -> None:
     before = state(files={POLICY: NodeFile(b"\xff\xfe", 0o600)})
-    shown = static_pod.diff(plan(before, files=[samples.file(POLICY, "text")]))
+    shown = diff(plan(before, files=[samples.file(POLICY, "text")]))
     assert shown[1]["after"] == "text"
 
 

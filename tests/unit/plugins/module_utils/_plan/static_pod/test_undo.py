@@ -11,6 +11,7 @@ from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.common.err
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.common.ownership import Change, Owned
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.static_pod import plan as static_pod
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.static_pod import undo as static_pod_way_back
+from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.static_pod.diff import diff
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.static_pod.plan import State, StaticPodPlan
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.transaction import undo as way_back
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.transaction.undo import File
@@ -41,7 +42,7 @@ def test_the_former_manifest_and_record_come_back() -> None:
         Change("admission_plugins", "NodeRestriction", "disabled", "enabled"),
         Change("args", "v", ["4"], None),
     )
-    ((entry),) = static_pod.diff(back)
+    ((entry),) = diff(back)
     assert (entry["before"], entry["after"]) == (change.after.text, change.before.text)
 
 
@@ -53,7 +54,7 @@ def test_neither_environment_nor_policy_files_are_shown() -> None:
         volumes=[samples.volume("p", "/p")],
         files=[samples.file("/p/policy.yaml", "new secret")],
     )
-    shown = repr((back.operations, static_pod.diff(back)))
+    shown = repr((back.operations, diff(back)))
     assert "secret" not in shown
     assert "hush" not in shown
     assert Change("env", "TOKEN", "(hidden)", None) in back.operations

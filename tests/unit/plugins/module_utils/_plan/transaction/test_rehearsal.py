@@ -5,6 +5,7 @@
 from __future__ import annotations
 
 import pytest
+from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.common import verdict as verdicts
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.transaction import rehearsal
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.transaction.rehearsal import END
 
@@ -94,28 +95,28 @@ REFUSED = {
 @pytest.mark.parametrize("output", ACCEPTED.values(), ids=ACCEPTED)
 def test_ending_at_the_missing_file_is_acceptance(component: str, output: str) -> None:
     verdict = rehearsal.judge(component, 1, output.replace("END", ENDS[component]))
-    assert verdict.verdict == rehearsal.ACCEPTED
+    assert verdict.verdict == verdicts.ACCEPTED
     assert component in verdict.message
 
 
 @pytest.mark.parametrize(("output", "message"), REFUSED.values(), ids=REFUSED)
 def test_a_refusal_carries_the_components_own_words(output: str, message: str) -> None:
     verdict = rehearsal.judge("kube-apiserver", 1, output)
-    assert verdict.verdict == rehearsal.REFUSED
+    assert verdict.verdict == verdicts.REFUSED
     assert verdict.message == message
 
 
 @pytest.mark.parametrize("status", [124, 137, -9])
 def test_running_into_the_time_limit_is_no_acceptance(status: int) -> None:
     verdict = rehearsal.judge("kube-scheduler", status, STARTUP)
-    assert verdict.verdict == rehearsal.REFUSED
+    assert verdict.verdict == verdicts.REFUSED
     assert f"still running after {rehearsal.TIME_LIMIT} s" in verdict.message
 
 
 @pytest.mark.parametrize("status", [0, 1, 2, 139])
 def test_an_end_without_a_known_message_is_a_refusal_with_the_last_lines(status: int) -> None:
     verdict = rehearsal.judge("kube-scheduler", status, "one\n\ntwo\nthree\nfour\n")
-    assert verdict.verdict == rehearsal.REFUSED
+    assert verdict.verdict == verdicts.REFUSED
     assert f"status {status}" in verdict.message
     assert verdict.message.endswith("two | three | four")
 
@@ -126,12 +127,12 @@ def test_an_end_without_a_word_is_a_refusal() -> None:
 
 def test_an_acceptance_is_not_read_out_of_another_file_that_is_missing() -> None:
     output = KLOG.format(f"open /etc{END}.bak: no such file or directory")
-    assert rehearsal.judge("kube-scheduler", 1, output).verdict == rehearsal.REFUSED
+    assert rehearsal.judge("kube-scheduler", 1, output).verdict == verdicts.REFUSED
 
 
 def test_an_earlier_point_of_the_api_server_is_no_acceptance() -> None:
     """Its serving certificate is read before the configuration of authentication and encryption."""
-    assert rehearsal.judge("kube-apiserver", 1, KLOG.format(ENDS["kube-scheduler"])).verdict == rehearsal.REFUSED
+    assert rehearsal.judge("kube-apiserver", 1, KLOG.format(ENDS["kube-scheduler"])).verdict == verdicts.REFUSED
 
 
 CERTIFICATE = [f"--tls-cert-file={END}", f"--tls-private-key-file={END}"]
@@ -176,7 +177,7 @@ def test_of_etcd_nothing_but_the_flags_is_rehearsed() -> None:
     assert rehearsal.obstacle("etcd", ["etcd"]) is None
     assert not rehearsal.shows_files("etcd")
     assert rehearsal.command("etcd", ["etcd", "--v=1"]) == ["etcd", "--v=1", "--version"]
-    assert rehearsal.judge("etcd", 0, "etcd Version: 3.6.5\nGit SHA: x\n").verdict == rehearsal.ACCEPTED
+    assert rehearsal.judge("etcd", 0, "etcd Version: 3.6.5\nGit SHA: x\n").verdict == verdicts.ACCEPTED
 
 
 @pytest.mark.parametrize(
@@ -189,7 +190,7 @@ def test_of_etcd_nothing_but_the_flags_is_rehearsed() -> None:
 )
 def test_etcds_words_are_told(words: str) -> None:
     verdict = rehearsal.judge("etcd", 2, f"{words}\nUsage:\n\n  etcd [flags]\n    Start an etcd server.\n")
-    assert (verdict.verdict, verdict.message) == (rehearsal.REFUSED, words)
+    assert (verdict.verdict, verdict.message) == (verdicts.REFUSED, words)
 
 
 @pytest.mark.parametrize(

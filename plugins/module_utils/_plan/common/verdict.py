@@ -1,0 +1,29 @@
+# Copyright (c) 2026, nodecraft.kubeadm contributors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+# PRIVATE to the collection: no promise of stability to code outside it.
+
+"""What a rehearsal found."""
+
+from __future__ import annotations
+
+import dataclasses
+
+ACCEPTED, REFUSED, SKIPPED, NOT_NEEDED = "accepted", "refused", "skipped", "not_needed"
+
+
+@dataclasses.dataclass(frozen=True)
+class Verdict:
+    """What a rehearsal found.
+
+    verdict: accepted, refused, skipped (not possible for this component or not wanted) or not_needed (nothing changes).
+    message: the component's own word where there is one.
+    seconds: how long it took.
+    command: the command line that was run; empty when none was.
+    """
+
+    verdict: str
+    message: str
+    seconds: float = 0.0
+    command: tuple[str, ...] = ()

@@ -1,0 +1,129 @@
+# Copyright (c) 2026, nodecraft.kubeadm contributors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+# PRIVATE to the collection: no promise of stability to code outside it.
+
+"""The desired state of a placement guard: what a task asks for, and whether a cluster could have it."""
+
+from __future__ import annotations
+
+import dataclasses
+import re
+import typing as t
+
+from ..common.errors import Refusal
+from ..kubernetes import names as node_names
+from . import policies as placement_policies
+from .policies import MUTATION
+
+# What runs in there keeps the cluster going.
+_NEVER_CONCERNED = "kube-system"
+_LONGEST_NAME = 200
+_DAEMON_SET = re.compile(r"[^/\s]+/[^/\s]+")
+
+
+@dataclasses.dataclass(frozen=True)
+class Wish:
+    """What a task asks for. affinity: whether names of nodes become affinities, which counts with enforce only."""
+
+    name: str
+    present: bool
+    nodes: tuple[str, ...]
+    resources: tuple[str, ...]
+    taint_keys: tuple[str, ...]
+    require_request: bool
+    enforce: bool
+    affinity: bool
+    schedulers: tuple[str, ...]
+    exceptions: tuple[str, ...]
+    exempt_daemon_sets: tuple[str, ...]
+    exempt_namespaces: tuple[str, ...]
+    allow_refusals: bool
+    trial_namespace: str
+
+
+def parse(params: t.Mapping[str, t.Any]) -> Wish:
+    """Turn module parameters into a wish. Raises Refusal for what no cluster could guard."""
+    resources = tuple(params["resources"])
+    wish = Wish(
+        name=params["name"],
+        present=params["state"] == "present",
+        nodes=tuple(sorted(set(params["nodes"]))),
+        resources=resources,
+        taint_keys=tuple(params["taint_keys"] or ()) or resources,
+        require_request=params["require_request"],
+        enforce=params["enforce"],
+        affinity=params["enforce"] and params["on_node_name"] == "affinity",
+        schedulers=tuple(params["schedulers"]),
+        exceptions=tuple(params["exceptions"]),
+        exempt_daemon_sets=tuple(params["exempt_daemon_sets"]),
+        exempt_namespaces=(_NEVER_CONCERNED, *sorted(set(params["exempt_namespaces"]) - {_NEVER_CONCERNED})),
+        allow_refusals=params["allow_refusals"],
+        trial_namespace=params["trial_namespace"],
+    )
+    _check_names(wish)
+    _check_texts(wish)
+    if wish.present:
+        _check_sense(wish)
+    return wish
+
+
+def _check_names(wish: Wish) -> None:
+    node_names.check_object("name", wish.name, "policy")
+    if len(wish.name) > _LONGEST_NAME:
+        raise Refusal(f"name: it has {len(wish.name)} characters, and {_LONGEST_NAME} are the most.")
+    if placement_policies.is_trial(wish.name):
+        raise Refusal(
+            f"name: {wish.name!r} is what the copy of another guard is called while that is tried; choose another end."
+        )
+    for name in wish.nodes:
+        node_names.check_node("nodes", name)
+    for name in wish.resources:
+        node_names.check_resource(name)
+    for key in wish.taint_keys:
+        node_names.check_taint(key, "taint_keys")
+    for name in wish.exempt_namespaces:
+        node_names.check_object("exempt_namespaces", name, "namespace")
+    node_names.check_object("trial_namespace", wish.trial_namespace, "namespace")
+
+
+def _check_texts(wish: Wish) -> None:
+    for name in wish.exempt_daemon_sets:
+        if not _DAEMON_SET.fullmatch(name):
+            raise Refusal(f"exempt_daemon_sets: {name!r} has no namespace; write it as namespace/name.")
+    for option, texts in (("exceptions", wish.exceptions), ("schedulers", wish.schedulers)):
+        if not all(text.strip() for text in texts):
+            raise Refusal(f"{option}: one of them is empty; leave it out.")
+
+
+def _check_sense(wish: Wish) -> None:
+    if not (wish.nodes or wish.taint_keys):
+        raise Refusal(
+            "none of nodes, resources and taint_keys is given; name the nodes to protect, or what this collection keeps them for."
+        )
+    if wish.require_request and not wish.resources:
+        raise Refusal("require_request: resources is empty; name there what pods have to request.")
+    if not wish.schedulers:
+        raise Refusal("schedulers: it is empty, so that nobody could place a pod on protected nodes; name who may.")
+    if wish.trial_namespace in wish.exempt_namespaces:
+        raise Refusal(
+            f"trial_namespace: the guard does not concern {wish.trial_namespace}, so that nothing could be tried there; name another."
+        )
+
+
+def refuse_unserved(wish: Wish, served: t.Collection[str], version: t.Callable[[], str]) -> None:
+    """Refuse a cluster that has no such policies. served: the kinds that it has. version: says the cluster's."""
+    lacking = [kind for kind in placement_policies.kinds_of(affinity=wish.affinity) if kind not in served]
+    if not lacking:
+        return
+    reason = f"this cluster ({version()}) does not serve {lacking[0]} of admissionregistration.k8s.io/v1, which Kubernetes has"
+    if lacking[0] == MUTATION:
+        raise Refusal(f"on_node_name is affinity, and {reason} from 1.36 on. Leave it at refuse.")
+    key = wish.taint_keys[0] if wish.taint_keys else "KEY"
+    raise Refusal(
+        f"{reason} from 1.30 on, unless --runtime-config switches it off. Without it, keep others off the nodes with a taint of the"
+        f" effect NoExecute, which the kubelets enforce, too: give the nodes {{key: {key}, effect: NoExecute}} beside the one with"
+        " NoSchedule, with node_taint or in node_resources_taints. Pods that want to land there have to tolerate both;"
+        " ExtendedResourceToleration adds a toleration of NoSchedule only."
+    )

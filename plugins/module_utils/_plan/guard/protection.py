@@ -1,0 +1,259 @@
+# Copyright (c) 2026, nodecraft.kubeadm contributors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+# PRIVATE to the collection: no promise of stability to code outside it.
+
+"""Which nodes a placement guard protects, and whose pods it would keep off them."""
+
+from __future__ import annotations
+
+import dataclasses
+import typing as t
+
+from ..common.batch import joined
+from ..common.errors import Refusal
+from ..kubernetes import pods, quantities
+from ..node import plan as node_plan
+from ..node import readmission
+from ..node import taints as node_taints
+from ..node.extended_resources import RESOURCES
+from ..node.plan import Node
+from ..node.taints import TAINTS
+from . import policies as placement_policies
+from .desired import Wish
+from .policies import BINDING, POLICY, Json, Place
+
+DAEMON_SET, CRON_JOB = "DaemonSet", "CronJob"
+# What makes pods from a template for good, and where the API lists it. What it makes itself, as ReplicaSets, need not be read.
+WORKLOADS = {
+    DAEMON_SET: "/apis/apps/v1/daemonsets",
+    "Deployment": "/apis/apps/v1/deployments",
+    "StatefulSet": "/apis/apps/v1/statefulsets",
+    CRON_JOB: "/apis/batch/v1/cronjobs",
+}
+# Nobody is kept off by PreferNoSchedule.
+_KEEPS_OFF = ("NoSchedule", node_taints.NO_EXECUTE)
+
+
+@dataclasses.dataclass(frozen=True)
+class Cluster:
+    """What was read. objects: those of the guard's name and of its trial's. workloads: what makes pods from a template, by kind,
+    empty unless it matters. guards: the policies of the other guards that refuse, by name.
+    """
+
+    objects: t.Mapping[Place, Json]
+    nodes: t.Mapping[str, Node]
+    workloads: t.Mapping[str, t.Sequence[Json]] = dataclasses.field(default_factory=dict)
+    guards: t.Mapping[str, Json] = dataclasses.field(default_factory=dict)
+
+
+@dataclasses.dataclass(frozen=True)
+class Protection:
+    """Which nodes are protected, all of them sorted.
+
+    added, removed: as against the guard in force. stale: asked for, protected before, and no nodes any more. untainted: on which
+    the scheduler itself may place any pod. gone: removed because they are no nodes any more. taints: those that keep pods off,
+    each with effect, key and value. shut_out: what would lose its pods, by kind and name.
+    """
+
+    nodes: tuple[str, ...] = ()
+    added: tuple[str, ...] = ()
+    removed: tuple[str, ...] = ()
+    stale: tuple[str, ...] = ()
+    untainted: tuple[str, ...] = ()
+    gone: tuple[str, ...] = ()
+    taints: tuple[Json, ...] = ()
+    shut_out: tuple[str, ...] = ()
+
+
+def protect(wish: Wish, cluster: Cluster, *, dry: bool) -> Protection:
+    """Which nodes are protected. dry: nothing is written, so that nodes may yet come to be managed.
+
+    Raises Refusal for nodes that do not exist or have another guard, for none at all when there is no guard yet, and for what
+    would lose its pods.
+    """
+    former = placement_policies.nodes_of(cluster.objects.get((POLICY, wish.name)))
+    nodes = (wish.nodes or _managed(wish, cluster)) if wish.present else ()
+    removed = tuple(sorted(set(former) - set(nodes)))
+    held = {name: _keeping_off(wish.taint_keys, cluster.nodes[name]) for name in nodes if name in cluster.nodes}
+    taints = _unique(taint for found in held.values() for taint in found)
+    missing = [name for name in nodes if name not in cluster.nodes]
+    found = Protection(
+        nodes=nodes,
+        added=tuple(name for name in nodes if name not in former),
+        removed=removed,
+        stale=tuple(name for name in missing if name in former),
+        untainted=tuple(name for name, taints_there in held.items() if not taints_there),
+        gone=tuple(name for name in removed if name not in cluster.nodes) if wish.present else (),
+        taints=taints,
+        shut_out=tuple(_shut_out(wish, cluster, nodes, taints)),
+    )
+    if wish.present:
+        _refuse_strangers([name for name in missing if name not in former], cluster)
+        # A guard that is there follows its nodes, also when the last one goes.
+        if not (nodes or dry or (POLICY, wish.name) in cluster.objects):
+            raise Refusal(none_managed(wish))
+        _refuse_shared(wish, found, cluster)
+        _refuse_losses(wish, found)
+    return found
+
+
+def _managed(wish: Wish, cluster: Cluster) -> tuple[str, ...]:
+    """The nodes on which this collection set one of the taints or advertises one of the resources."""
+    return tuple(name for name, node in sorted(cluster.nodes.items()) if _is_managed(wish, node))
+
+
+def _is_managed(wish: Wish, node: Node) -> bool:
+    keys = {known_as.rpartition(":")[0] for known_as in node_plan.read_record(TAINTS, node)}
+    resources = set(node_plan.read_record(RESOURCES, node))
+    return not (keys.isdisjoint(wish.taint_keys) and resources.isdisjoint(wish.resources))
+
+
+def _keeping_off(keys: t.Collection[str], node: Node) -> list[Json]:
+    """Those of a node's taints that keep pods off; all of them when no keys are asked for."""
+    return [
+        {"effect": taint["effect"], "key": taint["key"], "value": taint.get("value") or ""}
+        for taint in node_taints.of_node(node) or []
+        if taint["effect"] in _KEEPS_OFF and (not keys or taint["key"] in keys)
+    ]
+
+
+def _unique(taints: t.Iterable[Json]) -> tuple[Json, ...]:
+    found = {(taint["key"], taint["effect"], taint["value"]): taint for taint in taints}
+    return tuple(found[known_as] for known_as in sorted(found))
+
+
+def _refuse_strangers(strangers: t.Sequence[str], cluster: Cluster) -> None:
+    if strangers:
+        raise Refusal(
+            f"nodes: {joined(strangers)}: there is no node of this name in the cluster; it has {joined(sorted(cluster.nodes))}."
+        )
+
+
+def none_managed(wish: Wish) -> str:
+    kept_for = " or ".join(dict.fromkeys([*wish.resources, *wish.taint_keys]))
+    return (
+        f"nodes: none is given, and this collection manages no node with {kept_for}. Name the nodes, or use node_taint,"
+        " node_extended_resource or the role node_resources first; state absent removes a guard that nobody needs any more."
+    )
+
+
+def refusing(objects: t.Mapping[Place, Json], name: str) -> dict[str, Json]:
+    """The policy of each guard that refuses, but for the one of that name and for copies. objects: policies and bindings of ours."""
+    return {
+        own: found
+        for (kind, own), found in sorted(objects.items())
+        if kind == POLICY
+        and own != name
+        and not placement_policies.is_trial(own)
+        and placement_policies.denies(objects.get((BINDING, own)))
+    }
+
+
+def _refuse_shared(wish: Wish, found: Protection, cluster: Cluster) -> None:
+    # Each would refuse what the other lets through. One that only warns stands in nobody's way.
+    told = [text for name, policy in cluster.guards.items() for text in _shared(wish, found, cluster, name, policy)]
+    if wish.enforce and told:
+        raise Refusal(
+            f"{'; '.join(told)}. Of two guards that refuse, one would refuse what the other is for. Name all resources in one guard, give"
+            " the nodes other taints, or remove the other guard first (state absent)."
+        )
+
+
+def _shared(wish: Wish, found: Protection, cluster: Cluster, name: str, policy: Json) -> list[str]:
+    """What another guard is about, too: nodes, and, where a request is required, taints of them."""
+    others = placement_policies.nodes_of(policy)
+    both = sorted(set(found.nodes) & set(others))
+    ours = found.taints if wish.require_request else ()
+    tolerated = [taint for taint in ours if taint in _off(cluster, others)]
+    tolerated += [taint for taint in placement_policies.taints_of(policy) if taint in _off(cluster, found.nodes)]
+    taints = sorted({f"{taint['key']}:{taint['effect']}" for taint in tolerated})
+    told = [f"{', '.join(both)} protected by {name} already"] if both else []
+    return told + ([f"{', '.join(taints)} on nodes of {name}, too, and require_request"] if taints and not both else [])
+
+
+def _off(cluster: Cluster, nodes: t.Iterable[str]) -> list[Json]:
+    """All taints that keep pods off some nodes."""
+    return [taint for name in nodes if name in cluster.nodes for taint in _keeping_off((), cluster.nodes[name])]
+
+
+def _refuse_losses(wish: Wish, found: Protection) -> None:
+    if found.shut_out and wish.enforce and not wish.allow_refusals:
+        raise Refusal(
+            f"require_request: {losses(found, 'would be refused')} Write DaemonSets that belong there into exempt_daemon_sets, or"
+            " whatever belongs there into exempt_namespaces; take the toleration out of the others; or set allow_refusals, for"
+            " example when exceptions are for them."
+        )
+
+
+def losses(found: Protection, are_refused: str) -> str:
+    return (
+        f"pods of {joined(found.shut_out)} {are_refused} at their next start, because these tolerate a taint of the protected nodes"
+        " and request nothing: those of DaemonSets on these nodes, those of others wherever they would run."
+    )
+
+
+def _shut_out(wish: Wish, cluster: Cluster, nodes: t.Sequence[str], taints: t.Sequence[Json]) -> list[str]:
+    """What the guard would keep from making its pods although they tolerate the taints, by the rules of the policy."""
+    there = [cluster.nodes[name] for name in nodes if name in cluster.nodes]
+    found = []
+    for kind, workloads in cluster.workloads.items():
+        for workload in workloads:
+            metadata, spec = workload["metadata"], _template_of(kind, workload)
+            name = f"{metadata['namespace']}/{metadata['name']}"
+            exempt = metadata["namespace"] in wish.exempt_namespaces or (
+                # Each of its pods is for one node, which the policy sees.
+                name in wish.exempt_daemon_sets or not _lands(spec, there)
+                if kind == DAEMON_SET
+                else _is_elsewhere(spec, nodes)
+            )
+            if not exempt and _tolerates(spec, taints) and not _requests(spec, wish.resources):
+                found.append(f"{kind} {name}")
+    return sorted(found)
+
+
+def _template_of(kind: str, workload: Json) -> Json:
+    """The specification of the pods that it makes."""
+    spec = workload["spec"]["jobTemplate"]["spec"] if kind == CRON_JOB else workload["spec"]
+    return t.cast(Json, spec["template"]["spec"])
+
+
+def _is_elsewhere(spec: Json, nodes: t.Collection[str]) -> bool:
+    """Whether pods name nodes that are not protected, which is all that the policy can see before they have one."""
+    if spec.get("nodeName"):
+        return spec["nodeName"] not in nodes
+    affinity = (spec.get("affinity") or {}).get("nodeAffinity") or {}
+    terms = (affinity.get("requiredDuringSchedulingIgnoredDuringExecution") or {}).get("nodeSelectorTerms") or []
+    return bool(terms) and all(
+        any(
+            (field.get("key"), field.get("operator")) == ("metadata.name", "In")
+            and set(field.get("values") or []).isdisjoint(nodes)
+            for field in term.get("matchFields") or []
+        )
+        for term in terms
+    )
+
+
+def _lands(spec: Json, nodes: t.Iterable[Node]) -> bool:
+    """Whether some node is one of those that pods ask for, by its name or its labels."""
+    return any(_asks_for(spec, node["metadata"]) for node in nodes)
+
+
+def _asks_for(spec: Json, metadata: Json) -> bool:
+    name, labels = metadata["name"], metadata.get("labels") or {}
+    return spec.get("nodeName") in (None, "", name) and not readmission.affinity_reason({"spec": spec}, name, labels)
+
+
+def _tolerates(spec: Json, taints: t.Iterable[Json]) -> bool:
+    return any(pods.tolerations_of({"spec": spec}, taint) for taint in taints)
+
+
+def _requests(spec: Json, resources: t.Collection[str]) -> bool:
+    """Whether some container requests one of the resources. In a template a limit alone stands for the request, too."""
+    for container in [*(spec.get("containers") or []), *(spec.get("initContainers") or [])]:
+        found = container.get("resources") or {}
+        amounts = {**(found.get("limits") or {}), **(found.get("requests") or {})}
+        if any(quantities.parse(str(amounts.get(name, 0))) > 0 for name in resources):
+            return True
+    return False

@@ -1,0 +1,239 @@
+# Copyright (c) 2026, nodecraft.kubeadm contributors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+# PRIVATE to the collection: no promise of stability to code outside it.
+
+"""The trial of a placement guard: the copy that is tried, the pods that are asked for, and what their answers mean."""
+
+from __future__ import annotations
+
+import dataclasses
+import typing as t
+
+from .desired import Wish
+from .policies import (
+    ANNOTATION,
+    BINDING,
+    MUTATION,
+    MUTATION_BINDING,
+    POLICY,
+    PROOF,
+    TRIAL_LABEL,
+    Guard,
+    Json,
+    in_brackets,
+    objects,
+    revision_of,
+    trial_name,
+)
+
+# What a pod with the label is for.
+_REFUSE, _AFFINITY = "refuse", "affinity"
+_TRIAL_TAINT: Json = {"effect": "NoSchedule", "key": TRIAL_LABEL, "value": ""}
+_NAMES_NONE = "a pod that names no node"
+_LET_THROUGH = "It did not refuse"
+
+
+@dataclasses.dataclass(frozen=True)
+class Case:
+    """A pod that is asked for and never made, and what has to come of it.
+
+    says: what the refusal has to contain, all of it; empty when the pod has to be taken. scheduled: what the annotation has to
+    say of a pod whose node has to become an affinity. former: whether an earlier revision of the policy may still answer.
+    """
+
+    name: str
+    pod: Json
+    says: tuple[str, ...] = ()
+    scheduled: str = ""
+    former: bool = False
+
+
+def trial_objects(guard: Guard) -> list[Json]:
+    """A copy of the policies that refuses, for pods with a label of their own, for one more node and one more taint, which do not exist.
+
+    Nothing else protects that node and knows that taint, so it is this copy that refuses. Of a guard that only warns, exceptions are
+    evaluated, so that one that fails shows, and let nothing through: they may well hold for whoever makes the trial. Of one that
+    refuses they may not, since its proof would fail.
+    """
+    name = trial_name(guard.name)
+    # With && an expression that fails would be false.
+    tame = tuple(f"{in_brackets(text)} ? false : false" for text in guard.exceptions)
+    exceptions = guard.exceptions if guard.enforce else tame
+    nodes, taints = (*guard.nodes, name), (*guard.taints, _TRIAL_TAINT)
+    copy = dataclasses.replace(guard, name=name, nodes=nodes, taints=taints, enforce=True, exceptions=exceptions)
+    found = objects(copy)
+    for thing in found:
+        if thing["kind"] in (BINDING, MUTATION_BINDING):
+            label = _REFUSE if thing["kind"] == BINDING else _AFFINITY
+            thing["spec"]["matchResources"] = {"objectSelector": {"matchLabels": {TRIAL_LABEL: label}}}
+        if thing["kind"] == BINDING:
+            thing["spec"]["validationActions"] = ["Deny"]
+    return found
+
+
+def trial_cases(guard: Guard, namespace: str) -> list[Case]:
+    """What has to come of pods while the copy is in force; the first is refused by nothing else."""
+    node = trial_name(guard.name)
+    stamps = _stamps(trial_objects(guard))
+    naming = pod(guard, namespace, node=node, label=_REFUSE)
+    cases = [
+        Case("a pod that names a protected node", naming, says=("names the node", stamps[POLICY])),
+        Case(_NAMES_NONE, pod(guard, namespace, label=_REFUSE)),
+    ]
+    if guard.resources:
+        asked = pod(guard, namespace, node=node, resource=guard.resources[0], label=_REFUSE)
+        cases.append(Case(f"a pod that names a protected node and requests {guard.resources[0]}", asked))
+    if guard.require_request and guard.taints:
+        tolerating = _tolerating_pod(pod(guard, namespace, label=_REFUSE), [_TRIAL_TAINT])
+        says = ("tolerates a taint", stamps[POLICY])
+        cases.append(Case("a pod that tolerates a taint of protected nodes", tolerating, says=says))
+    if guard.affinity:
+        pinned = pod(guard, namespace, node=node, label=_AFFINITY)
+        cases.append(Case("a pod whose node has to become an affinity", pinned, scheduled=stamps[MUTATION]))
+    return cases
+
+
+def _stamps(found: t.Iterable[Json]) -> dict[str, str]:
+    """What the policies among some objects write into refusals and annotations, by their kinds: name and revision."""
+    return {
+        thing["kind"]: f"{thing['metadata']['name']} {revision_of(thing)}"
+        for thing in found
+        if thing["kind"] in (POLICY, MUTATION)
+    }
+
+
+def plain_case(guard: Guard, namespace: str) -> Case:
+    """A pod that is never refused."""
+    return Case(_NAMES_NONE, pod(guard, namespace))
+
+
+def proof_cases(guard: Guard, namespace: str, node: str | None) -> list[Case]:
+    """What the guard in force has to make of pods. node: one that it protects; None when it protects none.
+
+    The pods have no label that the copy looks for: API servers may hold on to it for a moment after it was removed.
+    """
+    if node is None:
+        return [plain_case(guard, namespace)]
+    stamps = _stamps(objects(guard))
+    says = (f"names the node {node}", stamps[POLICY])
+    cases = []
+    if guard.affinity:
+        pinned = pod(guard, namespace, node=node)
+        cases.append(
+            Case(f"a pod whose node {node} has to become an affinity", pinned, scheduled=stamps[MUTATION], former=True)
+        )
+    naming = pod(guard, namespace, node=node, label=PROOF if guard.affinity else "")
+    cases.append(Case(f"a pod that names {node}", naming, says=says, former=True))
+    if guard.require_request and guard.taints:
+        tolerating = _tolerating_pod(pod(guard, namespace), guard.taints)
+        says = ("tolerates a taint", stamps[POLICY])
+        cases.append(Case("a pod that tolerates the taints of the nodes", tolerating, says=says, former=True))
+    return [*cases, plain_case(guard, namespace)]
+
+
+def _tolerating_pod(plain: Json, taints: t.Iterable[Json]) -> Json:
+    # An API server tells one refusal alone. So the pod tolerates nothing that another guard may be for.
+    tolerations = [{**taint, "operator": "Equal"} for taint in taints]
+    return {**plain, "spec": {**plain["spec"], "tolerations": tolerations}}
+
+
+def pod(guard: Guard, namespace: str, *, node: str = "", resource: str = "", label: str = "") -> Json:
+    """A harmless pod. Quotas and pod security standards have nothing against it. label: what it is for in a trial."""
+    limits = {"cpu": "100m", "memory": "64Mi", **({resource: "1"} if resource else {})}
+    container = {
+        "name": "trial",
+        # Nobody pulls it: the pod is never made.
+        "image": "localhost/nodecraft-trial:1",
+        "securityContext": {"allowPrivilegeEscalation": False, "capabilities": {"drop": ["ALL"]}},
+        "resources": {"limits": limits},
+    }
+    return {
+        "apiVersion": "v1",
+        "kind": "Pod",
+        "metadata": {
+            "generateName": f"{trial_name(guard.name)}-",
+            "namespace": namespace,
+            **({"labels": {TRIAL_LABEL: label}} if label else {}),
+        },
+        "spec": {
+            **({"nodeName": node} if node else {}),
+            "automountServiceAccountToken": False,
+            "securityContext": {
+                "runAsNonRoot": True,
+                "runAsUser": 65532,
+                "seccompProfile": {"type": "RuntimeDefault"},
+            },
+            "containers": [container],
+        },
+    }
+
+
+# ---- what the answers mean -------------------------------------------------------------------------------------------
+
+
+def problem(case: Case, taken: t.Mapping[str, t.Any] | None, said: str, *, seconds: int, namespace: str) -> str:
+    """What is wrong about the answer to a pod that was asked for; empty when nothing is.
+
+    taken: the pod as the API server would make it; None when it refused. said: its refusal. seconds: how long it was asked.
+    """
+    if fails(said):
+        return f"An expression fails for {case.name}: {said}."
+    if case.says and not all(words in said for words in case.says):
+        words = f" ({said})" if said else ""
+        return (
+            f"{_LET_THROUGH} {case.name} within {seconds} s{words}. See whether the API server runs without the admission plugin"
+            " ValidatingAdmissionPolicy."
+        )
+    if not case.says and taken is None:
+        return f"It has to accept {case.name}, in the namespace {namespace}, and the API server said: {said}."
+    if case.scheduled and not _became_affinity(case, taken or {}):
+        return (
+            f"The node of {case.name} was not turned into an affinity by {case.scheduled} for {seconds} s. See whether the API server"
+            " runs without the admission plugin MutatingAdmissionPolicy."
+        )
+    return ""
+
+
+def fails(said: str) -> bool:
+    """Whether a refusal tells of an expression that fails."""
+    return "resulted in error" in said
+
+
+def _became_affinity(case: Case, taken: t.Mapping[str, t.Any]) -> bool:
+    annotations = taken["metadata"].get("annotations") or {}
+    return "nodeName" not in taken["spec"] and annotations.get(ANNOTATION) == case.scheduled
+
+
+def complaints(policy: t.Mapping[str, t.Any]) -> list[str]:
+    """What the controller manager says of the expressions of a policy, by their types."""
+    checked = (policy.get("status") or {}).get("typeChecking") or {}
+    return [
+        f"The API server says of the expression {entry['fieldRef']}: {entry['warning']}"
+        for entry in checked.get("expressionWarnings") or []
+    ]
+
+
+def own_exception(wish: Wish, problems: t.Iterable[str]) -> str:
+    """What else may be the cause when a guard that refuses lets a pod through; empty when it cannot be."""
+    if not (wish.exceptions and wish.enforce and any(text.startswith(_LET_THROUGH) for text in problems)):
+        return ""
+    return "Or one of its exceptions holds for the account of this task, which has to be left out of them, for it is to be refused here."
+
+
+def no_trial(wish: Wish, said: str) -> str:
+    """Why nothing can be tried where a harmless pod is refused. said: the refusal."""
+    words = said.rstrip(".")
+    if f"ValidatingAdmissionPolicy '{wish.name}'" in words:
+        return f"the guard that is in force refuses a harmless pod: {words}. Somebody changed it. {way_out(wish)} Then run the task again."
+    return (
+        f"trial_namespace: nothing can be tried in {wish.trial_namespace}, because a harmless pod is refused there: {words}. Name another"
+        " namespace."
+    )
+
+
+def way_out(wish: Wish) -> str:
+    """How to take a guard out of force, whatever else does not work."""
+    names = ["validatingadmissionpolicybinding", *(["mutatingadmissionpolicybinding"] if wish.affinity else [])]
+    return f"To take it out of force: {' and '.join(f'kubectl delete {kind} {wish.name}' for kind in names)}."

@@ -1,0 +1,96 @@
+# Copyright (c) 2026, nodecraft.kubeadm contributors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+# PRIVATE to the collection: no promise of stability to code outside it.
+
+"""The texts of our two files, rendered from what we own."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import typing as t
+
+from ..common.errors import Refusal
+from ..common.ownership import Record
+from ..documents.systemd_unit import quote_argument, quote_assignment
+from ..kubernetes import flags
+from . import config as kubelet_config
+from . import layout as kubelet_layout
+from .config import ARGS, CONFIG, GATES, TAINTS
+from .layout import HOOK, Layout
+
+CONFIG_DIR_SINCE = (1, 30)
+_HEAD = {"apiVersion": "kubelet.config.k8s.io/v1beta1", "kind": "KubeletConfiguration"}
+_COMMENT = (
+    "# Written by the Ansible collection nodecraft.kubeadm, which takes it away again. Changes by hand are lost.\n"
+)
+
+
+@dataclasses.dataclass(frozen=True)
+class OwnFiles:
+    """The texts of our files, None for one that is not needed, and the arguments that the drop-in brings."""
+
+    drop_in: str | None
+    fragment: str | None
+    arguments: tuple[str, ...]
+
+    @classmethod
+    def render(cls, record: Record, base: Layout, version: tuple[int, int], *, keeps_folder: bool) -> OwnFiles:
+        """Our files for what we own. keeps_folder: others have files in the folder of fragments that are read now."""
+        has_folder = version >= CONFIG_DIR_SINCE
+        data = _fragment_data(record, base) if has_folder else {}
+        arguments = [] if has_folder else _as_flags(record, base)
+        for name, entry in sorted(record.get(ARGS, {}).items()):
+            arguments += [f"--{name}={value}" for value in entry.set or []]
+        makes_folder = (bool(data) or keeps_folder) and kubelet_layout.config_dir(base.command) is None
+        if makes_folder:
+            arguments.insert(0, f"--config-dir={kubelet_layout.CONFIG_DIR}")
+        text = None if not data else _COMMENT + json.dumps({**_HEAD, **data}, indent=2, sort_keys=True) + "\n"
+        drop_in = _drop_in(base.service.variables[HOOK].value, arguments, makes_folder) if arguments else None
+        return cls(drop_in, text, tuple(arguments))
+
+
+def _fragment_data(record: Record, base: Layout) -> dict[str, t.Any]:
+    data: dict[str, t.Any] = {}
+    for key, entry in sorted(record.get(CONFIG, {}).items()):
+        data = kubelet_config.with_value(data, kubelet_config.path_of(key), entry.set)
+    gates = {gate: entry.set for gate, entry in record.get(GATES, {}).items()}
+    taints = _taint_list(record, base)
+    return {**data, **({"featureGates": gates} if gates else {}), **({"registerWithTaints": taints} if taints else {})}
+
+
+def _taint_list(record: Record, base: Layout) -> list[dict[str, t.Any]]:
+    """Lists are replaced as a whole, so ours holds the taints of others too."""
+    ours = record.get(TAINTS, {})
+    if not ours:
+        return []
+    kept = [taint for taint in base.settings.taint_list() if kubelet_config.taint_key(taint) not in ours]
+    added = []
+    for place, entry in sorted(ours.items()):
+        key, dummy, effect = place.rpartition(":")
+        added.append({"key": key, "value": entry.set, "effect": effect})
+    return kept + added
+
+
+def _as_flags(record: Record, base: Layout) -> list[str]:
+    """The same for a kubelet without a folder of fragments. Raises Refusal for what has no flag."""
+    if record.get(CONFIG):
+        raise Refusal(
+            f"config: kubelets before {'.'.join(map(str, CONFIG_DIR_SINCE))} read no folder of fragments, and"
+            " their configuration file is kubeadm's. Use args."
+        )
+    gates = {gate: str(entry.set).lower() for gate, entry in record.get(GATES, {}).items()}
+    taints = _taint_list(record, base)
+    return [
+        *([f"--{flags.FEATURE_GATES}={flags.render_gates(gates)}"] if gates else []),
+        *([f"--{kubelet_config.REGISTER_WITH_TAINTS}={kubelet_config.render_taints(taints)}"] if taints else []),
+    ]
+
+
+def _drop_in(base: str, arguments: t.Sequence[str], makes_folder: bool) -> str:
+    value = " ".join([base.strip(), *(quote_argument(argument) for argument in arguments)])
+    # Someone may remove all of /etc/kubernetes; without the folder a kubelet does not start.
+    folder = f"ExecStartPre=-/bin/mkdir -p {kubelet_layout.CONFIG_DIR}\n" if makes_folder else ""
+    return f"{_COMMENT}[Service]\n{folder}Environment={quote_assignment(HOOK, value)}\n"

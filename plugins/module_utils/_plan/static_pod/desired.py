@@ -1,0 +1,183 @@
+# Copyright (c) 2026, nodecraft.kubeadm contributors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+# PRIVATE to the collection: no promise of stability to code outside it.
+
+"""The desired state of a static pod: what a task asks for, checked and in canonical form."""
+
+from __future__ import annotations
+
+import dataclasses
+import hashlib
+import json
+import posixpath
+import re
+import typing as t
+
+from ..common.errors import Refusal
+from ..common.names import is_pod_name
+from ..common.ownership import Values
+from ..kubernetes import flags
+from ..kubernetes import option_values as settings
+
+SETTINGS = ("feature_gates", "admission_plugins", "args", "env", "volumes", "files")
+_VOLUME_NAME = re.compile(r"[a-z0-9](?:[-a-z0-9]{0,61}[a-z0-9])?")
+# Where a mount would stand over the component's binary and its libraries, or over what every container needs.
+_OF_THE_IMAGE = frozenset(
+    ("/", "/bin", "/dev", "/lib", "/lib64", "/proc", "/sbin", "/sys", "/usr", "/usr/bin", "/usr/lib", "/usr/local")
+) | {"/usr/local/bin", "/usr/local/sbin", "/usr/sbin"}
+_ENV_NAME = re.compile(r"[A-Za-z_.-][A-Za-z0-9_.-]*")
+_PLUGIN_NAME = re.compile(r"[A-Za-z][A-Za-z0-9]*")
+_PLUGIN_STATES = {"enabled": "enabled", "disabled": "disabled", "default": None}
+_OWN_OPTION = {
+    flags.FEATURE_GATES: "feature_gates",
+    flags.ENABLE_PLUGINS: "admission_plugins",
+    flags.DISABLE_PLUGINS: "admission_plugins",
+}
+
+
+@dataclasses.dataclass(frozen=True)
+class NodeFile:
+    """A file on the node. content: its bytes. mode: the permission bits."""
+
+    content: bytes
+    mode: int
+
+    @property
+    def digest(self) -> dict[str, t.Any]:
+        """What the record and comparisons hold instead of the content."""
+        return {"sha256": hashlib.sha256(self.content).hexdigest(), "mode": f"{self.mode:04o}"}
+
+
+@dataclasses.dataclass(frozen=True)
+class WantedFile:
+    """A file that the task names. content: None when the task removes it. sensitive: never show its content."""
+
+    path: str
+    content: bytes | None
+    mode: int
+    sensitive: bool
+
+
+@dataclasses.dataclass(frozen=True)
+class Wish:
+    """What a task asks for, checked and in canonical form.
+
+    values: field -> key -> value, None to remove. state: what to do with the named keys. purge: whether everything else
+    that we own goes back.
+    """
+
+    name: str
+    values: Values
+    files: tuple[WantedFile, ...]
+    state: str
+    purge: bool
+
+
+def parse_wish(params: t.Mapping[str, t.Any]) -> Wish:
+    """Turn module parameters into a wish. Raises Refusal for values that no component could take."""
+    if not is_pod_name(params["name"]):
+        raise Refusal(
+            f"name: {params['name']!r} is no name of a static pod (lower case letters, digits, dots and dashes)."
+        )
+    values: Values = {
+        "feature_gates": {gate: settings.gate(gate, value) for gate, value in (params["feature_gates"] or {}).items()},
+        "admission_plugins": {
+            plugin: _plugin(plugin, value) for plugin, value in (params["admission_plugins"] or {}).items()
+        },
+        "args": {
+            flags.normalise(name): settings.argument(name, value, _OWN_OPTION)
+            for name, value in (params["args"] or {}).items()
+        },
+        "env": {name: _environment(name, value) for name, value in (params["env"] or {}).items()},
+        "volumes": {volume["name"]: _volume(volume) for volume in params["volumes"] or []},
+    }
+    if values["admission_plugins"] and params["name"] != "kube-apiserver":
+        raise Refusal(
+            f"admission_plugins was given for {params['name']}, but only kube-apiserver has admission plugins."
+        )
+    files = tuple(_wanted_file(entry) for entry in params["files"] or [])
+    settings.refuse_twice("args", [flags.normalise(name) for name in params["args"] or {}])
+    settings.refuse_twice("volumes", [volume["name"] for volume in params["volumes"] or []])
+    settings.refuse_twice("files", [entry.path for entry in files])
+    # An option that is given but empty names nothing: an empty variable must not take back everything.
+    everything = params["state"] == "absent" and all(params[option] is None for option in SETTINGS)
+    return Wish(params["name"], values, files, params["state"], params["purge"] or everything)
+
+
+def _plugin(plugin: str, value: t.Any) -> str | None:
+    if not _PLUGIN_NAME.fullmatch(plugin):
+        raise Refusal(f"admission_plugins: {plugin!r} is no name of an admission plugin (letters and digits).")
+    if value is None:
+        return None
+    if not isinstance(value, str) or value not in _PLUGIN_STATES:
+        raise Refusal(f"admission_plugins: {plugin} is {value!r}; write enabled, disabled or default.")
+    return _PLUGIN_STATES[value]
+
+
+def _environment(name: str, value: t.Any) -> str | None:
+    if not _ENV_NAME.fullmatch(name):
+        raise Refusal(f"env: {name!r} is no name of an environment variable.")
+    if value is None:
+        return None
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    if not isinstance(value, (str, int, float)):
+        raise Refusal(f"env: the value of {name} is neither text, number nor boolean.")
+    return settings.no_empty_text("env", name, str(value))
+
+
+def _volume(volume: t.Mapping[str, t.Any]) -> dict[str, t.Any] | None:
+    if volume["state"] == "absent":
+        return None
+    if not _VOLUME_NAME.fullmatch(volume["name"]):
+        raise Refusal(
+            f"volumes: {volume['name']!r} is no name of a volume (at most 63 lower case letters, digits and dashes)."
+        )
+    for key in ("host_path", "mount_path"):
+        if not volume[key] or not volume[key].startswith("/"):
+            raise Refusal(f"volumes: {volume['name']} needs {key}, an absolute path; found {volume[key]!r}.")
+    plain = "/" + posixpath.normpath(volume["mount_path"]).lstrip("/")
+    if plain != (volume["mount_path"].rstrip("/") or "/"):
+        raise Refusal(f"volumes: mount_path {volume['mount_path']!r} of {volume['name']} is not in its plain form.")
+    if ".." in volume["host_path"].split("/") or ":" in volume["mount_path"]:
+        raise Refusal(
+            f"volumes: the kubelet refuses '..' in host_path and ':' in mount_path of {volume['name']}, and with them the pod."
+        )
+    if plain in _OF_THE_IMAGE:
+        raise Refusal(
+            f"volumes: {volume['name']} at {volume['mount_path']} would hide the component's own image or what its container needs."
+        )
+    return {
+        "host_path": volume["host_path"],
+        "path_type": volume["path_type"] or "",
+        "mount_path": volume["mount_path"],
+        "read_only": volume["read_only"],
+    }
+
+
+def _wanted_file(entry: t.Mapping[str, t.Any]) -> WantedFile:
+    path = entry["path"]
+    if not path.startswith("/") or path.startswith("//") or posixpath.normpath(path) != path:
+        raise Refusal(f"files: {path!r} is no absolute path in its plain form.")
+    if not re.fullmatch(r"0[0-7]{3}", entry["mode"]):
+        raise Refusal(
+            f"files: mode {entry['mode']!r} of {path}: write a zero and three octal digits in quotes, such as '0600'."
+        )
+    if entry["state"] == "present" and entry["content"] is None:
+        raise Refusal(f"files: {path} has no content.")
+    content = _file_content(path, entry["content"]) if entry["state"] == "present" else None
+    return WantedFile(path, content, int(entry["mode"], 8), entry["sensitive"])
+
+
+def _file_content(path: str, content: t.Any) -> bytes:
+    """Text as it is; a mapping or a list as JSON, which is YAML too: Ansible turns text that looks like one into one."""
+    if isinstance(content, (dict, list)):
+        content = json.dumps(content, indent=2, sort_keys=True) + "\n"
+    if not isinstance(content, str):
+        raise Refusal(f"files: the content of {path} is neither text nor a mapping or list.")
+    try:
+        return content.encode("utf-8")
+    except UnicodeEncodeError as exc:
+        raise Refusal(f"files: the content of {path} is no UTF-8 text.") from exc

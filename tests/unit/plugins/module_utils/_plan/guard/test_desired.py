@@ -1,0 +1,85 @@
+# SPDX-FileCopyrightText: 2026 nodecraft.kubeadm contributors
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""What a task asks for, in one form, and what is refused before any node was looked at."""
+
+from __future__ import annotations
+
+import pytest
+from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.guard import desired
+from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.guard.policies import (
+    KINDS,
+)
+from ansible_collections.nodecraft.kubeadm.tests.unit.support.guards import (
+    TRIAL,
+    D,
+    refusal,
+    wish,
+)
+from ansible_collections.nodecraft.kubeadm.tests.unit.support.nodes import Json
+
+AFFINITY: Json = {"enforce": True, "on_node_name": "affinity"}
+
+
+@pytest.mark.parametrize(
+    ("params", "says"),
+    [
+        ({"name": "Guard"}, "name: 'Guard' is no name of a policy"),
+        ({"name": "g" * 201}, "name: it has 201 characters, and 200 are the most"),
+        ({"name": TRIAL}, f"name: '{TRIAL}' is what the copy of another guard is called"),
+        ({"nodes": ["W1"]}, "nodes: 'W1' is no name of a node"),
+        ({"resources": ["dongle"]}, "no pod could request 'dongle'"),
+        ({"taint_keys": ["a b"]}, "taint_keys: 'a b' is no key"),
+        (
+            {"taint_keys": ["node.kubernetes.io/not-ready"]},
+            "taint_keys: node.kubernetes.io/not-ready is not set by hand",
+        ),
+        ({"exempt_namespaces": ["A"]}, "exempt_namespaces: 'A' is no name of a namespace"),
+        ({"exempt_daemon_sets": ["agent"]}, "exempt_daemon_sets: 'agent' has no namespace"),
+        ({"exempt_daemon_sets": ["a/b/c"]}, "write it as namespace/name"),
+        ({"exceptions": [" "]}, "exceptions: one of them is empty"),
+        ({"schedulers": [""]}, "schedulers: one of them is empty"),
+        ({"schedulers": []}, "schedulers: it is empty, so that nobody could place a pod"),
+        ({"trial_namespace": "A"}, "trial_namespace: 'A' is no name of a namespace"),
+        ({"trial_namespace": "kube-system"}, "the guard does not concern kube-system"),
+        ({"exempt_namespaces": ["default"]}, "trial_namespace: the guard does not concern default"),
+        ({"resources": []}, "none of nodes, resources and taint_keys is given"),
+        ({"resources": [], "nodes": ["w1"], "require_request": True}, "require_request: resources is empty"),
+    ],
+)
+def test_what_could_not_be_guarded_is_refused(params: Json, says: str) -> None:
+    assert says in refusal(lambda: wish(**params))
+
+
+def test_what_is_asked_for_comes_in_one_form() -> None:
+    asked = wish(nodes=["w2", "w1", "w2"], exempt_namespaces=["b", "kube-system", "a"])
+    assert (asked.nodes, asked.exempt_namespaces) == (("w1", "w2"), ("kube-system", "a", "b"))
+    assert (asked.taint_keys, wish(taint_keys=["k"]).taint_keys, wish(taint_keys=[]).taint_keys) == ((D,), ("k",), (D,))
+
+
+def test_an_affinity_counts_where_it_is_enforced() -> None:
+    assert wish(**AFFINITY).affinity
+    assert not wish(on_node_name="affinity").affinity
+
+
+def test_nothing_has_to_be_named_to_remove_it() -> None:
+    assert not wish(state="absent", resources=[], schedulers=[]).present
+
+
+def test_a_cluster_without_policies_is_told_the_other_way() -> None:
+    message = refusal(lambda: desired.refuse_unserved(wish(), [], lambda: "v1.29.3"))
+    assert message.startswith(
+        "this cluster (v1.29.3) does not serve ValidatingAdmissionPolicy of admissionregistration.k8s.io/v1"
+    )
+    assert "from 1.30 on" in message
+    assert f"{{key: {D}, effect: NoExecute}}" in message
+    named = wish(resources=[], nodes=["w1"])
+    assert "{key: KEY, effect: NoExecute}" in refusal(lambda: desired.refuse_unserved(named, [], str))
+
+
+def test_a_cluster_that_changes_no_pods_refuses_the_affinity_alone() -> None:
+    message = refusal(lambda: desired.refuse_unserved(wish(**AFFINITY), KINDS[:2], lambda: "v1.35.0"))
+    assert message == (
+        "on_node_name is affinity, and this cluster (v1.35.0) does not serve MutatingAdmissionPolicy of admissionregistration.k8s.io/v1,"
+        " which Kubernetes has from 1.36 on. Leave it at refuse."
+    )
+    desired.refuse_unserved(wish(), KINDS[:2], str)
