@@ -5,6 +5,7 @@
 from __future__ import annotations
 
 import ast
+import graphlib
 import sys
 import typing as t
 from dataclasses import dataclass
@@ -70,9 +71,30 @@ UTILS = "plugins.module_utils"
 STANDARD_NO_PROCESS = STANDARD - {"subprocess"}
 PYYAML = frozenset({"yaml"})
 KUBERNETES_CORE = "ansible_collections.kubernetes.core.plugins.module_utils"
+PLAN = f"{UTILS}._plan"
+# The layers of decisions: each folder with those that it may know besides its own.
+_BASE = ("common", "documents", "kubernetes")
+LAYERS: dict[str, tuple[str, ...]] = {
+    "common": (),
+    "documents": ("common",),
+    "kubernetes": ("common",),
+    "transaction": _BASE,
+    "static_pod": (*_BASE, "transaction"),
+    "kubelet": (*_BASE, "transaction"),
+    "node": (*_BASE, "transaction", "static_pod", "kubelet"),
+    "device": (*_BASE, "transaction", "static_pod", "kubelet", "node"),
+    "guard": (*_BASE, "transaction", "static_pod", "kubelet", "node"),
+    "pod": ("common", "kubernetes"),
+}
+
+
+def _layer(own: str, below: tuple[str, ...]) -> Room:
+    return Room(rooms=tuple(f"{PLAN}.{name}" for name in (own, *below)), outside=PURE, guarded=PYYAML, pure=True)
+
+
 # The most specific entry counts.
 ROOMS = {
-    f"{UTILS}._plan": Room(rooms=(f"{UTILS}._plan",), outside=PURE, guarded=PYYAML, pure=True),
+    **{f"{PLAN}.{name}": _layer(name, below) for name, below in LAYERS.items()},
     f"{UTILS}._node.engine": Room(outside=STANDARD),
     f"{UTILS}._node": Room(rooms=(f"{UTILS}._node", f"{UTILS}._plan"), outside=STANDARD_NO_PROCESS, guarded=PYYAML),
     f"{UTILS}._api": Room(
@@ -106,16 +128,35 @@ class Import:
 
 def findings(root: Path) -> list[str]:
     """What is wrong below ``root/plugins``, one line each."""
-    return [
-        finding
-        for path in sorted((root / "plugins").rglob("*.py"))
-        for finding in findings_of_file(path.relative_to(root), path.read_text(encoding="utf-8"))
-    ]
+    sources = {
+        path.relative_to(root): path.read_text(encoding="utf-8") for path in sorted((root / "plugins").rglob("*.py"))
+    }
+    found = [finding for path, source in sources.items() for finding in findings_of_file(path, source)]
+    return found + circles(sources)
+
+
+def circles(sources: t.Mapping[Path, str]) -> list[str]:
+    """A circle of files that import each other, if there is one: what they are about cannot be told one without the other."""
+    names = {dotted(path): source for path, source in sources.items()}
+    graph = {
+        name: {known for entry in imports_of(ast.parse(source), name) for known in names if is_below(entry.name, known)}
+        for name, source in names.items()
+    }
+    try:
+        graphlib.TopologicalSorter(graph).prepare()
+    except graphlib.CycleError as exc:
+        return [f"{' -> '.join(reversed(exc.args[1]))}: a circle"]
+    return []
+
+
+def dotted(path: Path) -> str:
+    """The dotted name of a file; ``path`` is relative to the collection."""
+    return ".".join(path.with_suffix("").parts)
 
 
 def findings_of_file(path: Path, source: str) -> list[str]:
     """What is wrong in one file; ``path`` is relative to the collection."""
-    own_name = ".".join(path.with_suffix("").parts)
+    own_name = dotted(path)
     room = room_of(own_name)
     if room is None:
         return [f"{path}: no room of the architecture has this folder"]

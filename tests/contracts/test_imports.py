@@ -37,16 +37,28 @@ def test_there_is_something_to_check() -> None:
         (f"{UTILS}/_module/a.py", "from .. import _api", "_api may not"),
         (f"{UTILS}/_module/a.py", "import yaml", "may be missing"),
         (f"{UTILS}/_module/a.py", "from .._node import x", "_node.x may not"),
-        (f"{UTILS}/_plan/a.py", "import os", "os may not"),
-        (f"{UTILS}/_plan/a.py", "def f():\n    import time", "time may not"),
-        (f"{UTILS}/_plan/a.py", "from datetime import datetime\ndatetime.today()", "datetime.today is not pure"),
-        (f"{UTILS}/_plan/a.py", "from ansible.module_utils.basic import AnsibleModule", "may not"),
-        (f"{UTILS}/_plan/a.py", "from .._node import x", "_node.x may not"),
-        (f"{UTILS}/_plan/a.py", "def f(p):\n    return open(p)", "open() is not pure"),
-        (f"{UTILS}/_plan/a.py", "import posixpath\nposixpath.exists('/etc')", "posixpath.exists is not pure"),
-        (f"{UTILS}/_plan/a.py", "from posixpath import realpath", "posixpath.realpath is not pure"),
-        (f"{UTILS}/_plan/a.py", "import datetime\ndatetime.datetime.now()", "datetime.now is not pure"),
-        (f"{UTILS}/_plan/a.py", "import yaml", "may be missing"),
+        (f"{UTILS}/_plan/common/a.py", "import os", "os may not"),
+        (f"{UTILS}/_plan/common/a.py", "def f():\n    import time", "time may not"),
+        (f"{UTILS}/_plan/common/a.py", "from datetime import datetime\ndatetime.today()", "datetime.today is not pure"),
+        (f"{UTILS}/_plan/common/a.py", "from ansible.module_utils.basic import AnsibleModule", "may not"),
+        (f"{UTILS}/_plan/common/a.py", "from ..._node import x", "_node.x may not"),
+        (f"{UTILS}/_plan/common/a.py", "def f(p):\n    return open(p)", "open() is not pure"),
+        (f"{UTILS}/_plan/common/a.py", "import posixpath\nposixpath.exists('/etc')", "posixpath.exists is not pure"),
+        (f"{UTILS}/_plan/common/a.py", "from posixpath import realpath", "posixpath.realpath is not pure"),
+        (f"{UTILS}/_plan/common/a.py", "import datetime\ndatetime.datetime.now()", "datetime.now is not pure"),
+        (f"{UTILS}/_plan/common/a.py", "import yaml", "may be missing"),
+        (f"{UTILS}/_plan/a.py", "", "no room"),
+        (f"{UTILS}/_plan/common/a.py", "from ..documents import x", "_plan.documents.x may not"),
+        (f"{UTILS}/_plan/documents/a.py", "from ..kubernetes.x import y", "_plan.kubernetes.x.y may not"),
+        (f"{UTILS}/_plan/kubernetes/a.py", "from .. import documents", "_plan.documents may not"),
+        (f"{UTILS}/_plan/transaction/a.py", "from ..kubelet import x", "_plan.kubelet.x may not"),
+        (f"{UTILS}/_plan/static_pod/a.py", "from ..kubelet import x", "_plan.kubelet.x may not"),
+        (f"{UTILS}/_plan/kubelet/a.py", f"from {ABSOLUTE}._plan.node import x", "_plan.node.x may not"),
+        (f"{UTILS}/_plan/node/a.py", "def f():\n    from ..guard import x", "_plan.guard.x may not"),
+        (f"{UTILS}/_plan/device/a.py", "from ..guard import x", "_plan.guard.x may not"),
+        (f"{UTILS}/_plan/guard/a.py", "from ..pod import x", "_plan.pod.x may not"),
+        (f"{UTILS}/_plan/pod/a.py", "from ..node import x", "_plan.node.x may not"),
+        (f"{UTILS}/_plan/pod/a.py", "import os", "os may not"),
         (f"{UTILS}/_node/a.py", "import subprocess", "subprocess may not"),
         (f"{UTILS}/_node/a.py", "from ansible.module_utils.basic import AnsibleModule", "may not"),
         (f"{UTILS}/_node/a.py", "from .._module import x", "_module.x may not"),
@@ -81,10 +93,12 @@ def test_a_breach_is_found(tmp_path: Path, path: str, source: str, complaint: st
     [
         ("plugins/modules/a.py", "from ..module_utils._module import x\nfrom ..module_utils._node import y"),
         ("plugins/modules/a.py", "from ansible.module_utils.basic import AnsibleModule\nimport json"),
-        (f"{UTILS}/_plan/a.py", "from . import b\nfrom dataclasses import dataclass\nimport collections.abc"),
-        (f"{UTILS}/_plan/a.py", "import posixpath\nposixpath.join('/etc', 'x')"),
-        (f"{UTILS}/_plan/a.py", "import datetime\ndatetime.timedelta(days=1)"),
-        (f"{UTILS}/_plan/a.py", "try:\n    import yaml\nexcept ImportError:\n    yaml = None"),
+        (f"{UTILS}/_plan/common/a.py", "from . import b\nfrom dataclasses import dataclass\nimport collections.abc"),
+        (f"{UTILS}/_plan/node/a.py", "from ..kubelet.x import y\nfrom ..common import x"),
+        (f"{UTILS}/_plan/guard/a.py", "from ..node.x import y\nfrom ..kubernetes import x"),
+        (f"{UTILS}/_plan/common/a.py", "import posixpath\nposixpath.join('/etc', 'x')"),
+        (f"{UTILS}/_plan/common/a.py", "import datetime\ndatetime.timedelta(days=1)"),
+        (f"{UTILS}/_plan/common/a.py", "try:\n    import yaml\nexcept ImportError:\n    yaml = None"),
         (f"{UTILS}/_node/a.py", "import os, socket\nfrom .._plan import x\nfrom . import y"),
         (f"{UTILS}/_node/engine.py", "import subprocess, os, json"),
         (f"{UTILS}/_api/a.py", "try:\n    import kubernetes\nexcept ImportError:\n    kubernetes = None"),
@@ -93,3 +107,21 @@ def test_a_breach_is_found(tmp_path: Path, path: str, source: str, complaint: st
 )
 def test_what_is_allowed_passes(path: str, source: str) -> None:
     assert imports.findings_of_file(Path(path), source) == []
+
+
+def test_a_circle_is_found() -> None:
+    sources = {
+        "a": "from .b import x",
+        "b": "def f():\n    from . import c",
+        "c": f"from {ABSOLUTE}._plan.pod import a",
+    }
+    files = {Path(f"{UTILS}/_plan/pod/{name}.py"): source for name, source in sources.items()}
+    (found,) = imports.circles(files)
+    assert found.endswith(": a circle")
+    assert all(f"_plan.pod.{name}" in found for name in sources)
+    assert imports.circles({**files, Path(f"{UTILS}/_plan/pod/c.py"): "import json"}) == []
+
+
+def test_every_folder_of_decisions_is_a_layer() -> None:
+    folders = {path.name for path in (ROOT / UTILS / "_plan").iterdir() if path.is_dir() and path.name != "__pycache__"}
+    assert folders == set(imports.LAYERS)
