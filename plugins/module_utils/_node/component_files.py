@@ -13,9 +13,9 @@ import typing as t
 import urllib.parse
 
 from .._plan.common.errors import KubeadmError
+from .._plan.common.files import FileVersion
 from .._plan.kubernetes import flags
 from .._plan.static_pod import plan as static_pod
-from .._plan.static_pod.desired import NodeFile
 from .._plan.static_pod.manifest import Manifest
 from . import engine
 from .static_pods import covering, on_host
@@ -24,7 +24,7 @@ from .static_pods import covering, on_host
 class ComponentFiles:
     """Flags that name files, and what is in those files: through the mounts, with the files that a change brings."""
 
-    def __init__(self, manifest: Manifest, staged: t.Mapping[str, NodeFile | None] | None = None) -> None:
+    def __init__(self, manifest: Manifest, staged: t.Mapping[str, FileVersion | None] | None = None) -> None:
         self._manifest = manifest
         self._staged = staged or {}
         # An argument that is made from what only the kubelet knows names no file that could be found.

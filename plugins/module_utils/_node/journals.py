@@ -17,6 +17,7 @@ import typing as t
 
 from .._plan.common import ownership
 from .._plan.common.errors import Refusal
+from .._plan.common.files import FileChange, FileVersion
 from .._plan.static_pod import plan as static_pod
 from .._plan.static_pod.manifest import Manifest
 from .._plan.transaction import confirmation
@@ -50,17 +51,19 @@ class Settings:
         return cls(params["wait_timeout"], params["min_ready_seconds"], params["rollback"], timeout)
 
 
-def journal_for(pod: StaticPod, plan: static_pod.StaticPodPlan, settings: Settings, kubeconfig: str) -> engine.Json:
+def static_pod_journal(
+    pod: StaticPod, plan: static_pod.StaticPodPlan, settings: Settings, kubeconfig: str
+) -> engine.Json:
     """The journal of a planned change of a static pod."""
     before, after = _instance(plan.before), _instance(plan.after)
     address = _address(after, kubeconfig)
     files = [
-        *(_file_entry(change) for change in plan.files),
+        *(file_entry(change) for change in plan.files),
         {
             "path": pod.path,
             "switch": True,
-            "before": pod.version,
-            "after": _changed(pod.version, plan.after.text.encode("utf-8")),
+            "before": dump_version(pod.version),
+            "after": dump_version(dataclasses.replace(pod.version, content=plan.after.text.encode("utf-8"))),
         },
         *record_entry(pod.name, before=pod.record, after=plan.record),
     ]
@@ -126,24 +129,32 @@ def _origin() -> str:
     return os.environ.get("SSH_CLIENT", "").split(" ")[0] or os.environ.get("SUDO_USER", "") or "this host"
 
 
-def _changed(version: engine.Json, content: bytes) -> engine.Json:
-    return engine.version_of(content, version["mode"], version["uid"], version["gid"])
+def dump_version(version: FileVersion | None) -> engine.Json | None:
+    """A version of a file in the form of a journal."""
+    return None if version is None else engine.version_of(version.content, version.mode, version.uid, version.gid)
 
 
-def _file_entry(change: static_pod.FileChange) -> engine.Json:
-    before = read_version(change.path)
-    owner = (before["uid"], before["gid"]) if before else (0, 0)
-    after = None if change.after is None else engine.version_of(change.after.content, change.after.mode, *owner)
-    return {"path": change.path, "switch": False, "before": before, "after": after}
+def load_version(version: engine.Json | None) -> FileVersion | None:
+    """A version of a file out of a journal. Raises EngineError when it is damaged."""
+    content = engine.content_of(version)
+    if version is None or content is None:
+        return None
+    return FileVersion(content, version["mode"], version["uid"], version["gid"])
+
+
+def file_entry(change: FileChange) -> engine.Json:
+    """One file of a planned change, as it stands now and as it will."""
+    before = dump_version(read_version(change.path))
+    return {"path": change.path, "switch": False, "before": before, "after": dump_version(change.after)}
 
 
 def record_entry(name: str, *, before: ownership.Record, after: ownership.Record) -> list[engine.Json]:
     """What we own changes in the same transaction as the component, so that the two never disagree."""
     if after == before:
         return []
-    version = engine.version_of(engine.to_json(_record_data(after)), 0o600, 0, 0) if after else None
+    version = FileVersion(engine.to_json(_record_data(after)), 0o600) if after else None
     path = record_path(name)
-    return [{"path": path, "switch": False, "before": read_version(path), "after": version}]
+    return [{"path": path, "switch": False, "before": dump_version(read_version(path)), "after": dump_version(version)}]
 
 
 def write_record(pod: StaticPod, record: ownership.Record) -> None:

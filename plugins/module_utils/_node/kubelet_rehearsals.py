@@ -8,7 +8,6 @@
 
 from __future__ import annotations
 
-import base64
 import os
 import tempfile
 import typing as t
@@ -19,7 +18,7 @@ from .._plan.kubelet import plan as kubelet
 from .._plan.kubernetes import flags
 from .._plan.transaction import rehearsal
 from .kubelet_units import NAME, KubeletUnit
-from .rehearsals import run_in_sandbox
+from .rehearsals import run_in_sandbox, staged
 from .state import Run
 
 # What a dynamically linked binary needs, the node's configuration, and the kernel's own folders. Everything else, the
@@ -56,7 +55,6 @@ def _judge(status: int, output: str) -> tuple[str, str]:
 
 
 def _start(unit: KubeletUnit, plan: kubelet.KubeletPlan, command: t.Sequence[str], run: Run) -> tuple[int, str]:
-    files = {change.path: change.after for change in plan.files}
     visible = [*_VISIBLE, *_outside(plan)]
     with tempfile.TemporaryDirectory(prefix="rehearsal-") as root:
         request = {
@@ -68,7 +66,7 @@ def _start(unit: KubeletUnit, plan: kubelet.KubeletPlan, command: t.Sequence[str
                 {"source": rehearsal.SCRATCH, "target": rehearsal.SCRATCH, "missing": "folder"},
                 *({"source": path, "target": path, "missing": "folder"} for path in visible),
             ],
-            "staged": {path: None if text is None else _base64(text) for path, text in files.items()},
+            "staged": staged(plan.files),
         }
         return run_in_sandbox(NAME, request, run)
 
@@ -83,7 +81,3 @@ def _outside(plan: kubelet.KubeletPlan) -> list[str]:
     ]
     inside = tuple(f"{place}/" for place in _VISIBLE)
     return sorted({path for path in named if path and os.path.lexists(path) and not path.startswith(inside)})
-
-
-def _base64(text: str) -> str:
-    return base64.b64encode(text.encode("utf-8")).decode("ascii")

@@ -36,7 +36,7 @@ from .kubelet_units import (
     watch_until_healthy,
     why_not_drained,
 )
-from .state import Run, read_version
+from .state import Run
 from .transaction_steps import TransactionSteps
 
 
@@ -100,7 +100,7 @@ class KubeletSteps(TransactionSteps):
     def apply(self) -> None:
         """Hand the change to the node's engine."""
         unit, plan = t.cast(KubeletUnit, self._unit), t.cast(kubelet.KubeletPlan, self._plan)
-        journal = journal_for(unit, plan, t.cast(Settings, self._settings), self._complaints)
+        journal = kubelet_journal(unit, plan, t.cast(Settings, self._settings), self._complaints)
         self._start(way_back.enter(journal, self._way) if self._way else journal)
 
     def settle(self) -> None:
@@ -126,12 +126,12 @@ class KubeletSteps(TransactionSteps):
         }
 
 
-def journal_for(
+def kubelet_journal(
     unit: KubeletUnit, plan: kubelet.KubeletPlan, settings: Settings, complaints: t.Sequence[str]
 ) -> engine.Json:
     """The journal of a planned change of the kubelet. complaints: about configuration that is not ours, known before."""
     files = [
-        *(_file_entry(change) for change in plan.files),
+        *(journals.file_entry(change) for change in plan.files),
         *journals.record_entry(NAME, before=unit.state.record, after=plan.record),
     ]
     watch: engine.Json = {
@@ -155,14 +155,6 @@ def journal_for(
     # Removed when they are empty then; the folder of fragments only when no kubelet looks for it any more.
     journal["obsolete"] = [folder for folder in folders if folder != kubelet_layout.config_dir(plan.after.command)]
     return journal
-
-
-def _file_entry(change: kubelet.FileChange) -> engine.Json:
-    before = read_version(change.path)
-    owner = (before["uid"], before["gid"]) if before else (0, 0)
-    mode = before["mode"] if before else change.mode
-    after = None if change.after is None else engine.version_of(change.after.encode("utf-8"), mode, *owner)
-    return {"path": change.path, "switch": False, "before": before, "after": after}
 
 
 def _refuse_undrained(unit: KubeletUnit, plan: kubelet.KubeletPlan) -> None:

@@ -14,7 +14,8 @@ import os
 import typing as t
 
 from .._plan.common.errors import KubeadmError, Refusal
-from .._plan.documents.systemd_unit import File, environment_files, read_service
+from .._plan.common.files import FileVersion, TextFile
+from .._plan.documents.systemd_unit import environment_files, read_service
 from .._plan.kubelet import layout as kubelet_layout
 from .._plan.kubelet import plan as kubelet
 from .._plan.kubelet import policies as kubelet_policies
@@ -22,7 +23,7 @@ from .._plan.kubelet.layout import Layout
 from .._plan.kubernetes import flags, pods, versions
 from . import engine
 from .kubelet import node_name
-from .state import Run, load_record
+from .state import Run, load_record, read_version
 
 NAME = "kubelet"
 UNIT = "kubelet.service"
@@ -73,8 +74,9 @@ def read_unit(run: Run, host: engine.Host) -> KubeletUnit:
     shown = _show(run)
     unit = [_read(path) for path in (shown["FragmentPath"], *shown["DropInPaths"].split())]
     paths = [path for pattern in environment_files(unit) for path in sorted(glob.glob(pattern)) or [pattern]]
-    environment = {path: _text(path) for path in paths}
-    command = read_service(unit, environment).command
+    environment = {path: _version_of_text(path) for path in paths}
+    texts = {path: version.text if version else None for path, version in environment.items()}
+    command = read_service(unit, texts).command
     main = flags.last(command, "config")
     pid = int(shown["MainPID"] or 0) or None
     state = kubelet.State(
@@ -91,7 +93,7 @@ def read_unit(run: Run, host: engine.Host) -> KubeletUnit:
     )
     files = [*environment, *(file.path for file in (*state.unit, *used_files(state, command)))]
     state = dataclasses.replace(state, newer=_newer(command[0], files, host.started(pid) if pid else None))
-    layout = kubelet_layout.layout(state.unit, state.environment, state.main, state.fragments)
+    layout = kubelet_layout.layout(state.unit, state.variables, state.main, state.fragments)
     return KubeletUnit(state, layout, pid, node_name(command))
 
 
@@ -105,7 +107,7 @@ def _remembered(root: str) -> dict[str, str | None]:
     return {name: engine.named_policy(os.path.join(root, name)) for name in names}
 
 
-def used_files(state: kubelet.State, command: t.Sequence[str]) -> list[File]:
+def used_files(state: kubelet.State, command: t.Sequence[str]) -> list[TextFile]:
     """The configuration files that a command line makes the kubelet read."""
     main = [state.main] if state.main else []
     return [*main, *(state.fragments if kubelet_layout.config_dir(command) else ())]
@@ -158,19 +160,22 @@ def _is_shadowed(loaded: str) -> bool:
     return False
 
 
-def _read(path: str) -> File:
-    text = _text(path)
-    if text is None:
+def _read(path: str) -> TextFile:
+    version = _version_of_text(path)
+    if version is None:
         raise KubeadmError(f"{path} on {os.uname().nodename}, which {UNIT} needs, does not exist.")
-    return File(path, text)
+    return TextFile(path, version)
 
 
-def _text(path: str) -> str | None:
-    content = engine.read_bytes(path)
+def _version_of_text(path: str) -> FileVersion | None:
+    """A file that has to hold text; None when it does not exist."""
+    version = read_version(path)
     try:
-        return None if content is None else content.decode("utf-8")
+        if version is not None:
+            version.content.decode("utf-8")
     except UnicodeDecodeError as exc:
         raise Refusal(f"{path} on {os.uname().nodename} is not UTF-8 text: {exc}.") from exc
+    return version
 
 
 def _fragment_paths(folder: str) -> list[str]:

@@ -17,6 +17,7 @@ import tempfile
 import typing as t
 
 from .._plan.common.errors import KubeadmError
+from .._plan.common.files import FileChange
 from .._plan.common.verdict import SKIPPED, Verdict
 from .._plan.static_pod import plan as static_pod
 from .._plan.transaction import rehearsal
@@ -74,7 +75,7 @@ def run_in_sandbox(name: str, request: engine.Json, run: Run) -> tuple[int, str]
 def _files(plan: static_pod.StaticPodPlan) -> engine.Json:
     return {
         "mounts": [{"source": rehearsal.FOLDER, "target": rehearsal.FOLDER, "missing": "folder"}, *_mounts(plan)],
-        "staged": {path: _base64(text.encode("utf-8")) for path, text in rehearsal.FILES.items()} | _staged(plan),
+        "staged": {path: _base64(text.encode("utf-8")) for path, text in rehearsal.FILES.items()} | staged(plan.files),
     }
 
 
@@ -85,8 +86,9 @@ def _mounts(plan: static_pod.StaticPodPlan) -> list[engine.Json]:
     ]
 
 
-def _staged(plan: static_pod.StaticPodPlan) -> dict[str, str | None]:
-    return {change.path: None if change.after is None else _base64(change.after.content) for change in plan.files}
+def staged(changes: t.Iterable[FileChange]) -> dict[str, str | None]:
+    """The files that a change brings, as the sandbox shows them; None for one that it removes."""
+    return {change.path: None if change.after is None else _base64(change.after.content) for change in changes}
 
 
 def _base64(content: bytes) -> str:

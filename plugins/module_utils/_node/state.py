@@ -15,6 +15,7 @@ import typing as t
 
 from .._plan.common import ownership
 from .._plan.common.errors import KubeadmError
+from .._plan.common.files import FileVersion
 from . import engine
 
 STATE_DIR = "/var/lib/nodecraft-kubeadm"
@@ -62,10 +63,10 @@ def load_record(name: str) -> ownership.Record:
     return ownership.load_record(record["owned"]) if record else {}
 
 
-def read_version(path: str) -> engine.Json | None:
-    """A file's bytes, mode and owner; None when it does not exist."""
+def read_version(path: str) -> FileVersion | None:
+    """A file as it stands; None when it does not exist."""
     content = engine.read_bytes(path)
     if content is None:
         return None
     status = os.stat(path)
-    return engine.version_of(content, stat.S_IMODE(status.st_mode), status.st_uid, status.st_gid)
+    return FileVersion(content, stat.S_IMODE(status.st_mode), status.st_uid, status.st_gid)

@@ -130,7 +130,7 @@ class StaticPodSteps(TransactionSteps):
     def apply(self) -> None:
         """Hand the change to the node's engine."""
         pod, plan = t.cast(static_pods.StaticPod, self._pod), t.cast(static_pod.StaticPodPlan, self._plan)
-        journal = journals.journal_for(pod, plan, t.cast(Settings, self._settings), ADMIN_KUBECONFIG)
+        journal = journals.static_pod_journal(pod, plan, t.cast(Settings, self._settings), ADMIN_KUBECONFIG)
         if self._name == static_pods.ETCD:
             preflight.add_member_probes(journal, plan)
         self._start(way_back.enter(journal, self._way) if self._way else journal)

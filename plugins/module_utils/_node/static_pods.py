@@ -16,8 +16,8 @@ import typing as t
 
 from .._plan.common import ownership
 from .._plan.common.errors import KubeadmError, Refusal
+from .._plan.common.files import FileVersion
 from .._plan.static_pod import plan as static_pod
-from .._plan.static_pod.desired import NodeFile
 from .._plan.static_pod.manifest import Manifest, Mount
 from . import engine
 from .state import load_record, read_version
@@ -34,13 +34,12 @@ API_SERVER, ETCD = "kube-apiserver", "etcd"
 class StaticPod:
     """One static pod as a node has it.
 
-    path: its manifest. version: the manifest's bytes, mode and owner in the form of a journal.
-    manifest: the same, parsed. record: what we own of it.
+    path: its manifest. version: what stands there. manifest: the same, parsed. record: what we own of it.
     """
 
     name: str
     path: str
-    version: engine.Json
+    version: FileVersion
     manifest: Manifest
     record: ownership.Record
     log_prefix: str
@@ -75,21 +74,20 @@ def parse_static_pod(name: str, path: str, node_name: str) -> StaticPod:
     return StaticPod(
         name=name,
         path=path,
-        version=t.cast(engine.Json, read_version(path)),
+        version=t.cast(FileVersion, read_version(path)),
         manifest=manifest,
         record=load_record(name),
         log_prefix=f"{metadata.get('namespace', 'default')}_{metadata['name']}-{node_name}_",
     )
 
 
-def read_files(paths: t.Iterable[str]) -> dict[str, NodeFile | None]:
+def read_files(paths: t.Iterable[str]) -> dict[str, FileVersion | None]:
     """The policy files that a plan is about; None for one that does not exist."""
-    files: dict[str, NodeFile | None] = {}
+    files: dict[str, FileVersion | None] = {}
     for path in paths:
         if os.path.isdir(path):
             raise Refusal(f"files: {path} is a folder on {os.uname().nodename}; name a file.")
-        content = engine.read_bytes(path)
-        files[path] = None if content is None else NodeFile(content, stat.S_IMODE(os.stat(path).st_mode))
+        files[path] = read_version(path)
     return files
 
 
@@ -280,7 +278,7 @@ def _refuse_unusable_volumes(plan: static_pod.StaticPodPlan) -> None:
             raise Refusal(f"volumes: {mount.host_path} on {os.uname().nodename} is no {kind}, but path_type says so.")
 
 
-def _refuse_unreachable(flag: str, path: str, mount: Mount | None, files: t.Mapping[str, NodeFile | None]) -> None:
+def _refuse_unreachable(flag: str, path: str, mount: Mount | None, files: t.Mapping[str, FileVersion | None]) -> None:
     if mount is None:
         raise Refusal(
             f"args: --{flag}={path} on {os.uname().nodename}: no volume of the static pod is mounted over {path}, so the component"

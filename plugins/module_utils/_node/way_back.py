@@ -16,8 +16,9 @@ from .._plan.common import ownership
 from .._plan.common.errors import KubeadmError, Refusal
 from .._plan.common.ownership import Change
 from .._plan.transaction import undo as way_back
-from .._plan.transaction.undo import COMPONENT, RECORD, Copy, File, WayBack
+from .._plan.transaction.undo import COMPONENT, RECORD, WayBack, WrittenFile
 from . import engine, journals, transactions
+from .journals import dump_version, load_version
 from .state import load_record, read_version, record_path, state_folder
 
 _MAY_STAND = (engine.COMMITTED, engine.UNHEALTHY, engine.ALARM)
@@ -66,12 +67,13 @@ def enter(journal: engine.Json, way: WayBack) -> engine.Json:
     }
 
 
-def _entry(file: File) -> engine.Json:
-    return {"path": file.path, "switch": file.switch, "before": _version(file.now), "after": _version(file.former)}
-
-
-def _version(copy: Copy | None) -> engine.Json | None:
-    return None if copy is None else engine.version_of(copy.content, copy.mode, copy.uid, copy.gid)
+def _entry(file: WrittenFile) -> engine.Json:
+    return {
+        "path": file.path,
+        "switch": file.switch,
+        "before": dump_version(file.now),
+        "after": dump_version(file.former),
+    }
 
 
 def _refuse_open(name: str, node: str) -> None:
@@ -111,26 +113,18 @@ def _way(journal: engine.Json, path: str, node: str) -> WayBack:
     )
 
 
-def _file(entry: engine.Json, record: str) -> File:
-    return File(
+def _file(entry: engine.Json, record: str) -> WrittenFile:
+    return WrittenFile(
         path=entry["path"],
-        former=_copy(entry["before"]),
-        left=_copy(entry["after"]),
-        now=_copy(read_version(entry["path"])),
+        former=load_version(entry["before"]),
+        left=load_version(entry["after"]),
+        now=read_version(entry["path"]),
         kind=RECORD if entry["path"] == record else COMPONENT,
         switch=entry["switch"],
     )
 
 
-def _copy(version: engine.Json | None) -> Copy | None:
-    """A version of a journal. Raises EngineError when it is damaged."""
-    content = engine.content_of(version)
-    return (
-        None if version is None or content is None else Copy(content, version["mode"], version["uid"], version["gid"])
-    )
-
-
-def _former_record(name: str, files: t.Iterable[File]) -> ownership.Record:
+def _former_record(name: str, files: t.Iterable[WrittenFile]) -> ownership.Record:
     """What was ours before; a change that did not touch the record left it as it is."""
     for file in files:
         if file.kind == RECORD:

@@ -6,7 +6,8 @@ from __future__ import annotations
 
 import typing as t
 
-from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.documents.systemd_unit import File, with_drop_in
+from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.common.files import TextFile
+from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.documents.systemd_unit import with_drop_in
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.kubelet import desired
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.kubelet import layout as kubelet_layout
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.kubelet import plan as kubelet
@@ -54,14 +55,17 @@ def state(
     **given: t.Any,
 ) -> kubelet.State:
     """What a node has."""
-    unit = [File(UNIT, UNIT_TEXT), File(KUBEADM, KUBEADM_TEXT)]
+    unit = [TextFile.of(UNIT, UNIT_TEXT), TextFile.of(KUBEADM, KUBEADM_TEXT)]
     for path, text in (drop_ins or {}).items():
         unit = with_drop_in(unit, path, text)
     fields: dict[str, t.Any] = {
         "unit": tuple(unit),
-        "environment": {FLAGS: 'KUBELET_KUBEADM_ARGS="--node-ip=10.0.0.1"\n', EXTRA: extra},
-        "main": File(MAIN, main),
-        "fragments": tuple(File(path, text) for path, text in sorted((fragments or {}).items())),
+        "environment": {
+            path: TextFile.of(path, text).version
+            for path, text in ((FLAGS, 'KUBELET_KUBEADM_ARGS="--node-ip=10.0.0.1"\n'), (EXTRA, extra))
+        },
+        "main": TextFile.of(MAIN, main),
+        "fragments": tuple(TextFile.of(path, text, 0o600) for path, text in sorted((fragments or {}).items())),
         "record": {},
         "version": (1, 32),
         "running": None,
@@ -73,10 +77,10 @@ def state(
 def after(before: kubelet.State, plan: kubelet.KubeletPlan) -> kubelet.State:
     """What the node has when a plan was carried out."""
     unit, environment = list(before.unit), dict(before.environment)
-    fragments = {file.path: file.text for file in before.fragments}
+    fragments = {file.path: file.version for file in before.fragments}
     for change in plan.files:
         if change.path == kubelet_layout.DROP_IN:
-            unit = with_drop_in(unit, change.path, change.after)
+            unit = with_drop_in(unit, change.path, change.after.text if change.after else None)
         elif change.path in environment:
             environment[change.path] = change.after
         elif change.after is None:
@@ -87,7 +91,7 @@ def after(before: kubelet.State, plan: kubelet.KubeletPlan) -> kubelet.State:
         unit=tuple(unit),
         environment=environment,
         main=before.main,
-        fragments=tuple(File(path, text) for path, text in sorted(fragments.items())),
+        fragments=tuple(TextFile(path, version) for path, version in sorted(fragments.items())),
         record=plan.record,
         version=before.version,
         running=tuple(plan.after.command),

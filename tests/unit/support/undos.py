@@ -6,23 +6,24 @@ from __future__ import annotations
 
 import typing as t
 
-from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.transaction.undo import Copy, File, WayBack
+from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.common.files import FileVersion
+from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.transaction.undo import WayBack, WrittenFile
 
 NODE = "cp1"
 
 
-def copy(text: str | None, mode: int = 0o600) -> Copy | None:
+def copy(text: str | None, mode: int = 0o600) -> FileVersion | None:
     """A version of a file of root's."""
-    return None if text is None else Copy(text.encode(), mode, 0, 0)
+    return None if text is None else FileVersion(text.encode(), mode)
 
 
-def file(path: str, former: str | None, left: str | None, **given: t.Any) -> File:
+def file(path: str, former: str | None, left: str | None, **given: t.Any) -> WrittenFile:
     """A file that still is as the change left it. now: something else."""
     now = given.pop("now", left)
-    return File(path, copy(former), copy(left), copy(now), **given)
+    return WrittenFile(path, copy(former), copy(left), copy(now), **given)
 
 
-def way(*files: File, **given: t.Any) -> WayBack:
+def way(*files: WrittenFile, **given: t.Any) -> WayBack:
     """A committed change of these files."""
     return WayBack(
         **{

@@ -19,18 +19,11 @@ import re
 import typing as t
 
 from ..common.errors import Refusal
+from ..common.files import TextFile
 
 _ESCAPES = {"n": "\n", "t": "\t", "s": " ", "r": "\r", "a": "\a", "b": "\b", "f": "\f", "v": "\v"}
 _VARIABLE = re.compile(r"\$(?:(?P<dollar>\$)|\{(?P<braced>[A-Za-z_][A-Za-z0-9_]*)\}|(?P<plain>[A-Za-z_][A-Za-z0-9_]*))")
 _ASSIGNMENT = re.compile(r"\s*(?P<name>[A-Za-z_][A-Za-z0-9_]*)=(?P<value>.*)", re.DOTALL)
-
-
-@dataclasses.dataclass(frozen=True)
-class File:
-    """A file of the node that was read. Its path and its text."""
-
-    path: str
-    text: str
 
 
 @dataclasses.dataclass(frozen=True)
@@ -88,20 +81,20 @@ class _Setting:
 # ---- unit files ------------------------------------------------------------------------------------------------------
 
 
-def with_drop_in(files: t.Sequence[File], path: str, text: str | None) -> list[File]:
+def with_drop_in(files: t.Sequence[TextFile], path: str, text: str | None) -> list[TextFile]:
     """The files of a unit with one drop-in set to a text, or without it. systemd reads drop-ins by name, whatever their folder."""
     fragment, *drop_ins = [file for file in files if file.path != path]
     if text is not None:
-        drop_ins = sorted([*drop_ins, File(path, text)], key=lambda file: posixpath.basename(file.path))
+        drop_ins = sorted([*drop_ins, TextFile.of(path, text)], key=lambda file: posixpath.basename(file.path))
     return [fragment, *drop_ins]
 
 
-def environment_files(files: t.Sequence[File]) -> list[str]:
+def environment_files(files: t.Sequence[TextFile]) -> list[str]:
     """The environment files that a unit names, in the order in which they are read."""
     return [path.lstrip("-") for path in _values(_settings(files), "EnvironmentFile")]
 
 
-def read_service(files: t.Sequence[File], environment: t.Mapping[str, str | None]) -> Service:
+def read_service(files: t.Sequence[TextFile], environment: t.Mapping[str, str | None]) -> Service:
     """Work out the command line of a unit.
 
     files: the unit's own file, then its drop-ins in systemd's order. environment: the text of each environment file,
@@ -123,11 +116,11 @@ def read_service(files: t.Sequence[File], environment: t.Mapping[str, str | None
     return Service(words, variables, tuple(arguments))
 
 
-def _settings(files: t.Sequence[File]) -> list[_Setting]:
+def _settings(files: t.Sequence[TextFile]) -> list[_Setting]:
     return [setting for file in files for setting in _settings_of(file)]
 
 
-def _settings_of(file: File) -> t.Iterator[_Setting]:
+def _settings_of(file: TextFile) -> t.Iterator[_Setting]:
     section = ""
     for number, line in _logical_lines(file.text):
         if line.startswith("["):

@@ -15,8 +15,9 @@ import re
 import typing as t
 
 from ..common.errors import Refusal
+from ..common.files import TextFile
 from ..common.ownership import Owned, Record
-from ..documents.systemd_unit import Argument, File, Service, Source, read_service
+from ..documents.systemd_unit import Argument, Service, Source, read_service
 from ..kubernetes import flags
 from . import config as kubelet_config
 from .config import ARGS, CONFIG, GATES, TAINTS, Settings
@@ -98,7 +99,7 @@ def _without(text: str, source: Source, argument: Argument, flag: flags.Flag, ke
 
 
 def _extra_arguments(text: str, source: Source) -> list[str]:
-    unit = [File("unit", f"[Service]\nEnvironmentFile={source.path}\nExecStart=/kubelet ${EXTRA}\n")]
+    unit = [TextFile.of("unit", f"[Service]\nEnvironmentFile={source.path}\nExecStart=/kubelet ${EXTRA}\n")]
     return read_service(unit, {source.path: text}).command[1:]
 
 

@@ -18,7 +18,8 @@ import re
 import typing as t
 
 from ..common.errors import Refusal
-from ..documents.systemd_unit import Argument, File, Source
+from ..common.files import TextFile
+from ..documents.systemd_unit import Argument, Source
 from ..kubernetes import flags
 
 try:
@@ -132,7 +133,7 @@ class Document:
         return None if line is None else Source(self.path, line)
 
 
-def parse(file: File) -> Document:
+def parse(file: TextFile) -> Document:
     """Read a configuration file. Raises Refusal when the kubelet could not."""
     try:
         data = yaml.safe_load(file.text)

@@ -12,7 +12,8 @@ import dataclasses
 import typing as t
 
 from ..common.errors import Refusal
-from ..documents.systemd_unit import File, Service, read_service
+from ..common.files import TextFile
+from ..documents.systemd_unit import Service, read_service
 from ..kubernetes import flags
 from . import config as kubelet_config
 from .config import Settings
@@ -44,10 +45,10 @@ def config_dir(arguments: t.Sequence[str]) -> str | None:
 
 
 def layout(
-    unit: t.Sequence[File],
+    unit: t.Sequence[TextFile],
     environment: t.Mapping[str, str | None],
-    main: File | None,
-    fragments: t.Sequence[File],
+    main: TextFile | None,
+    fragments: t.Sequence[TextFile],
     *,
     reads_fragments: bool = False,
 ) -> Layout:

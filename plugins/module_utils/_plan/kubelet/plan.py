@@ -22,8 +22,9 @@ import typing as t
 
 from ..common import ownership
 from ..common.errors import Refusal
+from ..common.files import FileChange, FileVersion, TextFile
 from ..common.ownership import Change, Owned, Record, Values
-from ..documents.systemd_unit import File, with_drop_in
+from ..documents.systemd_unit import with_drop_in
 from . import adoption as kubelet_adoption
 from . import config as kubelet_config
 from . import layout as kubelet_layout
@@ -46,42 +47,40 @@ ADOPTED = "adopted"
 class State:
     """What the node has.
 
-    unit: the unit's file and its drop-ins, in systemd's order. environment: the text of each environment file.
+    unit: the unit's file and its drop-ins, in systemd's order. environment: each environment file, None for one that is not there.
     main: the file of C(--config). fragments: the files of the C(--config-dir) that is used, or that would be.
     record: what we own. version: the kubelet's. running: the command line of its process, None when it is down.
     newer: files of others, its binary among them, that changed after that process was started. remembered: its state files.
     """
 
-    unit: tuple[File, ...]
-    environment: t.Mapping[str, str | None]
-    main: File | None
-    fragments: tuple[File, ...]
+    unit: tuple[TextFile, ...]
+    environment: t.Mapping[str, FileVersion | None]
+    main: TextFile | None
+    fragments: tuple[TextFile, ...]
     record: Record
     version: tuple[int, int]
     running: tuple[str, ...] | None
     newer: tuple[str, ...] = ()
     remembered: Remembered = dataclasses.field(default_factory=dict)
 
+    @property
+    def variables(self) -> dict[str, str | None]:
+        """The texts of the environment files."""
+        return {path: version.text if version else None for path, version in self.environment.items()}
+
 
 # ---- the plan --------------------------------------------------------------------------------------------------------
 
 
 @dataclasses.dataclass(frozen=True)
-class FileChange:
-    """One file that changes; None for a text: it does not exist then.
+class KubeletFileChange(FileChange):
+    """One file of a kubelet that changes. is_environment: it is others' file of variables, whose values are nobody's business."""
 
-    mode: of a file that is new. is_environment: it is others' file of variables, whose values are nobody's business.
-    """
-
-    path: str
-    before: str | None
-    after: str | None
-    mode: int
     is_environment: bool = False
 
-    def shown(self, text: str | None) -> str:
-        """A text of this file as it may be shown."""
-        lines = (text or "").splitlines(keepends=True)
+    def shown(self, version: FileVersion | None) -> str:
+        """A version of this file as it may be shown."""
+        lines = version.text.splitlines(keepends=True) if version else []
         return "".join(map(_without_value, lines) if self.is_environment else lines)
 
 
@@ -94,8 +93,8 @@ class KubeletPlan:
 
     before: Layout
     after: Layout
-    files: tuple[FileChange, ...]
-    fragment: File | None
+    files: tuple[KubeletFileChange, ...]
+    fragment: TextFile | None
     policies: tuple[PolicyChange, ...]
     operations: tuple[Change, ...]
     record: Record
@@ -109,7 +108,7 @@ class KubeletPlan:
 
 def plan(wish: Wish, state: State) -> KubeletPlan:
     """Work out a wish against what the node has. Raises Refusal for what cannot be done safely."""
-    live = kubelet_layout.layout(state.unit, state.environment, state.main, state.fragments)
+    live = kubelet_layout.layout(state.unit, state.variables, state.main, state.fragments)
     kubelet_layout.refuse_unknown_layout(live.service)
     refuse_out_of_step(live, state)
     base_unit = with_drop_in(state.unit, kubelet_layout.DROP_IN, None)
@@ -117,15 +116,15 @@ def plan(wish: Wish, state: State) -> KubeletPlan:
     # Others may rely on the folder that the kubelet reads for our sake.
     awake = bool(theirs) and kubelet_layout.config_dir(live.command) is not None
     moved = _adopt(
-        wish, kubelet_layout.layout(base_unit, state.environment, state.main, theirs, reads_fragments=awake), state
+        wish, kubelet_layout.layout(base_unit, state.variables, state.main, theirs, reads_fragments=awake), state
     )
-    environment = {**state.environment, **{path: move.text for path, move in moved.items()}}
+    environment = {**state.variables, **{path: move.text for path, move in moved.items()}}
     base = kubelet_layout.layout(base_unit, environment, state.main, theirs, reads_fragments=awake)
 
     resolution = _resolve(wish, state, live, base, moved)
     owned = {field: keys for field, keys in resolution.record.items() if field != ADOPTED}
     adopted, returned, warnings = kubelet_adoption.account_for(
-        state.record.get(ADOPTED, {}), moved, owned, state.record, state.environment
+        state.record.get(ADOPTED, {}), moved, owned, state.record, state.variables
     )
     environment.update(returned)
 
@@ -133,7 +132,7 @@ def plan(wish: Wish, state: State) -> KubeletPlan:
     folder = kubelet_layout.config_dir(base.command) or kubelet_layout.CONFIG_DIR
     if not awake and not wish.force and kubelet_layout.config_dir(base.command) is None and ours.fragment is not None:
         refuse_sleeping_fragments(theirs)
-    fragment = None if ours.fragment is None else File(posixpath.join(folder, FRAGMENT), ours.fragment)
+    fragment = None if ours.fragment is None else TextFile.of(posixpath.join(folder, FRAGMENT), ours.fragment, 0o600)
     unit = with_drop_in(state.unit, kubelet_layout.DROP_IN, ours.drop_in)
     after = kubelet_layout.layout(unit, environment, state.main, [*theirs, *([fragment] if fragment else [])])
     refuse_ineffective_hook(ours.drop_in, after)
@@ -166,7 +165,7 @@ def plan(wish: Wish, state: State) -> KubeletPlan:
 def _adopt(wish: Wish, base: Layout, state: State) -> dict[str, Move]:
     if not wish.adopt or wish.state != "present":
         return {}
-    return kubelet_adoption.take_out(wish.keys, base.service, base.settings, state.environment)
+    return kubelet_adoption.take_out(wish.keys, base.service, base.settings, state.variables)
 
 
 def _resolve(wish: Wish, state: State, live: Layout, base: Layout, moved: t.Mapping[str, Move]) -> ownership.Resolution:
@@ -232,17 +231,35 @@ def _without_relatives(wish: Wish, record: Record) -> Record:
 
 
 def _file_changes(
-    state: State, drop_in: str | None, fragment: File | None, folder: str, environment: t.Mapping[str, str | None]
-) -> t.Iterator[FileChange]:
+    state: State,
+    drop_in: str | None,
+    fragment: TextFile | None,
+    folder: str,
+    environment: t.Mapping[str, str | None],
+) -> t.Iterator[KubeletFileChange]:
     """Our two files, and those of others that change. The fragment comes first: the drop-in names its folder."""
     path = posixpath.join(folder, FRAGMENT)
-    former = {file.path: file.text for file in (*state.fragments, *state.unit)}
+    former = {file.path: file.version for file in (*state.fragments, *state.unit)}
+    drop_in_path = kubelet_layout.DROP_IN
     changes = [
-        FileChange(path, former.get(path), fragment.text if fragment else None, 0o600),
-        FileChange(kubelet_layout.DROP_IN, former.get(kubelet_layout.DROP_IN), drop_in, 0o644),
-        *(FileChange(name, state.environment[name], text, 0o644, True) for name, text in environment.items()),
+        _file_change(path, former.get(path), fragment.text if fragment else None, 0o600),
+        _file_change(drop_in_path, former.get(drop_in_path), drop_in, 0o644),
+        *(
+            _file_change(name, state.environment[name], text, 0o644, is_environment=True)
+            for name, text in environment.items()
+        ),
     ]
     yield from (change for change in changes if change.before != change.after)
+
+
+def _file_change(
+    path: str, before: FileVersion | None, text: str | None, mode: int, *, is_environment: bool = False
+) -> KubeletFileChange:
+    """A file that gets a text. mode: of one that is new; one that is there keeps mode and owner."""
+    after = (
+        None if text is None else dataclasses.replace(before or FileVersion(b"", mode), content=text.encode("utf-8"))
+    )
+    return KubeletFileChange(path, before, after, is_environment)
 
 
 def _stale_hook(live: Layout, after: Layout) -> t.Iterator[Change]:
@@ -292,7 +309,7 @@ def refuse_newer_files(state: State) -> None:
         )
 
 
-def refuse_sleeping_fragments(theirs: t.Sequence[File]) -> None:
+def refuse_sleeping_fragments(theirs: t.Sequence[TextFile]) -> None:
     """Fragments of others that nobody reads now would come into effect with ours."""
     if theirs:
         raise Refusal(
@@ -301,7 +318,7 @@ def refuse_sleeping_fragments(theirs: t.Sequence[File]) -> None:
         )
 
 
-def _kept_folder(owned: Record, base: Layout, theirs: t.Sequence[File]) -> t.Iterator[str]:
+def _kept_folder(owned: Record, base: Layout, theirs: t.Sequence[TextFile]) -> t.Iterator[str]:
     """Tell why something of ours stays although nothing is asked for any more."""
     if theirs and not any(owned.values()) and kubelet_layout.config_dir(base.command) is None:
         paths = ", ".join(file.path for file in theirs)

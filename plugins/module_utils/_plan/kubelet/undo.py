@@ -12,15 +12,15 @@ import posixpath
 import typing as t
 
 from ..common.errors import Refusal
+from ..common.files import TextFile
 from ..common.ownership import Change, Record
-from ..documents.systemd_unit import File as TextFile
 from ..documents.systemd_unit import with_drop_in
 from ..transaction import undo as way_back
-from ..transaction.undo import Copy, File, WayBack
+from ..transaction.undo import WayBack, WrittenFile
 from . import layout as kubelet_layout
 from . import plan as kubelet
 from .layout import FRAGMENT, HOOK, Layout
-from .plan import ADOPTED, FileChange, KubeletPlan, State
+from .plan import ADOPTED, KubeletFileChange, KubeletPlan, State
 
 
 def plan(way: WayBack | None, state: State, *, force: bool, warnings: t.Sequence[str] = ()) -> KubeletPlan:
@@ -28,7 +28,7 @@ def plan(way: WayBack | None, state: State, *, force: bool, warnings: t.Sequence
 
     force: as in the module's option. Raises Refusal for what cannot be done safely.
     """
-    live = kubelet_layout.layout(state.unit, state.environment, state.main, state.fragments)
+    live = kubelet_layout.layout(state.unit, state.variables, state.main, state.fragments)
     kubelet_layout.refuse_unknown_layout(live.service)
     kubelet.refuse_out_of_step(live, state)
     if way is None or way.is_done:
@@ -52,32 +52,25 @@ def plan(way: WayBack | None, state: State, *, force: bool, warnings: t.Sequence
     )
 
 
-def _file_change(file: File) -> FileChange:
-    copy = t.cast(Copy, file.former or file.left)
+def _file_change(file: WrittenFile) -> KubeletFileChange:
     is_ours = file.path == kubelet_layout.DROP_IN or posixpath.basename(file.path) == FRAGMENT
-    return FileChange(file.path, _text(file.now), _text(file.former), copy.mode, not is_ours)
+    return KubeletFileChange(file.path, file.now, file.former, not is_ours)
 
 
-def _text(copy: Copy | None) -> str | None:
-    return None if copy is None else copy.content.decode("utf-8")
-
-
-def _former(state: State, files: t.Sequence[FileChange]) -> tuple[Layout, TextFile | None]:
+def _former(state: State, files: t.Sequence[KubeletFileChange]) -> tuple[Layout, TextFile | None]:
     """The kubelet as the former files make it, and our fragment among them."""
-    texts = {file.path: file.after for file in files}
-    unit = (
-        with_drop_in(state.unit, kubelet_layout.DROP_IN, texts[kubelet_layout.DROP_IN])
-        if kubelet_layout.DROP_IN in texts
-        else state.unit
-    )
-    environment = {**state.environment, **{file.path: file.after for file in files if file.is_environment}}
-    fragments = {file.path: file.text for file in state.fragments}
-    for path, text in texts.items():
+    versions = {file.path: file.after for file in files}
+    texts = {path: version.text if version else None for path, version in versions.items()}
+    drop_in = kubelet_layout.DROP_IN
+    unit = with_drop_in(state.unit, drop_in, texts[drop_in]) if drop_in in texts else state.unit
+    environment = {**state.variables, **{file.path: texts[file.path] for file in files if file.is_environment}}
+    fragments = {file.path: file for file in state.fragments}
+    for path, version in versions.items():
         if posixpath.basename(path) == FRAGMENT:
             fragments.pop(path, None)
-            if text is not None:
-                fragments[path] = text
-    found = [TextFile(path, text) for path, text in sorted(fragments.items())]
+            if version is not None:
+                fragments[path] = TextFile(path, version)
+    found = [file for dummy, file in sorted(fragments.items())]
     ours = next((file for file in found if posixpath.basename(file.path) == FRAGMENT), None)
     return kubelet_layout.layout(unit, environment, state.main, found), ours
 
@@ -90,13 +83,13 @@ def _refuse_sleeping_fragments(state: State, live: Layout, after: Layout, *, for
         )
 
 
-def _refuse_outdated_drop_in(state: State, after: Layout, files: t.Sequence[FileChange], way: WayBack) -> None:
+def _refuse_outdated_drop_in(state: State, after: Layout, files: t.Sequence[KubeletFileChange], way: WayBack) -> None:
     """Our drop-in repeats what the unit said when it was written. A former one may repeat what does not hold any more."""
-    drop_in = next((file.after for file in files if file.path == kubelet_layout.DROP_IN), None)
-    if drop_in is None:
+    former = next((file.after for file in files if file.path == kubelet_layout.DROP_IN), None)
+    if former is None:
         return
-    kubelet.refuse_ineffective_hook(drop_in, after)
-    base = kubelet_layout.layout(with_drop_in(state.unit, kubelet_layout.DROP_IN, None), state.environment, None, ())
+    kubelet.refuse_ineffective_hook(former.text, after)
+    base = kubelet_layout.layout(with_drop_in(state.unit, kubelet_layout.DROP_IN, None), state.variables, None, ())
     said, hook = after.service.variables[HOOK].value, base.service.variables[HOOK]
     if not f"{said} ".startswith(f"{hook.value.strip()} "):
         raise Refusal(
@@ -106,7 +99,7 @@ def _refuse_outdated_drop_in(state: State, after: Layout, files: t.Sequence[File
 
 
 def _changes(
-    live: Layout, after: Layout, files: t.Sequence[FileChange], owned: Record, former: Record
+    live: Layout, after: Layout, files: t.Sequence[KubeletFileChange], owned: Record, former: Record
 ) -> t.Iterator[Change]:
     """What changes, of everything that is ours now or was before."""
     for file in files:

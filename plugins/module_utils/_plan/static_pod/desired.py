@@ -9,13 +9,13 @@
 from __future__ import annotations
 
 import dataclasses
-import hashlib
 import json
 import posixpath
 import re
 import typing as t
 
 from ..common.errors import Refusal
+from ..common.files import FileVersion
 from ..common.names import is_pod_name
 from ..common.ownership import Values
 from ..kubernetes import flags
@@ -38,25 +38,11 @@ _OWN_OPTION = {
 
 
 @dataclasses.dataclass(frozen=True)
-class NodeFile:
-    """A file on the node. content: its bytes. mode: the permission bits."""
-
-    content: bytes
-    mode: int
-
-    @property
-    def digest(self) -> dict[str, t.Any]:
-        """What the record and comparisons hold instead of the content."""
-        return {"sha256": hashlib.sha256(self.content).hexdigest(), "mode": f"{self.mode:04o}"}
-
-
-@dataclasses.dataclass(frozen=True)
 class WantedFile:
-    """A file that the task names. content: None when the task removes it. sensitive: never show its content."""
+    """A file that the task names. version: None when the task removes it. sensitive: never show its content."""
 
     path: str
-    content: bytes | None
-    mode: int
+    version: FileVersion | None
     sensitive: bool
 
 
@@ -167,8 +153,11 @@ def _wanted_file(entry: t.Mapping[str, t.Any]) -> WantedFile:
         )
     if entry["state"] == "present" and entry["content"] is None:
         raise Refusal(f"files: {path} has no content.")
-    content = _file_content(path, entry["content"]) if entry["state"] == "present" else None
-    return WantedFile(path, content, int(entry["mode"], 8), entry["sensitive"])
+    if entry["state"] != "present":
+        return WantedFile(path, None, entry["sensitive"])
+    return WantedFile(
+        path, FileVersion(_file_content(path, entry["content"]), int(entry["mode"], 8)), entry["sensitive"]
+    )
 
 
 def _file_content(path: str, content: t.Any) -> bytes:

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from ..documents.yaml_edit import Path
 from .manifest import Manifest
-from .plan import HIDDEN, FileChange, StaticPodPlan
+from .plan import HIDDEN, PolicyFileChange, StaticPodPlan
 
 _DIFFERENT = "(hidden, different)"
 
@@ -34,7 +34,7 @@ def diff(plan_: StaticPodPlan) -> list[dict[str, str]]:
     return shown
 
 
-def _file_texts(change: FileChange) -> tuple[str, str]:
+def _file_texts(change: PolicyFileChange) -> tuple[str, str]:
     if not change.sensitive:
         before, after = (
             "" if file is None else file.content.decode("utf-8", "replace") for file in (change.before, change.after)

@@ -16,9 +16,10 @@ import typing as t
 
 from ..common import ownership
 from ..common.errors import Refusal
+from ..common.files import FileChange, FileVersion
 from ..common.ownership import Change, Record
 from ..kubernetes import flags
-from .desired import NodeFile, WantedFile, Wish
+from .desired import Wish
 from .manifest import Manifest
 
 FILES_ANNOTATION = "nodecraft.kubeadm/files-checksum"
@@ -41,22 +42,19 @@ class State:
 
     manifest: Manifest
     record: Record
-    files: t.Mapping[str, NodeFile | None]
+    files: t.Mapping[str, FileVersion | None]
 
 
 # ---- the plan ----------------------------------------------------------------------------------------------------------
 
 
 @dataclasses.dataclass(frozen=True)
-class FileChange:
-    """One policy file that changes. None: it does not exist before, or after.
+class PolicyFileChange(FileChange):
+    """One policy file that changes.
 
     wanted: the task asks for this content; otherwise what stood there before us goes back.
     """
 
-    path: str
-    before: NodeFile | None
-    after: NodeFile | None
     sensitive: bool
     wanted: bool
 
@@ -67,7 +65,7 @@ class StaticPodPlan:
 
     before: Manifest
     after: Manifest
-    files: tuple[FileChange, ...]
+    files: tuple[PolicyFileChange, ...]
     operations: tuple[Change, ...]
     record: Record
     warnings: tuple[str, ...]
@@ -80,7 +78,7 @@ def plan(wish: Wish, state: State) -> StaticPodPlan:
         "files": {path: file.digest for path, file in state.files.items() if file is not None},
     }
     wanted = dict(wish.values)
-    wanted["files"] = {entry.path: _digest_of(entry) for entry in wish.files}
+    wanted["files"] = {entry.path: _digest(entry.version) for entry in wish.files}
     resolution = ownership.resolve(
         wish=wanted, live=live, record=_comparable(state.record), state=wish.state, purge=wish.purge
     )
@@ -105,20 +103,18 @@ def plan(wish: Wish, state: State) -> StaticPodPlan:
     )
 
 
-def _digest_of(entry: WantedFile) -> dict[str, t.Any] | None:
-    return None if entry.content is None else NodeFile(entry.content, entry.mode).digest
-
-
-def _file_change(change: Change, wish: Wish, state: State) -> FileChange:
+def _file_change(change: Change, wish: Wish, state: State) -> PolicyFileChange:
     named = next((entry for entry in wish.files if entry.path == change.key), None)
-    wanted = named is not None and named.content is not None and change.after == _digest_of(named)
+    version = named.version if named else None
+    wanted = version is not None and change.after == version.digest
+    before = state.files.get(change.key)
     if change.after is None:
         after = None
-    elif named is not None and named.content is not None and wanted:
-        after = NodeFile(named.content, named.mode)
+    elif version is not None and wanted:
+        after = version.in_place_of(before)
     else:
-        after = _load_original(state.record["files"][change.key].original)
-    return FileChange(change.key, state.files.get(change.key), after, named is None or named.sensitive, wanted)
+        after = _load_original(state.record["files"][change.key].original).in_place_of(before)
+    return PolicyFileChange(change.key, before, after, named is None or named.sensitive, wanted)
 
 
 # The record holds the whole former content of a file that we replaced; everything else compares digests.
@@ -139,7 +135,7 @@ def _digest_only(original: t.Mapping[str, t.Any] | None) -> dict[str, t.Any] | N
     return None if original is None else _load_original(original).digest
 
 
-def _with_originals(record: Record, state: State, changes: t.Sequence[FileChange]) -> Record:
+def _with_originals(record: Record, state: State, changes: t.Sequence[PolicyFileChange]) -> Record:
     if "files" not in record:
         return record
     before = {change.path: change.before for change in changes}
@@ -152,11 +148,11 @@ def _with_originals(record: Record, state: State, changes: t.Sequence[FileChange
     return {**record, "files": files}
 
 
-def _digest(file: NodeFile | None) -> dict[str, t.Any] | None:
+def _digest(file: FileVersion | None) -> dict[str, t.Any] | None:
     return None if file is None else file.digest
 
 
-def _dump_original(file: NodeFile | None) -> dict[str, str] | None:
+def _dump_original(file: FileVersion | None) -> dict[str, str] | None:
     return (
         None
         if file is None
@@ -164,11 +160,11 @@ def _dump_original(file: NodeFile | None) -> dict[str, str] | None:
     )
 
 
-def _load_original(original: t.Mapping[str, t.Any]) -> NodeFile:
-    return NodeFile(base64.b64decode(original["content"]), int(original["mode"], 8))
+def _load_original(original: t.Mapping[str, t.Any]) -> FileVersion:
+    return FileVersion(base64.b64decode(original["content"]), int(original["mode"], 8))
 
 
-def _with_checksum(manifest: Manifest, record: Record, changes: t.Sequence[FileChange]) -> Manifest:
+def _with_checksum(manifest: Manifest, record: Record, changes: t.Sequence[PolicyFileChange]) -> Manifest:
     """Tie the manifest to the content of its files: a component reads them at start only, and the kubelet restarts it
     only when the pod differs."""
     if not changes:

@@ -10,13 +10,13 @@ from __future__ import annotations
 
 import typing as t
 
+from ..common.files import FileVersion
 from ..common.ownership import Change
 from ..transaction import undo as way_back
-from ..transaction.undo import Copy, File, WayBack
+from ..transaction.undo import WayBack, WrittenFile
 from . import plan as static_pod
-from .desired import NodeFile
 from .manifest import Manifest
-from .plan import FileChange, State, StaticPodPlan
+from .plan import PolicyFileChange, State, StaticPodPlan
 
 _SETTINGS = ("feature_gates", "admission_plugins", "args", "env", "volumes")
 
@@ -40,7 +40,7 @@ def plan(name: str, way: WayBack | None, state: State, warnings: t.Sequence[str]
         before=manifest,
         after=after,
         # Nobody says any more whether a content was sensitive.
-        files=tuple(FileChange(file.path, _file(file.now), _file(file.former), True, False) for file in files),
+        files=tuple(PolicyFileChange(file.path, file.now, file.former, True, False) for file in files),
         operations=way_back.operations(
             (static_pod.without_secrets(change, ()) for change in changes), way.component_files
         ),
@@ -49,9 +49,9 @@ def plan(name: str, way: WayBack | None, state: State, warnings: t.Sequence[str]
     )
 
 
-def _former_manifest(name: str, file: File, live: Manifest) -> Manifest:
-    former = t.cast(Copy, file.former)  # a manifest is never made by us
-    return Manifest.parse(former.content.decode("utf-8"), live.document.source, name)
+def _former_manifest(name: str, file: WrittenFile, live: Manifest) -> Manifest:
+    former = t.cast(FileVersion, file.former)  # a manifest is never made by us
+    return Manifest.parse(former.text, live.document.source, name)
 
 
 def _changed_settings(before: Manifest, after: Manifest) -> t.Iterator[Change]:
@@ -62,10 +62,5 @@ def _changed_settings(before: Manifest, after: Manifest) -> t.Iterator[Change]:
                 yield Change(field, key, now[field].get(key), then[field].get(key))
 
 
-def _file(copy: Copy | None) -> NodeFile | None:
-    return None if copy is None else NodeFile(copy.content, copy.mode)
-
-
-def _digest(copy: Copy | None) -> dict[str, t.Any] | None:
-    file = _file(copy)
-    return None if file is None else file.digest
+def _digest(version: FileVersion | None) -> dict[str, t.Any] | None:
+    return None if version is None else version.digest

@@ -17,6 +17,7 @@ import difflib
 import typing as t
 
 from ..common.errors import Refusal
+from ..common.files import FileVersion
 from ..common.ownership import Change, Record
 
 PREVIOUS = "previous"
@@ -27,17 +28,7 @@ _ALARM = "alarm"
 
 
 @dataclasses.dataclass(frozen=True)
-class Copy:
-    """A file: its bytes, permission bits and owner."""
-
-    content: bytes
-    mode: int
-    uid: int
-    gid: int
-
-
-@dataclasses.dataclass(frozen=True)
-class File:
+class WrittenFile:
     """One file that a change wrote; None for a version in which it does not exist.
 
     former: before the change. left: after it. now: as it stands. kind: RECORD for our own note of what is ours.
@@ -45,9 +36,9 @@ class File:
     """
 
     path: str
-    former: Copy | None
-    left: Copy | None
-    now: Copy | None
+    former: FileVersion | None
+    left: FileVersion | None
+    now: FileVersion | None
     kind: str = COMPONENT
     switch: bool = False
 
@@ -69,8 +60,8 @@ class File:
         return "created" if self.left is None else "removed" if self.former is None else "changed"
 
 
-def _content(copy: Copy | None) -> bytes | None:
-    return None if copy is None else copy.content
+def _content(version: FileVersion | None) -> bytes | None:
+    return None if version is None else version.content
 
 
 @dataclasses.dataclass(frozen=True)
@@ -89,7 +80,7 @@ class WayBack:
     ended: str
     outcome: str
     takes_back: str | None
-    files: tuple[File, ...]
+    files: tuple[WrittenFile, ...]
     folders: tuple[str, ...]
     record: Record
 
@@ -104,7 +95,7 @@ class WayBack:
         return self.outcome in _STANDING or (self.outcome == _ALARM and not self.is_done)
 
     @property
-    def component_files(self) -> list[File]:
+    def component_files(self) -> list[WrittenFile]:
         """The files without our own record."""
         return [file for file in self.files if file.kind == COMPONENT]
 
@@ -138,7 +129,7 @@ def refuse_settings(params: t.Mapping[str, t.Any], options: t.Iterable[str]) -> 
         )
 
 
-def operations(changes: t.Iterable[Change], files: t.Iterable[File]) -> tuple[Change, ...]:
+def operations(changes: t.Iterable[Change], files: t.Iterable[WrittenFile]) -> tuple[Change, ...]:
     """The settings that change; when no setting does, the files: a plan without operations would change nothing."""
     return tuple(changes) or tuple(Change("files", file.path, None, "put back") for file in files)
 

@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._node import engine, state, static_pods
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.common.errors import KubeadmError, Refusal
+from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.common.files import FileVersion
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.static_pod import plan as static_pod
-from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.static_pod.desired import NodeFile
 from ansible_collections.nodecraft.kubeadm.tests.unit.support import static_pods as samples
 from ansible_collections.nodecraft.kubeadm.tests.unit.support.fake_node import NAME, NODE, OLD, FakeNode
 
@@ -92,8 +92,8 @@ def test_a_manifest_that_is_no_text_is_refused(tmp_path: Path) -> None:
 def test_what_is_read_of_a_static_pod(master: FakeNode) -> None:
     master.manifest.chmod(0o640)
     pod = static_pods.read_static_pod(NAME, str(master.manifests), NODE)
-    assert pod.version["mode"] == 0o640
-    assert engine.content_of(pod.version) == OLD.encode()
+    assert pod.version.mode == 0o640
+    assert pod.version.content == OLD.encode()
     assert pod.log_prefix == "kube-system_kube-apiserver-cp1_"
     assert (pod.record, pod.container) == ({}, NAME)
     process = static_pods.running_process(pod, master.host)
@@ -118,7 +118,7 @@ def test_policy_files(tmp_path: Path) -> None:
     (tmp_path / "a").chmod(0o640)
     below_a_file, missing = str(tmp_path / "a" / "b"), str(tmp_path / "none")
     assert static_pods.read_files([str(tmp_path / "a"), missing, below_a_file]) == {
-        str(tmp_path / "a"): NodeFile(b"x", 0o640),
+        str(tmp_path / "a"): FileVersion(b"x", 0o640),
         missing: None,
         below_a_file: None,
     }
@@ -189,7 +189,7 @@ def test_a_file_that_the_component_cannot_open_is_refused(wish: dict[str, t.Any]
 
 def test_a_file_goes_back_together_with_the_volume_that_showed_it(tmp_path: Path) -> None:
     policy = tmp_path / "policy.yaml"
-    theirs, ours = NodeFile(b"theirs", 0o600), NodeFile(b"ours", 0o600)
+    theirs, ours = FileVersion(b"theirs", 0o600), FileVersion(b"ours", 0o600)
     wish = {"volumes": [samples.volume("a", str(tmp_path))], "files": [samples.file(str(policy), "ours")]}
     done = static_pod.plan(samples.wish(**wish), static_pod.State(samples.manifest(), {}, {str(policy): theirs}))
     after = static_pod.State(done.after, done.record, {str(policy): ours})

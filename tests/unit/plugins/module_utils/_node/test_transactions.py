@@ -117,7 +117,7 @@ def test_a_restore_takes_the_record_back_too(master: FakeNode, run: FakeRun) -> 
     master.allowed.add(pod("--v=4").encode())
     master.kubelet.behaviours["--v=4"] = Behaviour(ready=None)
     master.clock.pace = 4
-    original = journals.journal_for
+    original = journals.static_pod_journal
 
     def with_probe(*given: t.Any) -> engine.Json:
         journal = original(*given)
@@ -126,7 +126,7 @@ def test_a_restore_takes_the_record_back_too(master: FakeNode, run: FakeRun) -> 
         return journal
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(journals, "journal_for", with_probe)  # a probe that answers on this machine
+        patch.setattr(journals, "static_pod_journal", with_probe)  # a probe that answers on this machine
         carry_out(master, run, args={"v": 4})
     assert master.result()["outcome"] == engine.RESTORED
     assert not Path(state.record_path(NAME)).exists()

@@ -6,8 +6,8 @@ from __future__ import annotations
 
 import pytest
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.common.errors import Refusal
+from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.common.files import TextFile
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.documents.systemd_unit import (
-    File,
     environment_files,
     quote_argument,
     quote_assignment,
@@ -19,7 +19,7 @@ from hypothesis import strategies as st
 
 
 def command(text: str, environment: str = "") -> list[str]:
-    return read_service([File("u", f"[Service]\n{text}")], {"/e": environment}).command
+    return read_service([TextFile.of("u", f"[Service]\n{text}")], {"/e": environment}).command
 
 
 @pytest.mark.parametrize(
@@ -80,8 +80,8 @@ def test_what_is_not_understood_is_refused_with_its_line(text: str, words: str) 
 
 def test_sources_are_files_and_lines() -> None:
     unit = [
-        File("u", "[Service]\nEnvironmentFile=-/e\nExecStart=/k \\\n $A $B c\n"),
-        File("d/1.conf", "[Service]\n\n# comment\nEnvironment=B=b\n"),
+        TextFile.of("u", "[Service]\nEnvironmentFile=-/e\nExecStart=/k \\\n $A $B c\n"),
+        TextFile.of("d/1.conf", "[Service]\n\n# comment\nEnvironment=B=b\n"),
     ]
     assert environment_files(unit) == ["/e"]
     service = read_service(unit, {"/e": "X=1\nA=a\n"})
@@ -94,7 +94,7 @@ def test_sources_are_files_and_lines() -> None:
 
 
 def test_drop_ins_are_read_by_name_whatever_their_folder() -> None:
-    unit = [File("u", ""), File("/usr/u.d/10-a.conf", ""), File("/etc/u.d/30-c.conf", "")]
+    unit = [TextFile.of("u", ""), TextFile.of("/usr/u.d/10-a.conf", ""), TextFile.of("/etc/u.d/30-c.conf", "")]
     assert [file.path for file in with_drop_in(unit, "/etc/u.d/20-b.conf", "x")][1:] == [
         "/usr/u.d/10-a.conf",
         "/etc/u.d/20-b.conf",

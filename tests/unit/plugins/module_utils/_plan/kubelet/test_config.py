@@ -7,9 +7,9 @@ from __future__ import annotations
 import typing as t
 
 import pytest
+from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.common.files import TextFile
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.documents.systemd_unit import (
     Argument,
-    File,
     Source,
 )
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.kubelet import config as kubelet_config
@@ -19,7 +19,7 @@ from hypothesis import strategies as st
 
 def settings(*arguments: str, files: t.Sequence[str] = ()) -> kubelet_config.Settings:
     given = tuple(Argument(text, Source("unit", number), None) for number, text in enumerate(arguments, start=1))
-    documents = [kubelet_config.parse(File(f"/{number}.conf", text)) for number, text in enumerate(files)]
+    documents = [kubelet_config.parse(TextFile.of(f"/{number}.conf", text)) for number, text in enumerate(files)]
     return kubelet_config.Settings(given, tuple(documents))
 
 
@@ -120,7 +120,7 @@ def test_taints_as_a_flag() -> None:
 
 
 def test_a_null_above_a_field_is_its_source() -> None:
-    document = kubelet_config.parse(File("/f", "a: 1\nb:\n  c: null\nd: {}\n"))
+    document = kubelet_config.parse(TextFile.of("/f", "a: 1\nb:\n  c: null\nd: {}\n"))
     assert str(document.source(("b", "c", "x"))) == "/f:3"
     assert document.source(("d", "x")) is None
     assert document.source(("e",)) is None

@@ -10,7 +10,7 @@ import typing as t
 
 import pytest
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.common.errors import Refusal
-from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.documents.systemd_unit import File
+from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.common.files import TextFile
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.kubelet import layout as kubelet_layout
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.kubelet import plan as kubelet
 from ansible_collections.nodecraft.kubeadm.tests.unit.support import kubelets
@@ -61,14 +61,14 @@ def test_settings_go_into_a_drop_in_and_a_fragment_of_ours() -> None:
         ("register_with_taints", "example.com/dongle:NoSchedule", None, ""),
     ]
     assert [change.path for change in plan.files] == [FRAGMENT, kubelet_layout.DROP_IN]
-    assert "ExecStartPre=-/bin/mkdir -p /etc/kubernetes/kubelet.conf.d\n" in str(plan.files[1].after)
+    assert "ExecStartPre=-/bin/mkdir -p /etc/kubernetes/kubelet.conf.d\n" in plan.files[1].shown(plan.files[1].after)
     assert data_of(plan)["apiVersion"] == "kubelet.config.k8s.io/v1beta1"
 
 
 def test_flags_alone_need_no_fragment() -> None:
     plan = kubelet.plan(wish(args={"v": 4}), state())
     assert [change.path for change in plan.files] == [kubelet_layout.DROP_IN]
-    assert "mkdir" not in str(plan.files[0].after)
+    assert "mkdir" not in plan.files[0].shown(plan.files[0].after)
 
 
 def test_null_takes_a_setting_of_others_away() -> None:
@@ -221,7 +221,7 @@ def test_fragments_that_nobody_reads_need_force() -> None:
 
 def test_a_folder_that_is_read_for_our_sake_stays_for_the_files_of_others() -> None:
     ours = after(state(), kubelet.plan(wish(config={"podPidsLimit": 50}), state()))
-    theirs = File("/etc/kubernetes/kubelet.conf.d/zzz-them.conf", "{\n  maxPods: 66\n}\n")
+    theirs = TextFile.of("/etc/kubernetes/kubelet.conf.d/zzz-them.conf", "{\n  maxPods: 66\n}\n")
     both = dataclasses.replace(ours, fragments=(*ours.fragments, theirs))
     assert kubelet.plan(wish(config={"podPidsLimit": 50}, purge=True), both).operations == ()
     with pytest.raises(Refusal, match=r"zzz-them.conf:2 makes it 66 and wins"):
@@ -239,7 +239,7 @@ def test_a_folder_that_is_read_for_our_sake_stays_for_the_files_of_others() -> N
 def test_what_somebody_wrote_into_our_file_goes_with_it() -> None:
     ours = after(state(), kubelet.plan(wish(config={"podPidsLimit": 50, "registryBurst": 5}), state()))
     (fragment,) = ours.fragments
-    edited = dataclasses.replace(ours, fragments=(File(fragment.path, fragment.text.replace("50", "77")),))
+    edited = dataclasses.replace(ours, fragments=(TextFile.of(fragment.path, fragment.text.replace("50", "77")),))
     kept = kubelet.plan(wish(config={"registryBurst": 6}), edited)
     assert data_of(kept)["podPidsLimit"] == 77
     plan = kubelet.plan(wish(config={"registryBurst": 5}, purge=True), edited)
@@ -268,12 +268,12 @@ def test_entries_of_the_administrator_are_moved_and_come_back(extra: str, left: 
     before = state(extra)
     plan = kubelet.plan(wish(adopt=True, **given), before)
     changed = after(before, plan)
-    assert changed.environment[EXTRA] == left
+    assert changed.variables[EXTRA] == left
     assert plan.operations[0].field == "adopted"
     assert kubelet.plan(wish(adopt=True, purge=True, **given), changed).operations == ()
     for gone in (wish(state="absent"), wish(purge=True)):
         back = after(changed, kubelet.plan(gone, changed))
-        assert back.environment[EXTRA] == extra
+        assert back.variables[EXTRA] == extra
         assert (back.unit, back.fragments, back.record) == (before.unit, before.fragments, {})
 
 
@@ -291,7 +291,7 @@ def test_a_file_that_changed_since_is_not_put_back() -> None:
         "KUBELET_EXTRA_ARGS=--x=y\n", drop_ins={kubelet_layout.DROP_IN: changed.unit[-1].text}, record=changed.record
     )
     plan = kubelet.plan(wish(state="absent"), edited)
-    assert after(edited, plan).environment[EXTRA] == "KUBELET_EXTRA_ARGS=--x=y\n"
+    assert after(edited, plan).variables[EXTRA] == "KUBELET_EXTRA_ARGS=--x=y\n"
     assert "was changed since" in plan.warnings[0]
 
 
@@ -339,7 +339,7 @@ def test_a_taint_is_registered_as_it_is_set_on_a_node() -> None:
 def test_another_layout_is_refused_by_name(unit: str, words: str) -> None:
     other = state(
         "KUBELET_CONFIG_ARGS=--config=/x\n" if "override" in words else "",
-        unit=(File("/etc/systemd/system/kubelet.service", f"[Service]\n{unit}"),),
+        unit=(TextFile.of("/etc/systemd/system/kubelet.service", f"[Service]\n{unit}"),),
     )
     with pytest.raises(Refusal, match=words):
         kubelet.plan(wish(args={"v": 4}), other)

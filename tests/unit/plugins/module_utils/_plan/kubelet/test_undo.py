@@ -9,13 +9,13 @@ import typing as t
 
 import pytest
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.common.errors import Refusal
+from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.common.files import TextFile
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.common.ownership import Change
-from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.documents.systemd_unit import File as TextFile
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.kubelet import layout as kubelet_layout
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.kubelet import plan as kubelet
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.kubelet import undo as kubelet_way_back
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.kubelet.plan import KubeletPlan, State
-from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.transaction.undo import WayBack
+from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.transaction.undo import WayBack, WrittenFile
 from ansible_collections.nodecraft.kubeadm.tests.unit.support import kubelets
 from ansible_collections.nodecraft.kubeadm.tests.unit.support.undos import file, way
 
@@ -24,7 +24,7 @@ def change(before: State, **wish: t.Any) -> tuple[State, WayBack]:
     """What the node has after a change, and that change as something to take back."""
     plan = kubelet.plan(kubelets.wish(**wish), before)
     assert plan.operations
-    files = [file(each.path, each.before, each.after) for each in plan.files]
+    files = [WrittenFile(each.path, each.before, each.after, each.after) for each in plan.files]
     return kubelets.after(before, plan), way(*files, record=before.record)
 
 
@@ -58,7 +58,7 @@ def test_the_first_change_goes_back_to_nothing_of_ours(wish: dict[str, t.Any], o
     plan = take_back(state, taken)
     assert list(plan.operations) == operations
     assert_same(kubelets.after(state, plan), before)
-    assert plan.after.command == kubelet_layout.layout(before.unit, before.environment, before.main, ()).command
+    assert plan.after.command == kubelet_layout.layout(before.unit, before.variables, before.main, ()).command
 
 
 def test_a_later_change_goes_back_to_the_one_before() -> None:
@@ -144,7 +144,7 @@ def test_a_former_drop_in_that_repeats_an_outdated_unit_is_refused() -> None:
     first, dummy = change(kubelets.state(), args={"v": 4})
     second, taken = change(first, args={"v": 5})
     moved = [
-        TextFile(each.path, each.text.replace("/var/lib/kubelet/config.yaml", "/etc/kubelet.yaml"))
+        TextFile.of(each.path, each.text.replace("/var/lib/kubelet/config.yaml", "/etc/kubelet.yaml"))
         for each in second.unit
     ]
     state = dataclasses.replace(second, unit=tuple(moved), running=None)
@@ -157,7 +157,7 @@ def test_a_former_drop_in_that_repeats_an_outdated_unit_is_refused() -> None:
 def test_fragments_that_nobody_reads_are_not_woken() -> None:
     first, dummy = change(kubelets.state(), config={"maxPods": 50})
     second, taken = change(first, state="absent")
-    theirs = TextFile(f"{kubelet_layout.CONFIG_DIR}/10-theirs.conf", "kind: KubeletConfiguration\n")
+    theirs = TextFile.of(f"{kubelet_layout.CONFIG_DIR}/10-theirs.conf", "kind: KubeletConfiguration\n")
     state = dataclasses.replace(second, fragments=(theirs,))
     with pytest.raises(Refusal, match=r"10-theirs\.conf: the kubelet does not read this folder now"):
         take_back(state, taken)

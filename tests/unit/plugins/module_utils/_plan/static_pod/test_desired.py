@@ -9,6 +9,7 @@ import typing as t
 
 import pytest
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.common.errors import Refusal
+from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.common.files import FileVersion
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.static_pod.desired import WantedFile
 from ansible_collections.nodecraft.kubeadm.tests.unit.support import static_pods as samples
 
@@ -86,15 +87,16 @@ def test_files() -> None:
         ]
     )
     assert wish.files == (
-        WantedFile("/a", "ä".encode(), 0o640, True),
-        WantedFile("/b", None, 0o600, False),
-        WantedFile("/c", b"", 0o600, False),
+        WantedFile("/a", FileVersion("ä".encode(), 0o640), True),
+        WantedFile("/b", None, False),
+        WantedFile("/c", FileVersion(b"", 0o600), False),
     )
 
 
 def test_a_mapping_as_content_is_json() -> None:
     (file,) = samples.wish(files=[samples.file("/a", {"b": [1], "a": None})]).files
-    assert json.loads(file.content or b"") == {"a": None, "b": [1]}
+    assert file.version is not None
+    assert json.loads(file.version.content) == {"a": None, "b": [1]}
 
 
 def test_absent_without_any_option_takes_everything_back_and_with_empty_ones_nothing() -> None:

@@ -11,12 +11,12 @@ import typing as t
 import pytest
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.common import ownership
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.common.errors import Refusal
+from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.common.files import FileVersion
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.static_pod import plan as static_pod
-from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.static_pod.desired import NodeFile
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.static_pod.diff import diff
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.static_pod.plan import (
     FILES_ANNOTATION,
-    FileChange,
+    PolicyFileChange,
     State,
     StaticPodPlan,
 )
@@ -114,7 +114,7 @@ def test_purge_gives_the_first_bytes_back() -> None:
 
 def test_a_new_file_is_written_and_tied_to_the_manifest() -> None:
     done = plan(files=[samples.file(POLICY, "kind: Policy\n", mode="0640")])
-    assert done.files == (FileChange(POLICY, None, NodeFile(b"kind: Policy\n", 0o640), False, True),)
+    assert done.files == (PolicyFileChange(POLICY, None, FileVersion(b"kind: Policy\n", 0o640), False, True),)
     annotations = done.after.values()["annotations"]
     assert len(annotations[FILES_ANNOTATION]) == 16
     assert [(change.field, change.key, change.before) for change in done.operations] == [("files", POLICY, None)]
@@ -130,14 +130,14 @@ def test_another_content_or_mode_restarts_the_component(change: dict[str, str]) 
 
 
 def test_a_file_that_is_as_wished_but_not_ours_is_left_alone() -> None:
-    before = state(files={POLICY: NodeFile(b"x", 0o600)})
+    before = state(files={POLICY: FileVersion(b"x", 0o600)})
     done = plan(before, files=[samples.file(POLICY, "x")])
     assert done.operations == ()
     assert done.record == {}
 
 
 def test_a_replaced_file_comes_back_with_mode_and_bytes() -> None:
-    original = NodeFile(b"\xff\x00theirs", 0o444)
+    original = FileVersion(b"\xff\x00theirs", 0o444)
     before = state(files={POLICY: original})
     done = plan(before, files=[samples.file(POLICY, "ours")])
     assert done.record["files"][POLICY].original == {
@@ -145,7 +145,7 @@ def test_a_replaced_file_comes_back_with_mode_and_bytes() -> None:
         "mode": "0444",
     }
     back = plan(following(done, before), purge=True)
-    assert back.files == (FileChange(POLICY, NodeFile(b"ours", 0o600), original, True, False),)
+    assert back.files == (PolicyFileChange(POLICY, FileVersion(b"ours", 0o600), original, True, False),)
     assert back.after.text == before.manifest.text
     assert back.record == {}
 
@@ -153,18 +153,18 @@ def test_a_replaced_file_comes_back_with_mode_and_bytes() -> None:
 def test_a_file_of_ours_that_goes_is_removed_with_its_annotation() -> None:
     first = plan(files=[samples.file(POLICY, "ours")])
     back = plan(following(first), files=[samples.file(POLICY, None, state="absent")])
-    assert back.files == (FileChange(POLICY, NodeFile(b"ours", 0o600), None, False, False),)
+    assert back.files == (PolicyFileChange(POLICY, FileVersion(b"ours", 0o600), None, False, False),)
     assert back.after.text == samples.API_SERVER
     assert back.record == {}
 
 
-@pytest.mark.parametrize("drift", [None, NodeFile(b"theirs", 0o600), NodeFile(b"ours", 0o644)])
-def test_a_file_that_drifted_is_put_right_and_the_component_restarted(drift: NodeFile | None) -> None:
+@pytest.mark.parametrize("drift", [None, FileVersion(b"theirs", 0o600), FileVersion(b"ours", 0o644)])
+def test_a_file_that_drifted_is_put_right_and_the_component_restarted(drift: FileVersion | None) -> None:
     """The component has the other content, and the kubelet starts it anew only when the pod differs."""
     entry = samples.file(POLICY, "ours")
     before = following(plan(files=[entry]))
     done = plan(State(before.manifest, before.record, {POLICY: drift}), files=[entry])
-    assert done.files[0].after == NodeFile(b"ours", 0o600)
+    assert done.files[0].after == FileVersion(b"ours", 0o600)
     assert done.after.text != done.before.text
     assert plan(following(done), files=[entry]).operations == ()
     back = plan(following(done), purge=True)
@@ -173,18 +173,18 @@ def test_a_file_that_drifted_is_put_right_and_the_component_restarted(drift: Nod
 
 
 def test_a_file_goes_back_in_a_manifest_that_somebody_wrote_anew() -> None:
-    original = state(files={POLICY: NodeFile(b"theirs", 0o600)})
+    original = state(files={POLICY: FileVersion(b"theirs", 0o600)})
     done = plan(original, files=[samples.file(POLICY, "ours")])
-    anew = State(original.manifest, done.record, {POLICY: NodeFile(b"ours", 0o600)})
+    anew = State(original.manifest, done.record, {POLICY: FileVersion(b"ours", 0o600)})
     back = plan(anew, purge=True)
-    assert back.files[0].after == NodeFile(b"theirs", 0o600)
+    assert back.files[0].after == FileVersion(b"theirs", 0o600)
     assert back.after.text != back.before.text
 
 
 def test_a_file_that_someone_else_changed_is_not_purged() -> None:
     first = plan(files=[samples.file(POLICY, "ours")])
     before = following(first)
-    foreign = State(before.manifest, before.record, {POLICY: NodeFile(b"theirs", 0o600)})
+    foreign = State(before.manifest, before.record, {POLICY: FileVersion(b"theirs", 0o600)})
     done = plan(foreign, purge=True)
     assert done.files == ()
     assert any(POLICY in warning for warning in done.warnings)
@@ -291,7 +291,7 @@ def test_a_changed_value_is_seen_to_differ_and_not_shown() -> None:
 
 def test_the_diff_of_files_hides_the_sensitive_ones() -> None:
     before = state(
-        files={"/etc/a": NodeFile(b"old-a\n", 0o600), "/etc/b": NodeFile(b"old-secret\n", 0o600), "/etc/c": None}
+        files={"/etc/a": FileVersion(b"old-a\n", 0o600), "/etc/b": FileVersion(b"old-secret\n", 0o600), "/etc/c": None}
     )
     done = plan(
         before,
@@ -307,7 +307,9 @@ def test_the_diff_of_files_hides_the_sensitive_ones() -> None:
     assert shown["/etc/b"][0] != shown["/etc/b"][1]
     assert shown["/etc/c"][0] == ""
     assert "secret" not in json.dumps(diff(done))
-    digests = [NodeFile(text, 0o600).digest["sha256"] for text in (b"old-secret\n", b"new-secret\n", b"third-secret\n")]
+    digests = [
+        FileVersion(text, 0o600).digest["sha256"] for text in (b"old-secret\n", b"new-secret\n", b"third-secret\n")
+    ]
     assert not any(digest in repr(done.operations) for digest in digests)
 
 
@@ -315,11 +317,11 @@ def test_a_file_that_goes_unnamed_is_not_shown_because_it_may_be_sensitive() -> 
     first = plan(files=[samples.file(POLICY, "secret", sensitive=True)])
     back = plan(following(first), purge=True)
     assert "secret" not in json.dumps(diff(back))
-    assert NodeFile(b"secret", 0o600).digest["sha256"] not in repr(back.operations)
+    assert FileVersion(b"secret", 0o600).digest["sha256"] not in repr(back.operations)
 
 
 def test_a_file_that_is_no_text_can_be_shown() -> None:
-    before = state(files={POLICY: NodeFile(b"\xff\xfe", 0o600)})
+    before = state(files={POLICY: FileVersion(b"\xff\xfe", 0o600)})
     shown = diff(plan(before, files=[samples.file(POLICY, "text")]))
     assert shown[1]["after"] == "text"
 
@@ -444,7 +446,7 @@ def test_any_wish_is_fulfilled_exactly_and_can_be_taken_back() -> None:
     @settings(max_examples=settings().max_examples * 2 // 5)
     @given(yaml_texts.texts(PODS), st.lists(WISHES, min_size=1, max_size=2))
     def check(text: yaml_texts.Text, wishes: list[dict[str, t.Any]]) -> None:
-        files = {"/etc/a/1": NodeFile(b"theirs\n", 0o644), "/etc/a/2": None}
+        files = {"/etc/a/1": FileVersion(b"theirs\n", 0o644), "/etc/a/2": None}
         first = State(samples.manifest(text.text), {}, files)
         now = first
         for wish in wishes:

@@ -14,7 +14,7 @@ from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.static_pod
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.static_pod.diff import diff
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.static_pod.plan import State, StaticPodPlan
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.transaction import undo as way_back
-from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.transaction.undo import File
+from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.transaction.undo import WrittenFile
 from ansible_collections.nodecraft.kubeadm.tests.unit.support import static_pods as samples
 from ansible_collections.nodecraft.kubeadm.tests.unit.support.undos import file, way
 
@@ -22,7 +22,7 @@ NAME = "kube-apiserver"
 OWNED = {"args": {"v": Owned(["5"], ["4"])}}
 
 
-def changed(*files: File, **wish: t.Any) -> tuple[StaticPodPlan, StaticPodPlan]:
+def changed(*files: WrittenFile, **wish: t.Any) -> tuple[StaticPodPlan, StaticPodPlan]:
     """A change of kubeadm's manifest, and the plan that takes it back."""
     before = samples.manifest()
     there = {entry["path"]: None for entry in wish.get("files", [])}

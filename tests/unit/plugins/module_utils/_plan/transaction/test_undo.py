@@ -10,7 +10,7 @@ import pytest
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.common.errors import Refusal
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.common.ownership import Change
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.transaction import undo as way_back
-from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.transaction.undo import File, WayBack
+from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.transaction.undo import WayBack, WrittenFile
 from ansible_collections.nodecraft.kubeadm.tests.unit.support.undos import copy, file, way
 
 LEFT = file("/a", "old", "new")
@@ -21,7 +21,7 @@ FOREIGN = file("/a", "old", "new", now="theirs")
 # ---- which one -------------------------------------------------------------------------------------------------------
 
 
-def ended(outcome: str, each: File = LEFT, *, takes_back: str | None = None) -> WayBack:
+def ended(outcome: str, each: WrittenFile = LEFT, *, takes_back: str | None = None) -> WayBack:
     return way(each, outcome=outcome, takes_back=takes_back, transaction=outcome)
 
 
@@ -78,7 +78,7 @@ def test_files_that_are_as_they_were_before_need_nothing() -> None:
         (LEFT, file("/record", None, "x", now="y", kind=way_back.RECORD)),
     ],
 )
-def test_a_file_that_is_not_what_the_change_left_is_named(files: tuple[File, ...]) -> None:
+def test_a_file_that_is_not_what_the_change_left_is_named(files: tuple[WrittenFile, ...]) -> None:
     edited = files[-1].path
     with pytest.raises(
         Refusal, match=rf"{edited} on cp1 is not what that left: somebody changed it since.*journal\.json"
@@ -87,15 +87,15 @@ def test_a_file_that_is_not_what_the_change_left_is_named(files: tuple[File, ...
 
 
 def test_a_chmod_is_no_edit() -> None:
-    hardened = File("/a", copy("old"), copy("new"), copy("new", 0o400))
+    hardened = WrittenFile("/a", copy("old"), copy("new"), copy("new", 0o400))
     way(hardened).refuse_foreign_edits()
     assert not hardened.is_former
 
 
 def test_a_change_of_the_mode_alone_is_one() -> None:
-    loosened = File("/a", copy("same"), copy("same", 0o644), copy("same", 0o644))
+    loosened = WrittenFile("/a", copy("same"), copy("same", 0o644), copy("same", 0o644))
     assert not loosened.is_former
-    assert File("/a", copy("same"), copy("same", 0o644), copy("same")).is_former
+    assert WrittenFile("/a", copy("same"), copy("same", 0o644), copy("same")).is_former
 
 
 # ---- what is asked and shown -------------------------------------------------------------------------------------------
