@@ -19,7 +19,7 @@ import typing as t
 from urllib.parse import quote, urlencode
 
 from .._plan.common.errors import KubeadmError
-from .._plan.documents.json_patch import Operation
+from .._plan.documents.json_patch import PatchOperation
 
 try:
     import urllib3
@@ -152,7 +152,7 @@ class Client:
             if not following:
                 return items
 
-    def patch(self, path: str, operations: t.Sequence[Operation], *, dry_run: bool) -> Json:
+    def patch(self, path: str, operations: t.Sequence[PatchOperation], *, dry_run: bool) -> Json:
         """Send a JSON Patch and return the object after it."""
         return self._request(
             "PATCH", path, body=list(operations), fieldManager=USER_AGENT, dryRun="All" if dry_run else ""

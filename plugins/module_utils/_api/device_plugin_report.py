@@ -15,7 +15,7 @@ from .._plan.common.errors import KubeadmError
 from .._plan.device import check as device_plugin_check
 from .._plan.device import placement as device_plugin
 from .._plan.device.check import NAME_LABEL, OURS, REVISION_LABEL, NodeCheck, Observation
-from .._plan.device.placement import Amounts, Expectation, Placement
+from .._plan.device.placement import Expectation, ExpectedAmounts, Placement
 from .._plan.kubernetes import names as node_names
 from .._plan.node import plan as node_plan
 from .._plan.pod import templates as pod_templates
@@ -84,7 +84,7 @@ class _Reader:
         self._placement = Placement(selector, params["tolerations"])
         self._expected = self._expectations(params["expected"])
         self._nodes: dict[str, Json] = {}
-        self._wanted: dict[str, Amounts] = {}
+        self._wanted: dict[str, ExpectedAmounts] = {}
         self.seen = Observation(f"{self._namespace}/{self._name}", None, None, [], 0.0)
 
     def look(self) -> dict[str, NodeCheck]:

@@ -18,8 +18,8 @@ from .._plan.transaction.lease import LeasePlan
 from .client import ApiError, Client, Json
 from .cluster_versions import version_warnings
 
-_LEASES = f"/apis/coordination.k8s.io/v1/namespaces/{rollout_lease.NAMESPACE}/leases"
-_LEASE = f"{_LEASES}/{rollout_lease.NAME}"
+_LEASES = f"/apis/coordination.k8s.io/v1/namespaces/{rollout_lease.LEASE_NAMESPACE}/leases"
+_LEASE = f"{_LEASES}/{rollout_lease.LEASE_NAME}"
 _UNKNOWN, _FORBIDDEN, _NOT_FOUND, _CONFLICT = 401, 403, 404, 409
 _ATTEMPTS = 20  # against others who write it at the same time
 _LOOK_AGAIN = 5.0  # seconds between two looks at a Lease that somebody else holds
@@ -171,7 +171,7 @@ def _explained(error: ApiError) -> ApiError:
     if error.status not in (_UNKNOWN, _FORBIDDEN):
         return error
     return ApiError(
-        f"{error} It needs get, create and update on leases (coordination.k8s.io) in {rollout_lease.NAMESPACE}. Without the Lease nothing"
+        f"{error} It needs get, create and update on leases (coordination.k8s.io) in {rollout_lease.LEASE_NAMESPACE}. Without the Lease nothing"
         " keeps two runs apart; to go on all the same, such as to take back a change that locked you out, do without it (in the role:"
         " control_plane_lease: false).",
         error.status,

@@ -20,7 +20,7 @@ from .._plan.guard import policies as placement_policies
 from .._plan.guard import trial as placement_trial
 from .._plan.guard.desired import Wish
 from .._plan.guard.plan import GuardPlan
-from .._plan.guard.policies import BINDING, KINDS, POLICY, Guard, Place
+from .._plan.guard.policies import BINDING, GUARD_KINDS, POLICY, Guard, Place
 from .._plan.guard.protection import WORKLOADS, Cluster, Protection, protect, refusing
 from .._plan.guard.trial import Case
 from .client import ApiError, Client, Json
@@ -79,7 +79,7 @@ class PlacementGuardSteps:
         """Read the guard that is there and the nodes, and have the API server judge the objects that are asked for."""
         served = self._served()
         names = [self._wished.name, placement_policies.trial_name(self._wished.name)]
-        places = [(kind, name) for kind in KINDS if kind in served for name in names]
+        places = [(kind, name) for kind in GUARD_KINDS if kind in served for name in names]
         objects = self._read_objects(places)
         placement_guard.refuse_foreign(objects)
         present = self._wished.present
@@ -172,7 +172,7 @@ class PlacementGuardSteps:
             if exc.status != _NOT_FOUND:
                 raise
             found = []
-        served = {entry["kind"] for entry in found} & set(KINDS)
+        served = {entry["kind"] for entry in found} & set(GUARD_KINDS)
         if self._wished.present:
             desired.refuse_unserved(self._wished, served, lambda: server_version(self._api))
         return served
@@ -269,7 +269,9 @@ class PlacementGuardSteps:
         """Bring the guard back to what was read, because this one does not do what it should. Returns what came of it."""
         found = self._cluster.objects
         problems = self._remove_each((place for place in reversed(self._written) if place not in found), dry_run=False)
-        former = [found[place] for kind in KINDS for place in self._written if place in found and place[0] == kind]
+        former = [
+            found[place] for kind in GUARD_KINDS for place in self._written if place in found and place[0] == kind
+        ]
         problems += filter(None, map(self._restoring_problem, former))
         if problems:
             return f"Not all of it could be put back: {joined(problems)}. {placement_trial.way_out(self._wished)}"

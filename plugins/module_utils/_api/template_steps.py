@@ -17,7 +17,7 @@ from .._plan.common.ownership import Change
 from .._plan.pod import resize as pod_resize
 from .._plan.pod import templates as pod_templates
 from .._plan.pod.resize import Amounts, Wish
-from .._plan.pod.templates import Difference
+from .._plan.pod.templates import TemplateDifference
 from .client import ApiError, Client, Json
 from .workloads import Maker, Workloads
 
@@ -39,7 +39,7 @@ class Template:
     latest: Json
     wish: Wish
     operations: tuple[Change, ...] = ()
-    differences: tuple[Difference, ...] = ()
+    differences: tuple[TemplateDifference, ...] = ()
     error: str = ""
     note: str = ""
     sent: bool = False

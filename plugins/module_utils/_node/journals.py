@@ -29,7 +29,7 @@ _STAMP = "%Y%m%dT%H%M%S.%fZ"
 
 
 @dataclasses.dataclass(frozen=True)
-class Settings:
+class TransactionSettings:
     """How a transaction waits and ends. Times in seconds; confirm_timeout: None when no word from outside is asked for."""
 
     wait_timeout: int
@@ -38,7 +38,7 @@ class Settings:
     confirm_timeout: int | None = None
 
     @classmethod
-    def of(cls, params: t.Mapping[str, t.Any]) -> Settings:
+    def of(cls, params: t.Mapping[str, t.Any]) -> TransactionSettings:
         """The settings among a module's parameters. Raises Refusal for those that make no sense."""
         for key, least in (("wait_timeout", 1), ("min_ready_seconds", 0), ("confirm_timeout", 1)):
             if params[key] < least:
@@ -52,7 +52,7 @@ class Settings:
 
 
 def static_pod_journal(
-    pod: StaticPod, plan: static_pod.StaticPodPlan, settings: Settings, kubeconfig: str
+    pod: StaticPod, plan: static_pod.StaticPodPlan, settings: TransactionSettings, kubeconfig: str
 ) -> engine.Json:
     """The journal of a planned change of a static pod."""
     before, after = _instance(plan.before), _instance(plan.after)
@@ -83,7 +83,7 @@ def static_pod_journal(
     return new_journal(pod.name, files, watch, settings)
 
 
-def new_journal(name: str, files: list[engine.Json], watch: engine.Json, settings: Settings) -> engine.Json:
+def new_journal(name: str, files: list[engine.Json], watch: engine.Json, settings: TransactionSettings) -> engine.Json:
     """A journal of whatever kind of component, that has yet to begin."""
     return {
         "format": engine.FORMAT,

@@ -59,7 +59,7 @@ def read_kubelet(run: Run, *, proc: str = "/proc") -> Kubelet:
     return Kubelet(
         pid=pid,
         manifest_dir=os.path.normpath(manifest_dir),
-        node_name=node_name(arguments),
+        node_name=registered_name(arguments),
         healthz=_healthz(arguments, config),
         runtime=flags.last(arguments, "container-runtime-endpoint")
         or config.get("containerRuntimeEndpoint")
@@ -76,7 +76,7 @@ def _healthz(arguments: t.Sequence[str], config: t.Mapping[str, t.Any]) -> engin
     )
 
 
-def node_name(arguments: t.Sequence[str]) -> str:
+def registered_name(arguments: t.Sequence[str]) -> str:
     """The name under which a kubelet with this command line registers its Node."""
     name = flags.last(arguments, "hostname-override") or os.uname().nodename
     return name.strip().lower()

@@ -17,7 +17,7 @@ from .._plan.kubelet import layout as kubelet_layout
 from .._plan.kubelet import plan as kubelet
 from .._plan.kubernetes import flags
 from .._plan.transaction import rehearsal
-from .kubelet_units import NAME, KubeletUnit
+from .kubelet_units import KUBELET_NAME, KubeletUnit
 from .rehearsals import run_in_sandbox, staged
 from .state import Run
 
@@ -50,7 +50,7 @@ def rehearse(
 
 
 def _judge(status: int, output: str) -> tuple[str, str]:
-    verdict = rehearsal.judge(NAME, status, output)
+    verdict = rehearsal.judge(KUBELET_NAME, status, output)
     return verdict.verdict, verdict.message
 
 
@@ -68,7 +68,7 @@ def _start(unit: KubeletUnit, plan: kubelet.KubeletPlan, command: t.Sequence[str
             ],
             "staged": staged(plan.files),
         }
-        return run_in_sandbox(NAME, request, run)
+        return run_in_sandbox(KUBELET_NAME, request, run)
 
 
 def _outside(plan: kubelet.KubeletPlan) -> list[str]:

@@ -22,14 +22,14 @@ from .._plan.kubelet.config import CONFIG, GATES
 from .._plan.kubernetes import versions
 from .._plan.transaction.undo import WayBack
 from . import engine, transactions, way_back
-from .kubelet_units import NAME, KubeletUnit, read_unit, used_files
+from .kubelet_units import KUBELET_NAME, KubeletUnit, read_unit, used_files
 from .state import Run
 
 
 def read_all(*, run: Run, warn: t.Callable[[str], None], host: engine.Host = engine.NODE) -> engine.Json:
     """Read the kubelet of a node: what its files make of it, where each setting comes from, and what runs."""
     unit = read_unit(run, host)
-    for warning in versions.warnings(unit.node_name, {NAME: [unit.version]}):
+    for warning in versions.warnings(unit.node_name, {KUBELET_NAME: [unit.version]}):
         warn(warning)
     settings = unit.layout.settings
     gates = settings.gates()
@@ -54,8 +54,8 @@ def read_all(*, run: Run, warn: t.Callable[[str], None], host: engine.Host = eng
         and list(unit.state.running) == unit.layout.command
         and not unit.state.newer,
         "obstacle": _obstacle(unit),
-        **transactions.summary(NAME),
-        "way_back": way_back.describe(NAME, unit.node_name, lambda way: _taken_back(way, unit)),
+        **transactions.summary(KUBELET_NAME),
+        "way_back": way_back.describe(KUBELET_NAME, unit.node_name, lambda way: _taken_back(way, unit)),
     }
 
 

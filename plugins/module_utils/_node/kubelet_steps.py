@@ -24,17 +24,17 @@ from .._plan.kubernetes import versions
 from .._plan.transaction import messages as outcome
 from .._plan.transaction.undo import PREVIOUS, WayBack, refuse_settings
 from . import engine, journals, kubelet_rehearsals, transactions, way_back
-from .journals import Settings
+from .journals import TransactionSettings
 from .kubelet_units import (
-    NAME,
+    KUBELET_NAME,
+    KUBELET_UNIT,
     SETTLE_SECONDS,
-    UNIT,
     KubeletUnit,
+    ask_why_not_drained,
     has_static_pods,
     instance,
     read_unit,
     watch_until_healthy,
-    why_not_drained,
 )
 from .state import Run
 from .transaction_steps import TransactionSteps
@@ -53,7 +53,7 @@ class KubeletSteps(TransactionSteps):
         host: engine.Host = engine.NODE,
         patience: float = SETTLE_SECONDS,
     ) -> None:
-        super().__init__(params, name=NAME, dry=dry, diff=diff, run=run, host=host)
+        super().__init__(params, name=KUBELET_NAME, dry=dry, diff=diff, run=run, host=host)
         self._patience = patience
         self._wish: Wish | None = None
         self._unit: KubeletUnit | None = None
@@ -72,18 +72,18 @@ class KubeletSteps(TransactionSteps):
         self._node = self._unit.node_name
         self._read_transactions()
         if t.cast(Wish, self._wish).state == PREVIOUS and self._open is None:
-            self._way = way_back.find(NAME, self._node)
+            self._way = way_back.find(KUBELET_NAME, self._node)
 
     def notes(self) -> list[str]:
         """Warn of a kubelet's version that is not tested, too."""
         unit = t.cast(KubeletUnit, self._unit)
-        return [*super().notes(), *versions.warnings(unit.node_name, {NAME: [unit.version]})]
+        return [*super().notes(), *versions.warnings(unit.node_name, {KUBELET_NAME: [unit.version]})]
 
     def plan(self) -> kubelet.KubeletPlan:
         """Work out the change, and check that the node may take it."""
         unit, wish = t.cast(KubeletUnit, self._unit), t.cast(Wish, self._wish)
         if wish.state == PREVIOUS:
-            notes = way_back.notes(self._way, NAME, unit.node_name)
+            notes = way_back.notes(self._way, KUBELET_NAME, unit.node_name)
             self._plan = kubelet_way_back.plan(self._way, unit.state, force=wish.force, warnings=notes)
         else:
             self._plan = kubelet.plan(wish, unit.state)
@@ -100,7 +100,7 @@ class KubeletSteps(TransactionSteps):
     def apply(self) -> None:
         """Hand the change to the node's engine."""
         unit, plan = t.cast(KubeletUnit, self._unit), t.cast(kubelet.KubeletPlan, self._plan)
-        journal = kubelet_journal(unit, plan, t.cast(Settings, self._settings), self._complaints)
+        journal = kubelet_journal(unit, plan, t.cast(TransactionSettings, self._settings), self._complaints)
         self._start(way_back.enter(journal, self._way) if self._way else journal)
 
     def settle(self) -> None:
@@ -112,8 +112,8 @@ class KubeletSteps(TransactionSteps):
             unit, self._host, run=self._run, seconds=self._patience, clock=time.monotonic, sleep=time.sleep
         )
         if sight.process is None or not sight.probes_ok:
-            last = transactions.last(NAME)
-            raise KubeadmError(outcome.unwell(NAME, unit.node_name, sight.missing(), sight.probes, log, last))
+            last = transactions.last(KUBELET_NAME)
+            raise KubeadmError(outcome.unwell(KUBELET_NAME, unit.node_name, sight.missing(), sight.probes, log, last))
 
     def report(self) -> dict[str, t.Any]:
         """The result of the module, whatever step it reached."""
@@ -127,16 +127,16 @@ class KubeletSteps(TransactionSteps):
 
 
 def kubelet_journal(
-    unit: KubeletUnit, plan: kubelet.KubeletPlan, settings: Settings, complaints: t.Sequence[str]
+    unit: KubeletUnit, plan: kubelet.KubeletPlan, settings: TransactionSettings, complaints: t.Sequence[str]
 ) -> engine.Json:
     """The journal of a planned change of the kubelet. complaints: about configuration that is not ours, known before."""
     files = [
         *(journals.file_entry(change) for change in plan.files),
-        *journals.record_entry(NAME, before=unit.state.record, after=plan.record),
+        *journals.record_entry(KUBELET_NAME, before=unit.state.record, after=plan.record),
     ]
     watch: engine.Json = {
         "kind": engine.SYSTEMD_UNIT,
-        "unit": UNIT,
+        "unit": KUBELET_UNIT,
         "before": instance(plan.before),
         "after": instance(plan.after),
         "node": {"name": unit.node_name, "kubeconfig": unit.kubeconfig},
@@ -144,7 +144,7 @@ def kubelet_journal(
         "has_static_pods": has_static_pods(unit),
         "set_aside": [],
     }
-    journal = journals.new_journal(NAME, files, watch, settings)
+    journal = journals.new_journal(KUBELET_NAME, files, watch, settings)
     for change in plan.policies:
         if change.policy.state_file:
             path = posixpath.join(unit.root, change.policy.state_file)
@@ -158,7 +158,7 @@ def kubelet_journal(
 
 
 def _refuse_undrained(unit: KubeletUnit, plan: kubelet.KubeletPlan) -> None:
-    reason = why_not_drained(unit)
+    reason = ask_why_not_drained(unit)
     if reason is not None:
         names = ", ".join(dict.fromkeys(name for change in plan.policies for name in change.differences))
         consequences = ". ".join(dict.fromkeys(change.policy.consequence for change in plan.policies))

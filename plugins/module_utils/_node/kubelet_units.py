@@ -22,13 +22,13 @@ from .._plan.kubelet import policies as kubelet_policies
 from .._plan.kubelet.layout import Layout
 from .._plan.kubernetes import flags, pods, versions
 from . import engine
-from .kubelet import node_name
-from .state import Run, load_record, read_version
+from .kubelet import registered_name
+from .state import Run, own_record, read_version
 
-NAME = "kubelet"
-UNIT = "kubelet.service"
+KUBELET_NAME = "kubelet"
+KUBELET_UNIT = "kubelet.service"
 # These go before those of packages, the first of them before the second.
-_STRONGER_UNITS = (f"/etc/systemd/system/{UNIT}", f"/run/systemd/system/{UNIT}")
+_STRONGER_UNITS = (f"/etc/systemd/system/{KUBELET_UNIT}", f"/run/systemd/system/{KUBELET_UNIT}")
 _CLOCK_SECONDS = 2  # the start of a process is known to a second
 # systemd waits ten seconds between two starts of what crashed.
 SETTLE_SECONDS = 60.0
@@ -86,7 +86,7 @@ def read_unit(run: Run, host: engine.Host) -> KubeletUnit:
         fragments=tuple(
             _read(path) for path in _fragment_paths(kubelet_layout.config_dir(command) or kubelet_layout.CONFIG_DIR)
         ),
-        record=load_record(NAME),
+        record=own_record(KUBELET_NAME),
         version=_version(command[0], run),
         running=(host.arguments(pid) or None) if pid else None,
         remembered=_remembered(_root(command)),
@@ -94,7 +94,7 @@ def read_unit(run: Run, host: engine.Host) -> KubeletUnit:
     files = [*environment, *(file.path for file in (*state.unit, *used_files(state, command)))]
     state = dataclasses.replace(state, newer=_newer(command[0], files, host.started(pid) if pid else None))
     layout = kubelet_layout.layout(state.unit, state.variables, state.main, state.fragments)
-    return KubeletUnit(state, layout, pid, node_name(command))
+    return KubeletUnit(state, layout, pid, registered_name(command))
 
 
 def _root(command: t.Sequence[str]) -> str:
@@ -133,16 +133,16 @@ def _newer(binary: str, files: t.Iterable[str], started: float | None) -> tuple[
 
 def _show(run: Run) -> dict[str, str]:
     names = ("LoadState", "FragmentPath", "DropInPaths", "MainPID", "NeedDaemonReload")
-    status, output, error = run(["systemctl", "show", f"--property={','.join(names)}", UNIT])
+    status, output, error = run(["systemctl", "show", f"--property={','.join(names)}", KUBELET_UNIT])
     shown = {**dict.fromkeys(names, ""), **dict(line.split("=", 1) for line in output.splitlines() if "=" in line)}
     if status != 0 or shown["LoadState"] != "loaded":
         raise KubeadmError(
-            f"{os.uname().nodename} has no {UNIT} that systemd could start ({error.strip() or shown['LoadState'] or 'no answer'})."
+            f"{os.uname().nodename} has no {KUBELET_UNIT} that systemd could start ({error.strip() or shown['LoadState'] or 'no answer'})."
             " Kubelets of kubeadm's packages are changed only: check that the host is a node."
         )
     if shown["NeedDaemonReload"] == "yes" or _is_shadowed(shown["FragmentPath"]):
         raise Refusal(
-            f"{os.uname().nodename}: somebody changed or added a file of {UNIT} and did not load it, and this change would bring that in"
+            f"{os.uname().nodename}: somebody changed or added a file of {KUBELET_UNIT} and did not load it, and this change would bring that in"
             " too. Look at it with systemctl cat kubelet, run systemctl daemon-reload and systemctl restart kubelet, and run"
             " again."
         )
@@ -163,7 +163,7 @@ def _is_shadowed(loaded: str) -> bool:
 def _read(path: str) -> TextFile:
     version = _version_of_text(path)
     if version is None:
-        raise KubeadmError(f"{path} on {os.uname().nodename}, which {UNIT} needs, does not exist.")
+        raise KubeadmError(f"{path} on {os.uname().nodename}, which {KUBELET_UNIT} needs, does not exist.")
     return TextFile(path, version)
 
 
@@ -216,7 +216,7 @@ def watch_until_healthy(
 ) -> tuple[engine.UnitSight, list[str]]:
     """The look at a kubelet that runs and answers, or the last one when it does not get so; and its last words."""
     watch = {
-        "unit": UNIT,
+        "unit": KUBELET_UNIT,
         "before": instance(unit.layout),
         "node": {"name": unit.node_name, "kubeconfig": unit.kubeconfig},
     }
@@ -239,7 +239,7 @@ def has_static_pods(unit: KubeletUnit) -> bool:
 # ---- whether it is drained -----------------------------------------------------------------------------------------------
 
 
-def why_not_drained(unit: KubeletUnit) -> str | None:
+def ask_why_not_drained(unit: KubeletUnit) -> str | None:
     """Why this node does not count as drained, as its own credential sees it; None when it does."""
     node, why = engine.api_get(unit.kubeconfig, f"/api/v1/nodes/{unit.node_name}")
     if node is None:

@@ -32,7 +32,7 @@ _DATA = ("data-dir", "wal-dir")
 
 
 @dataclasses.dataclass(frozen=True)
-class Node:
+class PreflightContext:
     """What the checks use of a node. patience: seconds for a moment's weakness. kubeconfig: of the node's administrator."""
 
     kubelet: Kubelet
@@ -44,7 +44,7 @@ class Node:
     kubeconfig: str
 
 
-def check(pod: static_pods.StaticPod, plan: static_pod.StaticPodPlan, node: Node) -> tuple[str, ...]:
+def check(pod: static_pods.StaticPod, plan: static_pod.StaticPodPlan, node: PreflightContext) -> tuple[str, ...]:
     """Look for what would keep a changed component from coming up. Writes nothing.
 
     Returns what the user should know. Raises Refusal, or KubeadmError for a node that is not fit for any change.
@@ -64,7 +64,7 @@ def check(pod: static_pods.StaticPod, plan: static_pod.StaticPodPlan, node: Node
 _Answer = t.TypeVar("_Answer")
 
 
-def _patiently(ask: t.Callable[[], _Answer], is_fine: t.Callable[[_Answer], bool], node: Node) -> _Answer:
+def _patiently(ask: t.Callable[[], _Answer], is_fine: t.Callable[[_Answer], bool], node: PreflightContext) -> _Answer:
     """The first answer that is fine, or the last one when none was within the node's patience."""
     limit = node.clock() + node.patience
     while True:
@@ -74,7 +74,7 @@ def _patiently(ask: t.Callable[[], _Answer], is_fine: t.Callable[[_Answer], bool
         node.sleep(engine.POLL_SECONDS)
 
 
-def refuse_silent_kubelet(node: Node) -> None:
+def refuse_silent_kubelet(node: PreflightContext) -> None:
     """A kubelet that runs and does nothing would start no new pod."""
     probe = node.kubelet.healthz
     if probe is None:
@@ -91,7 +91,7 @@ def refuse_silent_kubelet(node: Node) -> None:
 
 
 def _certificates(
-    pod: static_pods.StaticPod, plan: static_pod.StaticPodPlan, files: ComponentFiles, node: Node
+    pod: static_pods.StaticPod, plan: static_pod.StaticPodPlan, files: ComponentFiles, node: PreflightContext
 ) -> list[Finding]:
     probes = [probe["host"] for probe in plan.after.probes() if probe["kind"] == "http"]
     address = files.flag("advertise-address") or next(iter(probes), None)
@@ -99,7 +99,7 @@ def _certificates(
     return certificates.findings(pod.name, files, former, address=address, kubeconfig=node.kubeconfig)
 
 
-def _image(pod: static_pods.StaticPod, node: Node) -> list[Finding]:
+def _image(pod: static_pods.StaticPod, node: PreflightContext) -> list[Finding]:
     image = pod.manifest.container.get("image")
     if not image or images.is_present(str(image), node.kubelet.runtime, node.run) is not False:
         return []
@@ -110,26 +110,26 @@ def _image(pod: static_pods.StaticPod, node: Node) -> list[Finding]:
     return [Finding(message, brought=False)]
 
 
-def _judge(pod: static_pods.StaticPod, found: t.Sequence[Finding], node: Node) -> list[str]:
+def _judge(pod: static_pods.StaticPod, found: t.Sequence[Finding], node: PreflightContext) -> list[str]:
     """Refuse what the change brings, and whatever else while the component is healthy; the rest is worth a warning."""
     if any(finding.brought for finding in found) or (found and _is_healthy(pod, node)):
         raise Refusal(f"refused before anything was written: {' '.join(finding.message for finding in found)}")
     return [f"{finding.message} {pod.name} is not healthy, so the change is tried all the same." for finding in found]
 
 
-def _is_healthy(pod: static_pods.StaticPod, node: Node) -> bool:
+def _is_healthy(pod: static_pods.StaticPod, node: PreflightContext) -> bool:
     sight = static_pods.watch_until_healthy(pod, node.host, seconds=node.patience, clock=node.clock, sleep=node.sleep)
     return sight.healthy
 
 
-def _runs(pod: static_pods.StaticPod, node: Node) -> bool:
+def _runs(pod: static_pods.StaticPod, node: PreflightContext) -> bool:
     return static_pods.running_process(pod, node.host) is not None
 
 
 # ---- the API server's etcd -------------------------------------------------------------------------------------------
 
 
-def _etcd_of_api_server(pod: static_pods.StaticPod, files: ComponentFiles, node: Node) -> list[str]:
+def _etcd_of_api_server(pod: static_pods.StaticPod, files: ComponentFiles, node: PreflightContext) -> list[str]:
     """An API server becomes ready only with an etcd that answers; one address of several is enough."""
     answers = _patiently(lambda: _ask_etcd(files), _is_enough, node)
     bad = "; ".join(answer.words for answer in answers if not answer.ok)
@@ -159,7 +159,7 @@ def _is_enough(answers: t.Sequence[etcd.Health]) -> bool:
 # ---- etcd itself -----------------------------------------------------------------------------------------------------
 
 
-def _other_data(pod: static_pods.StaticPod, plan: static_pod.StaticPodPlan, node: Node) -> list[str]:
+def _other_data(pod: static_pods.StaticPod, plan: static_pod.StaticPodPlan, node: PreflightContext) -> list[str]:
     """A member that starts over another folder is an empty one, and may look healthy."""
     before, after = ComponentFiles(plan.before), ComponentFiles.planned(plan)
     if flags.gate_value(after.flag("force-new-cluster") or "false") is True:
@@ -203,7 +203,7 @@ def _data(files: ComponentFiles, flag: str) -> str | None:
         return path
 
 
-def _quorum(pod: static_pods.StaticPod, plan: static_pod.StaticPodPlan, node: Node) -> list[str]:
+def _quorum(pod: static_pods.StaticPod, plan: static_pod.StaticPodPlan, node: PreflightContext) -> list[str]:
     """Whether the cluster can do without this member for a moment."""
     if not _runs(pod, node):
         return []  # it is stopped already
@@ -223,12 +223,12 @@ def _quorum(pod: static_pods.StaticPod, plan: static_pod.StaticPodPlan, node: No
     return [verdict.warning] if verdict.warning else []
 
 
-def _ask_members(plan: static_pod.StaticPodPlan) -> tuple[etcd_quorum.Verdict, str]:
+def _ask_members(plan: static_pod.StaticPodPlan) -> tuple[etcd_quorum.QuorumVerdict, str]:
     """Whether the cluster can do without this member, or why it cannot be told. It is asked as it runs now."""
     try:
         return etcd_quorum.judge(etcd.read_members(etcd.Access.of(ComponentFiles(plan.before)))), ""
     except KubeadmError as exc:
-        return etcd_quorum.Verdict(), str(exc)
+        return etcd_quorum.QuorumVerdict(), str(exc)
 
 
 def add_member_probes(journal: engine.Json, plan: static_pod.StaticPodPlan) -> None:

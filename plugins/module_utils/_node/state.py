@@ -57,7 +57,7 @@ def record_path(name: str) -> str:
     return os.path.join(state_folder(name), "owned.json")
 
 
-def load_record(name: str) -> ownership.Record:
+def own_record(name: str) -> ownership.Record:
     """What we own of a component."""
     record = read_json(record_path(name))
     return ownership.load_record(record["owned"]) if record else {}

@@ -24,7 +24,7 @@ from .._plan.static_pod.diff import diff
 from .._plan.transaction import messages as outcome
 from .._plan.transaction.undo import PREVIOUS, WayBack, refuse_settings
 from . import engine, journals, preflight, rehearsals, static_pods, transactions, way_back
-from .journals import Settings
+from .journals import TransactionSettings
 from .kubelet import Kubelet, read_kubelet
 from .state import Run
 from .transaction_steps import TransactionSteps
@@ -93,8 +93,8 @@ class StaticPodSteps(TransactionSteps):
         warnings = preflight.check(t.cast(static_pods.StaticPod, self._pod), plan, self._fitness())
         return dataclasses.replace(plan, warnings=(*plan.warnings, *warnings))
 
-    def _fitness(self) -> preflight.Node:
-        return preflight.Node(
+    def _fitness(self) -> preflight.PreflightContext:
+        return preflight.PreflightContext(
             kubelet=t.cast(Kubelet, self._kubelet),
             run=self._run,
             host=self._host,
@@ -130,7 +130,7 @@ class StaticPodSteps(TransactionSteps):
     def apply(self) -> None:
         """Hand the change to the node's engine."""
         pod, plan = t.cast(static_pods.StaticPod, self._pod), t.cast(static_pod.StaticPodPlan, self._plan)
-        journal = journals.static_pod_journal(pod, plan, t.cast(Settings, self._settings), ADMIN_KUBECONFIG)
+        journal = journals.static_pod_journal(pod, plan, t.cast(TransactionSettings, self._settings), ADMIN_KUBECONFIG)
         if self._name == static_pods.ETCD:
             preflight.add_member_probes(journal, plan)
         self._start(way_back.enter(journal, self._way) if self._way else journal)

@@ -20,7 +20,7 @@ from .._plan.common.files import FileVersion
 from .._plan.static_pod import plan as static_pod
 from .._plan.static_pod.manifest import Manifest, Mount
 from . import engine
-from .state import load_record, read_version
+from .state import own_record, read_version
 
 try:
     import yaml
@@ -76,7 +76,7 @@ def parse_static_pod(name: str, path: str, node_name: str) -> StaticPod:
         path=path,
         version=t.cast(FileVersion, read_version(path)),
         manifest=manifest,
-        record=load_record(name),
+        record=own_record(name),
         log_prefix=f"{metadata.get('namespace', 'default')}_{metadata['name']}-{node_name}_",
     )
 

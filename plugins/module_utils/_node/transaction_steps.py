@@ -16,7 +16,7 @@ import typing as t
 from .._plan.common.errors import Busy
 from .._plan.transaction import messages as outcome
 from . import engine, transactions
-from .journals import Settings
+from .journals import TransactionSettings
 from .state import Run, Unusable
 
 
@@ -40,7 +40,7 @@ class TransactionSteps:
         self._run = run
         self._host = host
         self._node: str | None = None
-        self._settings: Settings | None = None
+        self._settings: TransactionSettings | None = None
         self._transaction: engine.Json | None = None
         self._previous: engine.Json | None = None
         self._open: engine.Json | None = None
@@ -55,7 +55,7 @@ class TransactionSteps:
     def session(self) -> t.Iterator[None]:
         """Check what was asked, finish what an earlier run left open, then keep other runs out. Raises Busy, Refusal."""
         self._parse()
-        self._settings = Settings.of(self._params)
+        self._settings = TransactionSettings.of(self._params)
         try:
             if not self._dry:
                 self._recover()

@@ -19,7 +19,7 @@ from .._plan.transaction import undo as way_back
 from .._plan.transaction.undo import COMPONENT, RECORD, WayBack, WrittenFile
 from . import engine, journals, transactions
 from .journals import dump_version, load_version
-from .state import load_record, read_version, record_path, state_folder
+from .state import own_record, read_version, record_path, state_folder
 
 _MAY_STAND = (engine.COMMITTED, engine.UNHEALTHY, engine.ALARM)
 
@@ -129,4 +129,4 @@ def _former_record(name: str, files: t.Iterable[WrittenFile]) -> ownership.Recor
     for file in files:
         if file.kind == RECORD:
             return ownership.load_record(json.loads(file.former.content)["owned"]) if file.former else {}
-    return load_record(name)
+    return own_record(name)

@@ -14,7 +14,7 @@ from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.guard.poli
     ANNOTATION,
     BINDING,
     GROUP,
-    KINDS,
+    GUARD_KINDS,
     MUTATION,
     MUTATION_BINDING,
     POLICY,
@@ -25,7 +25,7 @@ from ansible_collections.nodecraft.kubeadm.tests.unit.support.fake_api import Fa
 from ansible_collections.nodecraft.kubeadm.tests.unit.support.guards import expressions
 
 Place = tuple[str, str]
-PLURALS = {placement_policies.path_of(kind).rpartition("/")[2]: kind for kind in KINDS}
+PLURALS = {placement_policies.path_of(kind).rpartition("/")[2]: kind for kind in GUARD_KINDS}
 PODS = "/api/v1/namespaces/default/pods"
 
 
@@ -40,7 +40,10 @@ class FakeGuards(FakeApi):
     """
 
     def __init__(
-        self, *nodes: Json, served: t.Sequence[str] = KINDS, workloads: t.Mapping[str, t.Sequence[Json]] | None = None
+        self,
+        *nodes: Json,
+        served: t.Sequence[str] = GUARD_KINDS,
+        workloads: t.Mapping[str, t.Sequence[Json]] | None = None,
     ) -> None:
         super().__init__(*nodes)
         for kind, path in WORKLOADS.items():

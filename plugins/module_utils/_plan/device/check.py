@@ -18,7 +18,7 @@ from ..node import labels as node_labels
 from ..node import plan as node_plan
 from ..node import readmission
 from ..node.plan import Node
-from .placement import Amounts, Placement
+from .placement import ExpectedAmounts, Placement
 
 Json = t.Mapping[str, t.Any]
 
@@ -76,7 +76,7 @@ class NodeCheck:
         return self.problem or ", ".join(f"{name} {amount}" for name, amount in self.allocatable.items()) or "runs"
 
 
-def check(node: Node, expected: Amounts, seen: Observation) -> NodeCheck:
+def check(node: Node, expected: ExpectedAmounts, seen: Observation) -> NodeCheck:
     """Hold what a node offers against what is expected of it."""
     capacity, allocatable = node_resources.capacity(node), node_resources.allocatable(node)
     pod = seen.pod_of(node_plan.node_name(node))

@@ -46,14 +46,14 @@ class Amount:
         return f"at least {self.count}" if self.at_least else str(self.count)
 
 
-Amounts = t.Mapping[str, Amount]
+ExpectedAmounts = t.Mapping[str, Amount]
 
 
 @dataclasses.dataclass(frozen=True)
 class Expectation:
     """What some nodes are expected to offer. nodes: their names, None for every node that has the plugin. source: for errors."""
 
-    resources: Amounts
+    resources: ExpectedAmounts
     nodes: t.Collection[str] | None
     source: str
 
@@ -119,7 +119,9 @@ def _amount(source: str, name: str, value: t.Any) -> Amount:
     return Amount(int(count), at_least)
 
 
-def select(nodes: t.Iterable[Node], placement: Placement, expected: t.Sequence[Expectation]) -> dict[str, Amounts]:
+def select(
+    nodes: t.Iterable[Node], placement: Placement, expected: t.Sequence[Expectation]
+) -> dict[str, ExpectedAmounts]:
     """The nodes that get the plugin, each with what it is expected to offer. Of two entries for a node the later one counts.
 
     Raises Refusal when there is none, and for an entry with a node that does not exist or gets no pod.
@@ -139,7 +141,7 @@ def select(nodes: t.Iterable[Node], placement: Placement, expected: t.Sequence[E
                     f" {obstacles[name]}. Change the node, node_selector or tolerations, or leave the node out."
                 )
             wanted[name].update(expectation.resources)
-    return t.cast("dict[str, Amounts]", wanted)
+    return t.cast("dict[str, ExpectedAmounts]", wanted)
 
 
 def _of_all(placement: Placement, obstacles: t.Mapping[str, str | None]) -> str:

@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import typing as t
 
-Operation = dict[str, t.Any]
+PatchOperation = dict[str, t.Any]
 
 
 def pointer(*names: str) -> str:
@@ -24,13 +24,13 @@ def pointer(*names: str) -> str:
 
 def edit_members(
     place: tuple[str, ...], present: t.Mapping[str, t.Any] | None, wanted: t.Mapping[str, t.Any]
-) -> list[Operation]:
+) -> list[PatchOperation]:
     """The operations that give members of an object other values.
 
     place: where the object is. present: the object as it was read, None when it is not there.
     wanted: the new values, None to remove a member.
     """
-    operations: list[Operation] = []
+    operations: list[PatchOperation] = []
     if present is None and any(value is not None for value in wanted.values()):
         operations += edit_value(place, None, {})
     for name, value in wanted.items():
@@ -43,7 +43,7 @@ def edit_members(
     return operations
 
 
-def edit_value(place: tuple[str, ...], before: t.Any, after: t.Any) -> list[Operation]:
+def edit_value(place: tuple[str, ...], before: t.Any, after: t.Any) -> list[PatchOperation]:
     """The operations that give one place another value; None: it is not there."""
     path = pointer(*place)
     if before == after:
@@ -54,6 +54,6 @@ def edit_value(place: tuple[str, ...], before: t.Any, after: t.Any) -> list[Oper
     return [test, {"op": "add", "path": path, "value": after}]
 
 
-def changes_of(operations: t.Iterable[Operation]) -> list[Operation]:
+def changes_of(operations: t.Iterable[PatchOperation]) -> list[PatchOperation]:
     """The operations that change something."""
     return [operation for operation in operations if operation["op"] != "test"]

@@ -14,7 +14,7 @@ import typing as t
 from ..common.errors import Refusal
 from . import policies as placement_policies
 from .desired import Wish
-from .policies import BINDING, KINDS, POLICY, Guard, Json, Place
+from .policies import BINDING, GUARD_KINDS, POLICY, Guard, Json, Place
 from .protection import Cluster, Protection, losses, none_managed
 
 CREATED, CHANGED, REMOVED = "created", "changed", "removed"
@@ -24,7 +24,7 @@ _KUBE_SCHEDULER = "system:kube-scheduler"
 
 
 @dataclasses.dataclass(frozen=True)
-class Operation:
+class ObjectChange:
     """One object that is created, changed or removed."""
 
     place: Place
@@ -40,7 +40,7 @@ class GuardPlan:
     removals: what is not asked for any more. The last two in the order in which they are removed.
     """
 
-    operations: tuple[Operation, ...]
+    operations: tuple[ObjectChange, ...]
     warnings: tuple[str, ...]
     writes: tuple[Json, ...]
     leftovers: tuple[Place, ...]
@@ -120,15 +120,15 @@ def plan(
     """
     writes = [body for body in sent if differs(cluster.objects.get(place_of(body)), judged.get(place_of(body)))]
     wanted = [place_of(body) for body in sent]
-    going = [(kind, wish.name) for kind in reversed(KINDS) if (kind, wish.name) not in wanted]
-    left = [(kind, placement_policies.trial_name(wish.name)) for kind in reversed(KINDS)]
+    going = [(kind, wish.name) for kind in reversed(GUARD_KINDS) if (kind, wish.name) not in wanted]
+    left = [(kind, placement_policies.trial_name(wish.name)) for kind in reversed(GUARD_KINDS)]
     removals = tuple(place for place in going if place in cluster.objects)
     leftovers = tuple(place for place in left if place in cluster.objects)
-    operations = [Operation(place, REMOVED) for place in leftovers]
+    operations = [ObjectChange(place, REMOVED) for place in leftovers]
     operations += [
-        Operation(place_of(body), CHANGED if place_of(body) in cluster.objects else CREATED) for body in writes
+        ObjectChange(place_of(body), CHANGED if place_of(body) in cluster.objects else CREATED) for body in writes
     ]
-    operations += [Operation(place, REMOVED) for place in removals]
+    operations += [ObjectChange(place, REMOVED) for place in removals]
     warnings = [
         *_warnings_of_disarming(wish, cluster),
         *_warnings_of_nothing(wish, cluster, protection),
@@ -186,7 +186,7 @@ def was_enforced(wish: Wish, cluster: Cluster) -> bool:
 # ---- what is told ------------------------------------------------------------------------------------------------------
 
 
-def lines(wish: Wish, found: Protection, operations: t.Sequence[Operation], *, dry: bool) -> list[str]:
+def lines(wish: Wish, found: Protection, operations: t.Sequence[ObjectChange], *, dry: bool) -> list[str]:
     """What came of it, for people. dry: it was only worked out."""
     would = dry and bool(operations)
     if not wish.present:

@@ -24,7 +24,7 @@ GROUP = "/apis/admissionregistration.k8s.io/v1"
 POLICY, BINDING = "ValidatingAdmissionPolicy", "ValidatingAdmissionPolicyBinding"
 MUTATION, MUTATION_BINDING = "MutatingAdmissionPolicy", "MutatingAdmissionPolicyBinding"
 # In the order in which they are written. They are removed the other way: a policy without a binding does nothing.
-KINDS = (POLICY, BINDING, MUTATION, MUTATION_BINDING)
+GUARD_KINDS = (POLICY, BINDING, MUTATION, MUTATION_BINDING)
 # Who makes an object is written on it: nothing is changed or removed that somebody else made.
 OWNER = {"app.kubernetes.io/managed-by": "nodecraft.kubeadm"}
 TRIAL_LABEL = "nodecraft.kubeadm/trial"
@@ -74,7 +74,7 @@ def path_of(kind: str, name: str = "") -> str:
 
 def kinds_of(*, affinity: bool) -> tuple[str, ...]:
     """The kinds of objects that a guard needs."""
-    return KINDS if affinity else KINDS[:2]
+    return GUARD_KINDS if affinity else GUARD_KINDS[:2]
 
 
 def objects(guard: Guard) -> list[Json]:

@@ -25,7 +25,7 @@ from .config import ARGS, CONFIG, GATES, TAINTS, Settings
 # The administrator's variable, which stands last on the command line and so wins.
 EXTRA = "KUBELET_EXTRA_ARGS"
 
-Place = tuple[str, str]
+_Place = tuple[str, str]
 
 
 @dataclasses.dataclass(frozen=True)
@@ -38,7 +38,7 @@ class Move:
 
 
 def take_out(
-    named: t.Sequence[Place], service: Service, settings: Settings, environment: t.Mapping[str, str | None]
+    named: t.Sequence[_Place], service: Service, settings: Settings, environment: t.Mapping[str, str | None]
 ) -> dict[str, Move]:
     """Take the named settings out of the administrator's environment file: what changes, by path."""
     variable = service.variables.get(EXTRA)
@@ -60,7 +60,7 @@ def take_out(
     return {path: Move(text, tuple(entries), tuple(places))} if entries else {}
 
 
-def _is_movable(flag: flags.Flag, field: str, key: str, named: t.Sequence[Place]) -> bool:
+def _is_movable(flag: flags.Flag, field: str, key: str, named: t.Sequence[_Place]) -> bool:
     """Whether a flag says this setting and nothing else that would be lost with it."""
     if field == GATES:
         return flag.name == flags.FEATURE_GATES and key in flags.gate_values(flags.parse_gates([flag.text]))

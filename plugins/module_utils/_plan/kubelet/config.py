@@ -27,12 +27,12 @@ try:
 except ImportError:
     yaml = None  # type: ignore[assignment]  # the module respawns or names the missing package
 
-Path = tuple[str, ...]
+FieldPath = tuple[str, ...]
 
 GATES, CONFIG, ARGS, TAINTS = "feature_gates", "config", "args", "register_with_taints"
 REGISTER_WITH_TAINTS = "register-with-taints"
 # Flags whose field has another name, or lies deeper. All others have the field's name in kebab case.
-_FIELDS: dict[str, Path] = {
+_FIELDS: dict[str, FieldPath] = {
     "anonymous-auth": ("authentication", "anonymous", "enabled"),
     "authentication-token-webhook": ("authentication", "webhook", "enabled"),
     "authentication-token-webhook-cache-ttl": ("authentication", "webhook", "cacheTTL"),
@@ -57,19 +57,19 @@ _FIELDS: dict[str, Path] = {
 # ---- paths of fields ---------------------------------------------------------------------------------------------------
 
 
-def key_of(path: Path) -> str:
+def key_of(path: FieldPath) -> str:
     """A field's path as one text: its keys with slashes between, which names of Kubernetes' fields never hold."""
     return "/".join(part.replace("~", "~0").replace("/", "~1") for part in path)
 
 
-def path_of(key: str) -> Path:
+def path_of(key: str) -> FieldPath:
     """The path of a field out of its text."""
     return tuple(part.replace("~1", "/").replace("~0", "~") for part in key.split("/"))
 
 
-def leaves(data: t.Mapping[str, t.Any], above: Path = ()) -> dict[Path, t.Any]:
+def leaves(data: t.Mapping[str, t.Any], above: FieldPath = ()) -> dict[FieldPath, t.Any]:
     """Every value of nested mappings by its path. Lists are values, empty mappings are nothing."""
-    found: dict[Path, t.Any] = {}
+    found: dict[FieldPath, t.Any] = {}
     for name, value in data.items():
         path = (*above, str(name))
         if isinstance(value, dict):
@@ -79,7 +79,7 @@ def leaves(data: t.Mapping[str, t.Any], above: Path = ()) -> dict[Path, t.Any]:
     return found
 
 
-def value_at(data: t.Any, path: Path) -> t.Any:
+def value_at(data: t.Any, path: FieldPath) -> t.Any:
     """The value at a path; None when it is not set."""
     for part in path:
         if not isinstance(data, dict) or part not in data:
@@ -88,7 +88,7 @@ def value_at(data: t.Any, path: Path) -> t.Any:
     return data
 
 
-def with_value(data: t.Mapping[str, t.Any], path: Path, value: t.Any) -> dict[str, t.Any]:
+def with_value(data: t.Mapping[str, t.Any], path: FieldPath, value: t.Any) -> dict[str, t.Any]:
     """Nested mappings with a value set at a path."""
     inner = data.get(path[0])
     below = value if len(path) == 1 else with_value(inner if isinstance(inner, dict) else {}, path[1:], value)
@@ -112,14 +112,14 @@ def merge_patch(target: t.Any, patch: t.Any) -> t.Any:
 
 
 @dataclasses.dataclass(frozen=True)
-class Document:
+class ConfigDocument:
     """A configuration file that was parsed."""
 
     path: str
     text: str
     data: dict[str, t.Any]
 
-    def source(self, path: Path) -> Source | None:
+    def source(self, path: FieldPath) -> Source | None:
         """Where the file sets a field, or something above it; None when it does not."""
         node = yaml.compose(self.text, Loader=yaml.SafeLoader)
         line = None
@@ -133,7 +133,7 @@ class Document:
         return None if line is None else Source(self.path, line)
 
 
-def parse(file: TextFile) -> Document:
+def parse(file: TextFile) -> ConfigDocument:
     """Read a configuration file. Raises Refusal when the kubelet could not."""
     try:
         data = yaml.safe_load(file.text)
@@ -141,7 +141,7 @@ def parse(file: TextFile) -> Document:
         raise Refusal(f"{file.path} is no YAML: {' '.join(str(exc).split())}.") from exc
     if not isinstance(data, dict):
         raise Refusal(f"{file.path} holds no KubeletConfiguration; a kubelet does not start with such a file.")
-    return Document(file.path, file.text, data)
+    return ConfigDocument(file.path, file.text, data)
 
 
 # ---- what counts -----------------------------------------------------------------------------------------------------------
@@ -152,7 +152,7 @@ class Settings:
     """All sources of a kubelet's settings. documents: configuration files in the order in which they are merged."""
 
     arguments: tuple[Argument, ...]
-    documents: tuple[Document, ...]
+    documents: tuple[ConfigDocument, ...]
 
     @property
     def config(self) -> dict[str, t.Any]:
@@ -173,7 +173,7 @@ class Settings:
         on_command_line = flags.gate_values(flags.parse_gates(flags.values(self.given, flags.FEATURE_GATES)))
         return {**(gates if isinstance(gates, dict) else {}), **on_command_line}
 
-    def field(self, path: Path, like: t.Any = None) -> t.Any:
+    def field(self, path: FieldPath, like: t.Any = None) -> t.Any:
         """A field's value. One that a flag sets is given as C(like) when the flag's text means the same."""
         texts = [flag.text for flag in self.given if sets(flag.name, path)]
         if not texts:
@@ -234,7 +234,7 @@ def _concerns(flag: flags.Flag, field: str, key: str) -> bool:
     return flag.name == (key if field == ARGS else REGISTER_WITH_TAINTS)
 
 
-def sets(flag: str, path: Path) -> bool:
+def sets(flag: str, path: FieldPath) -> bool:
     """Whether a flag sets a field of the configuration, or one above it."""
     target = _FIELDS.get(flag)
     if target is None:

@@ -38,7 +38,7 @@ _SECONDS = {
 
 
 @dataclasses.dataclass(frozen=True)
-class Difference:
+class ConfigDifference:
     """A setting that the running kubelet has otherwise than asked for. found: None when it says nothing about it."""
 
     field: str
@@ -47,7 +47,7 @@ class Difference:
     found: t.Any
 
 
-def differences(asked: t.Any, running: t.Mapping[str, t.Any]) -> list[Difference]:
+def differences(asked: t.Any, running: t.Mapping[str, t.Any]) -> list[ConfigDifference]:
     """Where a running kubelet differs from what was asked for.
 
     asked: C(feature_gates) and C(config) as the module C(kubelet) takes them. What is null there is not compared, because
@@ -57,12 +57,14 @@ def differences(asked: t.Any, running: t.Mapping[str, t.Any]) -> list[Difference
     now = running.get("featureGates") or {}
     # A gate that is left out has its default, which may be either.
     found = [
-        Difference(GATES, gate, value, now.get(gate)) for gate, value in gates.items() if value is not now.get(gate)
+        ConfigDifference(GATES, gate, value, now.get(gate))
+        for gate, value in gates.items()
+        if value is not now.get(gate)
     ]
     for path, value in kubelet_config.leaves(_mapping(asked, CONFIG)).items():
         really = kubelet_config.value_at(running, path)
         if not same(value, really):
-            found.append(Difference(CONFIG, kubelet_config.key_of(path), value, really))
+            found.append(ConfigDifference(CONFIG, kubelet_config.key_of(path), value, really))
     return [difference for difference in found if difference.expected is not None]
 
 

@@ -44,7 +44,7 @@ def _amounts(node: Node, field: str) -> Keys:
     return {name: quantities.canonical(amount) for name, amount in amounts.items() if node_names.is_extended(name)}
 
 
-def _edits(node: Node, changes: t.Sequence[Change]) -> list[json_patch.Operation]:
+def _edits(node: Node, changes: t.Sequence[Change]) -> list[json_patch.PatchOperation]:
     wanted = {change.key: change.after for change in changes}
     return json_patch.edit_members(("status", "capacity"), node.get("status", {}).get("capacity"), wanted)
 

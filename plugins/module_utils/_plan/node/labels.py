@@ -28,7 +28,7 @@ def live(node: Node) -> Keys:
     return dict(node["metadata"].get("labels") or {})
 
 
-def _edits(node: Node, changes: t.Sequence[Change]) -> list[json_patch.Operation]:
+def _edits(node: Node, changes: t.Sequence[Change]) -> list[json_patch.PatchOperation]:
     wanted = {change.key: change.after for change in changes}
     return json_patch.edit_members(("metadata", "labels"), node["metadata"].get("labels"), wanted)
 

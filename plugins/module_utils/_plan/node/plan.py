@@ -20,7 +20,7 @@ from ..common import ownership
 from ..common.errors import KubeadmError, Refusal
 from ..common.ownership import Change, Owned
 from ..documents import json_patch
-from ..documents.json_patch import Operation
+from ..documents.json_patch import PatchOperation
 from ..kubernetes import names as node_names
 
 Node = dict[str, t.Any]
@@ -48,7 +48,7 @@ class Kind:
     subresource: str
     parse: t.Callable[[t.Any, str], Keys]
     live: t.Callable[[Node], Keys]
-    edits: t.Callable[[Node, t.Sequence[Change]], list[Operation]]
+    edits: t.Callable[[Node, t.Sequence[Change]], list[PatchOperation]]
     visible: t.Callable[[Node], Keys]
     needs_kubelet: bool = False
     foreign: t.Callable[[Node], t.Mapping[str, str]] = lambda _node: {}
@@ -85,7 +85,7 @@ class NodePlan:
 
     node: str
     operations: tuple[Change, ...]
-    patch: tuple[Operation, ...]
+    patch: tuple[PatchOperation, ...]
     wanted: Keys
     warnings: tuple[str, ...]
 

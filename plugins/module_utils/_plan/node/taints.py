@@ -14,11 +14,10 @@ from ..common.errors import Refusal
 from ..common.ownership import Change
 from ..documents import json_patch
 from ..kubernetes import names as node_names
+from ..kubernetes.pods import Taint
 from .plan import Keys, Kind, Node
 
 NO_EXECUTE = "NoExecute"
-
-Taint = dict[str, t.Any]
 
 
 def identity(key: str, effect: str) -> str:
@@ -65,7 +64,7 @@ def live(node: Node) -> Keys:
     return {identity(taint["key"], taint["effect"]): taint.get("value") or "" for taint in of_node(node) or []}
 
 
-def _edits(node: Node, changes: t.Sequence[Change]) -> list[json_patch.Operation]:
+def _edits(node: Node, changes: t.Sequence[Change]) -> list[json_patch.PatchOperation]:
     if not changes:
         return []
     before = of_node(node)

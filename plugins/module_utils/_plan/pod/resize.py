@@ -26,11 +26,11 @@ Amounts = t.Mapping[str, str]
 Wish = t.Mapping[str, Amounts]  # by the name of the container
 Container = t.Mapping[str, t.Any]
 
-KINDS = ("requests", "limits")
-RESOURCES = ("cpu", "memory")
+AMOUNT_KINDS = ("requests", "limits")
+RESIZABLE = ("cpu", "memory")
 # What is finer is rounded up.
 STEPS = {"cpu": Fraction(1, 1000), "memory": Fraction(1)}
-FIELDS = tuple(f"{kind}.{resource}" for kind in KINDS for resource in RESOURCES)
+FIELDS = tuple(f"{kind}.{resource}" for kind in AMOUNT_KINDS for resource in RESIZABLE)
 
 _LISTS = ("containers", "initContainers")
 _PERCENT = re.compile(r"([0-9]+)%")
@@ -61,14 +61,14 @@ def parse_wish(containers: t.Sequence[t.Mapping[str, t.Any]]) -> dict[str, dict[
 def _parse_amounts(container: str, resources: t.Mapping[str, t.Any]) -> dict[str, str]:
     found = {
         f"{kind}.{resource}": _parse_amount(container, kind, resource, value)
-        for kind in KINDS
+        for kind in AMOUNT_KINDS
         for resource, value in (resources.get(kind) or {}).items()
     }
     if not found:
         raise Refusal(
             f"containers: {container} gets nothing; name cpu or memory in requests or limits of its resources."
         )
-    for resource in RESOURCES:
+    for resource in RESIZABLE:
         request, limit = found.get(f"requests.{resource}"), found.get(f"limits.{resource}")
         if request and limit and quantities.parse(request) > quantities.parse(limit):
             raise Refusal(
@@ -80,7 +80,7 @@ def _parse_amounts(container: str, resources: t.Mapping[str, t.Any]) -> dict[str
 
 def _parse_amount(container: str, kind: str, resource: str, value: t.Any) -> str:
     field = f"{kind}.{resource}"
-    if resource not in RESOURCES:
+    if resource not in RESIZABLE:
         raise Refusal(
             f"containers: {container} names {field}; Kubernetes says of running pods: only cpu and memory resources are mutable."
             " Leave it out, or change the template, which makes new pods."
@@ -132,7 +132,9 @@ def containers_of(spec: t.Mapping[str, t.Any]) -> dict[str, tuple[str, Container
 def amounts_of(container: Container) -> dict[str, str]:
     """The amounts of a container that a resize can change."""
     resources = container.get("resources") or {}
-    found = {f"{kind}.{name}": str(value) for kind in KINDS for name, value in (resources.get(kind) or {}).items()}
+    found = {
+        f"{kind}.{name}": str(value) for kind in AMOUNT_KINDS for name, value in (resources.get(kind) or {}).items()
+    }
     return {field: found[field] for field in FIELDS if field in found}
 
 
@@ -164,7 +166,7 @@ def plan(pod: Pod, wish: Wish, *, allow_restart: bool) -> PodPlan:
             f"this would restart its container {told}, because resizePolicy says RestartContainer. Nothing was changed in"
             " this pod. Set allow_restart, with max_unavailable, or leave that resource out."
         )
-    return PodPlan(operations, merge_patch(pod, found, operations), tuple(restarts))
+    return PodPlan(operations, strategic_patch(pod, found, operations), tuple(restarts))
 
 
 def _restarts(found: t.Mapping[str, tuple[str, Container]], operations: t.Iterable[Change]) -> dict[str, list[str]]:
@@ -179,7 +181,7 @@ def _restarts(found: t.Mapping[str, tuple[str, Container]], operations: t.Iterab
     return restarts
 
 
-def merge_patch(
+def strategic_patch(
     thing: Pod, found: t.Mapping[str, tuple[str, Container]], operations: t.Iterable[Change]
 ) -> dict[str, t.Any]:
     """The strategic merge patch of a pod, or of a pod's template, that makes changes; it holds for the thing as it was read."""
@@ -207,7 +209,8 @@ def shown(amounts: t.Mapping[str, Amounts]) -> dict[str, t.Any]:
     """Amounts of containers in Kubernetes' form, for a diff."""
     return {
         container: {
-            kind: {name: own[f"{kind}.{name}"] for name in RESOURCES if f"{kind}.{name}" in own} for kind in KINDS
+            kind: {name: own[f"{kind}.{name}"] for name in RESIZABLE if f"{kind}.{name}" in own}
+            for kind in AMOUNT_KINDS
         }
         for container, own in amounts.items()
     }

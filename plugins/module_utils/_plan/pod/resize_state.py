@@ -58,7 +58,7 @@ _ADVICE = (
 
 
 @dataclasses.dataclass(frozen=True)
-class State:
+class ResizeState:
     """What the kubelet has made of a wish. outcome: RESIZED when all is done. reason: else why not, mostly in its own words."""
 
     outcome: str
@@ -72,7 +72,7 @@ def refusal(words: str) -> tuple[str, str]:
     return outcome, f"{words.rstrip('.')}. {advice}.".replace(". .", ".") if advice else words
 
 
-def pending(pod: Pod, doubted: t.Collection[t.Any] = ()) -> State | None:
+def pending(pod: Pod, doubted: t.Collection[t.Any] = ()) -> ResizeState | None:
     """Why the kubelet has not made a pod what its spec says, as far as it tells; None when all that it tells is done.
 
     doubted: conditions from before the last change. Where a condition does not say to which generation it belongs, such a one may
@@ -85,15 +85,15 @@ def pending(pod: Pod, doubted: t.Collection[t.Any] = ()) -> State | None:
         reason, words = condition.get("reason") or "", condition.get("message") or ""
         told = ": ".join(filter(None, (reason, words)))
         if condition["type"] == _PENDING:
-            return State(_WAITS.get(reason, IN_PROGRESS), told)
-        return State(IN_PROGRESS, told or "the kubelet is at it")
+            return ResizeState(_WAITS.get(reason, IN_PROGRESS), told)
+        return ResizeState(IN_PROGRESS, told or "the kubelet is at it")
     # Up to 1.32 there is this field, without words.
     former = status.get("resize")
     if former:
-        return State(_WAITS.get(former, IN_PROGRESS), f"{former}, without a reason in this version of Kubernetes")
+        return ResizeState(_WAITS.get(former, IN_PROGRESS), f"{former}, without a reason in this version of Kubernetes")
     observed, generation = status.get("observedGeneration"), pod["metadata"].get("generation")
     if observed and generation and observed < generation:
-        return State(IN_PROGRESS, "the kubelet has not seen it yet")
+        return ResizeState(IN_PROGRESS, "the kubelet has not seen it yet")
     return None
 
 
@@ -110,13 +110,13 @@ def resize_conditions(pod: Pod) -> list[t.Any]:
     return [condition for kind in (_PENDING, _PROGRESS) for condition in found if condition.get("type") == kind]
 
 
-def state(pod: Pod, wish: Wish, doubted: t.Collection[t.Any] = ()) -> State:
+def state(pod: Pod, wish: Wish, doubted: t.Collection[t.Any] = ()) -> ResizeState:
     """Whether a pod's containers have what was asked for, by what the kubelet says of them."""
     told = pending(pod, doubted)
     if told:
         return told
     missing = _missing(pod, wish)
-    return State(IN_PROGRESS, "; ".join(missing)) if missing else State(RESIZED)
+    return ResizeState(IN_PROGRESS, "; ".join(missing)) if missing else ResizeState(RESIZED)
 
 
 def _missing(pod: Pod, wish: Wish) -> list[str]:

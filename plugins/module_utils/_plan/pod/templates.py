@@ -14,7 +14,7 @@ import typing as t
 from ..common.ownership import Change
 from ..kubernetes import quantities
 from . import resize as pod_resize
-from .resize import RESOURCES, Amounts, Wish
+from .resize import RESIZABLE, Amounts, Wish
 
 Controller = dict[str, t.Any]
 
@@ -36,7 +36,7 @@ _OPERATORS = {
 
 
 @dataclasses.dataclass(frozen=True)
-class Difference:
+class TemplateDifference:
     """One amount in which pods and their template differ. template: what that says. pods: what they have instead, each amount once.
     None for none.
     """
@@ -90,13 +90,13 @@ def wish_of(controller: Controller, only: t.Collection[str] | None) -> dict[str,
 def _made(container: pod_resize.Container) -> dict[str, str]:
     """A pod's request is its limit where the template names only that."""
     own = pod_resize.amounts_of(container)
-    implied = {f"requests.{name}": own[f"limits.{name}"] for name in RESOURCES if f"limits.{name}" in own}
+    implied = {f"requests.{name}": own[f"limits.{name}"] for name in RESIZABLE if f"limits.{name}" in own}
     return {**implied, **own}
 
 
 def differences(
     controller: Controller, wish: Wish, running: t.Iterable[t.Mapping[str, Amounts]]
-) -> tuple[Difference, ...]:
+) -> tuple[TemplateDifference, ...]:
     """Where running pods differ from the template, in what it says and in what was asked for. What else pods have, admission
     gave them, and it will do so again. running: the amounts of each pod's containers."""
     template, everyone = wish_of(controller, None), list(running)
@@ -107,7 +107,7 @@ def differences(
             has = [own[container].get(field) for own in everyone if container in own]
             others = _distinct(amount for amount in has if not quantities.same(amount, said.get(field)))
             if others:
-                found.append(Difference(field, container, said.get(field), tuple(others)))
+                found.append(TemplateDifference(field, container, said.get(field), tuple(others)))
     return tuple(found)
 
 
@@ -137,7 +137,7 @@ def _changes(container: pod_resize.Container, amounts: Amounts) -> list[tuple[st
         if not quantities.same(made.get(field), after)
     ]
     changing = [change[0] for change in found]
-    for resource in RESOURCES:
+    for resource in RESIZABLE:
         request, limit = f"requests.{resource}", f"limits.{resource}"
         if limit in named and limit in changing and request not in (*named, *changing):
             # It is what the limit was, and would move with it.
@@ -148,7 +148,7 @@ def _changes(container: pod_resize.Container, amounts: Amounts) -> list[tuple[st
 def patch(controller: Controller, operations: t.Iterable[Change]) -> dict[str, t.Any]:
     """The strategic merge patch that makes changes of a template."""
     known = pod_resize.containers_of(controller["spec"]["template"]["spec"])
-    merged = pod_resize.merge_patch(controller, known, operations)
+    merged = pod_resize.strategic_patch(controller, known, operations)
     return {"metadata": merged["metadata"], "spec": {"template": {"spec": merged["spec"]}}}
 
 

@@ -26,36 +26,36 @@ class Member:
 
 
 @dataclasses.dataclass(frozen=True)
-class Verdict:
+class QuorumVerdict:
     """Whether a member may be stopped. refusal: why not. warning: what comes of it. Both None: nothing does."""
 
     refusal: str | None = None
     warning: str | None = None
 
 
-def judge(members: t.Sequence[Member]) -> Verdict:
+def judge(members: t.Sequence[Member]) -> QuorumVerdict:
     """Whether the cluster keeps a majority of healthy voting members while this one is stopped.
 
     A majority that is not there cannot be taken away, so the repair of a cluster without one is allowed.
     """
     voters = [member for member in members if member.votes]
     if not any(member.is_this for member in voters):
-        return Verdict()
+        return QuorumVerdict()
     needed = len(voters) // 2 + 1
     healthy = [member for member in voters if member.healthy]
     others = [member for member in healthy if not member.is_this]
     if len(voters) == 1:
-        return Verdict(
+        return QuorumVerdict(
             warning="etcd has one member: from its stop until it is ready again the API server does not answer either"
         )
     if len(others) >= needed:
-        return Verdict()
+        return QuorumVerdict()
     if len(healthy) < needed:
-        return Verdict(
+        return QuorumVerdict(
             warning=f"etcd has no majority ({_count(voters)}), so stopping this member takes nothing away."
             " A member becomes healthy only with a majority: set rollback: false for those that come back before it"
         )
-    return Verdict(
+    return QuorumVerdict(
         refusal=f"etcd would lose its majority while this member is stopped: it needs {needed} healthy voting members,"
         f" and without this one there are {len(others)} ({_count(voters)}). {_way_out(voters)}"
     )

@@ -21,8 +21,8 @@ from ..common.times import seconds_of, text_of
 
 Json = dict[str, t.Any]
 
-NAME = "nodecraft-kubeadm-control-plane"
-NAMESPACE = "kube-system"
+LEASE_NAME = "nodecraft-kubeadm-control-plane"
+LEASE_NAMESPACE = "kube-system"
 HALTED = "nodecraft.kubeadm/halted"
 LAST_HOLDER = "nodecraft.kubeadm/last-holder"
 
@@ -118,8 +118,8 @@ def _parse_halt(text: str | None) -> Halt | None:
         return Halt(**json.loads(text))
     except (ValueError, TypeError) as exc:
         raise KubeadmError(
-            f"the annotation {HALTED} of the Lease {NAMESPACE}/{NAME} cannot be read ({exc}). A roll-out failed, and somebody changed its"
-            f" mark. See that the control plane is well, then remove it: kubectl -n {NAMESPACE} annotate lease {NAME} {HALTED}-"
+            f"the annotation {HALTED} of the Lease {LEASE_NAMESPACE}/{LEASE_NAME} cannot be read ({exc}). A roll-out failed, and somebody changed its"
+            f" mark. See that the control plane is well, then remove it: kubectl -n {LEASE_NAMESPACE} annotate lease {LEASE_NAME} {HALTED}-"
         ) from exc
 
 
@@ -131,7 +131,7 @@ def _seconds(text: str | None) -> float | None:
         return seconds_of(text)
     except ValueError as exc:
         raise KubeadmError(
-            f"the Lease {NAMESPACE}/{NAME} has the time {text!r}, which is none of Kubernetes' own."
+            f"the Lease {LEASE_NAMESPACE}/{LEASE_NAME} has the time {text!r}, which is none of Kubernetes' own."
         ) from exc
 
 
@@ -216,7 +216,7 @@ def _held(lease: Lease, now: float) -> str:
 
 
 def _described(lease: Lease, now: float) -> str:
-    name = f"the Lease {NAMESPACE}/{NAME}"
+    name = f"the Lease {LEASE_NAMESPACE}/{LEASE_NAME}"
     if lease.renewed is None:
         return f"{name} has a holder and no renewTime, so it never runs out"
     left = lease.left(now)
@@ -273,7 +273,7 @@ def _freed(found: Json | None, request: Request, now: float, mark: Halt | None) 
 
 
 def _copied(found: Json | None) -> tuple[Json, Json]:
-    body: Json = copy.deepcopy(found) if found else {"metadata": {"name": NAME, "namespace": NAMESPACE}}
+    body: Json = copy.deepcopy(found) if found else {"metadata": {"name": LEASE_NAME, "namespace": LEASE_NAMESPACE}}
     body.update(apiVersion="coordination.k8s.io/v1", kind="Lease")
     body["metadata"]["annotations"] = body["metadata"].get("annotations") or {}
     body["spec"] = body.get("spec") or {}

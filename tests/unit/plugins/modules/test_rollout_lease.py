@@ -8,7 +8,7 @@ import typing as t
 
 import pytest
 from ansible.module_utils import basic
-from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.transaction.lease import NAME
+from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.transaction.lease import LEASE_NAME
 from ansible_collections.nodecraft.kubeadm.plugins.modules import rollout_lease
 from ansible_collections.nodecraft.kubeadm.tests.unit.support.fake_api import FakeApi
 from ansible_collections.nodecraft.kubeadm.tests.unit.support.module_api import Start, fixture_api, fixture_play
@@ -22,7 +22,7 @@ def test_taken_and_let_go(play: Start, api: FakeApi) -> None:
     taken = play(rollout_lease, holder="us", duration=5)
     assert set(taken) == KEYS
     assert (taken["changed"], taken["holder"]) == (True, "us")
-    assert api.leases[NAME]["spec"]["leaseDurationSeconds"] == 5
+    assert api.leases[LEASE_NAME]["spec"]["leaseDurationSeconds"] == 5
     for changed in (True, False):
         gone = play(rollout_lease, holder="us", state="released")
         assert set(gone) == KEYS

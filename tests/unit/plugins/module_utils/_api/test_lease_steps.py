@@ -10,7 +10,7 @@ import pytest
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._api.client import ApiError
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._api.lease_steps import LeaseSteps
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.common.errors import KubeadmError, Refusal
-from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.transaction.lease import NAME
+from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.transaction.lease import LEASE_NAME
 from ansible_collections.nodecraft.kubeadm.tests.unit.support.fake_api import LEASES, Clock, FakeApi, Refused, client_of
 
 Json = dict[str, t.Any]
@@ -58,7 +58,7 @@ class Desk:
 
     @property
     def holder(self) -> str:
-        return str(self.api.leases[NAME]["spec"]["holderIdentity"])
+        return str(self.api.leases[LEASE_NAME]["spec"]["holderIdentity"])
 
 
 @pytest.fixture(name="desk")
@@ -77,12 +77,12 @@ def test_taken_renewed_let_go(desk: Desk) -> None:
     }
     desk.clock.sleep(50)
     desk.run()
-    assert desk.api.leases[NAME]["spec"]["renewTime"] == "2027-01-15T08:00:50.000000Z"
+    assert desk.api.leases[LEASE_NAME]["spec"]["renewTime"] == "2027-01-15T08:00:50.000000Z"
     assert desk.run(state="released").report()["holder"] is None
     assert [request.partition("?")[0] for request in desk.api.requests if request[:3] != "GET"] == [
         f"POST {LEASES}",
-        f"PUT {LEASES}/{NAME}",
-        f"PUT {LEASES}/{NAME}",
+        f"PUT {LEASES}/{LEASE_NAME}",
+        f"PUT {LEASES}/{LEASE_NAME}",
     ]
 
 
@@ -158,13 +158,13 @@ def test_an_open_change_is_no_reason_to_wait(desk: Desk) -> None:
 
 def test_two_that_take_it_at_the_same_moment(desk: Desk) -> None:
     other = {
-        "metadata": {"name": NAME, "resourceVersion": "1"},
+        "metadata": {"name": LEASE_NAME, "resourceVersion": "1"},
         "spec": {"holderIdentity": "them", "leaseDurationSeconds": 3, "renewTime": "2027-01-15T08:00:00Z"},
     }
 
     def first() -> None:
         desk.api.before_write = lambda: None
-        desk.api.leases[NAME] = other
+        desk.api.leases[LEASE_NAME] = other
 
     desk.api.before_write = first
     report = desk.run().report()
@@ -176,11 +176,11 @@ def test_an_answer_that_was_lost(desk: Desk) -> None:
 
     def take() -> None:
         if not written:
-            desk.api.leases[NAME] = {
-                "metadata": {"name": NAME, "resourceVersion": "1"},
+            desk.api.leases[LEASE_NAME] = {
+                "metadata": {"name": LEASE_NAME, "resourceVersion": "1"},
                 "spec": {"holderIdentity": "us", "leaseDurationSeconds": 100, "renewTime": "2027-01-15T08:00:00Z"},
             }
-            written.append(desk.api.leases[NAME])
+            written.append(desk.api.leases[LEASE_NAME])
 
     desk.api.before_write = take
     assert desk.run().report()["holder"] == "us"

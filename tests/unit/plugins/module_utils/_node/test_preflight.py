@@ -14,6 +14,7 @@ import pytest
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._node import engine, preflight, rehearsals, static_pods
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._node.kubelet import Kubelet
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.common.errors import Refusal
+from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.common.files import FileVersion
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.common.verdict import ACCEPTED
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.static_pod import plan as static_pod
 from ansible_collections.nodecraft.kubeadm.tests.unit.support import static_pods as samples
@@ -53,7 +54,8 @@ class Site:
             text = text.replace(f"port: {port}", f"port: {self.web.port}")
         text = text.replace("/etc/kubernetes/pki", str(self.pki)).replace("/var/lib/etcd", str(self.data))
         manifest = samples.manifest(text, name)
-        return static_pods.StaticPod(name, samples.SOURCE, {}, manifest, {}, f"kube-system_{name}-cp1_")
+        version = FileVersion(text.encode(), 0o600)
+        return static_pods.StaticPod(name, samples.SOURCE, version, manifest, {}, f"kube-system_{name}-cp1_")
 
     def start(self, pod: static_pods.StaticPod) -> None:
         """Have the static pod run what its manifest says."""
@@ -64,8 +66,8 @@ class Site:
         (process / "cmdline").write_text("".join(f"{item}\0" for item in pod.manifest.arguments), encoding="utf-8")
 
     @property
-    def node(self) -> preflight.Node:
-        return preflight.Node(
+    def node(self) -> preflight.PreflightContext:
+        return preflight.PreflightContext(
             kubelet=Kubelet(1, "/m", "cp1", self.healthz, "unix:///run/c.sock"),
             run=self.run,
             host=engine.Host(str(self.root / "proc"), str(self.root / "pods")),

@@ -622,7 +622,7 @@ def test_a_journal_of_another_version_is_refused_and_left_as_it_is(master: FakeN
 def test_a_record_of_another_version_is_refused(master: FakeNode) -> None:
     engine.write_json(state.record_path(NAME), {"format": 99})
     with pytest.raises(Unusable, match=r"owned\.json has format 99"):
-        state.load_record(NAME)
+        state.own_record(NAME)
 
 
 def wait_for_end(master: FakeNode, identifier: str, run: FakeRun) -> engine.Json:

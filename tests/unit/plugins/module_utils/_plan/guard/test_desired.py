@@ -7,7 +7,7 @@ from __future__ import annotations
 import pytest
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.guard import desired
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.guard.policies import (
-    KINDS,
+    GUARD_KINDS,
 )
 from ansible_collections.nodecraft.kubeadm.tests.unit.support.guards import (
     TRIAL,
@@ -77,9 +77,9 @@ def test_a_cluster_without_policies_is_told_the_other_way() -> None:
 
 
 def test_a_cluster_that_changes_no_pods_refuses_the_affinity_alone() -> None:
-    message = refusal(lambda: desired.refuse_unserved(wish(**AFFINITY), KINDS[:2], lambda: "v1.35.0"))
+    message = refusal(lambda: desired.refuse_unserved(wish(**AFFINITY), GUARD_KINDS[:2], lambda: "v1.35.0"))
     assert message == (
         "on_node_name is affinity, and this cluster (v1.35.0) does not serve MutatingAdmissionPolicy of admissionregistration.k8s.io/v1,"
         " which Kubernetes has from 1.36 on. Leave it at refuse."
     )
-    desired.refuse_unserved(wish(), KINDS[:2], str)
+    desired.refuse_unserved(wish(), GUARD_KINDS[:2], str)

@@ -14,7 +14,7 @@ from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.guard.desi
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.guard.plan import GuardPlan
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.guard.policies import (
     BINDING,
-    KINDS,
+    GUARD_KINDS,
     MUTATION,
     MUTATION_BINDING,
     POLICY,
@@ -68,7 +68,7 @@ def told(plan: GuardPlan) -> list[str]:
 def test_a_new_guard_is_created_the_policy_first() -> None:
     plan = planned(wish(**AFFINITY))
     assert told(plan) == [f"{kind} {NAME}: created" for kind in (POLICY, BINDING, MUTATION, MUTATION_BINDING)]
-    assert [body["kind"] for body in plan.writes] == list(KINDS)
+    assert [body["kind"] for body in plan.writes] == list(GUARD_KINDS)
     assert [body for body in plan.writes if "resourceVersion" in body["metadata"]] == []
 
 

@@ -13,7 +13,7 @@ import yaml
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.guard import policies as placement_policies
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.guard.policies import (
     BINDING,
-    KINDS,
+    GUARD_KINDS,
     MUTATION,
     POLICY,
     Guard,
@@ -115,7 +115,7 @@ def test_whether_a_binding_denies() -> None:
 
 
 def test_paths() -> None:
-    assert [placement_policies.path_of(kind) for kind in KINDS] == [
+    assert [placement_policies.path_of(kind) for kind in GUARD_KINDS] == [
         "/apis/admissionregistration.k8s.io/v1/validatingadmissionpolicies",
         "/apis/admissionregistration.k8s.io/v1/validatingadmissionpolicybindings",
         "/apis/admissionregistration.k8s.io/v1/mutatingadmissionpolicies",

@@ -9,7 +9,7 @@ import typing as t
 import pytest
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.common.errors import Refusal
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.kubelet.configz import (
-    Difference,
+    ConfigDifference,
     differences,
     same,
 )
@@ -77,10 +77,10 @@ def test_where_a_kubelet_differs() -> None:
         "registryBurst": 10,
     }
     assert differences(asked, running) == [
-        Difference("feature_gates", "B", False, True),
-        Difference("feature_gates", "Unsaid", False, None),
-        Difference("config", "evictionHard/memory.available", "5%", "100Mi"),
-        Difference("config", "registryBurst", 0, 10),
+        ConfigDifference("feature_gates", "B", False, True),
+        ConfigDifference("feature_gates", "Unsaid", False, None),
+        ConfigDifference("config", "evictionHard/memory.available", "5%", "100Mi"),
+        ConfigDifference("config", "registryBurst", 0, 10),
     ]
 
 

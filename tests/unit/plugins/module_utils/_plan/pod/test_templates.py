@@ -10,7 +10,7 @@ import pytest
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.common.ownership import Change
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.pod import resize as pod_resize
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.pod import templates as pod_templates
-from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.pod.templates import Difference
+from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.pod.templates import TemplateDifference
 from ansible_collections.nodecraft.kubeadm.tests.unit.support.sized_pods import Json, container, controller, sized
 
 WISH = {"app": {"limits.cpu": "2"}}
@@ -69,14 +69,14 @@ def test_where_pods_differ() -> None:
     again: Json = {**same, "limits": {"cpu": "2000m", "memory": "400Mi"}}
     assert pod_templates.differences(controller(), WISH, amounts(same)) == ()
     (found,) = pod_templates.differences(controller(), WISH, amounts(same, other, again))
-    assert found == Difference("limits.cpu", "app", "1", ("2",))
+    assert found == TemplateDifference("limits.cpu", "app", "1", ("2",))
     assert str(found) == "limits.cpu of app is 1 in the template and 2 in pods"
 
 
 def test_what_pods_lack_and_the_template_names_is_a_difference() -> None:
     lacking: Json = {"requests": {"cpu": "500m", "memory": "200Mi"}, "limits": {"memory": "400Mi"}}
     (found,) = pod_templates.differences(controller(), {}, amounts(lacking, lacking))
-    assert found == Difference("limits.cpu", "app", "1", (None,))
+    assert found == TemplateDifference("limits.cpu", "app", "1", (None,))
     assert str(found) == "limits.cpu of app is 1 in the template and unset in pods"
     # What neither has is none, also when it is asked for.
     bare = controller("Deployment", "web", container(resources={}))

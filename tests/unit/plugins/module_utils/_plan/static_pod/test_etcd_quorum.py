@@ -7,7 +7,7 @@ from __future__ import annotations
 import pytest
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.static_pod.etcd_quorum import (
     Member,
-    Verdict,
+    QuorumVerdict,
     judge,
 )
 
@@ -22,7 +22,7 @@ def members(text: str) -> list[Member]:
 
 @pytest.mark.parametrize("cluster", ["hhh", "hhhl", "hhhhd", "dhh", "lhh", "lhd", "Lh", "hhhL", ""])
 def test_what_leaves_a_majority_may_be_stopped(cluster: str) -> None:
-    assert judge(members(cluster)) == Verdict()
+    assert judge(members(cluster)) == QuorumVerdict()
 
 
 @pytest.mark.parametrize("cluster", ["hhd", "hdh", "hhl", "hh", "hhhdd", "hhdl", "hhhd"])
@@ -55,4 +55,4 @@ def test_a_majority_that_is_lost_already_cannot_be_taken_away(cluster: str) -> N
 
 
 def test_a_member_that_the_cluster_does_not_know_may_be_stopped() -> None:
-    assert judge([Member("cp2", votes=True, healthy=True, is_this=False)]) == Verdict()
+    assert judge([Member("cp2", votes=True, healthy=True, is_this=False)]) == QuorumVerdict()
