@@ -17,7 +17,7 @@ from .._plan.kubelet import config as kubelet_config
 from .._plan.kubelet import layout as kubelet_layout
 from .._plan.kubelet import plan as kubelet
 from .._plan.kubelet import policies as kubelet_policies
-from .._plan.kubelet import undo as kubelet_way_back
+from .._plan.kubelet import undo as kubelet_undo
 from .._plan.kubelet.config import CONFIG, GATES
 from .._plan.kubernetes import versions
 from .._plan.transaction.undo import WayBack
@@ -61,7 +61,7 @@ def read_all(*, run: Run, warn: t.Callable[[str], None], host: engine.Host = eng
 
 def _taken_back(way: WayBack, unit: KubeletUnit) -> tuple[t.Sequence[Change], t.Sequence[t.Mapping[str, str]]]:
     """What taking a change back comes to: the operations, and the differences of our files."""
-    plan = kubelet_way_back.plan(way, unit.state, force=False)
+    plan = kubelet_undo.plan(way, unit.state, force=False)
     others = [change.path for change in plan.files if change.is_environment]
     return plan.operations, [entry for entry in kubelet.diff(plan) if entry["after_header"] not in others]
 

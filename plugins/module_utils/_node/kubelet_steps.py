@@ -18,10 +18,10 @@ from .._plan.common.verdict import Verdict
 from .._plan.kubelet import desired
 from .._plan.kubelet import layout as kubelet_layout
 from .._plan.kubelet import plan as kubelet
-from .._plan.kubelet import undo as kubelet_way_back
+from .._plan.kubelet import undo as kubelet_undo
 from .._plan.kubelet.desired import Wish
 from .._plan.kubernetes import versions
-from .._plan.transaction import messages as outcome
+from .._plan.transaction import messages
 from .._plan.transaction.undo import PREVIOUS, WayBack, refuse_settings
 from . import engine, journals, kubelet_rehearsals, transactions, way_back
 from .journals import TransactionSettings
@@ -84,7 +84,7 @@ class KubeletSteps(TransactionSteps):
         unit, wish = t.cast(KubeletUnit, self._unit), t.cast(Wish, self._wish)
         if wish.state == PREVIOUS:
             notes = way_back.notes(self._way, KUBELET_NAME, unit.node_name)
-            self._plan = kubelet_way_back.plan(self._way, unit.state, force=wish.force, warnings=notes)
+            self._plan = kubelet_undo.plan(self._way, unit.state, force=wish.force, warnings=notes)
         else:
             self._plan = kubelet.plan(wish, unit.state)
         if self._plan.policies and not wish.force:
@@ -113,7 +113,7 @@ class KubeletSteps(TransactionSteps):
         )
         if sight.process is None or not sight.probes_ok:
             last = transactions.last(KUBELET_NAME)
-            raise KubeadmError(outcome.unwell(KUBELET_NAME, unit.node_name, sight.missing(), sight.probes, log, last))
+            raise KubeadmError(messages.unwell(KUBELET_NAME, unit.node_name, sight.missing(), sight.probes, log, last))
 
     def report(self) -> dict[str, t.Any]:
         """The result of the module, whatever step it reached."""

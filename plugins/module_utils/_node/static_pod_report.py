@@ -16,7 +16,7 @@ from .._plan.common.errors import KubeadmError
 from .._plan.common.ownership import Change
 from .._plan.kubernetes import versions
 from .._plan.static_pod import plan as static_pod
-from .._plan.static_pod import undo as static_pod_way_back
+from .._plan.static_pod import undo as static_pod_undo
 from .._plan.static_pod.diff import diff
 from .._plan.static_pod.manifest import Manifest
 from .._plan.transaction.undo import WayBack
@@ -66,7 +66,7 @@ def _taken_back(
 ) -> tuple[t.Sequence[Change], t.Sequence[t.Mapping[str, str]]]:
     """What taking a change back comes to: the operations, and the difference of the manifest."""
     pod = static_pods.read_static_pod(name, folder, node_name)
-    plan = static_pod_way_back.plan(name, way, static_pod.State(pod.manifest, pod.record, {}))
+    plan = static_pod_undo.plan(name, way, static_pod.State(pod.manifest, pod.record, {}))
     return plan.operations, [entry for entry in diff(plan) if entry["after_header"] == pod.path]
 
 

@@ -18,10 +18,10 @@ from .._plan.common.verdict import Verdict
 from .._plan.kubernetes import versions
 from .._plan.static_pod import desired
 from .._plan.static_pod import plan as static_pod
-from .._plan.static_pod import undo as static_pod_way_back
+from .._plan.static_pod import undo as static_pod_undo
 from .._plan.static_pod.desired import Wish
 from .._plan.static_pod.diff import diff
-from .._plan.transaction import messages as outcome
+from .._plan.transaction import messages
 from .._plan.transaction.undo import PREVIOUS, WayBack, refuse_settings
 from . import engine, journals, preflight, rehearsals, static_pods, transactions, way_back
 from .journals import TransactionSettings
@@ -84,7 +84,7 @@ class StaticPodSteps(TransactionSteps):
         wish, state = t.cast(Wish, self._wish), t.cast(static_pod.State, self._state)
         if wish.state == PREVIOUS:
             notes = way_back.notes(self._way, self._name, str(self._node))
-            plan = static_pod_way_back.plan(self._name, self._way, state, notes)
+            plan = static_pod_undo.plan(self._name, self._way, state, notes)
         else:
             plan = static_pod.plan(wish, state)
         self._plan = plan
@@ -120,7 +120,7 @@ class StaticPodSteps(TransactionSteps):
         if not sight.healthy:
             log = [engine.hide(line, pod.manifest.hidden) for line in engine.last_words(sight.logs)]
             last = transactions.last(self._name)
-            raise KubeadmError(outcome.unwell(self._name, str(self._node), sight.missing(), sight.probes, log, last))
+            raise KubeadmError(messages.unwell(self._name, str(self._node), sight.missing(), sight.probes, log, last))
 
     def rehearse(self) -> Verdict:
         """Start the component with its new command line in a sandbox."""

@@ -14,7 +14,7 @@ import time
 import typing as t
 
 from .._plan.common.errors import Busy
-from .._plan.transaction import messages as outcome
+from .._plan.transaction import messages
 from . import engine, transactions
 from .journals import TransactionSettings
 from .state import Run, Unusable
@@ -87,9 +87,9 @@ class TransactionSteps:
         notes = list(self._trouble)
         node = self._node or ""
         if self._open is not None:
-            notes.append(outcome.left_open(self._name, node, self._open["id"], self._open["phase"]))
+            notes.append(messages.left_open(self._name, node, self._open["id"], self._open["phase"]))
         if self._previous is not None:
-            notes.append(outcome.report(self._name, node, self._previous))
+            notes.append(messages.report(self._name, node, self._previous))
             if not self._dry:
                 transactions.mark_followed(self._name, self._previous["id"])
         return notes

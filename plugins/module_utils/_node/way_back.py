@@ -15,7 +15,7 @@ import typing as t
 from .._plan.common import ownership
 from .._plan.common.errors import KubeadmError, Refusal
 from .._plan.common.ownership import Change
-from .._plan.transaction import undo as way_back
+from .._plan.transaction import undo
 from .._plan.transaction.undo import COMPONENT, RECORD, WayBack, WrittenFile
 from . import engine, journals, transactions
 from .journals import dump_version, load_version
@@ -30,7 +30,7 @@ def find(name: str, node: str) -> WayBack | None:
     Raises KubeadmError when a journal or a copy in it is damaged that would have to be known: nothing older is taken
     back in its place.
     """
-    return way_back.choose(_ended(name, node))
+    return undo.choose(_ended(name, node))
 
 
 def notes(way: WayBack | None, name: str, node: str) -> list[str]:
@@ -51,9 +51,9 @@ def describe(
     try:
         way = find(name, node)
         _refuse_open(name, node)
-        return None if way is None or way.is_done else way_back.describe(way, *plan(way))
+        return None if way is None or way.is_done else undo.describe(way, *plan(way))
     except KubeadmError as exc:
-        return way_back.describe(way, (), (), obstacle=str(exc))
+        return undo.describe(way, (), (), obstacle=str(exc))
 
 
 def enter(journal: engine.Json, way: WayBack) -> engine.Json:

@@ -37,6 +37,11 @@ class FileVersion:
         return dataclasses.replace(self, uid=former.uid, gid=former.gid) if former else self
 
 
+def digest_of(version: FileVersion | None) -> dict[str, t.Any] | None:
+    """The digest of a file that may not exist."""
+    return None if version is None else version.digest
+
+
 @dataclasses.dataclass(frozen=True)
 class TextFile:
     """A file of the node that holds text, and where it is."""

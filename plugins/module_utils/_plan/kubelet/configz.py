@@ -18,8 +18,7 @@ import typing as t
 from fractions import Fraction
 
 from ..common.errors import Refusal
-from ..kubernetes import option_values as settings
-from ..kubernetes import quantities
+from ..kubernetes import option_values, quantities
 from . import config as kubelet_config
 from .config import CONFIG, GATES
 
@@ -53,7 +52,7 @@ def differences(asked: t.Any, running: t.Mapping[str, t.Any]) -> list[ConfigDiff
     asked: C(feature_gates) and C(config) as the module C(kubelet) takes them. What is null there is not compared, because
     any default is right then. running: the kubelet's own KubeletConfiguration. Raises Refusal for what is no such wish.
     """
-    gates = {gate: settings.gate(gate, value) for gate, value in _mapping(asked, GATES).items()}
+    gates = {gate: option_values.gate(gate, value) for gate, value in _mapping(asked, GATES).items()}
     now = running.get("featureGates") or {}
     # A gate that is left out has its default, which may be either.
     found = [

@@ -13,9 +13,8 @@ import typing as t
 
 from ..common.errors import Refusal
 from ..common.ownership import Values
-from ..kubernetes import flags
+from ..kubernetes import flags, option_values
 from ..kubernetes import names as node_names
-from ..kubernetes import option_values as settings
 from . import config as kubelet_config
 from .config import ARGS, CONFIG, GATES, TAINTS
 
@@ -59,13 +58,13 @@ class Wish:
 def parse_wish(params: t.Mapping[str, t.Any]) -> Wish:
     """Turn module parameters into a wish. Raises Refusal for values that no kubelet could take."""
     values: Values = {
-        GATES: {gate: settings.gate(gate, value) for gate, value in (params[GATES] or {}).items()},
+        GATES: {gate: option_values.gate(gate, value) for gate, value in (params[GATES] or {}).items()},
         CONFIG: _config(params[CONFIG] or {}),
         ARGS: {flags.normalise(name): _argument(name, value) for name, value in (params[ARGS] or {}).items()},
         TAINTS: {kubelet_config.taint_key(taint): _taint(taint) for taint in params[TAINTS] or []},
     }
-    settings.refuse_twice(ARGS, [flags.normalise(name) for name in params[ARGS] or {}])
-    settings.refuse_twice(TAINTS, [kubelet_config.taint_key(taint) for taint in params[TAINTS] or []])
+    option_values.refuse_twice(ARGS, [flags.normalise(name) for name in params[ARGS] or {}])
+    option_values.refuse_twice(TAINTS, [kubelet_config.taint_key(taint) for taint in params[TAINTS] or []])
     # An option that is given but empty names nothing: an empty variable must not take back everything.
     everything = params["state"] == "absent" and all(params[option] is None for option in SETTINGS)
     return Wish(values, params["state"], params["purge"] or everything, params["adopt"], params["force"])
@@ -74,7 +73,7 @@ def parse_wish(params: t.Mapping[str, t.Any]) -> Wish:
 def _argument(name: str, value: t.Any) -> list[str] | None:
     if flags.normalise(name) in _FIXED_FLAGS:
         raise Refusal(f"args: --{name} decides what this node is and where its kubelet lives; it is not changed here.")
-    return settings.argument(name, value, _OWN_OPTION)
+    return option_values.argument(name, value, _OWN_OPTION)
 
 
 def _config(config: t.Mapping[str, t.Any]) -> dict[str, t.Any]:
@@ -90,7 +89,7 @@ def _config(config: t.Mapping[str, t.Any]) -> dict[str, t.Any]:
     leaves = kubelet_config.leaves(config)
     for path, value in leaves.items():
         if isinstance(value, str):
-            settings.no_empty_text(CONFIG, kubelet_config.key_of(path), value)
+            option_values.no_empty_text(CONFIG, kubelet_config.key_of(path), value)
     return {kubelet_config.key_of(path): value for path, value in leaves.items()}
 
 

@@ -15,7 +15,7 @@ from ..common.errors import Refusal
 from ..common.files import TextFile
 from ..common.ownership import Change, Record
 from ..documents.systemd_unit import with_drop_in
-from ..transaction import undo as way_back
+from ..transaction import undo
 from ..transaction.undo import WayBack, WrittenFile
 from . import layout as kubelet_layout
 from . import plan as kubelet
@@ -46,7 +46,7 @@ def plan(way: WayBack | None, state: State, *, force: bool, warnings: t.Sequence
         files=tuple(files),
         fragment=fragment,
         policies=kubelet.changed_policies(live, after, state),
-        operations=way_back.operations(_changes(live, after, files, state.record, way.record), way.component_files),
+        operations=undo.operations(_changes(live, after, files, state.record, way.record), way.component_files),
         record=way.record,
         warnings=tuple(warnings),
     )

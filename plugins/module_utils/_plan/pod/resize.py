@@ -18,8 +18,7 @@ from fractions import Fraction
 
 from ..common.errors import Refusal
 from ..common.ownership import Change
-from ..kubernetes import option_values as settings
-from ..kubernetes import pods, quantities
+from ..kubernetes import option_values, pods, quantities
 from ..kubernetes.pods import Pod
 
 Amounts = t.Mapping[str, str]
@@ -54,7 +53,7 @@ class PodPlan:
 
 def parse_wish(containers: t.Sequence[t.Mapping[str, t.Any]]) -> dict[str, dict[str, str]]:
     """What is asked of which containers. Raises Refusal for what no running pod can be given."""
-    settings.refuse_twice("containers", [entry["name"] for entry in containers])
+    option_values.refuse_twice("containers", [entry["name"] for entry in containers])
     return {entry["name"]: _parse_amounts(entry["name"], entry.get("resources") or {}) for entry in containers}
 
 

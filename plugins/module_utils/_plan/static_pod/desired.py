@@ -18,8 +18,7 @@ from ..common.errors import Refusal
 from ..common.files import FileVersion
 from ..common.names import is_pod_name
 from ..common.ownership import Values
-from ..kubernetes import flags
-from ..kubernetes import option_values as settings
+from ..kubernetes import flags, option_values
 
 SETTINGS = ("feature_gates", "admission_plugins", "args", "env", "volumes", "files")
 _VOLUME_NAME = re.compile(r"[a-z0-9](?:[-a-z0-9]{0,61}[a-z0-9])?")
@@ -68,12 +67,14 @@ def parse_wish(params: t.Mapping[str, t.Any]) -> Wish:
             f"name: {params['name']!r} is no name of a static pod (lower case letters, digits, dots and dashes)."
         )
     values: Values = {
-        "feature_gates": {gate: settings.gate(gate, value) for gate, value in (params["feature_gates"] or {}).items()},
+        "feature_gates": {
+            gate: option_values.gate(gate, value) for gate, value in (params["feature_gates"] or {}).items()
+        },
         "admission_plugins": {
             plugin: _plugin(plugin, value) for plugin, value in (params["admission_plugins"] or {}).items()
         },
         "args": {
-            flags.normalise(name): settings.argument(name, value, _OWN_OPTION)
+            flags.normalise(name): option_values.argument(name, value, _OWN_OPTION)
             for name, value in (params["args"] or {}).items()
         },
         "env": {name: _environment(name, value) for name, value in (params["env"] or {}).items()},
@@ -84,9 +85,9 @@ def parse_wish(params: t.Mapping[str, t.Any]) -> Wish:
             f"admission_plugins was given for {params['name']}, but only kube-apiserver has admission plugins."
         )
     files = tuple(_wanted_file(entry) for entry in params["files"] or [])
-    settings.refuse_twice("args", [flags.normalise(name) for name in params["args"] or {}])
-    settings.refuse_twice("volumes", [volume["name"] for volume in params["volumes"] or []])
-    settings.refuse_twice("files", [entry.path for entry in files])
+    option_values.refuse_twice("args", [flags.normalise(name) for name in params["args"] or {}])
+    option_values.refuse_twice("volumes", [volume["name"] for volume in params["volumes"] or []])
+    option_values.refuse_twice("files", [entry.path for entry in files])
     # An option that is given but empty names nothing: an empty variable must not take back everything.
     everything = params["state"] == "absent" and all(params[option] is None for option in SETTINGS)
     return Wish(params["name"], values, files, params["state"], params["purge"] or everything)
@@ -111,7 +112,7 @@ def _environment(name: str, value: t.Any) -> str | None:
         return "true" if value else "false"
     if not isinstance(value, (str, int, float)):
         raise Refusal(f"env: the value of {name} is neither text, number nor boolean.")
-    return settings.no_empty_text("env", name, str(value))
+    return option_values.no_empty_text("env", name, str(value))
 
 
 def _volume(volume: t.Mapping[str, t.Any]) -> dict[str, t.Any] | None:

@@ -16,7 +16,7 @@ import typing as t
 
 from ..common import ownership
 from ..common.errors import Refusal
-from ..common.files import FileChange, FileVersion
+from ..common.files import FileChange, FileVersion, digest_of
 from ..common.ownership import Change, Record
 from ..kubernetes import flags
 from .desired import Wish
@@ -35,8 +35,7 @@ class State:
     """What the node has.
 
     manifest: the manifest as it stands.
-    mode: its permission bits.
-    record: what we own of it, its raw bytes in C(record_file) (None: never changed by us).
+    record: what we own of it.
     files: every file that the wish or the record names, None when it does not exist.
     """
 
@@ -78,7 +77,7 @@ def plan(wish: Wish, state: State) -> StaticPodPlan:
         "files": {path: file.digest for path, file in state.files.items() if file is not None},
     }
     wanted = dict(wish.values)
-    wanted["files"] = {entry.path: _digest(entry.version) for entry in wish.files}
+    wanted["files"] = {entry.path: digest_of(entry.version) for entry in wish.files}
     resolution = ownership.resolve(
         wish=wanted, live=live, record=_comparable(state.record), state=wish.state, purge=wish.purge
     )
@@ -148,10 +147,6 @@ def _with_originals(record: Record, state: State, changes: t.Sequence[PolicyFile
     return {**record, "files": files}
 
 
-def _digest(file: FileVersion | None) -> dict[str, t.Any] | None:
-    return None if file is None else file.digest
-
-
 def _dump_original(file: FileVersion | None) -> dict[str, str] | None:
     return (
         None
@@ -177,7 +172,7 @@ def _with_checksum(manifest: Manifest, record: Record, changes: t.Sequence[Polic
     current = manifest.values()["annotations"].get(FILES_ANNOTATION)
     if checksum == current:
         # Somebody else changed a file since, or wrote the manifest anew, so the same content is a change all the same.
-        drift = "\n".join(f"{change.path} {_digest(change.before)} {_digest(change.after)}" for change in changes)
+        drift = "\n".join(f"{change.path} {digest_of(change.before)} {digest_of(change.after)}" for change in changes)
         checksum = hashlib.sha256(f"{current}\n{drift}".encode()).hexdigest()[:16]
     return manifest.change(Change("annotations", FILES_ANNOTATION, current, checksum))
 

@@ -10,9 +10,9 @@ from __future__ import annotations
 
 import typing as t
 
-from ..common.files import FileVersion
+from ..common.files import FileVersion, digest_of
 from ..common.ownership import Change
-from ..transaction import undo as way_back
+from ..transaction import undo
 from ..transaction.undo import WayBack, WrittenFile
 from . import plan as static_pod
 from .manifest import Manifest
@@ -34,16 +34,14 @@ def plan(name: str, way: WayBack | None, state: State, warnings: t.Sequence[str]
     files = [file for file in way.component_files if not file.switch]
     changes = [
         *_changed_settings(manifest, after),
-        *(Change("files", file.path, _digest(file.now), _digest(file.former)) for file in files),
+        *(Change("files", file.path, digest_of(file.now), digest_of(file.former)) for file in files),
     ]
     return StaticPodPlan(
         before=manifest,
         after=after,
         # Nobody says any more whether a content was sensitive.
         files=tuple(PolicyFileChange(file.path, file.now, file.former, True, False) for file in files),
-        operations=way_back.operations(
-            (static_pod.without_secrets(change, ()) for change in changes), way.component_files
-        ),
+        operations=undo.operations((static_pod.without_secrets(change, ()) for change in changes), way.component_files),
         record=way.record,
         warnings=tuple(warnings),
     )
@@ -60,7 +58,3 @@ def _changed_settings(before: Manifest, after: Manifest) -> t.Iterator[Change]:
         for key in dict.fromkeys([*now[field], *then[field]]):
             if now[field].get(key) != then[field].get(key):
                 yield Change(field, key, now[field].get(key), then[field].get(key))
-
-
-def _digest(version: FileVersion | None) -> dict[str, t.Any] | None:
-    return None if version is None else version.digest

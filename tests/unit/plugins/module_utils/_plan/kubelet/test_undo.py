@@ -13,7 +13,7 @@ from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.common.fil
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.common.ownership import Change
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.kubelet import layout as kubelet_layout
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.kubelet import plan as kubelet
-from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.kubelet import undo as kubelet_way_back
+from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.kubelet import undo as kubelet_undo
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.kubelet.plan import KubeletPlan, State
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.transaction.undo import WayBack, WrittenFile
 from ansible_collections.nodecraft.kubeadm.tests.unit.support import kubelets
@@ -29,7 +29,7 @@ def change(before: State, **wish: t.Any) -> tuple[State, WayBack]:
 
 
 def take_back(state: State, taken: WayBack | None, *, force: bool = False) -> KubeletPlan:
-    return kubelet_way_back.plan(taken, state, force=force)
+    return kubelet_undo.plan(taken, state, force=force)
 
 
 def assert_same(found: State, wanted: State) -> None:

@@ -10,10 +10,10 @@ import pytest
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.common.errors import Refusal
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.common.ownership import Change, Owned
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.static_pod import plan as static_pod
-from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.static_pod import undo as static_pod_way_back
+from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.static_pod import undo as static_pod_undo
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.static_pod.diff import diff
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.static_pod.plan import State, StaticPodPlan
-from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.transaction import undo as way_back
+from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.transaction import undo
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.transaction.undo import WrittenFile
 from ansible_collections.nodecraft.kubeadm.tests.unit.support import static_pods as samples
 from ansible_collections.nodecraft.kubeadm.tests.unit.support.undos import file, way
@@ -29,7 +29,7 @@ def changed(*files: WrittenFile, **wish: t.Any) -> tuple[StaticPodPlan, StaticPo
     change = static_pod.plan(samples.wish(**wish), State(before, {}, there))
     manifest = file(samples.SOURCE, before.text, change.after.text, switch=True)
     state = State(change.after, change.record, {})
-    return change, static_pod_way_back.plan(NAME, way(manifest, *files, record=OWNED), state)
+    return change, static_pod_undo.plan(NAME, way(manifest, *files, record=OWNED), state)
 
 
 def test_the_former_manifest_and_record_come_back() -> None:
@@ -69,7 +69,7 @@ def test_what_is_back_already_is_no_change() -> None:
     text = manifest.text
     taken = way(file(samples.SOURCE, text, text.replace("6443", "7443"), now=text, switch=True))
     for each in (taken, None):
-        back = static_pod_way_back.plan(NAME, each, State(manifest, OWNED, {}), ["nothing"])
+        back = static_pod_undo.plan(NAME, each, State(manifest, OWNED, {}), ["nothing"])
         assert (back.operations, back.record, back.warnings) == ((), OWNED, ("nothing",))
 
 
@@ -77,13 +77,13 @@ def test_an_edit_since_is_refused() -> None:
     manifest = samples.manifest()
     taken = way(file(samples.SOURCE, "old", "new", now=manifest.text, switch=True))
     with pytest.raises(Refusal, match=f"{samples.SOURCE} on cp1 is not what that left"):
-        static_pod_way_back.plan(NAME, taken, State(manifest, {}, {}))
+        static_pod_undo.plan(NAME, taken, State(manifest, {}, {}))
 
 
 def test_a_plan_without_settings_is_still_one() -> None:
     manifest = samples.manifest()
     former = manifest.text.replace("status: {}\n", "status: {}\n# a comment\n")
     taken = way(file(samples.SOURCE, former, manifest.text, switch=True))
-    back = static_pod_way_back.plan(NAME, taken, State(manifest, {}, {}))
+    back = static_pod_undo.plan(NAME, taken, State(manifest, {}, {}))
     assert back.operations == (Change("files", samples.SOURCE, None, "put back"),)
-    assert way_back.PREVIOUS == "previous"
+    assert undo.PREVIOUS == "previous"

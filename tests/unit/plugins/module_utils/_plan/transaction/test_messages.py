@@ -7,7 +7,7 @@ from __future__ import annotations
 import typing as t
 
 import pytest
-from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.transaction import messages as outcome
+from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.transaction import messages
 
 REASON = "kube-apiserver was not healthy within 300 s"
 
@@ -24,8 +24,8 @@ def transaction(ended: str, log: t.Sequence[str] = ()) -> dict[str, t.Any]:
 
 
 def test_a_commit_is_no_failure() -> None:
-    assert outcome.failure("kube-apiserver", "cp1", transaction("committed")) is None
-    assert outcome.changed("committed")
+    assert messages.failure("kube-apiserver", "cp1", transaction("committed")) is None
+    assert messages.changed("committed")
 
 
 @pytest.mark.parametrize(
@@ -38,21 +38,21 @@ def test_a_commit_is_no_failure() -> None:
     ],
 )
 def test_every_other_end_is_a_failure_with_cause_and_ending(ended: str, words: str, changed: bool) -> None:
-    message = str(outcome.failure("kube-apiserver", "cp1", transaction(ended)))
+    message = str(messages.failure("kube-apiserver", "cp1", transaction(ended)))
     assert message.startswith(f"kube-apiserver on cp1: {REASON}; ")
     assert words in message
     assert "20260101T000000.000000Z-abc" in message
-    assert outcome.changed(ended) is changed
+    assert messages.changed(ended) is changed
 
 
 def test_what_was_broken_before_is_not_called_proven() -> None:
-    message = str(outcome.failure("kube-apiserver", "cp1", {**transaction("restored"), "healthy": False}))
+    message = str(messages.failure("kube-apiserver", "cp1", {**transaction("restored"), "healthy": False}))
     assert "as unhealthy as it was before the change" in message
     assert "proven" not in message
 
 
 def test_check_mode_names_the_transaction_that_waits() -> None:
-    assert "transaction 1 is open in phase waiting" in outcome.left_open("kube-apiserver", "cp1", "1", "waiting")
+    assert "transaction 1 is open in phase waiting" in messages.left_open("kube-apiserver", "cp1", "1", "waiting")
 
 
 @pytest.mark.parametrize(
@@ -66,17 +66,17 @@ def test_check_mode_names_the_transaction_that_waits() -> None:
     ],
 )
 def test_the_telling_line_of_the_log_is_shown(log: list[str], told: str) -> None:
-    message = str(outcome.failure("kube-apiserver", "cp1", transaction("restored", log)))
+    message = str(messages.failure("kube-apiserver", "cp1", transaction("restored", log)))
     assert message.endswith(f" kube-apiserver said last: {told}")
 
 
 def test_without_a_log_nothing_is_said_of_it() -> None:
-    assert "said last" not in str(outcome.failure("kube-apiserver", "cp1", transaction("restored")))
+    assert "said last" not in str(messages.failure("kube-apiserver", "cp1", transaction("restored")))
 
 
 def test_the_report_of_an_earlier_run_says_how_it_ended() -> None:
-    committed = outcome.report("kube-apiserver", "cp1", transaction("committed"))
+    committed = messages.report("kube-apiserver", "cp1", transaction("committed"))
     assert "20260101T000000.000000Z-abc" in committed
     assert "committed at 2026-01-01T00:05:00Z" in committed
-    restored = outcome.report("kube-apiserver", "cp1", transaction("restored"))
+    restored = messages.report("kube-apiserver", "cp1", transaction("restored"))
     assert REASON in restored

@@ -9,7 +9,7 @@ import typing as t
 import pytest
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.common.errors import Refusal
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.common.ownership import Change
-from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.transaction import undo as way_back
+from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.transaction import undo
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.transaction.undo import WayBack, WrittenFile
 from ansible_collections.nodecraft.kubeadm.tests.unit.support.undos import copy, file, way
 
@@ -45,7 +45,7 @@ def ended(outcome: str, each: WrittenFile = LEFT, *, takes_back: str | None = No
     ],
 )
 def test_the_newest_change_that_stands_is_taken_back(newest_first: list[WayBack], chosen: str | None) -> None:
-    found = way_back.choose(newest_first)
+    found = undo.choose(newest_first)
     assert (found and found.transaction) == chosen
 
 
@@ -54,7 +54,7 @@ def test_older_ones_are_not_even_looked_at() -> None:
         yield ended("committed")
         raise AssertionError("an older journal was read")
 
-    assert way_back.choose(damaged()) is not None
+    assert undo.choose(damaged()) is not None
 
 
 # ---- whether its files are what it left --------------------------------------------------------------------------------
@@ -62,7 +62,7 @@ def test_older_ones_are_not_even_looked_at() -> None:
 
 def test_files_that_are_as_they_were_before_need_nothing() -> None:
     assert way(BACK).is_done
-    assert way(BACK, file("/record", None, "x", kind=way_back.RECORD)).is_done
+    assert way(BACK, file("/record", None, "x", kind=undo.RECORD)).is_done
     assert not way(BACK, file("/b", "old", "new")).is_done
 
 
@@ -75,7 +75,7 @@ def test_files_that_are_as_they_were_before_need_nothing() -> None:
         (LEFT, file("/b", "old", "new", now=None)),
         # Half of it was put back by hand: what the rest belongs to nobody can tell.
         (LEFT, file("/b", "old", "new", now="old")),
-        (LEFT, file("/record", None, "x", now="y", kind=way_back.RECORD)),
+        (LEFT, file("/record", None, "x", now="y", kind=undo.RECORD)),
     ],
 )
 def test_a_file_that_is_not_what_the_change_left_is_named(files: tuple[WrittenFile, ...]) -> None:
@@ -104,20 +104,20 @@ def test_a_change_of_the_mode_alone_is_one() -> None:
 def test_settings_beside_it_are_refused_by_name() -> None:
     params = {"args": {"v": 4}, "env": {}, "files": None, "purge": True}
     with pytest.raises(Refusal, match="args, purge is given too"):
-        way_back.refuse_settings(params, params)
-    way_back.refuse_settings({"args": {}, "purge": False, "files": None}, params.keys() - {"env"})
+        undo.refuse_settings(params, params)
+    undo.refuse_settings({"args": {}, "purge": False, "files": None}, params.keys() - {"env"})
 
 
 def test_a_change_without_settings_is_one_of_files() -> None:
     change = Change("args", "v", ["5"], ["4"])
-    assert way_back.operations([change], [LEFT]) == (change,)
-    assert way_back.operations([], [LEFT]) == (Change("files", "/a", None, "put back"),)
+    assert undo.operations([change], [LEFT]) == (change,)
+    assert undo.operations([], [LEFT]) == (Change("files", "/a", None, "put back"),)
 
 
 def test_what_an_info_module_says() -> None:
     taken = way(LEFT, file("/new", None, "x"), file("/gone", "x", None))
     diff = {"before_header": "/a", "after_header": "/a", "before": "one\ntwo\n", "after": "one\nthree\n"}
-    found = way_back.describe(taken, [Change("args", "v", ["5"], None)], [diff])
+    found = undo.describe(taken, [Change("args", "v", ["5"], None)], [diff])
     assert found["transaction"] == taken.transaction
     assert found["files"] == [
         {"path": "/a", "change": "changed", "diff": "@@ -1,2 +1,2 @@\n one\n-two\n+three"},
@@ -129,6 +129,6 @@ def test_what_an_info_module_says() -> None:
 
 
 def test_an_obstacle_is_said_with_the_same_keys() -> None:
-    found = way_back.describe(None, (), (), obstacle="damaged")
-    assert set(found) == set(way_back.describe(way(LEFT), (), ()))
+    found = undo.describe(None, (), (), obstacle="damaged")
+    assert set(found) == set(undo.describe(way(LEFT), (), ()))
     assert (found["transaction"], found["files"], found["obstacle"]) == (None, [], "damaged")
