@@ -16,8 +16,8 @@ from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.documents.
     Operation,
     Path,
 )
-from ansible_collections.nodecraft.kubeadm.tests.unit.plugins.module_utils._plan import yaml_texts
-from ansible_collections.nodecraft.kubeadm.tests.unit.plugins.module_utils._plan.yaml_texts import Case
+from ansible_collections.nodecraft.kubeadm.tests.unit.support import yaml_texts
+from ansible_collections.nodecraft.kubeadm.tests.unit.support.yaml_texts import Case
 from hypothesis import given, settings
 from hypothesis import strategies as st
 

@@ -18,7 +18,7 @@ from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.guard.poli
     POLICY,
     Guard,
 )
-from ansible_collections.nodecraft.kubeadm.tests.unit.plugins.module_utils._plan.guard_texts import FULL, SMALL
+from ansible_collections.nodecraft.kubeadm.tests.unit.support.data import data_text
 from ansible_collections.nodecraft.kubeadm.tests.unit.support.guards import (
     GUARD,
     STRICT_GUARD,
@@ -27,13 +27,14 @@ from ansible_collections.nodecraft.kubeadm.tests.unit.support.guards import (
 )
 
 
-@pytest.mark.parametrize(("guard", "text"), [(GUARD, SMALL), (STRICT_GUARD, FULL)])
-def test_objects_as_a_whole(guard: Guard, text: str) -> None:
+@pytest.mark.parametrize(("guard", "name"), [(GUARD, "guard_small.yaml"), (STRICT_GUARD, "guard_full.yaml")])
+def test_objects_as_a_whole(guard: Guard, name: str) -> None:
+    """As they were proven on Kubernetes 1.36."""
     found = placement_policies.objects(guard)
     for policy in (thing for thing in found if "variables" in thing["spec"]):
         assert re.fullmatch('"[0-9a-f]{8}"', policy["spec"]["variables"][0]["expression"])
         policy["spec"]["variables"][0]["expression"] = '"00000000"'
-    assert found == list(yaml.safe_load_all(text))
+    assert found == list(yaml.safe_load_all(data_text(name)))
     # The same again, and nothing that two of them share.
     assert json.dumps(placement_policies.objects(guard)) == json.dumps(placement_policies.objects(guard))
 

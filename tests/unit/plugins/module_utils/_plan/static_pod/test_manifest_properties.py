@@ -12,9 +12,9 @@ import yaml
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.common.errors import Refusal
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.static_pod import plan as static_pod
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.static_pod.plan import State, StaticPodPlan
-from ansible_collections.nodecraft.kubeadm.tests.unit.plugins.module_utils._plan import manifest_texts, yaml_texts
-from ansible_collections.nodecraft.kubeadm.tests.unit.plugins.module_utils._plan.manifest_texts import Case, Json
+from ansible_collections.nodecraft.kubeadm.tests.unit.support import manifest_texts, yaml_texts
 from ansible_collections.nodecraft.kubeadm.tests.unit.support import static_pods as samples
+from ansible_collections.nodecraft.kubeadm.tests.unit.support.manifest_texts import Case, Json
 from hypothesis import given, settings
 
 # How many times the examples of a profile.

@@ -20,8 +20,8 @@ from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.static_pod
     State,
     StaticPodPlan,
 )
-from ansible_collections.nodecraft.kubeadm.tests.unit.plugins.module_utils._plan import yaml_texts
 from ansible_collections.nodecraft.kubeadm.tests.unit.support import static_pods as samples
+from ansible_collections.nodecraft.kubeadm.tests.unit.support import yaml_texts
 from hypothesis import given, settings
 from hypothesis import strategies as st
 

@@ -8,8 +8,8 @@ import copy
 import typing as t
 from random import Random
 
-from ansible_collections.nodecraft.kubeadm.tests.unit.plugins.module_utils._plan import yaml_texts
 from ansible_collections.nodecraft.kubeadm.tests.unit.support import static_pods as samples
+from ansible_collections.nodecraft.kubeadm.tests.unit.support import yaml_texts
 from hypothesis import strategies as st
 
 Json = dict[str, t.Any]

@@ -1,0 +1,14 @@
+# SPDX-FileCopyrightText: 2026 nodecraft.kubeadm contributors
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Texts that are data: one file each in C(tests/unit/data)."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+_FOLDER = Path(__file__).parents[1] / "data"
+
+
+def data_text(name: str) -> str:
+    """The text of a file, byte for byte: a line may end in more than a line feed."""
+    return (_FOLDER / name).read_bytes().decode("utf-8")
