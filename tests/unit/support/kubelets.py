@@ -4,6 +4,7 @@
 
 from __future__ import annotations
 
+import json
 import typing as t
 
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.common.files import TextFile
@@ -13,6 +14,8 @@ from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.kubelet im
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.kubelet import plan as kubelet
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.kubelet.desired import Wish
 
+FRAGMENT = f"{kubelet_layout.CONFIG_DIR}/{kubelet_layout.FRAGMENT}"
+TAINT = {"key": "example.com/dongle", "value": "", "effect": "NoSchedule"}
 UNIT = "/usr/lib/systemd/system/kubelet.service"
 KUBEADM = "/usr/lib/systemd/system/kubelet.service.d/10-kubeadm.conf"
 FLAGS = "/var/lib/kubelet/kubeadm-flags.env"
@@ -101,6 +104,13 @@ def after(before: kubelet.State, plan: kubelet.KubeletPlan) -> kubelet.State:
 def wish(**given: t.Any) -> Wish:
     """A task's wish."""
     return desired.parse_wish(parameters(**given))
+
+
+def data_of(plan: kubelet.KubeletPlan) -> dict[str, t.Any]:
+    """What our fragment says."""
+    assert plan.fragment is not None
+    data: dict[str, t.Any] = json.loads(plan.fragment.text.split("\n", 1)[1])
+    return data
 
 
 def parameters(**given: t.Any) -> dict[str, t.Any]:

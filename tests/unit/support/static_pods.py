@@ -4,13 +4,18 @@
 
 from __future__ import annotations
 
+import json
 import typing as t
 
+from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.common import ownership
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.static_pod import desired
+from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.static_pod import plan as static_pod
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.static_pod.desired import Wish
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.static_pod.manifest import Manifest
+from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.static_pod.plan import State, StaticPodPlan
 from ansible_collections.nodecraft.kubeadm.tests.unit.support.data import data_text
 
+POLICY = "/etc/kubernetes/audit/policy.yaml"
 SOURCE = "/etc/kubernetes/manifests/kube-apiserver.yaml"
 
 API_SERVER = data_text("kube-apiserver.yaml")
@@ -66,6 +71,26 @@ def parameters(**given: t.Any) -> dict[str, t.Any]:
 def wish(**given: t.Any) -> Wish:
     """A wish as the module makes it from its parameters."""
     return desired.parse_wish(parameters(**given))
+
+
+def state(text: str = API_SERVER, record: t.Any = None, files: t.Any = None) -> State:
+    """What a node has."""
+    return State(manifest(text), record or {}, files or {})
+
+
+def planned(before: State | None = None, **given: t.Any) -> StaticPodPlan:
+    """The plan of a wish against what a node has: without anything given, kubeadm's manifest and none of the files."""
+    return static_pod.plan(
+        wish(**given), before or state(files={entry["path"]: None for entry in given.get("files") or []})
+    )
+
+
+def following(done: StaticPodPlan, before: State | None = None) -> State:
+    """What the node has when a plan was carried out."""
+    files = dict(before.files if before else {})
+    files.update({change.path: change.after for change in done.files})
+    record = ownership.load_record(json.loads(json.dumps(ownership.dump_record(done.record))))
+    return State(manifest(done.after.text), record, files)
 
 
 def volume(name: str, path: str, **given: t.Any) -> dict[str, t.Any]:

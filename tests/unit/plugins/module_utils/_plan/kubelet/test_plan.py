@@ -5,7 +5,6 @@
 from __future__ import annotations
 
 import dataclasses
-import json
 import typing as t
 
 import pytest
@@ -14,16 +13,16 @@ from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.common.fil
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.kubelet import layout as kubelet_layout
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.kubelet import plan as kubelet
 from ansible_collections.nodecraft.kubeadm.tests.unit.support import kubelets
-from ansible_collections.nodecraft.kubeadm.tests.unit.support.kubelets import BASE, EXTRA, after, state, wish
-
-FRAGMENT = f"{kubelet_layout.CONFIG_DIR}/{kubelet_layout.FRAGMENT}"
-TAINT = {"key": "example.com/dongle", "value": "", "effect": "NoSchedule"}
-
-
-def data_of(plan: kubelet.KubeletPlan) -> dict[str, t.Any]:
-    assert plan.fragment is not None
-    data: dict[str, t.Any] = json.loads(plan.fragment.text.split("\n", 1)[1])
-    return data
+from ansible_collections.nodecraft.kubeadm.tests.unit.support.kubelets import (
+    BASE,
+    EXTRA,
+    FRAGMENT,
+    TAINT,
+    after,
+    data_of,
+    state,
+    wish,
+)
 
 
 def operations(plan: kubelet.KubeletPlan) -> list[tuple[str, str, t.Any, t.Any]]:
@@ -63,19 +62,6 @@ def test_settings_go_into_a_drop_in_and_a_fragment_of_ours() -> None:
     assert [change.path for change in plan.files] == [FRAGMENT, kubelet_layout.DROP_IN]
     assert "ExecStartPre=-/bin/mkdir -p /etc/kubernetes/kubelet.conf.d\n" in plan.files[1].shown(plan.files[1].after)
     assert data_of(plan)["apiVersion"] == "kubelet.config.k8s.io/v1beta1"
-
-
-def test_flags_alone_need_no_fragment() -> None:
-    plan = kubelet.plan(wish(args={"v": 4}), state())
-    assert [change.path for change in plan.files] == [kubelet_layout.DROP_IN]
-    assert "mkdir" not in plan.files[0].shown(plan.files[0].after)
-
-
-def test_null_takes_a_setting_of_others_away() -> None:
-    plan = kubelet.plan(wish(config={"maxPods": None}, feature_gates={"Theirs": None}), state())
-    assert data_of(plan)["maxPods"] is None
-    assert "maxPods" not in plan.after.settings.config
-    assert plan.after.settings.gates() == {}
 
 
 def test_what_is_so_already_changes_nothing() -> None:
@@ -143,16 +129,6 @@ def test_a_folder_in_use_is_used_and_needs_no_drop_in() -> None:
     assert plan.after.settings.config["maxPods"] == 50
 
 
-def test_an_old_kubelet_takes_gates_and_taints_as_flags() -> None:
-    plan = kubelet.plan(wish(feature_gates={"A": True}, register_with_taints=[TAINT]), state(version=(1, 29)))
-    assert plan.after.command[4:6] == [
-        "--feature-gates=A=true",
-        "--register-with-taints=example.com/dongle=:NoSchedule",
-    ]
-    with pytest.raises(Refusal, match=r"before 1.30 .* Use args"):
-        kubelet.plan(wish(config={"maxPods": 50}), state(version=(1, 29)))
-
-
 def test_a_drop_in_that_repeats_an_old_unit_is_written_anew() -> None:
     changed = after(state(), kubelet.plan(wish(config={"maxPods": 50}), state()))
     text = changed.unit[-1].text.replace("--config=/var/lib/kubelet/config.yaml", "--config=/old")
@@ -164,12 +140,6 @@ def test_a_drop_in_that_repeats_an_old_unit_is_written_anew() -> None:
     ((field, key, dummy, now),) = operations(kubelet.plan(wish(config={"maxPods": 50}), stale))
     assert (field, key) == ("unit", kubelet_layout.HOOK)
     assert "--config=/var/lib/kubelet/config.yaml" in now
-
-
-def test_taints_of_others_stay_in_the_list() -> None:
-    main = kubelets.MAIN_TEXT + "registerWithTaints:\n- {key: a, effect: NoSchedule}\n"
-    plan = kubelet.plan(wish(register_with_taints=[TAINT]), state(main=main))
-    assert [taint["key"] for taint in plan.after.settings.taint_list()] == ["a", "example.com/dongle"]
 
 
 # ---- what wins over a wish -------------------------------------------------------------------------------------------
@@ -247,102 +217,7 @@ def test_what_somebody_wrote_into_our_file_goes_with_it() -> None:
     assert plan.warnings == ()
 
 
-# ---- adopting --------------------------------------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize(
-    ("extra", "left", "given"),
-    [
-        ("KUBELET_EXTRA_ARGS=--feature-gates=A=true\n", "KUBELET_EXTRA_ARGS=\n", {"feature_gates": {"A": True}}),
-        (
-            '# old\nKUBELET_EXTRA_ARGS="--v=2 --feature-gates=A=false,B=true --x=y"\nOTHER=1\n',
-            '# old\nKUBELET_EXTRA_ARGS="--v=2 --feature-gates=B=true --x=y"\nOTHER=1\n',
-            {"feature_gates": {"A": True}},
-        ),
-        ('KUBELET_EXTRA_ARGS="--max-pods 20 --v=2"', 'KUBELET_EXTRA_ARGS="--v=2"', {"config": {"maxPods": 50}}),
-        ('KUBELET_EXTRA_ARGS="--v=2 --x=y"\n', 'KUBELET_EXTRA_ARGS="--x=y"\n', {"args": {"v": None}}),
-        ('KUBELET_EXTRA_ARGS="--x=y --v=2"\n', 'KUBELET_EXTRA_ARGS="--x=y"\n', {"args": {"v": 3}}),
-    ],
-)
-def test_entries_of_the_administrator_are_moved_and_come_back(extra: str, left: str, given: dict[str, t.Any]) -> None:
-    before = state(extra)
-    plan = kubelet.plan(wish(adopt=True, **given), before)
-    changed = after(before, plan)
-    assert changed.variables[EXTRA] == left
-    assert plan.operations[0].field == "adopted"
-    assert kubelet.plan(wish(adopt=True, purge=True, **given), changed).operations == ()
-    for gone in (wish(state="absent"), wish(purge=True)):
-        back = after(changed, kubelet.plan(gone, changed))
-        assert back.variables[EXTRA] == extra
-        assert (back.unit, back.fragments, back.record) == (before.unit, before.fragments, {})
-
-
-def test_the_variables_of_others_are_not_shown() -> None:
-    extra = "# old\n# NO_PROXY=s3cret\nHTTPS_PROXY=http://user:s3cret@proxy\nKUBELET_EXTRA_ARGS=--v=2\n"
-    shown = kubelet.diff(kubelet.plan(wish(adopt=True, args={"v": 4}), state(extra)))[-1]
-    assert shown["before"] == "# old\n# NO_PROXY=...\nHTTPS_PROXY=...\nKUBELET_EXTRA_ARGS=--v=2\n"
-    assert shown["after"] == "# old\n# NO_PROXY=...\nHTTPS_PROXY=...\nKUBELET_EXTRA_ARGS=\n"
-
-
-def test_a_file_that_changed_since_is_not_put_back() -> None:
-    before = state("KUBELET_EXTRA_ARGS=--v=2\n")
-    changed = after(before, kubelet.plan(wish(adopt=True, args={"v": 4}), before))
-    edited = kubelets.state(
-        "KUBELET_EXTRA_ARGS=--x=y\n", drop_ins={kubelet_layout.DROP_IN: changed.unit[-1].text}, record=changed.record
-    )
-    plan = kubelet.plan(wish(state="absent"), edited)
-    assert after(edited, plan).variables[EXTRA] == "KUBELET_EXTRA_ARGS=--x=y\n"
-    assert "was changed since" in plan.warnings[0]
-
-
-def test_what_is_dropped_of_several_adopted_settings_is_told() -> None:
-    before = state("KUBELET_EXTRA_ARGS='--max-pods=50 --v=2'\n")
-    changed = after(before, kubelet.plan(wish(adopt=True, args={"v": 4}, config={"maxPods": 60}), before))
-    plan = kubelet.plan(wish(args={"v": 4}, purge=True), changed)
-    assert plan.warnings == (
-        f"what {EXTRA} once said of maxPods is not put back there before all that was adopted from it is taken back.",
-    )
-    assert kubelet.plan(wish(args={"v": 4}, purge=True), after(changed, plan)).warnings == ()
-
-
-def test_a_list_is_adopted_only_as_a_whole() -> None:
-    with pytest.raises(Refusal, match="eviction"):
-        kubelet.plan(
-            wish(adopt=True, config={"evictionHard": {"memory.available": "5%"}}),
-            state("KUBELET_EXTRA_ARGS='--eviction-hard=nodefs.available<1%'\n"),
-        )
-
-
-def test_a_taint_is_registered_as_it_is_set_on_a_node() -> None:
-    plan = kubelet.plan(wish(register_with_taints=[{**TAINT, "value": True}]), state())
-    assert data_of(plan)["registerWithTaints"] == [{**TAINT, "value": "true"}]
-
-
 # ---- what is refused -------------------------------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize(
-    ("unit", "words"),
-    [
-        (
-            "EnvironmentFile=-/etc/kubernetes/kubelet.env\nExecStart=/usr/local/bin/kubelet $KUBE_LOGTOSTDERR $KUBELET_ARGS\n",
-            "Kubespray",
-        ),
-        (
-            "EnvironmentFile=-/etc/default/kubelet\nExecStart=/usr/local/bin/kubelet $KUBELET_EXTRA_ARGS\n",
-            "does not take",
-        ),
-        ("ExecStart=/usr/bin/kubelet $KUBELET_CONFIG_ARGS\n", "KUBELET_CONFIG_ARGS is not set"),
-        ("EnvironmentFile=/etc/default/kubelet\nExecStart=/k $KUBELET_CONFIG_ARGS\n", "no drop-in can override"),
-    ],
-)
-def test_another_layout_is_refused_by_name(unit: str, words: str) -> None:
-    other = state(
-        "KUBELET_CONFIG_ARGS=--config=/x\n" if "override" in words else "",
-        unit=(TextFile.of("/etc/systemd/system/kubelet.service", f"[Service]\n{unit}"),),
-    )
-    with pytest.raises(Refusal, match=words):
-        kubelet.plan(wish(args={"v": 4}), other)
 
 
 def test_a_kubelet_that_runs_something_else_is_refused() -> None:
@@ -357,43 +232,6 @@ def test_a_restart_that_would_bring_in_more_is_refused() -> None:
         kubelet.plan(wish(args={"v": 4}), changed)
     assert kubelet.plan(wish(), changed).operations == ()
     assert kubelet.plan(wish(args={"v": 4}, force=True), changed).operations
-
-
-@pytest.mark.parametrize(
-    ("given", "words"),
-    [
-        ({"feature_gates": {"A": "perhaps"}}, "write true, false"),
-        ({"config": {"featureGates": {"A": True}}}, "use the option feature_gates"),
-        ({"config": {"registerWithTaints": []}}, "use the option register_with_taints"),
-        ({"config": {"kind": "x"}}, "kind is not a setting"),
-        ({"config": {"staticPodPath": "/x"}}, "not changed here"),
-        ({"config": {"clusterDomain": ""}}, "write null"),
-        ({"args": {"feature-gates": "A=true"}}, "use the option feature_gates"),
-        ({"args": {"config_dir": "/x"}}, "not changed here"),
-        ({"args": {"max-pods": 1, "max_pods": 2}}, "named twice"),
-        ({"register_with_taints": [TAINT, TAINT]}, "named twice"),
-        (
-            {"register_with_taints": [{**TAINT, "value": "a b"}]},
-            "register_with_taints: the value of example.com/dongle",
-        ),
-        ({"register_with_taints": [{**TAINT, "effect": "Nope"}]}, "NoSchedule, PreferNoSchedule"),
-        ({"register_with_taints": [{**TAINT, "key": ""}]}, "no key that Kubernetes takes"),
-    ],
-)
-def test_what_no_kubelet_could_take_is_refused(given: dict[str, t.Any], words: str) -> None:
-    with pytest.raises(Refusal, match=words):
-        wish(**given)
-
-
-def test_an_option_that_is_given_but_empty_takes_nothing_back() -> None:
-    assert wish(state="absent", config={}).purge is False
-    assert wish(state="absent").purge is True
-
-
-@pytest.mark.parametrize("text", ["", "- a\n", "a: [\n"])
-def test_a_file_with_which_no_kubelet_starts_is_named(text: str) -> None:
-    with pytest.raises(Refusal, match=r"config\.yaml"):
-        kubelet.plan(wish(args={"v": 4}), state(main=text))
 
 
 def test_the_diff_names_each_file() -> None:

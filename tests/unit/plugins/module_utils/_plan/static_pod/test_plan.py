@@ -5,11 +5,9 @@
 from __future__ import annotations
 
 import base64
-import json
 import typing as t
 
 import pytest
-from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.common import ownership
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.common.errors import Refusal
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.common.files import FileVersion
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.static_pod import plan as static_pod
@@ -22,35 +20,15 @@ from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.static_pod
 )
 from ansible_collections.nodecraft.kubeadm.tests.unit.support import static_pods as samples
 from ansible_collections.nodecraft.kubeadm.tests.unit.support import yaml_texts
+from ansible_collections.nodecraft.kubeadm.tests.unit.support.static_pods import POLICY, following, planned, state
 from hypothesis import given, settings
 from hypothesis import strategies as st
-
-POLICY = "/etc/kubernetes/audit/policy.yaml"
-
-
-def state(text: str = samples.API_SERVER, record: t.Any = None, files: t.Any = None) -> State:
-    return State(samples.manifest(text), record or {}, files or {})
-
-
-def plan(before: State | None = None, **wish: t.Any) -> StaticPodPlan:
-    return static_pod.plan(
-        samples.wish(**wish), before or state(files={entry["path"]: None for entry in wish.get("files") or []})
-    )
-
-
-def following(done: StaticPodPlan, before: State | None = None) -> State:
-    """What the node has when a plan was carried out."""
-    files = dict(before.files if before else {})
-    files.update({change.path: change.after for change in done.files})
-    record = ownership.load_record(json.loads(json.dumps(ownership.dump_record(done.record))))
-    return State(samples.manifest(done.after.text), record, files)
-
 
 # ---- changes ---------------------------------------------------------------------------------------------------------
 
 
 def test_gates_plugins_and_flags_are_merged_with_what_is_there() -> None:
-    done = plan(
+    done = planned(
         feature_gates={"InPlacePodVerticalScaling": True},
         admission_plugins={"ExtendedResourceToleration": "enabled"},
         args={"audit-log-maxage": 7},
@@ -68,7 +46,7 @@ def test_gates_plugins_and_flags_are_merged_with_what_is_there() -> None:
 
 
 def test_what_is_there_already_is_no_change() -> None:
-    done = plan(
+    done = planned(
         admission_plugins={"NodeRestriction": "enabled"},
         args={"secure_port": 6443, "allow-privileged": True, "not-set": None},
         volumes=[samples.volume("ca-certs", "/etc/ssl/certs", path_type="DirectoryOrCreate")],
@@ -81,7 +59,7 @@ def test_what_is_there_already_is_no_change() -> None:
 
 def test_gates_that_are_true_in_other_words_are_true() -> None:
     before = state(samples.with_command("--feature-gates=A=T,B=0"))
-    assert plan(before, feature_gates={"A": True, "B": False}).operations == ()
+    assert planned(before, feature_gates={"A": True, "B": False}).operations == ()
 
 
 def test_a_second_run_changes_nothing() -> None:
@@ -93,9 +71,9 @@ def test_a_second_run_changes_nothing() -> None:
         "volumes": [samples.volume("audit", "/etc/kubernetes/audit", path_type="DirectoryOrCreate")],
         "files": [samples.file(POLICY, "kind: Policy\n")],
     }
-    first = plan(**wish)
+    first = planned(**wish)
     assert len(first.operations) == 7
-    second = plan(following(first), **wish, purge=True)
+    second = planned(following(first), **wish, purge=True)
     assert second.operations == ()
     assert second.after.text == first.after.text
     assert second.record == following(first).record
@@ -103,8 +81,8 @@ def test_a_second_run_changes_nothing() -> None:
 
 def test_purge_gives_the_first_bytes_back() -> None:
     before = state(samples.with_command("--x=1", "--feature-gates=A=false", "--y=2"))
-    done = plan(before, feature_gates={"A": True, "B": True}, args={"x": "5", "z": ["1", "2"]}, env={"E": "1"})
-    back = plan(following(done), purge=True)
+    done = planned(before, feature_gates={"A": True, "B": True}, args={"x": "5", "z": ["1", "2"]}, env={"E": "1"})
+    back = planned(following(done), purge=True)
     assert back.after.text == before.manifest.text
     assert back.record == {}
 
@@ -113,7 +91,7 @@ def test_purge_gives_the_first_bytes_back() -> None:
 
 
 def test_a_new_file_is_written_and_tied_to_the_manifest() -> None:
-    done = plan(files=[samples.file(POLICY, "kind: Policy\n", mode="0640")])
+    done = planned(files=[samples.file(POLICY, "kind: Policy\n", mode="0640")])
     assert done.files == (PolicyFileChange(POLICY, None, FileVersion(b"kind: Policy\n", 0o640), False, True),)
     annotations = done.after.values()["annotations"]
     assert len(annotations[FILES_ANNOTATION]) == 16
@@ -123,15 +101,15 @@ def test_a_new_file_is_written_and_tied_to_the_manifest() -> None:
 @pytest.mark.parametrize("change", [{"content": "other\n"}, {"mode": "0644"}])
 def test_another_content_or_mode_restarts_the_component(change: dict[str, str]) -> None:
     entry = samples.file(POLICY, "kind: Policy\n")
-    first = plan(files=[entry])
-    second = plan(following(first), files=[{**entry, **change}])
+    first = planned(files=[entry])
+    second = planned(following(first), files=[{**entry, **change}])
     assert second.files[0].before == first.files[0].after
     assert second.after.text != first.after.text
 
 
 def test_a_file_that_is_as_wished_but_not_ours_is_left_alone() -> None:
     before = state(files={POLICY: FileVersion(b"x", 0o600)})
-    done = plan(before, files=[samples.file(POLICY, "x")])
+    done = planned(before, files=[samples.file(POLICY, "x")])
     assert done.operations == ()
     assert done.record == {}
 
@@ -139,20 +117,20 @@ def test_a_file_that_is_as_wished_but_not_ours_is_left_alone() -> None:
 def test_a_replaced_file_comes_back_with_mode_and_bytes() -> None:
     original = FileVersion(b"\xff\x00theirs", 0o444)
     before = state(files={POLICY: original})
-    done = plan(before, files=[samples.file(POLICY, "ours")])
+    done = planned(before, files=[samples.file(POLICY, "ours")])
     assert done.record["files"][POLICY].original == {
         "content": base64.b64encode(original.content).decode(),
         "mode": "0444",
     }
-    back = plan(following(done, before), purge=True)
+    back = planned(following(done, before), purge=True)
     assert back.files == (PolicyFileChange(POLICY, FileVersion(b"ours", 0o600), original, True, False),)
     assert back.after.text == before.manifest.text
     assert back.record == {}
 
 
 def test_a_file_of_ours_that_goes_is_removed_with_its_annotation() -> None:
-    first = plan(files=[samples.file(POLICY, "ours")])
-    back = plan(following(first), files=[samples.file(POLICY, None, state="absent")])
+    first = planned(files=[samples.file(POLICY, "ours")])
+    back = planned(following(first), files=[samples.file(POLICY, None, state="absent")])
     assert back.files == (PolicyFileChange(POLICY, FileVersion(b"ours", 0o600), None, False, False),)
     assert back.after.text == samples.API_SERVER
     assert back.record == {}
@@ -162,30 +140,30 @@ def test_a_file_of_ours_that_goes_is_removed_with_its_annotation() -> None:
 def test_a_file_that_drifted_is_put_right_and_the_component_restarted(drift: FileVersion | None) -> None:
     """The component has the other content, and the kubelet starts it anew only when the pod differs."""
     entry = samples.file(POLICY, "ours")
-    before = following(plan(files=[entry]))
-    done = plan(State(before.manifest, before.record, {POLICY: drift}), files=[entry])
+    before = following(planned(files=[entry]))
+    done = planned(State(before.manifest, before.record, {POLICY: drift}), files=[entry])
     assert done.files[0].after == FileVersion(b"ours", 0o600)
     assert done.after.text != done.before.text
-    assert plan(following(done), files=[entry]).operations == ()
-    back = plan(following(done), purge=True)
+    assert planned(following(done), files=[entry]).operations == ()
+    back = planned(following(done), purge=True)
     assert back.files[0].after is None
     assert FILES_ANNOTATION not in back.after.values()["annotations"]
 
 
 def test_a_file_goes_back_in_a_manifest_that_somebody_wrote_anew() -> None:
     original = state(files={POLICY: FileVersion(b"theirs", 0o600)})
-    done = plan(original, files=[samples.file(POLICY, "ours")])
+    done = planned(original, files=[samples.file(POLICY, "ours")])
     anew = State(original.manifest, done.record, {POLICY: FileVersion(b"ours", 0o600)})
-    back = plan(anew, purge=True)
+    back = planned(anew, purge=True)
     assert back.files[0].after == FileVersion(b"theirs", 0o600)
     assert back.after.text != back.before.text
 
 
 def test_a_file_that_someone_else_changed_is_not_purged() -> None:
-    first = plan(files=[samples.file(POLICY, "ours")])
+    first = planned(files=[samples.file(POLICY, "ours")])
     before = following(first)
     foreign = State(before.manifest, before.record, {POLICY: FileVersion(b"theirs", 0o600)})
-    done = plan(foreign, purge=True)
+    done = planned(foreign, purge=True)
     assert done.files == ()
     assert any(POLICY in warning for warning in done.warnings)
     assert not any("theirs" in warning for warning in done.warnings)
@@ -194,10 +172,10 @@ def test_a_file_that_someone_else_changed_is_not_purged() -> None:
 def test_the_annotation_counts_every_file_of_ours() -> None:
     one, two = samples.file("/etc/a/one", "1"), samples.file("/etc/a/two", "2")
     texts = {
-        plan(files=[one]).after.text,
-        plan(files=[two]).after.text,
-        plan(files=[one, two]).after.text,
-        plan(files=[{**one, "content": "2"}, {**two, "content": "1"}]).after.text,
+        planned(files=[one]).after.text,
+        planned(files=[two]).after.text,
+        planned(files=[one, two]).after.text,
+        planned(files=[{**one, "content": "2"}, {**two, "content": "1"}]).after.text,
     }
     assert len(texts) == 4
 
@@ -208,17 +186,17 @@ def test_the_annotation_counts_every_file_of_ours() -> None:
 @pytest.mark.parametrize("value", [False, "false", "False", "0", "f", "F"])
 def test_anonymous_requests_are_not_turned_off_under_the_kubelets_probes(value: t.Any) -> None:
     with pytest.raises(Refusal, match="anonymous-auth=false"):
-        plan(args={"anonymous-auth": value})
+        planned(args={"anonymous-auth": value})
 
 
 def test_anonymous_auth_that_is_off_already_hinders_no_other_change() -> None:
     before = state(samples.with_command("--anonymous-auth=false"))
-    assert plan(before, args={"v": 4}).operations
+    assert planned(before, args={"v": 4}).operations
 
 
 def test_anonymous_auth_is_the_api_servers_alone() -> None:
     before = State(samples.manifest(samples.SCHEDULER, "kube-scheduler"), {}, {})
-    assert plan(before, name="kube-scheduler", args={"anonymous-auth": False}).operations
+    assert planned(before, name="kube-scheduler", args={"anonymous-auth": False}).operations
 
 
 @pytest.mark.parametrize(
@@ -226,104 +204,17 @@ def test_anonymous_auth_is_the_api_servers_alone() -> None:
 )
 def test_a_component_is_not_moved_away_from_its_probes(arguments: dict[str, t.Any], complaint: str) -> None:
     with pytest.raises(Refusal, match=complaint):
-        plan(args=arguments)
+        planned(args=arguments)
 
 
 @pytest.mark.parametrize("address", ["::", "10.0.0.11"])
 def test_addresses_that_the_probes_reach_are_taken(address: str) -> None:
-    assert plan(args={"bind-address": address, "secure-port": 6443}).operations
+    assert planned(args={"bind-address": address, "secure-port": 6443}).operations
 
 
 def test_two_mounts_at_one_path_are_refused() -> None:
     with pytest.raises(Refusal, match="/etc/ssl/certs is already mounted"):
-        plan(volumes=[samples.volume("mine", "/mine", mount_path="/etc/ssl/certs")])
-
-
-# ---- what is shown ---------------------------------------------------------------------------------------------------
-
-HIDDEN = "Sup3r: 'secret' #1"
-STYLES = {
-    "double quotes": f'"{HIDDEN}"',
-    "single quotes": "'" + HIDDEN.replace("'", "''") + "'",
-    "literal block": f"|-\n        {HIDDEN}",
-    "folded block": f">-\n        {HIDDEN}",
-    "double quotes over two lines": "\"Sup3r: 'secret'\n        #1\"",
-}
-
-
-@pytest.mark.parametrize("style", STYLES.values(), ids=STYLES)
-@pytest.mark.parametrize("kind", ["containers", "initContainers"])
-def test_the_diff_hides_values_of_the_environment_in_every_style(style: str, kind: str) -> None:
-    env = f"    env:\n    - name: TOKEN\n      value: {style}\n"
-    if kind == "containers":
-        text = samples.API_SERVER.replace("    image:", f"{env}    image:")
-    else:
-        text = samples.API_SERVER.replace("  containers:", f"  initContainers:\n  - name: x\n{env}  containers:")
-    before = state(text)
-    assert HIDDEN in json.dumps(before.manifest.pod, ensure_ascii=False)
-    (shown,) = diff(plan(before, args={"v": 4}))
-    assert "Sup3r" not in shown["before"] + shown["after"]
-    assert "(hidden)" in shown["before"]
-    assert "--v=4" in shown["after"]
-
-
-def test_the_diff_hides_values_in_flow_style() -> None:
-    text = samples.API_SERVER.replace(
-        "    image:", '    env: [{name: TOKEN, value: "Sup3r"}, {name: B, value: b1}]\n    image:'
-    )
-    (shown,) = diff(plan(state(text), args={"v": 4}))
-    assert "Sup3r" not in shown["before"] + shown["after"]
-    assert "b1" not in shown["before"] + shown["after"]
-
-
-def test_a_changed_value_is_seen_to_differ_and_not_shown() -> None:
-    text = samples.API_SERVER.replace("    image:", "    env:\n    - name: TOKEN\n      value: old-secret\n    image:")
-    done = plan(state(text), env={"TOKEN": "new-secret", "OTHER": "third-secret"})
-    (shown,) = diff(done)
-    assert shown["before"] != shown["after"]
-    assert "secret" not in json.dumps(diff(done))
-    assert "secret" not in repr(done.operations)
-    assert [(change.key, change.before is None, change.after is None) for change in done.operations] == [
-        ("TOKEN", False, False),
-        ("OTHER", True, False),
-    ]
-
-
-def test_the_diff_of_files_hides_the_sensitive_ones() -> None:
-    before = state(
-        files={"/etc/a": FileVersion(b"old-a\n", 0o600), "/etc/b": FileVersion(b"old-secret\n", 0o600), "/etc/c": None}
-    )
-    done = plan(
-        before,
-        files=[
-            samples.file("/etc/a", "new-a\n"),
-            samples.file("/etc/b", "new-secret\n", sensitive=True),
-            samples.file("/etc/c", "third-secret\n", sensitive=True),
-        ],
-    )
-    shown = {entry["before_header"]: (entry["before"], entry["after"]) for entry in diff(done)}
-    assert list(shown) == [samples.SOURCE, "/etc/a", "/etc/b", "/etc/c"]
-    assert shown["/etc/a"] == ("old-a\n", "new-a\n")
-    assert shown["/etc/b"][0] != shown["/etc/b"][1]
-    assert shown["/etc/c"][0] == ""
-    assert "secret" not in json.dumps(diff(done))
-    digests = [
-        FileVersion(text, 0o600).digest["sha256"] for text in (b"old-secret\n", b"new-secret\n", b"third-secret\n")
-    ]
-    assert not any(digest in repr(done.operations) for digest in digests)
-
-
-def test_a_file_that_goes_unnamed_is_not_shown_because_it_may_be_sensitive() -> None:
-    first = plan(files=[samples.file(POLICY, "secret", sensitive=True)])
-    back = plan(following(first), purge=True)
-    assert "secret" not in json.dumps(diff(back))
-    assert FileVersion(b"secret", 0o600).digest["sha256"] not in repr(back.operations)
-
-
-def test_a_file_that_is_no_text_can_be_shown() -> None:
-    before = state(files={POLICY: FileVersion(b"\xff\xfe", 0o600)})
-    shown = diff(plan(before, files=[samples.file(POLICY, "text")]))
-    assert shown[1]["after"] == "text"
+        planned(volumes=[samples.volume("mine", "/mine", mount_path="/etc/ssl/certs")])
 
 
 # ---- any wish, any style ---------------------------------------------------------------------------------------------

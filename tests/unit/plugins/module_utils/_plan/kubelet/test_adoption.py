@@ -1,0 +1,82 @@
+# SPDX-FileCopyrightText: 2026 nodecraft.kubeadm contributors
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Entries of the administrator's variable that move into our files, and back."""
+
+from __future__ import annotations
+
+import typing as t
+
+import pytest
+from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.common.errors import Refusal
+from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.kubelet import layout as kubelet_layout
+from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.kubelet import plan as kubelet
+from ansible_collections.nodecraft.kubeadm.tests.unit.support import kubelets
+from ansible_collections.nodecraft.kubeadm.tests.unit.support.kubelets import (
+    EXTRA,
+    after,
+    state,
+    wish,
+)
+
+
+@pytest.mark.parametrize(
+    ("extra", "left", "given"),
+    [
+        ("KUBELET_EXTRA_ARGS=--feature-gates=A=true\n", "KUBELET_EXTRA_ARGS=\n", {"feature_gates": {"A": True}}),
+        (
+            '# old\nKUBELET_EXTRA_ARGS="--v=2 --feature-gates=A=false,B=true --x=y"\nOTHER=1\n',
+            '# old\nKUBELET_EXTRA_ARGS="--v=2 --feature-gates=B=true --x=y"\nOTHER=1\n',
+            {"feature_gates": {"A": True}},
+        ),
+        ('KUBELET_EXTRA_ARGS="--max-pods 20 --v=2"', 'KUBELET_EXTRA_ARGS="--v=2"', {"config": {"maxPods": 50}}),
+        ('KUBELET_EXTRA_ARGS="--v=2 --x=y"\n', 'KUBELET_EXTRA_ARGS="--x=y"\n', {"args": {"v": None}}),
+        ('KUBELET_EXTRA_ARGS="--x=y --v=2"\n', 'KUBELET_EXTRA_ARGS="--x=y"\n', {"args": {"v": 3}}),
+    ],
+)
+def test_entries_of_the_administrator_are_moved_and_come_back(extra: str, left: str, given: dict[str, t.Any]) -> None:
+    before = state(extra)
+    plan = kubelet.plan(wish(adopt=True, **given), before)
+    changed = after(before, plan)
+    assert changed.variables[EXTRA] == left
+    assert plan.operations[0].field == "adopted"
+    assert kubelet.plan(wish(adopt=True, purge=True, **given), changed).operations == ()
+    for gone in (wish(state="absent"), wish(purge=True)):
+        back = after(changed, kubelet.plan(gone, changed))
+        assert back.variables[EXTRA] == extra
+        assert (back.unit, back.fragments, back.record) == (before.unit, before.fragments, {})
+
+
+def test_the_variables_of_others_are_not_shown() -> None:
+    extra = "# old\n# NO_PROXY=s3cret\nHTTPS_PROXY=http://user:s3cret@proxy\nKUBELET_EXTRA_ARGS=--v=2\n"
+    shown = kubelet.diff(kubelet.plan(wish(adopt=True, args={"v": 4}), state(extra)))[-1]
+    assert shown["before"] == "# old\n# NO_PROXY=...\nHTTPS_PROXY=...\nKUBELET_EXTRA_ARGS=--v=2\n"
+    assert shown["after"] == "# old\n# NO_PROXY=...\nHTTPS_PROXY=...\nKUBELET_EXTRA_ARGS=\n"
+
+
+def test_a_file_that_changed_since_is_not_put_back() -> None:
+    before = state("KUBELET_EXTRA_ARGS=--v=2\n")
+    changed = after(before, kubelet.plan(wish(adopt=True, args={"v": 4}), before))
+    edited = kubelets.state(
+        "KUBELET_EXTRA_ARGS=--x=y\n", drop_ins={kubelet_layout.DROP_IN: changed.unit[-1].text}, record=changed.record
+    )
+    plan = kubelet.plan(wish(state="absent"), edited)
+    assert after(edited, plan).variables[EXTRA] == "KUBELET_EXTRA_ARGS=--x=y\n"
+    assert "was changed since" in plan.warnings[0]
+
+
+def test_what_is_dropped_of_several_adopted_settings_is_told() -> None:
+    before = state("KUBELET_EXTRA_ARGS='--max-pods=50 --v=2'\n")
+    changed = after(before, kubelet.plan(wish(adopt=True, args={"v": 4}, config={"maxPods": 60}), before))
+    plan = kubelet.plan(wish(args={"v": 4}, purge=True), changed)
+    assert plan.warnings == (
+        f"what {EXTRA} once said of maxPods is not put back there before all that was adopted from it is taken back.",
+    )
+    assert kubelet.plan(wish(args={"v": 4}, purge=True), after(changed, plan)).warnings == ()
+
+
+def test_a_list_is_adopted_only_as_a_whole() -> None:
+    with pytest.raises(Refusal, match="eviction"):
+        kubelet.plan(
+            wish(adopt=True, config={"evictionHard": {"memory.available": "5%"}}),
+            state("KUBELET_EXTRA_ARGS='--eviction-hard=nodefs.available<1%'\n"),
+        )

@@ -1,0 +1,53 @@
+# SPDX-FileCopyrightText: 2026 nodecraft.kubeadm contributors
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Module parameters turned into a wish, and what no kubelet could take."""
+
+from __future__ import annotations
+
+import typing as t
+
+import pytest
+from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.common.errors import Refusal
+from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.kubelet import plan as kubelet
+from ansible_collections.nodecraft.kubeadm.tests.unit.support.kubelets import (
+    TAINT,
+    data_of,
+    state,
+    wish,
+)
+
+
+def test_a_taint_is_registered_as_it_is_set_on_a_node() -> None:
+    plan = kubelet.plan(wish(register_with_taints=[{**TAINT, "value": True}]), state())
+    assert data_of(plan)["registerWithTaints"] == [{**TAINT, "value": "true"}]
+
+
+@pytest.mark.parametrize(
+    ("given", "words"),
+    [
+        ({"feature_gates": {"A": "perhaps"}}, "write true, false"),
+        ({"config": {"featureGates": {"A": True}}}, "use the option feature_gates"),
+        ({"config": {"registerWithTaints": []}}, "use the option register_with_taints"),
+        ({"config": {"kind": "x"}}, "kind is not a setting"),
+        ({"config": {"staticPodPath": "/x"}}, "not changed here"),
+        ({"config": {"clusterDomain": ""}}, "write null"),
+        ({"args": {"feature-gates": "A=true"}}, "use the option feature_gates"),
+        ({"args": {"config_dir": "/x"}}, "not changed here"),
+        ({"args": {"max-pods": 1, "max_pods": 2}}, "named twice"),
+        ({"register_with_taints": [TAINT, TAINT]}, "named twice"),
+        (
+            {"register_with_taints": [{**TAINT, "value": "a b"}]},
+            "register_with_taints: the value of example.com/dongle",
+        ),
+        ({"register_with_taints": [{**TAINT, "effect": "Nope"}]}, "NoSchedule, PreferNoSchedule"),
+        ({"register_with_taints": [{**TAINT, "key": ""}]}, "no key that Kubernetes takes"),
+    ],
+)
+def test_what_no_kubelet_could_take_is_refused(given: dict[str, t.Any], words: str) -> None:
+    with pytest.raises(Refusal, match=words):
+        wish(**given)
+
+
+def test_an_option_that_is_given_but_empty_takes_nothing_back() -> None:
+    assert wish(state="absent", config={}).purge is False
+    assert wish(state="absent").purge is True

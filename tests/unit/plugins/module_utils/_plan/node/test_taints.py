@@ -1,0 +1,46 @@
+# SPDX-FileCopyrightText: 2026 nodecraft.kubeadm contributors
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Taints of one node."""
+
+from __future__ import annotations
+
+import typing as t
+
+import pytest
+from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.common.errors import Refusal
+from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.documents import json_patch
+from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.node.taints import TAINTS
+from ansible_collections.nodecraft.kubeadm.tests.unit.support.node_plans import planned, seen
+from ansible_collections.nodecraft.kubeadm.tests.unit.support.nodes import Json, node
+
+
+def taint(key: str, effect: str = "NoSchedule", **more: t.Any) -> Json:
+    return {"key": key, "effect": effect, **more}
+
+
+def entry(key: str, effect: str | None = "NoSchedule", value: t.Any = None, state: str = "present") -> Json:
+    return {"key": key, "effect": effect, "value": value, "state": state}
+
+
+def test_taints_of_others_stay_as_they_are() -> None:
+    theirs = taint("b", "NoExecute", timeAdded="2026-01-01T00:00:00Z")
+    made = planned(
+        TAINTS, node(taints=[theirs, taint("a", value="1")], annotations={}), [entry("a", value=2), entry("c")]
+    )
+    assert seen(made) == [("taints", "a:NoSchedule", "1", "2"), ("taints", "c:NoSchedule", None, "")]
+    assert list(made.patch)[-2:] == [
+        {"op": "test", "path": "/spec/taints", "value": [theirs, taint("a", value="1")]},
+        {"op": "add", "path": "/spec/taints", "value": [theirs, taint("a", value="2"), taint("c")]},
+    ]
+
+
+def test_the_last_taint_takes_the_list_with_it() -> None:
+    made = planned(TAINTS, node(taints=[taint("a")], annotations={}), [entry("a", effect=None, state="absent")])
+    assert json_patch.changes_of(made.patch)[-1] == {"op": "remove", "path": "/spec/taints"}
+    assert made.wanted == {"a:NoSchedule": None, "a:PreferNoSchedule": None, "a:NoExecute": None}
+
+
+def test_a_taint_twice() -> None:
+    with pytest.raises(Refusal, match="a:NoSchedule is asked for twice"):
+        planned(TAINTS, node(), [entry("a", value="1"), entry("a", value="2")])
+    assert len(planned(TAINTS, node(), [entry("a"), entry("a"), entry("a", "NoExecute")]).operations) == 2
