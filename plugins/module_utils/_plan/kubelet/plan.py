@@ -108,9 +108,7 @@ class KubeletPlan:
 
 def plan(wish: Wish, state: State) -> KubeletPlan:
     """Work out a wish against what the node has. Raises Refusal for what cannot be done safely."""
-    live = kubelet_layout.layout(state.unit, state.variables, state.main, state.fragments)
-    kubelet_layout.refuse_unknown_layout(live.service)
-    refuse_out_of_step(live, state)
+    live = changeable(state)
     base_unit = with_drop_in(state.unit, kubelet_layout.DROP_IN, None)
     theirs = tuple(file for file in state.fragments if posixpath.basename(file.path) != FRAGMENT)
     # Others may rely on the folder that the kubelet reads for our sake.
@@ -160,6 +158,14 @@ def plan(wish: Wish, state: State) -> KubeletPlan:
             *(() if operations else _forgotten(live, state)),
         ),
     )
+
+
+def changeable(state: State) -> Layout:
+    """A kubelet as it is now. Raises Refusal for one that cannot be changed."""
+    live = kubelet_layout.layout(state.unit, state.variables, state.main, state.fragments)
+    kubelet_layout.refuse_unknown_layout(live.service)
+    _refuse_out_of_step(live, state)
+    return live
 
 
 def _adopt(wish: Wish, base: Layout, state: State) -> dict[str, Move]:
@@ -286,7 +292,7 @@ def _forgotten(live: Layout, state: State) -> t.Iterator[str]:
 # ---- what is refused ---------------------------------------------------------------------------------------------------
 
 
-def refuse_out_of_step(live: Layout, state: State) -> None:
+def _refuse_out_of_step(live: Layout, state: State) -> None:
     """Starting the kubelet anew would bring in what somebody else changed, and nobody asked for."""
     if state.running is None or list(state.running) == live.command:
         return

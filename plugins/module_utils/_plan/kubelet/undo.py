@@ -28,9 +28,7 @@ def plan(way: WayBack | None, state: State, *, force: bool, warnings: t.Sequence
 
     force: as in the module's option. Raises Refusal for what cannot be done safely.
     """
-    live = kubelet_layout.layout(state.unit, state.variables, state.main, state.fragments)
-    kubelet_layout.refuse_unknown_layout(live.service)
-    kubelet.refuse_out_of_step(live, state)
+    live = kubelet.changeable(state)
     if way is None or way.is_done:
         return KubeletPlan(live, live, (), None, (), (), state.record, tuple(warnings))
     way.refuse_foreign_edits()
