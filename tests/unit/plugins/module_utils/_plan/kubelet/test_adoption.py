@@ -8,6 +8,7 @@ import typing as t
 
 import pytest
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.common.errors import Refusal
+from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.common.files import FileVersion
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.kubelet import layout as kubelet_layout
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.kubelet import plan as kubelet
 from ansible_collections.nodecraft.kubeadm.tests.unit.support import kubelets
@@ -44,6 +45,14 @@ def test_entries_of_the_administrator_are_moved_and_come_back(extra: str, left: 
         back = after(changed, kubelet.plan(gone, changed))
         assert back.variables[EXTRA] == extra
         assert (back.unit, back.fragments, back.record) == (before.unit, before.fragments, {})
+
+
+def test_the_administrators_file_keeps_mode_and_owner() -> None:
+    theirs = FileVersion(b"KUBELET_EXTRA_ARGS=--v=2\n", 0o640, 7, 8)
+    before = state(environment={**state().environment, EXTRA: theirs})
+    change = kubelet.plan(wish(adopt=True, args={"v": 4}), before).files[-1]
+    assert (change.path, change.before) == (EXTRA, theirs)
+    assert change.after == FileVersion(b"KUBELET_EXTRA_ARGS=\n", 0o640, 7, 8)
 
 
 def test_the_variables_of_others_are_not_shown() -> None:

@@ -128,6 +128,13 @@ def test_a_replaced_file_comes_back_with_mode_and_bytes() -> None:
     assert back.record == {}
 
 
+def test_a_file_of_others_keeps_its_owner() -> None:
+    before = state(files={POLICY: FileVersion(b"theirs", 0o600, 7, 8)})
+    done = planned(before, files=[samples.file(POLICY, "ours", mode="0640")])
+    assert done.files[0].after == FileVersion(b"ours", 0o640, 7, 8)
+    assert planned(following(done, before), purge=True).files[0].after == FileVersion(b"theirs", 0o600, 7, 8)
+
+
 def test_a_file_of_ours_that_goes_is_removed_with_its_annotation() -> None:
     first = planned(files=[samples.file(POLICY, "ours")])
     back = planned(following(first), files=[samples.file(POLICY, None, state="absent")])
