@@ -19,13 +19,12 @@ from .._plan.device.placement import Amounts, Expectation, Placement
 from .._plan.kubernetes import names as node_names
 from .._plan.node import plan as node_plan
 from .._plan.pod import templates as pod_templates
-from .client import ApiError, Client, Json
+from .client import Client, Json
 from .cluster_versions import version_warnings
 from .parallel import for_each
 
 PORT = 9808  # where our plugin tells of itself
 _LOOK_AGAIN = 2.0  # seconds between two looks
-_NOT_FOUND = 404
 
 
 def read(
@@ -143,11 +142,8 @@ class _Reader:
         )
 
     def _observe(self) -> Observation:
-        try:
-            daemon_set = self._client.get(f"/apis/apps/v1/namespaces/{self._namespace}/daemonsets/{self._name}")
-        except ApiError as exc:
-            if exc.status != _NOT_FOUND:
-                raise
+        daemon_set = self._client.find(f"/apis/apps/v1/namespaces/{self._namespace}/daemonsets/{self._name}")
+        if daemon_set is None:
             return Observation(self.seen.name, None, None, [], 0.0)
         selector = pod_templates.selector_text(daemon_set["spec"]["selector"])
         pods = self._made(daemon_set, f"namespaces/{self._namespace}/pods", selector)

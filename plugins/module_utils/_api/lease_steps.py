@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import contextlib
 import typing as t
+from http import HTTPStatus
 
 from .._plan.common.errors import KubeadmError
 from .._plan.transaction import lease as rollout_lease
@@ -17,11 +18,10 @@ from .._plan.transaction.lease import LeasePlan
 from .._plan.transaction.rehearsal import ACCEPTED, NOT_NEEDED, REFUSED, SKIPPED, Verdict
 from .client import ApiError, Client, Json
 from .cluster_versions import version_warnings
+from .conflicts import ATTEMPTS
 
 _LEASES = f"/apis/coordination.k8s.io/v1/namespaces/{rollout_lease.NAMESPACE}/leases"
 _LEASE = f"{_LEASES}/{rollout_lease.NAME}"
-_UNKNOWN, _FORBIDDEN, _NOT_FOUND, _CONFLICT = 401, 403, 404, 409
-_ATTEMPTS = 20  # against others who write it at the same time
 _LOOK_AGAIN = 5.0  # seconds between two looks at a Lease that somebody else holds
 
 
@@ -64,12 +64,10 @@ class LeaseSteps:
         """Read the Lease. Whether anybody answered is told in the result: without an API there may still be a node to repair."""
         self._answered = False
         try:
-            self._found = self._api.get(_LEASE)
+            self._found = self._api.find(_LEASE)
         except ApiError as exc:
             self._answered = 400 <= exc.status < 500
-            if exc.status != _NOT_FOUND:
-                raise _explained(exc) from exc
-            self._found = None
+            raise _explained(exc) from exc
         self._answered = True
 
     def notes(self) -> list[str]:
@@ -145,7 +143,7 @@ class LeaseSteps:
             self._found = self._write(self._planned.body)
         except ApiError as exc:
             self._conflicts += 1
-            if exc.status not in (_CONFLICT, _NOT_FOUND) or self._conflicts == _ATTEMPTS:
+            if exc.status not in (HTTPStatus.CONFLICT, HTTPStatus.NOT_FOUND) or self._conflicts == ATTEMPTS:
                 raise
             return False  # somebody was quicker, or our own write, whose answer was lost
         return True
@@ -168,7 +166,7 @@ class LeaseSteps:
 
 def _explained(error: ApiError) -> ApiError:
     """What an account lacks that may not use the Lease, and the way on: it may be a change of the API server that locked it out."""
-    if error.status not in (_UNKNOWN, _FORBIDDEN):
+    if error.status not in (HTTPStatus.UNAUTHORIZED, HTTPStatus.FORBIDDEN):
         return error
     return ApiError(
         f"{error} It needs get, create and update on leases (coordination.k8s.io) in {rollout_lease.NAMESPACE}. Without the Lease nothing"

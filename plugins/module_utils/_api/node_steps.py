@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import contextlib
 import typing as t
+from http import HTTPStatus
 
 from .._plan.common.batch import TaskPlan, joined, refuse_failures
 from .._plan.common.errors import KubeadmError
@@ -23,6 +24,7 @@ from .._plan.node.plan import Kind, NodePlan, Wish
 from .._plan.transaction.rehearsal import ACCEPTED, NOT_NEEDED, REFUSED, Verdict
 from .client import ApiError, Client, Json
 from .cluster_versions import version_warnings
+from .conflicts import retry_on_conflict
 from .objects import read_nodes, read_pods
 from .target import Target, send_each
 
@@ -31,8 +33,6 @@ try:
 except ImportError:
     jsonpatch = None  # ApiModule names the missing packages
 
-_CONFLICT, _UNPROCESSABLE, _FORBIDDEN = 409, 422, 403
-_ATTEMPTS = 20  # against other writers of the same node
 _LOOK_AGAIN = 1.0  # seconds between two looks at what is waited for
 
 NodeTarget = Target[NodePlan]
@@ -172,7 +172,7 @@ class NodeSteps:
         try:
             pods = read_pods(self._api, concerned)
         except ApiError as exc:
-            if exc.status != _FORBIDDEN:
+            if exc.status != HTTPStatus.FORBIDDEN:
                 raise
             problem = f"which pods the new taints evict could not be told: {exc}"
             if not allowed:
@@ -204,7 +204,7 @@ class NodeSteps:
         try:
             pods = read_pods(self._api, concerned)
         except ApiError as exc:
-            if exc.status != _FORBIDDEN:
+            if exc.status != HTTPStatus.FORBIDDEN:
                 raise
             return [f"whether running pods still fit could not be told: {exc}"]
         warnings = []
@@ -237,26 +237,25 @@ class NodeSteps:
 
     def _patch(self, target: NodeTarget) -> None:
         place = "/".join(filter(None, ("nodes", target.name, self._kind.subresource)))
-        for _attempt in range(_ATTEMPTS):
-            plan = t.cast(NodePlan, target.plan)
-            try:
-                target.latest = self._api.patch(place, plan.patch, dry_run=self._dry)
-                target.sent = True
-                return
-            except ApiError as exc:
-                if exc.status not in (_CONFLICT, _UNPROCESSABLE):
-                    raise
-                target.read = self._api.get(f"nodes/{target.name}")
-                again = node_plan.plan(self._kind, target.read, self._wish_of(target))
-                if not again.operations:
-                    # It is as we want it: another writer's work, or our own patch whose answer was lost.
-                    target.latest, target.sent = target.read, True
-                    return
-                if exc.status == _UNPROCESSABLE and again.patch == plan.patch:
-                    # What the patch relies on is there, so it is the change itself that is declined.
-                    raise
-                target.plan = again
-        raise KubeadmError(f"others changed the node each of the {_ATTEMPTS} times that it was tried.")
+        target.latest = retry_on_conflict(
+            lambda: self._api.patch(place, t.cast(NodePlan, target.plan).patch, dry_run=self._dry),
+            lambda refusal: self._plan_again(target, refusal),
+            others="others changed the node",
+            statuses=(HTTPStatus.CONFLICT, HTTPStatus.UNPROCESSABLE_ENTITY),
+        )
+        target.sent = True
+
+    def _plan_again(self, target: NodeTarget, refusal: ApiError) -> Json | None:
+        former, target.read = t.cast(NodePlan, target.plan), self._api.get(f"nodes/{target.name}")
+        again = node_plan.plan(self._kind, target.read, self._wish_of(target))
+        if not again.operations:
+            # It is as we want it: another writer's work, or our own patch whose answer was lost.
+            return target.read
+        if refusal.status == HTTPStatus.UNPROCESSABLE_ENTITY and again.patch == former.patch:
+            # What the patch relies on is there, so it is the change itself that is declined.
+            raise refusal
+        target.plan = again
+        return None
 
     # ---- waiting and telling -------------------------------------------------------------------------------------------
 

@@ -13,11 +13,10 @@ import typing as t
 from .._plan.common.errors import KubeadmError
 from .._plan.kubernetes import names as node_names
 from .._plan.node import plan as node_plan
-from .client import ApiError, Client, Json
+from .client import Client, Json
 from .parallel import for_each
 
 FEW = 8  # so many objects are rather read one by one than together with all others
-_NOT_FOUND = 404
 
 
 def check_asked(names: t.Sequence[str] | None, selector: str | None) -> None:
@@ -67,15 +66,12 @@ def read_kubelets(client: Client, names: t.Sequence[str], *, workers: int) -> di
 
 def read_each(client: Client, paths: t.Mapping[str, str], *, workers: int) -> dict[str, Json]:
     """Read objects by name -> path. One that does not exist is left out."""
-    found: dict[str, Json] = {}
+    found: dict[str, Json | None] = {}
     errors: list[Exception] = []
 
     def read(name: str) -> bool:
         try:
-            found[name] = client.get(paths[name])
-        except ApiError as exc:
-            if exc.status != _NOT_FOUND:
-                errors.append(exc)
+            found[name] = client.find(paths[name])
         except Exception as exc:  # raised again where the task can be ended
             errors.append(exc)
         return not errors
@@ -83,7 +79,7 @@ def read_each(client: Client, paths: t.Mapping[str, str], *, workers: int) -> di
     for_each(list(paths), read, workers=workers, stop_at_failure=True)
     if errors:
         raise errors[0]
-    return {name: found[name] for name in paths if name in found}
+    return {name: each for name in paths for each in [found[name]] if each is not None}
 
 
 def _by_name(nodes: t.Iterable[Json]) -> dict[str, Json]:

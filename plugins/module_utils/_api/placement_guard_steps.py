@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import contextlib
 import typing as t
+from http import HTTPStatus
 
 from .._plan.common.batch import Incomplete, joined
 from .._plan.common.errors import KubeadmError, Refusal
@@ -21,11 +22,14 @@ from .._plan.transaction import rehearsal
 from .._plan.transaction.rehearsal import Verdict
 from .client import ApiError, Client, Json
 from .cluster_versions import server_version, version_warnings
+from .conflicts import retry_on_conflict
 from .objects import read_each
 
-_NOT_FOUND, _CONFLICT = 404, 409
-_ATTEMPTS = 20  # against other writers of the same object
 _LOOK_AGAIN = 0.5  # seconds between two looks at what is waited for
+_OUTRUN = (
+    HTTPStatus.CONFLICT,
+    HTTPStatus.NOT_FOUND,
+)  # what another writer causes: it changed, made or removed the object
 _CHECKED_WITHIN = 5.0  # seconds that the controller manager has to look at expressions
 
 
@@ -162,13 +166,8 @@ class PlacementGuardSteps:
 
     def _served(self) -> set[str]:
         """The kinds of the guard that the API has."""
-        try:
-            found = self._api.get(placement_policies.GROUP).get("resources") or []
-        except ApiError as exc:
-            if exc.status != _NOT_FOUND:
-                raise
-            found = []
-        served = {entry["kind"] for entry in found} & set(KINDS)
+        found = self._api.find(placement_policies.GROUP) or {}
+        served = {entry["kind"] for entry in found.get("resources") or []} & set(KINDS)
         if self._wished.present:
             placement_guard.refuse_unserved(self._wished, served, lambda: server_version(self._api))
         return served
@@ -233,10 +232,9 @@ class PlacementGuardSteps:
     def _send_fresh(self, body: Json, *, dry_run: bool) -> Json:
         """Send an object, once more when somebody wrote its status or labels since it was read, as Kubernetes itself does."""
         place = placement_guard.place_of(body)
-        for _attempt in range(_ATTEMPTS):
-            sent = self._sent(body, dry_run=dry_run)
-            if sent:
-                return sent
+
+        def replan(_refusal: ApiError) -> Json | None:
+            nonlocal body
             found = self._read_objects([place]).get(place)
             if found and not placement_guard.differs(found, self._judged.get(place)):
                 return found  # our own write, whose answer was lost
@@ -245,16 +243,14 @@ class PlacementGuardSteps:
                     f"{' '.join(place)}: somebody else changed it in the meantime, perhaps another run. Run the task again."
                 )
             body = placement_guard.as_read(body, found)
-        raise KubeadmError(f"{' '.join(place)}: others changed it each of the {_ATTEMPTS} times that it was tried.")
-
-    def _sent(self, body: Json, *, dry_run: bool) -> Json | None:
-        """Send an object; None when somebody was quicker."""
-        try:
-            return self._send(body, dry_run=dry_run)
-        except ApiError as exc:
-            if exc.status not in (_CONFLICT, _NOT_FOUND):
-                raise
             return None
+
+        return retry_on_conflict(
+            lambda: self._send(body, dry_run=dry_run),
+            replan,
+            others=f"{' '.join(place)}: others changed it",
+            statuses=_OUTRUN,
+        )
 
     def _remove(self, places: t.Iterable[Place]) -> None:
         for place in places:
@@ -276,13 +272,15 @@ class PlacementGuardSteps:
     def _restoring_problem(self, former: Json) -> str:
         place = placement_guard.place_of(former)
         body = placement_guard.as_first_written(former)
+
+        def attempt() -> Json:
+            return self._send(placement_guard.as_read(body, self._read_objects([place]).get(place)), dry_run=False)
+
         try:
-            for _attempt in range(_ATTEMPTS):
-                if self._sent(placement_guard.as_read(body, self._read_objects([place]).get(place)), dry_run=False):
-                    return ""
+            retry_on_conflict(attempt, lambda _refusal: None, others="others changed it", statuses=_OUTRUN)
         except KubeadmError as exc:
-            return f"{' '.join(place)}: {exc}"
-        return f"{' '.join(place)}: others changed it each of the {_ATTEMPTS} times that it was tried"
+            return f"{' '.join(place)}: {str(exc).rstrip('.')}"
+        return ""
 
     def _remove_each(self, places: t.Iterable[Place], *, dry_run: bool) -> list[str]:
         """Remove objects one by one, whatever comes of the others. Returns what went wrong."""
@@ -299,7 +297,7 @@ class PlacementGuardSteps:
         try:
             self._api.delete(placement_policies.path_of(*place), dry_run=dry_run)
         except ApiError as exc:
-            if exc.status != _NOT_FOUND:
+            if exc.status != HTTPStatus.NOT_FOUND:
                 raise
 
     # ---- trying and proving --------------------------------------------------------------------------------------------
@@ -324,9 +322,15 @@ class PlacementGuardSteps:
         """Write an object of the copy. made: takes up what may be there because of it, whatever was answered."""
         place = placement_guard.place_of(body)
         made.append(place)
-        if not self._sent(body, dry_run=False):
+        try:
+            self._send(body, dry_run=False)
+        except ApiError as exc:
+            if exc.status not in _OUTRUN:
+                raise
             made.remove(place)
-            raise KubeadmError(f"{' '.join(place)}: another run tries this guard at the moment. Run the task again.")
+            raise KubeadmError(
+                f"{' '.join(place)}: another run tries this guard at the moment. Run the task again."
+            ) from exc
 
     def _failings(self) -> list[str]:
         cases = placement_policies.trial_cases(self._guard, self._params["trial_namespace"])

@@ -11,6 +11,7 @@ from __future__ import annotations
 import contextlib
 import dataclasses
 import typing as t
+from http import HTTPStatus
 
 from .._plan.common.batch import Incomplete, TaskPlan, joined, refuse_failures
 from .._plan.common.errors import KubeadmError, Refusal
@@ -25,12 +26,11 @@ from .._plan.transaction import rehearsal
 from .._plan.transaction.rehearsal import Verdict
 from .client import ApiError, Client, Json
 from .cluster_versions import version_warnings
+from .conflicts import retry_on_conflict
 from .target import Target, leave_rest, send_each
 from .template_steps import UPDATE, Template, Templates
 from .workloads import Selection, Workloads
 
-_CONFLICT, _NOT_FOUND = 409, 404
-_ATTEMPTS = 20  # against other writers of the same pod
 _LOOK_AGAIN = 0.5  # seconds between two looks at what is waited for
 
 
@@ -307,9 +307,11 @@ class PodResizeSteps:
     def _send_one(self, target: PodTarget) -> bool:
         """Change one pod, against other writers if need be. Returns whether it worked."""
         try:
-            self._patch(target)
+            retry_on_conflict(
+                lambda: self._patch(target), lambda _refusal: self._plan_again(target), others="others changed the pod"
+            )
         except ApiError as exc:
-            if exc.status == _NOT_FOUND:
+            if exc.status == HTTPStatus.NOT_FOUND:
                 target.fail_gone()
             else:
                 target.fail(*pod_resize_state.refusal(str(exc)))
@@ -317,31 +319,21 @@ class PodResizeSteps:
             target.fail(REFUSED, str(exc))
         return not target.error
 
-    def _patch(self, target: PodTarget) -> None:
+    def _patch(self, target: PodTarget) -> bool:
         place = f"{self._workloads.path_of(target.name)}{self._subresource}"
-        for _attempt in range(_ATTEMPTS):
-            pod, plan = t.cast(Json, target.read), t.cast(PodPlan, target.plan)
-            try:
-                target.latest = self._api.merge(place, plan.patch, dry_run=self._dry)
-            except ApiError as exc:
-                if exc.status != _CONFLICT:
-                    raise
-                self._plan_again(target)
-                if target.error or target.sent:
-                    return
-            else:
-                target.sent, target.outcome = True, ACCEPTED
-                target.doubted = pod_resize_state.resize_conditions(pod)
-                return
-        raise KubeadmError(f"others changed the pod each of the {_ATTEMPTS} times that it was tried.")
+        pod, plan = t.cast(Json, target.read), t.cast(PodPlan, target.plan)
+        target.latest = self._api.merge(place, plan.patch, dry_run=self._dry)
+        target.sent, target.outcome = True, ACCEPTED
+        target.doubted = pod_resize_state.resize_conditions(pod)
+        return True
 
-    def _plan_again(self, target: PodTarget) -> None:
-        """Read a pod that somebody else changed, and plan anew."""
+    def _plan_again(self, target: PodTarget) -> bool:
+        """Read a pod that somebody else changed, and plan again. Returns whether nothing is left to send."""
         former = t.cast(Json, target.read)
         found = self._api.get(self._workloads.path_of(target.name))
         if not pod_resize_state.is_same(former, found):
             target.fail_gone()
-            return
+            return True
         again = self._plan_of(target, found)
         target.latest = found
         if again.operations:
@@ -349,6 +341,7 @@ class PodResizeSteps:
         else:
             # It is as we want it: another writer's work, or our own patch whose answer was lost.
             target.sent, target.outcome = True, ACCEPTED
+        return not again.operations
 
     def _send_in_turn(self, targets: t.Sequence[PodTarget]) -> None:
         """Change pods whose containers restart, so many at a time, and wait each time until they are Ready again."""

@@ -11,6 +11,7 @@ from __future__ import annotations
 import base64
 import dataclasses
 import typing as t
+from http import HTTPStatus
 
 from .._plan.common.errors import KubeadmError
 from .._plan.device import allocations as pod_resources
@@ -27,7 +28,7 @@ TOKEN_HEADER = "X-Device-Plugin-Token"  # noqa: S105
 TOKEN_KEY = "token"  # noqa: S105  # in a Secret
 
 # What the API server says of itself or of the account, not of one pod; 0 is its silence.
-_OF_ALL = (0, 401, 403, 429)
+_OF_ALL = (0, HTTPStatus.UNAUTHORIZED, HTTPStatus.FORBIDDEN, HTTPStatus.TOO_MANY_REQUESTS)
 _TOLD = 5  # so many nodes are told of with their reason in the warning
 
 
@@ -49,7 +50,7 @@ class _Asking:
             if exc.status in _OF_ALL:
                 raise
             raise Untold(pod_resources.unreached(name, str(exc))) from exc
-        if answer.status != 200:
+        if answer.status != HTTPStatus.OK:
             raise Untold(pod_resources.refusal(name, answer.status, answer.text or answer.problem))
         return pod_resources.read_view(name, answer.found)
 
