@@ -29,6 +29,8 @@ except ImportError:
     urllib3 = HTTPHeaderDict = None  # ApiModule names the missing packages
 
 Json = dict[str, t.Any]
+Params = t.Mapping[str, t.Any]  # the options of a module
+Connect = t.Callable[[], "Client"]
 
 USER_AGENT = "nodecraft.kubeadm"
 PAGE = 500
@@ -39,7 +41,7 @@ _TIMEOUT_BEHIND = 15.0  # of what the API server passes a request on to
 _FIRST_PAUSE, _LONGEST_PAUSE = 0.2, 2.0
 _BUSY = (429, 500, 502, 503, 504)
 # What there is to do about a refusal that Kubernetes' own words leave open.
-_ADVICE = {
+_ADVICE: dict[int, str] = {
     HTTPStatus.UNAUTHORIZED: "The credentials are not known there, or have run out.",
     HTTPStatus.FORBIDDEN: "Give the account this right, or the task another account.",
 }
@@ -135,6 +137,25 @@ class Client:
     def delete(self, path: str, *, dry_run: bool) -> Json:
         """Remove an object."""
         return self._request("DELETE", path, dryRun="All" if dry_run else "")
+
+    def poll(
+        self,
+        condition: t.Callable[[], bool],
+        timeout: float,
+        interval: float,
+        look: t.Callable[[], object] = lambda: None,
+    ) -> bool:
+        """Wait, by our own clock, until something is so. Returns whether it is, which is checked once more when the time is over.
+
+        look: asks for what the condition goes by, before each check but the first.
+        """
+        deadline = self.clock() + timeout
+        while not condition():
+            if self.clock() >= deadline:
+                return False
+            self.sleep(interval)
+            look()
+        return True
 
     def server_time(self) -> float:
         """What the clock of the API server said in its last answer, in seconds since 1970. Whole seconds."""

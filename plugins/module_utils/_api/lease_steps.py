@@ -15,23 +15,21 @@ from http import HTTPStatus
 from .._plan.common.errors import KubeadmError
 from .._plan.transaction import lease as rollout_lease
 from .._plan.transaction.lease import LeasePlan
-from .._plan.transaction.rehearsal import ACCEPTED, NOT_NEEDED, REFUSED, SKIPPED, Verdict
-from .client import ApiError, Client, Json
-from .cluster_versions import version_warnings
+from .._plan.transaction.rehearsal import NOT_NEEDED, SKIPPED, Verdict
+from .client import ApiError, Connect, Json, Params
 from .conflicts import ATTEMPTS
+from .steps import ApiSteps
 
 _LEASES = f"/apis/coordination.k8s.io/v1/namespaces/{rollout_lease.NAMESPACE}/leases"
 _LEASE = f"{_LEASES}/{rollout_lease.NAME}"
 _LOOK_AGAIN = 5.0  # seconds between two looks at a Lease that somebody else holds
 
 
-class LeaseSteps:
+class LeaseSteps(ApiSteps):
     """One run of the module."""
 
-    def __init__(self, params: t.Mapping[str, t.Any], *, connect: t.Callable[[], Client], dry: bool) -> None:
-        self._params = params
-        self._connect = connect
-        self._dry = dry
+    def __init__(self, params: Params, *, connect: Connect, dry: bool) -> None:
+        super().__init__(params, connect=connect, dry=dry)
         self._request = rollout_lease.Request(
             holder=params["holder"],
             duration=params["duration"],
@@ -41,7 +39,6 @@ class LeaseSteps:
             takeover=params["takeover"],
             resume=params["resume"],
         )
-        self._client: Client | None = None
         self._found: Json | None = None
         self._plan: LeasePlan | None = None
         self._began = 0.0
@@ -56,8 +53,7 @@ class LeaseSteps:
     @contextlib.contextmanager
     def session(self) -> t.Iterator[None]:
         """The connection to the API."""
-        self._client = self._connect()
-        self._began = self._client.clock()
+        self._began = self._api.clock()
         yield
 
     def read(self) -> None:
@@ -69,10 +65,6 @@ class LeaseSteps:
             self._answered = 400 <= exc.status < 500
             raise _explained(exc) from exc
         self._answered = True
-
-    def notes(self) -> list[str]:
-        """Warn of versions that are not tested."""
-        return version_warnings(self._api)
 
     def plan(self) -> LeasePlan:
         """Work out what to do with it."""
@@ -96,14 +88,10 @@ class LeaseSteps:
         """In check mode the API server judges the write without keeping it."""
         if not self._dry:
             return Verdict(NOT_NEEDED, "the API server judges the write when it is made")
-        if self._planned.body is None:
+        body = self._planned.body
+        if body is None:
             return Verdict(SKIPPED, "somebody else holds the Lease")
-        began = self._api.clock()
-        try:
-            self._write(self._planned.body)
-        except ApiError as exc:
-            return Verdict(REFUSED, str(exc), self._api.clock() - began)
-        return Verdict(ACCEPTED, "the API server takes it (dryRun=All)", self._api.clock() - began)
+        return self._judge(lambda: self._declined(body), each="it")
 
     def apply(self) -> None:
         """Write it, after waiting for whoever holds it."""
@@ -125,10 +113,6 @@ class LeaseSteps:
     # ---- writing and waiting -------------------------------------------------------------------------------------------
 
     @property
-    def _api(self) -> Client:
-        return t.cast(Client, self._client)
-
-    @property
     def _planned(self) -> LeasePlan:
         return t.cast(LeasePlan, self._plan)
 
@@ -147,6 +131,13 @@ class LeaseSteps:
                 raise
             return False  # somebody was quicker, or our own write, whose answer was lost
         return True
+
+    def _declined(self, body: Json) -> list[str]:
+        try:
+            self._write(body)
+        except ApiError as exc:
+            return [str(exc)]
+        return []
 
     def _write(self, body: Json) -> Json:
         try:

@@ -13,7 +13,8 @@ import typing as t
 from .._plan.common.errors import KubeadmError
 from .._plan.kubernetes import names as node_names
 from .._plan.node import plan as node_plan
-from .client import Client, Json
+from .client import Client, Connect, Json, Params
+from .cluster_versions import version_warnings
 from .parallel import for_each
 
 FEW = 8  # so many objects are rather read one by one than together with all others
@@ -26,18 +27,27 @@ def check_asked(names: t.Sequence[str] | None, selector: str | None) -> None:
         node_names.check_node("nodes", name)
 
 
-def read_asked(client: Client, names: t.Sequence[str] | None, selector: str | None, *, workers: int) -> dict[str, Json]:
-    """The nodes that are named or selected; all of them when none is. Raises KubeadmError for one that does not exist."""
-    if names is None and selector is None:
-        return _by_name(client.list("nodes"))
-    found = read_nodes(client, names or [], selector, workers=workers)
+def open_asked(
+    params: Params, names: t.Sequence[str] | None, *, connect: Connect, warn: t.Callable[[str], None]
+) -> tuple[Client, dict[str, Json]]:
+    """Connect, read the nodes that are named or selected, all of them when none is, and warn of versions that are not tested.
+
+    Raises KubeadmError for a node that does not exist.
+    """
+    selector, workers = params["label_selector"], params["concurrency"]
+    check_asked(names, selector)
+    client = connect()
+    everything = names is None and selector is None
+    found = _by_name(client.list("nodes")) if everything else read_nodes(client, names or [], selector, workers=workers)
     unknown = [name for name in names or [] if name not in found]
     if unknown:
         raise KubeadmError(
             f"there is no node {', '.join(unknown)} in the cluster of {client.url}. A kubelet registers its node when it is"
             " started: run systemctl restart kubelet there, or leave the host out."
         )
-    return found
+    for warning in version_warnings(client, found.values()):
+        warn(warning)
+    return client, found
 
 
 def read_nodes(client: Client, names: t.Collection[str], selector: str | None, *, workers: int) -> dict[str, Json]:

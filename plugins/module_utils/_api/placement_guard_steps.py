@@ -18,37 +18,23 @@ from .._plan.guard import plan as placement_guard
 from .._plan.guard import policies as placement_policies
 from .._plan.guard.plan import Cluster, GuardPlan, Place, Protection, Wish
 from .._plan.guard.policies import BINDING, KINDS, POLICY, Case, Guard
-from .._plan.transaction import rehearsal
-from .._plan.transaction.rehearsal import Verdict
-from .client import ApiError, Client, Json
-from .cluster_versions import server_version, version_warnings
+from .._plan.transaction.rehearsal import ACCEPTED, Verdict
+from .client import ApiError, Connect, Json, Params
+from .cluster_versions import server_version
 from .conflicts import retry_on_conflict
 from .objects import read_each
+from .steps import ApiSteps, difference
 
 _LOOK_AGAIN = 0.5  # seconds between two looks at what is waited for
-_OUTRUN = (
-    HTTPStatus.CONFLICT,
-    HTTPStatus.NOT_FOUND,
-)  # what another writer causes: it changed, made or removed the object
+_OUTRUN = (HTTPStatus.CONFLICT, HTTPStatus.NOT_FOUND)  # others changed, made or removed the object
 _CHECKED_WITHIN = 5.0  # seconds that the controller manager has to look at expressions
 
 
-class PlacementGuardSteps:
+class PlacementGuardSteps(ApiSteps):
     """One run of the module."""
 
-    def __init__(
-        self,
-        params: t.Mapping[str, t.Any],
-        *,
-        connect: t.Callable[[], Client],
-        dry: bool,
-        diff: bool,
-    ) -> None:
-        self._params = params
-        self._connect = connect
-        self._dry = dry
-        self._diff = diff
-        self._client: Client | None = None
+    def __init__(self, params: Params, *, connect: Connect, dry: bool, diff: bool) -> None:
+        super().__init__(params, connect=connect, dry=dry, diff=diff)
         self._wish: Wish | None = None
         self._cluster = Cluster({}, {})
         self._protection = Protection()
@@ -67,7 +53,6 @@ class PlacementGuardSteps:
     def session(self) -> t.Iterator[None]:
         """Check what was asked before anything is sent; at a failure tell whether something was written before."""
         self._wish = placement_guard.parse(self._params)
-        self._client = self._connect()
         try:
             yield
         except KubeadmError as exc:
@@ -88,11 +73,7 @@ class PlacementGuardSteps:
         self._enforced = placement_guard.was_enforced(self._wished, self._cluster)
         self._protection = placement_guard.protect(self._wished, self._cluster, dry=self._dry)
         self._bodies = placement_guard.bodies(self._wished, self._cluster, self._protection)
-        self._judge()
-
-    def notes(self) -> list[str]:
-        """Warn of versions that are not tested."""
-        return version_warnings(self._api, self._cluster.nodes.values())
+        self._judge_bodies()
 
     def plan(self) -> GuardPlan:
         """Work out what to write and what to remove."""
@@ -105,13 +86,11 @@ class PlacementGuardSteps:
 
     def rehearse(self) -> Verdict:
         """The API server judges the objects and the removals without keeping them, and takes a pod as the trial needs it."""
-        began = self._api.clock()
-        problems = self._declined or [*self._judge_removals(), *self._judge_namespace()]
-        seconds = self._api.clock() - began
-        if problems:
-            return Verdict(rehearsal.REFUSED, joined(problems), seconds)
-        self._done = self._dry
-        return Verdict(rehearsal.ACCEPTED, "the API server takes every object (dryRun=All)", seconds)
+        verdict = self._judge(
+            lambda: self._declined or [*self._judge_removals(), *self._judge_namespace()], each="every object"
+        )
+        self._done = self._dry and verdict.verdict == ACCEPTED
+        return verdict
 
     def apply(self) -> None:
         """Try the guard, write it, remove what is not asked for any more, and prove it."""
@@ -148,9 +127,8 @@ class PlacementGuardSteps:
 
     # ---- reading and judging -------------------------------------------------------------------------------------------
 
-    @property
-    def _api(self) -> Client:
-        return t.cast(Client, self._client)
+    def _nodes(self) -> t.Iterable[Json]:
+        return self._cluster.nodes.values()
 
     @property
     def _wished(self) -> Wish:
@@ -195,7 +173,7 @@ class PlacementGuardSteps:
         }
         return placement_guard.refusing(found, self._wished.name)
 
-    def _judge(self) -> None:
+    def _judge_bodies(self) -> None:
         """Have the API server fill in its defaults, without which objects cannot be compared, and say what it declines."""
         for body in self._bodies:
             place = placement_guard.place_of(body)
@@ -348,15 +326,18 @@ class PlacementGuardSteps:
 
     def _problem(self, case: Case) -> str:
         """What is wrong about a case; an effect is waited for, because API servers take up policies by themselves."""
-        began, limit = self._api.clock(), self._params["wait_timeout"]
+        limit, namespace = self._params["wait_timeout"], self._params["trial_namespace"]
         patient = bool(case.says) or case.scheduled
-        while True:
+        found = ""
+
+        def is_settled() -> bool:
+            nonlocal found
             taken, said = self._ask(case)
-            found = placement_guard.problem(case, taken, said, seconds=limit, namespace=self._params["trial_namespace"])
-            final = not patient or (placement_guard.fails(said) and not case.former)
-            if not found or final or self._api.clock() - began >= limit:
-                return found
-            self._api.sleep(_LOOK_AGAIN)
+            found = placement_guard.problem(case, taken, said, seconds=limit, namespace=namespace)
+            return not found or not patient or (placement_guard.fails(said) and not case.former)
+
+        self._api.poll(is_settled, limit, _LOOK_AGAIN)
+        return found
 
     def _ask(self, case: Case) -> tuple[Json | None, str]:
         """Ask for a pod that is never made: what would become of it, or why it is refused."""
@@ -368,12 +349,15 @@ class PlacementGuardSteps:
     def _complaints(self) -> list[str]:
         """What is said of the expressions of the copy, once somebody has looked at them."""
         place = (POLICY, placement_policies.trial_name(self._wished.name))
-        deadline = self._api.clock() + _CHECKED_WITHIN
-        while True:
+        found: Json = {}
+
+        def is_checked() -> bool:
+            nonlocal found
             found = self._read_objects([place]).get(place, {})
-            if "observedGeneration" in (found.get("status") or {}) or self._api.clock() >= deadline:
-                return placement_guard.complaints(found)
-            self._api.sleep(_LOOK_AGAIN)
+            return "observedGeneration" in (found.get("status") or {})
+
+        self._api.poll(is_checked, _CHECKED_WITHIN, _LOOK_AGAIN)
+        return placement_guard.complaints(found)
 
     def _end(self) -> None:
         if self._wished.present and self._wished.enforce and not self._dry:
@@ -393,10 +377,5 @@ class PlacementGuardSteps:
             raise KubeadmError(f"The guard {self._wished.name} does not do what it should. {words}")
 
     def _difference(self, place: Place) -> Json:
-        header = " ".join(place)
-        return {
-            "before_header": header,
-            "after_header": header,
-            "before": placement_guard.shown(self._cluster.objects.get(place)),
-            "after": placement_guard.shown(self._judged.get(place)),
-        }
+        before, after = self._cluster.objects.get(place), self._judged.get(place)
+        return difference(" ".join(place), placement_guard.shown(before), placement_guard.shown(after))

@@ -18,9 +18,8 @@ from .._plan.device import allocations as pod_resources
 from .._plan.device.allocations import Untold, View
 from .._plan.kubernetes import pods
 from .._plan.node import extended_resources as node_resources
-from .client import ApiError, Client, Json
-from .cluster_versions import version_warnings
-from .objects import check_asked, read_asked, read_pods
+from .client import ApiError, Client, Connect, Json, Params
+from .objects import open_asked, read_pods
 from .parallel import for_each
 
 # The API server keeps Authorization for itself.
@@ -55,16 +54,10 @@ class _Asking:
         return pod_resources.read_view(name, answer.found)
 
 
-def read_all(
-    params: t.Mapping[str, t.Any], *, connect: t.Callable[[], Client], warn: t.Callable[[str], None]
-) -> dict[str, t.Any]:
+def read_all(params: Params, *, connect: Connect, warn: t.Callable[[str], None]) -> dict[str, t.Any]:
     """Tell of the nodes that are named or selected, or of all, which pod holds which device, and what is free."""
-    names, workers = params["nodes"], params["concurrency"]
-    check_asked(names, params["label_selector"])
-    client = connect()
-    nodes = read_asked(client, names, params["label_selector"], workers=workers)
-    for warning in version_warnings(client, nodes.values()):
-        warn(warning)
+    names = params["nodes"]
+    client, nodes = open_asked(params, names, connect=connect, warn=warn)
     plugins = _plugins(client, params)
     views, reasons = _ask_all(client, params, nodes, plugins)
     # After the views: a pod that came in between is known then.
@@ -93,7 +86,7 @@ def _warn_of(names: list[str], found: t.Mapping[str, Json], warn: t.Callable[[st
         warn(f"{len(names)} of {len(found)} nodes do not tell which pod holds which device. {told}{more}")
 
 
-def _plugins(client: Client, params: t.Mapping[str, t.Any]) -> dict[str, list[Json]]:
+def _plugins(client: Client, params: Params) -> dict[str, list[Json]]:
     """The pods of plugins, by node."""
     namespace, selector = params["namespace"], params["pod_selector"]
     found: dict[str, list[Json]] = {}
@@ -108,7 +101,7 @@ def _plugins(client: Client, params: t.Mapping[str, t.Any]) -> dict[str, list[Js
     return found
 
 
-def _headers(client: Client, params: t.Mapping[str, t.Any]) -> dict[str, str]:
+def _headers(client: Client, params: Params) -> dict[str, str]:
     token, secret = params["plugin_token"], params["plugin_token_secret"]
     if secret:
         path = f"namespaces/{params['namespace']}/secrets/{secret}"
@@ -124,7 +117,7 @@ def _headers(client: Client, params: t.Mapping[str, t.Any]) -> dict[str, str]:
 
 def _ask_all(
     client: Client,
-    params: t.Mapping[str, t.Any],
+    params: Params,
     nodes: t.Mapping[str, Json],
     plugins: t.Mapping[str, t.Sequence[Json]],
 ) -> tuple[dict[str, View], dict[str, list[str]]]:
