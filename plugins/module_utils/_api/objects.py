@@ -55,14 +55,9 @@ def read_nodes(client: Client, names: t.Collection[str], selector: str | None, *
     found = _by_name(client.list("nodes", labelSelector=selector)) if selector else {}
     rest = [name for name in names if name not in found]
     if len(rest) <= FEW:
-        return {**found, **read_few(client, rest, workers=workers)}
+        return {**found, **read_each(client, {name: f"nodes/{name}" for name in rest}, workers=workers)}
     listed = _by_name(client.list("nodes"))
     return {**found, **{name: listed[name] for name in rest if name in listed}}
-
-
-def read_few(client: Client, names: t.Sequence[str], *, workers: int) -> dict[str, Json]:
-    """Read nodes one by one. A node that does not exist is left out."""
-    return read_each(client, {name: f"nodes/{name}" for name in names}, workers=workers)
 
 
 def read_kubelets(client: Client, names: t.Sequence[str], *, workers: int) -> dict[str, Json]:
@@ -77,18 +72,12 @@ def read_kubelets(client: Client, names: t.Sequence[str], *, workers: int) -> di
 def read_each(client: Client, paths: t.Mapping[str, str], *, workers: int) -> dict[str, Json]:
     """Read objects by name -> path. One that does not exist is left out."""
     found: dict[str, Json | None] = {}
-    errors: list[Exception] = []
 
     def read(name: str) -> bool:
-        try:
-            found[name] = client.find(paths[name])
-        except Exception as exc:  # raised again where the task can be ended
-            errors.append(exc)
-        return not errors
+        found[name] = client.find(paths[name])
+        return True
 
     for_each(list(paths), read, workers=workers, stop_at_failure=True)
-    if errors:
-        raise errors[0]
     return {name: each for name in paths for each in [found[name]] if each is not None}
 
 
