@@ -16,6 +16,7 @@ import json
 import re
 import time
 import typing as t
+from http import HTTPStatus
 from urllib.parse import quote, urlencode
 
 from .._plan.common.errors import KubeadmError
@@ -28,6 +29,8 @@ except ImportError:
     urllib3 = HTTPHeaderDict = None  # ApiModule names the missing packages
 
 Json = dict[str, t.Any]
+Params = t.Mapping[str, t.Any]  # the options of a module
+Connect = t.Callable[[], "Client"]
 
 USER_AGENT = "nodecraft.kubeadm"
 PAGE = 500
@@ -37,11 +40,10 @@ _TIMEOUT = 30.0
 _TIMEOUT_BEHIND = 15.0  # of what the API server passes a request on to
 _FIRST_PAUSE, _LONGEST_PAUSE = 0.2, 2.0
 _BUSY = (429, 500, 502, 503, 504)
-_FORBIDDEN, _GONE, _TOO_MANY, _TIMED_OUT = 403, 410, 429, 504
 # What there is to do about a refusal that Kubernetes' own words leave open.
-_ADVICE = {
-    401: "The credentials are not known there, or have run out.",
-    _FORBIDDEN: "Give the account this right, or the task another account.",
+_ADVICE: dict[int, str] = {
+    HTTPStatus.UNAUTHORIZED: "The credentials are not known there, or have run out.",
+    HTTPStatus.FORBIDDEN: "Give the account this right, or the task another account.",
 }
 _OBJECT = re.compile(r"^(?:<.*?>|\w+\(host=.*?\)): ")  # of urllib3 1, and of urllib3 2
 _STATUS = "Status"  # the kind of what an API server says itself
@@ -107,6 +109,15 @@ class Client:
         """Read one object. path: below C(/api/v1), such as C(nodes/w1), or from the root with a leading slash."""
         return self._request("GET", path)
 
+    def find(self, path: str) -> Json | None:
+        """Read one object; None where there is none."""
+        try:
+            return self.get(path)
+        except ApiError as exc:
+            if exc.status != HTTPStatus.NOT_FOUND:
+                raise
+            return None
+
     def get_behind(self, path: str, headers: t.Mapping[str, str]) -> Answer:
         """Read what a pod answers to a request that the API server passes on, whatever it is. path: with C(proxy) in it.
 
@@ -127,6 +138,25 @@ class Client:
         """Remove an object."""
         return self._request("DELETE", path, dryRun="All" if dry_run else "")
 
+    def poll(
+        self,
+        condition: t.Callable[[], bool],
+        timeout: float,
+        interval: float,
+        look: t.Callable[[], object] = lambda: None,
+    ) -> bool:
+        """Wait, by our own clock, until something is so. Returns whether it is, which is checked once more when the time is over.
+
+        look: asks for what the condition goes by, before each check but the first.
+        """
+        deadline = self.clock() + timeout
+        while not condition():
+            if self.clock() >= deadline:
+                return False
+            self.sleep(interval)
+            look()
+        return True
+
     def server_time(self) -> float:
         """What the clock of the API server said in its last answer, in seconds since 1970. Whole seconds."""
         try:
@@ -142,7 +172,7 @@ class Client:
             try:
                 page = self._request("GET", path, limit=str(PAGE), **{"continue": following}, **query)
             except ApiError as exc:
-                if exc.status != _GONE or not following:
+                if exc.status != HTTPStatus.GONE or not following:
                     raise
                 # The list as it was when it was begun is forgotten.
                 items, following = [], ""
@@ -186,14 +216,14 @@ class Client:
         place = path if path.startswith("/") else f"/api/v1/{path}"
         url = f"{self.url}{quote(place, safe='/:')}" + (f"?{arguments}" if arguments else "")
         timeout = _TIMEOUT_BEHIND if behind else _TIMEOUT
-        busy = (_TOO_MANY,) if behind else _BUSY
+        busy = (HTTPStatus.TOO_MANY_REQUESTS,) if behind else _BUSY
         pause, believed = _FIRST_PAUSE, False
         while True:
             answer = self._attempt(verb, url, body, headers=headers or {}, timeout=timeout)
             if behind and answer.status is not None and (answer.found or {}).get("kind") != _STATUS:
                 self._silent_since = None
                 return answer
-            if answer.status == _FORBIDDEN and not believed:
+            if answer.status == HTTPStatus.FORBIDDEN and not believed:
                 # An API server that just started knows nobody's rights yet and forbids everything.
                 believed = self._is_ready()
                 if believed:
@@ -208,7 +238,7 @@ class Client:
 
     def _is_ready(self) -> bool:
         """Whether the API server says that its start is behind it."""
-        return self._attempt("GET", f"{self.url}/readyz", None).status == 200
+        return self._attempt("GET", f"{self.url}/readyz", None).status == HTTPStatus.OK
 
     def _attempt(
         self, verb: str, url: str, body: t.Any, *, headers: t.Mapping[str, str] | None = None, timeout: float = _TIMEOUT
@@ -228,7 +258,7 @@ class Client:
             )
         except urllib3.exceptions.ReadTimeoutError:
             # As an API server says it of what is behind it.
-            return Answer(_TIMED_OUT, f"no answer within {timeout:.0f} s", {"kind": _STATUS})
+            return Answer(HTTPStatus.GATEWAY_TIMEOUT, f"no answer within {timeout:.0f} s", {"kind": _STATUS})
         except urllib3.exceptions.HTTPError as exc:
             if _will_not_pass(exc):
                 raise KubeadmError(f"no connection to the API server {self.url}: {_plain(exc)}") from exc
@@ -280,7 +310,7 @@ def _content_type(verb: str, body: t.Any) -> str:
 def _advised(answer: Answer) -> str:
     """What is wrong, and what there is to do about it."""
     advice = _ADVICE.get(answer.status or 0)
-    if advice is None or (answer.status == _FORBIDDEN and not _LACKS_A_RIGHT.search(answer.problem)):
+    if advice is None or (answer.status == HTTPStatus.FORBIDDEN and not _LACKS_A_RIGHT.search(answer.problem)):
         return answer.problem
     return f"{answer.problem}. {advice}"
 

@@ -19,18 +19,15 @@ from .._plan.device.placement import Expectation, ExpectedAmounts, Placement
 from .._plan.kubernetes import names as node_names
 from .._plan.node import plan as node_plan
 from .._plan.pod import templates as pod_templates
-from .client import ApiError, Client, Json
+from .client import Client, Connect, Json, Params
 from .cluster_versions import version_warnings
 from .parallel import for_each
 
 PORT = 9808  # where our plugin tells of itself
 _LOOK_AGAIN = 2.0  # seconds between two looks
-_NOT_FOUND = 404
 
 
-def read(
-    params: t.Mapping[str, t.Any], *, connect: t.Callable[[], Client], warn: t.Callable[[str], None]
-) -> dict[str, t.Any]:
+def read(params: Params, *, connect: Connect, warn: t.Callable[[str], None]) -> dict[str, t.Any]:
     """Hold the nodes against what is expected of them, with C(wait) until they offer it or no further node comes to it in time."""
     for name in (name for entry in params["expected"] for name in entry["nodes"] or []):
         node_names.check_node("expected", name)
@@ -73,7 +70,7 @@ def _is_ours(pod: Json) -> bool:
 class _Reader:
     """Looks at nodes, DaemonSet and pods. seen: what the last look showed."""
 
-    def __init__(self, client: Client, params: t.Mapping[str, t.Any]) -> None:
+    def __init__(self, client: Client, params: Params) -> None:
         self._client = client
         self._name = params["name"]
         self._namespace = params["namespace"]
@@ -143,11 +140,8 @@ class _Reader:
         )
 
     def _observe(self) -> Observation:
-        try:
-            daemon_set = self._client.get(f"/apis/apps/v1/namespaces/{self._namespace}/daemonsets/{self._name}")
-        except ApiError as exc:
-            if exc.status != _NOT_FOUND:
-                raise
+        daemon_set = self._client.find(f"/apis/apps/v1/namespaces/{self._namespace}/daemonsets/{self._name}")
+        if daemon_set is None:
             return Observation(self.seen.name, None, None, [], 0.0)
         selector = pod_templates.selector_text(daemon_set["spec"]["selector"])
         pods = self._made(daemon_set, f"namespaces/{self._namespace}/pods", selector)

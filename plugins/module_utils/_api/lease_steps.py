@@ -10,28 +10,26 @@ from __future__ import annotations
 
 import contextlib
 import typing as t
+from http import HTTPStatus
 
 from .._plan.common.errors import KubeadmError
-from .._plan.common.verdict import ACCEPTED, NOT_NEEDED, REFUSED, SKIPPED, Verdict
+from .._plan.common.verdict import NOT_NEEDED, SKIPPED, Verdict
 from .._plan.transaction import lease as rollout_lease
 from .._plan.transaction.lease import LeasePlan
-from .client import ApiError, Client, Json
-from .cluster_versions import version_warnings
+from .client import ApiError, Connect, Json, Params
+from .conflicts import ATTEMPTS
+from .steps import ApiSteps
 
 _LEASES = f"/apis/coordination.k8s.io/v1/namespaces/{rollout_lease.LEASE_NAMESPACE}/leases"
 _LEASE = f"{_LEASES}/{rollout_lease.LEASE_NAME}"
-_UNKNOWN, _FORBIDDEN, _NOT_FOUND, _CONFLICT = 401, 403, 404, 409
-_ATTEMPTS = 20  # against others who write it at the same time
 _LOOK_AGAIN = 5.0  # seconds between two looks at a Lease that somebody else holds
 
 
-class LeaseSteps:
+class LeaseSteps(ApiSteps):
     """One run of the module."""
 
-    def __init__(self, params: t.Mapping[str, t.Any], *, connect: t.Callable[[], Client], dry: bool) -> None:
-        self._params = params
-        self._connect = connect
-        self._dry = dry
+    def __init__(self, params: Params, *, connect: Connect, dry: bool) -> None:
+        super().__init__(params, connect=connect, dry=dry)
         self._request = rollout_lease.Request(
             holder=params["holder"],
             duration=params["duration"],
@@ -41,7 +39,6 @@ class LeaseSteps:
             takeover=params["takeover"],
             resume=params["resume"],
         )
-        self._client: Client | None = None
         self._found: Json | None = None
         self._plan: LeasePlan | None = None
         self._began = 0.0
@@ -56,25 +53,18 @@ class LeaseSteps:
     @contextlib.contextmanager
     def session(self) -> t.Iterator[None]:
         """The connection to the API."""
-        self._client = self._connect()
-        self._began = self._client.clock()
+        self._began = self._api.clock()
         yield
 
     def read(self) -> None:
         """Read the Lease. Whether anybody answered is told in the result: without an API there may still be a node to repair."""
         self._answered = False
         try:
-            self._found = self._api.get(_LEASE)
+            self._found = self._api.find(_LEASE)
         except ApiError as exc:
             self._answered = 400 <= exc.status < 500
-            if exc.status != _NOT_FOUND:
-                raise _explained(exc) from exc
-            self._found = None
+            raise _explained(exc) from exc
         self._answered = True
-
-    def notes(self) -> list[str]:
-        """Warn of versions that are not tested."""
-        return version_warnings(self._api)
 
     def plan(self) -> LeasePlan:
         """Work out what to do with it."""
@@ -98,14 +88,10 @@ class LeaseSteps:
         """In check mode the API server judges the write without keeping it."""
         if not self._dry:
             return Verdict(NOT_NEEDED, "the API server judges the write when it is made")
-        if self._planned.body is None:
+        body = self._planned.body
+        if body is None:
             return Verdict(SKIPPED, "somebody else holds the Lease")
-        began = self._api.clock()
-        try:
-            self._write(self._planned.body)
-        except ApiError as exc:
-            return Verdict(REFUSED, str(exc), self._api.clock() - began)
-        return Verdict(ACCEPTED, "the API server takes it (dryRun=All)", self._api.clock() - began)
+        return self._judge(lambda: self._declined(body), each="it")
 
     def apply(self) -> None:
         """Write it, after waiting for whoever holds it."""
@@ -127,10 +113,6 @@ class LeaseSteps:
     # ---- writing and waiting -------------------------------------------------------------------------------------------
 
     @property
-    def _api(self) -> Client:
-        return t.cast(Client, self._client)
-
-    @property
     def _planned(self) -> LeasePlan:
         return t.cast(LeasePlan, self._plan)
 
@@ -145,10 +127,17 @@ class LeaseSteps:
             self._found = self._write(self._planned.body)
         except ApiError as exc:
             self._conflicts += 1
-            if exc.status not in (_CONFLICT, _NOT_FOUND) or self._conflicts == _ATTEMPTS:
+            if exc.status not in (HTTPStatus.CONFLICT, HTTPStatus.NOT_FOUND) or self._conflicts == ATTEMPTS:
                 raise
             return False  # somebody was quicker, or our own write, whose answer was lost
         return True
+
+    def _declined(self, body: Json) -> list[str]:
+        try:
+            self._write(body)
+        except ApiError as exc:
+            return [str(exc)]
+        return []
 
     def _write(self, body: Json) -> Json:
         try:
@@ -168,7 +157,7 @@ class LeaseSteps:
 
 def _explained(error: ApiError) -> ApiError:
     """What an account lacks that may not use the Lease, and the way on: it may be a change of the API server that locked it out."""
-    if error.status not in (_UNKNOWN, _FORBIDDEN):
+    if error.status not in (HTTPStatus.UNAUTHORIZED, HTTPStatus.FORBIDDEN):
         return error
     return ApiError(
         f"{error} It needs get, create and update on leases (coordination.k8s.io) in {rollout_lease.LEASE_NAMESPACE}. Without the Lease nothing"

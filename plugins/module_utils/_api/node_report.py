@@ -21,23 +21,16 @@ from .._plan.node.conditions import conditions_of
 from .._plan.node.extended_resources import RESOURCES
 from .._plan.node.labels import LABELS
 from .._plan.node.taints import TAINTS
-from .client import Client, Json
-from .cluster_versions import version_warnings
-from .objects import check_asked, read_asked, read_kubelets, read_pods
+from .client import Client, Connect, Json, Params
+from .objects import open_asked, read_kubelets, read_pods
 
 
-def read_all(
-    params: t.Mapping[str, t.Any], *, connect: t.Callable[[], Client], warn: t.Callable[[str], None]
-) -> dict[str, t.Any]:
+def read_all(params: Params, *, connect: Connect, warn: t.Callable[[str], None]) -> dict[str, t.Any]:
     """Describe the nodes that are named or selected; all of them when none is."""
-    names, selector, kubelets = params["nodes"], params["label_selector"], params["kubelets"] or {}
+    names, kubelets = params["nodes"], params["kubelets"] or {}
     if kubelets:
         names = list(dict.fromkeys([*(names or []), *kubelets]))
-    check_asked(names, selector)
-    client = connect()
-    found = read_asked(client, names, selector, workers=params["concurrency"])
-    for warning in version_warnings(client, found.values()):
-        warn(warning)
+    client, found = open_asked(params, names, connect=connect, warn=warn)
     counts, readmit = params["requested"], params["readmission"]
     nodes = _describe_all(found, client, counts=counts, readmit=readmit, limits=params["limits"] or {})
     running = read_kubelets(client, list(kubelets), workers=params["concurrency"])

@@ -10,20 +10,21 @@ from __future__ import annotations
 
 import contextlib
 import typing as t
+from http import HTTPStatus
 
 from .._plan.common.batch import TaskPlan, joined, refuse_failures
 from .._plan.common.errors import KubeadmError
-from .._plan.common.verdict import ACCEPTED, NOT_NEEDED, REFUSED, Verdict
+from .._plan.common.verdict import NOT_NEEDED, Verdict
 from .._plan.documents import json_patch
-from .._plan.kubernetes import names as node_names
 from .._plan.node import conditions as node_conditions
 from .._plan.node import evictions, readmission
 from .._plan.node import plan as node_plan
 from .._plan.node import taints as node_taints
 from .._plan.node.plan import Kind, NodePlan, Wish
-from .client import ApiError, Client, Json
-from .cluster_versions import version_warnings
-from .objects import read_nodes, read_pods
+from .client import ApiError, Connect, Json, Params
+from .conflicts import retry_on_conflict
+from .objects import check_asked, read_nodes, read_pods
+from .steps import ApiSteps, difference
 from .target import Target, send_each
 
 try:
@@ -31,32 +32,18 @@ try:
 except ImportError:
     jsonpatch = None  # ApiModule names the missing packages
 
-_CONFLICT, _UNPROCESSABLE, _FORBIDDEN = 409, 422, 403
-_ATTEMPTS = 20  # against other writers of the same node
 _LOOK_AGAIN = 1.0  # seconds between two looks at what is waited for
 
 NodeTarget = Target[NodePlan]
 
 
-class NodeSteps:
+class NodeSteps(ApiSteps):
     """One run of a module: reads, plans, rehearses and makes changes of one kind on many nodes."""
 
-    def __init__(
-        self,
-        kind: Kind,
-        params: t.Mapping[str, t.Any],
-        *,
-        connect: t.Callable[[], Client],
-        dry: bool,
-        diff: bool,
-    ) -> None:
+    def __init__(self, kind: Kind, params: Params, *, connect: Connect, dry: bool, diff: bool) -> None:
+        super().__init__(params, connect=connect, dry=dry, diff=diff)
         self._kind = kind
-        self._params = params
-        self._connect = connect
-        self._dry = dry
-        self._diff = diff
         self._targets: dict[str, NodeTarget] = {}
-        self._client: Client | None = None
         self._wishes: node_plan.Wishes | None = None
 
     # ---- the steps -----------------------------------------------------------------------------------------------------
@@ -65,10 +52,7 @@ class NodeSteps:
     def session(self) -> t.Iterator[None]:
         """Check what was asked before anything is sent; at the end wait for its effect and tell which nodes failed."""
         self._wishes = node_plan.parse_wishes(self._kind, self._params)
-        node_names.check_selector(self._params["label_selector"])
-        for name in self._params["nodes"] or []:
-            node_names.check_node("nodes", name)
-        self._client = self._connect()
+        check_asked(self._params["nodes"], self._params["label_selector"])
         yield
         if self._params["wait"] and not self._dry:
             self._wait()
@@ -90,10 +74,6 @@ class NodeSteps:
             )
             self._targets[name] = NodeTarget(name, read=node, latest=node, error=error)
 
-    def notes(self) -> list[str]:
-        """Warn of versions that are not tested."""
-        return version_warnings(self._api, [target.read for target in self._targets.values() if target.read])
-
     def plan(self) -> TaskPlan:
         """Work out the change of every node, and what it does to the pods there."""
         for target in self._targets.values():
@@ -113,13 +93,7 @@ class NodeSteps:
         """In check mode the API server judges the patches without keeping them; otherwise the patches are the test."""
         if not self._dry:
             return Verdict(NOT_NEEDED, "the API server judges each change when it is made")
-        began = self._api.clock()
-        self._send()
-        failed = [target for target in self._targets.values() if target.error]
-        seconds = self._api.clock() - began
-        if any(target.operations for target in failed):
-            return Verdict(REFUSED, joined(target.error for target in failed), seconds)
-        return Verdict(ACCEPTED, "the API server takes every patch (dryRun=All)", seconds)
+        return self._judge(self._declined, each="every patch")
 
     def apply(self) -> None:
         """Send the patches."""
@@ -136,9 +110,8 @@ class NodeSteps:
 
     # ---- reading and planning ------------------------------------------------------------------------------------------
 
-    @property
-    def _api(self) -> Client:
-        return t.cast(Client, self._client)
+    def _nodes(self) -> list[Json]:
+        return [target.read for target in self._targets.values() if target.read]
 
     def _wish_of(self, target: NodeTarget) -> Wish:
         return t.cast(node_plan.Wishes, self._wishes).of(target.name)
@@ -172,7 +145,7 @@ class NodeSteps:
         try:
             pods = read_pods(self._api, concerned)
         except ApiError as exc:
-            if exc.status != _FORBIDDEN:
+            if exc.status != HTTPStatus.FORBIDDEN:
                 raise
             problem = f"which pods the new taints evict could not be told: {exc}"
             if not allowed:
@@ -204,7 +177,7 @@ class NodeSteps:
         try:
             pods = read_pods(self._api, concerned)
         except ApiError as exc:
-            if exc.status != _FORBIDDEN:
+            if exc.status != HTTPStatus.FORBIDDEN:
                 raise
             return [f"whether running pods still fit could not be told: {exc}"]
         warnings = []
@@ -224,6 +197,12 @@ class NodeSteps:
 
     # ---- sending -------------------------------------------------------------------------------------------------------
 
+    def _declined(self) -> list[str]:
+        self._send()
+        failed = [target for target in self._targets.values() if target.error]
+        # Where none of them was going to change, no patch is to blame.
+        return [target.error for target in failed] if any(target.operations for target in failed) else []
+
     def _send(self) -> None:
         send_each(self._changing(), self._send_one, self._params, kind="node")
 
@@ -237,44 +216,46 @@ class NodeSteps:
 
     def _patch(self, target: NodeTarget) -> None:
         place = "/".join(filter(None, ("nodes", target.name, self._kind.subresource)))
-        for _attempt in range(_ATTEMPTS):
-            plan = t.cast(NodePlan, target.plan)
-            try:
-                target.latest = self._api.patch(place, plan.patch, dry_run=self._dry)
-                target.sent = True
-                return
-            except ApiError as exc:
-                if exc.status not in (_CONFLICT, _UNPROCESSABLE):
-                    raise
-                target.read = self._api.get(f"nodes/{target.name}")
-                again = node_plan.plan(self._kind, target.read, self._wish_of(target))
-                if not again.operations:
-                    # It is as we want it: another writer's work, or our own patch whose answer was lost.
-                    target.latest, target.sent = target.read, True
-                    return
-                if exc.status == _UNPROCESSABLE and again.patch == plan.patch:
-                    # What the patch relies on is there, so it is the change itself that is declined.
-                    raise
-                target.plan = again
-        raise KubeadmError(f"others changed the node each of the {_ATTEMPTS} times that it was tried.")
+        target.latest = retry_on_conflict(
+            lambda: self._api.patch(place, t.cast(NodePlan, target.plan).patch, dry_run=self._dry),
+            lambda refusal: self._plan_again(target, refusal),
+            others="others changed the node",
+            statuses=(HTTPStatus.CONFLICT, HTTPStatus.UNPROCESSABLE_ENTITY),
+        )
+        target.sent = True
+
+    def _plan_again(self, target: NodeTarget, refusal: ApiError) -> Json | None:
+        former, target.read = t.cast(NodePlan, target.plan), self._api.get(f"nodes/{target.name}")
+        again = node_plan.plan(self._kind, target.read, self._wish_of(target))
+        if not again.operations:
+            # It is as we want it: another writer's work, or our own patch whose answer was lost.
+            return target.read
+        if refusal.status == HTTPStatus.UNPROCESSABLE_ENTITY and again.patch == former.patch:
+            # What the patch relies on is there, so it is the change itself that is declined.
+            raise refusal
+        target.plan = again
+        return None
 
     # ---- waiting and telling -------------------------------------------------------------------------------------------
 
     def _wait(self) -> None:
         """Wait until the nodes show what was asked for, with one request for all of them at a time."""
         waiting = [target for target in self._healthy if target.plan and self._will_show(target)]
-        deadline = self._api.clock() + self._params["wait_timeout"]
-        while True:
-            waiting = [target for target in waiting if self._missing(target)]
-            if not waiting or self._api.clock() >= deadline:
-                break
-            self._api.sleep(_LOOK_AGAIN)
+
+        def look() -> None:
             for name, node in self._read_nodes([target.name for target in waiting]).items():
                 self._targets[name].latest = node
+
+        def is_shown() -> bool:
+            waiting[:] = [target for target in waiting if self._missing(target)]
+            return not waiting
+
+        timeout = self._params["wait_timeout"]
+        self._api.poll(is_shown, timeout, _LOOK_AGAIN, look=look)
         place = " in allocatable" if self._kind.needs_kubelet else ""
         for target in waiting:
             lacks = "; ".join(self._missing(target))
-            target.error = f"{target.name}: not seen{place} within {self._params['wait_timeout']} s: {lacks}."
+            target.error = f"{target.name}: not seen{place} within {timeout} s: {lacks}."
 
     def _will_show(self, target: NodeTarget) -> bool:
         """Whether there is a kubelet to show it, where it takes one."""
@@ -294,10 +275,5 @@ class NodeSteps:
     def _difference(self, target: NodeTarget) -> Json:
         node = t.cast(Json, target.read)
         changes = json_patch.changes_of(t.cast(NodePlan, target.plan).patch)
-        header = f"Node {target.name}"
-        return {
-            "before_header": header,
-            "after_header": header,
-            "before": node_plan.shown(self._kind, node),
-            "after": node_plan.shown(self._kind, jsonpatch.apply_patch(node, changes)),
-        }
+        after = jsonpatch.apply_patch(node, changes)
+        return difference(f"Node {target.name}", node_plan.shown(self._kind, node), node_plan.shown(self._kind, after))

@@ -13,11 +13,11 @@ import typing as t
 from .._plan.common.errors import KubeadmError
 from .._plan.kubernetes import names as node_names
 from .._plan.node import plan as node_plan
-from .client import ApiError, Client, Json
+from .client import Client, Connect, Json, Params
+from .cluster_versions import version_warnings
 from .parallel import for_each
 
 FEW = 8  # so many objects are rather read one by one than together with all others
-_NOT_FOUND = 404
 
 
 def check_asked(names: t.Sequence[str] | None, selector: str | None) -> None:
@@ -27,18 +27,27 @@ def check_asked(names: t.Sequence[str] | None, selector: str | None) -> None:
         node_names.check_node("nodes", name)
 
 
-def read_asked(client: Client, names: t.Sequence[str] | None, selector: str | None, *, workers: int) -> dict[str, Json]:
-    """The nodes that are named or selected; all of them when none is. Raises KubeadmError for one that does not exist."""
-    if names is None and selector is None:
-        return _by_name(client.list("nodes"))
-    found = read_nodes(client, names or [], selector, workers=workers)
+def open_asked(
+    params: Params, names: t.Sequence[str] | None, *, connect: Connect, warn: t.Callable[[str], None]
+) -> tuple[Client, dict[str, Json]]:
+    """Connect, read the nodes that are named or selected, all of them when none is, and warn of versions that are not tested.
+
+    Raises KubeadmError for a node that does not exist.
+    """
+    selector, workers = params["label_selector"], params["concurrency"]
+    check_asked(names, selector)
+    client = connect()
+    everything = names is None and selector is None
+    found = _by_name(client.list("nodes")) if everything else read_nodes(client, names or [], selector, workers=workers)
     unknown = [name for name in names or [] if name not in found]
     if unknown:
         raise KubeadmError(
             f"there is no node {', '.join(unknown)} in the cluster of {client.url}. A kubelet registers its node when it is"
             " started: run systemctl restart kubelet there, or leave the host out."
         )
-    return found
+    for warning in version_warnings(client, found.values()):
+        warn(warning)
+    return client, found
 
 
 def read_nodes(client: Client, names: t.Collection[str], selector: str | None, *, workers: int) -> dict[str, Json]:
@@ -46,14 +55,9 @@ def read_nodes(client: Client, names: t.Collection[str], selector: str | None, *
     found = _by_name(client.list("nodes", labelSelector=selector)) if selector else {}
     rest = [name for name in names if name not in found]
     if len(rest) <= FEW:
-        return {**found, **read_few(client, rest, workers=workers)}
+        return {**found, **read_each(client, {name: f"nodes/{name}" for name in rest}, workers=workers)}
     listed = _by_name(client.list("nodes"))
     return {**found, **{name: listed[name] for name in rest if name in listed}}
-
-
-def read_few(client: Client, names: t.Sequence[str], *, workers: int) -> dict[str, Json]:
-    """Read nodes one by one. A node that does not exist is left out."""
-    return read_each(client, {name: f"nodes/{name}" for name in names}, workers=workers)
 
 
 def read_kubelets(client: Client, names: t.Sequence[str], *, workers: int) -> dict[str, Json]:
@@ -67,23 +71,14 @@ def read_kubelets(client: Client, names: t.Sequence[str], *, workers: int) -> di
 
 def read_each(client: Client, paths: t.Mapping[str, str], *, workers: int) -> dict[str, Json]:
     """Read objects by name -> path. One that does not exist is left out."""
-    found: dict[str, Json] = {}
-    errors: list[Exception] = []
+    found: dict[str, Json | None] = {}
 
     def read(name: str) -> bool:
-        try:
-            found[name] = client.get(paths[name])
-        except ApiError as exc:
-            if exc.status != _NOT_FOUND:
-                errors.append(exc)
-        except Exception as exc:  # raised again where the task can be ended
-            errors.append(exc)
-        return not errors
+        found[name] = client.find(paths[name])
+        return True
 
     for_each(list(paths), read, workers=workers, stop_at_failure=True)
-    if errors:
-        raise errors[0]
-    return {name: found[name] for name in paths if name in found}
+    return {name: each for name in paths for each in [found[name]] if each is not None}
 
 
 def _by_name(nodes: t.Iterable[Json]) -> dict[str, Json]:

@@ -20,13 +20,19 @@ def for_each(
 ) -> None:
     """Do the work on every item, so many at a time.
 
-    work: returns whether all went well. stop_at_failure: begin nothing more after something did not.
+    work: returns whether all went well; what it raises is raised here. stop_at_failure: begin nothing more after either.
     """
     stopped = threading.Event()
 
     def step(item: Item) -> None:
-        if not stopped.is_set() and not work(item) and stop_at_failure:
-            stopped.set()
+        if stopped.is_set():
+            return
+        went_well = False
+        try:
+            went_well = work(item)
+        finally:
+            if stop_at_failure and not went_well:
+                stopped.set()
 
     if items:
         with ThreadPoolExecutor(min(workers, len(items))) as pool:

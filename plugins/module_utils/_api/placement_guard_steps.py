@@ -10,10 +10,11 @@ from __future__ import annotations
 
 import contextlib
 import typing as t
+from http import HTTPStatus
 
 from .._plan.common.batch import Incomplete, joined
 from .._plan.common.errors import KubeadmError, Refusal
-from .._plan.common.verdict import ACCEPTED, REFUSED, Verdict
+from .._plan.common.verdict import ACCEPTED, Verdict
 from .._plan.guard import desired
 from .._plan.guard import plan as placement_guard
 from .._plan.guard import policies as placement_policies
@@ -23,32 +24,22 @@ from .._plan.guard.plan import GuardPlan
 from .._plan.guard.policies import BINDING, GUARD_KINDS, POLICY, Guard, Place
 from .._plan.guard.protection import WORKLOADS, Cluster, Protection, protect, refusing
 from .._plan.guard.trial import Case
-from .client import ApiError, Client, Json
-from .cluster_versions import server_version, version_warnings
+from .client import ApiError, Connect, Json, Params
+from .cluster_versions import server_version
+from .conflicts import retry_on_conflict
 from .objects import read_each
+from .steps import ApiSteps, difference
 
-_NOT_FOUND, _CONFLICT = 404, 409
-_ATTEMPTS = 20  # against other writers of the same object
 _LOOK_AGAIN = 0.5  # seconds between two looks at what is waited for
+_OUTRUN = (HTTPStatus.CONFLICT, HTTPStatus.NOT_FOUND)  # others changed, made or removed the object
 _CHECKED_WITHIN = 5.0  # seconds that the controller manager has to look at expressions
 
 
-class PlacementGuardSteps:
+class PlacementGuardSteps(ApiSteps):
     """One run of the module."""
 
-    def __init__(
-        self,
-        params: t.Mapping[str, t.Any],
-        *,
-        connect: t.Callable[[], Client],
-        dry: bool,
-        diff: bool,
-    ) -> None:
-        self._params = params
-        self._connect = connect
-        self._dry = dry
-        self._diff = diff
-        self._client: Client | None = None
+    def __init__(self, params: Params, *, connect: Connect, dry: bool, diff: bool) -> None:
+        super().__init__(params, connect=connect, dry=dry, diff=diff)
         self._wish: Wish | None = None
         self._cluster = Cluster({}, {})
         self._protection = Protection()
@@ -67,7 +58,6 @@ class PlacementGuardSteps:
     def session(self) -> t.Iterator[None]:
         """Check what was asked before anything is sent; at a failure tell whether something was written before."""
         self._wish = desired.parse(self._params)
-        self._client = self._connect()
         try:
             yield
         except KubeadmError as exc:
@@ -88,11 +78,7 @@ class PlacementGuardSteps:
         self._enforced = placement_guard.was_enforced(self._wished, self._cluster)
         self._protection = protect(self._wished, self._cluster, dry=self._dry)
         self._bodies = placement_guard.bodies(self._wished, self._cluster, self._protection)
-        self._judge()
-
-    def notes(self) -> list[str]:
-        """Warn of versions that are not tested."""
-        return version_warnings(self._api, self._cluster.nodes.values())
+        self._judge_bodies()
 
     def plan(self) -> GuardPlan:
         """Work out what to write and what to remove."""
@@ -105,13 +91,11 @@ class PlacementGuardSteps:
 
     def rehearse(self) -> Verdict:
         """The API server judges the objects and the removals without keeping them, and takes a pod as the trial needs it."""
-        began = self._api.clock()
-        problems = self._declined or [*self._judge_removals(), *self._judge_namespace()]
-        seconds = self._api.clock() - began
-        if problems:
-            return Verdict(REFUSED, joined(problems), seconds)
-        self._done = self._dry
-        return Verdict(ACCEPTED, "the API server takes every object (dryRun=All)", seconds)
+        verdict = self._judge(
+            lambda: self._declined or [*self._judge_removals(), *self._judge_namespace()], each="every object"
+        )
+        self._done = self._dry and verdict.verdict == ACCEPTED
+        return verdict
 
     def apply(self) -> None:
         """Try the guard, write it, remove what is not asked for any more, and prove it."""
@@ -148,9 +132,8 @@ class PlacementGuardSteps:
 
     # ---- reading and judging -------------------------------------------------------------------------------------------
 
-    @property
-    def _api(self) -> Client:
-        return t.cast(Client, self._client)
+    def _nodes(self) -> t.Iterable[Json]:
+        return self._cluster.nodes.values()
 
     @property
     def _wished(self) -> Wish:
@@ -166,13 +149,8 @@ class PlacementGuardSteps:
 
     def _served(self) -> set[str]:
         """The kinds of the guard that the API has."""
-        try:
-            found = self._api.get(placement_policies.GROUP).get("resources") or []
-        except ApiError as exc:
-            if exc.status != _NOT_FOUND:
-                raise
-            found = []
-        served = {entry["kind"] for entry in found} & set(GUARD_KINDS)
+        found = self._api.find(placement_policies.GROUP) or {}
+        served = {entry["kind"] for entry in found.get("resources") or []} & set(GUARD_KINDS)
         if self._wished.present:
             desired.refuse_unserved(self._wished, served, lambda: server_version(self._api))
         return served
@@ -200,7 +178,7 @@ class PlacementGuardSteps:
         }
         return refusing(found, self._wished.name)
 
-    def _judge(self) -> None:
+    def _judge_bodies(self) -> None:
         """Have the API server fill in its defaults, without which objects cannot be compared, and say what it declines."""
         for body in self._bodies:
             place = placement_guard.place_of(body)
@@ -237,10 +215,9 @@ class PlacementGuardSteps:
     def _send_fresh(self, body: Json, *, dry_run: bool) -> Json:
         """Send an object, once more when somebody wrote its status or labels since it was read, as Kubernetes itself does."""
         place = placement_guard.place_of(body)
-        for _attempt in range(_ATTEMPTS):
-            sent = self._sent(body, dry_run=dry_run)
-            if sent:
-                return sent
+
+        def replan(_refusal: ApiError) -> Json | None:
+            nonlocal body
             found = self._read_objects([place]).get(place)
             if found and not placement_guard.differs(found, self._judged.get(place)):
                 return found  # our own write, whose answer was lost
@@ -249,16 +226,14 @@ class PlacementGuardSteps:
                     f"{' '.join(place)}: somebody else changed it in the meantime, perhaps another run. Run the task again."
                 )
             body = placement_guard.as_read(body, found)
-        raise KubeadmError(f"{' '.join(place)}: others changed it each of the {_ATTEMPTS} times that it was tried.")
-
-    def _sent(self, body: Json, *, dry_run: bool) -> Json | None:
-        """Send an object; None when somebody was quicker."""
-        try:
-            return self._send(body, dry_run=dry_run)
-        except ApiError as exc:
-            if exc.status not in (_CONFLICT, _NOT_FOUND):
-                raise
             return None
+
+        return retry_on_conflict(
+            lambda: self._send(body, dry_run=dry_run),
+            replan,
+            others=f"{' '.join(place)}: others changed it",
+            statuses=_OUTRUN,
+        )
 
     def _remove(self, places: t.Iterable[Place]) -> None:
         for place in places:
@@ -282,13 +257,15 @@ class PlacementGuardSteps:
     def _restoring_problem(self, former: Json) -> str:
         place = placement_guard.place_of(former)
         body = placement_guard.as_first_written(former)
+
+        def attempt() -> Json:
+            return self._send(placement_guard.as_read(body, self._read_objects([place]).get(place)), dry_run=False)
+
         try:
-            for _attempt in range(_ATTEMPTS):
-                if self._sent(placement_guard.as_read(body, self._read_objects([place]).get(place)), dry_run=False):
-                    return ""
+            retry_on_conflict(attempt, lambda _refusal: None, others="others changed it", statuses=_OUTRUN)
         except KubeadmError as exc:
-            return f"{' '.join(place)}: {exc}"
-        return f"{' '.join(place)}: others changed it each of the {_ATTEMPTS} times that it was tried"
+            return f"{' '.join(place)}: {str(exc).rstrip('.')}"
+        return ""
 
     def _remove_each(self, places: t.Iterable[Place], *, dry_run: bool) -> list[str]:
         """Remove objects one by one, whatever comes of the others. Returns what went wrong."""
@@ -305,7 +282,7 @@ class PlacementGuardSteps:
         try:
             self._api.delete(placement_policies.path_of(*place), dry_run=dry_run)
         except ApiError as exc:
-            if exc.status != _NOT_FOUND:
+            if exc.status != HTTPStatus.NOT_FOUND:
                 raise
 
     # ---- trying and proving --------------------------------------------------------------------------------------------
@@ -330,9 +307,15 @@ class PlacementGuardSteps:
         """Write an object of the copy. made: takes up what may be there because of it, whatever was answered."""
         place = placement_guard.place_of(body)
         made.append(place)
-        if not self._sent(body, dry_run=False):
+        try:
+            self._send(body, dry_run=False)
+        except ApiError as exc:
+            if exc.status not in _OUTRUN:
+                raise
             made.remove(place)
-            raise KubeadmError(f"{' '.join(place)}: another run tries this guard at the moment. Run the task again.")
+            raise KubeadmError(
+                f"{' '.join(place)}: another run tries this guard at the moment. Run the task again."
+            ) from exc
 
     def _failings(self) -> list[str]:
         cases = placement_trial.trial_cases(self._guard, self._params["trial_namespace"])
@@ -350,15 +333,18 @@ class PlacementGuardSteps:
 
     def _problem(self, case: Case) -> str:
         """What is wrong about a case; an effect is waited for, because API servers take up policies by themselves."""
-        began, limit = self._api.clock(), self._params["wait_timeout"]
+        limit, namespace = self._params["wait_timeout"], self._params["trial_namespace"]
         patient = bool(case.says) or case.scheduled
-        while True:
+        found = ""
+
+        def is_settled() -> bool:
+            nonlocal found
             taken, said = self._ask(case)
-            found = placement_trial.problem(case, taken, said, seconds=limit, namespace=self._params["trial_namespace"])
-            final = not patient or (placement_trial.fails(said) and not case.former)
-            if not found or final or self._api.clock() - began >= limit:
-                return found
-            self._api.sleep(_LOOK_AGAIN)
+            found = placement_trial.problem(case, taken, said, seconds=limit, namespace=namespace)
+            return not found or not patient or (placement_trial.fails(said) and not case.former)
+
+        self._api.poll(is_settled, limit, _LOOK_AGAIN)
+        return found
 
     def _ask(self, case: Case) -> tuple[Json | None, str]:
         """Ask for a pod that is never made: what would become of it, or why it is refused."""
@@ -370,12 +356,15 @@ class PlacementGuardSteps:
     def _complaints(self) -> list[str]:
         """What is said of the expressions of the copy, once somebody has looked at them."""
         place = (POLICY, placement_policies.trial_name(self._wished.name))
-        deadline = self._api.clock() + _CHECKED_WITHIN
-        while True:
+        found: Json = {}
+
+        def is_checked() -> bool:
+            nonlocal found
             found = self._read_objects([place]).get(place, {})
-            if "observedGeneration" in (found.get("status") or {}) or self._api.clock() >= deadline:
-                return placement_trial.complaints(found)
-            self._api.sleep(_LOOK_AGAIN)
+            return "observedGeneration" in (found.get("status") or {})
+
+        self._api.poll(is_checked, _CHECKED_WITHIN, _LOOK_AGAIN)
+        return placement_trial.complaints(found)
 
     def _end(self) -> None:
         if self._wished.present and self._wished.enforce and not self._dry:
@@ -395,10 +384,5 @@ class PlacementGuardSteps:
             raise KubeadmError(f"The guard {self._wished.name} does not do what it should. {words}")
 
     def _difference(self, place: Place) -> Json:
-        header = " ".join(place)
-        return {
-            "before_header": header,
-            "after_header": header,
-            "before": placement_guard.shown(self._cluster.objects.get(place)),
-            "after": placement_guard.shown(self._judged.get(place)),
-        }
+        before, after = self._cluster.objects.get(place), self._judged.get(place)
+        return difference(" ".join(place), placement_guard.shown(before), placement_guard.shown(after))

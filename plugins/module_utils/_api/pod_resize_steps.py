@@ -11,6 +11,7 @@ from __future__ import annotations
 import contextlib
 import dataclasses
 import typing as t
+from http import HTTPStatus
 
 from .._plan.common import verdict as verdicts
 from .._plan.common.batch import Incomplete, TaskPlan, joined, refuse_failures
@@ -23,14 +24,13 @@ from .._plan.pod import resize_state as pod_resize_state
 from .._plan.pod import templates as pod_templates
 from .._plan.pod.resize import PodPlan, Wish
 from .._plan.pod.resize_state import ACCEPTED, GONE, INFEASIBLE, NOT_TRIED, REFUSED, RESIZED, RESTARTED, UNCHANGED
-from .client import ApiError, Client, Json
-from .cluster_versions import version_warnings
+from .client import ApiError, Connect, Json, Params
+from .conflicts import retry_on_conflict
+from .steps import ApiSteps, difference
 from .target import Target, leave_rest, send_each
 from .template_steps import UPDATE, Template, Templates
 from .workloads import Selection, Workloads
 
-_CONFLICT, _NOT_FOUND = 409, 404
-_ATTEMPTS = 20  # against other writers of the same pod
 _LOOK_AGAIN = 0.5  # seconds between two looks at what is waited for
 
 
@@ -99,25 +99,14 @@ class PodTarget(Target[PodPlan]):
         }
 
 
-class PodResizeSteps:
+class PodResizeSteps(ApiSteps):
     """One run of the module."""
 
-    def __init__(
-        self,
-        params: t.Mapping[str, t.Any],
-        *,
-        connect: t.Callable[[], Client],
-        dry: bool,
-        diff: bool,
-    ) -> None:
-        self._params = params
-        self._connect = connect
-        self._dry = dry
-        self._diff = diff
+    def __init__(self, params: Params, *, connect: Connect, dry: bool, diff: bool) -> None:
+        super().__init__(params, connect=connect, dry=dry, diff=diff)
         self._takes_back = params["state"] == "absent"
         self._wish: Wish = {}
         self._targets: dict[str, PodTarget] = {}
-        self._client: Client | None = None
         self._pods: Workloads | None = None
         self._templates: Templates | None = None
         self._subresource = ""
@@ -128,10 +117,9 @@ class PodResizeSteps:
     def session(self) -> t.Iterator[None]:
         """Check what was asked before anything is sent; at the end tell which pods failed."""
         params, selection = self._params, self._parse()
-        self._client = self._connect()
-        self._pods = Workloads(self._client, selection, workers=params["concurrency"])
+        self._pods = Workloads(self._api, selection, workers=params["concurrency"])
         self._templates = Templates(
-            self._client, self._pods, namespace=params["namespace"], policy=params["template"], dry=self._dry
+            self._api, self._pods, namespace=params["namespace"], policy=params["template"], dry=self._dry
         )
         try:
             yield
@@ -159,7 +147,7 @@ class PodResizeSteps:
 
     def notes(self) -> list[str]:
         """Warn of versions that are not tested, and of what of the templates is not known."""
-        return [*version_warnings(self._api), *filter(None, [self._known_templates.untold])]
+        return [*super().notes(), *filter(None, [self._known_templates.untold])]
 
     def plan(self) -> TaskPlan:
         """Work out the change of every pod, and of the templates."""
@@ -179,14 +167,7 @@ class PodResizeSteps:
         """In check mode the API server judges the patches without keeping them; otherwise the patches are the test."""
         if not self._dry:
             return Verdict(verdicts.NOT_NEEDED, "the API server judges each change when it is made")
-        began = self._api.clock()
-        self._send(self._changing())
-        self._finish()
-        failed = [thing for thing in self._things if thing.error]
-        seconds = self._api.clock() - began
-        if any(thing.operations for thing in failed):
-            return Verdict(verdicts.REFUSED, joined(thing.error for thing in failed), seconds)
-        return Verdict(verdicts.ACCEPTED, "the API server takes every patch (dryRun=All)", seconds)
+        return self._judge(self._declined, each="every patch")
 
     def apply(self) -> None:
         """Send the patches, watch what becomes of them, and bring the templates in step."""
@@ -206,10 +187,6 @@ class PodResizeSteps:
         }
 
     # ---- reading and planning ------------------------------------------------------------------------------------------
-
-    @property
-    def _api(self) -> Client:
-        return t.cast(Client, self._client)
 
     @property
     def _workloads(self) -> Workloads:
@@ -301,15 +278,24 @@ class PodResizeSteps:
 
     # ---- sending -------------------------------------------------------------------------------------------------------
 
+    def _declined(self) -> list[str]:
+        self._send(self._changing())
+        self._finish()
+        failed = [thing for thing in self._things if thing.error]
+        # Where none of them was going to change, no patch is to blame.
+        return [thing.error for thing in failed] if any(thing.operations for thing in failed) else []
+
     def _send(self, targets: t.Sequence[PodTarget]) -> None:
         send_each(targets, self._send_one, self._params, kind="pod")
 
     def _send_one(self, target: PodTarget) -> bool:
         """Change one pod, against other writers if need be. Returns whether it worked."""
         try:
-            self._patch(target)
+            retry_on_conflict(
+                lambda: self._patch(target), lambda _refusal: self._plan_again(target), others="others changed the pod"
+            )
         except ApiError as exc:
-            if exc.status == _NOT_FOUND:
+            if exc.status == HTTPStatus.NOT_FOUND:
                 target.fail_gone()
             else:
                 target.fail(*pod_resize_state.refusal(str(exc)))
@@ -317,31 +303,21 @@ class PodResizeSteps:
             target.fail(REFUSED, str(exc))
         return not target.error
 
-    def _patch(self, target: PodTarget) -> None:
+    def _patch(self, target: PodTarget) -> bool:
         place = f"{self._workloads.path_of(target.name)}{self._subresource}"
-        for _attempt in range(_ATTEMPTS):
-            pod, plan = t.cast(Json, target.read), t.cast(PodPlan, target.plan)
-            try:
-                target.latest = self._api.merge(place, plan.patch, dry_run=self._dry)
-            except ApiError as exc:
-                if exc.status != _CONFLICT:
-                    raise
-                self._plan_again(target)
-                if target.error or target.sent:
-                    return
-            else:
-                target.sent, target.outcome = True, ACCEPTED
-                target.doubted = pod_resize_state.resize_conditions(pod)
-                return
-        raise KubeadmError(f"others changed the pod each of the {_ATTEMPTS} times that it was tried.")
+        pod, plan = t.cast(Json, target.read), t.cast(PodPlan, target.plan)
+        target.latest = self._api.merge(place, plan.patch, dry_run=self._dry)
+        target.sent, target.outcome = True, ACCEPTED
+        target.doubted = pod_resize_state.resize_conditions(pod)
+        return True
 
-    def _plan_again(self, target: PodTarget) -> None:
-        """Read a pod that somebody else changed, and plan anew."""
+    def _plan_again(self, target: PodTarget) -> bool:
+        """Read a pod that somebody else changed, and plan again. Returns whether nothing is left to send."""
         former = t.cast(Json, target.read)
         found = self._api.get(self._workloads.path_of(target.name))
         if not pod_resize_state.is_same(former, found):
             target.fail_gone()
-            return
+            return True
         again = self._plan_of(target, found)
         target.latest = found
         if again.operations:
@@ -349,6 +325,7 @@ class PodResizeSteps:
         else:
             # It is as we want it: another writer's work, or our own patch whose answer was lost.
             target.sent, target.outcome = True, ACCEPTED
+        return not again.operations
 
     def _send_in_turn(self, targets: t.Sequence[PodTarget]) -> None:
         """Change pods whose containers restart, so many at a time, and wait each time until they are Ready again."""
@@ -417,21 +394,25 @@ class PodResizeSteps:
 
     def _watch(self, targets: t.Sequence[PodTarget], *, ready: bool) -> None:
         """Wait until pods have what was asked for, with one request for all of them at a time. ready: and are Ready."""
-        deadline = self._api.clock() + self._params["wait_timeout"]
-        waiting = [target for target in targets if not self._is_over(target, ready=ready)]
-        while waiting and self._api.clock() < deadline:
-            self._api.sleep(_LOOK_AGAIN)
+        waiting, timeout = list(targets), self._params["wait_timeout"]
+
+        def look() -> None:
             found = self._workloads.look([target.name for target in waiting])
             for target in waiting:
                 self._see(target, found.get(target.name))
-            waiting = [target for target in waiting if not self._is_over(target, ready=ready)]
+
+        def is_over() -> bool:
+            waiting[:] = [target for target in waiting if not self._is_over(target, ready=ready)]
+            return not waiting
+
+        self._api.poll(is_over, timeout, _LOOK_AGAIN, look=look)
         for target in waiting:
             state = pod_resize_state.state(target.pod, target.wish)
             if state.outcome == INFEASIBLE:
                 self._fail_infeasible(target, state.reason)
                 continue
             outcome, why = (RESTARTED, "it is not Ready") if state.outcome == RESIZED else (state.outcome, state.reason)
-            target.fail(outcome, f"not done within {self._params['wait_timeout']} s: {why.rstrip('.')}.")
+            target.fail(outcome, f"not done within {timeout} s: {why.rstrip('.')}.")
 
     @staticmethod
     def _see(target: PodTarget, found: Json | None) -> None:
@@ -479,16 +460,13 @@ class PodResizeSteps:
 
     def _differences(self, templates: t.Iterable[Template]) -> list[Json]:
         """One entry for each pod and each template that changes."""
-        entries: list[tuple[str, t.Any, t.Any]] = []
+        entries: list[Json] = []
         for target in self._targets.values():
             if target.read and target.changes:
                 before, after = (pod_resize.amounts_after(target.read, part) for part in ((), target.operations))
-                entries.append((f"Pod {target.full_name}", pod_resize.shown(before), pod_resize.shown(after)))
+                entries.append(difference(f"Pod {target.full_name}", pod_resize.shown(before), pod_resize.shown(after)))
         for template in templates:
             if template.changes:
                 header = f"{template.kind} {self._params['namespace']}/{template.name}"
-                entries.append((header, *template.before_and_after))
-        return [
-            {"before_header": header, "after_header": header, "before": before, "after": after}
-            for header, before, after in entries
-        ]
+                entries.append(difference(header, *template.before_and_after))
+        return entries

@@ -11,15 +11,15 @@ from __future__ import annotations
 import base64
 import dataclasses
 import typing as t
+from http import HTTPStatus
 
 from .._plan.common.errors import KubeadmError
 from .._plan.device import allocations as pod_resources
 from .._plan.device.allocations import Untold, View
 from .._plan.kubernetes import pods
 from .._plan.node import extended_resources as node_resources
-from .client import ApiError, Client, Json
-from .cluster_versions import version_warnings
-from .objects import check_asked, read_asked, read_pods
+from .client import ApiError, Client, Connect, Json, Params
+from .objects import open_asked, read_pods
 from .parallel import for_each
 
 # The API server keeps Authorization for itself.
@@ -27,7 +27,7 @@ TOKEN_HEADER = "X-Device-Plugin-Token"  # noqa: S105
 TOKEN_KEY = "token"  # noqa: S105  # in a Secret
 
 # What the API server says of itself or of the account, not of one pod; 0 is its silence.
-_OF_ALL = (0, 401, 403, 429)
+_OF_ALL = (0, HTTPStatus.UNAUTHORIZED, HTTPStatus.FORBIDDEN, HTTPStatus.TOO_MANY_REQUESTS)
 _TOLD = 5  # so many nodes are told of with their reason in the warning
 
 
@@ -49,21 +49,15 @@ class _Asking:
             if exc.status in _OF_ALL:
                 raise
             raise Untold(pod_resources.unreached(name, str(exc))) from exc
-        if answer.status != 200:
+        if answer.status != HTTPStatus.OK:
             raise Untold(pod_resources.refusal(name, answer.status, answer.text or answer.problem))
         return pod_resources.read_view(name, answer.found)
 
 
-def read_all(
-    params: t.Mapping[str, t.Any], *, connect: t.Callable[[], Client], warn: t.Callable[[str], None]
-) -> dict[str, t.Any]:
+def read_all(params: Params, *, connect: Connect, warn: t.Callable[[str], None]) -> dict[str, t.Any]:
     """Tell of the nodes that are named or selected, or of all, which pod holds which device, and what is free."""
-    names, workers = params["nodes"], params["concurrency"]
-    check_asked(names, params["label_selector"])
-    client = connect()
-    nodes = read_asked(client, names, params["label_selector"], workers=workers)
-    for warning in version_warnings(client, nodes.values()):
-        warn(warning)
+    names = params["nodes"]
+    client, nodes = open_asked(params, names, connect=connect, warn=warn)
     plugins = _plugins(client, params)
     views, reasons = _ask_all(client, params, nodes, plugins)
     # After the views: a pod that came in between is known then.
@@ -92,7 +86,7 @@ def _warn_of(names: list[str], found: t.Mapping[str, Json], warn: t.Callable[[st
         warn(f"{len(names)} of {len(found)} nodes do not tell which pod holds which device. {told}{more}")
 
 
-def _plugins(client: Client, params: t.Mapping[str, t.Any]) -> dict[str, list[Json]]:
+def _plugins(client: Client, params: Params) -> dict[str, list[Json]]:
     """The pods of plugins, by node."""
     namespace, selector = params["namespace"], params["pod_selector"]
     found: dict[str, list[Json]] = {}
@@ -107,7 +101,7 @@ def _plugins(client: Client, params: t.Mapping[str, t.Any]) -> dict[str, list[Js
     return found
 
 
-def _headers(client: Client, params: t.Mapping[str, t.Any]) -> dict[str, str]:
+def _headers(client: Client, params: Params) -> dict[str, str]:
     token, secret = params["plugin_token"], params["plugin_token_secret"]
     if secret:
         path = f"namespaces/{params['namespace']}/secrets/{secret}"
@@ -123,13 +117,12 @@ def _headers(client: Client, params: t.Mapping[str, t.Any]) -> dict[str, str]:
 
 def _ask_all(
     client: Client,
-    params: t.Mapping[str, t.Any],
+    params: Params,
     nodes: t.Mapping[str, Json],
     plugins: t.Mapping[str, t.Sequence[Json]],
 ) -> tuple[dict[str, View], dict[str, list[str]]]:
     """Ask all plugins of all nodes. Returns the views, by node, and why plugins told nothing. Raises what concerns all."""
     views: dict[str, list[View]] = {}
-    errors: list[Exception] = []
     sought = f"the labels {params['pod_selector']} in the namespace {params['namespace']}"
     whys = {name: pod_resources.why_not_asked(node, plugins.get(name, []), sought) for name, node in nodes.items()}
     reasons = {name: [why] for name, why in whys.items() if why}
@@ -149,11 +142,7 @@ def _ask_all(
             views.setdefault(node, []).append(view)
         except Untold as exc:
             reasons.setdefault(node, []).append(str(exc))
-        except Exception as exc:  # raised again where the task can be ended
-            errors.append(exc)
-        return not errors
+        return True
 
     for_each(asked, ask, workers=params["concurrency"], stop_at_failure=True)
-    if errors:
-        raise errors[0]
     return {node: pod_resources.merged(told) for node, told in views.items()}, reasons

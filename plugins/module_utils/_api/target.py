@@ -12,7 +12,7 @@ import dataclasses
 import typing as t
 
 from .._plan.common.ownership import Change
-from .client import Json
+from .client import Json, Params
 from .parallel import for_each
 
 
@@ -73,7 +73,7 @@ class Target(t.Generic[P]):
 T = t.TypeVar("T", bound="Target[t.Any]")
 
 
-def send_each(targets: t.Sequence[T], send: t.Callable[[T], bool], params: t.Mapping[str, t.Any], *, kind: str) -> None:
+def send_each(targets: t.Sequence[T], send: t.Callable[[T], bool], params: Params, *, kind: str) -> None:
     """Send the changes of objects, so many at a time. send: returns whether it worked. params: of the module. kind: what one is."""
     for_each(targets, send, workers=params["concurrency"], stop_at_failure=params["on_error"] == "stop")
     leave_rest(targets, kind=kind)

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import dataclasses
 import typing as t
+from http import HTTPStatus
 
 from .._plan.common.batch import joined
 from .._plan.common.errors import KubeadmError
@@ -19,12 +20,10 @@ from .._plan.pod import templates as pod_templates
 from .._plan.pod.resize import Amounts, Wish
 from .._plan.pod.templates import TemplateDifference
 from .client import ApiError, Client, Json
+from .conflicts import retry_on_conflict
 from .workloads import Maker, Workloads
 
 KEEP, UPDATE, REPORT = "keep", "update", "report"
-
-_CONFLICT, _FORBIDDEN = 409, 403
-_ATTEMPTS = 20  # against other writers of the same template
 
 
 @dataclasses.dataclass
@@ -98,7 +97,7 @@ class Templates:
         try:
             self._made, controllers = self._workloads.read_controllers(pods)
         except ApiError as exc:
-            if exc.status != _FORBIDDEN or needed:
+            if exc.status != HTTPStatus.FORBIDDEN or needed:
                 raise
             self.untold = f"whether the templates differ from the pods could not be told: {exc}"
             return
@@ -154,17 +153,15 @@ class Templates:
 
     def _patch(self, template: Template) -> None:
         place = pod_templates.path_of(self._namespace, template.kind, template.name)
-        for _attempt in range(_ATTEMPTS):
-            try:
-                patch = pod_templates.patch(template.latest, template.operations)
-                template.latest = self._client.merge(place, patch, dry_run=self._dry)
-            except ApiError as exc:
-                if exc.status != _CONFLICT:
-                    raise
-                template.read = template.latest = self._client.get(place)
-                template.operations = pod_templates.changes(template.read, template.wish)
-                if template.operations:
-                    continue
-            template.sent, template.note = True, template.roll_out
-            return
-        raise KubeadmError(f"others changed it each of the {_ATTEMPTS} times that it was tried.")
+
+        def attempt() -> Json:
+            patch = pod_templates.patch(template.latest, template.operations)
+            return self._client.merge(place, patch, dry_run=self._dry)
+
+        def replan(_refusal: ApiError) -> Json | None:
+            template.read = template.latest = self._client.get(place)
+            template.operations = pod_templates.changes(template.read, template.wish)
+            return None if template.operations else template.latest
+
+        template.latest = retry_on_conflict(attempt, replan, others="others changed it")
+        template.sent, template.note = True, template.roll_out

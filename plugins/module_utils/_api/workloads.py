@@ -15,10 +15,8 @@ from .._plan.common.errors import KubeadmError
 from .._plan.kubernetes import pods
 from .._plan.pod import templates as pod_templates
 from .._plan.pod.templates import DEPLOYMENT
-from .client import ApiError, Client, Json
+from .client import Client, Json
 from .objects import FEW, read_each
-
-_NOT_FOUND = 404
 
 Maker = tuple[str, str]  # kind and name of a controller
 
@@ -92,14 +90,12 @@ class Workloads:
         return [pod for pod in found if pod_templates.is_made_by(pod, makers)]
 
     def _read_owner(self, kind: str, name: str) -> Json:
-        try:
-            return self._client.get(pod_templates.path_of(self._selection.namespace, kind, name))
-        except ApiError as exc:
-            if exc.status != _NOT_FOUND:
-                raise
+        owner = self._client.find(pod_templates.path_of(self._selection.namespace, kind, name))
+        if owner is None:
             raise KubeadmError(
                 f"owner: there is no {kind} {name} in the namespace {self._selection.namespace} of {self._client.url}."
-            ) from exc
+            )
+        return owner
 
     def _apps(self, kind: str) -> str:
         return pod_templates.path_of(self._selection.namespace, kind, "").rstrip("/")

@@ -25,6 +25,18 @@ def test_an_object_with_our_credentials(serve: Serve) -> None:
     assert api.headers[0]["User-Agent"] == "nodecraft.kubeadm"
 
 
+def test_an_object_that_may_not_exist(serve: Serve) -> None:
+    api = serve(node("w1"))
+    client = client_of(api.url, Clock())
+    assert client.find("nodes/w2") is None
+    found = client.find("nodes/w1")
+    assert found is not None
+    assert found["metadata"]["name"] == "w1"
+    api.troubles = [Refused(400, "not so")]
+    with pytest.raises(ApiError, match="not so"):
+        client.find("nodes/w1")
+
+
 def test_a_header_with_several_values(serve: Serve) -> None:
     api = serve(node("w1"))
     Client(api.url, urllib3.PoolManager(), lambda: {"Impersonate-Group": ["a", "b"]}).get("nodes/w1")
@@ -272,3 +284,51 @@ def test_a_pod_that_hangs_is_given_up_soon_and_an_api_server_is_not() -> None:
     with pytest.raises(ApiError, match="did not answer for 60 s"):
         client.get("nodes/w1")
     assert set(pool.timeouts[1:]) == {30.0}
+
+
+class Watch:
+    """What is polled: it comes true after so many looks. checks: when it was checked."""
+
+    def __init__(self, looks: int) -> None:
+        self.clock = Clock()
+        self.client = client_of("http://127.0.0.1:1", self.clock)
+        self.looks = looks
+        self.checks: list[float] = []
+
+    def look(self) -> None:
+        self.looks -= 1
+
+    def is_true(self) -> bool:
+        self.checks.append(self.clock.now)
+        return self.looks <= 0
+
+    def poll(self, timeout: float) -> bool:
+        return self.client.poll(self.is_true, timeout, 2.0, look=self.look)
+
+
+@pytest.mark.parametrize(
+    ("looks", "timeout", "came", "checks"),
+    [
+        (0, 0, True, [0.0]),
+        (1, 0, False, [0.0]),
+        (2, 60, True, [0.0, 2.0, 4.0]),
+        (2, 4, True, [0.0, 2.0, 4.0]),  # at the last moment
+        (2, 3, True, [0.0, 2.0, 4.0]),  # during the pause in which the time was over
+        (3, 3, False, [0.0, 2.0, 4.0]),
+    ],
+)
+def test_a_condition_is_polled(looks: int, timeout: float, came: bool, checks: list[float]) -> None:
+    watch = Watch(looks)
+    assert watch.poll(timeout) is came
+    assert watch.checks == checks
+
+
+def test_time_that_a_check_takes_counts() -> None:
+    watch = Watch(9)
+
+    def is_true() -> bool:
+        watch.clock.now += 3
+        return watch.is_true()
+
+    assert not watch.client.poll(is_true, 4, 2.0)
+    assert watch.checks == [3.0, 8.0]

@@ -4,116 +4,25 @@
 
 from __future__ import annotations
 
-import typing as t
-
 import pytest
-from ansible_collections.nodecraft.kubeadm.plugins.module_utils._api.pod_resize_steps import PodResizeSteps
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.kubernetes import pods
 from ansible_collections.nodecraft.kubeadm.tests.unit.support.documents import documented
-from ansible_collections.nodecraft.kubeadm.tests.unit.support.fake_api import Clock, Refused, client_of
+from ansible_collections.nodecraft.kubeadm.tests.unit.support.fake_api import Refused
 from ansible_collections.nodecraft.kubeadm.tests.unit.support.fake_pods import FakePods
-from ansible_collections.nodecraft.kubeadm.tests.unit.support.sized_pods import (
-    RESTART,
-    Json,
-    container,
-    controller,
-    sized,
+from ansible_collections.nodecraft.kubeadm.tests.unit.support.pod_runs import (
+    NAMES,
+    NO_ROOM,
+    OWNER,
+    Serve,
+    asked,
+    fixture_serve_pods,
+    fixture_web,
+    restarting,
+    run,
 )
-from ansible_collections.nodecraft.kubeadm.tests.unit.support.steps_run import Run, go_through
+from ansible_collections.nodecraft.kubeadm.tests.unit.support.sized_pods import Json, controller, sized
 
-SET = ("ReplicaSet", "web-5d", "uid-of-ReplicaSet-web-5d")
-NAMES = [f"web-{number}" for number in range(1, 6)]
-BIGGER: Json = {"requests": {"cpu": "1"}, "limits": {"cpu": "2"}}
-OWNER = {"kind": "Deployment", "name": "web"}
-NO_ROOM = "Node didn't have enough capacity: cpu, requested: 9000, capacity: 2000"
-PARAMS: Json = {
-    "namespace": "shop",
-    "names": None,
-    "label_selector": None,
-    "owner": None,
-    "containers": [{"name": "app", "resources": BIGGER}],
-    "state": "present",
-    "template": "keep",
-    "allow_restart": False,
-    "max_unavailable": "1",
-    "on_error": "continue",
-    "wait": False,
-    "wait_timeout": 120,
-    "concurrency": 8,
-}
-
-
-class PodRun(Run):
-    """A run on pods."""
-
-    @property
-    def pods(self) -> Json:
-        return t.cast(Json, self.report["pods"])
-
-    @property
-    def outcomes(self) -> dict[str, str]:
-        """The outcome of each pod."""
-        return {name: entry["outcome"] for name, entry in self.pods.items()}
-
-    @property
-    def template(self) -> Json:
-        """The only template."""
-        (found,) = self.report["templates"].values()
-        return t.cast(Json, found)
-
-
-def run(api: FakePods, *, dry: bool = False, **params: t.Any) -> PodRun:
-    """Go through the steps as the runner does, while the kubelets work."""
-    clock = Clock()
-    clock.on_sleep = api.look
-    steps = PodResizeSteps({**PARAMS, **params}, connect=lambda: client_of(api.url, clock), dry=dry, diff=True)
-    return go_through(steps, clock, PodRun, dry=dry)
-
-
-def asked(name: str = "app", **resources: Json) -> list[Json]:
-    return [{"name": name, "resources": resources}]
-
-
-def restarting(name: str) -> Json:
-    return sized(name, container(cpu=RESTART))
-
-
-Serve = t.Callable[..., FakePods]
-
-
-@pytest.fixture(name="serve_pods")
-def fixture_serve_pods() -> t.Iterator[Serve]:
-    """Start a server with pods."""
-    servers: list[FakePods] = []
-
-    def serve(*pods: Json, **more: t.Any) -> FakePods:
-        servers.append(FakePods(*pods, **more))
-        return servers[-1]
-
-    yield serve
-    for server in servers:
-        server.close()
-
-
-@pytest.fixture(name="web")
-def fixture_web(serve_pods: Serve) -> FakePods:
-    """A Deployment with five pods, and what does not belong to it."""
-    mine = [sized(name, owner=SET) for name in NAMES]
-    others = [
-        sized("web-of-another", owner=("ReplicaSet", "other-1", "uid-of-ReplicaSet-other-1")),
-        sized("by-hand"),
-        sized("ended", owner=SET, phase="Succeeded"),
-        sized("going", owner=SET, deleted=True),
-        sized("elsewhere", owner=SET, namespace="bank"),
-    ]
-    deployment = controller()
-    above = ("Deployment", "web", deployment["metadata"]["uid"])
-    sets = [
-        controller("ReplicaSet", "web-5d", owner=above),
-        controller("ReplicaSet", "other-1", owner=("Deployment", "other", "u")),
-    ]
-    controllers = [("Deployment", deployment), *(("ReplicaSet", entry) for entry in sets)]
-    return serve_pods(*mine, *others, controllers=controllers)
+__all__ = ["fixture_serve_pods", "fixture_web"]
 
 
 # ---- one pod, many pods ----------------------------------------------------------------------------------------------
@@ -370,128 +279,6 @@ def test_a_name_that_does_not_exist_does_not_keep_others(serve_pods: Serve) -> N
     assert "shop/nobody: there is no such pod in the cluster of http" in str(done.error)
 
 
-# ---- others at the same time -----------------------------------------------------------------------------------------
-
-
-def test_a_pod_that_is_gone_when_it_is_patched(web: FakePods) -> None:
-    web.before_pod_patch = lambda name: web.pods.remove(web.pod(name)) if name == "web-2" else None
-    web.refusals["web-2"] = Refused(404, 'pods "web-2" not found')
-    done = run(web, owner=OWNER, wait=True)
-    assert done.outcomes == {**dict.fromkeys(NAMES, "resized"), "web-2": "gone"}
-    assert "shop/web-2: it is gone since it was read." in str(done.error)
-
-
-@pytest.mark.parametrize("uid", [None, "another"])
-def test_a_pod_that_is_gone_while_it_is_waited_for(web: FakePods, uid: str | None) -> None:
-    look = web.look
-
-    def look_and_lose() -> None:
-        found = [pod for pod in web.pods if pod["metadata"]["name"] == "web-2"]
-        for pod in found:
-            if uid:
-                pod["metadata"]["uid"] = uid
-            else:
-                web.pods.remove(pod)
-        look()
-
-    web.look = look_and_lose  # type: ignore[method-assign]
-    done = run(web, owner=OWNER, wait=True)
-    assert done.outcomes["web-2"] == "gone"
-    assert done.pods["web-2"]["changed"]
-
-
-def test_a_failure_while_waiting_tells_that_pods_were_changed(web: FakePods) -> None:
-    def refuse(*_args: t.Any) -> list[Json]:
-        raise Refused(403, 'User "u" cannot list resource "pods"')
-
-    web.look = lambda: setattr(web, "_selected", refuse)  # type: ignore[method-assign]
-    done = run(web, owner=OWNER, wait=True)
-    assert 'cannot list resource "pods"' in str(done.error)
-    assert getattr(done.error, "changed", False)
-    assert all(entry["changed"] for entry in done.pods.values())
-    # Before the first patch nothing was.
-    done = run(web, owner=OWNER)
-    assert not getattr(done.error, "changed", False)
-
-
-def test_a_pod_that_ends_while_it_is_waited_for(serve_pods: Serve) -> None:
-    api = serve_pods(sized())
-    api.look = lambda: api.pods[0]["status"].update(phase="Failed")  # type: ignore[method-assign]
-    done = run(api, names=["web-1"], wait=True)
-    assert "shop/web-1: it has ended (Failed)." in str(done.error)
-
-
-def test_a_pod_that_somebody_else_resizes_meanwhile_is_not_waited_for(serve_pods: Serve) -> None:
-    api = serve_pods(sized())
-    limits = {"cpu": "7"}
-    api.look = lambda: api.pods[0]["spec"]["containers"][0]["resources"].update(limits=limits)  # type: ignore[method-assign]
-    done = run(api, names=["web-1"], wait=True)
-    assert "shop/web-1: somebody else changed it in the meantime: limits.cpu of app is 7" in str(done.error)
-    assert done.clock.now < 10
-
-
-def test_a_request_of_nothing_that_somebody_else_gives_back_is_told(serve_pods: Serve) -> None:
-    api = serve_pods(sized())
-    requests = {"memory": "32Mi"}
-    api.look = lambda: api.pods[0]["spec"]["containers"][0]["resources"].update(requests=requests)  # type: ignore[method-assign]
-    wish = [{"name": "app", "resources": {"requests": {"memory": "0"}, "limits": {"cpu": "2"}}}]
-    done = run(api, names=["web-1"], wait=True, containers=wish)
-    assert "somebody else changed it in the meantime: requests.memory of app is 32Mi" in str(done.error)
-
-
-def test_another_writer_was_quicker(serve_pods: Serve) -> None:
-    api = serve_pods(sized())
-    times = iter([True, True])
-    api.before_pod_patch = lambda name: api.touch(name) if next(times, False) else None
-    done = run(api, names=["web-1"])
-    assert (done.error, len(api.patched), done.outcomes) == (None, 3, {"web-1": "accepted"})
-
-
-def test_another_writer_never_ends(serve_pods: Serve) -> None:
-    api = serve_pods(sized())
-    api.before_pod_patch = api.touch
-    assert "others changed the pod each of the 20 times" in str(run(api, names=["web-1"]).error)
-
-
-def test_a_new_pod_got_the_name(serve_pods: Serve) -> None:
-    api = serve_pods(sized())
-
-    def replace(name: str) -> None:
-        api.touch(name)
-        api.pod(name)["metadata"]["uid"] = "another"
-
-    api.before_pod_patch = replace
-    assert run(api, names=["web-1"]).outcomes == {"web-1": "gone"}
-
-
-def test_an_answer_that_was_lost(serve_pods: Serve) -> None:
-    api = serve_pods(sized())
-
-    def do_it_already(name: str) -> None:
-        api.touch(name)
-        api.resources(name).update(
-            {"requests": {"cpu": "1", "memory": "200Mi"}, "limits": {"cpu": "2", "memory": "400Mi"}}
-        )
-
-    api.before_pod_patch = do_it_already
-    done = run(api, names=["web-1"], wait=True)
-    assert (done.error, done.outcomes) == (None, {"web-1": "resized"})
-    assert done.pods["web-1"]["changed"]
-
-
-def test_a_failure_can_stop_the_others(web: FakePods) -> None:
-    web.refusals["web-1"] = Refused(422, "no")
-    done = run(web, owner=OWNER, on_error="stop", concurrency=1)
-    assert done.outcomes == {**dict.fromkeys(NAMES, "not_tried"), "web-1": "refused"}
-    assert len(web.patched) == 1
-    done = run(web, names=["nobody", "web-2"], on_error="stop")
-    assert done.outcomes == {"nobody": "gone", "web-2": "not_tried"}
-    # What has it already needs no try.
-    run(web, names=["web-2"], wait=True)
-    done = run(web, names=["nobody", "web-2", "web-3"], on_error="stop")
-    assert done.outcomes == {"nobody": "gone", "web-2": "unchanged", "web-3": "not_tried"}
-
-
 # ---- check mode ------------------------------------------------------------------------------------------------------
 
 
@@ -608,174 +395,13 @@ def test_a_restart_that_nobody_asked_for_is_told(serve_pods: Serve) -> None:
     assert "although resizePolicy does not ask for it: app" in done.pods["web-1"]["msg"]
 
 
-# ---- templates -------------------------------------------------------------------------------------------------------
-
-
-def test_a_template_that_differs_is_reported(web: FakePods) -> None:
-    done = run(web, owner=OWNER, template="report", wait=True)
-    assert list(done.report["templates"]) == ["Deployment/web"]
-    assert done.template == {
-        "changed": False,
-        "failed": False,
-        "msg": "",
-        "differs": True,
-        "differences": [
-            {"field": "requests.cpu", "container": "app", "template": "500m", "pods": ["1"]},
-            {"field": "limits.cpu", "container": "app", "template": "1", "pods": ["2"]},
-        ],
-        "roll_out": "a changed Deployment template always rolls out: all its pods are replaced",
-        "operations": [],
-    }
-    (warning,) = done.warnings
-    assert warning.startswith(
-        "Deployment web: requests.cpu of app is 500m in the template and 1 in pods, limits.cpu of"
-    )
-    assert "after its next roll-out, have what the template says" in warning
-    # It is told again for as long as it is so.
-    assert run(web, owner=OWNER, template="report").warnings == [warning]
+# ---- the result ------------------------------------------------------------------------------------------------------
 
 
 def test_a_version_that_is_not_tested(web: FakePods) -> None:
     web.version = "v2.0.0"
     (warning,) = run(web, owner=OWNER, wait=True).warnings
     assert "API server v2.0.0 (newer than tested)" in warning
-
-
-def test_a_template_is_brought_in_step(web: FakePods) -> None:
-    done = run(web, owner=OWNER, template="update", wait=True)
-    assert done.error is None
-    spec = web.controllers["Deployment", "web"]["spec"]["template"]["spec"]
-    assert spec["containers"][0]["resources"]["limits"] == {"cpu": "2", "memory": "400Mi"}
-    assert web.patched[-1] == "/apis/apps/v1/namespaces/shop/deployments/web"
-    assert done.warnings == [
-        "Deployment web: its template changes, and a changed Deployment template always rolls out: all its pods are replaced."
-    ]
-    assert (done.template["changed"], done.template["differs"]) == (True, False)
-    assert done.report["diff"][-1]["before_header"] == "Deployment shop/web"
-    assert done.report["diff"][-1]["after"]["app"]["limits"]["cpu"] == "2"
-    again = run(web, owner=OWNER, template="update", wait=True)
-    assert (again.operations, again.warnings, again.template["operations"]) == (0, [], [])
-
-
-def test_only_the_template_differs(web: FakePods) -> None:
-    run(web, owner=OWNER, wait=True)
-    done = run(web, owner=OWNER, template="update", wait=True)
-    assert (done.error, done.operations, set(done.outcomes.values())) == (None, 2, {"unchanged"})
-    assert done.template["changed"]
-
-
-def test_a_template_is_left_when_one_of_its_pods_failed(web: FakePods) -> None:
-    web.waits = {"web-2": ("Infeasible", NO_ROOM)}
-    done = run(web, owner=OWNER, template="update", wait=True)
-    assert web.controllers["Deployment", "web"] == controller()
-    assert (done.template["changed"], done.template["msg"]) == (
-        False,
-        "the template was left as it is, because of web-2",
-    )
-    assert [entry["before_header"] for entry in done.report["diff"]] == [f"Pod shop/{name}" for name in NAMES]
-
-
-def test_a_template_is_left_when_one_of_its_pods_is_put_off(web: FakePods) -> None:
-    web.waits = {"web-2": ("Deferred", "no room")}
-    done = run(web, owner=OWNER, template="update", wait_timeout=2)
-    assert done.outcomes["web-2"] == "deferred"
-    assert web.controllers["Deployment", "web"] == controller()
-    # So it is when the next run finds nothing to change in the pod.
-    done = run(web, owner=OWNER, template="update", wait_timeout=2)
-    assert (done.outcomes["web-2"], done.template["changed"]) == ("deferred", False)
-    assert web.controllers["Deployment", "web"] == controller()
-
-
-def test_a_template_is_left_as_long_as_one_of_its_pods_has_no_node(web: FakePods) -> None:
-    del web.pod("web-2")["spec"]["nodeName"]
-    for outcome in ("accepted", "unchanged"):
-        done = run(web, owner=OWNER, template="update")
-        assert (done.error, done.outcomes["web-2"]) == (None, outcome)
-        assert done.template["msg"] == "the template was left as it is, because of web-2"
-        assert web.controllers["Deployment", "web"] == controller()
-
-
-def test_pods_are_waited_for_before_their_template_is_changed(web: FakePods) -> None:
-    done = run(web, owner=OWNER, template="update", wait=False)
-    assert (done.error, done.outcomes) == (None, dict.fromkeys(NAMES, "resized"))
-    assert done.template["changed"]
-
-
-def test_a_template_that_others_change_too(web: FakePods) -> None:
-    times = iter([True])
-
-    def touch(name: str) -> None:
-        if name == "web" and next(times, False):
-            web.controllers["Deployment", "web"]["metadata"]["resourceVersion"] = "9"
-
-    web.before_pod_patch = touch
-    assert run(web, owner=OWNER, template="update").template["changed"]
-    web.before_pod_patch = lambda name: web.controllers["Deployment", "web"]["metadata"].update(resourceVersion="1")
-    web.refusals["web"] = Refused(403, 'User "u" cannot patch resource "deployments"')
-    done = run(web, owner=OWNER, template="update", containers=asked(limits={"cpu": 3}))
-    assert "Deployment web: its template was not changed: http" in str(done.error)
-    assert 'cannot patch resource "deployments". Give the account this right' in str(done.error)
-    assert set(done.outcomes.values()) == {"resized"}
-
-
-def test_templates_are_not_looked_at_when_they_are_kept(web: FakePods) -> None:
-    done = run(web, label_selector="app=web", template="keep")
-    assert (done.report["templates"], done.warnings) == ({}, [])
-    assert [path for path in web.asked("GET") if "/apis/" in path] == []
-
-
-def test_templates_that_may_not_be_read(serve_pods: Serve) -> None:
-    api = serve_pods(sized(owner=SET))
-    place = "/apis/apps/v1/namespaces/shop/replicasets/web-5d"
-    api.answers[place] = Refused(403, 'User "u" cannot get resource "replicasets"')
-    api._apps = api._answered  # type: ignore[method-assign,assignment]
-    done = run(api, names=["web-1"], template="report")
-    assert (done.error, done.outcomes) == (None, {"web-1": "accepted"})
-    assert "whether the templates differ from the pods could not be told" in done.warnings[0]
-    for refused in (run(api, names=["web-1"], template="update"), run(api, names=["web-1"], state="absent")):
-        assert 'cannot get resource "replicasets"' in str(refused.error)
-
-
-def test_a_pod_that_nobody_made_has_no_template(serve_pods: Serve) -> None:
-    done = run(serve_pods(sized()), names=["web-1"], template="update")
-    assert (done.report["templates"], done.outcomes) == ({}, {"web-1": "resized"})
-
-
-# ---- taking it back --------------------------------------------------------------------------------------------------
-
-
-def test_pods_get_again_what_their_template_says(web: FakePods) -> None:
-    run(web, owner=OWNER, wait=True)
-    done = run(web, owner=OWNER, state="absent", containers=None, template="report", wait=True)
-    assert done.error is None
-    assert done.outcomes == dict.fromkeys(NAMES, "resized")
-    assert web.resources("web-1") == web.resources("by-hand")
-    assert not done.template["differs"]
-    assert run(web, owner=OWNER, state="absent", containers=None).operations == 0
-
-
-def test_only_some_containers_get_it_back(web: FakePods) -> None:
-    run(web, owner=OWNER, wait=True)
-    done = run(web, owner=OWNER, state="absent", containers=[{"name": "log"}])
-    assert "it has no container log" in str(done.error)
-    assert run(web, owner=OWNER, state="absent", containers=[{"name": "app"}]).operations == 10
-
-
-def test_an_init_container_that_is_done_keeps_nobody_waiting(serve_pods: Serve) -> None:
-    init = container("migrate", {"limits": {"cpu": "1"}})
-    own = ("StatefulSet", "web", "uid-of-StatefulSet-web")
-    pod = sized("web-1", container(resources=BIGGER), owner=own, finished=[init])
-    api = serve_pods(pod, controllers=[("StatefulSet", controller("StatefulSet", inits=[init]))])
-    done = run(api, names=["web-1"], state="absent", containers=None, wait=True)
-    assert (done.error, done.outcomes) == (None, {"web-1": "resized"})
-
-
-def test_nobody_knows_what_a_pod_had_that_nobody_made(serve_pods: Serve) -> None:
-    done = run(serve_pods(sized()), names=["web-1"], state="absent", containers=None)
-    assert "shop/web-1: no controller with a template made it" in str(done.error)
-
-
-# ---- the result ------------------------------------------------------------------------------------------------------
 
 
 def test_what_is_documented_is_returned(web: FakePods) -> None:

@@ -1,0 +1,79 @@
+# SPDX-FileCopyrightText: 2026 nodecraft.kubeadm contributors
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Writes against other writers: who is quicker, what is planned again, and when it ends."""
+
+from __future__ import annotations
+
+import typing as t
+
+import pytest
+from ansible_collections.nodecraft.kubeadm.plugins.module_utils._api.client import ApiError
+from ansible_collections.nodecraft.kubeadm.plugins.module_utils._api.conflicts import ATTEMPTS, retry_on_conflict
+from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.common.errors import KubeadmError
+
+OTHERS = "others changed it"
+
+
+class Desk:
+    """Notes what is sent and planned. refusals: the statuses of the next attempts. planned: what planning again comes to."""
+
+    def __init__(self, *refusals: int, planned: str | None = None) -> None:
+        self.refusals = list(refusals)
+        self.planned = planned
+        self.log: list[str] = []
+
+    def attempt(self) -> str:
+        self.log.append("send")
+        if self.refusals:
+            raise ApiError("refused", self.refusals.pop(0))
+        return "sent"
+
+    def replan(self, refusal: ApiError) -> str | None:
+        self.log.append(f"plan after {refusal.status}")
+        return self.planned
+
+    def run(self, **more: t.Any) -> str:
+        return retry_on_conflict(self.attempt, self.replan, others=OTHERS, **more)
+
+
+def test_a_write_that_nobody_gets_in_the_way_of() -> None:
+    desk = Desk()
+    assert (desk.run(), desk.log) == ("sent", ["send"])
+
+
+def test_it_is_planned_again_after_each_conflict() -> None:
+    desk = Desk(409, 409)
+    assert (desk.run(), desk.log) == ("sent", ["send", "plan after 409", "send", "plan after 409", "send"])
+
+
+def test_what_is_already_as_planned_is_not_sent_again() -> None:
+    desk = Desk(409, planned="found")
+    assert (desk.run(), desk.log) == ("found", ["send", "plan after 409"])
+
+
+def test_another_refusal_is_no_conflict() -> None:
+    desk = Desk(422)
+    with pytest.raises(ApiError, match="refused"):
+        desk.run()
+    assert desk.log == ["send"]
+
+
+def test_other_refusals_may_count_as_conflicts() -> None:
+    desk = Desk(422, 409)
+    assert desk.run(statuses=(409, 422)) == "sent"
+    assert desk.log == ["send", "plan after 422", "send", "plan after 409", "send"]
+
+
+def test_planning_again_may_refuse() -> None:
+    def replan(refusal: ApiError) -> str | None:
+        raise refusal
+
+    with pytest.raises(ApiError, match="refused"):
+        retry_on_conflict(Desk(409).attempt, replan, others=OTHERS)
+
+
+def test_others_that_never_stop() -> None:
+    desk = Desk(*[409] * ATTEMPTS)
+    with pytest.raises(KubeadmError, match=f"^others changed it each of the {ATTEMPTS} times that it was tried[.]$"):
+        desk.run()
+    assert desk.log == ["send", "plan after 409"] * ATTEMPTS

@@ -1,0 +1,349 @@
+# SPDX-FileCopyrightText: 2026 nodecraft.kubeadm contributors
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Trials and proofs of guards on pods that are never made, and what is put back when they fail."""
+
+from __future__ import annotations
+
+import pytest
+from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.guard.policies import BINDING, MUTATION, POLICY
+from ansible_collections.nodecraft.kubeadm.tests.unit.support.fake_api import Refused
+from ansible_collections.nodecraft.kubeadm.tests.unit.support.fake_guards import FakeGuards
+from ansible_collections.nodecraft.kubeadm.tests.unit.support.guard_runs import (
+    AFFINITY,
+    ENFORCED,
+    STRICT,
+    TRIED,
+    GuardRun,
+    fixture_api,
+    fixture_serve_guards,
+    names,
+    run,
+)
+from ansible_collections.nodecraft.kubeadm.tests.unit.support.guards import NAME, TRIAL
+from ansible_collections.nodecraft.kubeadm.tests.unit.support.nodes import Json
+
+__all__ = ["fixture_api", "fixture_serve_guards"]
+
+
+# ---- trials ------------------------------------------------------------------------------------------------------------
+
+
+def assert_only_tried(api: FakeGuards, done: GuardRun, says: str) -> None:
+    assert "The guard was not changed, because its trial failed." in done.message
+    assert says in done.message
+    assert not getattr(done.error, "changed", False)
+    # The copy was written and removed, and nothing else.
+    assert {write.partition(" ")[2].partition(" ")[2] for write in api.writes} == {TRIAL}
+    assert names(api) == []
+
+
+def test_a_guard_that_nobody_takes_up_is_not_written(api: FakeGuards) -> None:
+    api.taken_up = False
+    done = run(api, **ENFORCED)
+    assert_only_tried(api, done, "It did not refuse a pod that names a protected node within 30 s.")
+    assert 30 <= done.clock.now < 40
+
+
+def test_an_expression_that_fails_is_told_at_once(api: FakeGuards) -> None:
+    def fails(pod: Json) -> None:
+        if pod["spec"].get("nodeName") == TRIAL:
+            raise Refused(403, "expression 'x' resulted in error: no such key: team")
+
+    api.looks_at_pod = fails
+    done = run(api, **ENFORCED)
+    assert_only_tried(api, done, "An expression fails for a pod that names a protected node: ")
+    assert "no such key: team" in done.message
+    assert done.clock.now < 10
+
+
+def test_a_guard_that_refuses_plain_pods_is_not_written(api: FakeGuards) -> None:
+    def refuses(_pod: Json) -> None:
+        if (BINDING, TRIAL) in api.in_force:
+            raise Refused(403, "names the node, whatever it names")
+
+    api.looks_at_pod = refuses
+    assert_only_tried(api, run(api, **ENFORCED), "It has to accept a pod that names no node, in the namespace default")
+
+
+def test_a_guard_that_lets_tolerations_through_is_not_written(api: FakeGuards) -> None:
+    def untolerated(pod: Json) -> None:
+        pod["spec"].pop("tolerations", None)
+
+    api.looks_at_pod = untolerated
+    assert_only_tried(
+        api, run(api, **STRICT), "It did not refuse a pod that tolerates a taint of protected nodes within 30 s."
+    )
+
+
+def test_names_that_do_not_become_affinities_are_told(api: FakeGuards) -> None:
+    def overlooked(pod: Json) -> None:
+        if pod["metadata"].get("labels") == {"nodecraft.kubeadm/trial": "affinity"}:
+            pod["metadata"]["labels"] = {"nodecraft.kubeadm/trial": "none"}
+
+    api.looks_at_pod = overlooked
+    says = "The node of a pod whose node has to become an affinity was not turned into an affinity by"
+    assert_only_tried(api, run(api, **AFFINITY), says)
+
+
+def test_what_is_said_of_the_types_of_expressions_fails_the_trial(api: FakeGuards) -> None:
+    warning = {"fieldRef": "spec.variables[6].expression", "warning": "undefined field 'specs'"}
+    api.checked = {"observedGeneration": 1, "typeChecking": {"expressionWarnings": [warning]}}
+    says = "The API server says of the expression spec.variables[6].expression: undefined field 'specs'"
+    assert_only_tried(api, run(api, **ENFORCED), says)
+
+
+def test_a_controller_manager_that_does_not_look_is_not_waited_for_long(api: FakeGuards) -> None:
+    api.checked = None
+    done = run(api, **ENFORCED)
+    assert done.error is None
+    assert done.clock.now < 10
+
+
+@pytest.mark.parametrize("kind", [POLICY, BINDING])
+def test_a_copy_that_cannot_be_written_to_its_end_is_removed(api: FakeGuards, kind: str) -> None:
+    def declines(verb: str, place: tuple[str, str], dry: bool) -> None:
+        if (verb, place, dry) == ("POST", (kind, TRIAL), False):
+            raise Refused(422, "no room")
+
+    api.looks_at = declines
+    done = run(api, **ENFORCED)
+    assert "its trial failed" in done.message
+    assert "no room" in done.message
+    assert names(api) == []
+
+
+def test_a_copy_that_cannot_be_removed_is_told_and_goes_with_the_next_run(api: FakeGuards) -> None:
+    def declines(verb: str, place: tuple[str, str], dry: bool) -> None:
+        if (verb, place, dry) == ("DELETE", (BINDING, TRIAL), False):
+            raise Refused(422, "not now")
+
+    api.looks_at = declines
+    done = run(api, **ENFORCED)
+    assert f"{BINDING} {TRIAL} could not be removed" in done.message
+    assert getattr(done.error, "changed", False)
+    assert names(api) == [f"{BINDING} {TRIAL}"]
+    api.looks_at = lambda verb, place, dry: None
+    del api.writes[:]
+    done = run(api, **ENFORCED)
+    assert done.error is None
+    assert api.writes == [
+        f"DELETE {BINDING} {TRIAL}",
+        *TRIED,
+        f"POST {POLICY} {NAME}",
+        f"POST {BINDING} {NAME}",
+    ]
+
+
+# ---- proofs, and what is put back --------------------------------------------------------------------------------------
+
+
+def test_a_guard_that_is_not_in_force_is_removed_again(api: FakeGuards) -> None:
+    # The copy stays in force, and is not taken for the guard.
+    def stop(verb: str, place: tuple[str, str], dry: bool) -> None:
+        if (verb, place, dry) == ("POST", (BINDING, NAME), False):
+            api.taken_up = False
+
+    api.looks_at = stop
+    done = run(api, **ENFORCED)
+    assert f"The guard {NAME} does not do what it should." in done.message
+    assert "It did not refuse a pod that names w1 within 30 s." in done.message
+    assert done.message.endswith("It was removed again.")
+    assert not getattr(done.error, "changed", False)
+    assert (names(api), done.report["summary"]) == ([], [])
+
+
+def spec_of(api: FakeGuards) -> dict[tuple[str, str], Json]:
+    return {place: found["spec"] for place, found in api.guards.items()}
+
+
+def stops_at(api: FakeGuards, kind: str) -> None:
+    """Let the API server hold on to what it has when the guard's object of that kind is replaced or made."""
+
+    def stop(verb: str, place: tuple[str, str], dry: bool) -> None:
+        if verb in ("PUT", "POST") and (place, dry) == ((kind, NAME), False):
+            api.taken_up = False
+
+    api.looks_at = stop
+
+
+@pytest.mark.parametrize(
+    "change", [{"exceptions": ["false"]}, {"schedulers": ["mine"]}, {"exempt_namespaces": ["ops"]}]
+)
+def test_the_refusal_of_the_former_guard_proves_nothing(api: FakeGuards, change: Json) -> None:
+    run(api, **ENFORCED)
+    before = spec_of(api)
+    stops_at(api, POLICY)
+    done = run(api, **{**ENFORCED, **change})
+    assert "It did not refuse a pod that names w1 within 30 s" in done.message
+    assert done.message.endswith("It was put back to what it was before.")
+    assert not getattr(done.error, "changed", False)
+    assert spec_of(api) == before
+
+
+def test_the_affinity_of_the_former_guard_proves_nothing(api: FakeGuards) -> None:
+    run(api, **AFFINITY)
+    before = spec_of(api)
+    stops_at(api, MUTATION)
+    done = run(api, **AFFINITY, exceptions=["false"])
+    assert "was not turned into an affinity by" in done.message
+    assert done.message.endswith("It was put back to what it was before.")
+    assert spec_of(api) == before
+
+
+def test_what_the_guard_lost_on_the_way_comes_back(api: FakeGuards) -> None:
+    run(api, **AFFINITY)
+    before = spec_of(api)
+
+    def holds_on(verb: str, place: tuple[str, str], dry: bool) -> None:
+        if (verb, place, dry) == ("DELETE", (MUTATION, NAME), False):
+            api.taken_up = False
+
+    api.looks_at = holds_on
+    done = run(api, **ENFORCED)
+    assert done.message.endswith("It was put back to what it was before.")
+    assert spec_of(api) == before
+    api.looks_at, api.taken_up = lambda verb, place, dry: None, True
+    assert run(api, **AFFINITY).error is None
+
+
+def test_the_policy_behind_an_affinity_is_proven_too(api: FakeGuards) -> None:
+    run(api, **AFFINITY)
+    del api.guards[BINDING, NAME]
+    stops_at(api, BINDING)
+    api.in_force = {place: found for place, found in api.in_force.items() if place != (BINDING, NAME)}
+    assert "It did not refuse a pod that names w1 within 30 s" in run(api, **AFFINITY).message
+
+
+def test_what_others_wrote_on_it_stays(api: FakeGuards) -> None:
+    run(api, **ENFORCED)
+    metadata = api.guards[POLICY, NAME]["metadata"]
+    metadata.update(annotations={"note": "ours"}, finalizers=["a/b"], labels={**metadata["labels"], "team": "a"})
+    for schedulers, stops in ((["mine"], False), (["others"], True)):
+        if stops:
+            stops_at(api, POLICY)
+        assert bool(run(api, **ENFORCED, schedulers=schedulers).error) is stops
+        metadata = api.guards[POLICY, NAME]["metadata"]
+        assert (metadata["annotations"], metadata["finalizers"]) == ({"note": "ours"}, ["a/b"])
+        assert metadata["labels"] == {"app.kubernetes.io/managed-by": "nodecraft.kubeadm", "team": "a"}
+
+
+def test_a_guard_that_somebody_broke_is_told_with_the_way_out(api: FakeGuards) -> None:
+    run(api, **ENFORCED)
+
+    def refuses(_pod: Json) -> None:
+        raise Refused(403, f"ValidatingAdmissionPolicy '{NAME}' with binding '{NAME}' denied request: by hand")
+
+    api.looks_at_pod = refuses
+    api.guards[POLICY, NAME]["spec"]["failurePolicy"] = "Ignore"
+    message = run(api, **ENFORCED).message
+    assert "the guard that is in force refuses a harmless pod" in message
+    assert f"kubectl delete validatingadmissionpolicybinding {NAME}. Then run the task again." in message
+    assert "another namespace" not in message
+
+
+def test_what_cannot_be_put_back_is_told_with_the_way_out(api: FakeGuards) -> None:
+    run(api, **ENFORCED)
+    left = [1]
+
+    def declines(verb: str, place: tuple[str, str], dry: bool) -> None:
+        if (verb, place, dry) == ("PUT", (POLICY, NAME), False):
+            api.taken_up = False
+            if not left:
+                raise Refused(422, "not now")
+            left.pop()
+
+    api.looks_at = declines
+    done = run(api, **ENFORCED, schedulers=["mine"])
+    assert f"Not all of it could be put back: {POLICY} {NAME}:" in done.message
+    assert f"kubectl delete validatingadmissionpolicybinding {NAME}" in done.message
+    assert getattr(done.error, "changed", False)
+
+
+def test_an_expression_of_the_former_guard_that_fails_is_waited_for(api: FakeGuards) -> None:
+    run(api, **ENFORCED)
+    left = [1, 2, 3]
+
+    def fails(pod: Json) -> None:
+        if pod["spec"].get("nodeName") == "w1" and left:
+            left.pop()
+            raise Refused(403, "expression 'x' resulted in error: no such key: team")
+
+    api.looks_at_pod = fails
+    assert run(api, **ENFORCED, schedulers=["mine"]).error is None
+    assert left == []
+
+
+def test_two_runs_do_not_take_away_each_others_copies(api: FakeGuards) -> None:
+    def is_quicker(verb: str, place: tuple[str, str], dry: bool) -> None:
+        if (verb, place, dry) == ("POST", (BINDING, TRIAL), False) and place not in api.guards:
+            api.guards[place] = {"kind": BINDING, "metadata": {"name": TRIAL, "resourceVersion": "9"}, "spec": {}}
+
+    api.looks_at = is_quicker
+    done = run(api, **ENFORCED)
+    assert f"{BINDING} {TRIAL}: another run tries this guard at the moment. Run the task again." in done.message
+    assert names(api) == [f"{BINDING} {TRIAL}"]
+
+
+def test_tolerations_are_proven_too(api: FakeGuards) -> None:
+    def untolerated(pod: Json) -> None:
+        if "labels" not in pod["metadata"]:
+            pod["spec"].pop("tolerations", None)
+
+    api.looks_at_pod = untolerated
+    message = run(api, **STRICT).message
+    assert "does not do what it should. It did not refuse a pod that tolerates the taints of the nodes" in message
+
+
+def test_the_refusal_of_another_guard_proves_nothing(api: FakeGuards) -> None:
+    def refuses(pod: Json) -> None:
+        if pod["spec"].get("nodeName") == "w1":
+            raise Refused(
+                403, "ValidatingAdmissionPolicy 'other' with binding 'other' denied: the pod names the node w1"
+            )
+
+    api.looks_at_pod = refuses
+    assert "It did not refuse a pod that names w1 within 30 s" in run(api, **ENFORCED).message
+
+
+def test_an_exception_of_ones_own_is_named_where_it_may_be_the_cause(api: FakeGuards) -> None:
+    def excepted(pod: Json) -> None:
+        if pod["spec"].get("nodeName") == "w1":
+            del pod["spec"]["nodeName"]
+
+    api.looks_at_pod = excepted
+    words = "Or one of its exceptions holds for the account of this task"
+    assert words in run(api, **ENFORCED, exceptions=["true"]).message
+    assert words not in run(api, **ENFORCED).message
+
+
+def test_a_guard_that_stopped_working_is_told_by_the_next_run(api: FakeGuards) -> None:
+    run(api, **ENFORCED)
+    api.in_force, api.taken_up = {}, False
+    done = run(api, **ENFORCED)
+    assert done.operations == 0
+    assert "does not do what it should" in done.message
+    assert not getattr(done.error, "changed", False)
+
+
+def test_a_guard_that_refuses_plain_pods_is_told(api: FakeGuards) -> None:
+    run(api, **ENFORCED)
+
+    def refuses(pod: Json) -> None:
+        if "nodeName" not in pod["spec"]:
+            raise Refused(403, "nobody")
+
+    api.looks_at_pod = refuses
+    assert "It has to accept a pod that names no node" in run(api, **ENFORCED).message
+
+
+def test_an_affinity_that_does_not_work_is_told(api: FakeGuards) -> None:
+    run(api, **AFFINITY)
+    del api.guards[MUTATION, NAME]
+    done = run(api, **AFFINITY)
+    assert done.error is None
+    assert api.writes[-1] == f"POST {MUTATION} {NAME}"
+    api.in_force = {place: found for place, found in api.in_force.items() if place[0] in (POLICY, BINDING)}
+    api.taken_up = False
+    done = run(api, **AFFINITY)
+    assert "It has to accept a pod whose node w1 has to become an affinity" in done.message
+    assert "mutatingadmissionpolicybinding" in done.message

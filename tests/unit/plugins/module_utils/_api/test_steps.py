@@ -1,0 +1,80 @@
+# SPDX-FileCopyrightText: 2026 nodecraft.kubeadm contributors
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""What all steps of the API side share: the connection, the warning of versions, what the API server declines."""
+
+from __future__ import annotations
+
+import typing as t
+
+import pytest
+from ansible_collections.nodecraft.kubeadm.plugins.module_utils._api.client import Client
+from ansible_collections.nodecraft.kubeadm.plugins.module_utils._api.steps import ApiSteps, difference
+from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.common.verdict import Verdict
+from ansible_collections.nodecraft.kubeadm.tests.unit.support.fake_api import Clock, FakeApi, client_of
+from ansible_collections.nodecraft.kubeadm.tests.unit.support.nodes import Json, node
+
+NOWHERE = "http://127.0.0.1:1"
+
+
+class Example(ApiSteps):
+    """Steps that judge for two seconds. declined: what the API server does not take. nodes: that were read."""
+
+    declined: t.Sequence[str] = ()
+    nodes: t.Sequence[Json] = ()
+
+    def rehearse(self) -> Verdict:
+        return self._judge(self._ask, each="every example")
+
+    def _ask(self) -> t.Sequence[str]:
+        self._api.sleep(2)
+        return self.declined
+
+    def _nodes(self) -> t.Sequence[Json]:
+        return self.nodes
+
+
+def test_it_is_connected_once_and_not_before_it_is_needed() -> None:
+    clients: list[Client] = []
+
+    def connect() -> Client:
+        clients.append(client_of(NOWHERE, Clock()))
+        return clients[-1]
+
+    steps = Example({}, connect=connect, dry=True)
+    assert clients == []
+    steps.rehearse()
+    steps.rehearse()
+    assert len(clients) == 1
+
+
+@pytest.mark.parametrize(
+    ("declined", "verdict"),
+    [
+        ((), Verdict("accepted", "the API server takes every example (dryRun=All)", 2.0)),
+        (("no", "nor this"), Verdict("refused", "no, nor this", 2.0)),
+    ],
+)
+def test_what_the_api_server_declines(declined: t.Sequence[str], verdict: Verdict) -> None:
+    steps = Example({}, connect=lambda: client_of(NOWHERE, Clock()), dry=True)
+    steps.declined = declined
+    assert steps.rehearse() == verdict
+
+
+def test_versions_that_are_not_tested(serve: t.Callable[..., FakeApi]) -> None:
+    api = serve()
+    steps = Example({}, connect=lambda: client_of(api.url, Clock()), dry=False)
+    assert steps.notes() == []
+    old = node("w1")
+    old["status"]["nodeInfo"] = {"kubeletVersion": "v1.20.0"}
+    steps.nodes = [old]
+    (warning,) = steps.notes()
+    assert "kubelet v1.20.0 (older than tested)" in warning
+
+
+def test_the_entry_of_a_diff() -> None:
+    assert difference("Node w1", {}, {"a": 1}) == {
+        "before_header": "Node w1",
+        "after_header": "Node w1",
+        "before": {},
+        "after": {"a": 1},
+    }

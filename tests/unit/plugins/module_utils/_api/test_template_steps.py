@@ -1,0 +1,181 @@
+# SPDX-FileCopyrightText: 2026 nodecraft.kubeadm contributors
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The templates of pods that are resized: held against the pods, brought in step, and taken back to."""
+
+from __future__ import annotations
+
+from ansible_collections.nodecraft.kubeadm.tests.unit.support.fake_api import Refused
+from ansible_collections.nodecraft.kubeadm.tests.unit.support.fake_pods import FakePods
+from ansible_collections.nodecraft.kubeadm.tests.unit.support.pod_runs import (
+    BIGGER,
+    NAMES,
+    NO_ROOM,
+    OWNER,
+    SET,
+    Serve,
+    asked,
+    fixture_serve_pods,
+    fixture_web,
+    run,
+)
+from ansible_collections.nodecraft.kubeadm.tests.unit.support.sized_pods import container, controller, sized
+
+__all__ = ["fixture_serve_pods", "fixture_web"]
+
+
+def test_a_template_that_differs_is_reported(web: FakePods) -> None:
+    done = run(web, owner=OWNER, template="report", wait=True)
+    assert list(done.report["templates"]) == ["Deployment/web"]
+    assert done.template == {
+        "changed": False,
+        "failed": False,
+        "msg": "",
+        "differs": True,
+        "differences": [
+            {"field": "requests.cpu", "container": "app", "template": "500m", "pods": ["1"]},
+            {"field": "limits.cpu", "container": "app", "template": "1", "pods": ["2"]},
+        ],
+        "roll_out": "a changed Deployment template always rolls out: all its pods are replaced",
+        "operations": [],
+    }
+    (warning,) = done.warnings
+    assert warning.startswith(
+        "Deployment web: requests.cpu of app is 500m in the template and 1 in pods, limits.cpu of"
+    )
+    assert "after its next roll-out, have what the template says" in warning
+    # It is told again for as long as it is so.
+    assert run(web, owner=OWNER, template="report").warnings == [warning]
+
+
+def test_a_template_is_brought_in_step(web: FakePods) -> None:
+    done = run(web, owner=OWNER, template="update", wait=True)
+    assert done.error is None
+    spec = web.controllers["Deployment", "web"]["spec"]["template"]["spec"]
+    assert spec["containers"][0]["resources"]["limits"] == {"cpu": "2", "memory": "400Mi"}
+    assert web.patched[-1] == "/apis/apps/v1/namespaces/shop/deployments/web"
+    assert done.warnings == [
+        "Deployment web: its template changes, and a changed Deployment template always rolls out: all its pods are replaced."
+    ]
+    assert (done.template["changed"], done.template["differs"]) == (True, False)
+    assert done.report["diff"][-1]["before_header"] == "Deployment shop/web"
+    assert done.report["diff"][-1]["after"]["app"]["limits"]["cpu"] == "2"
+    again = run(web, owner=OWNER, template="update", wait=True)
+    assert (again.operations, again.warnings, again.template["operations"]) == (0, [], [])
+
+
+def test_only_the_template_differs(web: FakePods) -> None:
+    run(web, owner=OWNER, wait=True)
+    done = run(web, owner=OWNER, template="update", wait=True)
+    assert (done.error, done.operations, set(done.outcomes.values())) == (None, 2, {"unchanged"})
+    assert done.template["changed"]
+
+
+def test_a_template_is_left_when_one_of_its_pods_failed(web: FakePods) -> None:
+    web.waits = {"web-2": ("Infeasible", NO_ROOM)}
+    done = run(web, owner=OWNER, template="update", wait=True)
+    assert web.controllers["Deployment", "web"] == controller()
+    assert (done.template["changed"], done.template["msg"]) == (
+        False,
+        "the template was left as it is, because of web-2",
+    )
+    assert [entry["before_header"] for entry in done.report["diff"]] == [f"Pod shop/{name}" for name in NAMES]
+
+
+def test_a_template_is_left_when_one_of_its_pods_is_put_off(web: FakePods) -> None:
+    web.waits = {"web-2": ("Deferred", "no room")}
+    done = run(web, owner=OWNER, template="update", wait_timeout=2)
+    assert done.outcomes["web-2"] == "deferred"
+    assert web.controllers["Deployment", "web"] == controller()
+    # So it is when the next run finds nothing to change in the pod.
+    done = run(web, owner=OWNER, template="update", wait_timeout=2)
+    assert (done.outcomes["web-2"], done.template["changed"]) == ("deferred", False)
+    assert web.controllers["Deployment", "web"] == controller()
+
+
+def test_a_template_is_left_as_long_as_one_of_its_pods_has_no_node(web: FakePods) -> None:
+    del web.pod("web-2")["spec"]["nodeName"]
+    for outcome in ("accepted", "unchanged"):
+        done = run(web, owner=OWNER, template="update")
+        assert (done.error, done.outcomes["web-2"]) == (None, outcome)
+        assert done.template["msg"] == "the template was left as it is, because of web-2"
+        assert web.controllers["Deployment", "web"] == controller()
+
+
+def test_pods_are_waited_for_before_their_template_is_changed(web: FakePods) -> None:
+    done = run(web, owner=OWNER, template="update", wait=False)
+    assert (done.error, done.outcomes) == (None, dict.fromkeys(NAMES, "resized"))
+    assert done.template["changed"]
+
+
+def test_a_template_that_others_change_too(web: FakePods) -> None:
+    times = iter([True])
+
+    def touch(name: str) -> None:
+        if name == "web" and next(times, False):
+            web.controllers["Deployment", "web"]["metadata"]["resourceVersion"] = "9"
+
+    web.before_pod_patch = touch
+    assert run(web, owner=OWNER, template="update").template["changed"]
+    web.before_pod_patch = lambda name: web.controllers["Deployment", "web"]["metadata"].update(resourceVersion="1")
+    web.refusals["web"] = Refused(403, 'User "u" cannot patch resource "deployments"')
+    done = run(web, owner=OWNER, template="update", containers=asked(limits={"cpu": 3}))
+    assert "Deployment web: its template was not changed: http" in str(done.error)
+    assert 'cannot patch resource "deployments". Give the account this right' in str(done.error)
+    assert set(done.outcomes.values()) == {"resized"}
+
+
+def test_templates_are_not_looked_at_when_they_are_kept(web: FakePods) -> None:
+    done = run(web, label_selector="app=web", template="keep")
+    assert (done.report["templates"], done.warnings) == ({}, [])
+    assert [path for path in web.asked("GET") if "/apis/" in path] == []
+
+
+def test_templates_that_may_not_be_read(serve_pods: Serve) -> None:
+    api = serve_pods(sized(owner=SET))
+    place = "/apis/apps/v1/namespaces/shop/replicasets/web-5d"
+    api.answers[place] = Refused(403, 'User "u" cannot get resource "replicasets"')
+    api._apps = api._answered  # type: ignore[method-assign,assignment]
+    done = run(api, names=["web-1"], template="report")
+    assert (done.error, done.outcomes) == (None, {"web-1": "accepted"})
+    assert "whether the templates differ from the pods could not be told" in done.warnings[0]
+    for refused in (run(api, names=["web-1"], template="update"), run(api, names=["web-1"], state="absent")):
+        assert 'cannot get resource "replicasets"' in str(refused.error)
+
+
+def test_a_pod_that_nobody_made_has_no_template(serve_pods: Serve) -> None:
+    done = run(serve_pods(sized()), names=["web-1"], template="update")
+    assert (done.report["templates"], done.outcomes) == ({}, {"web-1": "resized"})
+
+
+# ---- taking it back --------------------------------------------------------------------------------------------------
+
+
+def test_pods_get_again_what_their_template_says(web: FakePods) -> None:
+    run(web, owner=OWNER, wait=True)
+    done = run(web, owner=OWNER, state="absent", containers=None, template="report", wait=True)
+    assert done.error is None
+    assert done.outcomes == dict.fromkeys(NAMES, "resized")
+    assert web.resources("web-1") == web.resources("by-hand")
+    assert not done.template["differs"]
+    assert run(web, owner=OWNER, state="absent", containers=None).operations == 0
+
+
+def test_only_some_containers_get_it_back(web: FakePods) -> None:
+    run(web, owner=OWNER, wait=True)
+    done = run(web, owner=OWNER, state="absent", containers=[{"name": "log"}])
+    assert "it has no container log" in str(done.error)
+    assert run(web, owner=OWNER, state="absent", containers=[{"name": "app"}]).operations == 10
+
+
+def test_an_init_container_that_is_done_keeps_nobody_waiting(serve_pods: Serve) -> None:
+    init = container("migrate", {"limits": {"cpu": "1"}})
+    own = ("StatefulSet", "web", "uid-of-StatefulSet-web")
+    pod = sized("web-1", container(resources=BIGGER), owner=own, finished=[init])
+    api = serve_pods(pod, controllers=[("StatefulSet", controller("StatefulSet", inits=[init]))])
+    done = run(api, names=["web-1"], state="absent", containers=None, wait=True)
+    assert (done.error, done.outcomes) == (None, {"web-1": "resized"})
+
+
+def test_nobody_knows_what_a_pod_had_that_nobody_made(serve_pods: Serve) -> None:
+    done = run(serve_pods(sized()), names=["web-1"], state="absent", containers=None)
+    assert "shop/web-1: no controller with a template made it" in str(done.error)
