@@ -2,7 +2,7 @@
 # GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""Starts a change by the module of the same name and follows the node's transaction to its end."""
+"""The action plugin of modules that start a transaction: runs the module of its task and follows the transaction to its end."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ _MAX_IDLE = 3
 _PATIENCE_SECONDS = 120
 
 
-class ActionModule(ActionBase):
+class TransactionFollower(ActionBase):
     """The follower: progress lines, reconnects, and the outcome in the task's result."""
 
     def run(self, tmp: t.Any = None, task_vars: dict[str, t.Any] | None = None) -> dict[str, t.Any]:
