@@ -60,6 +60,7 @@ NEED_ANSIBLE = (
     "plugins/action",
     "plugins/modules",
     "plugins/module_utils/_module",
+    "plugins/plugin_utils",
     "faults/test_lab_plugin.py",
     "faults/test_lab_records.py",
 )

@@ -9,6 +9,7 @@ import typing as t
 from pathlib import Path
 
 import pytest
+from plugin_at_work import plug
 
 
 @pytest.fixture
@@ -16,3 +17,11 @@ def tmp_path() -> t.Iterator[Path]:
     """A folder with a short name: the path of a socket is limited, and pytest's own may be longer."""
     with tempfile.TemporaryDirectory(prefix="dp-") as folder:
         yield Path(folder)
+
+
+@pytest.fixture
+def root(tmp_path: Path) -> Path:
+    """A host with two dongles."""
+    plug(tmp_path / "root", "usb-A", 0)
+    plug(tmp_path / "root", "usb-B", 1)
+    return tmp_path / "root"

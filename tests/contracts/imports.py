@@ -112,7 +112,11 @@ ROOMS = {
         rooms=(f"{UTILS}._module", f"{UTILS}._node", f"{UTILS}._api", f"{UTILS}._plan"),
         outside=STANDARD_NO_PROCESS | {"ansible.module_utils"},
     ),
-    "plugins.action": Room(rooms=(f"{UTILS}._module", f"{UTILS}._plan"), outside=STANDARD_NO_PROCESS | {"ansible"}),
+    # Names that Ansible looks for; what they do stands in plugin_utils.
+    "plugins.action": Room(rooms=("plugins.plugin_utils",), outside=frozenset({"__future__"})),
+    "plugins.plugin_utils": Room(
+        rooms=("plugins.plugin_utils", f"{UTILS}._plan"), outside=STANDARD_NO_PROCESS | {"ansible"}
+    ),
     "plugins.doc_fragments": Room(outside=frozenset({"__future__"})),
 }
 

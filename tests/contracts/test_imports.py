@@ -75,8 +75,16 @@ def test_there_is_something_to_check() -> None:
             "may be missing",
         ),
         (f"{UTILS}/_node/a.py", "try:\n    import kubernetes\nexcept ImportError:\n    pass", "kubernetes may not"),
-        ("plugins/action/a.py", "from ..module_utils._node import x", "_node.x may not"),
-        ("plugins/action/a.py", "import subprocess", "subprocess may not"),
+        ("plugins/action/a.py", "from ..module_utils._plan import x", "_plan.x may not"),
+        (
+            "plugins/action/a.py",
+            "from ansible.plugins.action import ActionBase",
+            "ansible.plugins.action.ActionBase may not",
+        ),
+        ("plugins/plugin_utils/a.py", "from ..module_utils._node import x", "_node.x may not"),
+        ("plugins/plugin_utils/a.py", "from ..action import x", "action.x may not"),
+        ("plugins/plugin_utils/a.py", "import subprocess", "subprocess may not"),
+        ("plugins/modules/a.py", "from ..plugin_utils import x", "plugin_utils.x may not"),
         ("plugins/lookup/a.py", "", "no room"),
     ],
 )
@@ -102,7 +110,11 @@ def test_a_breach_is_found(tmp_path: Path, path: str, source: str, complaint: st
         (f"{UTILS}/_node/a.py", "import os, socket\nfrom .._plan import x\nfrom . import y"),
         (f"{UTILS}/_node/engine.py", "import subprocess, os, json"),
         (f"{UTILS}/_api/a.py", "try:\n    import kubernetes\nexcept ImportError:\n    kubernetes = None"),
-        ("plugins/action/a.py", "from ansible.plugins.action import ActionBase\nfrom ..module_utils._plan import x"),
+        ("plugins/action/a.py", "from __future__ import annotations\nfrom ..plugin_utils.x import y"),
+        (
+            "plugins/plugin_utils/a.py",
+            "from ansible.plugins.action import ActionBase\nfrom ..module_utils._plan import x",
+        ),
     ],
 )
 def test_what_is_allowed_passes(path: str, source: str) -> None:

@@ -1,9 +1,10 @@
 # SPDX-FileCopyrightText: 2026 nodecraft.kubeadm contributors
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Every role's defaults and argument specification agree; no tool of Ansible's checks that."""
+"""Every role's defaults and argument specification agree, and a variable's name says who uses it; no tool of Ansible's checks that."""
 
 from __future__ import annotations
 
+import re
 import typing as t
 from pathlib import Path
 
@@ -42,6 +43,17 @@ def disagreements(role: str, defaults: dict[str, t.Any], options: dict[str, dict
     return found
 
 
+# A role's own variables bear its name. What roles and plays share is of the play.
+PRIVATE = re.compile(r"(?<!\w)__[a-z]\w*")
+SHARED = "__play_"
+
+
+def misnamed(text: str, role: str | None) -> list[str]:
+    """The private variables that a file of a role, or of the playbooks, must not use."""
+    allowed = (SHARED, f"__{role}_") if role else (SHARED,)
+    return sorted({name for name in PRIVATE.findall(text) if not name.startswith(allowed)})
+
+
 def test_there_is_something_to_check() -> None:
     assert ROLES
 
@@ -76,3 +88,17 @@ def test_a_stray_or_misnamed_variable_is_found() -> None:
         "c has a default and is not specified",
         "r_b has a default and is not specified",
     ]
+
+
+@pytest.mark.parametrize("folder", [*(f"roles/{role}" for role in ROLES), "playbooks"])
+def test_private_variables_say_whose_they_are(folder: str) -> None:
+    role = folder.partition("/")[2] or None
+    files = [path for path in (ROOT / folder).rglob("*") if path.suffix in (".yml", ".j2")]
+    found = {str(path.relative_to(ROOT)): misnamed(path.read_text(encoding="utf-8"), role) for path in files}
+    assert {path: names for path, names in found.items() if names} == {}
+
+
+def test_a_variable_of_another_place_is_found() -> None:
+    text = "a: '{{ __play_a + __r_b + __s_c }}'\n__rest: hostvars.__x"
+    assert misnamed(text, "r") == ["__rest", "__s_c", "__x"]
+    assert misnamed(text, None) == ["__r_b", "__rest", "__s_c", "__x"]

@@ -16,7 +16,7 @@ import typing as t
 from pathlib import Path
 
 from nodecraft_device_plugin import cdi, explain, logs, pod_resources, validate
-from nodecraft_device_plugin.config import ConfigError
+from nodecraft_device_plugin.config_parser import ConfigError
 from nodecraft_device_plugin.host import Host
 from nodecraft_device_plugin.metrics import Metrics
 from nodecraft_device_plugin.resource_server import Surroundings

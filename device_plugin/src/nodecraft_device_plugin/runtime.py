@@ -6,7 +6,6 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import json
 import os
 import time
 import typing as t
@@ -15,21 +14,20 @@ from pathlib import Path
 
 from nodecraft_device_plugin import (
     config,
+    config_parser,
     discovery,
-    explain,
-    http,
     inotify,
     inventory,
     logs,
     pod_resources,
     probes,
-    wire,
 )
-from nodecraft_device_plugin import metrics as metrics_
-from nodecraft_device_plugin.config import Config, ConfigError, Resource
+from nodecraft_device_plugin.config import Config, Resource
+from nodecraft_device_plugin.config_parser import ConfigError
 from nodecraft_device_plugin.devices import LeftOut
 from nodecraft_device_plugin.discovery import Discovery
 from nodecraft_device_plugin.inventory import Probe
+from nodecraft_device_plugin.pages import Pages
 from nodecraft_device_plugin.resource_server import ResourceServer, Surroundings
 
 # A look that takes longer hangs in the kernel; seconds.
@@ -86,7 +84,7 @@ class Runtime:
         self._scan_wanted = asyncio.Event()
         self._config_changed = asyncio.Event()
         self._around = replace(around, rescan=self._scan_wanted.set)
-        self._config = Config()
+        self.config = Config()
         self._text = ""
         self._devices_watch = inotify.Watcher(self._scan_wanted.set)
         self._kubelet_watch = inotify.Watcher(self._wake_servers)
@@ -95,8 +93,8 @@ class Runtime:
     async def run(self) -> None:
         """Run until ``stopped`` is set. Raises ConfigError or OSError when it cannot even start."""
         text = self.settings.config_file.read_text(encoding="utf-8")
-        self._use(config.parse(text), text)
-        pages = await self._start_pages()
+        self._use(config_parser.parse(text), text)
+        pages = await Pages(self).start()
         loops = [asyncio.create_task(loop()) for loop in (self._scan_loop, self._config_loop, self._watch_loop)]
         try:
             await self.stopped.wait()
@@ -142,7 +140,7 @@ class Runtime:
             self._accept()
             return
         try:
-            wanted = config.parse(text)
+            wanted = config_parser.parse(text)
         except ConfigError as error:
             self._refuse(str(error))
             return
@@ -165,7 +163,7 @@ class Runtime:
 
     def _use(self, wanted: Config, text: str) -> list[Served]:
         """Switch to a configuration. Returns the resources that are no more."""
-        self._config, self._text = wanted, text
+        self.config, self._text = wanted, text
         self._accept()
         self.metrics.config_time.set(time.time())
         before, self.served = self.served, {}
@@ -211,12 +209,10 @@ class Runtime:
                     await self._scan()
             except Exception:  # What is advertised stays, and the next look may go better.
                 logs.LOGGER.exception("unexpected")
-            await _until(
-                self._scan_wanted, self._config.scan.recheck if self._pending() else self._config.scan.interval
-            )
+            await _until(self._scan_wanted, self.config.scan.recheck if self._pending() else self.config.scan.interval)
             if self._scan_wanted.is_set():
                 # Devices come with several events.
-                await asyncio.sleep(self._config.scan.debounce)
+                await asyncio.sleep(self.config.scan.debounce)
 
     def _pending(self) -> bool:
         return any(known.health.pending for entry in self.served.values() for known in entry.server.known.values())
@@ -270,7 +266,7 @@ class Runtime:
 
     def _update(self, entry: Served, look: Discovery) -> None:
         name = entry.resource.name
-        forget_after = 0.0 if entry.forget and not look.failure else self._config.scan.forget_after
+        forget_after = 0.0 if entry.forget and not look.failure else self.config.scan.forget_after
         now = self._around.clock()
         rules = entry.resource.health
         known, left_out = inventory.update(entry.server.known, look, entry.probed, rules, now, forget_after)
@@ -306,7 +302,7 @@ class Runtime:
             if rules.probes and inventory.present(entry.server.known):
                 await self._probe(entry, rules)
                 # Devices that come and go are no reason to ask all of them without a rest.
-                pause = min(rules.interval, self._config.scan.recheck)
+                pause = min(rules.interval, self.config.scan.recheck)
                 await asyncio.sleep(pause)
             if not rules.probes or not inventory.undecided(entry.server.known, entry.probed, rules):
                 await _until(entry.appeared, rules.interval - pause)
@@ -321,76 +317,6 @@ class Runtime:
             self._scan_wanted.set()
         except Exception:  # The next round may go better.
             logs.LOGGER.exception("unexpected", extra={"fields": {"resource": entry.resource.name}})
-
-    # Pages
-
-    async def _start_pages(self) -> asyncio.Server | None:
-        if not self.settings.port:
-            return None
-        routes: dict[str, http.Route] = {
-            "/livez": self._livez,
-            "/readyz": self._readyz,
-            "/metrics": self._metrics,
-            "/devices": self._devices,
-            "/pod-resources": self._pod_resources,
-            "/pod-resources/metrics": self._pod_resources_metrics,
-        }
-        return await http.start(self.settings.address, self.settings.port, routes)
-
-    async def _livez(self, _request: http.Request) -> http.Reply:
-        return http.text(200, "ok")
-
-    async def _readyz(self, _request: http.Request) -> http.Reply:
-        states = {
-            name: entry.server.shortage if entry.server.ready else entry.server.reason or "about to look"
-            for name, entry in self.served.items()
-        }
-        lines = [f"[-] {name}: {reason}" if reason else f"[+] {name}" for name, reason in states.items()]
-        if self.refused:
-            lines.append(f"the configuration file is refused, the last good one is in use: {self.refused}")
-        return http.text(503 if any(states.values()) else 200, "\n".join(lines) or "ok")
-
-    async def _metrics(self, _request: http.Request) -> http.Reply:
-        return http.Reply(200, self.metrics.text(), metrics_.CONTENT_TYPE)
-
-    async def _devices(self, _request: http.Request) -> http.Reply:
-        report = {
-            name: {
-                **explain.described(entry.server.known, entry.left_out, entry.failure, entry.resource.sharing.replicas),
-                "not_ready": "" if entry.server.ready else entry.server.reason,
-                "shortage": entry.server.shortage,
-            }
-            for name, entry in self.served.items()
-        }
-        return http.Reply(200, json.dumps(report).encode(), "application/json")
-
-    async def _pod_resources(self, request: http.Request) -> http.Reply:
-        return await self._view(request, pod_resources.as_json, "application/json")
-
-    async def _pod_resources_metrics(self, request: http.Request) -> http.Reply:
-        return await self._view(request, pod_resources.as_metrics, metrics_.CONTENT_TYPE)
-
-    async def _view(
-        self, request: http.Request, render: t.Callable[[pod_resources.View, str], bytes], content_type: str
-    ) -> http.Reply:
-        refusal = pod_resources.refusal(self._config.pod_resources, request.headers)
-        if refusal:
-            return refusal
-        inventories = {name: entry.server.known for name, entry in self.served.items()}
-        socket = self.settings.pod_resources_socket
-        namespace, pod = request.query.get("namespace", ""), request.query.get("pod", "")
-        if bool(namespace) != bool(pod):
-            return http.text(400, "one pod is asked for with both, namespace and pod")
-        try:
-            if namespace and pod:
-                view = await pod_resources.read_pod(socket, namespace, pod, inventories)
-            else:
-                view = await pod_resources.read(socket, inventories)
-        except wire.NotFound as error:
-            return http.text(404, f"the kubelet has no pod {namespace}/{pod}: {error}")
-        except wire.Unavailable as error:
-            return http.text(503, f"the kubelet's pod resources at {socket} cannot be asked: {error}")
-        return http.Reply(200, render(view, self.settings.node_name), content_type)
 
 
 async def _until(event: asyncio.Event, timeout: float) -> None:

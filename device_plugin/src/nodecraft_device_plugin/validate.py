@@ -10,8 +10,9 @@ from __future__ import annotations
 import sys
 from pathlib import Path
 
-from nodecraft_device_plugin import config
-from nodecraft_device_plugin.config import Config, ConfigError
+from nodecraft_device_plugin import config_parser
+from nodecraft_device_plugin.config import Config
+from nodecraft_device_plugin.config_parser import ConfigError
 
 
 def load(path: Path) -> Config:
@@ -20,7 +21,7 @@ def load(path: Path) -> Config:
         text = path.read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError) as error:
         raise ConfigError([f"cannot be read: {error}"]) from error
-    return config.parse(text)
+    return config_parser.parse(text)
 
 
 def validate(path: Path) -> int:

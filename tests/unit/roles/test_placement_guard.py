@@ -82,7 +82,7 @@ def test_what_is_asked_for_reaches_the_module(play: Play) -> None:
 
 
 def test_whoever_only_plans_changes_nothing(play: Play) -> None:
-    outcome = play({**GUARD, "__plan_only": True})
+    outcome = play({**GUARD, "__play_plan_only": True})
     assert outcome.status == 0, outcome.output
     assert [call["step"] for call in outcome.calls] == ["plan"]
     assert "changed=1" not in outcome.output

@@ -17,7 +17,7 @@ HERE = Path(__file__).parent
 ROOT = HERE.parents[2]
 # What stands in for which module.
 STUBS = {
-    "stub_transaction.py": ("static_pod", "node_transaction"),  # kubelet has the action plugin of static_pod
+    "stub_transaction.py": ("static_pod", "kubelet", "node_transaction"),
     "stub_api.py": ("node_resource_info",),
     "stub_info.py": ("static_pod_info", "kubelet_info"),
     "stub_lease.py": ("rollout_lease",),

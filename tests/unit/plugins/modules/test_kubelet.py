@@ -8,10 +8,8 @@ import json
 import typing as t
 
 import pytest
-import yaml
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._module import runner
 from ansible_collections.nodecraft.kubeadm.plugins.modules import kubelet
-from ansible_collections.nodecraft.kubeadm.tests.contracts.project import ROOT
 from ansible_collections.nodecraft.kubeadm.tests.unit.support import kubelets
 
 Start = t.Callable[..., t.Any]
@@ -66,8 +64,3 @@ def test_bad_parameters_are_refused(
         start(kubelet.main, **given)
     assert complaint in json.loads(capsys.readouterr().out)["msg"]
     assert handed == []
-
-
-def test_it_shares_the_follower_of_static_pod() -> None:
-    routing = yaml.safe_load((ROOT / "meta/runtime.yml").read_text(encoding="utf-8"))["plugin_routing"]
-    assert routing["modules"]["kubelet"] == {"action_plugin": "nodecraft.kubeadm.static_pod"}

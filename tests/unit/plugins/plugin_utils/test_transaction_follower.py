@@ -15,7 +15,7 @@ from ansible.errors import AnsibleConnectionFailure
 from ansible.module_utils import urls
 from ansible.plugins.action import ActionBase
 from ansible.plugins.connection import ConnectionBase
-from ansible_collections.nodecraft.kubeadm.plugins.action import static_pod
+from ansible_collections.nodecraft.kubeadm.plugins.plugin_utils import transaction_follower
 from ansible_collections.nodecraft.kubeadm.tests.unit.support.web import CERTIFICATE_PEM, Web
 
 # As nodes give them; the follower's module takes no others.
@@ -69,7 +69,7 @@ class Connection(ConnectionBase):
 
 
 class Run:
-    """One run of the action plugin against answers of the module and of its follower."""
+    """One run of the follower against answers of the module and of C(node_transaction)."""
 
     def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
         self.lines: list[str] = []
@@ -87,15 +87,15 @@ class Run:
             vvv=lambda message: None,
             warning=self.warnings.append,
         )
-        monkeypatch.setattr(static_pod, "time", clock)
-        monkeypatch.setattr(static_pod, "display", screen)
+        monkeypatch.setattr(transaction_follower, "time", clock)
+        monkeypatch.setattr(transaction_follower, "display", screen)
         monkeypatch.setattr(ActionBase, "run", lambda plugin, tmp=None, task_vars=None: {})
 
     def _sleep(self, seconds: float) -> None:
         self.now += seconds
 
     def __call__(self, first: dict[str, t.Any], *answers: t.Any) -> dict[str, t.Any]:
-        plugin = object.__new__(static_pod.ActionModule)
+        plugin = object.__new__(transaction_follower.TransactionFollower)
         plugin._connection = self.connection
         plugin._task = t.cast("t.Any", types.SimpleNamespace(args=self.args, check_mode=self.check_mode))
         queue = [first, *answers]
@@ -220,7 +220,7 @@ class Api:
         self.asked: list[dict[str, t.Any]] = []
         run.args = {"confirm": "yes", "confirm_url": URL}
         fake = types.SimpleNamespace(open_url=self._open, ConnectionError=urls.ConnectionError)
-        monkeypatch.setattr(static_pod, "urls", fake)
+        monkeypatch.setattr(transaction_follower, "urls", fake)
 
     def _open(self, url: str, **options: t.Any) -> t.Any:
         self.asked.append({"url": url, **options})

@@ -9,9 +9,8 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from nodecraft_device_plugin import config
+from nodecraft_device_plugin import config, config_parser
 from nodecraft_device_plugin.config import (
-    ConfigError,
     FakeSource,
     GroupSource,
     Member,
@@ -19,6 +18,7 @@ from nodecraft_device_plugin.config import (
     PciSource,
     UsbSource,
 )
+from nodecraft_device_plugin.config_parser import ConfigError
 
 FULL = """
 version: v1
@@ -54,13 +54,13 @@ resources:
 
 
 def resource(text: str) -> config.Resource:
-    (found,) = config.parse(f"resources:\n  - name: example.com/x\n    {text}\n").resources
+    (found,) = config_parser.parse(f"resources:\n  - name: example.com/x\n    {text}\n").resources
     return found
 
 
 def problems_of(text: str) -> tuple[str, ...]:
     with pytest.raises(ConfigError) as caught:
-        config.parse(text)
+        config_parser.parse(text)
     return caught.value.problems
 
 
@@ -70,7 +70,7 @@ def problems(text: str) -> tuple[str, ...]:
 
 
 def test_everything_is_read() -> None:
-    read = config.parse(FULL)
+    read = config_parser.parse(FULL)
     assert read.scan == config.Scan(2, 0.5, 0.5, 60)
     assert read.pod_resources == config.PodResources("token", "/etc/token")
     (found,) = read.resources
@@ -234,18 +234,18 @@ def test_cdi_takes_not_every_name(name: str) -> None:
     text = f"resources: [{{name: {name}, discover: [{{fake: {{count: 1}}}}], container: {{cdi: %s}}}}]"
     (problem,) = problems_of(text % "true")
     assert problem.startswith(f"line 1: resources[0].name: {name!r} cannot go with cdi")
-    assert config.parse(text % "false").resources[0].name == name
+    assert config_parser.parse(text % "false").resources[0].name == name
 
 
 def test_a_configuration_without_resources_is_valid() -> None:
-    assert config.parse("resources: []") == config.Config()
+    assert config_parser.parse("resources: []") == config.Config()
 
 
 @pytest.mark.parametrize("document", ["README.md", "config.example.yaml"])
 def test_what_is_shown_to_users_is_valid(document: str) -> None:
     text = (Path(__file__).parents[1] / document).read_text(encoding="utf-8")
     shown = re.findall(r"```yaml\n(.*?)```", text, re.DOTALL) if document.endswith(".md") else [text]
-    (wanted,) = [config.parse(one) for one in shown]
+    (wanted,) = [config_parser.parse(one) for one in shown]
     assert wanted.scan == config.Scan()
     assert wanted.resources
 
@@ -253,7 +253,7 @@ def test_what_is_shown_to_users_is_valid(document: str) -> None:
 def test_the_defaults_are_those_that_the_documentation_shows() -> None:
     text = (Path(__file__).parents[1] / "README.md").read_text(encoding="utf-8")
     (shown,) = re.findall(r"```yaml\n(.*?)```", text, re.DOTALL)
-    (resource,) = config.parse(shown).resources
+    (resource,) = config_parser.parse(shown).resources
     checks = {"file": None, "exec": None, "http": None}
     assert replace(resource.health, **checks) == config.HealthRules()  # type: ignore[arg-type]
     assert (resource.sharing, resource.preference) == (config.Sharing(), "packed")

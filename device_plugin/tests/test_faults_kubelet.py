@@ -1,0 +1,148 @@
+# SPDX-FileCopyrightText: 2026 nodecraft.kubeadm contributors
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The kubelet restarts, hangs or drops us.
+
+After each fault: the right list within 10 s, no false Healthy, no other id, nobody else hit.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import signal
+import sys
+import typing as t
+from pathlib import Path
+
+from kubelet_stub import Kubelet
+from plugin_at_work import CONFIG, FAKE, NAME, STARTED, AtWork, cluster, run, unplug
+
+TESTS = Path(__file__).parent
+FAKES = ["fake-0", "fake-1"]
+
+
+def test_d1_kubelet_restarts_twenty_times(tmp_path: Path, root: Path) -> None:
+    async def test() -> None:
+        async with cluster(tmp_path) as (kubelet, plugin):
+            for dummy in range(20):
+                await kubelet.until_healthy(NAME, ["usb-A", "usb-B"])
+                await kubelet.until_healthy(FAKE, FAKES)
+                assert plugin.ready == {NAME: True, FAKE: True}
+                await kubelet.stop()
+                await plugin.until(lambda: plugin.ready == {NAME: False, FAKE: False})
+                kubelet.plugins = {}
+                await kubelet.start()
+            await kubelet.until_healthy(NAME, ["usb-A", "usb-B"])
+            assert len(list((tmp_path / "kubelet").glob("nodecraft-*"))) == 2
+
+    run(test())
+
+
+def test_d2_kubelet_socket_is_missing_at_the_start(tmp_path: Path, root: Path) -> None:
+    async def test() -> None:
+        async with AtWork(tmp_path) as plugin:
+            await plugin.until(lambda: plugin.reason(NAME) == "kubelet.sock is not there")
+            assert plugin.ready == {NAME: False, FAKE: False}
+            kubelet = Kubelet(tmp_path / "kubelet")
+            await kubelet.start()
+            await kubelet.until_healthy(NAME, ["usb-A", "usb-B"], timeout=2)
+            await kubelet.stop()
+
+    run(test())
+
+
+def test_d3_own_socket_is_deleted(tmp_path: Path, root: Path) -> None:
+    async def test() -> None:
+        async with cluster(tmp_path) as (kubelet, plugin):
+            await kubelet.until_healthy(NAME, ["usb-A", "usb-B"])
+            await kubelet.until_healthy(FAKE, FAKES)
+            first = kubelet.plugins[NAME]
+            untouched = kubelet.plugins[FAKE]
+            (tmp_path / "kubelet" / first.endpoint).unlink()
+            await kubelet.until(lambda: kubelet.plugins[NAME] is not first)
+            await kubelet.until_healthy(NAME, ["usb-A", "usb-B"])
+            await plugin.until(lambda: plugin.ready[NAME])
+            assert kubelet.plugins[FAKE] is untouched
+
+    run(test())
+
+
+async def lists_of(process: asyncio.subprocess.Process) -> t.AsyncIterator[dict[str, list[str]]]:
+    assert process.stdout
+    async for line in process.stdout:
+        yield json.loads(line)
+
+
+async def until_said(
+    lists: t.AsyncIterator[dict[str, list[str]]], resource: str, ids: t.Sequence[str], timeout: float = 10.0
+) -> None:
+    async with asyncio.timeout(timeout):
+        async for said in lists:
+            if said.get(resource) == list(ids):
+                return
+
+
+def test_d5_the_kubelet_stands_still(tmp_path: Path, root: Path) -> None:
+    (tmp_path / "kubelet").mkdir()
+
+    async def test() -> None:
+        kubelet = await asyncio.create_subprocess_exec(
+            *(sys.executable, str(TESTS / "kubelet_stub.py"), str(tmp_path / "kubelet")),
+            env={**os.environ, "PYTHONPATH": str(TESTS.parent / "src")},
+            stdout=asyncio.subprocess.PIPE,
+        )
+        lists = lists_of(kubelet)
+        async with AtWork(tmp_path) as plugin:
+            await until_said(lists, NAME, ["usb-A", "usb-B"], STARTED)
+            kubelet.send_signal(signal.SIGSTOP)
+            unplug(root, "usb-B")
+            server = plugin.runtime.served[NAME].server
+            await plugin.until(lambda: [device.healthy for device in server.listed] == [True, False])
+            kubelet.send_signal(signal.SIGCONT)
+            await until_said(lists, NAME, ["usb-A"])
+        kubelet.kill()
+        await kubelet.wait()
+
+    run(test())
+
+
+def test_d15_a_resource_name_of_63_characters(tmp_path: Path, root: Path) -> None:
+    name = f"example.com/{'d' * 63}"
+
+    async def test() -> None:
+        async with cluster(tmp_path, CONFIG.replace(NAME, name)) as (kubelet, _plugin):
+            await kubelet.until_healthy(name, ["usb-A", "usb-B"])
+            path = f"/var/lib/kubelet/device-plugins/{kubelet.plugins[name].endpoint}"
+            assert len(path) < 108
+
+    run(test())
+
+
+def test_d17_only_the_stream_is_dropped(tmp_path: Path, root: Path) -> None:
+    async def test() -> None:
+        async with cluster(tmp_path) as (kubelet, plugin):
+            await kubelet.until_healthy(NAME, ["usb-A", "usb-B"])
+            await kubelet.until_healthy(FAKE, FAKES)
+            first, untouched = kubelet.plugins[NAME], kubelet.plugins[FAKE]
+            await kubelet.cut_stream(NAME)
+            await kubelet.until(lambda: kubelet.plugins[NAME] is not first)
+            await kubelet.until_healthy(NAME, ["usb-A", "usb-B"])
+            await plugin.until(lambda: plugin.ready[NAME])
+            assert kubelet.plugins[FAKE] is untouched
+
+    run(test())
+
+
+def test_a_kubelet_that_refuses_is_asked_again(tmp_path: Path, root: Path) -> None:
+    async def test() -> None:
+        async with cluster(tmp_path) as (kubelet, plugin):
+            await kubelet.until_healthy(NAME, ["usb-A", "usb-B"])
+            kubelet.refuse = "no room"
+            await kubelet.cut_stream(NAME)
+            await plugin.until(lambda: "no room" in plugin.reason(NAME))
+            assert not plugin.ready[NAME]
+            kubelet.refuse = ""
+            await kubelet.until_healthy(NAME, ["usb-A", "usb-B"])
+
+    run(test())

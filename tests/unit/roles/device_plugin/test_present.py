@@ -1,0 +1,182 @@
+# SPDX-FileCopyrightText: 2026 nodecraft.kubeadm contributors
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""What the role writes, how it ends, and what reaches the nodes."""
+
+from __future__ import annotations
+
+import pytest
+from ansible_collections.nodecraft.kubeadm.tests.unit.support.device_plugin_role import (
+    OURS,
+    THEIRS,
+    D,
+    Play,
+    named,
+    written,
+)
+from ansible_collections.nodecraft.kubeadm.tests.unit.support.plays import Json
+
+# What is mounted below a folder of the host is read-only as well. The API server takes that only with readOnly.
+READ_ONLY, WRITABLE = (True, "IfPossible"), (False, None)
+
+
+def mounted(container: Json) -> dict[str, tuple[bool, str | None]]:
+    """By path in the container: whether it is read-only, and whether what is mounted below it is."""
+    assert not any("mountPropagation" in mount for mount in container["volumeMounts"])
+    return {
+        mount["mountPath"]: (mount.get("readOnly", False), mount.get("recursiveReadOnly"))
+        for mount in container["volumeMounts"]
+    }
+
+
+@pytest.mark.slice
+def test_ours_is_deployed_hardened_and_proven(play: Play) -> None:
+    outcome = play(OURS)
+    assert outcome.status == 0, outcome.output
+    assert list(written(outcome)) == ["Namespace", "ConfigMap", "DaemonSet"]
+    labels = written(outcome)["Namespace"]["metadata"]["labels"]
+    assert (labels["pod-security.kubernetes.io/enforce"], labels["app.kubernetes.io/managed-by"]) == (
+        "privileged",
+        "nodecraft.kubeadm",
+    )
+    assert "count: 4" in written(outcome)["ConfigMap"]["data"]["config.yaml"]
+    spec = written(outcome)["DaemonSet"]["spec"]
+    pod = spec["template"]["spec"]
+    (container,) = pod["containers"]
+    assert spec["template"]["metadata"]["labels"]["app.kubernetes.io/name"] == "nodecraft-device-plugin"
+    assert (spec["minReadySeconds"], spec["updateStrategy"]["rollingUpdate"]) == (
+        10,
+        {"maxUnavailable": 1, "maxSurge": 0},
+    )
+    assert container["securityContext"] == {
+        "runAsUser": 0,
+        "privileged": False,
+        "allowPrivilegeEscalation": False,
+        "capabilities": {"drop": ["ALL"]},
+        "readOnlyRootFilesystem": True,
+    }
+    assert pod["automountServiceAccountToken"] is False
+    assert pod["securityContext"] == {"seccompProfile": {"type": "RuntimeDefault"}}
+    assert pod["tolerations"] == [{"operator": "Exists"}]
+    assert mounted(container) == {
+        "/var/lib/kubelet/device-plugins": WRITABLE,
+        "/etc/nodecraft-device-plugin": (True, None),
+        "/host/dev": READ_ONLY,
+        "/host/sys/bus": READ_ONLY,
+        "/host/sys/class": READ_ONLY,
+        "/host/sys/dev": READ_ONLY,
+        "/host/sys/devices": READ_ONLY,
+    }
+    assert all(volume["hostPath"]["type"] == "Directory" for volume in pod["volumes"] if "hostPath" in volume)
+    assert {mount["name"] for mount in container["volumeMounts"]} == {volume["name"] for volume in pod["volumes"]}
+    assert container["readinessProbe"]["httpGet"] == {"path": "/readyz", "port": "http"}
+    (report,) = outcome.reports
+    assert f"node-w1: {D} 4" in report
+
+
+def test_one_host_asks_for_all_before_and_after(play: Play) -> None:
+    outcome = play(OURS, become=True)
+    assert outcome.status == 0, outcome.output
+    assert {call["host"] for call in outcome.calls} == {"w1"}
+    assert not any(call["becomes"] for call in outcome.calls)
+    looks = [call["arguments"] for call in outcome.calls if call["component"] == "device_plugin_info"]
+    assert [look.get("wait", False) for look in looks] == [False, True]
+    assert looks[0]["cdi"] is False
+    assert looks[1]["expected"] == OURS["device_plugin_expected"]
+
+
+def test_what_runs_the_nodes_is_asked_before_devices_are_handed_out_by_cdi(play: Play) -> None:
+    resource = OURS["device_plugin_config"]["resources"][0]
+    config = {"resources": [{**resource, "name": "example.com/a"}, {**resource, "container": {"cdi": True}}]}
+    outcome = play({**OURS, "device_plugin_config": config})
+    assert outcome.status == 0, outcome.output
+    looks = [call["arguments"] for call in outcome.calls if call["component"] == "device_plugin_info"]
+    assert [look.get("cdi") for look in looks] == [True, None]
+    (container,) = written(outcome)["DaemonSet"]["spec"]["template"]["spec"]["containers"]
+    assert mounted(container)["/var/run/cdi"] == WRITABLE
+
+
+@pytest.mark.parametrize(("cdi", "uses"), [("no", False), ("yes", True), (None, False)])
+def test_cdi_that_is_written_as_text(play: Play, cdi: str | None, uses: bool) -> None:
+    resource = {**OURS["device_plugin_config"]["resources"][0], "container": {"cdi": cdi}}
+    outcome = play({**OURS, "device_plugin_config": {"resources": [resource]}})
+    (container,) = written(outcome)["DaemonSet"]["spec"]["template"]["spec"]["containers"]
+    assert ("/var/run/cdi" in mounted(container)) is uses
+
+
+def test_folders_that_are_mounted_below_dev_can_be_covered(play: Play) -> None:
+    # As the guide shows it.
+    mount = {"name": "nothing", "mountPath": "/host/dev/shm", "readOnly": True}
+    volumes = {"volumes": [{"name": "nothing", "emptyDir": {}}]}
+    outcome = play({**OURS, "device_plugin_pod_spec": volumes, "device_plugin_container": {"volumeMounts": [mount]}})
+    pod = written(outcome)["DaemonSet"]["spec"]["template"]["spec"]
+    (container,) = pod["containers"]
+    assert mounted(container)["/host/dev/shm"] == (True, None)
+    assert mounted(container)["/host/dev"] == READ_ONLY
+    assert {mount["name"] for mount in container["volumeMounts"]} == {volume["name"] for volume in pod["volumes"]}
+
+
+def test_anothers_plugin_needs_variables_only(play: Play) -> None:
+    outcome = play(THEIRS, stub={"stub_objects": {"Namespace": [named("kube-system")]}})
+    assert outcome.status == 0, outcome.output
+    assert list(written(outcome)) == ["ConfigMap", "DaemonSet"]
+    assert written(outcome)["ConfigMap"]["data"] == {"dongles.conf": "a = b\n"}
+    pod = written(outcome)["DaemonSet"]["spec"]["template"]["spec"]
+    (container,) = pod["containers"]
+    assert written(outcome)["DaemonSet"]["metadata"]["labels"]["app.kubernetes.io/name"] == "dongles"
+    assert container["args"] == ["--level", "3"]
+    assert {"name": "DEBUG", "value": "true"} in container["env"]
+    assert "readinessProbe" not in container
+    assert pod["nodeSelector"] == {"dongles": "true"}
+    assert (pod["hostNetwork"], pod["securityContext"]["fsGroup"]) == (True, 0)
+    assert container["securityContext"]["readOnlyRootFilesystem"] is False
+    assert mounted(container) == {
+        "/var/lib/kubelet/device-plugins": WRITABLE,
+        "/var/lib/kubelet/plugins_registry": WRITABLE,
+        "/opt/dongles": READ_ONLY,
+        "/host/dev": WRITABLE,
+        "/etc/device-plugin": (True, None),
+    }
+
+
+def test_privileged_only_when_asked(play: Play) -> None:
+    outcome = play({**THEIRS, "device_plugin_privileged": True})
+    (container,) = written(outcome)["DaemonSet"]["spec"]["template"]["spec"]["containers"]
+    assert container["securityContext"] == {"runAsUser": 0, "privileged": True, "readOnlyRootFilesystem": False}
+
+
+def test_a_node_that_does_not_offer_it_fails_the_role(play: Play) -> None:
+    problem = f"node-w2: {D}: expected 4, found 0: not registered"
+    outcome = play(OURS, stub={"stub_problems": [problem]}, post_tasks=[{"ansible.builtin.debug": {"msg": "went on"}}])
+    assert outcome.status != 0
+    assert f"is deployed, but after 300 s 1 of 2 nodes do not offer what is expected. {problem}." in outcome.output
+    assert problem in "".join(outcome.reports)
+    assert "went on" not in outcome.output
+
+
+def test_nothing_to_do(play: Play) -> None:
+    outcome = play(
+        OURS, stub={"stub_same": True}, post_tasks=[{"ansible.builtin.debug": {"var": "device_plugin_report.changed"}}]
+    )
+    assert outcome.status == 0, outcome.output
+    assert '"device_plugin_report.changed": false' in outcome.output
+    assert outcome.output.count("changed=0") == 3
+
+
+def test_check_mode_has_the_objects_judged_and_does_not_wait(play: Play) -> None:
+    outcome = play(
+        OURS,
+        "--check",
+        stub={"stub_objects": {"Namespace": [named("x", **{"app.kubernetes.io__managed-by": "nodecraft.kubeadm"})]}},
+    )
+    assert outcome.status == 0, outcome.output
+    assert list(written(outcome)) == ["Namespace", "ConfigMap", "DaemonSet"]
+    assert {call["step"] for call in outcome.calls} == {"plan"}
+    assert not any(call["arguments"].get("wait") for call in outcome.calls)
+
+
+def test_check_mode_without_the_namespace_shows_what_would_be_made(play: Play) -> None:
+    outcome = play(OURS, "--check")
+    assert outcome.status == 0, outcome.output
+    assert list(written(outcome)) == ["Namespace"]
+    assert '"kind": "DaemonSet"' in outcome.output
+    assert "changed=2" in outcome.output

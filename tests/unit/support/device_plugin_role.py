@@ -1,0 +1,67 @@
+# SPDX-FileCopyrightText: 2026 nodecraft.kubeadm contributors
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The variables of the role device_plugin in its tests, and what a play of it wrote and removed."""
+
+from __future__ import annotations
+
+import dataclasses
+import typing as t
+
+from ansible_collections.nodecraft.kubeadm.tests.unit.support.plays import Json, Outcome
+
+ROLE = {"role": "nodecraft.kubeadm.device_plugin"}
+D = "example.com/dongle"
+OURS: Json = {
+    "device_plugin_image": "localhost/nodecraft-device-plugin:1",
+    "device_plugin_config": {"resources": [{"name": D, "discover": [{"fake": {"count": 4}}]}]},
+    "device_plugin_expected": [{"resources": {D: 4}}],
+}
+THEIRS: Json = {
+    "device_plugin_name": "dongles",
+    "device_plugin_namespace": "kube-system",
+    "device_plugin_image": "registry.example.com/dongles:2",
+    "device_plugin_args": ["--level", 3],
+    "device_plugin_env": {"DEBUG": True},
+    "device_plugin_files": {"dongles.conf": "a = b\n"},
+    "device_plugin_host_paths": [
+        {"path": "/opt/dongles"},
+        {"path": "/dev", "mount_path": "/host/dev", "read_only": False},
+    ],
+    "device_plugin_socket_folders": ["/var/lib/kubelet/device-plugins", "/var/lib/kubelet/plugins_registry"],
+    "device_plugin_node_selector": {"dongles": True},
+    "device_plugin_pod_spec": {"hostNetwork": True, "securityContext": {"fsGroup": 0}},
+    "device_plugin_container": {"securityContext": {"readOnlyRootFilesystem": False}},
+}
+OWN = "nodecraft-device-plugin"
+OWN_KEYWORD = {"app.kubernetes.io__managed-by": "nodecraft.kubeadm"}
+
+Play = t.Callable[..., Outcome]
+
+
+def written(outcome: Outcome) -> dict[str, Json]:
+    """The objects that were asked for, by kind."""
+    found = [call["arguments"] for call in outcome.calls if call["component"] == "k8s"]
+    return {each["definition"]["kind"]: each["definition"] for each in found if "definition" in each}
+
+
+def since(earlier: Outcome, later: Outcome) -> Outcome:
+    """The second of two plays alone; the stand-ins go on noting."""
+    return dataclasses.replace(later, calls=later.calls[len(earlier.calls) :])
+
+
+def removed(outcome: Outcome) -> list[str]:
+    """Kinds and names of what was to be removed, in its order."""
+    found = [call["arguments"] for call in outcome.calls if call["component"] == "k8s"]
+    return [f"{each['kind']} {each['name']}" for each in found if each.get("state") == "absent"]
+
+
+def named(name: str, **labels: str) -> Json:
+    """An object that is there."""
+    return {"metadata": {"name": name, "labels": {key.replace("__", "/"): value for key, value in labels.items()}}}
+
+
+FILES = {
+    "ConfigMap": [named(f"{OWN}-config{end}", **OWN_KEYWORD) for end in ("", "-0123456789")],
+    "Secret": [{**named(f"{OWN}-token", **OWN_KEYWORD), "data": {"token": "geheim"}}],
+}
+CONFIGS = [f"ConfigMap {found['metadata']['name']}" for found in FILES["ConfigMap"]]
