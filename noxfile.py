@@ -55,6 +55,8 @@ PLAYS = "tests/unit/roles"
 DEVICE_PLUGIN = ROOT / "device_plugin"
 # The fault tests on labs are the controller's, too.
 NEED_ANSIBLE = (
+    "bench",
+    "demo",
     "lab",
     "sessions",
     "plugins/action",
@@ -748,7 +750,7 @@ def test_faults(session: nox.Session) -> None:
 def demo(session: nox.Session) -> None:
     """The collection at work on a fresh cluster."""
     install(session, "ansible", "kubernetes", "jsonpatch")
-    run_story(session, "lab/demo/demo.py")
+    run_story(session, "demo/demo.py")
 
 
 def run_story(session: nox.Session, program: str) -> None:
@@ -764,7 +766,7 @@ def run_story(session: nox.Session, program: str) -> None:
 def bench(session: nox.Session) -> None:
     """Figures beside those of other ways to the same end."""
     install_device_plugin(session, "ansible", "kubernetes", "jsonpatch")
-    run_story(session, "lab/demo/bench.py")
+    run_story(session, "bench/bench.py")
 
 
 class Count(t.NamedTuple):

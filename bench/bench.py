@@ -10,27 +10,27 @@ import os
 import sys
 import typing as t
 
-from ansible_collections.nodecraft.kubeadm.lab.console import say
-from ansible_collections.nodecraft.kubeadm.lab.demo import (
-    bench_api_server,
-    bench_device_plugin,
-    bench_idle,
-    bench_kubelet,
-    bench_nodes,
-    bench_pods,
+from ansible_collections.nodecraft.kubeadm.bench import (
+    api_server,
+    device_plugin,
+    idle,
+    kubelet,
+    nodes,
+    pods,
 )
-from ansible_collections.nodecraft.kubeadm.lab.demo.figures import OUTPUT, Part
-from ansible_collections.nodecraft.kubeadm.lab.demo.guard import end_with_parent, guarded, only_one
-from ansible_collections.nodecraft.kubeadm.lab.demo.labs import Ours
-from ansible_collections.nodecraft.kubeadm.lab.demo.runs import Lab
+from ansible_collections.nodecraft.kubeadm.bench.figures import OUTPUT, Part
+from ansible_collections.nodecraft.kubeadm.lab.console import say
+from ansible_collections.nodecraft.kubeadm.lab.guard import end_with_parent, guarded, only_one
+from ansible_collections.nodecraft.kubeadm.lab.labs import Ours
+from ansible_collections.nodecraft.kubeadm.lab.runs import Lab
 
 PARTS: dict[str, t.Callable[[Lab], Part]] = {
-    "idle": bench_idle.measure,
-    "nodes": bench_nodes.measure,
-    "kubelet": bench_kubelet.measure,
-    "api_server": bench_api_server.measure,
-    "pods": bench_pods.measure,
-    "device_plugin": bench_device_plugin.measure,
+    "idle": idle.measure,
+    "nodes": nodes.measure,
+    "kubelet": kubelet.measure,
+    "api_server": api_server.measure,
+    "pods": pods.measure,
+    "device_plugin": device_plugin.measure,
 }
 RUNNING = "Another bench runs in this clone (process {}) and writes into the same folder. Wait for its end, or interrupt it with Ctrl-C."
 

@@ -9,7 +9,7 @@ import typing as t
 from concurrent.futures import ThreadPoolExecutor
 
 import kubernetes
-from ansible_collections.nodecraft.kubeadm.lab.demo.runs import Lab
+from ansible_collections.nodecraft.kubeadm.lab.runs import Lab
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.node import plan as node_plan
 
 IN_FLIGHT = 8

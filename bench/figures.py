@@ -12,7 +12,7 @@ import subprocess
 import time
 import typing as t
 
-from ansible_collections.nodecraft.kubeadm.lab.demo.runs import ROOT, Lab
+from ansible_collections.nodecraft.kubeadm.lab.runs import ROOT, Lab
 
 OUTPUT = ROOT / "build/bench"
 ROUNDS = int(os.environ.get("BENCH_ROUNDS", "3"))

@@ -15,10 +15,10 @@ import sys
 import time
 import typing as t
 
+from ansible_collections.nodecraft.kubeadm.bench.cluster import Cluster, Json
+from ansible_collections.nodecraft.kubeadm.bench.figures import ROUNDS, Part, play, spread, timed
 from ansible_collections.nodecraft.kubeadm.lab.console import say
-from ansible_collections.nodecraft.kubeadm.lab.demo.cluster import Cluster, Json
-from ansible_collections.nodecraft.kubeadm.lab.demo.figures import ROUNDS, Part, play, spread, timed
-from ansible_collections.nodecraft.kubeadm.lab.demo.runs import Lab
+from ansible_collections.nodecraft.kubeadm.lab.runs import Lab
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.node import plan as node_plan
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.node.extended_resources import RESOURCES
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.node.labels import LABELS

@@ -9,9 +9,9 @@ import os
 import statistics
 import typing as t
 
+from ansible_collections.nodecraft.kubeadm.bench.figures import ROUNDS, Part, module, spread, timed
 from ansible_collections.nodecraft.kubeadm.lab.console import say
-from ansible_collections.nodecraft.kubeadm.lab.demo.figures import ROUNDS, Part, module, spread, timed
-from ansible_collections.nodecraft.kubeadm.lab.demo.runs import Json, Lab
+from ansible_collections.nodecraft.kubeadm.lab.runs import Json, Lab
 
 NUMBER = int(os.environ.get("BENCH_PODS", "200"))
 NAME = "bench-pods"

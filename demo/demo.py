@@ -13,16 +13,16 @@ import time
 import typing as t
 from pathlib import Path
 
+from ansible_collections.nodecraft.kubeadm.demo.part_change import change
+from ansible_collections.nodecraft.kubeadm.demo.part_device_plugin import device_plugin
+from ansible_collections.nodecraft.kubeadm.demo.part_pods import pods
+from ansible_collections.nodecraft.kubeadm.demo.part_steady import again, refusal, restore
+from ansible_collections.nodecraft.kubeadm.demo.part_take_back import take_back
+from ansible_collections.nodecraft.kubeadm.demo.story import Story
 from ansible_collections.nodecraft.kubeadm.lab.console import tell
-from ansible_collections.nodecraft.kubeadm.lab.demo.guard import end_with_parent, guarded, only_one
-from ansible_collections.nodecraft.kubeadm.lab.demo.labs import Ours
-from ansible_collections.nodecraft.kubeadm.lab.demo.part_change import change
-from ansible_collections.nodecraft.kubeadm.lab.demo.part_device_plugin import device_plugin
-from ansible_collections.nodecraft.kubeadm.lab.demo.part_pods import pods
-from ansible_collections.nodecraft.kubeadm.lab.demo.part_steady import again, refusal, restore
-from ansible_collections.nodecraft.kubeadm.lab.demo.part_take_back import take_back
-from ansible_collections.nodecraft.kubeadm.lab.demo.runs import KUBEADM_GRACE, ROOT, Lab
-from ansible_collections.nodecraft.kubeadm.lab.demo.story import Story
+from ansible_collections.nodecraft.kubeadm.lab.guard import end_with_parent, guarded, only_one
+from ansible_collections.nodecraft.kubeadm.lab.labs import Ours
+from ansible_collections.nodecraft.kubeadm.lab.runs import KUBEADM_GRACE, ROOT, Lab
 
 PARTS: dict[str, t.Callable[[Story], None]] = {
     "change": change,

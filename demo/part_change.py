@@ -8,17 +8,17 @@ import json
 import time
 import typing as t
 
-from ansible_collections.nodecraft.kubeadm.lab.console import tell
-from ansible_collections.nodecraft.kubeadm.lab.demo.comparison import changed_lines
-from ansible_collections.nodecraft.kubeadm.lab.demo.pods import DONGLE
-from ansible_collections.nodecraft.kubeadm.lab.demo.runs import Follower, Json, Run, run_module
-from ansible_collections.nodecraft.kubeadm.lab.demo.story import (
+from ansible_collections.nodecraft.kubeadm.demo.comparison import changed_lines
+from ansible_collections.nodecraft.kubeadm.demo.pods import DONGLE
+from ansible_collections.nodecraft.kubeadm.demo.story import (
     Story,
     arguments,
     ending,
     node_operations,
     show_component,
 )
+from ansible_collections.nodecraft.kubeadm.lab.console import tell
+from ansible_collections.nodecraft.kubeadm.lab.runs import Follower, Json, Run, run_module
 from ansible_collections.nodecraft.kubeadm.lab.waiting import Waiting
 
 PLUGIN = "ExtendedResourceToleration"

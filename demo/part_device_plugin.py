@@ -7,10 +7,11 @@ from __future__ import annotations
 import re
 import typing as t
 
+from ansible_collections.nodecraft.kubeadm.demo.part_change import LABEL
+from ansible_collections.nodecraft.kubeadm.demo.pods import DONGLE, Pods
+from ansible_collections.nodecraft.kubeadm.demo.story import Story
 from ansible_collections.nodecraft.kubeadm.lab.console import tell
-from ansible_collections.nodecraft.kubeadm.lab.demo.part_change import LABEL
-from ansible_collections.nodecraft.kubeadm.lab.demo.pods import DONGLE, Pods
-from ansible_collections.nodecraft.kubeadm.lab.demo.runs import (
+from ansible_collections.nodecraft.kubeadm.lab.runs import (
     FULL,
     UNIT,
     Follower,
@@ -19,7 +20,6 @@ from ansible_collections.nodecraft.kubeadm.lab.demo.runs import (
     run_module,
     run_playbook,
 )
-from ansible_collections.nodecraft.kubeadm.lab.demo.story import Story
 from ansible_collections.nodecraft.kubeadm.lab.waiting import Waiting
 
 TOKEN_SECRET = "nodecraft-device-plugin-token"  # noqa: S105

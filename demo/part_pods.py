@@ -7,11 +7,11 @@ from __future__ import annotations
 import textwrap
 import typing as t
 
+from ansible_collections.nodecraft.kubeadm.demo.part_change import LABEL
+from ansible_collections.nodecraft.kubeadm.demo.pods import DONGLE, Pods
+from ansible_collections.nodecraft.kubeadm.demo.story import Story
 from ansible_collections.nodecraft.kubeadm.lab.console import tell
-from ansible_collections.nodecraft.kubeadm.lab.demo.part_change import LABEL
-from ansible_collections.nodecraft.kubeadm.lab.demo.pods import DONGLE, Pods
-from ansible_collections.nodecraft.kubeadm.lab.demo.runs import Follower, Json, Run, run_module, run_playbook
-from ansible_collections.nodecraft.kubeadm.lab.demo.story import Story
+from ansible_collections.nodecraft.kubeadm.lab.runs import Follower, Json, Run, run_module, run_playbook
 from ansible_collections.nodecraft.kubeadm.lab.waiting import Waiting
 
 

@@ -6,9 +6,9 @@ from __future__ import annotations
 
 import textwrap
 
+from ansible_collections.nodecraft.kubeadm.demo.story import Story, arguments, ending, side
 from ansible_collections.nodecraft.kubeadm.lab.console import tell
-from ansible_collections.nodecraft.kubeadm.lab.demo.runs import Follower, run_module
-from ansible_collections.nodecraft.kubeadm.lab.demo.story import Story, arguments, ending, side
+from ansible_collections.nodecraft.kubeadm.lab.runs import Follower, run_module
 
 TRIED = 20  # seconds that an API server which cannot become ready gets
 # No etcd answers in that time: the API server starts, takes every argument, and never becomes ready.

@@ -6,9 +6,9 @@ from __future__ import annotations
 
 import time
 
+from ansible_collections.nodecraft.kubeadm.demo.story import Story, commands, kubelets, side
 from ansible_collections.nodecraft.kubeadm.lab.console import tell
-from ansible_collections.nodecraft.kubeadm.lab.demo.runs import Follower
-from ansible_collections.nodecraft.kubeadm.lab.demo.story import Story, commands, kubelets, side
+from ansible_collections.nodecraft.kubeadm.lab.runs import Follower
 from ansible_collections.nodecraft.kubeadm.lab.waiting import Waiting
 
 LONGEST_LOOK = 60  # seconds until what was changed has to show in the API

@@ -8,7 +8,7 @@ import json
 import time
 import typing as t
 
-from ansible_collections.nodecraft.kubeadm.lab.demo.runs import Json, Lab
+from ansible_collections.nodecraft.kubeadm.lab.runs import Json, Lab
 from ansible_collections.nodecraft.kubeadm.lab.waiting import Waiting
 
 DONGLE = "example.com/dongle"

@@ -7,7 +7,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from ansible_collections.nodecraft.kubeadm.lab.console import say
-from ansible_collections.nodecraft.kubeadm.lab.demo.runs import Lab
+from ansible_collections.nodecraft.kubeadm.lab.runs import Lab
 
 
 class Ours:

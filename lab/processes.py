@@ -15,12 +15,12 @@ from pathlib import Path
 
 Json = dict[str, t.Any]
 
-MARK = "\x1e"  # each event of lab/callback/demo_events.py begins with it
+MARK = "\x1e"  # each event of lab/callback/lab_events.py begins with it
 PATIENCE = 15  # seconds that a run has to end by itself
 START_TIME = 19  # the field of /proc/PID/stat, counted from the one after the name
 EVENTS = {
-    "ANSIBLE_CALLBACK_PLUGINS": str(Path(__file__).resolve().parents[1] / "callback"),
-    "ANSIBLE_CALLBACKS_ENABLED": "demo_events",
+    "ANSIBLE_CALLBACK_PLUGINS": str(Path(__file__).resolve().parent / "callback"),
+    "ANSIBLE_CALLBACKS_ENABLED": "lab_events",
     # The ansible command uses callbacks only when it is told to.
     "ANSIBLE_LOAD_CALLBACK_PLUGINS": "true",
 }

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 nodecraft.kubeadm contributors
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What the demo and the bench share: a fresh lab, runs of ansible-playbook, and a look at nodes and cluster."""
+"""What programs share that work on a lab: a fresh one, runs of ansible-playbook, and a look at nodes and cluster."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ import typing as t
 from pathlib import Path
 
 from ansible_collections.nodecraft.kubeadm.lab.console import say
-from ansible_collections.nodecraft.kubeadm.lab.demo.guard import CommandFailed
-from ansible_collections.nodecraft.kubeadm.lab.demo.processes import follow
+from ansible_collections.nodecraft.kubeadm.lab.guard import CommandFailed
+from ansible_collections.nodecraft.kubeadm.lab.processes import follow
 from ansible_collections.nodecraft.kubeadm.lab.waiting import Waiting
 
-ROOT = Path(__file__).resolve().parents[2]
+ROOT = Path(__file__).resolve().parents[1]
 UNIT, FULL = "example.com/unit", "example.com/full"
 # What device plugins of the lab offer. A kubelet shows their capacity for five minutes after they are gone, and their names for ever.
 OF_PLUGINS = (UNIT, FULL, "example.com/resource")
@@ -241,7 +241,7 @@ class Follower:
         self.usually = usually
 
     def on_event(self, event: Json, waiting: Waiting) -> None:
-        """An event of lab/callback/demo_events.py."""
+        """An event of lab/callback/lab_events.py."""
 
     def on_line(self, line: str, waiting: Waiting) -> None:
         """Another line, such as the progress of a transaction on a node."""

@@ -10,11 +10,11 @@ import typing as t
 from ansible.plugins.callback import CallbackBase
 
 DOCUMENTATION = """
-name: demo_events
+name: lab_events
 type: notification
 short_description: Write events as lines of JSON to standard error
 description:
-  - Each begins with the character "record separator" (U+001E). See lab/demo/processes.py for who reads them.
+  - Each begins with the character "record separator" (U+001E). See lab/processes.py for who reads them.
 """
 
 MARK = "\x1e"
@@ -25,7 +25,7 @@ class CallbackModule(CallbackBase):
 
     CALLBACK_VERSION = 2.0
     CALLBACK_TYPE = "notification"
-    CALLBACK_NAME = "demo_events"
+    CALLBACK_NAME = "lab_events"
     CALLBACK_NEEDS_ENABLED = True
 
     def v2_playbook_on_task_start(self, task: t.Any, is_conditional: bool) -> None:

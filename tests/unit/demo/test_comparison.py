@@ -10,10 +10,10 @@ import typing as t
 from pathlib import Path
 
 import pytest
-from ansible_collections.nodecraft.kubeadm.lab.demo import part_steady
-from ansible_collections.nodecraft.kubeadm.lab.demo.comparison import changed_lines, difference
-from ansible_collections.nodecraft.kubeadm.lab.demo.runs import Follower, Lab, Run
-from ansible_collections.nodecraft.kubeadm.lab.demo.story import Story
+from ansible_collections.nodecraft.kubeadm.demo import part_steady
+from ansible_collections.nodecraft.kubeadm.demo.comparison import changed_lines, difference
+from ansible_collections.nodecraft.kubeadm.demo.story import Story
+from ansible_collections.nodecraft.kubeadm.lab.runs import Follower, Lab, Run
 
 Json = dict[str, t.Any]
 

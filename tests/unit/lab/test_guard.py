@@ -12,7 +12,7 @@ import typing as t
 from pathlib import Path
 
 import pytest
-from ansible_collections.nodecraft.kubeadm.lab.demo.guard import CommandFailed, guarded, only_one
+from ansible_collections.nodecraft.kubeadm.lab.guard import CommandFailed, guarded, only_one
 
 ADVICE = "make demo starts over."
 
@@ -97,7 +97,7 @@ def test_a_program_whose_parent_is_killed_tidies_up(tmp_path: Path) -> None:
     program = f"""
 import sys, time
 from pathlib import Path
-from ansible_collections.nodecraft.kubeadm.lab.demo.guard import end_with_parent, guarded
+from ansible_collections.nodecraft.kubeadm.lab.guard import end_with_parent, guarded
 
 def body():
     print("up", flush=True)
@@ -164,7 +164,7 @@ def test_a_program_that_nobody_reads_tidies_up(tmp_path: Path) -> None:
     code = (
         "import os, signal, pathlib\n"
         "from ansible_collections.nodecraft.kubeadm.lab.console import say\n"
-        "from ansible_collections.nodecraft.kubeadm.lab.demo.guard import guarded\n"
+        "from ansible_collections.nodecraft.kubeadm.lab.guard import guarded\n"
         "def body():\n    say('begun')\n    os.kill(os.getpid(), signal.SIGHUP)\n"
         f"def tidy():\n    say('more')\n    say('and more')\n    pathlib.Path({str(tidied)!r}).touch()\n"
         f"raise SystemExit(guarded(body, log=pathlib.Path({str(tmp_path / 'log')!r}), advice='', tidy=tidy))\n"

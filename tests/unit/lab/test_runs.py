@@ -1,14 +1,13 @@
 # SPDX-FileCopyrightText: 2026 nodecraft.kubeadm contributors
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What the demo reads out of records of Ansible, as each ansible-core writes them."""
+"""What is read out of records of Ansible, as each ansible-core writes them."""
 
 from __future__ import annotations
 
 import typing as t
 
 import pytest
-from ansible_collections.nodecraft.kubeadm.lab.demo.runs import Run
-from ansible_collections.nodecraft.kubeadm.lab.demo.story import ending, node_operations
+from ansible_collections.nodecraft.kubeadm.lab.runs import Run
 
 Json = dict[str, t.Any]
 
@@ -75,18 +74,3 @@ def test_changes_are_results_with_a_transaction() -> None:
 
 def test_changed_counts_all_hosts() -> None:
     assert record(stats={"cp1": {"changed": 2}, "w1": {"changed": 0}, "localhost": {"changed": 1}}).changed == 3
-
-
-def test_operations_of_nodes_that_changed_each_once() -> None:
-    label = {"field": "labels", "key": "example.com/rack", "after": "r7"}
-    taint = {"field": "taints", "key": "example.com/x:NoSchedule", "after": None}
-    nodes = {"w1": {"changed": True, "operations": [label, taint]}, "w2": {"changed": False, "operations": [label]}}
-    loop = result("nodecraft.kubeadm.node_label", results=[{"nodes": nodes}, {"nodes": nodes}, {"skipped": True}])
-    assert node_operations(record({"localhost": loop})) == [
-        "w1: labels example.com/rack r7",
-        "w1: taints example.com/x:NoSchedule",
-    ]
-
-
-def test_an_ending_is_short() -> None:
-    assert ending(TRANSACTION) == "restored after 61 s, outage 3.4 s"
