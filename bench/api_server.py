@@ -12,8 +12,8 @@ import threading
 import time
 
 from ansible_collections.nodecraft.kubeadm.bench.figures import OUTPUT, REPEATS, ROUNDS, Part, module, spread
-from ansible_collections.nodecraft.kubeadm.lab.console import say
 from ansible_collections.nodecraft.kubeadm.lab.runs import Lab, run_playbook
+from ansible_collections.nodecraft.kubeadm.tests.sessions.console import say
 
 PLUGIN = "ExtendedResourceToleration"
 MANIFEST = "/etc/kubernetes/manifests/kube-apiserver.yaml"

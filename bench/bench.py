@@ -19,10 +19,10 @@ from ansible_collections.nodecraft.kubeadm.bench import (
     pods,
 )
 from ansible_collections.nodecraft.kubeadm.bench.figures import OUTPUT, Part
-from ansible_collections.nodecraft.kubeadm.lab.console import say
 from ansible_collections.nodecraft.kubeadm.lab.guard import end_with_parent, guarded, only_one
 from ansible_collections.nodecraft.kubeadm.lab.labs import Ours
 from ansible_collections.nodecraft.kubeadm.lab.runs import Lab
+from ansible_collections.nodecraft.kubeadm.tests.sessions.console import say
 
 PARTS: dict[str, t.Callable[[Lab], Part]] = {
     "idle": idle.measure,

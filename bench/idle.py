@@ -7,8 +7,8 @@ from __future__ import annotations
 import statistics
 
 from ansible_collections.nodecraft.kubeadm.bench.figures import OUTPUT, REPEATS, Part, module, spread
-from ansible_collections.nodecraft.kubeadm.lab.console import say
 from ansible_collections.nodecraft.kubeadm.lab.runs import Lab, run_playbook
+from ansible_collections.nodecraft.kubeadm.tests.sessions.console import say
 
 HOSTS = "kube_control_plane:kube_node"
 # Named, so that no playbook takes it for a run whose variables were forgotten.

@@ -10,8 +10,8 @@ import time
 
 from ansible_collections.nodecraft.kubeadm.bench.cluster import Cluster
 from ansible_collections.nodecraft.kubeadm.bench.figures import ROUNDS, Part, module, play, spread
-from ansible_collections.nodecraft.kubeadm.lab.console import say
 from ansible_collections.nodecraft.kubeadm.lab.runs import Lab
+from ansible_collections.nodecraft.kubeadm.tests.sessions.console import say
 
 MIN_READY = 10
 FOLDER = "/etc/systemd/system/kubelet.service.d"

@@ -17,12 +17,12 @@ import typing as t
 
 from ansible_collections.nodecraft.kubeadm.bench.cluster import Cluster, Json
 from ansible_collections.nodecraft.kubeadm.bench.figures import ROUNDS, Part, play, spread, timed
-from ansible_collections.nodecraft.kubeadm.lab.console import say
 from ansible_collections.nodecraft.kubeadm.lab.runs import Lab
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.node import plan as node_plan
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.node.extended_resources import RESOURCES
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.node.labels import LABELS
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.node.taints import TAINTS
+from ansible_collections.nodecraft.kubeadm.tests.sessions.console import say
 
 NUMBER = int(os.environ.get("BENCH_NODES", "1000"))
 LOOPED = min(50, NUMBER)  # nodes for kubernetes.core, which takes one task for each

@@ -10,8 +10,8 @@ import statistics
 import typing as t
 
 from ansible_collections.nodecraft.kubeadm.bench.figures import ROUNDS, Part, module, spread, timed
-from ansible_collections.nodecraft.kubeadm.lab.console import say
 from ansible_collections.nodecraft.kubeadm.lab.runs import Json, Lab
+from ansible_collections.nodecraft.kubeadm.tests.sessions.console import say
 
 NUMBER = int(os.environ.get("BENCH_PODS", "200"))
 NAME = "bench-pods"

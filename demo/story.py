@@ -10,8 +10,9 @@ import typing as t
 from pathlib import Path
 
 from ansible_collections.nodecraft.kubeadm.demo.comparison import changed_lines, difference
-from ansible_collections.nodecraft.kubeadm.lab.console import say, tell
+from ansible_collections.nodecraft.kubeadm.lab.console import tell
 from ansible_collections.nodecraft.kubeadm.lab.runs import Follower, Json, Lab, Run, run_playbook
+from ansible_collections.nodecraft.kubeadm.tests.sessions.console import say
 
 # Later releases have the gate of in-place resize locked; they show the way with a gate that is off by default there.
 GATES = {"1.32": "InPlacePodVerticalScaling"}

@@ -6,8 +6,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from ansible_collections.nodecraft.kubeadm.lab.console import say
 from ansible_collections.nodecraft.kubeadm.lab.runs import Lab
+from ansible_collections.nodecraft.kubeadm.tests.sessions.console import say
 
 
 class Ours:

@@ -13,10 +13,10 @@ import time
 import typing as t
 from pathlib import Path
 
-from ansible_collections.nodecraft.kubeadm.lab.console import say
 from ansible_collections.nodecraft.kubeadm.lab.guard import CommandFailed
 from ansible_collections.nodecraft.kubeadm.lab.processes import follow
 from ansible_collections.nodecraft.kubeadm.lab.waiting import Waiting
+from ansible_collections.nodecraft.kubeadm.tests.sessions.console import say
 
 ROOT = Path(__file__).resolve().parents[1]
 UNIT, FULL = "example.com/unit", "example.com/full"

@@ -8,6 +8,7 @@ import json
 import typing as t
 
 from ansible.plugins.callback import CallbackBase
+from ansible_collections.nodecraft.kubeadm.lab.results import content_of
 
 DOCUMENTATION = """
 name: lab_events
@@ -50,18 +51,12 @@ class CallbackModule(CallbackBase):
         self._failure(result)
 
     def _transaction(self, result: t.Any) -> None:
-        found, action = _content(result), result._task.action.rpartition(".")[2]
+        found, action = content_of(result), result._task.action.rpartition(".")[2]
         if action in ("static_pod", "kubelet") and found.get("transaction"):
             self._write(event="transaction", action=action, result=found)
 
     def _failure(self, result: t.Any) -> None:
-        self._write(event="failure", host=result._host.get_name(), message=str(_content(result).get("msg", "")))
+        self._write(event="failure", host=result._host.get_name(), message=str(content_of(result).get("msg", "")))
 
     def _write(self, **event: t.Any) -> None:
         self._display.display(MARK + json.dumps(event, default=str), stderr=True)
-
-
-def _content(result: t.Any) -> dict[str, t.Any]:
-    # Up to ansible-core 2.18 it is private.
-    content: dict[str, t.Any] = getattr(result, "result", None) or result._result
-    return content

@@ -163,7 +163,7 @@ def test_a_program_that_nobody_reads_tidies_up(tmp_path: Path) -> None:
     tidied = tmp_path / "tidied"
     code = (
         "import os, signal, pathlib\n"
-        "from ansible_collections.nodecraft.kubeadm.lab.console import say\n"
+        "from ansible_collections.nodecraft.kubeadm.tests.sessions.console import say\n"
         "from ansible_collections.nodecraft.kubeadm.lab.guard import guarded\n"
         "def body():\n    say('begun')\n    os.kill(os.getpid(), signal.SIGHUP)\n"
         f"def tidy():\n    say('more')\n    say('and more')\n    pathlib.Path({str(tidied)!r}).touch()\n"
