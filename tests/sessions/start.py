@@ -20,11 +20,9 @@ from pathlib import Path
 
 from . import host
 from .console import say
+from .places import BUILD, CONSTRAINTS, ROOT
 
-ROOT = Path(__file__).resolve().parents[2]
-BUILD = ROOT / "build"
 VENV = BUILD / "nox"
-CONSTRAINTS = ROOT / "tests" / "constraints.txt"
 TOOLS = ("antsibull-nox", "nox", "uv")
 
 # The sessions of entries that are not called like one.
