@@ -8,7 +8,7 @@ import threading
 import time
 import typing as t
 
-from ansible_collections.nodecraft.kubeadm.lab.console import say
+from ansible_collections.nodecraft.kubeadm.tests.sessions.console import say
 
 FIRST = 5  # seconds until the first line
 EVERY = 15  # seconds between the lines after it

@@ -13,8 +13,9 @@ import typing as t
 from pathlib import Path
 
 from ansible.plugins.callback import CallbackBase
-from ansible_collections.nodecraft.kubeadm.lab.console import say
+from ansible_collections.nodecraft.kubeadm.lab.results import content_of
 from ansible_collections.nodecraft.kubeadm.lab.waiting import Waiting
+from ansible_collections.nodecraft.kubeadm.tests.sessions.console import say
 
 DOCUMENTATION = """
 name: progress
@@ -66,14 +67,14 @@ class CallbackModule(CallbackBase):
         """Show what the play itself says."""
         self._note("ok", result)
         if result._task.action == "ansible.builtin.debug":
-            said = result._result.get("msg", "")
+            said = content_of(result).get("msg", "")
             for text in said if isinstance(said, list) else [said]:
                 say(str(text))
 
     def v2_runner_on_failed(self, result: t.Any, ignore_errors: bool = False) -> None:
         """Say why, unless each item of a loop did."""
         self._note("failed", result)
-        if not ignore_errors and "results" not in result._result:
+        if not ignore_errors and "results" not in content_of(result):
             self._say_failed(result)
 
     def v2_runner_item_on_failed(self, result: t.Any) -> None:
@@ -91,10 +92,10 @@ class CallbackModule(CallbackBase):
         self._watch.close()
 
     def _say_failed(self, result: t.Any) -> None:
-        say(f"{result._task.get_name()}: {reason(result._result)}")
+        say(f"{result._task.get_name()}: {reason(content_of(result))}")
 
     def _note(self, how: str, result: t.Any) -> None:
-        record = {"task": result._task.get_name(), "host": result._host.get_name(), how: result._result}
+        record = {"task": result._task.get_name(), "host": result._host.get_name(), how: content_of(result)}
         if self._files is not None:
             with self._files.with_suffix(".jsonl").open("a", encoding="utf-8") as log:
                 log.write(json.dumps(record, default=str) + "\n")

@@ -46,10 +46,10 @@ from .bare_rules import (
     site_variables,
     wire_of,
 )
+from .places import BUILD, RESULTS, ROOT
 
-ROOT = Path(__file__).resolve().parents[2]
-WORK = ROOT / "build" / "bare"
-RESULTS = ROOT / "build" / "results" / "bare"
+WORK = BUILD / "bare"
+LOGS = RESULTS / "bare"
 CACHE = Path(os.environ.get("XDG_CACHE_HOME") or "~/.cache").expanduser()
 LAB_CACHE = CACHE / "nodecraft-kubeadm"
 
@@ -160,7 +160,7 @@ def cached_root(suite: str) -> Path:
 def make_root(suite: str, archive: Path) -> None:
     """Let debootstrap make a root, and keep it as an archive."""
     print(f"{suite}: debootstrap makes a root with {', '.join(PACKAGES)}", flush=True)
-    log = RESULTS / f"{suite}-root.log"
+    log = LOGS / f"{suite}-root.log"
     root = empty_directory(WORK / f"{suite}-new")
     include = f"--include={','.join(PACKAGES)}"
     run_logged(log, "debootstrap", "--variant=minbase", include, suite, str(root), *filter(None, [own_mirror()]))
@@ -268,7 +268,7 @@ class Machine:
     def __init__(self, suite: str, cold: bool, lock_file: int) -> None:
         self.root = WORK / suite
         self.environment = site_environment()
-        self._log = RESULTS / f"{suite}-machine.log"
+        self._log = LOGS / f"{suite}-machine.log"
         self._wire = wire_of(ROOT)
         self._unpack(suite)
         self._holder = self._start(cold_binds(suite) if cold else cache_binds(), lock_file)
@@ -396,7 +396,7 @@ class Report:
 def run_entry(machine: Machine, suite: str, name: str) -> list[str]:
     """Run an entry on a machine. Returns its faults."""
     entry = ENTRIES[name]
-    log = RESULTS / f"{suite}-{name}.log"
+    log = LOGS / f"{suite}-{name}.log"
     before, _automatic = machine.packages()
     status = machine.run(("make", name), entry.minutes, log)
     after, automatic = machine.packages()
@@ -447,7 +447,7 @@ def main() -> int:
     signal.signal(signal.SIGTERM, interrupt)
     try:
         check_host()
-        RESULTS.mkdir(parents=True, exist_ok=True)
+        LOGS.mkdir(parents=True, exist_ok=True)
         with lock() as lock_file:
             for suite in suites:
                 empty_directory(WORK / f"{suite}-cache")

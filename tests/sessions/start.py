@@ -19,11 +19,10 @@ import typing as t
 from pathlib import Path
 
 from . import host
+from .console import say
+from .places import BUILD, CONSTRAINTS, ROOT
 
-ROOT = Path(__file__).resolve().parents[2]
-BUILD = ROOT / "build"
 VENV = BUILD / "nox"
-CONSTRAINTS = ROOT / "tests" / "constraints.txt"
 TOOLS = ("antsibull-nox", "nox", "uv")
 
 # The sessions of entries that are not called like one.
@@ -187,16 +186,6 @@ def free_space() -> dict[Path, int]:
     places = (BUILD, cache().parent, Path("/var/lib/containers"), Path(tempfile.gettempdir()))
     # Also where a folder is not to be entered.
     return {path: shutil.disk_usage(path).free for path in places if os.path.exists(path)}
-
-
-def say(text: str) -> None:
-    """Print at once, also into a pipe."""
-    try:
-        sys.stdout.write(f"{text}\n")
-        sys.stdout.flush()
-    except BrokenPipeError:
-        # Nobody reads any more; the log still has all of it.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 def failed(text: str, status: int = 2) -> int:

@@ -15,7 +15,7 @@ import typing as t
 from pathlib import Path
 
 from ansible_collections.nodecraft.kubeadm.extensions.molecule.interruptions.interrupt import descendants
-from ansible_collections.nodecraft.kubeadm.lab.demo import runs
+from ansible_collections.nodecraft.kubeadm.lab import runs
 
 END_SECONDS = 15.0
 LONGEST_RUN = 1500.0

@@ -17,7 +17,7 @@ import typing as t
 from pathlib import Path
 
 import yaml
-from ansible_collections.nodecraft.kubeadm.lab.demo import runs
+from ansible_collections.nodecraft.kubeadm.lab import runs
 from ansible_collections.nodecraft.kubeadm.tests.faults.lab import prober, sampler, wishes
 from ansible_collections.nodecraft.kubeadm.tests.faults.lab.background import Play, Probing, Program, Task
 from ansible_collections.nodecraft.kubeadm.tests.faults.lab.samples import Samples

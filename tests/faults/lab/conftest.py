@@ -15,7 +15,7 @@ import typing as t
 from pathlib import Path
 
 import pytest
-from ansible_collections.nodecraft.kubeadm.lab.demo import runs
+from ansible_collections.nodecraft.kubeadm.lab import runs
 from ansible_collections.nodecraft.kubeadm.tests.faults.lab import starvation
 from ansible_collections.nodecraft.kubeadm.tests.faults.lab.cluster import Cluster
 from ansible_collections.nodecraft.kubeadm.tests.faults.lab.records import Record, Recorder

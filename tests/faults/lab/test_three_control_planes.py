@@ -11,7 +11,7 @@ import subprocess
 import typing as t
 
 import pytest
-from ansible_collections.nodecraft.kubeadm.lab.demo import runs
+from ansible_collections.nodecraft.kubeadm.lab import runs
 from ansible_collections.nodecraft.kubeadm.tests.faults.lab import wishes
 from ansible_collections.nodecraft.kubeadm.tests.faults.lab.background import Play, Probing
 from ansible_collections.nodecraft.kubeadm.tests.faults.lab.cluster import (

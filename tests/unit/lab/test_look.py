@@ -9,7 +9,7 @@ import typing as t
 from pathlib import Path
 
 import pytest
-from ansible_collections.nodecraft.kubeadm.lab.demo.runs import KUBELET_LOOK
+from ansible_collections.nodecraft.kubeadm.lab.runs import KUBELET_LOOK
 
 SPEC = importlib.util.spec_from_file_location("kubelet_look", KUBELET_LOOK)
 assert SPEC is not None

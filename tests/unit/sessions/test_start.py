@@ -1,11 +1,17 @@
 # SPDX-FileCopyrightText: 2026 nodecraft.kubeadm contributors
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What a failure comes from is told from what programs said of it."""
+"""What a failure comes from is told from what programs said of it; and what is started is ours."""
 
 from __future__ import annotations
 
+import os
+import subprocess
+import sys
+from pathlib import Path
+
 import pytest
 from ansible_collections.nodecraft.kubeadm.tests.sessions import start
+from ansible_collections.nodecraft.kubeadm.tests.sessions.places import ROOT
 
 # As pip, uv, apt-get, Go, debootstrap and the kernel say it.
 NO_NETWORK = (
@@ -39,3 +45,17 @@ def test_a_full_disk_is_recognized_and_the_room_is_told(said: str) -> None:
 
 def test_other_failures_are_not_explained_away() -> None:
     assert start.cause("FAILED tests/unit/test_x.py::test_y - assert 1 == 2\n") == ""
+
+
+def test_an_installed_package_called_tests_does_not_win(tmp_path: Path) -> None:
+    (tmp_path / "tests").mkdir()
+    (tmp_path / "tests" / "__init__.py").touch()
+    done = subprocess.run(
+        [sys.executable, "-c", "import tests.sessions.start as start; print(start.__file__)"],
+        cwd=ROOT,
+        env={**os.environ, "PYTHONPATH": str(tmp_path)},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.stdout.strip() == str(ROOT / "tests" / "sessions" / "start.py"), done.stderr

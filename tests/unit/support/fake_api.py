@@ -8,6 +8,7 @@ Its answers were compared with a real API server's: a failed C(test) is a 422, a
 from __future__ import annotations
 
 import copy
+import functools
 import http.server
 import json
 import threading
@@ -31,6 +32,77 @@ class Refused(Exception):
         super().__init__(message)
         self.status = status
         self.headers = headers
+
+
+class Handler(http.server.BaseHTTPRequestHandler):
+    """Hands one connection's requests to a FakeApi."""
+
+    protocol_version = "HTTP/1.1"
+    disable_nagle_algorithm = True  # or each answer waits for the client's next word
+
+    def __init__(self, api: FakeApi, *arguments: t.Any) -> None:
+        self._api = api
+        super().__init__(*arguments)
+
+    def setup(self) -> None:
+        self._api.connections += 1
+        super().setup()
+
+    def do_GET(self) -> None:
+        self._answer(b"")
+
+    def do_DELETE(self) -> None:
+        self._answer(b"")
+
+    def do_PATCH(self) -> None:
+        self._answer(self.rfile.read(int(self.headers["Content-Length"])))
+
+    def do_POST(self) -> None:
+        self.do_PATCH()
+
+    def do_PUT(self) -> None:
+        self.do_PATCH()
+
+    def date_time_string(self, timestamp: float | None = None) -> str:
+        return super().date_time_string(self._api.now if timestamp is None else timestamp)
+
+    def _answer(self, body: bytes) -> None:
+        with self._api._lock:
+            self._api.requests.append(f"{self.command} {self.path}")
+            self._api.headers.append(self.headers)
+            troubles, self._api.troubles[:1] = self._api.troubles[:1], []
+        if troubles == [None]:
+            self.close_connection = True
+            return
+        try:
+            for refusal in filter(None, troubles):
+                raise refusal
+            if "/proxy/pod-resources" in self.path:
+                self._pass_on()
+                return
+            self._send(200, self._api._way(self.path)(self.command, self.path, body))
+        except Refused as exc:
+            self._send(exc.status, {"kind": "Status", "message": str(exc)}, exc.headers)
+
+    def _pass_on(self) -> None:
+        """Answer as a pod does."""
+        said = self._api.behind[unquote(self.path).split("/")[6].partition(":")[0]]
+        if isinstance(said, Refused):
+            raise said
+        status, answer = said if isinstance(said, tuple) else (200, said)
+        self._send(status, answer)
+
+    def _send(self, status: int, answer: Json | str, headers: dict[str, str] | None = None) -> None:
+        content = (answer if isinstance(answer, str) else json.dumps(answer)).encode()
+        self.send_response(status)
+        for name, value in (headers or {}).items():
+            self.send_header(name.replace("_", "-"), value)
+        self.send_header("Content-Length", str(len(content)))
+        self.end_headers()
+        self.wfile.write(content)
+
+    def log_message(self, *_arguments: t.Any) -> None:
+        """Say nothing."""
 
 
 class FakeApi:
@@ -66,7 +138,7 @@ class FakeApi:
         self.connections = 0
         self.ready = True
         self._lock = threading.Lock()
-        self._server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), self._handler())
+        self._server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), functools.partial(Handler, self))
         self._server.daemon_threads = True
         self.url = f"http://127.0.0.1:{self._server.server_address[1]}"
         self._thread = threading.Thread(target=self._server.serve_forever, kwargs={"poll_interval": 0.01})
@@ -82,75 +154,6 @@ class FakeApi:
     def asked(self, verb: str) -> list[str]:
         """The paths that were asked for with one verb."""
         return [request.partition(" ")[2] for request in self.requests if request.startswith(verb)]
-
-    def _handler(self) -> type[http.server.BaseHTTPRequestHandler]:
-        api = self
-
-        class Handler(http.server.BaseHTTPRequestHandler):
-            protocol_version = "HTTP/1.1"
-            disable_nagle_algorithm = True  # or each answer waits for the client's next word
-
-            def setup(self) -> None:
-                api.connections += 1
-                super().setup()
-
-            def do_GET(self) -> None:
-                self._answer(b"")
-
-            def do_DELETE(self) -> None:
-                self._answer(b"")
-
-            def do_PATCH(self) -> None:
-                self._answer(self.rfile.read(int(self.headers["Content-Length"])))
-
-            def do_POST(self) -> None:
-                self.do_PATCH()
-
-            def do_PUT(self) -> None:
-                self.do_PATCH()
-
-            def date_time_string(self, timestamp: float | None = None) -> str:
-                return super().date_time_string(api.now if timestamp is None else timestamp)
-
-            def _answer(self, body: bytes) -> None:
-                with api._lock:
-                    api.requests.append(f"{self.command} {self.path}")
-                    api.headers.append(self.headers)
-                    troubles, api.troubles[:1] = api.troubles[:1], []
-                if troubles == [None]:
-                    self.close_connection = True
-                    return
-                try:
-                    for refusal in filter(None, troubles):
-                        raise refusal
-                    if "/proxy/pod-resources" in self.path:
-                        self._pass_on()
-                        return
-                    self._send(200, api._way(self.path)(self.command, self.path, body))
-                except Refused as exc:
-                    self._send(exc.status, {"kind": "Status", "message": str(exc)}, exc.headers)
-
-            def _pass_on(self) -> None:
-                """Answer as a pod does."""
-                said = api.behind[unquote(self.path).split("/")[6].partition(":")[0]]
-                if isinstance(said, Refused):
-                    raise said
-                status, answer = said if isinstance(said, tuple) else (200, said)
-                self._send(status, answer)
-
-            def _send(self, status: int, answer: Json | str, headers: dict[str, str] | None = None) -> None:
-                content = (answer if isinstance(answer, str) else json.dumps(answer)).encode()
-                self.send_response(status)
-                for name, value in (headers or {}).items():
-                    self.send_header(name.replace("_", "-"), value)
-                self.send_header("Content-Length", str(len(content)))
-                self.end_headers()
-                self.wfile.write(content)
-
-            def log_message(self, *_arguments: t.Any) -> None:
-                """Say nothing."""
-
-        return Handler
 
     def _found(self, verb: str, path: str, body: bytes) -> Json:
         if not self.ready:

@@ -1,0 +1,102 @@
+# SPDX-FileCopyrightText: 2026 nodecraft.kubeadm contributors
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The collection at work on a fresh cluster, from the first change to the last one taken back.
+
+Ends with an error when anything is not as it claims.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+import time
+import typing as t
+from pathlib import Path
+
+from ansible_collections.nodecraft.kubeadm.demo.part_change import change
+from ansible_collections.nodecraft.kubeadm.demo.part_device_plugin import device_plugin
+from ansible_collections.nodecraft.kubeadm.demo.part_pods import pods
+from ansible_collections.nodecraft.kubeadm.demo.part_steady import again, refusal, restore
+from ansible_collections.nodecraft.kubeadm.demo.part_take_back import take_back
+from ansible_collections.nodecraft.kubeadm.demo.story import Story
+from ansible_collections.nodecraft.kubeadm.lab.console import tell
+from ansible_collections.nodecraft.kubeadm.lab.guard import end_with_parent, guarded, only_one
+from ansible_collections.nodecraft.kubeadm.lab.labs import Ours
+from ansible_collections.nodecraft.kubeadm.lab.runs import KUBEADM_GRACE, ROOT, Lab
+
+PARTS: dict[str, t.Callable[[Story], None]] = {
+    "change": change,
+    "pods": pods,
+    "again": again,
+    "refusal": refusal,
+    "restore": restore,
+    "device_plugin": device_plugin,
+    "take_back": take_back,
+}
+GRACE = 3  # seconds; each restart of an API server that stands still for kubeadm's 30 would show nothing more
+COLLECTION_MIN_READY = 10  # the default of both roles
+RUNNING = (
+    "Another demo runs in this clone (process {}) and writes into the same folder. Wait for its end, or interrupt it"
+    " with Ctrl-C; make demo starts a new one then."
+)
+
+
+def arguments() -> argparse.Namespace:
+    """What the command line says."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--standing", action="store_true", help="on the lab as it stands, with kubeadm's own settings")
+    parser.add_argument("--ssh", action="store_true", help="reach the nodes by SSH instead of podman")
+    parser.add_argument(
+        "--output", type=Path, default=ROOT / "build/demo", help="the folder for what was seen, as JSON"
+    )
+    parser.add_argument("--leave-out", nargs="+", choices=PARTS, default=[], help="parts that are not shown")
+    parser.add_argument("--min-ready-seconds", type=int, default=3, help="how long what was changed is watched")
+    parser.add_argument("--grace-seconds", type=int, default=GRACE, help="what static pods of a new lab get to end")
+    return parser.parse_args()
+
+
+def show(asked: argparse.Namespace, ours: Ours) -> None:
+    """Show it all."""
+    lab, story = ours.lab, Story(ours.lab, asked.output, asked.min_ready_seconds)
+    try:
+        if not asked.standing:
+            tell(
+                f"Starting lab {lab.name}: Kubernetes {lab.kubernetes}, {lab.control_planes} control plane, {lab.workers} workers"
+            )
+            tell(
+                f"Shorter than in a cluster of yours, so that the demo is quick: static pods get {lab.grace_seconds} s to end"
+                f" (kubeadm: {KUBEADM_GRACE} s), and what was changed is watched for {asked.min_ready_seconds} s"
+                f" (roles: {COLLECTION_MIN_READY} s).",
+                3,
+            )
+            seconds = ours.start(asked.output / "lab.log")
+            story.facts["lab"] = {"kubernetes": lab.kubernetes, "seconds": seconds}
+            tell(f"ready after {seconds:.0f} s (log: {asked.output}/lab.log)", 3)
+        for name, part in PARTS.items():
+            if name not in asked.leave_out:
+                began = time.monotonic()
+                part(story)
+                story.facts.setdefault("parts", {})[name] = time.monotonic() - began
+        story.facts["seconds"] = time.monotonic() - story.began
+    finally:
+        story.keep()
+    tell(f"{story.facts['seconds']:.0f} s in total. All of it as JSON: {asked.output}/")
+    tell(f"The lab stays up (inventory: build/lab/{lab.name}/inventory.yml); make lab-down LAB={lab.name} removes it.")
+    if story.broken_claims:
+        raise SystemExit(f"{len(story.broken_claims)} claim(s) did not hold.")
+
+
+def main() -> int:
+    """Show it all, and end well or with one sentence."""
+    asked = arguments()
+    end_with_parent()
+    asked.output.mkdir(parents=True, exist_ok=True)
+    with only_one(asked.output / "lock", RUNNING):
+        log = asked.output / "demo.log"
+        log.unlink(missing_ok=True)
+        ours = Ours(Lab.of_environment(by_ssh=asked.ssh, grace_seconds=asked.grace_seconds))
+        return guarded(lambda: show(asked, ours), log=log, advice=ours.advice("make demo"), tidy=lambda: ours.tidy(log))
+
+
+if __name__ == "__main__":
+    sys.exit(main())

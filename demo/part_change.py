@@ -1,0 +1,212 @@
+# SPDX-FileCopyrightText: 2026 nodecraft.kubeadm contributors
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Part 1: one run changes control plane, kubelets and a node."""
+
+from __future__ import annotations
+
+import json
+import time
+import typing as t
+
+from ansible_collections.nodecraft.kubeadm.demo.comparison import changed_lines
+from ansible_collections.nodecraft.kubeadm.demo.pods import DONGLE
+from ansible_collections.nodecraft.kubeadm.demo.story import (
+    Story,
+    arguments,
+    ending,
+    node_operations,
+    show_component,
+)
+from ansible_collections.nodecraft.kubeadm.lab.console import tell
+from ansible_collections.nodecraft.kubeadm.lab.runs import Follower, Json, Run, run_module
+from ansible_collections.nodecraft.kubeadm.lab.waiting import Waiting
+
+PLUGIN = "ExtendedResourceToleration"
+LABEL = "example.com/rack"
+COMPONENTS = ("kube-apiserver", "kube-controller-manager", "kube-scheduler")
+LONGEST_LOOK = 60  # seconds until the nodes are ready
+# What each usually takes on two cores at a load of 3, in seconds.
+PLANNING, COMPONENT, KUBELET, NODES = 45, 18, 60, 15
+
+
+class ChangeFollower(Follower):
+    """Prints each component and each kubelet as soon as its change is committed, and says what comes next."""
+
+    def __init__(self, story: Story, what: str, usually: float, components: t.Sequence[str]) -> None:
+        super().__init__(what, usually)
+        self.story = story
+        self.components = components
+        self.left = list(components)
+        self.kubelets_done = False  # before that, the same tasks only plan
+
+    def on_event(self, event: Json, waiting: Waiting) -> None:
+        """A task begins, or a transaction on a node ended."""
+        if event["event"] == "transaction":
+            self._show(event["action"], event["result"])
+        if event["event"] == "task":
+            self._turn(event["name"].rpartition(" : ")[2], waiting)
+        elif event["event"] == "transaction" and event["action"] == "static_pod" and self.left:
+            waiting.turn_to(f"{self.left[0]} restarts with its gate", COMPONENT)
+
+    def _turn(self, task: str, waiting: Waiting) -> None:
+        if task.startswith("Change ") and task.removeprefix("Change ") in self.story.lab.control_plane_names:
+            self.left = list(self.components)
+            waiting.turn_to(f"{task.removeprefix('Change ')}: {self.left[0]} restarts with its gate", COMPONENT)
+        elif task == "Change the kubelet":
+            waiting.turn_to("the kubelets restart with their gate, one batch after the other", KUBELET)
+        elif task == "Taint the nodes" and self.kubelets_done:
+            waiting.turn_to("the API gets taint, resources and label, and the placement guard is tried", NODES)
+
+    def _show(self, action: str, result: Json) -> None:
+        if action == "kubelet":
+            self.kubelets_done = True
+            tell(f"{result['node']}: kubelet {ending(result['transaction'])}", 3)
+            return
+        if result["name"] in self.left:
+            self.left.remove(result["name"])
+        if result["node"] == self.story.lab.first:
+            show_component(result)
+        proof = result["transaction"].get("proof") or {}
+        gate = self.story.gate
+        if "first_effect" not in self.story.facts and (proof.get("feature_gates") or {}).get(gate) is True:
+            seconds = time.monotonic() - self.story.began
+            self.story.facts["first_effect"] = {"seconds": seconds, "component": result["name"]}
+            tell(
+                f"first effect after {seconds:.0f} s: {result['name']} of {result['node']} runs with {gate}, says its own metrics",
+                3,
+            )
+
+
+def change(story: Story) -> None:
+    """All of the desired state at once."""
+    lab, first = story.lab, story.lab.worker_names[0]
+    tell(f"1. One task: gate {story.gate} and plugin {PLUGIN} on the API server")
+    lab.kubectl("wait", "node", "--all", "--for=condition=Ready", f"--timeout={LONGEST_LOOK}s")
+    story.start = lab.look(), lab.node_objects()
+    task = _api_server(story)
+    tell(
+        f"One run: the gate everywhere else, too, four dongles, a taint and a label on {first}; the API server stays as it is",
+        3,
+    )
+    story.ask(
+        {
+            "all": {
+                "vars": {
+                    **story.settings,
+                    "control_plane_feature_gates": {story.gate: True},
+                    "control_plane_admission_plugins": {PLUGIN: "enabled"},
+                    "node_kubelet_feature_gates": {story.gate: True},
+                    "placement_guard_resources": [DONGLE],
+                    "placement_guard_enforce": True,
+                },
+                "hosts": {
+                    first: {
+                        "node_resources_extended_resources": {DONGLE: 4},
+                        "node_resources_taints": [{"key": DONGLE, "effect": "NoSchedule"}],
+                        "node_resources_labels": {LABEL: "r7"},
+                    }
+                },
+            }
+        }
+    )
+    follower = ChangeFollower(story, "site.yml plans and rehearses everything on all nodes", PLANNING, COMPONENTS[1:])
+    run = story.run("1-change.json", "--diff", follower=follower)
+    if run.rc != 0:
+        raise SystemExit(f"site.yml failed: {' '.join(run.reasons)}")
+    components, kubelets = task.changes("static_pod") + run.changes("static_pod"), run.changes("kubelet")
+    for line in node_operations(run):
+        tell(line, 3)
+    story.facts["change"] = {"seconds": run.seconds, "components": components, "kubelets": kubelets}
+    story.claim(
+        [(result["node"], result["name"]) for result in components]
+        == [(node, COMPONENTS[0]) for node in lab.control_plane_names]
+        + [(node, component) for node in lab.control_plane_names for component in COMPONENTS[1:]]
+        and [result["node"] for result in kubelets] == lab.names,
+        f"every component and every kubelet changed once, one after the other ({task.seconds:.0f} s and {run.seconds:.0f} s)",
+    )
+    _judge(story, components)
+
+
+def _api_server(story: Story) -> Run:
+    """The first change: what is seen first."""
+    options = {
+        "name": COMPONENTS[0],
+        "feature_gates": {story.gate: True},
+        "admission_plugins": {PLUGIN: "enabled"},
+        "min_ready_seconds": story.settings["control_plane_min_ready_seconds"],
+    }
+    name, nodes, output = "static_pod", "kube_control_plane", story.output
+    planned = run_module(story.lab, name, options, output / "1-check.json", "--check", host=nodes)
+    found = [result["changed"] for result in planned.results(name)]
+    story.claim_same(
+        "1-check",
+        {"look": story.start[0], "nodes": story.start[1]},
+        {"look": story.lab.look(), "nodes": story.lab.node_objects()},
+        f"check mode: the node's own API server accepts it in a rehearsal, and nothing was changed ({planned.seconds:.0f} s)",
+        holds=planned.rc == 0 and found == [True] * len(story.lab.control_plane_names),
+    )
+    follower = ChangeFollower(story, "the API server restarts", COMPONENT, COMPONENTS[:1])
+    run = run_module(story.lab, name, options, output / "1-api-server.json", host=nodes, follower=follower)
+    if run.rc != 0:
+        raise SystemExit(f"static_pod failed: {' '.join(run.reasons)}")
+    return run
+
+
+def _judge(story: Story, components: list[Json]) -> None:
+    lab, (before, _nodes), after = story.lab, story.start, story.lab.look()
+    argument = f"--feature-gates={story.gate}=true"
+    story.claim(
+        all(
+            argument in arguments(after[name], component)
+            for name in lab.control_plane_names
+            for component in COMPONENTS
+        )
+        and all(
+            f"--enable-admission-plugins=NodeRestriction,{PLUGIN}" in arguments(after[name], "kube-apiserver")
+            for name in lab.control_plane_names
+        ),
+        "the control plane runs with them, merged with NodeRestriction",
+    )
+    # Its process may be another one by now: with the gate of in-place resize, a kubelet of 1.32 recreates static pods.
+    proof = components[0]["transaction"]["proof"]
+    story.claim(
+        proof["arguments"][1:] == arguments(after[lab.first], "kube-apiserver")
+        and proof["feature_gates"].get(story.gate) is True,
+        f"proof: pid {proof['pid']} of pod {proof['uid'][:13]}... had this command line, its own metrics the gate",
+    )
+    story.claim(
+        all(_configz(story, name)["featureGates"].get(story.gate) is True for name in lab.names),
+        "every kubelet says in /configz that it uses the gate",
+    )
+    # Files of ours are new; all others are compared.
+    kept = {
+        name: {path: content for path, content in after[name]["files"].items() if path in before[name]["files"]}
+        for name in lab.names
+    }
+    story.claim_same(
+        "1-kubelets",
+        {
+            "files": {name: before[name]["files"] for name in lab.names},
+            "in_pods": {name: before[name]["in_pods"] for name in lab.worker_names},
+        },
+        {"files": kept, "in_pods": {name: after[name]["in_pods"] for name in lab.worker_names}},
+        "kubeadm's own kubelet files are byte for byte as before, and no pod of a worker was restarted",
+    )
+    _judge_manifests(story, before[lab.first]["manifests"], after[lab.first]["manifests"])
+
+
+def _judge_manifests(story: Story, old: Json, new: Json) -> None:
+    texts = ["".join(side["kube-apiserver.yaml"]["lines"]) for side in (old, new)]
+    others = [{name: side[name] for name in sorted(side) if name == "etcd.yaml"} for side in (old, new)]
+    story.claim_same(
+        "1-manifests",
+        {"names": sorted(old), "others": others[0]},
+        {"names": sorted(new), "others": others[1]},
+        "nothing else differs in the manifests; mode 0600; no other file in the folder",
+        holds={entry["mode"] for entry in new.values()} == {"0600"} and len(changed_lines(*texts)) == 3,
+    )
+
+
+def _configz(story: Story, name: str) -> Json:
+    answer = story.lab.kubectl("get", "--raw", f"/api/v1/nodes/{name}/proxy/configz")
+    return t.cast(Json, json.loads(answer)["kubeletconfig"])

@@ -1,0 +1,100 @@
+# SPDX-FileCopyrightText: 2026 nodecraft.kubeadm contributors
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Part 7: our device plugin on one node, with devices that are nothing and one that is a node in /dev."""
+
+from __future__ import annotations
+
+import re
+import typing as t
+
+from ansible_collections.nodecraft.kubeadm.demo.part_change import LABEL
+from ansible_collections.nodecraft.kubeadm.demo.pods import DONGLE, Pods
+from ansible_collections.nodecraft.kubeadm.demo.story import Story
+from ansible_collections.nodecraft.kubeadm.lab.console import tell
+from ansible_collections.nodecraft.kubeadm.lab.runs import (
+    FULL,
+    UNIT,
+    Follower,
+    Json,
+    Run,
+    run_module,
+    run_playbook,
+)
+from ansible_collections.nodecraft.kubeadm.lab.waiting import Waiting
+
+TOKEN_SECRET = "nodecraft-device-plugin-token"  # noqa: S105
+DEVICES: Json = {
+    "device_plugin_pod_resources_token": "of-the-demo-only",
+    "device_plugin_node_selector": {LABEL: "r7"},
+    "device_plugin_config": {
+        "resources": [
+            {
+                "name": UNIT,
+                "discover": [{"fake": {"count": 4}}],
+                "container": {
+                    "env": {"UNITS": "{ids}"},
+                    "mounts": [{"hostPath": "/etc/hostname", "containerPath": "/opt/node", "readOnly": True}],
+                },
+            },
+            {"name": FULL, "discover": [{"path": {"glob": "/dev/full", "containerPath": "/dev/unit{index}"}}]},
+        ]
+    },
+    "device_plugin_expected": [{"resources": {UNIT: 4, FULL: 1}}],
+}
+SAYS = "UNITS=$UNITS /opt/node=$(cat /opt/node) /dev/unit0=$(stat --format %t:%T /dev/unit0)"
+
+
+def device_plugin(story: Story) -> None:
+    """Deploy, use, and remove it."""
+    lab, first = story.lab, story.lab.worker_names[0]
+    tell(f"7. A device plugin on {first}: four units of nothing, and one that is /dev/full")
+    image = lab.device_plugin(story.output / "7-image.log")
+    wish = {**image, **DEVICES}
+    run = _deploy(
+        story, "7-devices.json", wish, Follower("the device plugin is deployed, and its node offers devices", 45)
+    )
+    if run.rc != 0:
+        raise SystemExit(f"device_plugin.yml failed: {' '.join(run.reasons)}")
+    story.facts["device_plugin"] = {"seconds": run.seconds}
+    allocatable = lab.get("node", first)["status"]["allocatable"]
+    story.claim(
+        allocatable[UNIT] == "4" and allocatable[FULL] == "1",
+        f"without a registry and without privileges; allocatable was right when the role ended ({run.seconds:.0f} s)",
+    )
+    pods = Pods(lab)
+    _use(story, pods, image["device_plugin_image"])
+    again = _deploy(story, "7-again.json", wish, Follower("the device plugin is looked at, and nothing changes", 20))
+    story.claim(
+        again.rc == 0 and again.changed == 0, f"the same again: changed={again.changed} ({again.seconds:.0f} s)"
+    )
+    pods.remove_all()
+    absent = Follower("the device plugin is removed with its namespace", 37)
+    gone = _deploy(story, "7-absent.json", {"device_plugin_state": "absent"}, absent)
+    left = lab.kubectl("get", "namespace", "nodecraft-device-plugin", "--ignore-not-found", "--output=name")
+    story.claim(
+        gone.rc == 0 and not left,
+        "state absent: removed with its namespace; the kubelet shows the names for some time",
+    )
+
+
+def _use(story: Story, pods: Pods, image: str) -> None:
+    lab, first = story.lab, story.lab.worker_names[0]
+    with Waiting("a pod starts that uses the devices", 5):
+        pods.make("user", devices={UNIT: 2, FULL: 1}, tolerates=DONGLE, image=image, says=SAYS)
+        pods.wait("user", lambda pod: pod["status"]["phase"] == "Running")
+        said = pods.said("user")
+    story.claim(
+        re.fullmatch(rf"UNITS=fake-\d,fake-\d /opt/node={first} /dev/unit0=1:7", said) is not None,
+        f"a pod that asks for two and one has environment, mount and device: {said}",
+    )
+    asked = {"plugin_token_secret": TOKEN_SECRET, "nodes": [first]}
+    found = run_module(lab, "pod_resource_info", asked, story.output / "7-held.json")
+    held = next(found.results("pod_resource_info")).get("allocations", [])
+    story.claim(
+        {entry["pod"] for entry in held} == {"user"} and len(held) == 3,
+        f"pod_resource_info tells who holds what: {', '.join(entry['pod'] + ' ' + entry['device_id'] for entry in held)}",
+    )
+
+
+def _deploy(story: Story, record: str, variables: t.Mapping[str, t.Any], follower: Follower) -> Run:
+    return run_playbook(story.lab, variables, story.output / record, name="device_plugin", follower=follower)

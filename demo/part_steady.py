@@ -1,0 +1,75 @@
+# SPDX-FileCopyrightText: 2026 nodecraft.kubeadm contributors
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Parts 4 to 6: a run without anything to do, a refusal, and a change that the node reverts."""
+
+from __future__ import annotations
+
+import textwrap
+
+from ansible_collections.nodecraft.kubeadm.demo.story import Story, arguments, ending, side
+from ansible_collections.nodecraft.kubeadm.lab.console import tell
+from ansible_collections.nodecraft.kubeadm.lab.runs import Follower, run_module
+
+TRIED = 20  # seconds that an API server which cannot become ready gets
+# No etcd answers in that time: the API server starts, takes every argument, and never becomes ready.
+NEVER_READY = {"name": "kube-apiserver", "args": {"etcd-healthcheck-timeout": "1ns"}, "wait_timeout": TRIED}
+
+
+def again(story: Story) -> None:
+    """A second run has nothing to do."""
+    tell("4. The same again")
+    before = story.lab.look()
+    run = story.run("4-again.json", follower=Follower("site.yml looks at all nodes, and finds nothing to change", 22))
+    story.facts["again"] = {"seconds": run.seconds, "changed": run.changed}
+    story.claim_same(
+        "4-again",
+        before,
+        story.lab.look(),
+        f"changed={run.changed}, no process restarted ({run.seconds:.0f} s)",
+        holds=run.rc == 0 and run.changed == 0,
+    )
+
+
+def refusal(story: Story) -> None:
+    """A gate that does not exist."""
+    tell("5. Switch on NoSuchGate")
+    before = story.lab.look()
+    run = story.run(
+        "5-refusal.json",
+        variables={"control_plane_feature_gates": {story.gate: True, "NoSuchGate": True}},
+        follower=Follower("the node's own API server is asked about the gate", 10),
+    )
+    reason = run.reasons[0] if run.reasons else "(no word)"
+    tell(reason, 5)
+    story.facts["refusal"] = {"seconds": run.seconds, "message": reason}
+    story.claim_same(
+        "5-refusal",
+        before,
+        story.lab.look(),
+        f"refused by Kubernetes itself in the rehearsal; nothing was written or restarted ({run.seconds:.0f} s)",
+        holds=run.rc != 0 and "unrecognized feature gate: NoSuchGate" in reason,
+    )
+
+
+def restore(story: Story) -> None:
+    """An API server that never becomes ready."""
+    tell(f"6. One task: have the API server give etcd a nanosecond to answer, for {TRIED} s at most")
+    lab, before = story.lab, story.lab.look()
+    follower = Follower("the API server gets its time, then the node puts the former manifest back", TRIED + 25)
+    record = story.output / "6-restore.json"
+    run = run_module(lab, "static_pod", NEVER_READY, record, host=lab.first, follower=follower)
+    failed = next(iter(run.changes("static_pod")), {})
+    transaction = failed.get("transaction") or {"outcome": "none", "seconds": 0, "outage_seconds": 0}
+    tell(textwrap.shorten(failed.get("msg", "(no word)"), 225, placeholder=" ..."), 5)
+    story.facts["restore"] = {"seconds": run.seconds, "transaction": transaction}
+    after = lab.look()
+    story.claim_same(
+        "6-restore",
+        {**side(before, "manifests"), "kube-apiserver": arguments(before[lab.first], "kube-apiserver")},
+        {**side(after, "manifests"), "kube-apiserver": arguments(after[lab.first], "kube-apiserver")},
+        f"rehearsal accepted, then {ending(transaction)}; the former bytes are back, the API server is ready",
+        holds=run.rc != 0
+        and failed.get("rehearsal", {}).get("verdict") == "accepted"
+        and transaction["outcome"] == "restored"
+        and lab.kubectl("get", "--raw=/readyz") == "ok",
+    )

@@ -1,0 +1,45 @@
+# SPDX-FileCopyrightText: 2026 nodecraft.kubeadm contributors
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Part 8: an empty desired state takes everything back."""
+
+from __future__ import annotations
+
+import time
+
+from ansible_collections.nodecraft.kubeadm.demo.story import Story, commands, kubelets, side
+from ansible_collections.nodecraft.kubeadm.lab.console import tell
+from ansible_collections.nodecraft.kubeadm.lab.runs import Follower
+from ansible_collections.nodecraft.kubeadm.lab.waiting import Waiting
+
+LONGEST_LOOK = 60  # seconds until what was changed has to show in the API
+
+
+def take_back(story: Story) -> None:
+    """The desired state is empty."""
+    tell("8. An empty wish")
+    nothing = {"control_plane_feature_gates": {}, "placement_guard_state": "absent"}
+    story.ask({"all": {"vars": {**story.settings, **nothing}}})
+    run = story.run(
+        "8-take-back.json", follower=Follower("everything is taken back, with a restart of each component", 170)
+    )
+    story.facts["take_back"] = {"seconds": run.seconds}
+    (before, nodes), after = story.start, story.lab.look()
+    story.claim_same(
+        "8-control-plane",
+        {"manifests": side(before, "manifests"), "commands": commands(before)},
+        {"manifests": side(after, "manifests"), "commands": commands(after)},
+        f"manifests and command lines of the control plane are as kubeadm made them ({run.seconds:.0f} s)",
+        holds=run.rc == 0,
+    )
+    story.claim_same("8-kubelets", kubelets(before), kubelets(after), "so are files and command lines of the kubelets")
+    deadline = time.monotonic() + LONGEST_LOOK
+    with Waiting("the kubelets report the capacity of their nodes", 10):
+        while (found := story.lab.node_objects()) != nodes and time.monotonic() < deadline:
+            time.sleep(1)
+    story.claim_same(
+        "8-nodes", nodes, found, "labels, taints, annotations and capacity of all nodes are the first ones"
+    )
+    second = story.run(
+        "8-again.json", follower=Follower("site.yml looks at all nodes, and finds nothing to change", 22)
+    )
+    story.claim(second.rc == 0 and second.changed == 0, f"and once more: changed={second.changed}")

@@ -1,0 +1,38 @@
+# SPDX-FileCopyrightText: 2026 nodecraft.kubeadm contributors
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""A lab that a program starts for itself, and removes when it is interrupted."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from ansible_collections.nodecraft.kubeadm.lab.runs import Lab
+from ansible_collections.nodecraft.kubeadm.tests.sessions.console import say
+
+
+class Ours:
+    """Knows whether this program has made the lab."""
+
+    def __init__(self, lab: Lab) -> None:
+        self.lab = lab
+        self._made = False
+
+    def start(self, log: Path) -> float:
+        """Make it; returns the seconds that took."""
+        return self.lab.start_anew(log, self._note)
+
+    def _note(self) -> None:
+        self._made = True
+
+    def advice(self, command: str) -> str:
+        """What to do after something that was not expected."""
+        return f"{command} starts over with a new lab; make lab-down LAB={self.lab.name} only removes this one."
+
+    def tidy(self, log: Path) -> None:
+        """Remove it; one that stood before stays."""
+        if not self._made:
+            say("Interrupted.")
+            return
+        say(f"Interrupted: lab {self.lab.name} is removed (usually 5 s), and Ctrl-C is ignored until then.")
+        self.lab.play("down", log)
+        say(f"Lab {self.lab.name} is removed.")

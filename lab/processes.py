@@ -1,0 +1,116 @@
+# SPDX-FileCopyrightText: 2026 nodecraft.kubeadm contributors
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Runs of Ansible that are followed while they run, and that end when this program is interrupted."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import signal
+import subprocess
+import time
+import typing as t
+from pathlib import Path
+
+Json = dict[str, t.Any]
+
+MARK = "\x1e"  # each event of lab/callback/lab_events.py begins with it
+PATIENCE = 15  # seconds that a run has to end by itself
+START_TIME = 19  # the field of /proc/PID/stat, counted from the one after the name
+EVENTS = {
+    "ANSIBLE_CALLBACK_PLUGINS": str(Path(__file__).resolve().parent / "callback"),
+    "ANSIBLE_CALLBACKS_ENABLED": "lab_events",
+    # The ansible command uses callbacks only when it is told to.
+    "ANSIBLE_LOAD_CALLBACK_PLUGINS": "true",
+}
+
+
+def follow(
+    command: t.Sequence[str],
+    *,
+    cwd: Path,
+    env: t.Mapping[str, str],
+    stdout: t.IO[str] | None,
+    on_event: t.Callable[[Json], None],
+    on_line: t.Callable[[str], None],
+) -> int:
+    """Run Ansible; returns its status.
+
+    on_event and on_line: get its events and the other lines of its standard error at once, and those of its standard output
+    when stdout is None.
+    """
+    # A session of its own: Ctrl-C reaches this program alone, which then ends the run in order.
+    process = subprocess.Popen(
+        command,
+        cwd=cwd,
+        env={**env, **EVENTS},
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE if stdout is None else stdout,
+        stderr=subprocess.STDOUT if stdout is None else subprocess.PIPE,
+        text=True,
+        start_new_session=True,
+    )
+    try:
+        for line in t.cast("t.IO[str]", process.stderr or process.stdout):
+            event = read_event(line)
+            if event is None:
+                on_line(line.rstrip("\n"))
+            else:
+                on_event(event)
+        return process.wait()
+    except BaseException:
+        end(process)
+        raise
+
+
+def read_event(line: str) -> Json | None:
+    """The event in a line; None when it is another line."""
+    before, mark, text = line.partition(MARK)
+    if not mark or before:
+        return None
+    return t.cast(Json, json.loads(text))
+
+
+def end(process: subprocess.Popen[str]) -> None:
+    """End a run with its children: Ansible hands the signal on to its workers, which have sessions of their own."""
+    children = descendants(process.pid)
+    process.terminate()
+    try:
+        process.wait(PATIENCE)
+    except subprocess.TimeoutExpired:
+        process.kill()
+        process.wait()
+    for child, started in children.items():
+        if runs(child, started):
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(child, signal.SIGKILL)
+    deadline = time.monotonic() + PATIENCE
+    while any(runs(child, started) for child, started in children.items()) and time.monotonic() < deadline:
+        time.sleep(0.05)
+
+
+def descendants(pid: int) -> dict[int, str]:
+    """The children of a process and theirs, each with its start time, which tells it from a later one with the same number."""
+    parents: dict[int, int] = {}
+    for folder in Path("/proc").iterdir():
+        if folder.name.isdigit() and (fields := _fields(int(folder.name))):
+            parents[int(folder.name)] = int(fields[1])
+    found = {pid}
+    while more := {child for child, parent in parents.items() if parent in found} - found:
+        found |= more
+    return {child: fields[START_TIME] for child in found - {pid} if (fields := _fields(child))}
+
+
+def runs(pid: int, started: str) -> bool:
+    """Whether a process is there and is no zombie. started: when it began."""
+    fields = _fields(pid)
+    return bool(fields) and fields[START_TIME] == started and fields[0] != "Z"
+
+
+def _fields(pid: int) -> list[str]:
+    """The fields of /proc/PID/stat after the name; none when the process ended."""
+    try:
+        return Path(f"/proc/{pid}/stat").read_text(encoding="utf-8", errors="replace").rpartition(")")[2].split()
+    except OSError:
+        return []

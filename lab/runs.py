@@ -1,0 +1,347 @@
+# SPDX-FileCopyrightText: 2026 nodecraft.kubeadm contributors
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""What programs share that work on a lab: a fresh one, runs of ansible-playbook, and a look at nodes and cluster."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import os
+import subprocess
+import tempfile
+import time
+import typing as t
+from pathlib import Path
+
+from ansible_collections.nodecraft.kubeadm.lab.guard import CommandFailed
+from ansible_collections.nodecraft.kubeadm.lab.processes import follow
+from ansible_collections.nodecraft.kubeadm.lab.waiting import Waiting
+from ansible_collections.nodecraft.kubeadm.tests.sessions.console import say
+
+ROOT = Path(__file__).resolve().parents[1]
+UNIT, FULL = "example.com/unit", "example.com/full"
+# What device plugins of the lab offer. A kubelet shows their capacity for five minutes after they are gone, and their names for ever.
+OF_PLUGINS = (UNIT, FULL, "example.com/resource")
+# Each prints, as JSON, one side of the node that it runs on.
+KUBELET_LOOK = ROOT / "extensions/molecule/node_kubelet/look.py"
+LOOKS = (ROOT / "extensions/molecule/common/snapshot.py", KUBELET_LOOK)
+
+KUBEADM_GRACE = 30  # terminationGracePeriodSeconds of static pods as kubeadm makes them
+
+Json = dict[str, t.Any]
+
+
+@dataclasses.dataclass(frozen=True)
+class Lab:
+    """A lab as make describes it.
+
+    by_ssh: whether its nodes are changed by SSH, else by podman. grace_seconds: what its control plane's pods get to end.
+    """
+
+    name: str
+    kubernetes: str
+    control_planes: int
+    workers: int
+    by_ssh: bool = False
+    grace_seconds: int = KUBEADM_GRACE
+
+    @classmethod
+    def of_environment(cls, *, by_ssh: bool = False, grace_seconds: int = KUBEADM_GRACE) -> Lab:
+        """The lab that LAB, K8S, CONTROL_PLANES and WORKERS name."""
+        env = os.environ
+        control_planes, workers = (_number(name, env[name]) for name in ("CONTROL_PLANES", "WORKERS"))
+        return cls(env["LAB"], env["K8S"], control_planes, workers, by_ssh, grace_seconds)
+
+    @property
+    def first(self) -> str:
+        """The first control plane node."""
+        return f"{self.name}-cp1"
+
+    @property
+    def worker_names(self) -> list[str]:
+        """The nodes that are no control planes."""
+        return [f"{self.name}-w{number}" for number in range(1, self.workers + 1)]
+
+    @property
+    def control_plane_names(self) -> list[str]:
+        """The control planes."""
+        return [f"{self.name}-cp{number}" for number in range(1, self.control_planes + 1)]
+
+    @property
+    def names(self) -> list[str]:
+        """All nodes."""
+        return [*self.control_plane_names, *self.worker_names]
+
+    @property
+    def folder(self) -> Path:
+        """What making the lab left there."""
+        return ROOT / "build/lab" / self.name
+
+    @property
+    def inventory(self) -> Path:
+        """Its nodes, with the connection that is asked for."""
+        return self.folder / ("inventory-ssh.yml" if self.by_ssh else "inventory.yml")
+
+    @property
+    def environment(self) -> dict[str, str]:
+        """With the administrator's credentials."""
+        return {
+            **environment(),
+            **dict.fromkeys(("KUBECONFIG", "K8S_AUTH_KUBECONFIG"), str(self.folder / "kubeconfig")),
+        }
+
+    def start_anew(self, log: Path, on_removed: t.Callable[[], None] = lambda: None) -> float:
+        """Remove what there is of this lab and make it; returns the seconds that making it took.
+
+        on_removed: called when nothing of it is there any more, and what is there from now on is ours.
+        """
+        log.unlink(missing_ok=True)
+        with Waiting(f"the remains of an earlier lab {self.name} are removed", 5):
+            self.play("down", log)
+        on_removed()
+        began = time.monotonic()
+        size = {"lab_control_planes": self.control_planes, "lab_workers": self.workers}
+        self.play(
+            "up",
+            log,
+            show=True,
+            lab_introduced=False,
+            lab_kubernetes=self.kubernetes,
+            lab_grace_seconds=self.grace_seconds,
+            **size,
+        )
+        return time.monotonic() - began
+
+    def device_plugin(self, log: Path) -> Json:
+        """The image archive of our device plugin, as variables of the role; built where it is not in the cache."""
+        log.unlink(missing_ok=True)
+        self.play("device_plugins", log, show=True, lab_kubernetes=self.kubernetes, lab_sample_wanted="false")
+        return t.cast(Json, json.loads((self.folder / "device_plugins.json").read_text(encoding="utf-8"))["own"])
+
+    def play(self, playbook: str, log: Path, *, show: bool = False, **variables: t.Any) -> None:
+        """Run a playbook of the lab: the one place where that is done. What it prints goes into a log; show: on the terminal, too.
+
+        Its callback, lab/callback/progress.py, says what takes long and, in one sentence, what failed.
+        """
+        reasons: list[str] = []
+        extra = json.dumps({"lab_name": self.name, **variables})
+        command = ["ansible-playbook", f"lab/{playbook}.yml", f"--extra-vars={extra}"]
+        with log.open("a", encoding="utf-8") as output:
+
+            def on_line(line: str) -> None:
+                print(line, file=output, flush=True)
+                if show:
+                    say(f"   {line}")
+
+            status = follow(
+                command,
+                cwd=ROOT,
+                env={**environment(), "ANSIBLE_CONFIG": str(ROOT / "lab/ansible.cfg")},
+                stdout=None,
+                on_event=lambda event: reasons.append(event["message"]) if event["event"] == "failure" else None,
+                on_line=on_line,
+            )
+        if status != 0 and not reasons:
+            raise CommandFailed(command[:2], log.read_text(encoding="utf-8"))
+        if status != 0:
+            # A loop has a failure of its own, which says nothing: the first one says why. What is shown said it already.
+            raise SystemExit(1 if show else " ".join(reasons[0].split()))
+
+    def ask(self, *command: str) -> str:
+        """What a command on the first control plane node says."""
+        done = subprocess.run(["podman", "exec", self.first, *command], capture_output=True, text=True, check=True)
+        return done.stdout
+
+    def look(self) -> dict[str, Json]:
+        """Of every node: manifests, files of the kubelet, processes."""
+        return {
+            name: {key: side for look in LOOKS for key, side in self._look(name, look).items()} for name in self.names
+        }
+
+    def pods_on_nodes(self) -> set[str]:
+        """The UIDs of all pods of which a process runs on a node, whatever the API knows of them."""
+        return {entry["pod"] for name in self.names for entry in self._look(name, KUBELET_LOOK)["in_pods"]}
+
+    def pods_in_api(self) -> set[str]:
+        """The UIDs of all pods that are meant to run. A static pod has the hash of its manifest for a UID on its node."""
+        found = [pod["metadata"] for pod in self.get("pods", "--all-namespaces")["items"]]
+        return {
+            meta.get("annotations", {}).get("kubernetes.io/config.hash", meta["uid"])
+            for meta in found
+            if "deletionTimestamp" not in meta
+        }
+
+    @staticmethod
+    def _look(name: str, look: Path) -> Json:
+        with look.open(encoding="utf-8") as script:
+            done = subprocess.run(
+                ["podman", "exec", "--interactive", name, "python3", "-"],
+                stdin=script,
+                capture_output=True,
+                text=True,
+                check=True,
+            )
+        return t.cast(Json, json.loads(done.stdout))
+
+    def kubectl(self, *arguments: str, stdin: str | None = None, check: bool = True) -> str:
+        """What kubectl prints, as the administrator."""
+        done = self._kubectl(arguments, stdin)
+        if check and done.returncode != 0:
+            raise CommandFailed(done.args, done.stdout + done.stderr)
+        return done.stdout
+
+    def refusal(self, *arguments: str, stdin: str | None = None) -> str:
+        """Why kubectl fails; empty when it does not."""
+        done = self._kubectl(arguments, stdin)
+        return done.stderr.strip() if done.returncode != 0 else ""
+
+    def _kubectl(self, arguments: t.Sequence[str], stdin: str | None) -> subprocess.CompletedProcess[str]:
+        command = [str(self.folder / "kubectl"), f"--kubeconfig={self.folder / 'kubeconfig'}", *arguments]
+        return subprocess.run(command, input=stdin, capture_output=True, text=True, check=False)
+
+    def get(self, *arguments: str) -> Json:
+        """One object."""
+        return t.cast(Json, json.loads(self.kubectl("get", "--output=json", *arguments)))
+
+    def node_objects(self) -> dict[str, Json]:
+        """Of every Node what the collection may change, and its annotations. The taints of the lifecycle controller come and go."""
+        return {
+            node["metadata"]["name"]: {
+                "labels": node["metadata"]["labels"],
+                "annotations": node["metadata"]["annotations"],
+                "taints": [
+                    {key: value for key, value in taint.items() if key != "timeAdded"}
+                    for taint in node["spec"].get("taints", [])
+                    if not taint["key"].startswith("node.kubernetes.io/")
+                ],
+                "capacity": {
+                    name: amount for name, amount in node["status"]["capacity"].items() if name not in OF_PLUGINS
+                },
+            }
+            for node in self.get("nodes")["items"]
+        }
+
+
+def _number(name: str, text: str) -> int:
+    if not (text.isdecimal() and int(text) > 0):
+        raise SystemExit(f"invalid {name} {text}: must be a whole number above 0.")
+    return int(text)
+
+
+def environment() -> dict[str, str]:
+    """That of this process. A module over one call into a node instead of five takes a fraction of the time."""
+    return {"ANSIBLE_PIPELINING": "true", **os.environ}
+
+
+class Follower:
+    """Who is told what a run does while it runs."""
+
+    def __init__(self, what: str, usually: float | None = None) -> None:
+        self.what = what
+        self.usually = usually
+
+    def on_event(self, event: Json, waiting: Waiting) -> None:
+        """An event of lab/callback/lab_events.py."""
+
+    def on_line(self, line: str, waiting: Waiting) -> None:
+        """Another line, such as the progress of a transaction on a node."""
+
+
+@dataclasses.dataclass(frozen=True)
+class Run:
+    """One run of a playbook. report: what the JSON callback wrote."""
+
+    rc: int
+    seconds: float
+    report: dict[str, t.Any]
+
+    @property
+    def changed(self) -> int:
+        """How many tasks changed something, on all hosts together."""
+        return sum(counts["changed"] for counts in self.report["stats"].values())
+
+    def results(self, *modules: str) -> t.Iterator[Json]:
+        """Every result of these modules, in the order of the tasks."""
+        for play in self.report["plays"]:
+            for task in play["tasks"]:
+                for host, result in task["hosts"].items():
+                    if result.get("action", "").rpartition(".")[2] in modules:
+                        for one in result.get("results", [result]):
+                            yield {**one, "host": host}
+
+    @property
+    def reasons(self) -> list[str]:
+        """Why it failed, each reason once."""
+        tasks = [result for play in self.report["plays"] for task in play["tasks"] for result in task["hosts"].values()]
+        # ansible-core 2.21 marks a failed item of a loop by its exception alone.
+        failed = [
+            one
+            for result in tasks
+            for one in result.get("results", [result])
+            if one.get("failed") or "exception" in one
+        ]
+        return list(dict.fromkeys(one["msg"] for one in failed if "msg" in one))
+
+    def changes(self, module: str) -> list[Json]:
+        """The transactions on nodes, as results."""
+        return [result for result in self.results(module) if result.get("transaction")]
+
+
+def run_playbook(
+    lab: Lab,
+    variables: t.Mapping[str, t.Any],
+    record: Path,
+    *arguments: str,
+    wish: Path | None = None,
+    name: str = "site",
+    follower: Follower | None = None,
+) -> Run:
+    """Run a playbook as a user would, and keep the JSON of it. wish: an inventory with the desired state."""
+    inventories = [f"--inventory={path}" for path in (lab.inventory, wish) if path]
+    extra = f"--extra-vars={json.dumps(variables)}"
+    command = ["ansible-playbook", *inventories, f"playbooks/{name}.yml", extra, *arguments]
+    return _run(lab, record, command, follower or Follower(f"{name}.yml runs"))
+
+
+def run_module(
+    lab: Lab,
+    name: str,
+    options: t.Mapping[str, t.Any],
+    record: Path,
+    *arguments: str,
+    host: str = "localhost",
+    follower: Follower | None = None,
+) -> Run:
+    """Run a module of the collection, one that asks the API unless nodes are named, and keep the JSON of it. Nodes take turns."""
+    inventory = [] if host == "localhost" else [f"--inventory={lab.inventory}", "--forks=1", "--diff"]
+    module = [f"--module-name=nodecraft.kubeadm.{name}", f"--args={json.dumps(options)}"]
+    return _run(lab, record, ["ansible", host, *inventory, *module, *arguments], follower or Follower(f"{name} runs"))
+
+
+def _run(lab: Lab, record: Path, command: list[str], follower: Follower) -> Run:
+    began = time.monotonic()
+    said: list[str] = []
+    with tempfile.TemporaryFile("w+", encoding="utf-8") as stdout, Waiting(follower.what, follower.usually) as waiting:
+
+        def on_line(line: str) -> None:
+            said.append(line)
+            follower.on_line(line, waiting)
+
+        status = follow(
+            command,
+            cwd=ROOT,
+            env={**lab.environment, "ANSIBLE_STDOUT_CALLBACK": "ansible.posix.json"},
+            stdout=stdout,
+            on_event=lambda event: follower.on_event(event, waiting),
+            on_line=on_line,
+        )
+        stdout.seek(0)
+        output = stdout.read()
+    seconds = time.monotonic() - began
+    # Other words of Ansible may stand before the report.
+    start = f"\n{output}".find("\n{\n")
+    if start < 0:
+        raise CommandFailed(command, output + "\n".join(said))
+    report = json.loads(output[start:])
+    record.write_text(json.dumps(report, indent=2), encoding="utf-8")
+    return Run(status, seconds, report)

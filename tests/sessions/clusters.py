@@ -1,0 +1,70 @@
+# SPDX-FileCopyrightText: 2026 nodecraft.kubeadm contributors
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Clusters of the lab: to work with, for a program, and for tests."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import typing as t
+
+import nox
+
+from .places import COLLECTIONS, ROOT
+
+# Seconds that what is interrupted gets to put things in order; nox by itself kills it after half a second.
+PATIENCE = 120
+
+
+def lab_variables() -> dict[str, str]:
+    """What make hands over, or its defaults."""
+    return {
+        "LAB": os.environ.get("LAB", "lab"),
+        "K8S": os.environ.get("K8S", "1.37"),
+        "CONTROL_PLANES": os.environ.get("CONTROL_PLANES", "1"),
+        "WORKERS": os.environ.get("WORKERS", "2"),
+    }
+
+
+def lab_of_this_clone(name: str) -> str:
+    """What a cluster for tests is called: two clones on one machine can each have theirs."""
+    return f"{name}-{hashlib.sha256(bytes(ROOT)).hexdigest()[:4]}"
+
+
+def start_lab(session: nox.Session, lab: t.Mapping[str, str], *arguments: str) -> None:
+    """Start the cluster that these variables describe, or leave it when it is there."""
+    play_lab(
+        session,
+        "up",
+        lab["LAB"],
+        f"--extra-vars=lab_kubernetes={lab['K8S']}",
+        f"--extra-vars=lab_control_planes={lab['CONTROL_PLANES']}",
+        f"--extra-vars=lab_workers={lab['WORKERS']}",
+        *arguments,
+    )
+
+
+def stop_lab(session: nox.Session, name: str, *arguments: str) -> None:
+    """Remove a cluster."""
+    play_lab(session, "down", name, *arguments)
+
+
+def play_lab(session: nox.Session, playbook: str, name: str, *arguments: str) -> None:
+    """Run a playbook of the lab. It prints lines for a person; all results are in build/log/lab-NAME.jsonl."""
+    session.run(
+        "ansible-playbook",
+        f"lab/{playbook}.yml",
+        f"--extra-vars=lab_name={name}",
+        *arguments,
+        env={"ANSIBLE_CONFIG": str(ROOT / "lab" / "ansible.cfg")},
+        interrupt_timeout=PATIENCE,
+    )
+
+
+def run_story(session: nox.Session, program: str) -> None:
+    """Run a program that works on a lab of its own and tells what it sees."""
+    session.run(
+        *("python", program, *session.posargs),
+        env={**lab_variables(), "PYTHONPATH": str(COLLECTIONS)},
+        interrupt_timeout=PATIENCE,
+    )

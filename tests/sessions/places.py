@@ -1,0 +1,16 @@
+# SPDX-FileCopyrightText: 2026 nodecraft.kubeadm contributors
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Where the project and what its sessions write is."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[2]
+CONSTRAINTS = ROOT / "tests" / "constraints.txt"
+DEVICE_PLUGIN = ROOT / "device_plugin"
+BUILD = ROOT / "build"
+# A link there has the collection by its name.
+COLLECTIONS = BUILD / "collections"
+RESULTS = BUILD / "results"
+FAULTS = BUILD / "faults"

@@ -1,0 +1,61 @@
+# SPDX-FileCopyrightText: 2026 nodecraft.kubeadm contributors
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""What sessions of every kind do: install, run, and keep what was said."""
+
+from __future__ import annotations
+
+import shutil
+import subprocess
+import time
+import typing as t
+from pathlib import Path
+
+import nox
+
+from .places import CONSTRAINTS, RESULTS
+
+
+def install(session: nox.Session, *packages: str) -> None:
+    """Bring packages into the session's venv, in the pinned versions."""
+    session.install("--constraint", str(CONSTRAINTS), *packages)
+
+
+def run_all(session: nox.Session, commands: t.Sequence[t.Sequence[str]]) -> None:
+    """Run every command, also after one failed, so that one run shows all findings."""
+    failed = False
+    for command in commands:
+        try:
+            session.run(*command)
+        except nox.command.CommandFailed:
+            failed = True
+    if failed:
+        session.error("see above")
+
+
+def run_pytest(session: nox.Session, *arguments: str) -> None:
+    """Run pytest and leave its counts where ``test`` reads them."""
+    report = RESULTS / f"{session.name}.xml"
+    report.unlink(missing_ok=True)
+    session.run("pytest", f"--junit-xml={report}", *arguments, *session.posargs)
+
+
+def run_logged(session: nox.Session, log: Path, environment: t.Mapping[str, str], *command: str) -> bool:
+    """Run a command with its output in a log, which is shown when it failed: several run at once."""
+    title = f"{log.stem}: {' '.join(command[:2])}"
+    log.parent.mkdir(exist_ok=True)
+    began = time.monotonic()
+    try:
+        with log.open("w", encoding="utf-8") as output:
+            session.run(*command, env=environment, stdout=output, stderr=subprocess.STDOUT, log=False)
+    except nox.command.CommandFailed:
+        session.warn(f"{title}: failed after {time.monotonic() - began:.0f} s\n{log.read_text(encoding='utf-8')}")
+        return False
+    session.log(f"{title}: {time.monotonic() - began:.0f} s")
+    return True
+
+
+def fresh_folder(path: Path) -> Path:
+    """An empty folder."""
+    shutil.rmtree(path, ignore_errors=True)
+    path.mkdir(parents=True)
+    return path
