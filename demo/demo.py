@@ -22,7 +22,7 @@ from ansible_collections.nodecraft.kubeadm.demo.story import Story
 from ansible_collections.nodecraft.kubeadm.lab.console import tell
 from ansible_collections.nodecraft.kubeadm.lab.guard import end_with_parent, guarded, only_one
 from ansible_collections.nodecraft.kubeadm.lab.labs import Ours
-from ansible_collections.nodecraft.kubeadm.lab.runs import KUBEADM_GRACE, ROOT, Lab
+from ansible_collections.nodecraft.kubeadm.lab.runs import KUBEADM_GRACE, KUBELET_STATUS, ROOT, Lab
 
 PARTS: dict[str, t.Callable[[Story], None]] = {
     "change": change,
@@ -35,6 +35,8 @@ PARTS: dict[str, t.Callable[[Story], None]] = {
 }
 GRACE = 3  # seconds; each restart of an API server that stands still for kubeadm's 30 would show nothing more
 COLLECTION_MIN_READY = 10  # the default of both roles
+MIN_READY = 1  # seconds that a change is watched after it is ready
+NODE_STATUS = 2  # seconds; what a kubelet is told of its node or by a plugin, the API has up to that much later
 RUNNING = (
     "Another demo runs in this clone (process {}) and writes into the same folder. Wait for its end, or interrupt it"
     " with Ctrl-C; make demo starts a new one then."
@@ -50,8 +52,11 @@ def arguments() -> argparse.Namespace:
         "--output", type=Path, default=ROOT / "build/demo", help="the folder for what was seen, as JSON"
     )
     parser.add_argument("--leave-out", nargs="+", choices=PARTS, default=[], help="parts that are not shown")
-    parser.add_argument("--min-ready-seconds", type=int, default=3, help="how long what was changed is watched")
+    parser.add_argument("--min-ready-seconds", type=int, default=MIN_READY, help="how long what was changed is watched")
     parser.add_argument("--grace-seconds", type=int, default=GRACE, help="what static pods of a new lab get to end")
+    parser.add_argument(
+        "--node-status-seconds", type=int, default=NODE_STATUS, help="how often kubelets of a new lab report"
+    )
     return parser.parse_args()
 
 
@@ -65,8 +70,8 @@ def show(asked: argparse.Namespace, ours: Ours) -> None:
             )
             tell(
                 f"Shorter than in a cluster of yours, so that the demo is quick: static pods get {lab.grace_seconds} s to end"
-                f" (kubeadm: {KUBEADM_GRACE} s), and what was changed is watched for {asked.min_ready_seconds} s"
-                f" (roles: {COLLECTION_MIN_READY} s).",
+                f" (kubeadm: {KUBEADM_GRACE} s), kubelets report each {lab.node_status_seconds} s (Kubernetes: {KUBELET_STATUS} s), and"
+                f" what was changed is watched for {asked.min_ready_seconds} s (roles: {COLLECTION_MIN_READY} s).",
                 3,
             )
             seconds = ours.start(asked.output / "lab.log")
@@ -94,7 +99,10 @@ def main() -> int:
     with only_one(asked.output / "lock", RUNNING):
         log = asked.output / "demo.log"
         log.unlink(missing_ok=True)
-        ours = Ours(Lab.of_environment(by_ssh=asked.ssh, grace_seconds=asked.grace_seconds))
+        lab = Lab.of_environment(
+            by_ssh=asked.ssh, grace_seconds=asked.grace_seconds, node_status_seconds=asked.node_status_seconds
+        )
+        ours = Ours(lab)
         return guarded(lambda: show(asked, ours), log=log, advice=ours.advice("make demo"), tidy=lambda: ours.tidy(log))
 
 

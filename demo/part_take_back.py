@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import time
 
+from ansible_collections.nodecraft.kubeadm.demo.part_change import COMPONENTS
 from ansible_collections.nodecraft.kubeadm.demo.story import Story, commands, kubelets, side
 from ansible_collections.nodecraft.kubeadm.lab.console import tell
 from ansible_collections.nodecraft.kubeadm.lab.runs import Follower
@@ -17,10 +18,14 @@ LONGEST_LOOK = 60  # seconds until what was changed has to show in the API
 def take_back(story: Story) -> None:
     """The desired state is empty."""
     tell("8. An empty wish")
-    nothing = {"control_plane_feature_gates": {}, "placement_guard_state": "absent"}
+    nothing = {
+        "control_plane_static_pods": list(COMPONENTS),
+        "control_plane_feature_gates": {},
+        "placement_guard_state": "absent",
+    }
     story.ask({"all": {"vars": {**story.settings, **nothing}}})
     run = story.run(
-        "8-take-back.json", follower=Follower("everything is taken back, with a restart of each component", 170)
+        "8-take-back.json", follower=Follower("everything is taken back, with a restart of each component", 100)
     )
     story.facts["take_back"] = {"seconds": run.seconds}
     (before, nodes), after = story.start, story.lab.look()

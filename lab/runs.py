@@ -27,6 +27,7 @@ KUBELET_LOOK = ROOT / "extensions/molecule/node_kubelet/look.py"
 LOOKS = (ROOT / "extensions/molecule/common/snapshot.py", KUBELET_LOOK)
 
 KUBEADM_GRACE = 30  # terminationGracePeriodSeconds of static pods as kubeadm makes them
+KUBELET_STATUS = 10  # seconds from one report of a kubelet on its node to the next, as Kubernetes has it
 
 Json = dict[str, t.Any]
 
@@ -36,6 +37,7 @@ class Lab:
     """A lab as make describes it.
 
     by_ssh: whether its nodes are changed by SSH, else by podman. grace_seconds: what its control plane's pods get to end.
+    node_status_seconds: how often its kubelets report.
     """
 
     name: str
@@ -44,13 +46,16 @@ class Lab:
     workers: int
     by_ssh: bool = False
     grace_seconds: int = KUBEADM_GRACE
+    node_status_seconds: int = KUBELET_STATUS
 
     @classmethod
-    def of_environment(cls, *, by_ssh: bool = False, grace_seconds: int = KUBEADM_GRACE) -> Lab:
+    def of_environment(
+        cls, *, by_ssh: bool = False, grace_seconds: int = KUBEADM_GRACE, node_status_seconds: int = KUBELET_STATUS
+    ) -> Lab:
         """The lab that LAB, K8S, CONTROL_PLANES and WORKERS name."""
         env = os.environ
         control_planes, workers = (_number(name, env[name]) for name in ("CONTROL_PLANES", "WORKERS"))
-        return cls(env["LAB"], env["K8S"], control_planes, workers, by_ssh, grace_seconds)
+        return cls(env["LAB"], env["K8S"], control_planes, workers, by_ssh, grace_seconds, node_status_seconds)
 
     @property
     def first(self) -> str:
@@ -108,6 +113,7 @@ class Lab:
             lab_introduced=False,
             lab_kubernetes=self.kubernetes,
             lab_grace_seconds=self.grace_seconds,
+            lab_node_status_seconds=self.node_status_seconds,
             **size,
         )
         return time.monotonic() - began

@@ -7,6 +7,7 @@
 
 from __future__ import annotations
 
+import fcntl
 import os
 import re
 import shutil
@@ -102,7 +103,13 @@ def run(entry: str, log: t.TextIO) -> int:
 
 
 def make_venv(log: t.TextIO) -> None:
-    """Make the venv with nox, unless it is there in the pinned versions."""
+    """Make the venv with nox, unless it is there in the pinned versions. A target that another shell started waits for it."""
+    with (BUILD / "nox.lock").open("w", encoding="utf-8") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        _make_venv(log)
+
+
+def _make_venv(log: t.TextIO) -> None:
     constraints = CONSTRAINTS.read_text(encoding="utf-8")
     ready = VENV / "ready"
     # Its Python may have left this machine since.

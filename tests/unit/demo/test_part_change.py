@@ -42,7 +42,7 @@ def test_each_component_is_told_at_once_and_the_first_one_is_the_first_effect(
     follower.on_event(task("Change demo-cp1"), waiting)
     assert waiting._what == "demo-cp1: kube-apiserver restarts with its gate"
     follower.on_event(transaction("static_pod", name="kube-apiserver"), waiting)
-    assert waiting._what == "kube-controller-manager restarts with its gate"
+    assert waiting._what == "kube-scheduler restarts with its gate"
     lines = capsys.readouterr().out.splitlines()
     assert lines[0].startswith("   demo-cp1: kube-apiserver, rehearsal accepted in 1.0 s; committed after 9 s")
     assert lines[1:3] == ["     - a", "     + b"]
