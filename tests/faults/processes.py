@@ -17,7 +17,7 @@ import sys
 import typing as t
 from pathlib import Path
 
-from ansible_collections.nodecraft.kubeadm.plugins.module_utils._node import engine
+from ansible_collections.nodecraft.kubeadm.plugins.module_utils._engine import transaction as engine
 from ansible_collections.nodecraft.kubeadm.tests.faults.system_calls import Call, Fault, Tracer
 from ansible_collections.nodecraft.kubeadm.tests.faults.worker import MESSAGE
 

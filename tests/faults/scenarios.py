@@ -11,7 +11,7 @@ import stat
 import typing as t
 from pathlib import Path
 
-from ansible_collections.nodecraft.kubeadm.plugins.module_utils._node import engine
+from ansible_collections.nodecraft.kubeadm.plugins.module_utils._engine import transaction as engine
 from ansible_collections.nodecraft.kubeadm.tests.faults.processes import Worker
 from ansible_collections.nodecraft.kubeadm.tests.faults.station import Place, Station
 from ansible_collections.nodecraft.kubeadm.tests.faults.system_calls import Call

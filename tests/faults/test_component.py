@@ -8,7 +8,7 @@ import dataclasses
 import typing as t
 
 import pytest
-from ansible_collections.nodecraft.kubeadm.plugins.module_utils._node import engine
+from ansible_collections.nodecraft.kubeadm.plugins.module_utils._engine import transaction as engine
 from ansible_collections.nodecraft.kubeadm.tests.faults.conftest import Make
 from ansible_collections.nodecraft.kubeadm.tests.faults.scenarios import HOPELESS, QUICK, SCENARIOS, Scenario, snapshot
 from ansible_collections.nodecraft.kubeadm.tests.faults.station import Station, manifest

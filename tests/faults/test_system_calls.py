@@ -8,7 +8,7 @@ import signal
 import typing as t
 
 import pytest
-from ansible_collections.nodecraft.kubeadm.plugins.module_utils._node import engine
+from ansible_collections.nodecraft.kubeadm.plugins.module_utils._engine import transaction as engine
 from ansible_collections.nodecraft.kubeadm.tests.faults import durability
 from ansible_collections.nodecraft.kubeadm.tests.faults.conftest import Make, Tally
 from ansible_collections.nodecraft.kubeadm.tests.faults.processes import Ended

@@ -11,7 +11,7 @@ import typing as t
 from pathlib import Path
 
 import pytest
-from ansible_collections.nodecraft.kubeadm.plugins.module_utils._node import engine
+from ansible_collections.nodecraft.kubeadm.plugins.module_utils._engine import transaction as engine
 from ansible_collections.nodecraft.kubeadm.tests.faults.conftest import Make, Tally
 from ansible_collections.nodecraft.kubeadm.tests.faults.processes import Ended
 from ansible_collections.nodecraft.kubeadm.tests.faults.scenarios import (

@@ -12,11 +12,11 @@ import os
 import typing as t
 import urllib.parse
 
+from .._engine import transaction as engine
 from .._plan.common.errors import KubeadmError
 from .._plan.kubernetes import flags
 from .._plan.static_pod import plan as static_pod
 from .._plan.static_pod.manifest import Manifest
-from . import engine
 from .static_pods import covering, on_host
 
 

@@ -15,9 +15,10 @@ import os
 import ssl
 import urllib.parse
 
+from .._engine import transaction as engine
 from .._plan.common.errors import KubeadmError
 from .._plan.static_pod import etcd_quorum
-from . import certificates, engine
+from . import certificates
 from .component_files import ComponentFiles
 
 # A full etcd still answers, and the API server lives with it; kubeadm's probes see it in the same way.

@@ -15,12 +15,12 @@ import os
 import secrets
 import typing as t
 
+from .._engine import transaction as engine
 from .._plan.common import ownership
 from .._plan.common.errors import Refusal
 from .._plan.static_pod import plan as static_pod
 from .._plan.static_pod.manifest import Manifest
 from .._plan.transaction import confirmation
-from . import engine
 from .state import read_version, record_path, state_folder
 from .static_pods import API_SERVER, StaticPod
 

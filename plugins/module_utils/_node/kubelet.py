@@ -12,9 +12,9 @@ import dataclasses
 import os
 import typing as t
 
+from .._engine import transaction as engine
 from .._plan.common.errors import KubeadmError
 from .._plan.kubernetes import flags
-from . import engine
 from .state import Run
 
 try:

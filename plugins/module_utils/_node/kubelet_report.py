@@ -11,6 +11,7 @@ from __future__ import annotations
 import os
 import typing as t
 
+from .._engine import transaction as engine
 from .._plan.common.errors import Refusal
 from .._plan.common.ownership import Change
 from .._plan.kubelet import config as kubelet_config
@@ -20,7 +21,7 @@ from .._plan.kubelet import undo as kubelet_way_back
 from .._plan.kubelet.config import CONFIG, GATES
 from .._plan.kubernetes import versions
 from .._plan.transaction.undo import WayBack
-from . import engine, transactions, way_back
+from . import transactions, way_back
 from .kubelet_units import NAME, KubeletUnit, read_unit, used_files
 from .state import Run
 

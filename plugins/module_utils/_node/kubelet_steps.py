@@ -13,6 +13,7 @@ import posixpath
 import time
 import typing as t
 
+from .._engine import transaction as engine
 from .._plan.common.errors import KubeadmError, Refusal
 from .._plan.kubelet import plan as kubelet
 from .._plan.kubelet import undo as kubelet_way_back
@@ -20,7 +21,7 @@ from .._plan.kubernetes import versions
 from .._plan.transaction import messages as outcome
 from .._plan.transaction.rehearsal import Verdict
 from .._plan.transaction.undo import PREVIOUS, WayBack, refuse_settings
-from . import engine, journals, kubelet_rehearsals, transactions, way_back
+from . import journals, kubelet_rehearsals, transactions, way_back
 from .journals import Settings
 from .kubelet_units import (
     NAME,

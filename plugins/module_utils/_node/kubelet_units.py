@@ -13,12 +13,12 @@ import glob
 import os
 import typing as t
 
+from .._engine import transaction as engine
 from .._plan.common.errors import KubeadmError, Refusal
 from .._plan.documents.systemd_unit import File, environment_files, read_service
 from .._plan.kubelet import plan as kubelet
 from .._plan.kubelet import policies as kubelet_policies
 from .._plan.kubernetes import flags, pods, versions
-from . import engine
 from .kubelet import node_name
 from .state import Run, load_record
 

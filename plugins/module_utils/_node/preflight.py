@@ -16,11 +16,12 @@ import dataclasses
 import os
 import typing as t
 
+from .._engine import transaction as engine
 from .._plan.common.errors import KubeadmError, Refusal
 from .._plan.kubernetes import flags
 from .._plan.static_pod import etcd_quorum
 from .._plan.static_pod import plan as static_pod
-from . import certificates, engine, etcd, images, static_pods
+from . import certificates, etcd, images, static_pods
 from .certificates import Finding
 from .component_files import ComponentFiles
 from .kubelet import Kubelet

@@ -16,10 +16,11 @@ import sys
 import tempfile
 import typing as t
 
+from .._engine import transaction as engine
 from .._plan.common.errors import KubeadmError
 from .._plan.static_pod import plan as static_pod
 from .._plan.transaction import rehearsal
-from . import engine, sandbox
+from . import sandbox
 from .source import source_of
 from .state import Run
 from .static_pods import StaticPod, running_process

@@ -11,8 +11,8 @@ from __future__ import annotations
 import os
 import typing as t
 
+from .._engine import transaction as engine
 from .._plan.common.errors import KubeadmError
-from . import engine
 
 # Of a file, its former and its new version and a temporary one; of the journal, its two copies and a temporary one.
 COPIES = 3

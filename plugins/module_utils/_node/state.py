@@ -13,9 +13,9 @@ import os
 import stat
 import typing as t
 
+from .._engine import transaction as engine
 from .._plan.common import ownership
 from .._plan.common.errors import KubeadmError
-from . import engine
 
 STATE_DIR = "/var/lib/nodecraft-kubeadm"
 

@@ -12,6 +12,7 @@ import dataclasses
 import os
 import typing as t
 
+from .._engine import transaction as engine
 from .._plan.common.errors import KubeadmError
 from .._plan.common.ownership import Change
 from .._plan.kubernetes import versions
@@ -19,7 +20,7 @@ from .._plan.static_pod import plan as static_pod
 from .._plan.static_pod import undo as static_pod_way_back
 from .._plan.static_pod.manifest import Manifest
 from .._plan.transaction.undo import WayBack
-from . import engine, static_pods, transactions, way_back
+from . import static_pods, transactions, way_back
 from .kubelet import read_kubelet
 from .state import Run
 

@@ -13,6 +13,7 @@ import os
 import time
 import typing as t
 
+from .._engine import transaction as engine
 from .._plan.common.errors import KubeadmError
 from .._plan.kubernetes import versions
 from .._plan.static_pod import plan as static_pod
@@ -20,7 +21,7 @@ from .._plan.static_pod import undo as static_pod_way_back
 from .._plan.transaction import messages as outcome
 from .._plan.transaction.rehearsal import Verdict
 from .._plan.transaction.undo import PREVIOUS, WayBack, refuse_settings
-from . import engine, journals, preflight, rehearsals, static_pods, transactions, way_back
+from . import journals, preflight, rehearsals, static_pods, transactions, way_back
 from .journals import Settings
 from .kubelet import Kubelet, read_kubelet
 from .state import Run

@@ -14,11 +14,11 @@ import re
 import stat
 import typing as t
 
+from .._engine import transaction as engine
 from .._plan.common import ownership
 from .._plan.common.errors import KubeadmError, Refusal
 from .._plan.static_pod import plan as static_pod
 from .._plan.static_pod.manifest import Manifest, Mount
-from . import engine
 from .state import load_record, read_version
 
 try:

@@ -13,9 +13,10 @@ import dataclasses
 import time
 import typing as t
 
+from .._engine import transaction as engine
 from .._plan.common.errors import Busy
 from .._plan.transaction import messages as outcome
-from . import engine, transactions
+from . import transactions
 from .journals import Settings
 from .state import Run, Unusable
 

@@ -14,9 +14,10 @@ import sys
 import time
 import typing as t
 
+from .._engine import transaction as engine
 from .._plan.common.errors import Busy, KubeadmError
 from .._plan.common.names import is_pod_name, is_transaction_id
-from . import engine, space
+from . import space
 from .source import source_of
 from .state import STATE_DIR, Run, Unusable, state_folder, told
 

@@ -12,12 +12,13 @@ import json
 import os
 import typing as t
 
+from .._engine import transaction as engine
 from .._plan.common import ownership
 from .._plan.common.errors import KubeadmError, Refusal
 from .._plan.common.ownership import Change
 from .._plan.transaction import undo as way_back
 from .._plan.transaction.undo import COMPONENT, RECORD, Copy, File, WayBack
-from . import engine, journals, transactions
+from . import journals, transactions
 from .state import load_record, read_version, record_path, state_folder
 
 _MAY_STAND = (engine.COMMITTED, engine.UNHEALTHY, engine.ALARM)

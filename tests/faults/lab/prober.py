@@ -20,7 +20,7 @@ import typing as t
 import urllib.parse
 from pathlib import Path
 
-from ansible_collections.nodecraft.kubeadm.plugins.module_utils._node import engine
+from ansible_collections.nodecraft.kubeadm.plugins.module_utils._engine import transaction as engine
 
 PAUSE_SECONDS = 0.1
 TIMEOUT = 10.0

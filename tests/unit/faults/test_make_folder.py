@@ -8,7 +8,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-from ansible_collections.nodecraft.kubeadm.plugins.module_utils._node import engine
+from ansible_collections.nodecraft.kubeadm.plugins.module_utils._engine import transaction as engine
 
 PROGRAM = """
 import importlib.util, sys

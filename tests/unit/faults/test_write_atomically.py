@@ -11,7 +11,7 @@ import sys
 from pathlib import Path
 
 import pytest
-from ansible_collections.nodecraft.kubeadm.plugins.module_utils._node import engine
+from ansible_collections.nodecraft.kubeadm.plugins.module_utils._engine import transaction as engine
 
 NAME = "kube-apiserver.yaml"
 OLD, NEW = b"old: manifest\n", b"new: manifest\n" * 400

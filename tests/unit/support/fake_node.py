@@ -16,7 +16,7 @@ import typing as t
 from pathlib import Path
 
 import yaml
-from ansible_collections.nodecraft.kubeadm.plugins.module_utils._node import engine
+from ansible_collections.nodecraft.kubeadm.plugins.module_utils._engine import transaction as engine
 from ansible_collections.nodecraft.kubeadm.tests.unit.support.web import Web
 
 NAME = "kube-apiserver"

@@ -9,7 +9,8 @@ import typing as t
 from pathlib import Path
 
 import pytest
-from ansible_collections.nodecraft.kubeadm.plugins.module_utils._node import engine, state
+from ansible_collections.nodecraft.kubeadm.plugins.module_utils._engine import transaction as engine
+from ansible_collections.nodecraft.kubeadm.plugins.module_utils._node import state
 from ansible_collections.nodecraft.kubeadm.plugins.modules import node_transaction
 
 

@@ -8,7 +8,8 @@ import typing as t
 from pathlib import Path
 
 import pytest
-from ansible_collections.nodecraft.kubeadm.plugins.module_utils._node import engine, etcd
+from ansible_collections.nodecraft.kubeadm.plugins.module_utils._engine import transaction as engine
+from ansible_collections.nodecraft.kubeadm.plugins.module_utils._node import etcd
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._node.component_files import ComponentFiles
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.common.errors import KubeadmError
 from ansible_collections.nodecraft.kubeadm.tests.unit.support import authority as pki

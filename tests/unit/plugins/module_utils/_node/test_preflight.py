@@ -11,7 +11,8 @@ import typing as t
 from pathlib import Path
 
 import pytest
-from ansible_collections.nodecraft.kubeadm.plugins.module_utils._node import engine, preflight, rehearsals, static_pods
+from ansible_collections.nodecraft.kubeadm.plugins.module_utils._engine import transaction as engine
+from ansible_collections.nodecraft.kubeadm.plugins.module_utils._node import preflight, rehearsals, static_pods
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._node.kubelet import Kubelet
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.common.errors import Refusal
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.static_pod import plan as static_pod

@@ -9,7 +9,8 @@ import zipfile
 from pathlib import Path
 
 import pytest
-from ansible_collections.nodecraft.kubeadm.plugins.module_utils._node import engine, sandbox
+from ansible_collections.nodecraft.kubeadm.plugins.module_utils._engine import transaction as engine
+from ansible_collections.nodecraft.kubeadm.plugins.module_utils._node import sandbox
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._node.source import source_of
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.common.errors import KubeadmError
 

@@ -8,7 +8,8 @@ import os
 from pathlib import Path
 
 import pytest
-from ansible_collections.nodecraft.kubeadm.plugins.module_utils._node import engine, space
+from ansible_collections.nodecraft.kubeadm.plugins.module_utils._engine import transaction as engine
+from ansible_collections.nodecraft.kubeadm.plugins.module_utils._node import space
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.common.errors import KubeadmError
 
 BLOCK = 4096

@@ -11,8 +11,8 @@ import typing as t
 from pathlib import Path
 
 import pytest
+from ansible_collections.nodecraft.kubeadm.plugins.module_utils._engine import transaction as engine
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._node import (
-    engine,
     journals,
     preflight,
     space,

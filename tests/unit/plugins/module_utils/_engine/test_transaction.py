@@ -11,7 +11,7 @@ import typing as t
 from pathlib import Path
 
 import pytest
-from ansible_collections.nodecraft.kubeadm.plugins.module_utils._node import engine
+from ansible_collections.nodecraft.kubeadm.plugins.module_utils._engine import transaction as engine
 from ansible_collections.nodecraft.kubeadm.tests.unit.support.fake_node import (
     FOREIGN,
     NAME,

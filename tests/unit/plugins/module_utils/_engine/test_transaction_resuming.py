@@ -7,7 +7,7 @@ from __future__ import annotations
 import typing as t
 
 import pytest
-from ansible_collections.nodecraft.kubeadm.plugins.module_utils._node import engine
+from ansible_collections.nodecraft.kubeadm.plugins.module_utils._engine import transaction as engine
 from ansible_collections.nodecraft.kubeadm.tests.unit.support.fake_node import FOREIGN, NEW, OLD, Behaviour, FakeNode
 
 QUICK = Behaviour(stop=1, start=1, ready=0.5)
