@@ -15,7 +15,9 @@ import os
 import secrets
 import typing as t
 
-from .._engine import transaction as engine
+from .._engine.files import FORMAT, Json, remove, to_json, write_json
+from .._engine.journal import PREPARED, STATIC_POD, history_ids, version_of
+from .._engine.node import boot_id, utc_now
 from .._plan.common import ownership
 from .._plan.common.errors import Refusal
 from .._plan.static_pod import plan as static_pod
@@ -50,7 +52,7 @@ class Settings:
         return cls(params["wait_timeout"], params["min_ready_seconds"], params["rollback"], timeout)
 
 
-def journal_for(pod: StaticPod, plan: static_pod.StaticPodPlan, settings: Settings, kubeconfig: str) -> engine.Json:
+def journal_for(pod: StaticPod, plan: static_pod.StaticPodPlan, settings: Settings, kubeconfig: str) -> Json:
     """The journal of a planned change of a static pod."""
     before, after = _instance(plan.before), _instance(plan.after)
     address = _address(after, kubeconfig)
@@ -65,7 +67,7 @@ def journal_for(pod: StaticPod, plan: static_pod.StaticPodPlan, settings: Settin
         *record_entry(pod.name, before=pod.record, after=plan.record),
     ]
     watch = {
-        "kind": engine.STATIC_POD,
+        "kind": STATIC_POD,
         "log_prefix": pod.log_prefix,
         "container": pod.container,
         "before": before,
@@ -80,15 +82,15 @@ def journal_for(pod: StaticPod, plan: static_pod.StaticPodPlan, settings: Settin
     return new_journal(pod.name, files, watch, settings)
 
 
-def new_journal(name: str, files: list[engine.Json], watch: engine.Json, settings: Settings) -> engine.Json:
+def new_journal(name: str, files: list[Json], watch: Json, settings: Settings) -> Json:
     """A journal of whatever kind of component, that has yet to begin."""
     return {
-        "format": engine.FORMAT,
-        "id": _new_id(engine.history_ids(state_folder(name))),
+        "format": FORMAT,
+        "id": _new_id(history_ids(state_folder(name))),
         "name": name,
-        "requested": {"at": engine.utc_now(), "from": _origin()},
-        "boot": engine.boot_id(),
-        "phase": engine.PREPARED,
+        "requested": {"at": utc_now(), "from": _origin()},
+        "boot": boot_id(),
+        "phase": PREPARED,
         "files": files,
         "directories": missing_folders(entry["path"] for entry in files if entry["after"] is not None),
         "watch": watch,
@@ -102,11 +104,11 @@ def new_journal(name: str, files: list[engine.Json], watch: engine.Json, setting
     }
 
 
-def _instance(manifest: Manifest) -> engine.Json:
+def _instance(manifest: Manifest) -> Json:
     return {"arguments": manifest.expected_arguments(), "written": manifest.arguments, "probes": manifest.probes()}
 
 
-def _address(instance: engine.Json, kubeconfig: str) -> engine.Json | None:
+def _address(instance: Json, kubeconfig: str) -> Json | None:
     probe = next((probe for probe in instance["probes"] if probe["kind"] == "http"), None)
     return (
         None if probe is None else {**{key: probe[key] for key in ("scheme", "host", "port")}, "kubeconfig": kubeconfig}
@@ -126,22 +128,22 @@ def _origin() -> str:
     return os.environ.get("SSH_CLIENT", "").split(" ")[0] or os.environ.get("SUDO_USER", "") or "this host"
 
 
-def _changed(version: engine.Json, content: bytes) -> engine.Json:
-    return engine.version_of(content, version["mode"], version["uid"], version["gid"])
+def _changed(version: Json, content: bytes) -> Json:
+    return version_of(content, version["mode"], version["uid"], version["gid"])
 
 
-def _file_entry(change: static_pod.FileChange) -> engine.Json:
+def _file_entry(change: static_pod.FileChange) -> Json:
     before = read_version(change.path)
     owner = (before["uid"], before["gid"]) if before else (0, 0)
-    after = None if change.after is None else engine.version_of(change.after.content, change.after.mode, *owner)
+    after = None if change.after is None else version_of(change.after.content, change.after.mode, *owner)
     return {"path": change.path, "switch": False, "before": before, "after": after}
 
 
-def record_entry(name: str, *, before: ownership.Record, after: ownership.Record) -> list[engine.Json]:
+def record_entry(name: str, *, before: ownership.Record, after: ownership.Record) -> list[Json]:
     """What we own changes in the same transaction as the component, so that the two never disagree."""
     if after == before:
         return []
-    version = engine.version_of(engine.to_json(_record_data(after)), 0o600, 0, 0) if after else None
+    version = version_of(to_json(_record_data(after)), 0o600, 0, 0) if after else None
     path = record_path(name)
     return [{"path": path, "switch": False, "before": read_version(path), "after": version}]
 
@@ -151,13 +153,13 @@ def write_record(pod: StaticPod, record: ownership.Record) -> None:
     if record == pod.record:
         return
     if record:
-        engine.write_json(record_path(pod.name), _record_data(record))
+        write_json(record_path(pod.name), _record_data(record))
     else:
-        engine.remove(record_path(pod.name))
+        remove(record_path(pod.name))
 
 
-def _record_data(record: ownership.Record) -> engine.Json:
-    return {"format": engine.FORMAT, "owned": ownership.dump_record(record)}
+def _record_data(record: ownership.Record) -> Json:
+    return {"format": FORMAT, "owned": ownership.dump_record(record)}
 
 
 def missing_folders(paths: t.Iterable[str]) -> list[str]:

@@ -13,7 +13,10 @@ import posixpath
 import time
 import typing as t
 
-from .._engine import transaction as engine
+from .._engine.files import Json
+from .._engine.journal import SYSTEMD_UNIT, version_of
+from .._engine.node import NODE, Host
+from .._engine.systemd_unit import ASIDE
 from .._plan.common.errors import KubeadmError, Refusal
 from .._plan.kubelet import plan as kubelet
 from .._plan.kubelet import undo as kubelet_way_back
@@ -48,7 +51,7 @@ class KubeletSteps(TransactionSteps):
         dry: bool,
         diff: bool,
         run: Run,
-        host: engine.Host = engine.NODE,
+        host: Host = NODE,
         patience: float = SETTLE_SECONDS,
     ) -> None:
         super().__init__(params, name=NAME, dry=dry, diff=diff, run=run, host=host)
@@ -124,16 +127,14 @@ class KubeletSteps(TransactionSteps):
         }
 
 
-def journal_for(
-    unit: KubeletUnit, plan: kubelet.KubeletPlan, settings: Settings, complaints: t.Sequence[str]
-) -> engine.Json:
+def journal_for(unit: KubeletUnit, plan: kubelet.KubeletPlan, settings: Settings, complaints: t.Sequence[str]) -> Json:
     """The journal of a planned change of the kubelet. complaints: about configuration that is not ours, known before."""
     files = [
         *(_file_entry(change) for change in plan.files),
         *journals.record_entry(NAME, before=unit.state.record, after=plan.record),
     ]
-    watch: engine.Json = {
-        "kind": engine.SYSTEMD_UNIT,
+    watch: Json = {
+        "kind": SYSTEMD_UNIT,
         "unit": UNIT,
         "before": instance(plan.before),
         "after": instance(plan.after),
@@ -146,7 +147,7 @@ def journal_for(
     for change in plan.policies:
         if change.policy.state_file:
             path = posixpath.join(unit.root, change.policy.state_file)
-            aside = f"{path}{engine.ASIDE}{journal['id']}"
+            aside = f"{path}{ASIDE}{journal['id']}"
             entry = {"path": path, "aside": aside, "existed": os.path.exists(path), "policy": change.value}
             watch["set_aside"].append(entry)
     folders = [os.path.dirname(change.path) for change in plan.files if change.after is None]
@@ -155,11 +156,11 @@ def journal_for(
     return journal
 
 
-def _file_entry(change: kubelet.FileChange) -> engine.Json:
+def _file_entry(change: kubelet.FileChange) -> Json:
     before = read_version(change.path)
     owner = (before["uid"], before["gid"]) if before else (0, 0)
     mode = before["mode"] if before else change.mode
-    after = None if change.after is None else engine.version_of(change.after.encode("utf-8"), mode, *owner)
+    after = None if change.after is None else version_of(change.after.encode("utf-8"), mode, *owner)
     return {"path": change.path, "switch": False, "before": before, "after": after}
 
 

@@ -16,7 +16,9 @@ import dataclasses
 import os
 import typing as t
 
-from .._engine import transaction as engine
+from .._engine.files import POLL_SECONDS, Json
+from .._engine.node import Host
+from .._engine.probes import run_probe
 from .._plan.common.errors import KubeadmError, Refusal
 from .._plan.kubernetes import flags
 from .._plan.static_pod import etcd_quorum
@@ -38,7 +40,7 @@ class Node:
 
     kubelet: Kubelet
     run: Run
-    host: engine.Host
+    host: Host
     clock: t.Callable[[], float]
     sleep: t.Callable[[float], None]
     patience: float
@@ -72,7 +74,7 @@ def _patiently(ask: t.Callable[[], _Answer], is_fine: t.Callable[[_Answer], bool
         answer = ask()
         if is_fine(answer) or node.clock() >= limit:
             return answer
-        node.sleep(engine.POLL_SECONDS)
+        node.sleep(POLL_SECONDS)
 
 
 def refuse_silent_kubelet(node: Node) -> None:
@@ -80,7 +82,7 @@ def refuse_silent_kubelet(node: Node) -> None:
     probe = node.kubelet.healthz
     if probe is None:
         return
-    is_healthy, said = _patiently(lambda: engine.run_probe(probe), lambda answer: answer[0], node)
+    is_healthy, said = _patiently(lambda: run_probe(probe), lambda answer: answer[0], node)
     if not is_healthy:
         raise Refusal(
             f"the kubelet on {os.uname().nodename} does not say that it is healthy ({said}), so nobody would start the changed"
@@ -232,7 +234,7 @@ def _ask_members(plan: static_pod.StaticPodPlan) -> tuple[etcd_quorum.Verdict, s
         return etcd_quorum.Verdict(), str(exc)
 
 
-def add_member_probes(journal: engine.Json, plan: static_pod.StaticPodPlan) -> None:
+def add_member_probes(journal: Json, plan: static_pod.StaticPodPlan) -> None:
     """Have the proof of an etcd also ask the member at the address by which its clients reach it, whatever the manifest's
     own probes ask: theirs is another port, which shows nothing of certificates."""
     try:

@@ -13,7 +13,8 @@ import os
 import time
 import typing as t
 
-from .._engine import transaction as engine
+from .._engine.node import NODE, Host, hide, last_words
+from .._engine.watcher import HICCUP_SECONDS
 from .._plan.common.errors import KubeadmError
 from .._plan.kubernetes import versions
 from .._plan.static_pod import plan as static_pod
@@ -40,7 +41,7 @@ class StaticPodSteps(TransactionSteps):
         dry: bool,
         diff: bool,
         run: Run,
-        host: engine.Host = engine.NODE,
+        host: Host = NODE,
         patience: float = static_pods.SETTLE_SECONDS,
     ) -> None:
         super().__init__(params, name=str(params["name"]), dry=dry, diff=diff, run=run, host=host)
@@ -98,7 +99,7 @@ class StaticPodSteps(TransactionSteps):
             host=self._host,
             clock=time.monotonic,
             sleep=time.sleep,
-            patience=min(self._patience, engine.HICCUP_SECONDS),
+            patience=min(self._patience, HICCUP_SECONDS),
             kubeconfig=ADMIN_KUBECONFIG,
         )
 
@@ -116,7 +117,7 @@ class StaticPodSteps(TransactionSteps):
             pod, self._host, seconds=self._patience, clock=time.monotonic, sleep=time.sleep
         )
         if not sight.healthy:
-            log = [engine.hide(line, pod.manifest.hidden) for line in engine.last_words(sight.logs)]
+            log = [hide(line, pod.manifest.hidden) for line in last_words(sight.logs)]
             last = transactions.last(self._name)
             raise KubeadmError(outcome.unwell(self._name, str(self._node), sight.missing(), sight.probes, log, last))
 

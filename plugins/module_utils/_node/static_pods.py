@@ -14,7 +14,10 @@ import re
 import stat
 import typing as t
 
-from .._engine import transaction as engine
+from .._engine.files import POLL_SECONDS, Json, read_bytes
+from .._engine.node import Host, Process
+from .._engine.static_pod import Sight
+from .._engine.static_pod import look as look_for
 from .._plan.common import ownership
 from .._plan.common.errors import KubeadmError, Refusal
 from .._plan.static_pod import plan as static_pod
@@ -39,7 +42,7 @@ class StaticPod:
 
     name: str
     path: str
-    version: engine.Json
+    version: Json
     manifest: Manifest
     record: ownership.Record
     log_prefix: str
@@ -74,7 +77,7 @@ def parse_static_pod(name: str, path: str, node_name: str) -> StaticPod:
     return StaticPod(
         name=name,
         path=path,
-        version=t.cast(engine.Json, read_version(path)),
+        version=t.cast(Json, read_version(path)),
         manifest=manifest,
         record=load_record(name),
         log_prefix=f"{metadata.get('namespace', 'default')}_{metadata['name']}-{node_name}_",
@@ -87,13 +90,13 @@ def read_files(paths: t.Iterable[str]) -> dict[str, static_pod.NodeFile | None]:
     for path in paths:
         if os.path.isdir(path):
             raise Refusal(f"files: {path} is a folder on {os.uname().nodename}; name a file.")
-        content = engine.read_bytes(path)
+        content = read_bytes(path)
         files[path] = None if content is None else static_pod.NodeFile(content, stat.S_IMODE(os.stat(path).st_mode))
     return files
 
 
 def _decode(path: str) -> str:
-    content = engine.read_bytes(path)
+    content = read_bytes(path)
     if content is None:
         raise KubeadmError(f"{path} is a link to a file that does not exist.")
     try:
@@ -153,7 +156,7 @@ def stray_files(path: str, others: t.Sequence[str], pod: t.Mapping[str, t.Any]) 
 # ---- what runs -----------------------------------------------------------------------------------------------------------
 
 
-def running_process(pod: StaticPod, host: engine.Host) -> engine.Process | None:
+def running_process(pod: StaticPod, host: Host) -> Process | None:
     """The component's process: of this static pod and of the binary that the manifest names. None when it is down."""
     name = os.path.basename(pod.manifest.arguments[0])
     processes = host.processes(host.pod_folders(pod.log_prefix))
@@ -165,29 +168,29 @@ def running_process(pod: StaticPod, host: engine.Host) -> engine.Process | None:
 SETTLE_SECONDS = 60.0
 
 
-def look(pod: StaticPod, host: engine.Host) -> engine.Sight:
+def look(pod: StaticPod, host: Host) -> Sight:
     """Look once whether a component runs what its manifest says, alone, and is ready."""
     manifest = pod.manifest
     watch = {"log_prefix": pod.log_prefix, "container": pod.container}
     wanted = {"arguments": manifest.expected_arguments(), "probes": manifest.probes()}
-    return engine.look(host, watch, wanted, acceptable=lambda uid: True, baseline={})
+    return look_for(host, watch, wanted, acceptable=lambda uid: True, baseline={})
 
 
 def watch_until_healthy(
     pod: StaticPod,
-    host: engine.Host,
+    host: Host,
     *,
     seconds: float,
     clock: t.Callable[[], float],
     sleep: t.Callable[[float], None],
-) -> engine.Sight:
+) -> Sight:
     """The look at a component that runs what its manifest says and is ready, or the last one when it does not get so."""
     limit = clock() + seconds
     while True:
         sight = look(pod, host)
         if sight.healthy or clock() >= limit:
             return sight
-        sleep(engine.POLL_SECONDS)
+        sleep(POLL_SECONDS)
 
 
 # ---- files that arguments name ---------------------------------------------------------------------------------------

@@ -12,7 +12,9 @@ import json
 import os
 import typing as t
 
-from .._engine import transaction as engine
+from .._engine.errors import EngineError
+from .._engine.files import Json
+from .._engine.journal import ALARM, COMMITTED, UNHEALTHY, content_of, version_of
 from .._plan.common import ownership
 from .._plan.common.errors import KubeadmError, Refusal
 from .._plan.common.ownership import Change
@@ -21,7 +23,7 @@ from .._plan.transaction.undo import COMPONENT, RECORD, Copy, File, WayBack
 from . import journals, transactions
 from .state import load_record, read_version, record_path, state_folder
 
-_MAY_STAND = (engine.COMMITTED, engine.UNHEALTHY, engine.ALARM)
+_MAY_STAND = (COMMITTED, UNHEALTHY, ALARM)
 
 
 def find(name: str, node: str) -> WayBack | None:
@@ -42,7 +44,7 @@ def notes(way: WayBack | None, name: str, node: str) -> list[str]:
 
 def describe(
     name: str, node: str, plan: t.Callable[[WayBack], tuple[t.Sequence[Change], t.Sequence[t.Mapping[str, str]]]]
-) -> engine.Json | None:
+) -> Json | None:
     """What an info module says of the way back; None when there is nothing to take back.
 
     plan: from a change to the operations and the differences that may be shown.
@@ -56,7 +58,7 @@ def describe(
         return way_back.describe(way, (), (), obstacle=str(exc))
 
 
-def enter(journal: engine.Json, way: WayBack) -> engine.Json:
+def enter(journal: Json, way: WayBack) -> Json:
     """The journal of a planned change, made one that takes another back: each file gets exactly its former version."""
     return {
         **journal,
@@ -67,12 +69,12 @@ def enter(journal: engine.Json, way: WayBack) -> engine.Json:
     }
 
 
-def _entry(file: File) -> engine.Json:
+def _entry(file: File) -> Json:
     return {"path": file.path, "switch": file.switch, "before": _version(file.now), "after": _version(file.former)}
 
 
-def _version(copy: Copy | None) -> engine.Json | None:
-    return None if copy is None else engine.version_of(copy.content, copy.mode, copy.uid, copy.gid)
+def _version(copy: Copy | None) -> Json | None:
+    return None if copy is None else version_of(copy.content, copy.mode, copy.uid, copy.gid)
 
 
 def _refuse_open(name: str, node: str) -> None:
@@ -89,11 +91,11 @@ def _ended(name: str, node: str) -> t.Iterator[WayBack]:
             yield _way(journal, os.path.join(state_folder(name), "history", f"{identifier}.json"), node)
 
 
-def _way(journal: engine.Json, path: str, node: str) -> WayBack:
+def _way(journal: Json, path: str, node: str) -> WayBack:
     record = record_path(journal["name"])
     try:
         files = tuple(_file(entry, record) for entry in journal["files"])
-    except engine.EngineError as exc:
+    except EngineError as exc:
         raise Refusal(
             f"{path} on {node} is damaged ({exc}), so transaction {journal['id']} cannot be taken back, and nothing older is taken back"
             " in its place. Take single settings back with state: absent, or edit the files by hand."
@@ -112,7 +114,7 @@ def _way(journal: engine.Json, path: str, node: str) -> WayBack:
     )
 
 
-def _file(entry: engine.Json, record: str) -> File:
+def _file(entry: Json, record: str) -> File:
     return File(
         path=entry["path"],
         former=_copy(entry["before"]),
@@ -123,9 +125,9 @@ def _file(entry: engine.Json, record: str) -> File:
     )
 
 
-def _copy(version: engine.Json | None) -> Copy | None:
+def _copy(version: Json | None) -> Copy | None:
     """A version of a journal. Raises EngineError when it is damaged."""
-    content = engine.content_of(version)
+    content = content_of(version)
     return (
         None if version is None or content is None else Copy(content, version["mode"], version["uid"], version["gid"])
     )

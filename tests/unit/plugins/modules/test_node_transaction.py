@@ -9,7 +9,8 @@ import typing as t
 from pathlib import Path
 
 import pytest
-from ansible_collections.nodecraft.kubeadm.plugins.module_utils._engine import transaction as engine
+from ansible_collections.nodecraft.kubeadm.plugins.module_utils._engine.files import read_json
+from ansible_collections.nodecraft.kubeadm.plugins.module_utils._engine.journal import save_journal
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._node import state
 from ansible_collections.nodecraft.kubeadm.plugins.modules import node_transaction
 
@@ -39,12 +40,12 @@ def test_the_outcome_of_the_last_one_is_told_and_noted(
         "files": [],
         "watch": "secret",
     }
-    engine.save_journal(str(folder), closed, "1")
+    save_journal(str(folder), closed, "1")
     with pytest.raises(SystemExit):
         start(node_transaction.main, name="kube-apiserver", wait=5)
     result = json.loads(capsys.readouterr().out)
     assert result["transaction"] == {"id": "1", "requested": {}, "takes_back": None, "outcome": "committed"}
-    assert engine.read_json(str(folder / "followed.json")) == {"id": "1"}
+    assert read_json(str(folder / "followed.json")) == {"id": "1"}
 
 
 @pytest.mark.parametrize(

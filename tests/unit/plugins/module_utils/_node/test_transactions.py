@@ -4,14 +4,38 @@
 
 from __future__ import annotations
 
-import ast
 import json
 import os
 import typing as t
+import zipfile
 from pathlib import Path
 
 import pytest
-from ansible_collections.nodecraft.kubeadm.plugins.module_utils._engine import transaction as engine
+from ansible_collections.nodecraft.kubeadm.plugins.module_utils._engine.files import (
+    FORMAT,
+    Json,
+    locked,
+    make_folder,
+    write_json,
+)
+from ansible_collections.nodecraft.kubeadm.plugins.module_utils._engine.journal import (
+    ABANDONED,
+    ALARM,
+    CLOSED,
+    COMMITTED,
+    CONFIRMED,
+    CONFIRMING,
+    KEEP_HISTORY,
+    PREPARED,
+    RESTORED,
+    UNHEALTHY,
+    WAITING,
+    content_of,
+    copies_of,
+    file_journal,
+    save_journal,
+)
+from ansible_collections.nodecraft.kubeadm.plugins.module_utils._engine.program import STUCK
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._node import (
     journals,
     preflight,
@@ -38,7 +62,7 @@ def steps(master: FakeNode, run: FakeRun, *, dry: bool = False, diff: bool = Tru
     return StaticPodSteps(samples.parameters(**given), dry=dry, diff=diff, run=run, host=master.host, patience=0)
 
 
-def carry_out(master: FakeNode, run: FakeRun, **wish: t.Any) -> engine.Json:
+def carry_out(master: FakeNode, run: FakeRun, **wish: t.Any) -> Json:
     """A whole run of the module, and then of the engine."""
     all_steps = steps(master, run, **wish)
     with all_steps.session():
@@ -50,7 +74,7 @@ def carry_out(master: FakeNode, run: FakeRun, **wish: t.Any) -> engine.Json:
     for entry in journal["files"]:  # this may not run as root
         if entry["after"]:
             entry["after"].update(uid=os.getuid(), gid=os.getgid())
-    engine.save_journal(str(master.state), journal)
+    save_journal(str(master.state), journal)
     master.run()
     return all_steps.report()
 
@@ -67,7 +91,7 @@ def test_a_change_from_the_wish_to_the_commit(master: FakeNode, run: FakeRun) ->
     assert report["transaction"]["outcome"] is None
     assert report["transaction"]["longest_seconds"] >= 2 * (20 + 3)
     assert report["transaction"]["id"] == master.closed()["id"]
-    assert master.result()["outcome"] == engine.COMMITTED
+    assert master.result()["outcome"] == COMMITTED
     assert "--feature-gates=A=true" in master.manifest.read_text(encoding="utf-8")
     record = Path(state.record_path(NAME))
     assert record.stat().st_mode & 0o7777 == 0o600
@@ -78,7 +102,7 @@ def test_the_end_of_a_change_is_told_under_the_id_that_it_was_given(master: Fake
     master.allowed.add(pod("--v=4").encode())
     started = carry_out(master, run, args={"v": 4})["transaction"]
     ended = report(run, id=started["id"])["transaction"]
-    assert (ended["id"], ended["outcome"]) == (started["id"], engine.COMMITTED)
+    assert (ended["id"], ended["outcome"]) == (started["id"], COMMITTED)
     assert set(ended) == documented("static_pod", "transaction") == documented("kubelet", "transaction")
 
 
@@ -86,20 +110,20 @@ def test_f20_an_outcome_is_told_where_it_cannot_be_noted_that_it_was(master: Fak
     master.allowed.add(pod("--v=4").encode())
     started = carry_out(master, run, args={"v": 4})["transaction"]
     (master.state / "followed.json").mkdir()
-    assert report(run, id=started["id"])["transaction"]["outcome"] == engine.COMMITTED
+    assert report(run, id=started["id"])["transaction"]["outcome"] == COMMITTED
 
 
 def test_f40_a_clock_that_was_set_back_makes_a_change_no_older_than_those_before_it(
     master: FakeNode, run: FakeRun
 ) -> None:
-    closed = {"format": engine.FORMAT, "name": NAME, "requested": {}, "phase": engine.CLOSED, "files": []}
-    result = {"outcome": engine.COMMITTED, "reason": None, "ended": "2099-01-01T00:00:00Z"}
-    for number in range(engine.KEEP_HISTORY):
+    closed = {"format": FORMAT, "name": NAME, "requested": {}, "phase": CLOSED, "files": []}
+    result = {"outcome": COMMITTED, "reason": None, "ended": "2099-01-01T00:00:00Z"}
+    for number in range(KEEP_HISTORY):
         identifier = f"20990101T000000.00000{number}Z-abcdef"
-        engine.save_journal(str(master.state), {**closed, "id": identifier, "result": result}, identifier)
+        save_journal(str(master.state), {**closed, "id": identifier, "result": result}, identifier)
     master.allowed.add(pod("--v=4").encode())
     started = carry_out(master, run, args={"v": 4})["transaction"]
-    assert report(run, id=started["id"])["transaction"]["outcome"] == engine.COMMITTED
+    assert report(run, id=started["id"])["transaction"]["outcome"] == COMMITTED
     assert transactions.summary(NAME)["last_known_good"] == transactions.history(NAME)[-1] == started["id"]
     assert transactions.unreported(NAME) is None
 
@@ -119,7 +143,7 @@ def test_a_restore_takes_the_record_back_too(master: FakeNode, run: FakeRun) -> 
     master.clock.pace = 4
     original = journals.journal_for
 
-    def with_probe(*given: t.Any) -> engine.Json:
+    def with_probe(*given: t.Any) -> Json:
         journal = original(*given)
         for side in ("before", "after"):
             journal["watch"][side]["probes"] = [master.web.probe()]
@@ -128,7 +152,7 @@ def test_a_restore_takes_the_record_back_too(master: FakeNode, run: FakeRun) -> 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(journals, "journal_for", with_probe)  # a probe that answers on this machine
         carry_out(master, run, args={"v": 4})
-    assert master.result()["outcome"] == engine.RESTORED
+    assert master.result()["outcome"] == RESTORED
     assert not Path(state.record_path(NAME)).exists()
 
 
@@ -194,7 +218,7 @@ def test_nothing_to_change_is_no_success_over_a_component_that_is_down(master: F
 
 def test_a_component_that_is_broken_is_told_with_its_last_transaction_and_words(master: FakeNode, run: FakeRun) -> None:
     master.kubelet.behaviours["--v=2"] = Behaviour(ready=None, log=("E1 why it hangs",))
-    assert master.change(rollback=False)["outcome"] == engine.UNHEALTHY
+    assert master.change(rollback=False)["outcome"] == UNHEALTHY
     master.kubelet.kill(master.kubelet.instances[-1])
     with pytest.raises(KubeadmError, match=r"said last: E1 why it hangs. .*ended unhealthy: .*not healthy"):
         settle(master, run)
@@ -261,7 +285,7 @@ def test_what_a_journal_holds(master: FakeNode, run: FakeRun, monkeypatch: pytes
         all_steps.apply()
     journal = master.opened()
     assert master.journal_path.stat().st_mode & 0o7777 == 0o600
-    assert (journal["format"], journal["phase"], journal["rollback"]) == (engine.FORMAT, engine.PREPARED, False)
+    assert (journal["format"], journal["phase"], journal["rollback"]) == (FORMAT, PREPARED, False)
     assert journal["requested"]["from"] == "10.0.0.99"
     assert [entry["path"] for entry in journal["files"]] == [
         str(policy),
@@ -271,7 +295,7 @@ def test_what_a_journal_holds(master: FakeNode, run: FakeRun, monkeypatch: pytes
     assert [entry["switch"] for entry in journal["files"]] == [False, True, False]
     first, switch, record = journal["files"]
     assert (first["before"], first["after"]["mode"]) == (None, 0o640)
-    assert engine.content_of(switch["before"]) == OLD.encode()
+    assert content_of(switch["before"]) == OLD.encode()
     assert switch["after"]["mode"] == switch["before"]["mode"]
     assert record["after"]["mode"] == 0o600
     assert journal["directories"] == [str(policy.parent.parent), str(policy.parent)]
@@ -279,14 +303,14 @@ def test_what_a_journal_holds(master: FakeNode, run: FakeRun, monkeypatch: pytes
     assert f"--audit-policy-file={policy}" in journal["watch"]["after"]["arguments"]
     assert journal["watch"]["before"]["arguments"] == [NAME, "--v=1"]
     # Its engine, its unit, and the start.
-    source = (master.state / "engine.py").read_text(encoding="utf-8")
-    assert ast.parse(source)
+    with zipfile.ZipFile(master.state / "engine.pyz") as packed:
+        assert "_engine/transaction.py" in packed.namelist()
     unit = (master.state.parent / "unit.service").read_text(encoding="ascii")
     assert "UMask=0077" in unit
-    for path in engine.copies_of("/var/lib/nodecraft-kubeadm/%i"):
+    for path in copies_of("/var/lib/nodecraft-kubeadm/%i"):
         assert f"ConditionPathExists=|{path}\n" in unit
     assert "Restart=on-failure" in unit
-    assert f"RestartPreventExitStatus={engine.STUCK}" in unit
+    assert f"RestartPreventExitStatus={STUCK}" in unit
     assert run.calls[-1] == ["systemctl", "start", "--no-block", UNIT]
     assert run.ran("systemctl daemon-reload")
     # A node that is restarted in the middle goes on by itself.
@@ -344,7 +368,7 @@ def change_while(all_steps: StaticPodSteps, meanwhile: t.Callable[[], object]) -
 def test_a_journal_that_appeared_meanwhile_is_never_overwritten(master: FakeNode, run: FakeRun) -> None:
     all_steps = steps(master, run, args={"v": 4})
     with pytest.raises(Busy, match="transaction theirs"):
-        change_while(all_steps, lambda: master.prepare(phase=engine.WAITING, id="theirs"))
+        change_while(all_steps, lambda: master.prepare(phase=WAITING, id="theirs"))
     assert master.opened()["id"] == "theirs"
     assert all_steps.report()["busy"] is True
 
@@ -364,9 +388,9 @@ def test_two_runs_at_once_are_refused(master: FakeNode) -> None:
 
 
 def test_a_transaction_at_work_is_named_with_who_asked_for_it(master: FakeNode, run: FakeRun) -> None:
-    journal = master.prepare(phase=engine.WAITING)
+    journal = master.prepare(phase=WAITING)
     with (
-        engine.locked(str(master.state), seconds=0, clock=master.clock, sleep=master.clock.sleep),
+        locked(str(master.state), seconds=0, clock=master.clock, sleep=master.clock.sleep),
         pytest.raises(KubeadmError) as busy,
         transactions.exclusive(NAME, dry=True),
     ):
@@ -391,7 +415,7 @@ def test_any_other_failure_is_not_called_busy(master: FakeNode, run: FakeRun) ->
 
 
 def test_an_engine_at_work_makes_a_run_busy(master: FakeNode, run: FakeRun) -> None:
-    master.prepare(phase=engine.WAITING)
+    master.prepare(phase=WAITING)
     run.answers["systemctl is-active"] = (0, "active\n", "")
     late = steps(master, run)
     with pytest.raises(Busy), late.session():
@@ -402,8 +426,8 @@ def test_an_engine_at_work_makes_a_run_busy(master: FakeNode, run: FakeRun) -> N
 def begin_another(master: FakeNode) -> str:
     """An open transaction of another component of the node; its id."""
     folder = str(master.state.parent / "kube-scheduler")
-    engine.make_folder(folder)
-    engine.save_journal(folder, {**master.journal(phase=engine.WAITING), "name": "kube-scheduler", "id": "beside"})
+    make_folder(folder)
+    save_journal(folder, {**master.journal(phase=WAITING), "name": "kube-scheduler", "id": "beside"})
     return "beside"
 
 
@@ -436,9 +460,9 @@ def test_another_component_that_is_begun_meanwhile_is_not_joined(master: FakeNod
 
 def test_two_components_of_a_node_are_not_begun_at_once(master: FakeNode, run: FakeRun) -> None:
     node = str(master.state.parent / ".node")
-    engine.make_folder(node)
+    make_folder(node)
     with (
-        engine.locked(node, seconds=0, clock=master.clock, sleep=master.clock.sleep),
+        locked(node, seconds=0, clock=master.clock, sleep=master.clock.sleep),
         transactions.exclusive(NAME, dry=False),
         pytest.raises(Busy, match="another run begins a change on"),
     ):
@@ -459,7 +483,7 @@ def test_recover_drops_a_journal_whose_engine_was_never_started(master: FakeNode
 
 
 def test_recover_starts_the_engine_of_an_open_journal_again(master: FakeNode, run: FakeRun) -> None:
-    journal = master.prepare(phase=engine.WAITING)
+    journal = master.prepare(phase=WAITING)
     assert transactions.recover(NAME, run=run) == journal["id"]
     assert run.calls[-1] == ["systemctl", "start", "--no-block", UNIT]
 
@@ -495,14 +519,14 @@ def test_a_closed_journal_that_is_damaged_is_told_and_no_obstacle(master: FakeNo
 
 
 def test_check_mode_tells_of_an_open_transaction_and_plans_on(master: FakeNode, run: FakeRun) -> None:
-    journal = master.prepare(phase=engine.WAITING)
+    journal = master.prepare(phase=WAITING)
     dry = steps(master, run, dry=True, args={"v": 4})
     with dry.session():
         dry.read()
         (note,) = dry.notes()
         assert dry.plan().operations
     assert journal["id"] in note
-    assert dry.report()["open_transaction"] == {"id": journal["id"], "phase": engine.WAITING}
+    assert dry.report()["open_transaction"] == {"id": journal["id"], "phase": WAITING}
 
 
 def test_a_transaction_that_nobody_followed_is_told_once(master: FakeNode, run: FakeRun) -> None:
@@ -532,9 +556,7 @@ def test_a_version_that_is_not_tested(master: FakeNode, run: FakeRun) -> None:
 # ---- following -------------------------------------------------------------------------------------------------------
 
 
-def follow(
-    master: FakeNode, identifier: str, seconds: float = 5, seen: str = ""
-) -> tuple[engine.Json | None, str, str]:
+def follow(master: FakeNode, identifier: str, seconds: float = 5, seen: str = "") -> tuple[Json | None, str, str]:
     return transactions.follow(
         NAME, identifier, seconds=seconds, seen=seen, clock=master.clock, sleep=master.clock.sleep
     )
@@ -543,7 +565,7 @@ def follow(
 def test_following_returns_at_once_with_news(master: FakeNode) -> None:
     journal = master.prepare()
     began = master.clock.now
-    assert follow(master, journal["id"]) == (None, engine.PREPARED, "starting")
+    assert follow(master, journal["id"]) == (None, PREPARED, "starting")
     assert master.clock.now == began
 
 
@@ -559,15 +581,15 @@ def test_following_ends_with_the_outcome(master: FakeNode) -> None:
     master.at(2, lambda: end(master))
     ended, phase, message = follow(master, journal["id"], seconds=60, seen="starting")
     assert ended is not None
-    assert (ended["id"], ended["outcome"]) == (journal["id"], engine.ABANDONED)
-    assert (phase, message) == (engine.CLOSED, engine.ABANDONED)
+    assert (ended["id"], ended["outcome"]) == (journal["id"], ABANDONED)
+    assert (phase, message) == (CLOSED, ABANDONED)
     assert "files" not in ended
 
 
 def end(master: FakeNode) -> None:
     journal = master.opened()
-    engine.save_journal(str(master.state), {**journal, "phase": engine.CLOSED, "result": {"outcome": engine.ABANDONED}})
-    engine.file_journal(str(master.state), journal["id"])
+    save_journal(str(master.state), {**journal, "phase": CLOSED, "result": {"outcome": ABANDONED}})
+    file_journal(str(master.state), journal["id"])
 
 
 def test_following_an_unknown_transaction_is_an_error(master: FakeNode) -> None:
@@ -580,7 +602,7 @@ def test_a_damaged_hint_is_no_obstacle(master: FakeNode, content: str) -> None:
     """Only the journal is synced; what else the engine says may be anything after a power loss."""
     journal = master.prepare()
     (master.state / "progress.json").write_text(content, encoding="utf-8")
-    assert follow(master, journal["id"]) == (None, engine.PREPARED, "starting")
+    assert follow(master, journal["id"]) == (None, PREPARED, "starting")
     (master.state / "progress.json").unlink()
     end(master)
     (master.state / "followed.json").write_text(content, encoding="utf-8")
@@ -589,7 +611,7 @@ def test_a_damaged_hint_is_no_obstacle(master: FakeNode, content: str) -> None:
 
 def damage(folder: Path, content: str = "{", identifier: str | None = None) -> None:
     """Both copies of a journal hold something else."""
-    for path in engine.copies_of(str(folder), identifier):
+    for path in copies_of(str(folder), identifier):
         Path(path).write_text(content, encoding="utf-8")
 
 
@@ -620,12 +642,12 @@ def test_a_journal_of_another_version_is_refused_and_left_as_it_is(master: FakeN
 
 
 def test_a_record_of_another_version_is_refused(master: FakeNode) -> None:
-    engine.write_json(state.record_path(NAME), {"format": 99})
+    write_json(state.record_path(NAME), {"format": 99})
     with pytest.raises(Unusable, match=r"owned\.json has format 99"):
         state.load_record(NAME)
 
 
-def wait_for_end(master: FakeNode, identifier: str, run: FakeRun) -> engine.Json:
+def wait_for_end(master: FakeNode, identifier: str, run: FakeRun) -> Json:
     return transactions.wait_for_end(NAME, identifier, run=run, clock=master.clock, sleep=master.clock.sleep)
 
 
@@ -636,7 +658,7 @@ def test_waiting_for_the_end_has_an_end(master: FakeNode, run: FakeRun) -> None:
     with pytest.raises(KubeadmError, match=f"transaction {journal['id']} .* does not end.* and .*backup/journal.json"):
         wait_for_end(master, journal["id"], run)
     master.at(1, lambda: end(master))
-    assert wait_for_end(master, journal["id"], run)["outcome"] == engine.ABANDONED
+    assert wait_for_end(master, journal["id"], run)["outcome"] == ABANDONED
 
 
 def test_nobody_waits_for_an_engine_that_is_not_at_work(master: FakeNode, run: FakeRun) -> None:
@@ -655,7 +677,7 @@ def test_the_follower_marks_what_it_told(master: FakeNode, run: FakeRun) -> None
     transactions.report_progress(NAME, None, wait=0, seen="", dry=True, run=run)
     assert transactions.unreported(NAME) is not None
     report = transactions.report_progress(NAME, None, wait=0, seen="", dry=False, run=run)
-    assert report["transaction"]["outcome"] == engine.COMMITTED
+    assert report["transaction"]["outcome"] == COMMITTED
     assert transactions.unreported(NAME) is None
     assert (master.state / "followed.json").stat().st_mode & 0o7777 == 0o600
 
@@ -668,42 +690,42 @@ def test_the_follower_takes_no_path_for_a_name(master: FakeNode, run: FakeRun) -
 # ---- confirming ------------------------------------------------------------------------------------------------------
 
 
-def report(run: FakeRun, *, dry: bool = False, **given: t.Any) -> engine.Json:
+def report(run: FakeRun, *, dry: bool = False, **given: t.Any) -> Json:
     return transactions.report_progress(NAME, given.pop("id", None), wait=0, seen="", dry=dry, run=run, **given)
 
 
 def test_a_change_that_waits_is_confirmed(master: FakeNode, run: FakeRun) -> None:
-    journal = master.prepare(phase=engine.CONFIRMING, confirm_timeout=60)
-    word = master.state / engine.CONFIRMED
+    journal = master.prepare(phase=CONFIRMING, confirm_timeout=60)
+    word = master.state / CONFIRMED
     assert report(run, confirmed=journal["id"], dry=True)["transaction"] is None
     assert not word.exists()
     assert report(run, confirmed=journal["id"])["transaction"] is None
     assert word.read_text(encoding="ascii").strip() == journal["id"]
     assert word.stat().st_mode & 0o7777 == 0o600
     end(master)
-    assert report(run, confirmed=journal["id"])["transaction"]["outcome"] == engine.ABANDONED
+    assert report(run, confirmed=journal["id"])["transaction"]["outcome"] == ABANDONED
 
 
 def test_a_change_that_does_not_wait_is_not_confirmed(master: FakeNode, run: FakeRun) -> None:
-    journal = master.prepare(phase=engine.WAITING)
+    journal = master.prepare(phase=WAITING)
     with pytest.raises(KubeadmError, match="waits for no confirmation: it is in phase waiting"):
         report(run, confirmed=journal["id"])
     with pytest.raises(KubeadmError, match="transaction 0 of kube-apiserver is not known"):
         report(run, confirmed="0")
     with pytest.raises(KubeadmError, match="is no id of a transaction"):
         report(run, confirmed="../x")
-    assert not (master.state / engine.CONFIRMED).exists()
+    assert not (master.state / CONFIRMED).exists()
 
 
 def test_a_journal_nobody_can_read_is_an_alarm_once_no_engine_is_at_work(master: FakeNode, run: FakeRun) -> None:
-    journal = master.prepare(phase=engine.WAITING)
+    journal = master.prepare(phase=WAITING)
     damage(master.state)
     run.answers["systemctl is-active"] = (0, "active\n", "")
     told = report(run, id=journal["id"])
     assert (told["running"], told["transaction"]) == (True, None)
     run.answers["systemctl is-active"] = (3, "failed\n", "")
     told = report(run, id=journal["id"])
-    assert told["transaction"]["outcome"] == engine.ALARM
+    assert told["transaction"]["outcome"] == ALARM
     assert set(told) | {"busy"} == documented("node_transaction")
     assert set(told["transaction"]) == documented("static_pod", "transaction")
     assert "is damaged" in told["transaction"]["reason"]
@@ -763,7 +785,7 @@ def test_what_is_told_of_a_node(master: FakeNode, run: FakeRun) -> None:
     assert (told["ready"], told["problem"]) == (True, None)
     assert told["process"]["pid"] == master.kubelet.instances[0].pid
     assert told["process"]["started"] > 1700000000
-    assert told["last_transaction"]["outcome"] == engine.COMMITTED
+    assert told["last_transaction"]["outcome"] == COMMITTED
     assert told["last_known_good"] == master.closed()["id"]
     assert (told["open_transaction"], told["error"], told["stray_files"]) == (None, None, [])
 
@@ -773,7 +795,7 @@ def test_what_is_told_of_a_node_in_trouble(master: FakeNode, run: FakeRun, tmp_p
     folder.mkdir()
     (folder / "kube-apiserver.yaml").write_text(OLD + "\nx: &a b\n", encoding="utf-8")
     (folder / "notes.txt").write_text("no pod", encoding="utf-8")
-    journal = master.prepare(phase=engine.WAITING)
+    journal = master.prepare(phase=WAITING)
     found = read_all(NAME, str(folder), run=run, warn=pytest.fail, host=master.host)
     assert found["unreadable_files"] == [str(folder / "notes.txt")]
     (told,) = found["static_pods"]
@@ -782,7 +804,7 @@ def test_what_is_told_of_a_node_in_trouble(master: FakeNode, run: FakeRun, tmp_p
     assert told["arguments"] is None
     assert (told["ready"], told["problem"]) == (False, told["error"])
     # Without news of the engine, which a power loss may take, the journal says how far it is.
-    assert (told["open_transaction"]["id"], told["open_transaction"]["phase"]) == (journal["id"], engine.WAITING)
+    assert (told["open_transaction"]["id"], told["open_transaction"]["phase"]) == (journal["id"], WAITING)
     assert read_all("etcd", str(folder), run=run, warn=pytest.fail, host=master.host)["static_pods"] == []
     assert read_all(None, str(folder / "missing"), run=run, warn=pytest.fail, host=master.host)["static_pods"] == []
 
