@@ -9,7 +9,6 @@
 from __future__ import annotations
 
 import contextlib
-import dataclasses
 import datetime
 import os
 import re
@@ -25,8 +24,7 @@ Run = t.Callable[[t.Sequence[str]], tuple[int, str, str]]
 _CGROUP = re.compile(r"pod(?P<uid>[0-9a-f]{32})(?:\.slice)?/(?:[a-z-]+-)?(?P<container>[0-9a-f]{64})")
 
 
-@dataclasses.dataclass(frozen=True)
-class Process:
+class Process(t.NamedTuple):
     """One process of a component.
 
     uid: of the instance: a static pod's UID, which the kubelet derives from the manifest's content, or the id that systemd
@@ -45,8 +43,7 @@ class Process:
         )
 
 
-@dataclasses.dataclass(frozen=True)
-class Host:
+class Host(t.NamedTuple):
     """Where a node keeps what is observed here; other folders in tests."""
 
     proc: str = "/proc"

@@ -8,7 +8,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 import os
 import typing as t
 
@@ -28,8 +27,7 @@ def backups_of(manifest: str) -> list[str]:
     return [os.path.join(folder, name) for name in sorted(os.listdir(folder)) if name.startswith(own) and name != own]
 
 
-@dataclasses.dataclass(frozen=True)
-class Sight:
+class Sight(t.NamedTuple):
     """One look at a static pod.
 
     process: the process that runs the wanted command line in a pod that may be the wanted one; None when there is none.

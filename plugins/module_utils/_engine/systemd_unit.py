@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import calendar
 import contextlib
-import dataclasses
 import glob
 import os
 import re
@@ -55,8 +54,7 @@ def _condition(thing: Json, kind: str) -> Json | None:
     return next((entry for entry in thing["status"].get("conditions") or [] if entry["type"] == kind), None)
 
 
-@dataclasses.dataclass(frozen=True)
-class UnitSight:
+class UnitSight(t.NamedTuple):
     """One look at a systemd unit.
 
     state: systemd's own word. strange: the unit runs, but not the wanted command line; of the former instance that is so

@@ -19,6 +19,16 @@ from .._plan.common.errors import KubeadmError
 _MAIN = """\
 # Written by the Ansible collection nodecraft.kubeadm.
 import sys
+import zipimport
+
+
+class Importer(zipimport.zipimporter):
+    # By itself it compiles each file twice: to run it, and before that to say where it is.
+    def get_filename(self, fullname):
+        return f"{{self.archive}}/{{self.prefix}}{{fullname.rpartition('.')[2]}}.py"
+
+
+sys.path_hooks.insert(0, Importer)
 
 from {package}.{module} import main
 

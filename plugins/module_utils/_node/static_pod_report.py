@@ -8,7 +8,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 import os
 import typing as t
 
@@ -117,7 +116,7 @@ def _describe_process(process: Process, pod: static_pods.StaticPod, host: Host) 
     manifest = pod.manifest
     in_step = process.runs(manifest.expected_arguments())
     return {
-        **dataclasses.asdict(process),
+        **process._asdict(),
         # Expanded ones may hold the values of environment variables.
         "arguments": manifest.arguments if in_step else [_shown(argument, manifest) for argument in process.arguments],
         "started": host.started(process.pid),

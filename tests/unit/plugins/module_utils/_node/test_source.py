@@ -104,6 +104,23 @@ def test_a_packed_program_starts(packed: Path, tmp_path: Path) -> None:
     assert (start(packed, str(tmp_path / "state")).returncode, os.listdir(tmp_path / "state")) == (0, ["lock"])
 
 
+COMPILED = """
+import runpy, sys
+sys.addaudithook(lambda event, given: print(given[1]) if event == "compile" and "engine.pyz" in str(given[1]) else None)
+sys.argv = sys.argv[1:]
+runpy.run_path(sys.argv[0], run_name="__main__")
+"""
+
+
+def test_a_packed_program_compiles_each_file_once(packed: Path) -> None:
+    """Compiling is what takes the time until it starts."""
+    done = subprocess.run(
+        [sys.executable, "-I", "-c", COMPILED, str(packed)], check=False, capture_output=True, text=True
+    )
+    compiled = [line for line in done.stdout.splitlines() if "__" not in Path(line).name]
+    assert sorted(compiled) == sorted(f"{packed}/_engine/{path.name}" for path in ENGINE.glob("*.py"))
+
+
 def open_transaction(tmp_path: Path, **given: t.Any) -> tuple[str, Path]:
     """A change that an engine began, and that was not switched yet: the folder of its journal, and its file."""
     file, state = tmp_path / "policy.yaml", tmp_path / "state"
