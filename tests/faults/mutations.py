@@ -243,8 +243,8 @@ _PROOF = {
 _JOURNAL = {
     "begun": _edit(
         "the journal says that the change begins, before it does",
-        "        self._save(phase=APPLYING, before=before)\n",
-        "        self.journal.update(phase=APPLYING, before=before)\n",
+        '        self._save({"phase": APPLYING, "before": before})\n',
+        '        self.journal.update({"phase": APPLYING, "before": before})\n',
         "started_anew",
     ),
     "state-file-stopped": _edit(

@@ -12,7 +12,11 @@ import typing as t
 from pathlib import Path
 
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._engine.files import Json
-from ansible_collections.nodecraft.kubeadm.plugins.module_utils._engine.journal import history_ids, load_journal
+from ansible_collections.nodecraft.kubeadm.plugins.module_utils._engine.journal import (
+    history_ids,
+    load_journal,
+    result_of,
+)
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._engine.node import KUBELET
 from ansible_collections.nodecraft.kubeadm.tests.faults.processes import Ended, Worker
 from ansible_collections.nodecraft.kubeadm.tests.faults.system_calls import Fault
@@ -222,7 +226,7 @@ class Place:
         """How the newest transaction ended; None when there was none."""
         ids = history_ids(str(self.state))
         journal = load_journal(str(self.state), ids[-1])[0] if ids else None
-        return str(journal["result"]["outcome"]) if journal else None
+        return str(result_of(journal)["outcome"]) if journal else None
 
 
 class Station(Place, FakeNode):

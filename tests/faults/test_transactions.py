@@ -11,13 +11,13 @@ import typing as t
 from pathlib import Path
 
 import pytest
-from ansible_collections.nodecraft.kubeadm.plugins.module_utils._engine.files import Json
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._engine.journal import (
     ABANDONED,
     ALARM,
     COMMITTED,
     KEEP_HISTORY,
     RESTORED,
+    Journal,
     copies_of,
     history_ids,
     load_journal,
@@ -196,7 +196,7 @@ def test_a_node_that_is_started_anew_goes_on_by_itself(make: Make, tally: Tally,
         station.kubelet.kill(instance)
     # The boot of this machine does not end with that of the station, so the journal becomes one of an earlier boot.
     journal, dummy = load_journal(str(station.state))
-    save_journal(str(station.state), {**t.cast(Json, journal), "boot": "the one before"})
+    save_journal(str(station.state), {**t.cast(Journal, journal), "boot": "the one before"})
     station.systemd.boot()
     station.systemd.work()
     assert station.outcome() == scenario.outcome

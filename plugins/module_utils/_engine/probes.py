@@ -19,13 +19,14 @@ import typing as t
 import urllib.parse
 
 from .files import Json, read_bytes
+from .journal import Address, Client, Probe
 
 PROBE_TIMEOUT = 5.0
 
 Ask = t.Callable[[str, str], tuple[t.Optional[Json], str]]
 
 
-def run_probe(probe: Json) -> tuple[bool, str]:
+def run_probe(probe: Probe) -> tuple[bool, str]:
     """Run a probe of the manifest as the kubelet does: with its headers, certificates not verified, 200-399 is success."""
     name = (
         f"{probe['scheme']}://{probe['host']}:{probe['port']}{probe['path']}"
@@ -36,14 +37,16 @@ def run_probe(probe: Json) -> tuple[bool, str]:
         if probe["kind"] == "tcp":
             socket.create_connection((probe["host"], probe["port"]), timeout=PROBE_TIMEOUT).close()
             return True, name
-        status, dummy = http_get(probe, probe["path"], context=_probe_context(probe), headers=probe.get("headers"))
+        status, dummy = http_get(
+            t.cast(Address, probe), probe["path"], context=_probe_context(probe), headers=probe.get("headers")
+        )
         return 200 <= status < 400, f"{name} answers {status}"
     except (OSError, ValueError, OverflowError, http.client.HTTPException) as exc:
         return False, f"{name}: {exc}"
 
 
 def http_get(
-    address: Json,
+    address: Address,
     path: str,
     *,
     context: ssl.SSLContext,
@@ -64,7 +67,7 @@ def http_get(
         connection.close()
 
 
-def _probe_context(probe: Json) -> ssl.SSLContext:
+def _probe_context(probe: Probe) -> ssl.SSLContext:
     """As the kubelet does, nothing is verified. A member of etcd answers only who has a certificate."""
     context = _unverified()
     if "certificate" in probe:
@@ -125,7 +128,7 @@ def api_get(kubeconfig: str, path: str) -> tuple[Json | None, str]:
             cafile=None if authority else _field(text, "certificate-authority"),
             cadata=base64.b64decode(authority).decode("ascii") if authority else None,
         )
-        address = {"scheme": server.scheme, "host": server.hostname, "port": server.port or 443}
+        address: Address = {"scheme": server.scheme, "host": server.hostname, "port": server.port or 443}
         status, body = http_get(address, path, context=context)
         if status != 200:
             return None, f"the API server answers {status}"
@@ -138,7 +141,7 @@ def api_get(kubeconfig: str, path: str) -> tuple[Json | None, str]:
 _GATE_METRIC = re.compile(r'^(?:kubernetes|etcd_server)_feature_enabled\{name="([^"]+)"[^}]*\} ([0-9.]+)', re.MULTILINE)
 
 
-def read_gates(metrics: Json | None) -> tuple[dict[str, bool] | None, str]:
+def read_gates(metrics: Client | None) -> tuple[dict[str, bool] | None, str]:
     """The feature gates that a running component reports in its metrics: gate -> on. None, and why, when unreadable."""
     if metrics is None:
         return None, "the manifest has no HTTP probe, so the address of /metrics is not known"
@@ -159,7 +162,7 @@ _GUARDED = "/api/v1/namespaces/kube-system"
 REFUSED = (401, 403)
 
 
-def admission(client: Json | None) -> int | None:
+def admission(client: Client | None) -> int | None:
     """The status with which an API server answers the client of a kubeconfig; None when it does not, or nobody is named.
 
     client: scheme, host, port, kubeconfig.

@@ -12,7 +12,7 @@ import os
 import typing as t
 
 from .files import POLL_SECONDS, Json, read_bytes
-from .journal import PREPARED, PROVING, content_of
+from .journal import PREPARED, PROVING, Client, Former, Instance, Journal, Logs, Mark, Side, StaticPodWatch, content_of
 from .node import KUBELET, Host, Process, Run, last_words
 from .probes import REFUSED, admission, read_gates, run_probe
 from .watcher import HICCUP_SECONDS, WANTED, Seen
@@ -80,7 +80,7 @@ class Sight(t.NamedTuple):
 
 
 def look(
-    host: Host, watch: Json, wanted: Json, *, acceptable: t.Callable[[str], bool], baseline: t.Mapping[str, int]
+    host: Host, watch: Logs, wanted: Instance, *, acceptable: t.Callable[[str], bool], baseline: t.Mapping[str, int]
 ) -> Sight:
     """Look at a static pod once.
 
@@ -139,16 +139,16 @@ class StaticPodWatcher:
     max_crashes = MAX_CRASHES
 
     def __init__(
-        self, journal: Json, host: Host, run: Run, clock: t.Callable[[], float], sleep: t.Callable[[float], None]
+        self, journal: Journal, host: Host, run: Run, clock: t.Callable[[], float], sleep: t.Callable[[float], None]
     ) -> None:
         self.journal = journal
-        self.watch: Json = journal["watch"]
+        self.watch = t.cast(StaticPodWatch, journal["watch"])
         self.host = host
         self.run = run
         self.clock = clock
         self.sleep = sleep
 
-    def what_runs(self) -> Json:
+    def what_runs(self) -> Former:
         """UIDs, how often each was started, and whether it admits the client that must not be locked out."""
         folders = self.host.pod_folders(self.watch["log_prefix"])
         return {
@@ -183,7 +183,7 @@ class StaticPodWatcher:
             for entry in self.journal["files"]
         )
 
-    def mark(self) -> Json | None:
+    def mark(self) -> Mark | None:
         """The kubelet needs no help."""
         return None
 
@@ -208,7 +208,7 @@ class StaticPodWatcher:
         forbids everything until it knows who may do what."""
         if not self.journal["before"].get("admits"):
             return None
-        client: Json = self.watch["client"]
+        client = t.cast(Client, self.watch["client"])
         limit = self.clock() + HICCUP_SECONDS
         while True:
             status = admission(client)
@@ -242,12 +242,13 @@ class StaticPodWatcher:
         if sight.process is None:
             return None
         is_new = self._may_be_new(sight.process.uid)
+        side: Side = "after" if is_new else "before"
         return {
             "uid": sight.process.uid,
             "pid": sight.process.pid,
             "container_id": sight.process.container_id,
             # The process runs exactly these, with $(VARIABLES) expanded; their values are nobody's business.
-            "arguments": self.watch["after" if is_new else "before"]["written"],
+            "arguments": self.watch[side]["written"],
             "probes": list(sight.probes),
             "feature_gates": self.journal.get("gates") if is_new else None,
             "feature_gates_note": self.journal.get("gates_note") if is_new else None,

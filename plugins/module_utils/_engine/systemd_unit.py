@@ -18,7 +18,7 @@ import typing as t
 
 from .errors import Damaged, EngineError
 from .files import Json, read_json, remove, sync_folder
-from .journal import APPLYING, ON_TRIAL, PREPARED, PROVING, RESTORING
+from .journal import APPLYING, ON_TRIAL, PREPARED, PROVING, RESTORING, Former, Journal, Mark, Side, UnitWatch
 from .node import LOG_LINES, Host, Process, Run
 from .probes import Ask, run_probe
 from .watcher import WANTED, Seen
@@ -96,9 +96,9 @@ class UnitWatcher:
 
     max_crashes = MAX_UNIT_CRASHES
 
-    def __init__(self, journal: Json, host: Host, run: Run, ask: Ask, clock: t.Callable[[], float]) -> None:
+    def __init__(self, journal: Journal, host: Host, run: Run, ask: Ask, clock: t.Callable[[], float]) -> None:
         self.journal = journal
-        self.watch: Json = journal["watch"]
+        self.watch = t.cast(UnitWatch, journal["watch"])
         self.host = host
         self.run = run
         self.ask = ask
@@ -107,7 +107,7 @@ class UnitWatcher:
         self._heard_of = ""
         self._former_restarts: int | None = None
 
-    def what_runs(self) -> Json:
+    def what_runs(self) -> Former:
         """The id of what runs, whether its Node could be read, and complaints about its configuration that are not ours."""
         invocation = self._show()["InvocationID"]
         return {
@@ -169,7 +169,7 @@ class UnitWatcher:
         return {**dict.fromkeys(names, ""), **shown}
 
     def _marked(self, key: str) -> t.Any:
-        return (self.journal.get("mark") or {}).get(key)
+        return t.cast(Json, self.journal.get("mark") or {}).get(key)
 
     def _crashes(self, shown: t.Mapping[str, str]) -> int:
         """systemd counts its own starts. What it had counted when the new instance was first seen is not this one's."""
@@ -269,7 +269,7 @@ class UnitWatcher:
         """It reads its files when it is started, and is started after the mark is set."""
         return self.journal.get("mark") is not None
 
-    def mark(self) -> Json | None:
+    def mark(self) -> Mark | None:
         """The instance that has to go."""
         shown = self._show()
         return {
@@ -310,8 +310,9 @@ class UnitWatcher:
     def _runs_as_wanted(self, shown: t.Mapping[str, str]) -> bool:
         """Whether what runs has the arguments that the journal's phase wants."""
         pid = int(shown["MainPID"] or 0)
-        wanted = self.watch["after" if self.journal["phase"] == APPLYING else "before"]
-        return Process(shown["InvocationID"], pid, "", self.host.arguments(pid)).runs(wanted["arguments"])
+        side: Side = "after" if self.journal["phase"] == APPLYING else "before"
+        process = Process(shown["InvocationID"], pid, "", self.host.arguments(pid))
+        return process.runs(self.watch[side]["arguments"])
 
     def _have_made_way(self) -> bool:
         """Whether the state files are where the journal's phase wants them."""

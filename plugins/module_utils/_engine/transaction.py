@@ -19,7 +19,7 @@ import time
 import typing as t
 
 from .errors import EngineError, ForeignEdit
-from .files import POLL_SECONDS, Json, locked, make_folder, read_bytes, remove, write_atomically
+from .files import POLL_SECONDS, locked, make_folder, read_bytes, remove, write_atomically
 from .journal import (
     ABANDONED,
     ALARM,
@@ -33,16 +33,24 @@ from .journal import (
     PROVING,
     RESTORED,
     RESTORING,
+    SIDES,
     STATIC_POD,
     SYSTEMD_UNIT,
     UNHEALTHY,
     WAITING,
+    FileEntry,
+    Former,
+    Journal,
+    Progress,
+    Result,
+    Side,
     content_of,
     file_journal,
     holds,
     is_at,
     load_journal,
     prune_history,
+    result_of,
     save_journal,
 )
 from .node import KUBELET, NODE, Host, Process, Run, boot_id, hide, run_program, utc_now
@@ -83,7 +91,7 @@ class Engine:
         self.ask = ask
         self.clock = clock
         self.sleep = sleep
-        self.journal: Json = {}
+        self.journal: Journal
         self.watcher: Watcher
         self._progress: tuple[str, str] = ("", "")
         # Since when nothing at all happens to a component that is not there.
@@ -126,7 +134,7 @@ class Engine:
             )
         if self.journal.get("boot") != boot:
             # The monotonic clock started anew: times from before a reboot mean nothing.
-            self.journal.update(boot=boot, deadline=None, times={})
+            self.journal.update({"boot": boot, "deadline": None, "times": {}})
             if self.journal["phase"] == CONFIRMING:
                 # What was healthy before has to show that it is after it, too. A word that was given stays given.
                 self.journal["phase"] = WAITING
@@ -137,10 +145,10 @@ class Engine:
             )
         self._save()
 
-    def _save(self, **changes: t.Any) -> None:
+    def _save(self, changes: Progress | None = None) -> None:
         """Keep the journal. Once the change has begun, a full or broken disk must not keep an engine from ending it: all
         that a restore needs is on the disk already, and one that dies now comes to the same end by an older journal."""
-        self.journal.update(changes)
+        self.journal.update(t.cast(Journal, changes or {}))
         try:
             save_journal(self.folder, self.journal)
         except OSError:
@@ -171,9 +179,9 @@ class Engine:
 
     def _prepare(self) -> None:
         """Look at what runs before anything changes: what a failed change must come back to."""
-        before = {"healthy": self._is_healthy_before(), **self.watcher.what_runs()}
+        before: Former = {"healthy": self._is_healthy_before(), **self.watcher.what_runs()}
         self._time("began")
-        self._save(phase=APPLYING, before=before)
+        self._save({"phase": APPLYING, "before": before})
 
     def _is_healthy_before(self) -> bool:
         """Whether the component is healthy now. One failed probe of a busy node does not mean that it is not."""
@@ -199,18 +207,18 @@ class Engine:
             self._begin_restore(str(exc))
             return
         self._time("switched")
-        self._save(phase=WAITING)
+        self._save({"phase": WAITING})
 
     def _switch(self) -> None:
         """Make the files take effect. The mark is on disk before, so that it happens once even if this engine dies."""
         if self.journal.get("mark") is None:
-            self._save(mark=self.watcher.mark())
+            self._save({"mark": self.watcher.mark()})
         self.watcher.switch()
 
-    def _ordered(self, side: str) -> list[Json]:
+    def _ordered(self, side: Side) -> list[FileEntry]:
         """The order that never lets the component see a manifest whose files are missing."""
 
-        def rank(entry: Json) -> int:
+        def rank(entry: FileEntry) -> int:
             if entry["switch"]:
                 return 1
             # A full disk of ours must not keep the component's own files from being put back.
@@ -219,7 +227,7 @@ class Engine:
 
         return sorted(self.journal["files"], key=rank)
 
-    def _put(self, entry: Json, expected: str, wanted: str) -> None:
+    def _put(self, entry: FileEntry, expected: Side, wanted: Side) -> None:
         """Bring one file from one version to the other; it may be there already. Raises ForeignEdit for a third one."""
         path = entry["path"]
         old, new = content_of(entry[expected], path), content_of(entry[wanted], path)
@@ -231,19 +239,20 @@ class Engine:
         if is_at(path, entry[wanted]):
             return
         recheck()
-        if new is None:
+        version = entry[wanted]
+        if new is None or version is None:
             remove(path)
         else:
-            version = entry[wanted]
             write_atomically(path, new, mode=version["mode"], uid=version["uid"], gid=version["gid"], recheck=recheck)
 
     def _wait(self) -> None:
         failure, sight = self._watch_until_healthy()
         failure = failure or self.watcher.verify() or self._edited()
+        timeout = self.journal.get("confirm_timeout")
         if failure is not None:
             self._fail(failure, sight)
-        elif self.journal.get("confirm_timeout") is not None:
-            self._save(phase=CONFIRMING, deadline=self.clock() + self.journal["confirm_timeout"])
+        elif timeout is not None:
+            self._save({"phase": CONFIRMING, "deadline": self.clock() + timeout})
         else:
             self._close(COMMITTED, None, sight)
 
@@ -257,7 +266,7 @@ class Engine:
             if failure is None and sight.healthy and self._is_confirmed():
                 self._close(COMMITTED, None, sight)
                 return
-            if failure is None and self.clock() >= self.journal["deadline"]:
+            if failure is None and self.clock() >= self._deadline():
                 failure = f"nobody confirmed within {self.journal['confirm_timeout']} s that it is within reach"
                 if not sight.healthy:
                     failure = (
@@ -287,7 +296,7 @@ class Engine:
 
     def _edited(self) -> str | None:
         """What somebody else did to our files, in words. Whoever reads them may not have done so yet."""
-        side = "before" if self.journal["phase"] == PROVING else "after"
+        side: Side = "before" if self.journal["phase"] == PROVING else "after"
         found = [entry["path"] for entry in self.journal["files"] if not holds(entry["path"], entry[side])]
         return (
             f"{', '.join(found)} was changed by someone else while {self.journal['name']} was watched"
@@ -300,13 +309,13 @@ class Engine:
         return [
             entry["path"]
             for entry in self.journal["files"]
-            if not any(holds(entry["path"], entry[side]) for side in ("before", "after"))
+            if not any(holds(entry["path"], entry[side]) for side in SIDES)
         ]
 
     def _begin_restore(self, reason: str) -> None:
         """Note, before the first file goes back, whether the component has seen the change: it must be proven then."""
         switched = self.journal["phase"] in ON_TRIAL or self.watcher.has_seen_change()
-        self._save(phase=RESTORING, reason=reason, switched=switched, deadline=None, mark=None)
+        self._save({"phase": RESTORING, "reason": reason, "switched": switched, "deadline": None, "mark": None})
 
     def _restore(self) -> None:
         self._say("did not become healthy, the former files are put back")
@@ -327,11 +336,11 @@ class Engine:
         if self.journal["switched"]:
             # What cannot be switched back is found by the proof.
             self._persist(self._switch)
-            self._save(phase=PROVING)
+            self._save({"phase": PROVING})
         else:
             self._close(ABANDONED, self.journal["reason"])
 
-    def _put_back(self, entries: list[Json]) -> str | None:
+    def _put_back(self, entries: list[FileEntry]) -> str | None:
         """Bring files back to their former versions. Returns why it did not work."""
 
         def put() -> None:
@@ -384,7 +393,7 @@ class Engine:
         proving come on top.
         """
         if self.journal.get("deadline") is None:
-            self._save(deadline=self.clock() + self._patience())
+            self._save({"deadline": self.clock() + self._patience()})
         ready_since: float | None = None
         identity: Process | None = None
         while True:
@@ -427,8 +436,12 @@ class Engine:
             self._note(
                 f"{KUBELET} was started anew, because it did not start {self.journal['name']} for {QUIET_SECONDS} s"
             )
-            self._save(nudged=True, deadline=max(self.journal["deadline"], now + REVIVAL_SECONDS))
+            self._save({"nudged": True, "deadline": max(self._deadline(), now + REVIVAL_SECONDS)})
             self.watcher.nudge()
+
+    def _deadline(self) -> float:
+        """Until when what is waited for may take."""
+        return t.cast(float, self.journal["deadline"])
 
     def _patience(self) -> float:
         """Seconds for becoming healthy."""
@@ -443,7 +456,7 @@ class Engine:
         never_ready = self.journal["phase"] == WAITING and WAITING not in self.journal["times"]
         if never_ready and sight.crashes >= self.watcher.max_crashes:
             return f"{name} crashed {sight.crashes} times and was never ready"
-        if now < self.journal["deadline"]:
+        if now < self._deadline():
             return None
         return (
             f"{name} was not healthy within {self._patience():.0f} s: it {sight.missing()} ({'; '.join(sight.probes)})"
@@ -479,7 +492,7 @@ class Engine:
 
     def _close(self, outcome: str, reason: str | None, sight: Seen | None = None) -> None:
         times, now, phase = self.journal["times"], self.clock(), self.journal["phase"]
-        result = {
+        result: Result = {
             "outcome": outcome,
             "reason": reason,
             "healthy": sight.healthy if sight else None,
@@ -492,7 +505,7 @@ class Engine:
             "notes": self.journal.get("notes", []),
             "log": [hide(line, self.journal["watch"].get("hidden", {})) for line in self.journal.get("log", [])],
         }
-        self.journal.update(phase=CLOSED, result=result)
+        self.journal.update({"phase": CLOSED, "result": result})
         if outcome == COMMITTED:
             for folder in self.journal.get("obsolete", []):
                 with contextlib.suppress(OSError):  # somebody else uses it by now
@@ -502,7 +515,7 @@ class Engine:
         """Move the closed journal to the history, which keeps the last ones and always the last known good."""
         self._insist()
         # As long as the journal is open, a killed engine is followed by one that says it again.
-        self._say(self.journal["result"]["outcome"])
+        self._say(result_of(self.journal)["outcome"])
         file_journal(self.folder, self.journal["id"])
         with contextlib.suppress(OSError):  # it names a transaction that is over
             remove(self.path(CONFIRMED))

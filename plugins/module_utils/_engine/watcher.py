@@ -11,13 +11,13 @@ from __future__ import annotations
 import typing as t
 
 from .files import Json
-from .journal import CONFIRMING, PREPARED, PROVING, WAITING
+from .journal import CONFIRMING, PREPARED, PROVING, WAITING, Former, Mark, Side
 from .node import Process
 
 # One failed answer of a busy node does not mean that something is wrong.
 HICCUP_SECONDS = 10.0
 # Which side of the journal's watch is looked for in which phase.
-WANTED = {PREPARED: "before", WAITING: "after", CONFIRMING: "after", PROVING: "before"}
+WANTED: dict[str, Side] = {PREPARED: "before", WAITING: "after", CONFIRMING: "after", PROVING: "before"}
 
 
 class Seen(t.Protocol):
@@ -64,7 +64,7 @@ class Watcher(t.Protocol):
 
     max_crashes: int
 
-    def what_runs(self) -> Json:
+    def what_runs(self) -> Former:
         """What is remembered of the former instance, to tell the new one from it."""
 
     def look(self) -> Seen:
@@ -73,7 +73,7 @@ class Watcher(t.Protocol):
     def has_seen_change(self) -> bool:
         """Whether the component may have seen the new files, so that a restore has to be proven on it."""
 
-    def mark(self) -> Json | None:
+    def mark(self) -> Mark | None:
         """What tells later whether the files were made to take effect; None when that needs no help."""
 
     def switch(self) -> None:

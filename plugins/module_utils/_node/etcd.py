@@ -13,9 +13,11 @@ import http.client
 import json
 import os
 import ssl
+import typing as t
 import urllib.parse
 
 from .._engine.files import Json
+from .._engine.journal import Probe
 from .._engine.probes import PROBE_TIMEOUT
 from .._plan.common.errors import KubeadmError
 from .._plan.static_pod import etcd_quorum
@@ -175,18 +177,12 @@ class Access:
             context.load_cert_chain(self.certificate, self.key, password="")
         return context
 
-    def probe(self, url: str) -> Json:
+    def probe(self, url: str) -> Probe:
         """A probe in a journal that asks this member at an address."""
         address = urllib.parse.urlsplit(url)
         pair = {"certificate": self.certificate, "key": self.key} if self.certificate and self.key else {}
-        return {
-            "kind": "http",
-            "scheme": address.scheme,
-            "host": address.hostname,
-            "port": address.port or 2379,
-            "path": HEALTH,
-            **pair,
-        }
+        where = {"scheme": address.scheme, "host": address.hostname, "port": address.port or 2379, "path": HEALTH}
+        return t.cast(Probe, {"kind": "http", **where, **pair})
 
 
 def read_members(access: Access) -> list[etcd_quorum.Member]:

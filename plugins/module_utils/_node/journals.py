@@ -16,7 +16,20 @@ import secrets
 import typing as t
 
 from .._engine.files import FORMAT, Json, remove, to_json, write_json
-from .._engine.journal import PREPARED, STATIC_POD, history_ids, version_of
+from .._engine.journal import (
+    PREPARED,
+    STATIC_POD,
+    Client,
+    FileEntry,
+    Instance,
+    Journal,
+    Probe,
+    StaticPodWatch,
+    StoredVersion,
+    Watch,
+    history_ids,
+    version_of,
+)
 from .._engine.node import boot_id, utc_now
 from .._plan.common import ownership
 from .._plan.common.errors import Refusal
@@ -52,11 +65,11 @@ class Settings:
         return cls(params["wait_timeout"], params["min_ready_seconds"], params["rollback"], timeout)
 
 
-def journal_for(pod: StaticPod, plan: static_pod.StaticPodPlan, settings: Settings, kubeconfig: str) -> Json:
+def journal_for(pod: StaticPod, plan: static_pod.StaticPodPlan, settings: Settings, kubeconfig: str) -> Journal:
     """The journal of a planned change of a static pod."""
     before, after = _instance(plan.before), _instance(plan.after)
     address = _address(after, kubeconfig)
-    files = [
+    files: list[FileEntry] = [
         *(_file_entry(change) for change in plan.files),
         {
             "path": pod.path,
@@ -66,7 +79,7 @@ def journal_for(pod: StaticPod, plan: static_pod.StaticPodPlan, settings: Settin
         },
         *record_entry(pod.name, before=pod.record, after=plan.record),
     ]
-    watch = {
+    watch: StaticPodWatch = {
         "kind": STATIC_POD,
         "log_prefix": pod.log_prefix,
         "container": pod.container,
@@ -82,7 +95,7 @@ def journal_for(pod: StaticPod, plan: static_pod.StaticPodPlan, settings: Settin
     return new_journal(pod.name, files, watch, settings)
 
 
-def new_journal(name: str, files: list[Json], watch: Json, settings: Settings) -> Json:
+def new_journal(name: str, files: list[FileEntry], watch: Watch, settings: Settings) -> Journal:
     """A journal of whatever kind of component, that has yet to begin."""
     return {
         "format": FORMAT,
@@ -104,15 +117,16 @@ def new_journal(name: str, files: list[Json], watch: Json, settings: Settings) -
     }
 
 
-def _instance(manifest: Manifest) -> Json:
-    return {"arguments": manifest.expected_arguments(), "written": manifest.arguments, "probes": manifest.probes()}
+def _instance(manifest: Manifest) -> Instance:
+    probes = t.cast(list[Probe], manifest.probes())
+    return {"arguments": manifest.expected_arguments(), "written": manifest.arguments, "probes": probes}
 
 
-def _address(instance: Json, kubeconfig: str) -> Json | None:
+def _address(instance: Instance, kubeconfig: str) -> Client | None:
     probe = next((probe for probe in instance["probes"] if probe["kind"] == "http"), None)
-    return (
-        None if probe is None else {**{key: probe[key] for key in ("scheme", "host", "port")}, "kubeconfig": kubeconfig}
-    )
+    if probe is None:
+        return None
+    return {"scheme": probe["scheme"], "host": probe["host"], "port": probe["port"], "kubeconfig": kubeconfig}
 
 
 def _new_id(former: t.Sequence[str]) -> str:
@@ -128,18 +142,18 @@ def _origin() -> str:
     return os.environ.get("SSH_CLIENT", "").split(" ")[0] or os.environ.get("SUDO_USER", "") or "this host"
 
 
-def _changed(version: Json, content: bytes) -> Json:
+def _changed(version: StoredVersion, content: bytes) -> StoredVersion:
     return version_of(content, version["mode"], version["uid"], version["gid"])
 
 
-def _file_entry(change: static_pod.FileChange) -> Json:
+def _file_entry(change: static_pod.FileChange) -> FileEntry:
     before = read_version(change.path)
     owner = (before["uid"], before["gid"]) if before else (0, 0)
     after = None if change.after is None else version_of(change.after.content, change.after.mode, *owner)
     return {"path": change.path, "switch": False, "before": before, "after": after}
 
 
-def record_entry(name: str, *, before: ownership.Record, after: ownership.Record) -> list[Json]:
+def record_entry(name: str, *, before: ownership.Record, after: ownership.Record) -> list[FileEntry]:
     """What we own changes in the same transaction as the component, so that the two never disagree."""
     if after == before:
         return []

@@ -13,8 +13,7 @@ import posixpath
 import time
 import typing as t
 
-from .._engine.files import Json
-from .._engine.journal import SYSTEMD_UNIT, version_of
+from .._engine.journal import SYSTEMD_UNIT, FileEntry, Journal, SetAside, UnitWatch, version_of
 from .._engine.node import NODE, Host
 from .._engine.systemd_unit import ASIDE
 from .._plan.common.errors import KubeadmError, Refusal
@@ -127,13 +126,15 @@ class KubeletSteps(TransactionSteps):
         }
 
 
-def journal_for(unit: KubeletUnit, plan: kubelet.KubeletPlan, settings: Settings, complaints: t.Sequence[str]) -> Json:
+def journal_for(
+    unit: KubeletUnit, plan: kubelet.KubeletPlan, settings: Settings, complaints: t.Sequence[str]
+) -> Journal:
     """The journal of a planned change of the kubelet. complaints: about configuration that is not ours, known before."""
     files = [
         *(_file_entry(change) for change in plan.files),
         *journals.record_entry(NAME, before=unit.state.record, after=plan.record),
     ]
-    watch: Json = {
+    watch: UnitWatch = {
         "kind": SYSTEMD_UNIT,
         "unit": UNIT,
         "before": instance(plan.before),
@@ -148,7 +149,7 @@ def journal_for(unit: KubeletUnit, plan: kubelet.KubeletPlan, settings: Settings
         if change.policy.state_file:
             path = posixpath.join(unit.root, change.policy.state_file)
             aside = f"{path}{ASIDE}{journal['id']}"
-            entry = {"path": path, "aside": aside, "existed": os.path.exists(path), "policy": change.value}
+            entry: SetAside = {"path": path, "aside": aside, "existed": os.path.exists(path), "policy": change.value}
             watch["set_aside"].append(entry)
     folders = [os.path.dirname(change.path) for change in plan.files if change.after is None]
     # Removed when they are empty then; the folder of fragments only when no kubelet looks for it any more.
@@ -156,7 +157,7 @@ def journal_for(unit: KubeletUnit, plan: kubelet.KubeletPlan, settings: Settings
     return journal
 
 
-def _file_entry(change: kubelet.FileChange) -> Json:
+def _file_entry(change: kubelet.FileChange) -> FileEntry:
     before = read_version(change.path)
     owner = (before["uid"], before["gid"]) if before else (0, 0)
     mode = before["mode"] if before else change.mode

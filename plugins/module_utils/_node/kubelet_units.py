@@ -14,8 +14,8 @@ import os
 import typing as t
 
 from .._engine import probes
-from .._engine.files import POLL_SECONDS, Json, read_bytes
-from .._engine.journal import PREPARED
+from .._engine.files import POLL_SECONDS, read_bytes
+from .._engine.journal import PREPARED, Instance, Journal, Probe
 from .._engine.node import Host
 from .._engine.systemd_unit import UnitSight, UnitWatcher, named_policy
 from .._plan.common.errors import KubeadmError, Refusal
@@ -188,11 +188,11 @@ def _version(binary: str, run: Run) -> tuple[int, int]:
 # ---- how it is watched ---------------------------------------------------------------------------------------------------
 
 
-def instance(layout: kubelet.Layout) -> Json:
+def instance(layout: kubelet.Layout) -> Instance:
     """How a kubelet with these files is recognised."""
     port = str(layout.settings.field(("healthzPort",)) or 10248)
     host = layout.settings.field(("healthzBindAddress",)) or _HEALTH["host"]
-    probe = {"kind": "http", **_HEALTH, "host": host, "port": int(port)}
+    probe = t.cast(Probe, {"kind": "http", **_HEALTH, "host": host, "port": int(port)})
     return {"arguments": layout.command, "probes": [] if port == "0" else [probe]}
 
 
@@ -211,7 +211,7 @@ def watch_until_healthy(
         "before": instance(unit.layout),
         "node": {"name": unit.node_name, "kubeconfig": unit.kubeconfig},
     }
-    journal = {"phase": PREPARED, "watch": watch}
+    journal = t.cast(Journal, {"phase": PREPARED, "watch": watch})
     watcher = UnitWatcher(journal, host, run, probes.api_get, clock)
     limit = clock() + seconds
     while True:

@@ -16,7 +16,8 @@ import dataclasses
 import os
 import typing as t
 
-from .._engine.files import POLL_SECONDS, Json
+from .._engine.files import POLL_SECONDS
+from .._engine.journal import SIDES, Journal
 from .._engine.node import Host
 from .._engine.probes import run_probe
 from .._plan.common.errors import KubeadmError, Refusal
@@ -234,12 +235,12 @@ def _ask_members(plan: static_pod.StaticPodPlan) -> tuple[etcd_quorum.Verdict, s
         return etcd_quorum.Verdict(), str(exc)
 
 
-def add_member_probes(journal: Json, plan: static_pod.StaticPodPlan) -> None:
+def add_member_probes(journal: Journal, plan: static_pod.StaticPodPlan) -> None:
     """Have the proof of an etcd also ask the member at the address by which its clients reach it, whatever the manifest's
     own probes ask: theirs is another port, which shows nothing of certificates."""
     try:
         url = etcd.Access.of(ComponentFiles(plan.before)).url
-        for side, manifest in (("before", plan.before), ("after", plan.after)):
+        for side, manifest in zip(SIDES, (plan.before, plan.after)):
             journal["watch"][side]["probes"].append(etcd.Access.of(ComponentFiles(manifest)).probe(url))
     except KubeadmError:
         return  # its arguments do not tell where

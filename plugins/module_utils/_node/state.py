@@ -15,7 +15,7 @@ import typing as t
 
 from .._engine.errors import Damaged, OtherFormat
 from .._engine.files import Json, read_bytes, read_formatted
-from .._engine.journal import version_of
+from .._engine.journal import StoredVersion, version_of
 from .._plan.common import ownership
 from .._plan.common.errors import KubeadmError
 
@@ -64,7 +64,7 @@ def load_record(name: str) -> ownership.Record:
     return ownership.load_record(record["owned"]) if record else {}
 
 
-def read_version(path: str) -> Json | None:
+def read_version(path: str) -> StoredVersion | None:
     """A file's bytes, mode and owner; None when it does not exist."""
     content = read_bytes(path)
     if content is None:

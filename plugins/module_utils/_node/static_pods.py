@@ -14,7 +14,8 @@ import re
 import stat
 import typing as t
 
-from .._engine.files import POLL_SECONDS, Json, read_bytes
+from .._engine.files import POLL_SECONDS, read_bytes
+from .._engine.journal import Instance, Logs, Probe, StoredVersion
 from .._engine.node import Host, Process
 from .._engine.static_pod import Sight
 from .._engine.static_pod import look as look_for
@@ -42,7 +43,7 @@ class StaticPod:
 
     name: str
     path: str
-    version: Json
+    version: StoredVersion
     manifest: Manifest
     record: ownership.Record
     log_prefix: str
@@ -77,7 +78,7 @@ def parse_static_pod(name: str, path: str, node_name: str) -> StaticPod:
     return StaticPod(
         name=name,
         path=path,
-        version=t.cast(Json, read_version(path)),
+        version=t.cast(StoredVersion, read_version(path)),
         manifest=manifest,
         record=load_record(name),
         log_prefix=f"{metadata.get('namespace', 'default')}_{metadata['name']}-{node_name}_",
@@ -171,8 +172,9 @@ SETTLE_SECONDS = 60.0
 def look(pod: StaticPod, host: Host) -> Sight:
     """Look once whether a component runs what its manifest says, alone, and is ready."""
     manifest = pod.manifest
-    watch = {"log_prefix": pod.log_prefix, "container": pod.container}
-    wanted = {"arguments": manifest.expected_arguments(), "probes": manifest.probes()}
+    watch: Logs = {"log_prefix": pod.log_prefix, "container": pod.container}
+    probes = t.cast(list[Probe], manifest.probes())
+    wanted: Instance = {"arguments": manifest.expected_arguments(), "probes": probes}
     return look_for(host, watch, wanted, acceptable=lambda uid: True, baseline={})
 
 

@@ -14,7 +14,7 @@ import time
 import typing as t
 
 from .._engine.files import Json
-from .._engine.journal import PREPARED
+from .._engine.journal import PREPARED, Journal
 from .._engine.node import NODE, Host
 from .._plan.common.errors import Busy
 from .._plan.transaction import messages as outcome
@@ -46,7 +46,7 @@ class TransactionSteps:
         self._settings: Settings | None = None
         self._transaction: Json | None = None
         self._previous: Json | None = None
-        self._open: Json | None = None
+        self._open: Journal | None = None
         self._trouble: list[str] = []
         self._busy = False
 
@@ -97,7 +97,7 @@ class TransactionSteps:
                 transactions.mark_followed(self._name, self._previous["id"])
         return notes
 
-    def _start(self, journal: Json) -> None:
+    def _start(self, journal: Journal) -> None:
         """Hand the change to the node's engine."""
         transactions.start(journal, run=self._run)
         self._transaction = {

@@ -22,11 +22,13 @@ from .._engine.journal import (
     CONFIRMED,
     CONFIRMING,
     PREPARED,
+    Journal,
     copies_of,
     drop_journal,
     history_ids,
     last_known_good,
     load_journal,
+    result_of,
     save_journal,
 )
 from .._engine.transaction import RESTORE_SECONDS, REVIVAL_SECONDS
@@ -87,7 +89,7 @@ _TARGET = "multi-user.target"
 # ---- starting --------------------------------------------------------------------------------------------------------
 
 
-def start(journal: Json, *, run: Run) -> None:
+def start(journal: Journal, *, run: Run) -> None:
     """Put the journal on disk and start the engine as a service of the node; from here on it needs nobody.
 
     Call with the lock. Raises Busy when another component of the node is being changed, KubeadmError when there is no room, or
@@ -103,7 +105,7 @@ def start(journal: Json, *, run: Run) -> None:
         _begin(journal, run)
 
 
-def _begin(journal: Json, run: Run) -> None:
+def _begin(journal: Journal, run: Run) -> None:
     folder = state_folder(journal["name"])
     space.require_room(journal, folder)
     _write_unit(run)
@@ -191,7 +193,7 @@ def _may_be_open(name: str) -> bool:
     return True
 
 
-def longest_seconds(journal: Json) -> int:
+def longest_seconds(journal: Journal) -> int:
     """How long a transaction can take, with a restore."""
     wait, ready = int(journal["wait_timeout"]), int(journal["min_ready_seconds"])
     restore = max(wait, RESTORE_SECONDS) + REVIVAL_SECONDS
@@ -218,13 +220,13 @@ def _busy(name: str) -> str:
 # ---- reading -----------------------------------------------------------------------------------------------------------
 
 
-def open_journal(name: str) -> Json | None:
+def open_journal(name: str) -> Journal | None:
     """The journal of the open transaction; None when there is none. Raises Unusable."""
     with told():
         return load_journal(state_folder(name))[0]
 
 
-def closed_journal(name: str, identifier: str) -> Json | None:
+def closed_journal(name: str, identifier: str) -> Journal | None:
     """The journal of a transaction that ended; None when it is not known. Raises Unusable."""
     with told():
         return load_journal(state_folder(name), identifier)[0]
@@ -235,13 +237,13 @@ def history(name: str) -> list[str]:
     return history_ids(state_folder(name))
 
 
-def outcome(journal: Json) -> Json:
+def outcome(journal: Journal) -> Json:
     """What a result says of a closed transaction: no file contents."""
     return {
         "id": journal["id"],
         "requested": journal["requested"],
         "takes_back": journal.get("takes_back"),
-        **journal["result"],
+        **result_of(journal),
     }
 
 
@@ -315,7 +317,7 @@ def recover(name: str, *, run: Run) -> str | None:
     return str(journal["id"])
 
 
-def left_open(name: str, run: Run) -> Json | None:
+def left_open(name: str, run: Run) -> Journal | None:
     """The open journal of an engine that is not at work: it was stopped, or the node was started anew. Call with the lock.
 
     Raises Busy when systemd is about to start that engine, Unusable for a journal that cannot be read.
@@ -334,7 +336,7 @@ def _is_active(name: str, run: Run) -> bool:
 # ---- following ---------------------------------------------------------------------------------------------------------
 
 
-def progress(name: str, journal: Json) -> tuple[str, str]:
+def progress(name: str, journal: Journal) -> tuple[str, str]:
     """(phase, message) of an open transaction, for people. News that a power loss took leave what the journal says."""
     news = _hint(name, "progress.json")
     if news.get("id") == journal["id"]:
@@ -373,7 +375,7 @@ def follow(
             closed = closed_journal(name, identifier)
             if closed is None:
                 raise _unknown(name, identifier)
-            return outcome(closed), closed["phase"], closed["result"]["outcome"]
+            return outcome(closed), closed["phase"], result_of(closed)["outcome"]
         phase, message = progress(name, current)
         if message != seen or clock() >= limit:
             return None, phase, message

@@ -14,7 +14,17 @@ import typing as t
 
 from .._engine.errors import EngineError
 from .._engine.files import Json
-from .._engine.journal import ALARM, COMMITTED, UNHEALTHY, content_of, version_of
+from .._engine.journal import (
+    ALARM,
+    COMMITTED,
+    UNHEALTHY,
+    FileEntry,
+    Journal,
+    StoredVersion,
+    content_of,
+    result_of,
+    version_of,
+)
 from .._plan.common import ownership
 from .._plan.common.errors import KubeadmError, Refusal
 from .._plan.common.ownership import Change
@@ -58,7 +68,7 @@ def describe(
         return way_back.describe(way, (), (), obstacle=str(exc))
 
 
-def enter(journal: Json, way: WayBack) -> Json:
+def enter(journal: Journal, way: WayBack) -> Journal:
     """The journal of a planned change, made one that takes another back: each file gets exactly its former version."""
     return {
         **journal,
@@ -69,11 +79,11 @@ def enter(journal: Json, way: WayBack) -> Json:
     }
 
 
-def _entry(file: File) -> Json:
+def _entry(file: File) -> FileEntry:
     return {"path": file.path, "switch": file.switch, "before": _version(file.now), "after": _version(file.former)}
 
 
-def _version(copy: Copy | None) -> Json | None:
+def _version(copy: Copy | None) -> StoredVersion | None:
     return None if copy is None else version_of(copy.content, copy.mode, copy.uid, copy.gid)
 
 
@@ -87,11 +97,11 @@ def _ended(name: str, node: str) -> t.Iterator[WayBack]:
     """The transactions that may stand, newest first, each read when it is asked for: an older one need not be readable."""
     for identifier in reversed(transactions.history(name)):
         journal = transactions.closed_journal(name, identifier)
-        if journal is not None and journal["result"]["outcome"] in _MAY_STAND:
+        if journal is not None and result_of(journal)["outcome"] in _MAY_STAND:
             yield _way(journal, os.path.join(state_folder(name), "history", f"{identifier}.json"), node)
 
 
-def _way(journal: Json, path: str, node: str) -> WayBack:
+def _way(journal: Journal, path: str, node: str) -> WayBack:
     record = record_path(journal["name"])
     try:
         files = tuple(_file(entry, record) for entry in journal["files"])
@@ -105,8 +115,8 @@ def _way(journal: Json, path: str, node: str) -> WayBack:
         node=node,
         journal=path,
         requested=journal["requested"],
-        ended=journal["result"]["ended"],
-        outcome=journal["result"]["outcome"],
+        ended=result_of(journal)["ended"],
+        outcome=result_of(journal)["outcome"],
         takes_back=journal.get("takes_back"),
         files=files,
         folders=tuple(journal.get("directories", ())),
@@ -114,7 +124,7 @@ def _way(journal: Json, path: str, node: str) -> WayBack:
     )
 
 
-def _file(entry: Json, record: str) -> File:
+def _file(entry: FileEntry, record: str) -> File:
     return File(
         path=entry["path"],
         former=_copy(entry["before"]),
@@ -125,7 +135,7 @@ def _file(entry: Json, record: str) -> File:
     )
 
 
-def _copy(version: Json | None) -> Copy | None:
+def _copy(version: StoredVersion | None) -> Copy | None:
     """A version of a journal. Raises EngineError when it is damaged."""
     content = content_of(version)
     return (

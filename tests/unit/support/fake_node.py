@@ -19,6 +19,7 @@ import yaml
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._engine.files import FORMAT, Json, read_bytes, read_json
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._engine.journal import (
     PREPARED,
+    StoredVersion,
     history_ids,
     load_journal,
     save_journal,
@@ -342,20 +343,20 @@ class FakeNode:
 
     # -- transactions --------------------------------------------------------------------------------------------------
 
-    def version(self, path: Path) -> Json | None:
+    def version(self, path: Path) -> StoredVersion | None:
         """A file as it stands, in the form of a journal."""
         if not path.exists():
             return None
         status = path.stat()
         return version_of(path.read_bytes(), status.st_mode & 0o7777, status.st_uid, status.st_gid)
 
-    def entry(self, path: Path, after: str | None, *, switch: bool = False, mode: int = 0o600) -> Json:
+    def entry(self, path: Path, after: str | None, *, switch: bool = False, mode: int = 0o600) -> t.Any:
         """One file of a journal."""
         before = self.version(path)
         wanted = None if after is None else version_of(after.encode(), mode, os.getuid(), os.getgid())
         return {"path": str(path), "switch": switch, "before": before, "after": wanted}
 
-    def journal(self, text: str = NEW, files: t.Sequence[Json] = (), **given: t.Any) -> Json:
+    def journal(self, text: str = NEW, files: t.Sequence[t.Any] = (), **given: t.Any) -> t.Any:
         """The journal of a change of the manifest."""
         switch = self.entry(self.manifest, text, switch=True, mode=self.manifest.stat().st_mode & 0o7777)
         watch = {
@@ -394,7 +395,7 @@ class FakeNode:
         """Where the open journal stands."""
         return self.state / "journal.json"
 
-    def prepare(self, text: str = NEW, files: t.Sequence[Json] = (), **given: t.Any) -> Json:
+    def prepare(self, text: str = NEW, files: t.Sequence[t.Any] = (), **given: t.Any) -> t.Any:
         """Put a journal on the disk."""
         journal = self.journal(text, files, **given)
         save_journal(str(self.state), journal)
@@ -411,12 +412,12 @@ class FakeNode:
         assert self.new_engine().run() == 0
         return self.result()
 
-    def change(self, text: str = NEW, files: t.Sequence[Json] = (), **given: t.Any) -> Json:
+    def change(self, text: str = NEW, files: t.Sequence[t.Any] = (), **given: t.Any) -> Json:
         """A whole transaction; its result."""
         self.prepare(text, files, **given)
         return self.run()
 
-    def closed(self) -> Json:
+    def closed(self) -> t.Any:
         """The newest closed journal."""
         assert not self.journal_path.exists()
         closed, problem = load_journal(str(self.state), history_ids(str(self.state))[-1])
@@ -424,7 +425,7 @@ class FakeNode:
         assert not problem
         return closed
 
-    def opened(self) -> Json:
+    def opened(self) -> t.Any:
         """The open journal."""
         journal, problem = load_journal(str(self.state))
         assert journal is not None

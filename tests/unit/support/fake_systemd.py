@@ -209,7 +209,7 @@ class FakeUnit:
 
     # -- transactions ----------------------------------------------------------------------------------------------------
 
-    def journal(self, **given: t.Any) -> Json:
+    def journal(self, **given: t.Any) -> t.Any:
         """The journal of a change of the setting."""
         owner = (os.getuid(), os.getgid())
         watch = {
@@ -265,8 +265,7 @@ class FakeUnit:
         assert self.new_engine().run() == 0
         journal, dummy = load_journal(str(self.state), history_ids(str(self.state))[-1])
         assert journal is not None
-        result: Json = journal["result"]
-        return result
+        return t.cast(Json, journal["result"])
 
     def at(self, seconds: float, action: t.Callable[[], t.Any]) -> None:
         """Do something once, so many seconds from now."""

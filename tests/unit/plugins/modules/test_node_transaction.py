@@ -31,7 +31,7 @@ def test_the_outcome_of_the_last_one_is_told_and_noted(
 ) -> None:
     monkeypatch.setattr(state, "STATE_DIR", str(tmp_path))
     folder = tmp_path / "kube-apiserver"
-    closed = {
+    closed: t.Any = {
         "format": 1,
         "id": "1",
         "phase": "closed",

@@ -242,7 +242,7 @@ def test_probes_over_tls_need_no_trust_and_metrics_the_client_certificate(secure
     config.write_text(kubeconfig(), encoding="ascii")
     secure.gates = {"A": True, "B": False}
     assert read_gates(secure.metrics(str(config))) == ({"A": True, "B": False}, "")
-    status, body = http_get(secure.probe(), "/metrics", context=probes._unverified())
+    status, body = http_get(secure.metrics(str(config)), "/metrics", context=probes._unverified())
     assert (status, body) == (403, b"Forbidden")
 
 

@@ -90,7 +90,7 @@ def test_a_restore_uses_the_second_copy_and_says_so(node: FakeNode, damage: Dama
     assert first.read_bytes() == second.read_bytes()
     assert second.stat().st_mode & 0o7777 == 0o600
     assert second.parent.stat().st_mode & 0o7777 == 0o700
-    save_journal(str(node.state), {**node.opened(), **restoring(node)})
+    save_journal(str(node.state), node.opened() | restoring(node))
     damage(first)
     result = node.run()
     assert result["outcome"] == RESTORED
@@ -100,7 +100,7 @@ def test_a_restore_uses_the_second_copy_and_says_so(node: FakeNode, damage: Dama
     assert f"its second copy {second} was used" in note
 
 
-def restoring(node: FakeNode) -> dict[str, t.Any]:
+def restoring(node: FakeNode) -> t.Any:
     """A transaction whose manifest is written and has to go back."""
     watcher = StaticPodWatcher(node.journal(), node.host, node.kubelet.systemctl, node.clock, node.clock.sleep)
     before = {"healthy": True, **watcher.what_runs()}
@@ -143,7 +143,7 @@ def test_a_damaged_copy_of_a_file_is_named_with_the_file(node: FakeNode) -> None
 
 @pytest.mark.parametrize("content", ["%", "AAA", None, base64.b64encode(b"x").decode() + "\n\0"])
 def test_what_is_no_base64_is_damaged(content: t.Any) -> None:
-    version = {**version_of(b"x", 0o600, 0, 0), "content": content}
+    version: t.Any = {**version_of(b"x", 0o600, 0, 0), "content": content}
     with pytest.raises(Damaged, match="copy of /etc/a is damaged"):
         content_of(version, "/etc/a")
 

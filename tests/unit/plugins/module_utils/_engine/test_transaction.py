@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._engine import transaction
-from ansible_collections.nodecraft.kubeadm.plugins.module_utils._engine.files import FORMAT, Json, read_json
+from ansible_collections.nodecraft.kubeadm.plugins.module_utils._engine.files import FORMAT, read_json
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._engine.journal import (
     ABANDONED,
     ALARM,
@@ -22,6 +22,7 @@ from ansible_collections.nodecraft.kubeadm.plugins.module_utils._engine.journal 
     RESTORED,
     UNHEALTHY,
     WAITING,
+    Journal,
     copies_of,
     history_ids,
     last_known_good,
@@ -386,7 +387,7 @@ def test_a_full_disk_of_ours_does_not_keep_the_component_down(node: FakeNode, mo
     node.prepare()
     full: list[bool] = []
 
-    def save(folder: str, journal: Json) -> None:
+    def save(folder: str, journal: Journal) -> None:
         if full:
             raise OSError(errno.ENOSPC, "No space left on device")
         save_journal(folder, journal)
@@ -654,7 +655,7 @@ def test_what_another_version_wrote_is_never_pruned(tmp_path: Path) -> None:
 
 def close(folder: Path, number: int, outcome: str, **given: t.Any) -> None:
     """A closed transaction in the history."""
-    journal = {"format": FORMAT, "files": [], "result": {"outcome": outcome}, **given}
+    journal: t.Any = {"format": FORMAT, "files": [], "result": {"outcome": outcome}, **given}
     save_journal(str(folder), journal, f"{number:04}")
 
 

@@ -111,7 +111,7 @@ def test_after_a_reboot_it_is_proven_again_and_a_word_stays_given(node: FakeNode
         node.new_engine().run()
     if word:
         say(node)
-    save_journal(str(node.state), {**node.opened(), "boot": "another boot"})
+    save_journal(str(node.state), node.opened() | {"boot": "another boot"})
     node.kubelet.restart()
     node.clock.now = 5.0
     node.kubelet.instances[0].started = 5.0

@@ -21,6 +21,7 @@ from ansible_collections.nodecraft.kubeadm.plugins.module_utils._engine.journal 
     RESTORED,
     RESTORING,
     WAITING,
+    Progress,
     save_journal,
     version_of,
 )
@@ -45,11 +46,11 @@ class DyingEngine(Engine):
     dies_at = 0
     before_saving = False
 
-    def _save(self, **changes: t.Any) -> None:
+    def _save(self, changes: Progress | None = None) -> None:
         self.saves += 1
         if self.saves == self.dies_at and self.before_saving:
             raise Killed
-        super()._save(**changes)
+        super()._save(changes)
         if self.saves == self.dies_at:
             raise Killed
 
@@ -131,7 +132,7 @@ def test_a_deadline_holds_over_a_restart_of_the_engine(node: FakeNode) -> None:
 def reboot(node: FakeNode) -> None:
     """The monotonic clock begins anew; the kubelet brings up whatever the manifest says."""
     journal = node.opened()
-    save_journal(str(node.state), {**journal, "boot": "another boot"})
+    save_journal(str(node.state), journal | {"boot": "another boot"})
     for instance in list(node.kubelet.instances):
         node.kubelet.kill(instance)
     node.clock.now = 5.0

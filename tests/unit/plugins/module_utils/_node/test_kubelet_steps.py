@@ -377,7 +377,7 @@ def test_state_files_are_read_below_the_kubelets_root(node: Node) -> None:
 # ---- the way back ----------------------------------------------------------------------------------------------------
 
 
-def end_well(node: Node, journal: Json) -> None:
+def end_well(node: Node, journal: t.Any) -> None:
     """What the engine does when all goes well: the files, the history, and a kubelet that runs with them."""
     for entry in journal["files"]:
         path = Path(entry["path"])
@@ -391,7 +391,7 @@ def end_well(node: Node, journal: Json) -> None:
     folder = state.state_folder("kubelet")
     journal["result"] = {"outcome": COMMITTED, "reason": None, "ended": "2026-01-01T00:01:00Z"}
     number = len(transactions.history("kubelet"))
-    save_journal(folder, {**journal, "phase": CLOSED}, f"20260101T00000{number}.000000Z-abcdef")
+    save_journal(folder, journal | {"phase": CLOSED}, f"20260101T00000{number}.000000Z-abcdef")
     drop_journal(folder)
     has_drop_in = os.path.exists(kubelet.DROP_IN)
     node.shown["DropInPaths"] = f"{node.kubeadm} {kubelet.DROP_IN}" if has_drop_in else str(node.kubeadm)

@@ -11,7 +11,7 @@ import typing as t
 from pathlib import Path
 
 import pytest
-from ansible_collections.nodecraft.kubeadm.plugins.module_utils._engine.files import Json
+from ansible_collections.nodecraft.kubeadm.plugins.module_utils._engine.journal import Probe, version_of
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._engine.node import Host
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._engine.probes import run_probe
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._node import preflight, rehearsals, static_pods
@@ -42,7 +42,7 @@ class Site:
             folder.mkdir(parents=True)
         (self.data / "member" / "db").write_text("live", encoding="ascii")
         self.clock = Clock()
-        self.healthz: Json | None = None
+        self.healthz: Probe | None = None
         run.answers["env crictl"] = HERE
 
     def write(self, name: str, pair: Pair) -> None:
@@ -56,7 +56,9 @@ class Site:
             text = text.replace(f"port: {port}", f"port: {self.web.port}")
         text = text.replace("/etc/kubernetes/pki", str(self.pki)).replace("/var/lib/etcd", str(self.data))
         manifest = samples.manifest(text, name)
-        return static_pods.StaticPod(name, samples.SOURCE, {}, manifest, {}, f"kube-system_{name}-cp1_")
+        return static_pods.StaticPod(
+            name, samples.SOURCE, version_of(b"", 0o600, 0, 0), manifest, {}, f"kube-system_{name}-cp1_"
+        )
 
     def start(self, pod: static_pods.StaticPod) -> None:
         """Have the static pod run what its manifest says."""
@@ -348,7 +350,7 @@ def test_a_new_cluster_is_not_made_by_a_manifest(site: Site, etcd_pod: static_po
 def test_the_proof_asks_the_member_where_its_clients_do(
     site: Site, etcd_pod: static_pods.StaticPod, member: FakeEtcd
 ) -> None:
-    journal: Json = {"watch": {"before": {"probes": []}, "after": {"probes": []}}}
+    journal: t.Any = {"watch": {"before": {"probes": []}, "after": {"probes": []}}}
     site.write("renewed", Pair(*((site.pki / f"server.{ending}").read_bytes() for ending in ("crt", "key"))))
     change = {"cert_file": f"{site.pki}/renewed.crt", "key_file": f"{site.pki}/renewed.key"}
     preflight.add_member_probes(journal, site.plan(etcd_pod, listen_client_urls="https://127.0.0.1:1", **change))

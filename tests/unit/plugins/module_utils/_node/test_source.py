@@ -22,6 +22,7 @@ from ansible_collections.nodecraft.kubeadm.plugins.module_utils._engine.journal 
     copies_of,
     history_ids,
     load_journal,
+    result_of,
     save_journal,
     version_of,
 )
@@ -128,7 +129,7 @@ def open_transaction(tmp_path: Path, **given: t.Any) -> tuple[str, Path]:
     file.write_bytes(b"new")
     owner = (os.getuid(), os.getgid())
     versions = {side: version_of(text, 0o600, *owner) for side, text in (("before", b"old"), ("after", b"new"))}
-    journal = {
+    journal: t.Any = {
         "format": FORMAT,
         "id": "20260101T000000.000000Z-abcdef",
         "name": "kube-apiserver",
@@ -154,7 +155,7 @@ def test_a_packed_program_finishes_an_open_transaction(packed: Path, tmp_path: P
     (identifier,) = history_ids(state)
     journal, problem = load_journal(state, identifier)
     assert journal is not None
-    assert (journal["result"]["outcome"], problem) == (ABANDONED, "")
+    assert (result_of(journal)["outcome"], problem) == (ABANDONED, "")
     assert not any(os.path.exists(path) for path in copies_of(state))
 
 

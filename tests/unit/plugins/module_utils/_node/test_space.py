@@ -5,10 +5,11 @@
 from __future__ import annotations
 
 import os
+import typing as t
 from pathlib import Path
 
 import pytest
-from ansible_collections.nodecraft.kubeadm.plugins.module_utils._engine.files import Json, to_json
+from ansible_collections.nodecraft.kubeadm.plugins.module_utils._engine.files import to_json
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._engine.journal import version_of
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._node import space
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.common.errors import KubeadmError
@@ -16,7 +17,7 @@ from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.common.err
 BLOCK = 4096
 
 
-def journal(folder: Path, size: int) -> Json:
+def journal(folder: Path, size: int) -> t.Any:
     after = version_of(b"x" * size, 0o600, 0, 0)
     return {"name": "kubelet", "files": [{"path": str(folder / "new" / "file"), "before": None, "after": after}]}
 

@@ -28,8 +28,10 @@ from ansible_collections.nodecraft.kubeadm.plugins.module_utils._engine.journal 
     KEEP_HISTORY,
     PREPARED,
     RESTORED,
+    SIDES,
     UNHEALTHY,
     WAITING,
+    Journal,
     content_of,
     copies_of,
     file_journal,
@@ -116,11 +118,11 @@ def test_f20_an_outcome_is_told_where_it_cannot_be_noted_that_it_was(master: Fak
 def test_f40_a_clock_that_was_set_back_makes_a_change_no_older_than_those_before_it(
     master: FakeNode, run: FakeRun
 ) -> None:
-    closed = {"format": FORMAT, "name": NAME, "requested": {}, "phase": CLOSED, "files": []}
-    result = {"outcome": COMMITTED, "reason": None, "ended": "2099-01-01T00:00:00Z"}
+    closed: t.Any = {"format": FORMAT, "name": NAME, "requested": {}, "phase": CLOSED, "files": []}
+    result: t.Any = {"outcome": COMMITTED, "reason": None, "ended": "2099-01-01T00:00:00Z"}
     for number in range(KEEP_HISTORY):
         identifier = f"20990101T000000.00000{number}Z-abcdef"
-        save_journal(str(master.state), {**closed, "id": identifier, "result": result}, identifier)
+        save_journal(str(master.state), closed | {"id": identifier, "result": result}, identifier)
     master.allowed.add(pod("--v=4").encode())
     started = carry_out(master, run, args={"v": 4})["transaction"]
     assert report(run, id=started["id"])["transaction"]["outcome"] == COMMITTED
@@ -143,9 +145,9 @@ def test_a_restore_takes_the_record_back_too(master: FakeNode, run: FakeRun) -> 
     master.clock.pace = 4
     original = journals.journal_for
 
-    def with_probe(*given: t.Any) -> Json:
+    def with_probe(*given: t.Any) -> Journal:
         journal = original(*given)
-        for side in ("before", "after"):
+        for side in SIDES:
             journal["watch"][side]["probes"] = [master.web.probe()]
         return journal
 
@@ -427,7 +429,7 @@ def begin_another(master: FakeNode) -> str:
     """An open transaction of another component of the node; its id."""
     folder = str(master.state.parent / "kube-scheduler")
     make_folder(folder)
-    save_journal(folder, {**master.journal(phase=WAITING), "name": "kube-scheduler", "id": "beside"})
+    save_journal(folder, master.journal(phase=WAITING) | {"name": "kube-scheduler", "id": "beside"})
     return "beside"
 
 
@@ -588,7 +590,7 @@ def test_following_ends_with_the_outcome(master: FakeNode) -> None:
 
 def end(master: FakeNode) -> None:
     journal = master.opened()
-    save_journal(str(master.state), {**journal, "phase": CLOSED, "result": {"outcome": ABANDONED}})
+    save_journal(str(master.state), journal | {"phase": CLOSED, "result": {"outcome": ABANDONED}})
     file_journal(str(master.state), journal["id"])
 
 

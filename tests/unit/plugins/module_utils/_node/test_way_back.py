@@ -85,7 +85,7 @@ class Pod:
         journal["id"] = f"20260101T0000{self.count:02}.000000Z-abcdef"
         for entry in journal["files"]:  # this may not run as root
             if entry["after"]:
-                entry["after"].update(uid=os.getuid(), gid=os.getgid())
+                entry["after"].update({"uid": os.getuid(), "gid": os.getgid()})
         save_journal(str(self.node.state), journal)
         return self.node.run()
 
@@ -237,7 +237,7 @@ def damage(path: Path) -> None:
     folder = str(path.parent.parent)
     journal, dummy = load_journal(folder, path.stem)
     assert journal is not None
-    entry = next(entry for entry in journal["files"] if entry["switch"])
+    entry: t.Any = next(entry for entry in journal["files"] if entry["switch"])
     entry["before"]["content"] = "AAAA"
     save_journal(folder, journal, path.stem)
 
