@@ -5,27 +5,21 @@
 from __future__ import annotations
 
 import base64
-import errno
 import json
 import os
 import typing as t
 from pathlib import Path
 
 import pytest
-from ansible_collections.nodecraft.kubeadm.plugins.module_utils._engine import transaction
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._engine.errors import Damaged, OtherFormat
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._engine.files import (
     FORMAT,
     Json,
-    locked,
-    named,
-    read_bytes,
-    remove,
     write_atomically,
 )
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._engine.journal import (
-    ALARM,
     COMMITTED,
+    KEEP_HISTORY,
     PROVING,
     RESTORED,
     RESTORING,
@@ -34,14 +28,22 @@ from ansible_collections.nodecraft.kubeadm.plugins.module_utils._engine.journal 
     drop_journal,
     file_journal,
     history_ids,
+    is_at,
     last_known_good,
     load_journal,
+    prune_history,
     save_journal,
     version_of,
 )
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._engine.program import STUCK, main
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._engine.static_pod import StaticPodWatcher
-from ansible_collections.nodecraft.kubeadm.tests.unit.support.fake_node import FOREIGN, NEW, OLD, Behaviour, FakeNode
+from ansible_collections.nodecraft.kubeadm.tests.unit.support.fake_node import (
+    NEW,
+    OLD,
+    Behaviour,
+    FakeNode,
+    pod,
+)
 
 Damage = t.Callable[[Path], t.Any]
 
@@ -183,93 +185,75 @@ def test_without_any_journal_there_is_none(tmp_path: Path) -> None:
     assert last_known_good(str(tmp_path)) is None
 
 
-# ---- errors name what was asked for ----------------------------------------------------------------------------------
+# ---- versions of files -----------------------------------------------------------------------------------------------
 
 
-def test_an_error_names_the_file_and_not_the_temporary_one(tmp_path: Path) -> None:
-    path = tmp_path / "policy.yaml"
-    path.mkdir()
-    (path / "x").touch()
-    with pytest.raises(OSError, match=r"policy\.yaml") as error:
-        write_atomically(str(path), b"x", mode=0o600, uid=os.getuid(), gid=os.getgid())
-    assert (error.value.filename, error.value.filename2) == (str(path), None)
-    assert "nodecraft" not in str(error.value)
+def test_a_versions_bytes_mode_and_owner_count(tmp_path: Path) -> None:
+    path = tmp_path / "file"
+    write_atomically(str(path), b"x", mode=0o640, uid=os.getuid(), gid=os.getgid())
+    version = version_of(b"x", 0o640, os.getuid(), os.getgid())
+    assert is_at(str(path), version)
+    assert not is_at(str(path), {**version, "mode": 0o600})
+    assert not is_at(str(path), {**version, "uid": os.getuid() + 1})
+    assert not is_at(str(path), version_of(b"y", 0o640, os.getuid(), os.getgid()))
+    assert not is_at(str(path), None)
+    assert is_at(str(tmp_path / "other"), None)
 
 
-def test_an_error_without_a_name_gets_one() -> None:
-    with pytest.raises(OSError, match=r"No space left on device: '/etc/a'") as error, named("/etc/a"):
-        raise OSError(errno.ENOSPC, "No space left on device")
-    assert error.value.errno == errno.ENOSPC
+# ---- history ---------------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("action", [read_bytes, remove])
-def test_what_cannot_be_read_or_removed_is_named(tmp_path: Path, action: t.Callable[[str], t.Any]) -> None:
-    with pytest.raises(IsADirectoryError) as error:
-        action(str(tmp_path))
-    assert error.value.filename == str(tmp_path)
+def test_the_history_keeps_the_last_ones_and_the_last_committed_one(tmp_path: Path) -> None:
+    close(tmp_path, 1, COMMITTED)
+    close(tmp_path, 2, COMMITTED)
+    for number in range(3, 3 + 2 * KEEP_HISTORY):
+        close(tmp_path, number, RESTORED)
+    (tmp_path / "history" / "0000.json").write_text("damaged", encoding="ascii")
+    (tmp_path / "history" / ".0005.json.tmp").write_text("not ours to count", encoding="ascii")
+    prune_history(str(tmp_path))
+    kept = history_ids(str(tmp_path))
+    assert kept == ["0002"] + [f"{number:04}" for number in range(3 + KEEP_HISTORY, 3 + 2 * KEEP_HISTORY)]
+    for path in copies_of(str(tmp_path), "0001"):
+        assert not os.path.exists(path)
 
 
-# ---- edits that nobody has read yet ----------------------------------------------------------------------------------
+def test_the_last_known_good_is_the_newest_committed_one_that_is_intact(tmp_path: Path) -> None:
+    for number in (1, 2, 3):
+        close(tmp_path, number, COMMITTED)
+    close(tmp_path, 4, RESTORED)
+    assert last_known_good(str(tmp_path)) == "0003"
+    first, second = map(Path, copies_of(str(tmp_path), "0003"))
+    first.write_bytes(first.read_bytes().replace(b"committed", b"restored!"))
+    assert last_known_good(str(tmp_path)) == "0003", "by its second copy"
+    second.unlink()
+    assert last_known_good(str(tmp_path)) == "0002"
+    for number in range(5, 5 + KEEP_HISTORY):
+        close(tmp_path, number, RESTORED)
+    prune_history(str(tmp_path))
+    assert history_ids(str(tmp_path))[:2] == ["0002", "0005"]
 
 
-def edit_while_watched(node: FakeNode, action: t.Callable[[], t.Any], **given: t.Any) -> Json:
-    """The new state is healthy; somebody does something in the watched seconds, and no kubelet looks."""
-    node.prepare(min_ready_seconds=30, **given)
-
-    def act() -> None:
-        node.kubelet.enabled = False
-        action()
-
-    node.at(15, act)
-    return node.run()
+def test_what_another_version_wrote_is_never_pruned(tmp_path: Path) -> None:
+    close(tmp_path, 1, RESTORED, format=FORMAT + 1)
+    for number in range(2, 3 + KEEP_HISTORY):
+        close(tmp_path, number, RESTORED)
+    prune_history(str(tmp_path))
+    assert history_ids(str(tmp_path))[0] == "0001"
+    assert len(history_ids(str(tmp_path))) == 1 + KEEP_HISTORY
 
 
-@pytest.mark.parametrize("rollback", [True, False])
-def test_an_edit_in_the_watched_seconds_is_never_committed_over(node: FakeNode, rollback: bool) -> None:
-    result = edit_while_watched(node, node.foreign_edit, rollback=rollback)
-    assert result["outcome"] == ALARM
-    assert f"{node.manifest} was changed by someone else while kube-apiserver was watched" in result["reason"]
-    assert node.manifest.read_text(encoding="utf-8") == FOREIGN
+def close(folder: Path, number: int, outcome: str, **given: t.Any) -> None:
+    """A closed transaction in the history."""
+    journal: t.Any = {"format": FORMAT, "files": [], "result": {"outcome": outcome}, **given}
+    save_journal(str(folder), journal, f"{number:04}")
 
 
-def test_an_edit_of_a_policy_file_in_the_watched_seconds_is_an_alarm(node: FakeNode) -> None:
-    result = edit_while_watched(
-        node,
-        lambda: node.policy.write_text("theirs", encoding="utf-8"),
-        files=[node.entry(node.policy, "policy")],
-        directories=[str(node.policy.parent)],
-    )
-    assert result["outcome"] == ALARM
-    assert str(node.policy) in result["reason"]
-    assert node.policy.read_text(encoding="utf-8") == "theirs"
-    assert node.manifest.read_text(encoding="utf-8") == NEW
-
-
-def test_a_file_that_somebody_puts_back_in_the_watched_seconds_is_not_committed(node: FakeNode) -> None:
-    result = edit_while_watched(node, lambda: node.write_manifest(OLD))
-    assert result["outcome"] != COMMITTED
-    assert "was changed by someone else" in result["reason"]
-    assert node.manifest.read_text(encoding="utf-8") == OLD
-
-
-def test_an_edit_while_the_former_state_is_proven_is_an_alarm(node: FakeNode) -> None:
-    node.kubelet.behaviours["--v=2"] = Behaviour(ready=None)
-    node.prepare()
-    node.once(PROVING, node.foreign_edit)
-    result = node.run()
-    assert result["outcome"] == ALARM
-    assert f"but {node.manifest} was changed by someone else" in result["reason"]
-
-
-# ---- as a program ----------------------------------------------------------------------------------------------------
-
-
-def test_a_lock_that_is_held_is_tried_again_by_systemd(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    monkeypatch.setattr(transaction, "LOCK_SECONDS", 0.0)
-    clock = iter(range(100)).__next__
-    with locked(str(tmp_path), seconds=0, clock=clock, sleep=lambda seconds: None):
-        status = main(["engine.pyz", str(tmp_path)])
-    assert status == 1 != STUCK
-    assert "another process holds" in capsys.readouterr().err
+def test_a_hundred_changes_leave_a_bounded_history(node: FakeNode) -> None:
+    node.allowed = {pod(f"--v={number}").encode() for number in range(20)}
+    node.kubelet.behaviours = {f"--v={number}": Behaviour(stop=0, start=0, ready=0) for number in range(20)}
+    node.clock.pace = 4
+    for number in range(2, 15):
+        identifier = f"20260101T0000{number:02}.000000Z-abcdef"
+        assert node.change(pod(f"--v={number}"), id=identifier, min_ready_seconds=0)["outcome"] == COMMITTED
+    for room in ("history", "backup"):
+        assert len(list((node.state / room).iterdir())) == KEEP_HISTORY

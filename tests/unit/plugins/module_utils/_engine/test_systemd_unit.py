@@ -10,7 +10,6 @@ import typing as t
 from pathlib import Path
 
 import pytest
-from ansible_collections.nodecraft.kubeadm.plugins.module_utils._engine import probes
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._engine.errors import EngineError
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._engine.journal import COMMITTED, RESTORED, save_journal
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._engine.systemd_unit import ASIDE, named_policy
@@ -21,7 +20,7 @@ from ansible_collections.nodecraft.kubeadm.tests.unit.support.fake_systemd impor
     FakeUnit,
     state_of,
 )
-from ansible_collections.nodecraft.kubeadm.tests.unit.support.web import CERTIFICATE_PEM, Web, kubeconfig
+from ansible_collections.nodecraft.kubeadm.tests.unit.support.web import Web
 
 UNKNOWN = (
     'E1 "Using lenient decoding as strict decoding failed" err="strict decoding error: unknown field \\"maxPodz\\""'
@@ -164,7 +163,7 @@ def test_an_api_server_that_stays_away_is_no_alarm(unit: FakeUnit) -> None:
     assert "its Node is not known" in result["reason"]
 
 
-# ---- an engine that dies -----------------------------------------------------------------------------------------------
+# ---- an engine that dies ---------------------------------------------------------------------------------------------
 
 
 class Died(BaseException):
@@ -218,7 +217,7 @@ def test_a_kubelet_that_systemd_started_as_it_had_loaded_it_is_started_anew(unit
     assert unit.finish()["outcome"] == RESTORED
 
 
-# ---- files that make way -------------------------------------------------------------------------------------------------
+# ---- files that make way ---------------------------------------------------------------------------------------------
 
 
 def aside(unit: FakeUnit, *, existed: bool = True) -> dict[str, t.Any]:
@@ -317,7 +316,7 @@ def test_a_kubelet_that_somebody_else_started_gets_the_right_state_file(
     assert former(unit).exists() is works
 
 
-# ---- systemd says no -----------------------------------------------------------------------------------------------------
+# ---- systemd says no -------------------------------------------------------------------------------------------------
 
 
 def test_a_systemd_that_refuses_is_restored(unit: FakeUnit) -> None:
@@ -341,28 +340,3 @@ def test_an_unknown_kind_is_left_to_a_newer_engine(unit: FakeUnit) -> None:
     save_journal(str(unit.state), unit.journal(watch={"kind": "vehicle"}))
     with pytest.raises(EngineError, match="about a vehicle"):
         unit.new_engine().run()
-
-
-# ---- the credential ------------------------------------------------------------------------------------------------------
-
-
-def test_the_api_server_is_asked_with_the_nodes_certificate(tmp_path: Path, web: Web) -> None:
-    path = tmp_path / "kubelet.conf"
-    (tmp_path / "ca").write_text(CERTIFICATE_PEM, encoding="ascii")
-    head = f"clusters:\n- cluster:\n    certificate-authority: {tmp_path}/ca\n    server: http://127.0.0.1:{web.port}\n"
-    path.write_text(head + kubeconfig(), encoding="ascii")
-    assert probes.api_get(str(path), "/api/v1/nodes/w1") == ({}, "")
-    assert web.requests == ["/api/v1/nodes/w1"]
-    node, why = probes.api_get(str(path), "/healthz")
-    assert node is None
-    assert "cannot be asked" in why  # this server speaks no JSON
-    web.status = 403
-    assert probes.api_get(str(path), "/x") == (None, "the API server answers 403")
-
-
-@pytest.mark.parametrize("text", [None, "", kubeconfig(), "server: https://127.0.0.1:1\n"])
-def test_a_credential_that_is_none_is_named(tmp_path: Path, text: str | None) -> None:
-    path = tmp_path / "kubelet.conf"
-    if text is not None:
-        path.write_text(text, encoding="ascii")
-    assert "names no API server" in probes.api_get(str(path), "/x")[1]

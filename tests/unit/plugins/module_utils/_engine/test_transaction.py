@@ -12,25 +12,21 @@ from pathlib import Path
 
 import pytest
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._engine import transaction
-from ansible_collections.nodecraft.kubeadm.plugins.module_utils._engine.files import FORMAT, read_json
+from ansible_collections.nodecraft.kubeadm.plugins.module_utils._engine.files import (
+    Json,
+    read_json,
+)
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._engine.journal import (
     ABANDONED,
     ALARM,
     COMMITTED,
-    KEEP_HISTORY,
     PROVING,
     RESTORED,
     UNHEALTHY,
     WAITING,
     Journal,
-    copies_of,
-    history_ids,
-    last_known_good,
-    prune_history,
     save_journal,
 )
-from ansible_collections.nodecraft.kubeadm.plugins.module_utils._engine.probes import admission
-from ansible_collections.nodecraft.kubeadm.plugins.module_utils._engine.program import STUCK, main
 from ansible_collections.nodecraft.kubeadm.tests.unit.support.fake_node import (
     FOREIGN,
     NAME,
@@ -38,9 +34,7 @@ from ansible_collections.nodecraft.kubeadm.tests.unit.support.fake_node import (
     OLD,
     Behaviour,
     FakeNode,
-    pod,
 )
-from ansible_collections.nodecraft.kubeadm.tests.unit.support.web import kubeconfig
 
 
 def text_of(node: FakeNode) -> str:
@@ -458,103 +452,56 @@ def test_a_manifest_that_vanished_after_the_change_is_an_alarm_and_nothing_is_wr
     node.watcher.events()
 
 
-# ---- gates -----------------------------------------------------------------------------------------------------------
+# ---- edits that nobody has read yet ----------------------------------------------------------------------------------
 
 
-def test_gates_are_read_from_the_running_process(node: FakeNode) -> None:
-    node.kubeconfig.write_text(kubeconfig(), encoding="ascii")
-    node.web.gates = {"A": True, "B": False, "Other": True}
-    result = node.change(watch={"feature_gates": {"A": True, "B": False}})
-    assert result["outcome"] == COMMITTED
-    assert result["proof"]["feature_gates"] == {"A": True, "B": False}
-    assert result["proof"]["feature_gates_note"] is None
+def edit_while_watched(node: FakeNode, action: t.Callable[[], t.Any], **given: t.Any) -> Json:
+    """The new state is healthy; somebody does something in the watched seconds, and no kubelet looks."""
+    node.prepare(min_ready_seconds=30, **given)
+
+    def act() -> None:
+        node.kubelet.enabled = False
+        action()
+
+    node.at(15, act)
+    return node.run()
 
 
-@pytest.mark.parametrize("reported", [{"A": False}, {"Other": True}])
-def test_gates_that_differ_in_the_running_process_are_restored(node: FakeNode, reported: dict[str, bool]) -> None:
-    node.kubeconfig.write_text(kubeconfig(), encoding="ascii")
-    node.web.gates = reported
-    result = node.change(watch={"feature_gates": {"A": True}})
-    assert result["outcome"] == RESTORED
-    assert "reports other values than asked for: A" in result["reason"]
-    assert text_of(node) == OLD
+@pytest.mark.parametrize("rollback", [True, False])
+def test_an_edit_in_the_watched_seconds_is_never_committed_over(node: FakeNode, rollback: bool) -> None:
+    result = edit_while_watched(node, node.foreign_edit, rollback=rollback)
+    assert result["outcome"] == ALARM
+    assert f"{node.manifest} was changed by someone else while kube-apiserver was watched" in result["reason"]
+    assert node.manifest.read_text(encoding="utf-8") == FOREIGN
 
 
-@pytest.mark.parametrize(
-    ("config", "note"),
-    [
-        (None, "holds no client certificate"),
-        (kubeconfig(**{"client-certificate": "/a.crt"}), "holds no client certificate"),
-        (kubeconfig(**{"client-certificate": "/a.crt", "client-key": "/a.key"}), "cannot be read"),
-        (kubeconfig(**{"client-certificate-data": "AAAA", "client-key-data": "AAAA"}), "cannot be read"),
-        (kubeconfig(**{"client-certificate-data": "A", "client-key-data": "A"}), "cannot be read"),
-    ],
-)
-def test_gates_that_cannot_be_read_are_noted_and_no_failure(node: FakeNode, config: str | None, note: str) -> None:
-    if config is not None:
-        node.kubeconfig.write_text(config, encoding="ascii")
-    result = node.change(watch={"feature_gates": {"A": True}})
-    assert result["outcome"] == COMMITTED
-    assert result["proof"]["feature_gates"] is None
-    assert note in result["proof"]["feature_gates_note"]
+def test_an_edit_of_a_policy_file_in_the_watched_seconds_is_an_alarm(node: FakeNode) -> None:
+    result = edit_while_watched(
+        node,
+        lambda: node.policy.write_text("theirs", encoding="utf-8"),
+        files=[node.entry(node.policy, "policy")],
+        directories=[str(node.policy.parent)],
+    )
+    assert result["outcome"] == ALARM
+    assert str(node.policy) in result["reason"]
+    assert node.policy.read_text(encoding="utf-8") == "theirs"
+    assert node.manifest.read_text(encoding="utf-8") == NEW
 
 
-def test_metrics_that_are_forbidden_are_noted(node: FakeNode) -> None:
-    node.kubeconfig.write_text(kubeconfig(), encoding="ascii")
-    node.web.gates = None
-    result = node.change(watch={"feature_gates": {"A": True}})
-    assert result["outcome"] == COMMITTED
-    assert result["proof"]["feature_gates_note"] == "/metrics answers 403"
+def test_a_file_that_somebody_puts_back_in_the_watched_seconds_is_not_committed(node: FakeNode) -> None:
+    result = edit_while_watched(node, lambda: node.write_manifest(OLD))
+    assert result["outcome"] != COMMITTED
+    assert "was changed by someone else" in result["reason"]
+    assert node.manifest.read_text(encoding="utf-8") == OLD
 
 
-def test_a_component_without_an_http_probe_has_no_metrics_to_read(node: FakeNode) -> None:
-    result = node.change(watch={"feature_gates": {"A": True}, "metrics": None})
-    assert result["outcome"] == COMMITTED
-    assert result["proof"]["feature_gates"] is None
-    assert result["proof"]["feature_gates_note"]
-
-
-# ---- who is let in ---------------------------------------------------------------------------------------------------
-
-
-def prepare_with_client(node: FakeNode, before: int, after: int) -> None:
-    """A change of an API server that answers its administrator so before the change, and so after it."""
-    node.kubeconfig.write_text(kubeconfig(), encoding="ascii")
-    node.web.admission = before
-    node.prepare(watch={"client": node.web.metrics(str(node.kubeconfig))})
-    node.once(WAITING, lambda: setattr(node.web, "admission", after))
-
-
-@pytest.mark.parametrize("status", [401, 403])
-def test_an_api_server_that_locks_its_administrator_out_is_restored(node: FakeNode, status: int) -> None:
-    """Its probes ask nobody who they are, so all of them pass."""
-    prepare_with_client(node, 200, status)
+def test_an_edit_while_the_former_state_is_proven_is_an_alarm(node: FakeNode) -> None:
+    node.kubelet.behaviours["--v=2"] = Behaviour(ready=None)
+    node.prepare()
+    node.once(PROVING, node.foreign_edit)
     result = node.run()
-    assert (result["outcome"], text_of(node)) == (RESTORED, OLD)
-    assert f"answers {status} to the client of {node.kubeconfig}, which it admitted before" in result["reason"]
-
-
-@pytest.mark.parametrize(("before", "after"), [(401, 401), (403, 401), (500, 401), (200, 200), (200, 503)])
-def test_who_was_not_let_in_before_and_a_server_in_trouble_prove_no_lock_out(
-    node: FakeNode, before: int, after: int
-) -> None:
-    prepare_with_client(node, before, after)
-    assert node.run()["outcome"] == COMMITTED
-
-
-def test_an_api_server_that_does_not_know_yet_who_may_do_what_is_waited_for(node: FakeNode) -> None:
-    prepare_with_client(node, 200, 403)
-    node.at(6 + 3 + 5, lambda: setattr(node.web, "admission", 200))
-    assert node.run()["outcome"] == COMMITTED
-
-
-@pytest.mark.parametrize("config", [None, kubeconfig(**{"client-certificate-data": "A", "client-key-data": "A"})])
-def test_without_a_usable_kubeconfig_nobody_is_asked_for(node: FakeNode, config: str | None) -> None:
-    if config is not None:
-        node.kubeconfig.write_text(config, encoding="ascii")
-    node.web.admission = 401
-    assert node.change(watch={"client": node.web.metrics(str(node.kubeconfig))})["outcome"] == COMMITTED
-    assert admission(None) is None
+    assert result["outcome"] == ALARM
+    assert f"but {node.manifest} was changed by someone else" in result["reason"]
 
 
 # ---- what stays ------------------------------------------------------------------------------------------------------
@@ -609,80 +556,3 @@ def test_the_result_holds_no_content_of_files(node: FakeNode) -> None:
     encoded = node.entry(node.policy, "secret")["after"]["content"]
     assert "secret" not in result
     assert encoded not in result
-
-
-# ---- history ---------------------------------------------------------------------------------------------------------
-
-
-def test_the_history_keeps_the_last_ones_and_the_last_committed_one(tmp_path: Path) -> None:
-    close(tmp_path, 1, COMMITTED)
-    close(tmp_path, 2, COMMITTED)
-    for number in range(3, 3 + 2 * KEEP_HISTORY):
-        close(tmp_path, number, RESTORED)
-    (tmp_path / "history" / "0000.json").write_text("damaged", encoding="ascii")
-    (tmp_path / "history" / ".0005.json.tmp").write_text("not ours to count", encoding="ascii")
-    prune_history(str(tmp_path))
-    kept = history_ids(str(tmp_path))
-    assert kept == ["0002"] + [f"{number:04}" for number in range(3 + KEEP_HISTORY, 3 + 2 * KEEP_HISTORY)]
-    for path in copies_of(str(tmp_path), "0001"):
-        assert not os.path.exists(path)
-
-
-def test_the_last_known_good_is_the_newest_committed_one_that_is_intact(tmp_path: Path) -> None:
-    for number in (1, 2, 3):
-        close(tmp_path, number, COMMITTED)
-    close(tmp_path, 4, RESTORED)
-    assert last_known_good(str(tmp_path)) == "0003"
-    first, second = map(Path, copies_of(str(tmp_path), "0003"))
-    first.write_bytes(first.read_bytes().replace(b"committed", b"restored!"))
-    assert last_known_good(str(tmp_path)) == "0003", "by its second copy"
-    second.unlink()
-    assert last_known_good(str(tmp_path)) == "0002"
-    for number in range(5, 5 + KEEP_HISTORY):
-        close(tmp_path, number, RESTORED)
-    prune_history(str(tmp_path))
-    assert history_ids(str(tmp_path))[:2] == ["0002", "0005"]
-
-
-def test_what_another_version_wrote_is_never_pruned(tmp_path: Path) -> None:
-    close(tmp_path, 1, RESTORED, format=FORMAT + 1)
-    for number in range(2, 3 + KEEP_HISTORY):
-        close(tmp_path, number, RESTORED)
-    prune_history(str(tmp_path))
-    assert history_ids(str(tmp_path))[0] == "0001"
-    assert len(history_ids(str(tmp_path))) == 1 + KEEP_HISTORY
-
-
-def close(folder: Path, number: int, outcome: str, **given: t.Any) -> None:
-    """A closed transaction in the history."""
-    journal: t.Any = {"format": FORMAT, "files": [], "result": {"outcome": outcome}, **given}
-    save_journal(str(folder), journal, f"{number:04}")
-
-
-def test_a_hundred_changes_leave_a_bounded_history(node: FakeNode) -> None:
-    node.allowed = {pod(f"--v={number}").encode() for number in range(20)}
-    node.kubelet.behaviours = {f"--v={number}": Behaviour(stop=0, start=0, ready=0) for number in range(20)}
-    node.clock.pace = 4
-    for number in range(2, 15):
-        identifier = f"20260101T0000{number:02}.000000Z-abcdef"
-        assert node.change(pod(f"--v={number}"), id=identifier, min_ready_seconds=0)["outcome"] == COMMITTED
-    for room in ("history", "backup"):
-        assert len(list((node.state / room).iterdir())) == KEEP_HISTORY
-
-
-# ---- as a program ----------------------------------------------------------------------------------------------------
-
-
-def test_the_program_needs_a_folder(capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["engine.pyz"]) == 2
-    assert "usage" in capsys.readouterr().err
-
-
-def test_the_program_without_a_journal_ends_well(tmp_path: Path) -> None:
-    assert main(["engine.pyz", str(tmp_path)]) == 0
-
-
-def test_the_program_says_why_it_cannot_go_on(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    (tmp_path / "journal.json").write_text("{", encoding="ascii")
-    assert main(["engine.pyz", str(tmp_path)]) == STUCK
-    assert "journal.json is damaged" in capsys.readouterr().err
