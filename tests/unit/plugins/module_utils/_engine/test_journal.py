@@ -12,11 +12,7 @@ from pathlib import Path
 
 import pytest
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._engine.errors import Damaged, OtherFormat
-from ansible_collections.nodecraft.kubeadm.plugins.module_utils._engine.files import (
-    FORMAT,
-    Json,
-    write_atomically,
-)
+from ansible_collections.nodecraft.kubeadm.plugins.module_utils._engine.files import FORMAT, Json, write_atomically
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._engine.journal import (
     COMMITTED,
     KEEP_HISTORY,
@@ -37,13 +33,7 @@ from ansible_collections.nodecraft.kubeadm.plugins.module_utils._engine.journal 
 )
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._engine.program import STUCK, main
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._engine.static_pod import StaticPodWatcher
-from ansible_collections.nodecraft.kubeadm.tests.unit.support.fake_node import (
-    NEW,
-    OLD,
-    Behaviour,
-    FakeNode,
-    pod,
-)
+from ansible_collections.nodecraft.kubeadm.tests.unit.support.fake_node import NEW, OLD, Behaviour, FakeNode, pod
 
 Damage = t.Callable[[Path], t.Any]
 

@@ -8,9 +8,7 @@ from pathlib import Path
 
 import pytest
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._engine import transaction
-from ansible_collections.nodecraft.kubeadm.plugins.module_utils._engine.files import (
-    locked,
-)
+from ansible_collections.nodecraft.kubeadm.plugins.module_utils._engine.files import locked
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._engine.program import STUCK, main
 
 

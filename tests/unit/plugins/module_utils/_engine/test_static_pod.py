@@ -7,19 +7,10 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from ansible_collections.nodecraft.kubeadm.plugins.module_utils._engine.journal import (
-    COMMITTED,
-    RESTORED,
-    WAITING,
-)
-from ansible_collections.nodecraft.kubeadm.plugins.module_utils._engine.probes import (
-    admission,
-)
+from ansible_collections.nodecraft.kubeadm.plugins.module_utils._engine.journal import COMMITTED, RESTORED, WAITING
+from ansible_collections.nodecraft.kubeadm.plugins.module_utils._engine.probes import admission
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._engine.static_pod import backups_of
-from ansible_collections.nodecraft.kubeadm.tests.unit.support.fake_node import (
-    OLD,
-    FakeNode,
-)
+from ansible_collections.nodecraft.kubeadm.tests.unit.support.fake_node import OLD, FakeNode
 from ansible_collections.nodecraft.kubeadm.tests.unit.support.web import kubeconfig
 
 

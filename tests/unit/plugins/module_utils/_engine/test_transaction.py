@@ -12,10 +12,7 @@ from pathlib import Path
 
 import pytest
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._engine import transaction
-from ansible_collections.nodecraft.kubeadm.plugins.module_utils._engine.files import (
-    Json,
-    read_json,
-)
+from ansible_collections.nodecraft.kubeadm.plugins.module_utils._engine.files import Json, read_json
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._engine.journal import (
     ABANDONED,
     ALARM,
