@@ -59,12 +59,14 @@ class Room:
 
     ``rooms`` are folders of this collection, ``outside`` the top-level packages from elsewhere.
     Those in ``guarded`` may be missing on the machine, so their import has to survive that.
+    What is ``packed`` runs as one file that may be replaced meanwhile, under a name of its own.
     """
 
     rooms: tuple[str, ...] = ()
     outside: frozenset[str] = frozenset()
     guarded: frozenset[str] = frozenset()
     pure: bool = False
+    packed: bool = False
 
 
 UTILS = "plugins.module_utils"
@@ -95,8 +97,10 @@ def _layer(own: str, below: tuple[str, ...]) -> Room:
 # The most specific entry counts.
 ROOMS = {
     **{f"{PLAN}.{name}": _layer(name, below) for name, below in LAYERS.items()},
-    f"{UTILS}._node.engine": Room(outside=STANDARD),
-    f"{UTILS}._node": Room(rooms=(f"{UTILS}._node", f"{UTILS}._plan"), outside=STANDARD_NO_PROCESS, guarded=PYYAML),
+    f"{UTILS}._engine": Room(rooms=(f"{UTILS}._engine",), outside=STANDARD, packed=True),
+    f"{UTILS}._node": Room(
+        rooms=(f"{UTILS}._node", f"{UTILS}._engine", f"{UTILS}._plan"), outside=STANDARD_NO_PROCESS, guarded=PYYAML
+    ),
     f"{UTILS}._api": Room(
         rooms=(f"{UTILS}._api", f"{UTILS}._plan"),
         outside=STANDARD_NO_PROCESS,
@@ -171,6 +175,8 @@ def findings_of_file(path: Path, source: str) -> list[str]:
         sides = {side for side in ("_node", "_api") for entry in imports if is_below(entry.name, f"{UTILS}.{side}")}
         if len(sides) > 1:
             found.append(f"{path}: a module is of the node's side or of the API's side, not of both")
+    if room.packed:
+        found += [f"{path}:{line}: {problem}" for line, problem in unpackable_imports_of(tree)]
     if room.pure:
         found += [f"{path}:{line}: {name} is not pure" for name, line in impure_uses_of(tree)]
     return found
@@ -217,6 +223,17 @@ def imports_of(tree: ast.AST, own_name: str) -> t.Iterator[Import]:
             base = absolute(node, own_name)
             for alias in node.names:
                 yield Import(own_part(f"{base}.{alias.name}"), node.lineno, id(node) in guarded)
+
+
+def unpackable_imports_of(tree: ast.Module) -> t.Iterator[tuple[int, str]]:
+    """Every import that would fail, or come too late, in a package that is packed as a program."""
+    for node in ast.walk(tree):
+        if isinstance(node, (ast.Import, ast.ImportFrom)):
+            if node not in tree.body:
+                yield node.lineno, "everything is imported before the program begins, at the top of the file"
+            names = [node.module or ""] if isinstance(node, ast.ImportFrom) else [alias.name for alias in node.names]
+            if any(own_part(name).startswith("plugins") for name in names):
+                yield node.lineno, "files of the package are imported relatively"
 
 
 def absolute(node: ast.ImportFrom, own_name: str) -> str:

@@ -1,9 +1,9 @@
 # SPDX-FileCopyrightText: 2026 nodecraft.kubeadm contributors
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""List what Ansible would send to a node for one module.
+"""The archive that Ansible would send to a node for one module.
 
 Started as a program of its own, because Ansible's plugin loader can be set up only once in a process:
-``payload.py COLLECTIONS_PATH MODULE`` prints the names in the module's archive as a JSON list.
+``payload.py COLLECTIONS_PATH MODULE`` prints the module's archive in base64.
 """
 
 from __future__ import annotations
@@ -11,7 +11,6 @@ from __future__ import annotations
 import ast
 import base64
 import io
-import json
 import os
 import subprocess
 import sys
@@ -21,6 +20,12 @@ from pathlib import Path
 
 def payload_of(collections: Path, module: str) -> list[str]:
     """The files that AnsiballZ packs for a module, as paths from ``ansible/`` or ``ansible_collections/``."""
+    with zipfile.ZipFile(io.BytesIO(archive_of(collections, module))) as opened:
+        return sorted(opened.namelist())
+
+
+def archive_of(collections: Path, module: str) -> bytes:
+    """The archive that AnsiballZ packs for a module."""
     result = subprocess.run(
         [sys.executable, __file__, str(collections), module],
         env={**os.environ, "ANSIBLE_COLLECTIONS_PATH": str(collections)},
@@ -30,12 +35,11 @@ def payload_of(collections: Path, module: str) -> list[str]:
     )
     if result.returncode != 0:
         raise RuntimeError(f"no payload for {module}: {result.stderr}")
-    names: list[str] = json.loads(result.stdout)
-    return names
+    return base64.b64decode(result.stdout)
 
 
-def build(collections: str, module: str) -> list[str]:
-    """Build the payload with Ansible's own machinery and list it."""
+def build(collections: str, module: str) -> bytes:
+    """Build the payload with Ansible's own machinery."""
     # Imported here, and not by those who only start this program: importing Ansible reads its configuration.
     from ansible.executor.module_common import modify_module
     from ansible.parsing.dataloader import DataLoader
@@ -51,20 +55,18 @@ def build(collections: str, module: str) -> list[str]:
         templar=Templar(loader=DataLoader()),
         task_vars={"ansible_python_interpreter": sys.executable},
     )
-    return names_in(built.b_module_data)
+    return archive_in(built.b_module_data)
 
 
-def names_in(wrapper: bytes) -> list[str]:
-    """The names in the archive that a built module carries as its one long base64 text."""
+def archive_in(wrapper: bytes) -> bytes:
+    """The archive that a built module carries as its one long base64 text."""
     texts = [
         node.value
         for node in ast.walk(ast.parse(wrapper))
         if isinstance(node, ast.Constant) and isinstance(node.value, (str, bytes))
     ]
-    archive = base64.b64decode(max(texts, key=len))
-    with zipfile.ZipFile(io.BytesIO(archive)) as opened:
-        return sorted(opened.namelist())
+    return base64.b64decode(max(texts, key=len))
 
 
 if __name__ == "__main__":
-    print(json.dumps(build(sys.argv[1], sys.argv[2])))
+    print(base64.b64encode(build(sys.argv[1], sys.argv[2])).decode("ascii"))

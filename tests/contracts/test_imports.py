@@ -20,7 +20,7 @@ def test_plugins_keep_the_import_contract() -> None:
 
 def test_there_is_something_to_check() -> None:
     assert list((ROOT / "plugins/modules").glob("*.py"))
-    assert (ROOT / UTILS / "_node/engine.py").is_file()
+    assert (ROOT / UTILS / "_engine/program.py").is_file()
 
 
 @pytest.mark.parametrize(
@@ -63,9 +63,14 @@ def test_there_is_something_to_check() -> None:
         (f"{UTILS}/_node/a.py", "from ansible.module_utils.basic import AnsibleModule", "may not"),
         (f"{UTILS}/_node/a.py", "from .._module import x", "_module.x may not"),
         (f"{UTILS}/_node/a.py", "import requests", "requests may not"),
-        (f"{UTILS}/_node/engine.py", "from . import probes", "may not"),
-        (f"{UTILS}/_node/engine.py", f"from {ABSOLUTE}._plan import x", "may not"),
-        (f"{UTILS}/_node/engine.py", "try:\n    import yaml\nexcept ImportError:\n    yaml = None", "yaml may not"),
+        (f"{UTILS}/_engine/a.py", "from .._node import x", "_node.x may not"),
+        (f"{UTILS}/_engine/a.py", "from .._plan import x", "_plan.x may not"),
+        (f"{UTILS}/_engine/a.py", f"from {ABSOLUTE}._engine import x", "imported relatively"),
+        (f"{UTILS}/_engine/a.py", "def f():\n    from . import x", "at the top of the file"),
+        (f"{UTILS}/_engine/a.py", "if True:\n    import ssl", "at the top of the file"),
+        (f"{UTILS}/_engine/a.py", "import yaml", "yaml may not"),
+        (f"{UTILS}/_plan/a.py", "from .._engine import x", "_engine.x may not"),
+        ("plugins/modules/a.py", "from ..module_utils._engine import x", "_engine.x may not"),
         (f"{UTILS}/_api/a.py", "from .._node import x", "_node.x may not"),
         (f"{UTILS}/_api/a.py", "from .._module import x", "_module.x may not"),
         (f"{UTILS}/_api/a.py", "import urllib3", "urllib3 may be missing"),
@@ -108,7 +113,8 @@ def test_a_breach_is_found(tmp_path: Path, path: str, source: str, complaint: st
         (f"{UTILS}/_plan/common/a.py", "import datetime\ndatetime.timedelta(days=1)"),
         (f"{UTILS}/_plan/common/a.py", "try:\n    import yaml\nexcept ImportError:\n    yaml = None"),
         (f"{UTILS}/_node/a.py", "import os, socket\nfrom .._plan import x\nfrom . import y"),
-        (f"{UTILS}/_node/engine.py", "import subprocess, os, json"),
+        (f"{UTILS}/_node/a.py", "from .._engine.files import x"),
+        (f"{UTILS}/_engine/a.py", "import subprocess, os, json\nfrom .b import x"),
         (f"{UTILS}/_api/a.py", "try:\n    import kubernetes\nexcept ImportError:\n    kubernetes = None"),
         ("plugins/action/a.py", "from __future__ import annotations\nfrom ..plugin_utils.x import y"),
         (

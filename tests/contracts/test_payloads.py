@@ -28,10 +28,6 @@ def test_node_module_carries_nothing_of_the_api_side(module: str) -> None:
     assert foreign(payload) == []
 
 
-def test_static_pod_carries_its_engine() -> None:
-    assert f"{OWN}/module_utils/_node/engine.py" in payload_of(COLLECTIONS, "nodecraft.kubeadm.static_pod")
-
-
 def test_a_breach_is_found(tmp_path: Path) -> None:
     """A module that reaches the API's side only through another file is caught as well."""
     plugins = tmp_path / "ansible_collections/example/breach/plugins"

@@ -15,14 +15,15 @@ import socket
 import subprocess
 import sys
 import typing as t
+import zipfile
 from pathlib import Path
 
-from ansible_collections.nodecraft.kubeadm.plugins.module_utils._node import engine
+from ansible_collections.nodecraft.kubeadm.plugins.module_utils._engine import files
 from ansible_collections.nodecraft.kubeadm.tests.faults.system_calls import Call, Fault, Tracer
 from ansible_collections.nodecraft.kubeadm.tests.faults.worker import MESSAGE
 
 HERE = Path(__file__).parent
-MODULE_UTILS = Path(engine.__file__).parents[1]
+MODULE_UTILS = Path(files.__file__).parents[1]
 INSIDE = Path("ansible_collections/nodecraft/kubeadm/plugins/module_utils")
 
 # Between two looks at whether a process was stopped, while it says nothing.
@@ -124,6 +125,7 @@ class Worker:
     """The program that holds the code of one tree and forks."""
 
     def __init__(self, tree: Path) -> None:
+        self._tree = tree
         self._control, other = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
         with other:
             command = [sys.executable, "-I", str(HERE / "worker.py"), str(tree), str(other.fileno())]
@@ -158,6 +160,14 @@ class Worker:
         tracer = Tracer(process.pid, log, fault) if traced or fault else None
         status, result = process.carry_out(order, answer, clock, stopped if fault and "STOP" in fault.what else None)
         return Ended(status, result, tracer.finish() if tracer else [])
+
+    def assert_packed_in(self, program: Path) -> None:
+        """The engine on a node has every source of this tree, and so the one from which a safeguard was taken out."""
+        with zipfile.ZipFile(program) as archive:
+            for source in sorted((self._tree / INSIDE / "_engine").glob("*.py")):
+                assert archive.read(f"_engine/{source.name}") == source.read_bytes(), (
+                    f"{program} has another {source.name}"
+                )
 
     def close(self) -> None:
         """End the program."""

@@ -15,6 +15,7 @@ from collections import Counter
 from pathlib import Path
 
 from ansible_collections.nodecraft.kubeadm.tests.faults.mutations import MUTATIONS
+from ansible_collections.nodecraft.kubeadm.tests.faults.processes import MODULE_UTILS
 
 PAGE = Path(__file__).parents[2] / "docs" / "reliability.md"
 
@@ -39,7 +40,7 @@ def with_table(page: str, name: str, table: str) -> str:
 def mutation_table() -> str:
     """Every safeguard, where it is, and the tests of which one fails without it."""
     rows = [
-        f"| {mutation.safeguard} | `{Path(mutation.file).name}` | `{mutation.test}` |"
+        f"| {mutation.safeguard} | {', '.join(f'`{path}`' for path in mutation.files(MODULE_UTILS))} | `{mutation.test}` |"
         for mutation in MUTATIONS.values()
     ]
     return "\n".join(["| Safeguard | In | Tests that fail without it |", "| --- | --- | --- |", *rows, ""])

@@ -11,7 +11,7 @@ import stat
 import typing as t
 from pathlib import Path
 
-from ansible_collections.nodecraft.kubeadm.plugins.module_utils._node import engine
+from ansible_collections.nodecraft.kubeadm.plugins.module_utils._engine.journal import COMMITTED, RESTORED
 from ansible_collections.nodecraft.kubeadm.tests.faults.processes import Worker
 from ansible_collections.nodecraft.kubeadm.tests.faults.station import Place, Station
 from ansible_collections.nodecraft.kubeadm.tests.faults.system_calls import Call
@@ -49,7 +49,7 @@ def _version(path: Path) -> tuple[t.Any, ...]:
 
 def leftovers(station: Station) -> list[str]:
     """Temporary files in the folders of others, and anything in our own that does not belong there."""
-    ours = {"lock", "engine.py", "history", "owned.json", "progress.json", "followed.json", "backup", "confirmed"}
+    ours = {"lock", "engine.pyz", "history", "owned.json", "progress.json", "followed.json", "backup", "confirmed"}
     places = (station.manifests, station.root / "policies", station.etc)
     hidden = [str(path) for place in places for path in place.rglob(".*")]
     return hidden + sorted(str(path) for path in station.state.iterdir() if path.name not in ours)
@@ -69,7 +69,7 @@ class Scenario:
     @property
     def outcome(self) -> str:
         """How it ends when nothing goes wrong."""
-        return engine.COMMITTED if self.works else engine.RESTORED
+        return COMMITTED if self.works else RESTORED
 
     def station(self, root: Path, web: Web, worker: Worker) -> Station:
         """A fresh node before the change."""
@@ -82,7 +82,7 @@ class Scenario:
             station.accept(self._former_wish(root))
             assert not station.module(**self._former_wish(root)).result["failed"]
             station.systemd.work()
-            assert station.outcome() == engine.COMMITTED
+            assert station.outcome() == COMMITTED
         station.accept(self.wish(root))
         station.kubelet.behaviours["--v=3"] = QUICK if self.works else HOPELESS
         station.watcher.events()

@@ -11,7 +11,13 @@ import signal
 import typing as t
 from pathlib import Path
 
-from ansible_collections.nodecraft.kubeadm.plugins.module_utils._node import engine
+from ansible_collections.nodecraft.kubeadm.plugins.module_utils._engine.files import Json
+from ansible_collections.nodecraft.kubeadm.plugins.module_utils._engine.journal import (
+    history_ids,
+    load_journal,
+    result_of,
+)
+from ansible_collections.nodecraft.kubeadm.plugins.module_utils._engine.node import KUBELET
 from ansible_collections.nodecraft.kubeadm.tests.faults.processes import Ended, Worker
 from ansible_collections.nodecraft.kubeadm.tests.faults.system_calls import Fault
 from ansible_collections.nodecraft.kubeadm.tests.unit.support import static_pods as samples
@@ -146,14 +152,15 @@ class Place:
         """A program of the node that is not about our service."""
         raise NotImplementedError
 
-    def api(self, kubeconfig: str, path: str) -> tuple[engine.Json | None, str]:
+    def api(self, kubeconfig: str, path: str) -> tuple[Json | None, str]:
         """The API server."""
         return None, "there is no API server"
 
     def engine(self, fault: Fault | None = None, *, traced: bool = False) -> Ended:
         """A run of the engine, as its service starts it."""
-        program, folder = str(self.state / "engine.py"), str(self.state)
-        order = {"do": "engine", "program": program, "folder": folder, "umask": self.systemd.umask()}
+        program = self.state / "engine.pyz"
+        self.worker.assert_packed_in(program)
+        order = {"do": "engine", "program": str(program), "folder": str(self.state), "umask": self.systemd.umask()}
         return self.process(order, fault, traced=traced)
 
     def told(self, function: str, *arguments: t.Any) -> t.Any:
@@ -217,9 +224,9 @@ class Place:
 
     def outcome(self) -> str | None:
         """How the newest transaction ended; None when there was none."""
-        ids = engine.history_ids(str(self.state))
-        journal = engine.load_journal(str(self.state), ids[-1])[0] if ids else None
-        return str(journal["result"]["outcome"]) if journal else None
+        ids = history_ids(str(self.state))
+        journal = load_journal(str(self.state), ids[-1])[0] if ids else None
+        return str(result_of(journal)["outcome"]) if journal else None
 
 
 class Station(Place, FakeNode):
@@ -254,7 +261,7 @@ class Station(Place, FakeNode):
 
     def program(self, arguments: list[str]) -> tuple[int, str, str]:
         """Of the kubelet's own, what the engine asks; of the rest, what the module does."""
-        if arguments[-1] == engine.KUBELET and arguments[1] in ("restart", "is-active"):
+        if arguments[-1] == KUBELET and arguments[1] in ("restart", "is-active"):
             return self.kubelet.systemctl(arguments)
         return self.programs(arguments)
 
@@ -281,6 +288,6 @@ class UnitStation(Place, FakeUnit):
         """systemctl and journalctl, about the kubelet."""
         return self.run(arguments)
 
-    def api(self, kubeconfig: str, path: str) -> tuple[engine.Json | None, str]:
+    def api(self, kubeconfig: str, path: str) -> tuple[Json | None, str]:
         """The API server."""
         return self.ask(kubeconfig, path)

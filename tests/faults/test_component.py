@@ -8,7 +8,14 @@ import dataclasses
 import typing as t
 
 import pytest
-from ansible_collections.nodecraft.kubeadm.plugins.module_utils._node import engine
+from ansible_collections.nodecraft.kubeadm.plugins.module_utils._engine.journal import (
+    ALARM,
+    COMMITTED,
+    PROVING,
+    RESTORED,
+    UNHEALTHY,
+    WAITING,
+)
 from ansible_collections.nodecraft.kubeadm.tests.faults.conftest import Make
 from ansible_collections.nodecraft.kubeadm.tests.faults.scenarios import HOPELESS, QUICK, SCENARIOS, Scenario, snapshot
 from ansible_collections.nodecraft.kubeadm.tests.faults.station import Station, manifest
@@ -51,7 +58,7 @@ def test_a_component_that_does_not_hold_is_restored(make: Make, behaviour: Behav
     station = begin(make, behaviour, min_ready_seconds=5)
     old = snapshot(station)
     told = finish(station)
-    assert told["outcome"] == engine.RESTORED
+    assert told["outcome"] == RESTORED
     assert words in told["reason"]
     assert snapshot(station) == old
     assert told["healthy"] is True
@@ -59,7 +66,7 @@ def test_a_component_that_does_not_hold_is_restored(make: Make, behaviour: Behav
 
 def test_f09_a_slow_start_is_waited_for(make: Make) -> None:
     station = begin(make, dataclasses.replace(QUICK, ready=200.0), wait_timeout=300)
-    assert finish(station, pace=8.0)["outcome"] == engine.COMMITTED
+    assert finish(station, pace=8.0)["outcome"] == COMMITTED
 
 
 def test_the_former_process_alone_is_no_success(make: Make) -> None:
@@ -67,7 +74,7 @@ def test_the_former_process_alone_is_no_success(make: Make) -> None:
     station = begin(make, QUICK)
     station.kubelet.enabled = station.kubelet.recovers = False
     told = finish(station, pace=8.0)
-    assert told["outcome"] == engine.RESTORED
+    assert told["outcome"] == RESTORED
     assert "not healthy within" in told["reason"]
 
 
@@ -78,7 +85,7 @@ def test_a_former_process_that_lingers_is_waited_for(make: Make) -> None:
     station.add_process(9000, instance.uid, station.arguments(instance.pid))
     station.at(4.0, lambda: station.remove_process(9000))
     began = station.clock.now
-    assert finish(station)["outcome"] == engine.COMMITTED
+    assert finish(station)["outcome"] == COMMITTED
     assert station.clock.now - began >= 4.0
 
 
@@ -92,7 +99,7 @@ def test_a_process_with_other_arguments_is_not_the_new_one(make: Make) -> None:
 
     station.clock.watchers.insert(1, disguise)
     told = finish(station)
-    assert told["outcome"] == engine.RESTORED
+    assert told["outcome"] == RESTORED
     assert "other arguments" in told["reason"]
 
 
@@ -100,7 +107,7 @@ def test_a_restore_that_does_not_come_up_is_an_alarm(make: Make) -> None:
     station = begin(make, HOPELESS)
     station.kubelet.behaviours["--v=2"] = HOPELESS
     told = finish(station, pace=8.0)
-    assert told["outcome"] == engine.ALARM
+    assert told["outcome"] == ALARM
     assert "the former files were put back, but" in told["reason"]
 
 
@@ -113,9 +120,9 @@ def test_a_kubelet_that_does_not_start_what_was_put_back_is_started_anew(make: M
         for instance in list(station.kubelet.instances):
             station.kubelet.kill(instance)
 
-    station.once(engine.PROVING, fall_asleep)
+    station.once(PROVING, fall_asleep)
     told = finish(station, pace=8.0)
-    assert told["outcome"] == engine.RESTORED
+    assert told["outcome"] == RESTORED
     assert station.kubelet.restarts == 1
 
 
@@ -123,7 +130,7 @@ def test_a_change_that_nobody_confirms_is_put_back(make: Make) -> None:
     station = begin(make, QUICK, confirm=True, confirm_url="https://10.0.0.1:6443/readyz", confirm_timeout=5)
     old_arguments = "--v=2"
     told = finish(station)
-    assert told["outcome"] == engine.RESTORED
+    assert told["outcome"] == RESTORED
     assert "nobody confirmed" in told["reason"]
     assert old_arguments in station.manifest.read_text(encoding="utf-8")
 
@@ -134,7 +141,7 @@ def test_a_process_of_the_former_pod_with_the_new_arguments_is_not_the_new_one(m
     (instance,) = station.kubelet.instances
 
     def impostor() -> None:
-        if station.opened()["phase"] == engine.WAITING and station.kubelet.enabled:
+        if station.opened()["phase"] == WAITING and station.kubelet.enabled:
             station.kubelet.enabled = False
             wanted = [f"--v={3}" if item == "--v=2" else item for item in station.arguments(instance.pid)]
             (station.proc / str(instance.pid) / "cmdline").write_bytes(
@@ -144,7 +151,7 @@ def test_a_process_of_the_former_pod_with_the_new_arguments_is_not_the_new_one(m
     station.clock.watchers.insert(0, lambda: impostor() if station.journal_path.exists() else None)
     told = finish(station)
     assert not station.kubelet.enabled
-    assert told["outcome"] != engine.COMMITTED
+    assert told["outcome"] != COMMITTED
 
 
 def test_f31_a_copy_that_appears_beside_the_manifest_is_named(make: Make) -> None:
@@ -152,7 +159,7 @@ def test_f31_a_copy_that_appears_beside_the_manifest_is_named(make: Make) -> Non
     copy = station.manifests / f"{NAME}.yaml.bak"
 
     def put() -> None:
-        if station.journal_path.exists() and station.opened()["phase"] == engine.WAITING:
+        if station.journal_path.exists() and station.opened()["phase"] == WAITING:
             copy.write_text("x", encoding="utf-8")
 
     station.clock.watchers.remove(station.look)
@@ -160,7 +167,7 @@ def test_f31_a_copy_that_appears_beside_the_manifest_is_named(make: Make) -> Non
     told = finish(station)
     copy.unlink()
     station.watcher.events()
-    assert told["outcome"] == engine.RESTORED
+    assert told["outcome"] == RESTORED
     assert str(copy) in told["reason"]
 
 
@@ -176,10 +183,10 @@ def test_f27_an_edit_of_somebody_else_in_the_watched_seconds_is_an_alarm(make: M
         station.kubelet.enabled = False  # it has not read it yet
         station.write_manifest(foreign)
 
-    station.once(engine.WAITING, lambda: station.at(seconds, edit))
+    station.once(WAITING, lambda: station.at(seconds, edit))
     told = finish(station)
     assert station.manifest.read_text(encoding="utf-8") == foreign
-    assert told["outcome"] == engine.ALARM
+    assert told["outcome"] == ALARM
     assert str(station.manifest) in told["reason"]
 
 
@@ -190,13 +197,13 @@ def test_what_was_broken_before_is_put_back_as_it_was(make: Make) -> None:
     station.settle()
     old = snapshot(station)
     assert not station.module(**BAD.wish(station.root)).result["failed"]
-    assert finish(station)["outcome"] == engine.RESTORED
+    assert finish(station)["outcome"] == RESTORED
     assert snapshot(station) == old
 
 
 def test_without_rollback_the_new_state_stays_and_is_told(make: Make) -> None:
     station = begin(make, HOPELESS, rollback=False)
     told = finish(station)
-    assert told["outcome"] == engine.UNHEALTHY
+    assert told["outcome"] == UNHEALTHY
     assert "E1 it cannot start" in told["log"]
     assert "--v=3" in station.manifest.read_text(encoding="utf-8")

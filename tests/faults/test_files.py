@@ -13,7 +13,13 @@ import typing as t
 from pathlib import Path
 
 import pytest
-from ansible_collections.nodecraft.kubeadm.plugins.module_utils._node import engine
+from ansible_collections.nodecraft.kubeadm.plugins.module_utils._engine.journal import (
+    ABANDONED,
+    ALARM,
+    COMMITTED,
+    RESTORED,
+    content_of,
+)
 from ansible_collections.nodecraft.kubeadm.tests.faults.conftest import Make, Tally
 from ansible_collections.nodecraft.kubeadm.tests.faults.scenarios import (
     ATTRIBUTE,
@@ -106,7 +112,7 @@ def test_f28_f29_only_the_asked_bytes_differ(station: Station, style: t.Callable
     station.allowed = {text.encode()}
     station.write_manifest(text)
     station.settle()
-    assert change(station) == engine.COMMITTED
+    assert change(station) == COMMITTED
     assert station.manifest.read_bytes() == text.replace("--v=1", "--v=2").encode()
 
 
@@ -118,7 +124,7 @@ def test_f30_a_link_stays_and_its_target_is_changed(station: Station) -> None:
     link.symlink_to(target)
     link.rename(station.manifest)
     station.settle()
-    assert change(station) == engine.COMMITTED
+    assert change(station) == COMMITTED
     assert os.readlink(station.manifest) == str(target)
     assert "--v=2" in target.read_text(encoding="utf-8")
     assert os.listdir(target.parent) == [target.name]
@@ -145,7 +151,7 @@ def test_f23_f30_the_folder_may_be_a_link_to_another_file_system(
     station.write_manifest(station.old)
     try:
         station.watcher.events()
-        assert change(station) == engine.COMMITTED
+        assert change(station) == COMMITTED
         assert "--v=2" in (folder / f"{NAME}.yaml").read_text(encoding="utf-8")
         assert os.listdir(folder) == [f"{NAME}.yaml"]
     finally:
@@ -165,7 +171,7 @@ def test_f31_a_stray_copy_is_refused_by_name(station: Station, name: str) -> Non
 def test_f32_an_editors_hidden_file_is_nobodys_business(station: Station) -> None:
     swap = station.manifests / f".{NAME}.yaml.swp"
     swap.write_text(station.old, encoding="utf-8")
-    assert change(station) == engine.COMMITTED
+    assert change(station) == COMMITTED
     assert swap.exists()
 
 
@@ -193,7 +199,7 @@ def test_f33_f34_mode_owner_list_and_attributes_stay(station: Station, works: bo
         return [stat.S_IMODE(status.st_mode), status.st_uid, status.st_gid, attributes]
 
     before = metadata()
-    assert change(station, works=works) == (engine.COMMITTED if works else engine.RESTORED)
+    assert change(station, works=works) == (COMMITTED if works else RESTORED)
     assert metadata() == before
 
 
@@ -235,7 +241,7 @@ def test_f27_an_edit_of_somebody_else_at_any_moment_is_kept(make: Make, tally: T
         kept = station.manifest.read_text(encoding="utf-8") == foreign
         tally("edit of somebody else", "kept" if kept else "lost between the last look and the rename")
         if kept:
-            assert station.outcome() in (engine.ALARM, engine.ABANDONED, engine.RESTORED)
+            assert station.outcome() in (ALARM, ABANDONED, RESTORED)
         else:
             stop = next(index for index, one in enumerate(calls) if (one.name, one.number) == (call.name, call.number))
             assert calls[stop].paths == (str(station.manifest),)
@@ -253,7 +259,7 @@ def is_look(call: Call, station: Station) -> bool:
 
 
 def test_f47_a_second_run_writes_nothing_and_restarts_nothing(station: Station) -> None:
-    assert change(station) == engine.COMMITTED
+    assert change(station) == COMMITTED
     before, starts = snapshot(station), dict(station.kubelet.starts)
     again = station.module(traced=True, **WISH)
     assert again.result["changed"] is False
@@ -303,7 +309,7 @@ def test_f49_secrets_stand_in_files_of_root_only_and_nowhere_else(station: Stati
     assert SECRET not in json.dumps(result)
     station.allowed.add(next_manifest(station))
     station.systemd.work()
-    assert station.outcome() == (engine.COMMITTED if works else engine.RESTORED)
+    assert station.outcome() == (COMMITTED if works else RESTORED)
     assert SECRET not in json.dumps(station.told("last", NAME))
     assert SECRET not in (station.state / "progress.json").read_text(encoding="utf-8")
     for folder, dummy, names in os.walk(station.state):
@@ -316,7 +322,7 @@ def test_f49_secrets_stand_in_files_of_root_only_and_nowhere_else(station: Stati
 def next_manifest(station: Station) -> bytes:
     """What the open transaction will write, by its own copy."""
     (entry,) = (entry for entry in station.opened()["files"] if entry["switch"])
-    content = engine.content_of(entry["after"])
+    content = content_of(entry["after"])
     assert content is not None
     assert re.search(rb"--v=2", content)
     return content

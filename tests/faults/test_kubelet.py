@@ -11,7 +11,8 @@ import typing as t
 from pathlib import Path
 
 import pytest
-from ansible_collections.nodecraft.kubeadm.plugins.module_utils._node import engine
+from ansible_collections.nodecraft.kubeadm.plugins.module_utils._engine.journal import ABANDONED, COMMITTED, RESTORED
+from ansible_collections.nodecraft.kubeadm.plugins.module_utils._engine.systemd_unit import ASIDE
 from ansible_collections.nodecraft.kubeadm.tests.faults import durability
 from ansible_collections.nodecraft.kubeadm.tests.faults.conftest import Tally
 from ansible_collections.nodecraft.kubeadm.tests.faults.processes import Ended, Worker
@@ -24,7 +25,7 @@ from ansible_collections.nodecraft.kubeadm.tests.unit.support.web import Web
 STATE, MODE = "cpu_manager_state", 0o640
 CALLS = ("openat", "write", "fchown", "fchmod", "fsync", "rename", "unlink")
 ERRORS = {"openat": "EROFS", "write": "ENOSPC", "fsync": "EIO", "rename": "EACCES"}
-OUTCOMES = (engine.COMMITTED, engine.RESTORED)
+OUTCOMES = (COMMITTED, RESTORED)
 
 Make = t.Callable[[str], UnitStation]
 
@@ -41,9 +42,9 @@ def fixture_make(tmp_path: Path, session_web: Web, worker: Worker) -> Make:
         station.state_file = state
         station.remember()
         state.chmod(MODE)
-        if outcome != engine.COMMITTED:
+        if outcome != COMMITTED:
             station.behaviours["v=2"] = Behaviour(healthy=None)
-        aside = {"path": str(state), "aside": f"{state}{engine.ASIDE}1", "existed": True, "policy": NEW.strip()}
+        aside = {"path": str(state), "aside": f"{state}{ASIDE}1", "existed": True, "policy": NEW.strip()}
         assert station.begin(watch={"set_aside": [aside]}, wait_timeout=6, min_ready_seconds=1).status == 0
         return station
 
@@ -52,11 +53,11 @@ def fixture_make(tmp_path: Path, session_web: Web, worker: Worker) -> Make:
 
 def assert_whole(station: UnitStation, outcome: str | None) -> None:
     """Setting, state file and kubelet are those of the outcome, and nothing temporary is left."""
-    committed = outcome == engine.COMMITTED
+    committed = outcome == COMMITTED
     assert station.setting.read_text(encoding="ascii") == (NEW if committed else OLD)
     assert station.argument == (NEW if committed else OLD).strip()
     kept = {path.name: path for path in station.files.iterdir() if path != station.setting}
-    former = f"{STATE}{engine.ASIDE}1" if committed else STATE
+    former = f"{STATE}{ASIDE}1" if committed else STATE
     assert set(kept) == {STATE, former}
     assert kept[STATE].read_text(encoding="ascii") == state_of((NEW if committed else OLD).strip())
     assert kept[former].read_text(encoding="ascii") == state_of(OLD.strip())
@@ -105,7 +106,7 @@ def test_an_error_at_any_call_ends_whole(make: Make, tally: Tally, outcome: str,
         ended = station.systemd.work(Fault(call, number, f"error={error}"))
         assert len(ended[0].faults) == 1, f"{call} {number} was not reached"
         assert ended[-1].status == 0
-        assert station.outcome() in (outcome, engine.RESTORED, engine.ABANDONED)
+        assert station.outcome() in (outcome, RESTORED, ABANDONED)
         assert_whole(station, station.outcome())
         tally(f"kubelet's engine {error}", str(station.outcome()))
 
@@ -134,9 +135,9 @@ def test_a_kubelet_that_was_started_meanwhile_gets_the_right_state_file(make: Ma
 
 def test_a_policy_that_is_not_used_is_not_committed(make: Make, tally: Tally) -> None:
     """A kubelet that is healthy and passes over its new policy."""
-    station = make(engine.COMMITTED)
+    station = make(COMMITTED)
     station.state_file = None
     station.systemd.work()
-    assert station.outcome() == engine.RESTORED
+    assert station.outcome() == RESTORED
     assert (station.files / STATE).read_text(encoding="ascii") == state_of(OLD.strip())
-    tally("policy not used", engine.RESTORED)
+    tally("policy not used", RESTORED)

@@ -8,7 +8,7 @@ import signal
 import typing as t
 
 import pytest
-from ansible_collections.nodecraft.kubeadm.plugins.module_utils._node import engine
+from ansible_collections.nodecraft.kubeadm.plugins.module_utils._engine.journal import ABANDONED, COMMITTED, RESTORED
 from ansible_collections.nodecraft.kubeadm.tests.faults import durability
 from ansible_collections.nodecraft.kubeadm.tests.faults.conftest import Make, Tally
 from ansible_collections.nodecraft.kubeadm.tests.faults.processes import Ended
@@ -95,7 +95,7 @@ def run_clean(make: Make, scenario: Scenario) -> Clean:
 
 def assert_whole(station: Station, clean: Clean, outcome: str | None) -> None:
     """All files are those of the outcome, and nothing else was left."""
-    wanted = clean.new if outcome == engine.COMMITTED else clean.old
+    wanted = clean.new if outcome == COMMITTED else clean.old
     assert snapshot(station) == wanted
     assert leftovers(station) == []
     assert not station.systemd.due
@@ -154,9 +154,9 @@ def test_a_module_killed_at_any_call_is_made_good_by_the_next_run(
         assert (killed.status, len(killed.faults)) == (-signal.SIGKILL, 1), f"{call} {number} was not reached"
         assert snapshot(station) == clean.old, "the module itself changes nothing"
         run_next(station, wish)
-        assert station.outcome() == engine.COMMITTED
-        assert_whole(station, clean, engine.COMMITTED)
-        tally("module killed", engine.COMMITTED)
+        assert station.outcome() == COMMITTED
+        assert_whole(station, clean, COMMITTED)
+        tally("module killed", COMMITTED)
 
 
 @pytest.mark.parametrize(
@@ -181,7 +181,7 @@ def test_an_error_at_any_call_of_the_engine_ends_whole(
         assert len(ended[0].faults) == 1, f"{call} {number} was not reached"
         assert ended[-1].status == 0
         outcome = station.outcome()
-        assert outcome in (scenario.outcome, engine.RESTORED, engine.ABANDONED), (call, number, outcome)
+        assert outcome in (scenario.outcome, RESTORED, ABANDONED), (call, number, outcome)
         assert_whole(station, clean, outcome)
         tally(f"engine {error}", str(outcome))
 
@@ -207,7 +207,7 @@ def test_an_error_at_any_call_of_the_module_changes_nothing_or_does_all(
             assert not station.systemd.due
             assert snapshot(station) == clean.old
         run_next(station, wish)
-        assert_whole(station, clean, engine.COMMITTED)
+        assert_whole(station, clean, COMMITTED)
         tally(f"module {error}", "refused" if failed.result["failed"] else "done all the same")
 
 

@@ -11,7 +11,20 @@ import typing as t
 from pathlib import Path
 
 import pytest
-from ansible_collections.nodecraft.kubeadm.plugins.module_utils._node import engine
+from ansible_collections.nodecraft.kubeadm.plugins.module_utils._engine.journal import (
+    ABANDONED,
+    ALARM,
+    COMMITTED,
+    KEEP_HISTORY,
+    RESTORED,
+    Journal,
+    copies_of,
+    history_ids,
+    load_journal,
+    save_journal,
+)
+from ansible_collections.nodecraft.kubeadm.plugins.module_utils._engine.program import STUCK
+from ansible_collections.nodecraft.kubeadm.plugins.module_utils._engine.transaction import MAX_ATTEMPTS
 from ansible_collections.nodecraft.kubeadm.tests.faults.conftest import Make, Tally
 from ansible_collections.nodecraft.kubeadm.tests.faults.processes import Ended
 from ansible_collections.nodecraft.kubeadm.tests.faults.scenarios import (
@@ -76,7 +89,7 @@ def test_f24_a_run_beside_another_run_is_refused(make: Make) -> None:
         if call.name != "fsync" and not call.below(station.state / "lock")
     ] == []
     station.systemd.work()
-    assert station.outcome() == engine.COMMITTED
+    assert station.outcome() == COMMITTED
 
 
 def test_f24_a_run_beside_an_engine_is_refused_with_who_asked_for_it(make: Make) -> None:
@@ -87,7 +100,7 @@ def test_f24_a_run_beside_an_engine_is_refused_with_who_asked_for_it(make: Make)
     assert second.result["failed"]
     assert "is open: transaction" in second.result["msg"]
     assert "asked for from" in second.result["msg"]
-    assert station.outcome() == engine.COMMITTED
+    assert station.outcome() == COMMITTED
 
 
 def test_f24_two_engines_never_work_at_once(make: Make) -> None:
@@ -96,13 +109,13 @@ def test_f24_two_engines_never_work_at_once(make: Make) -> None:
     (first,) = station.systemd.work()
     (second,) = t.cast("list[Ended]", met)
     assert first.status == 0
-    assert second.status not in (0, engine.STUCK), "systemd starts it again, when the other may have ended badly"
+    assert second.status not in (0, STUCK), "systemd starts it again, when the other may have ended badly"
     assert [
         call
         for call in changing(second.calls, station)
         if call.name != "fsync" and not call.below(station.state / "lock")
     ] == []
-    assert station.outcome() == engine.COMMITTED
+    assert station.outcome() == COMMITTED
 
 
 # ---- full and broken disks -------------------------------------------------------------------------------------------------
@@ -128,8 +141,8 @@ def test_f20_f21_f22_a_disk_that_stays_broken_is_survived_once_it_is_well(
         assert ended[0].faults
         assert ended[-1].status == 0
         # An alarm is right where the time of a restore ran out with the disk still broken.
-        assert station.outcome() in (scenario.outcome, engine.RESTORED, engine.ABANDONED, engine.ALARM)
-        if station.outcome() in (engine.RESTORED, engine.ABANDONED):
+        assert station.outcome() in (scenario.outcome, RESTORED, ABANDONED, ALARM)
+        if station.outcome() in (RESTORED, ABANDONED):
             assert snapshot(station) == old
         assert all(not path.startswith(str(station.manifests)) for path in leftovers(station))
         tally(f"engine {error}, lasting", str(station.outcome()))
@@ -145,7 +158,7 @@ def test_a_restore_waits_for_space(make: Make) -> None:
     station = begin(make, SECOND_BAD)
     ended = station.systemd.work(Fault("openat", opens[1].number, "error=ENOSPC"))
     assert [len(process.faults) for process in ended] == [1]
-    assert station.outcome() == engine.RESTORED
+    assert station.outcome() == RESTORED
     assert snapshot(station) == old
 
 
@@ -182,8 +195,8 @@ def test_a_node_that_is_started_anew_goes_on_by_itself(make: Make, tally: Tally,
     for instance in list(station.kubelet.instances):
         station.kubelet.kill(instance)
     # The boot of this machine does not end with that of the station, so the journal becomes one of an earlier boot.
-    journal, dummy = engine.load_journal(str(station.state))
-    engine.save_journal(str(station.state), {**t.cast(engine.Json, journal), "boot": "the one before"})
+    journal, dummy = load_journal(str(station.state))
+    save_journal(str(station.state), {**t.cast(Journal, journal), "boot": "the one before"})
     station.systemd.boot()
     station.systemd.work()
     assert station.outcome() == scenario.outcome
@@ -208,7 +221,7 @@ def test_the_time_limit_holds_over_a_restart_of_the_engine(make: Make) -> None:
         station.engine()
     station.meanwhile = lambda question: None
     station.systemd.work()
-    assert station.outcome() == engine.RESTORED
+    assert station.outcome() == RESTORED
     assert station.clock.now - began == pytest.approx(60, abs=6)
 
 
@@ -227,7 +240,7 @@ def test_a_change_that_was_prepared_and_never_begun_is_dropped_by_the_next_run(m
     station.accept(wish)
     assert not station.module(**wish).result["failed"]
     station.systemd.work()
-    assert station.outcome() == engine.COMMITTED
+    assert station.outcome() == COMMITTED
     assert "--v=2" in station.manifest.read_text(encoding="utf-8")
 
 
@@ -242,17 +255,17 @@ def test_a_change_whose_engine_was_stopped_is_ended_by_the_next_run(make: Make) 
     result = station.module(**{**FIRST_BAD.wish(station.root), "args": {"v": 1}, "volumes": None, "files": None}).result
     assert station.systemd.statuses == [*before, 0]
     assert not result["failed"], result["msg"]
-    assert result["previous_transaction"]["outcome"] == engine.RESTORED
+    assert result["previous_transaction"]["outcome"] == RESTORED
     assert snapshot(station) == old
 
 
 def test_an_engine_that_always_dies_leaves_the_decision_to_a_human(make: Make) -> None:
     station = begin(make, FIRST_GOOD)
-    for dummy in range(engine.MAX_ATTEMPTS):
+    for dummy in range(MAX_ATTEMPTS):
         assert station.engine(Fault("rename", 2, "signal=KILL")).status == -signal.SIGKILL
     station.systemd.work()
-    assert station.outcome() == engine.ALARM
-    assert f"started {engine.MAX_ATTEMPTS} times" in station.told("last", NAME)["reason"]
+    assert station.outcome() == ALARM
+    assert f"started {MAX_ATTEMPTS} times" in station.told("last", NAME)["reason"]
 
 
 # ---- journals ------------------------------------------------------------------------------------------------------------
@@ -266,7 +279,7 @@ def test_f52_a_journal_of_another_version_is_refused_by_name_and_kept(make: Make
     for path in copies(station):
         path.write_bytes(strange)
     ended = station.engine(traced=True)
-    assert ended.status == engine.STUCK
+    assert ended.status == STUCK
     assert f"has format {number}" in ended.result
     station.systemd.due = False
     result = station.module(**FIRST_GOOD.wish(station.root)).result
@@ -280,7 +293,7 @@ def test_f52_a_journal_of_another_version_is_refused_by_name_and_kept(make: Make
 
 def copies(station: Station) -> list[Path]:
     """Where both copies of the open journal are."""
-    return [Path(path) for path in engine.copies_of(str(station.state))]
+    return [Path(path) for path in copies_of(str(station.state))]
 
 
 def cut(content: bytes) -> bytes:
@@ -335,10 +348,10 @@ def test_f44_a_damaged_journal_has_a_second_copy(make: Make, tally: Tally, damag
     first = copies(station)[0]
     first.write_bytes(damage(first.read_bytes()))
     station.systemd.work()
-    assert station.outcome() == engine.RESTORED
+    assert station.outcome() == RESTORED
     assert snapshot(station) == old
     assert any("second copy" in note for note in station.told("last", NAME)["notes"])
-    tally("journal damaged", engine.RESTORED)
+    tally("journal damaged", RESTORED)
 
 
 @pytest.mark.parametrize("damage", DAMAGES)
@@ -350,7 +363,7 @@ def test_f44_with_both_copies_damaged_nothing_is_guessed(
     for path in copies(station):
         path.write_bytes(damage(path.read_bytes()))
     (ended,) = station.systemd.work()
-    assert ended.status == engine.STUCK
+    assert ended.status == STUCK
     assert str(station.journal_path) in ended.result
     assert snapshot(station) == before
     result = station.module(**SECOND_BAD.wish(station.root)).result
@@ -362,20 +375,20 @@ def test_f44_with_both_copies_damaged_nothing_is_guessed(
 
 def test_f45_a_last_known_good_that_is_damaged_twice_is_none(make: Make) -> None:
     station = make(SECOND_GOOD)
-    (former,) = engine.history_ids(str(station.state))
+    (former,) = history_ids(str(station.state))
     assert not station.module(**SECOND_GOOD.wish(station.root)).result["failed"]
     station.systemd.work()
-    newest = engine.history_ids(str(station.state))[-1]
+    newest = history_ids(str(station.state))[-1]
     assert station.told("summary", NAME)["last_known_good"] == newest
-    for path in engine.copies_of(str(station.state), newest):
+    for path in copies_of(str(station.state), newest):
         Path(path).write_bytes(change_a_copy(Path(path).read_bytes()))
     assert station.told("summary", NAME)["last_known_good"] == former
 
 
 def test_f50_histories_are_bounded_and_keep_the_last_known_good(station: Station) -> None:
     wish: dict[str, t.Any] = {"wait_timeout": 6, "min_ready_seconds": 1}
-    good = engine.KEEP_HISTORY + 5
-    for number in range(2, 2 + engine.KEEP_HISTORY + 5):
+    good = KEEP_HISTORY + 5
+    for number in range(2, 2 + KEEP_HISTORY + 5):
         station.kubelet.behaviours = {
             f"--v={value}": QUICK if value in (1, 2) else HOPELESS for value in range(1, 2 + good)
         }
@@ -383,9 +396,9 @@ def test_f50_histories_are_bounded_and_keep_the_last_known_good(station: Station
         station.accept(wanted)
         assert not station.module(**wanted).result["failed"]
         station.systemd.work()
-        assert station.outcome() == (engine.COMMITTED if number == 2 else engine.RESTORED)
-    ids = engine.history_ids(str(station.state))
-    assert len(ids) == engine.KEEP_HISTORY + 1
+        assert station.outcome() == (COMMITTED if number == 2 else RESTORED)
+    ids = history_ids(str(station.state))
+    assert len(ids) == KEEP_HISTORY + 1
     assert station.told("summary", NAME)["last_known_good"] == ids[0]
     assert "--v=2" in station.manifest.read_text(encoding="utf-8")
-    assert len(os.listdir(station.state / "history")) <= 2 * (engine.KEEP_HISTORY + 1)
+    assert len(os.listdir(station.state / "history")) <= 2 * (KEEP_HISTORY + 1)

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import functools
 import gc
-import importlib.util
+import importlib
 import io
 import json
 import os
@@ -103,31 +103,18 @@ class Module:
         raise Ended
 
 
-def load(code: types.SimpleNamespace, path: str) -> t.Any:
-    """The engine as it was installed on the node; an unchanged one is not compiled again."""
-    with open(path, "rb") as stream:
-        text = stream.read()
-    if text == code.engine_text:
-        return code.engine
-    spec = importlib.util.spec_from_file_location("installed_engine", path)
-    assert spec is not None
-    assert spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    sys.modules["installed_engine"] = module
-    spec.loader.exec_module(module)
-    return module
-
-
 def run_engine(code: types.SimpleNamespace, test: Test, order: Json) -> int:
     """The program that systemd starts, on the test's node."""
     os.umask(order["umask"])
-    engine = load(code, order["program"])
-    host = engine.Host(**order["host"])
+    with open(order["program"], "rb") as stream:
+        assert stream.read() == code.packed, f"{order['program']} is not the program that is loaded here"
+    host = code.packed_node.Host(**order["host"])
     inject = {"host": host, "clock": test.monotonic, "sleep": test.sleep, "run": test.run, "ask": test.ask_api}
-    engine.Engine = functools.partial(engine.Engine, **inject)
+    program = code.packed_program
+    program.Engine = functools.partial(program.Engine, **inject)
     # What goes to systemd's journal is no file's.
     sys.stderr = io.StringIO()
-    status = engine.main([order["program"], order["folder"]])
+    status = program.main([order["program"], order["folder"]])
     test.send(result=sys.stderr.getvalue())
     return int(status)
 
@@ -139,7 +126,7 @@ def run_module(code: types.SimpleNamespace, test: Test, order: Json) -> t.NoRetu
         dry=order["check"],
         diff=True,
         run=test.run,
-        host=code.engine.Host(**order["host"]),
+        host=code.node.Host(**order["host"]),
         patience=5.0,
     )
     code.runner.run(Module(test, order["check"]), steps, rehearse=order["params"]["rehearse"])
@@ -196,16 +183,27 @@ def code_of(tree: str) -> types.SimpleNamespace:
     sys.path.insert(0, tree)
     sys.dont_write_bytecode = True  # nor does a program that systemd starts
     base = "ansible_collections.nodecraft.kubeadm.plugins.module_utils"
-    names = ("engine", "state", "transactions", "transaction_steps", "static_pod_steps")
+    names = ("source", "state", "transactions", "transaction_steps", "static_pod_steps")
     modules = {name: importlib.import_module(f"{base}._node.{name}") for name in names}
     modules["runner"] = importlib.import_module(f"{base}._module.runner")
+    modules["node"] = importlib.import_module(f"{base}._engine.node")
     code = types.SimpleNamespace(**modules)
-    with open(code.engine.__file__, "rb") as stream:
-        code.engine_text = stream.read()
-    code.engine._unverified()
-    code.engine.run_probe({"kind": "http", "scheme": "http", "host": "127.0.0.1", "port": 1, "path": "/"})
-    "x".encode("ascii").decode("ascii")
+    load_packed(code, importlib.import_module(f"{base}._engine.program"), os.path.join(tree, "engine.pyz"))
     return code
+
+
+def load_packed(code: types.SimpleNamespace, program: types.ModuleType, path: str) -> None:
+    """The engine out of the one file that a module puts on a node, so that it is not compiled for each run."""
+    code.packed = code.source.zipapp_of(program)
+    with open(path, "wb") as stream:
+        stream.write(code.packed)
+    sys.path.insert(0, path)
+    code.packed_program = importlib.import_module("_engine.program")
+    code.packed_node = importlib.import_module("_engine.node")
+    probes = importlib.import_module("_engine.probes")
+    probes._unverified()
+    probes.run_probe({"kind": "http", "scheme": "http", "host": "127.0.0.1", "port": 1, "path": "/"})
+    "x".encode("ascii").decode("ascii")
 
 
 def main() -> None:

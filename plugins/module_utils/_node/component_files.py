@@ -12,12 +12,12 @@ import os
 import typing as t
 import urllib.parse
 
+from .._engine.files import read_bytes
 from .._plan.common.errors import KubeadmError
 from .._plan.common.files import FileVersion
 from .._plan.kubernetes import flags
 from .._plan.static_pod import plan as static_pod
 from .._plan.static_pod.manifest import Manifest
-from . import engine
 from .static_pods import covering, on_host
 
 
@@ -59,7 +59,7 @@ class ComponentFiles:
         if staged is not None:
             return staged.content
         try:
-            content = None if place in self._staged else engine.read_bytes(place)
+            content = None if place in self._staged else read_bytes(place)
         except OSError as exc:
             raise KubeadmError(f"{place} cannot be read: {exc.strerror}") from exc
         if content is None:

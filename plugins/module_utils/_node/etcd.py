@@ -13,11 +13,15 @@ import http.client
 import json
 import os
 import ssl
+import typing as t
 import urllib.parse
 
+from .._engine.files import Json
+from .._engine.journal import Probe
+from .._engine.probes import PROBE_TIMEOUT
 from .._plan.common.errors import KubeadmError
 from .._plan.static_pod import etcd_quorum
-from . import certificates, engine
+from . import certificates
 from .component_files import ComponentFiles
 
 # A full etcd still answers, and the API server lives with it; kubeadm's probes see it in the same way.
@@ -80,12 +84,10 @@ def _request(method: str, url: str, path: str, context: ssl.SSLContext | None) -
     connection: http.client.HTTPConnection
     if address.scheme == "https":
         connection = http.client.HTTPSConnection(
-            address.hostname or "", address.port or 443, timeout=engine.PROBE_TIMEOUT, context=context
+            address.hostname or "", address.port or 443, timeout=PROBE_TIMEOUT, context=context
         )
     else:
-        connection = http.client.HTTPConnection(
-            address.hostname or "", address.port or 80, timeout=engine.PROBE_TIMEOUT
-        )
+        connection = http.client.HTTPConnection(address.hostname or "", address.port or 80, timeout=PROBE_TIMEOUT)
     try:
         connection.request(method, path, body="{}" if method == "POST" else None)
         response = connection.getresponse()
@@ -175,18 +177,12 @@ class Access:
             context.load_cert_chain(self.certificate, self.key, password="")
         return context
 
-    def probe(self, url: str) -> engine.Json:
+    def probe(self, url: str) -> Probe:
         """A probe in a journal that asks this member at an address."""
         address = urllib.parse.urlsplit(url)
         pair = {"certificate": self.certificate, "key": self.key} if self.certificate and self.key else {}
-        return {
-            "kind": "http",
-            "scheme": address.scheme,
-            "host": address.hostname,
-            "port": address.port or 2379,
-            "path": HEALTH,
-            **pair,
-        }
+        where = {"scheme": address.scheme, "host": address.hostname, "port": address.port or 2379, "path": HEALTH}
+        return t.cast(Probe, {"kind": "http", **where, **pair})
 
 
 def read_members(access: Access) -> list[etcd_quorum.Member]:
@@ -203,7 +199,7 @@ def read_members(access: Access) -> list[etcd_quorum.Member]:
         raise KubeadmError(f"{access.url}: {_reason(exc)}") from exc
 
 
-def _member(entry: engine.Json, this: str, access: Access, context: ssl.SSLContext | None) -> etcd_quorum.Member:
+def _member(entry: Json, this: str, access: Access, context: ssl.SSLContext | None) -> etcd_quorum.Member:
     is_this = entry["ID"] == this
     # A member that was added and not started yet has neither name nor address.
     urls = [access.url] if is_this else entry.get("clientURLs") or []

@@ -15,13 +15,29 @@ import os
 import secrets
 import typing as t
 
+from .._engine.files import FORMAT, Json, remove, to_json, write_json
+from .._engine.journal import (
+    PREPARED,
+    STATIC_POD,
+    Client,
+    FileEntry,
+    Instance,
+    Journal,
+    Probe,
+    StaticPodWatch,
+    StoredVersion,
+    Watch,
+    content_of,
+    history_ids,
+    version_of,
+)
+from .._engine.node import boot_id, utc_now
 from .._plan.common import ownership
 from .._plan.common.errors import Refusal
 from .._plan.common.files import FileChange, FileVersion
 from .._plan.static_pod import plan as static_pod
 from .._plan.static_pod.manifest import Manifest
 from .._plan.transaction import confirmation
-from . import engine
 from .state import read_version, record_path, state_folder
 from .static_pods import API_SERVER, StaticPod
 
@@ -53,11 +69,11 @@ class TransactionSettings:
 
 def static_pod_journal(
     pod: StaticPod, plan: static_pod.StaticPodPlan, settings: TransactionSettings, kubeconfig: str
-) -> engine.Json:
+) -> Journal:
     """The journal of a planned change of a static pod."""
     before, after = _instance(plan.before), _instance(plan.after)
     address = _address(after, kubeconfig)
-    files = [
+    files: list[FileEntry] = [
         *(file_entry(change) for change in plan.files),
         {
             "path": pod.path,
@@ -67,8 +83,8 @@ def static_pod_journal(
         },
         *record_entry(pod.name, before=pod.record, after=plan.record),
     ]
-    watch = {
-        "kind": engine.STATIC_POD,
+    watch: StaticPodWatch = {
+        "kind": STATIC_POD,
         "log_prefix": pod.log_prefix,
         "container": pod.container,
         "before": before,
@@ -83,15 +99,15 @@ def static_pod_journal(
     return new_journal(pod.name, files, watch, settings)
 
 
-def new_journal(name: str, files: list[engine.Json], watch: engine.Json, settings: TransactionSettings) -> engine.Json:
+def new_journal(name: str, files: list[FileEntry], watch: Watch, settings: TransactionSettings) -> Journal:
     """A journal of whatever kind of component, that has yet to begin."""
     return {
-        "format": engine.FORMAT,
-        "id": _new_id(engine.history_ids(state_folder(name))),
+        "format": FORMAT,
+        "id": _new_id(history_ids(state_folder(name))),
         "name": name,
-        "requested": {"at": engine.utc_now(), "from": _origin()},
-        "boot": engine.boot_id(),
-        "phase": engine.PREPARED,
+        "requested": {"at": utc_now(), "from": _origin()},
+        "boot": boot_id(),
+        "phase": PREPARED,
         "files": files,
         "directories": missing_folders(entry["path"] for entry in files if entry["after"] is not None),
         "watch": watch,
@@ -105,15 +121,16 @@ def new_journal(name: str, files: list[engine.Json], watch: engine.Json, setting
     }
 
 
-def _instance(manifest: Manifest) -> engine.Json:
-    return {"arguments": manifest.expected_arguments(), "written": manifest.arguments, "probes": manifest.probes()}
+def _instance(manifest: Manifest) -> Instance:
+    probes = t.cast(list[Probe], manifest.probes())
+    return {"arguments": manifest.expected_arguments(), "written": manifest.arguments, "probes": probes}
 
 
-def _address(instance: engine.Json, kubeconfig: str) -> engine.Json | None:
+def _address(instance: Instance, kubeconfig: str) -> Client | None:
     probe = next((probe for probe in instance["probes"] if probe["kind"] == "http"), None)
-    return (
-        None if probe is None else {**{key: probe[key] for key in ("scheme", "host", "port")}, "kubeconfig": kubeconfig}
-    )
+    if probe is None:
+        return None
+    return {"scheme": probe["scheme"], "host": probe["host"], "port": probe["port"], "kubeconfig": kubeconfig}
 
 
 def _new_id(former: t.Sequence[str]) -> str:
@@ -129,30 +146,30 @@ def _origin() -> str:
     return os.environ.get("SSH_CLIENT", "").split(" ")[0] or os.environ.get("SUDO_USER", "") or "this host"
 
 
-def dump_version(version: FileVersion | None) -> engine.Json | None:
+def dump_version(version: FileVersion | None) -> StoredVersion | None:
     """A version of a file in the form of a journal."""
-    return None if version is None else engine.version_of(version.content, version.mode, version.uid, version.gid)
+    return None if version is None else version_of(version.content, version.mode, version.uid, version.gid)
 
 
-def load_version(version: engine.Json | None) -> FileVersion | None:
+def load_version(version: StoredVersion | None) -> FileVersion | None:
     """A version of a file out of a journal. Raises EngineError when it is damaged."""
-    content = engine.content_of(version)
+    content = content_of(version)
     if version is None or content is None:
         return None
     return FileVersion(content, version["mode"], version["uid"], version["gid"])
 
 
-def file_entry(change: FileChange) -> engine.Json:
+def file_entry(change: FileChange) -> FileEntry:
     """One file of a planned change, as it stands now and as it will."""
     before = dump_version(read_version(change.path))
     return {"path": change.path, "switch": False, "before": before, "after": dump_version(change.after)}
 
 
-def record_entry(name: str, *, before: ownership.Record, after: ownership.Record) -> list[engine.Json]:
+def record_entry(name: str, *, before: ownership.Record, after: ownership.Record) -> list[FileEntry]:
     """What we own changes in the same transaction as the component, so that the two never disagree."""
     if after == before:
         return []
-    version = FileVersion(engine.to_json(_record_data(after)), 0o600) if after else None
+    version = FileVersion(to_json(_record_data(after)), 0o600) if after else None
     path = record_path(name)
     return [{"path": path, "switch": False, "before": dump_version(read_version(path)), "after": dump_version(version)}]
 
@@ -162,13 +179,13 @@ def write_record(pod: StaticPod, record: ownership.Record) -> None:
     if record == pod.record:
         return
     if record:
-        engine.write_json(record_path(pod.name), _record_data(record))
+        write_json(record_path(pod.name), _record_data(record))
     else:
-        engine.remove(record_path(pod.name))
+        remove(record_path(pod.name))
 
 
-def _record_data(record: ownership.Record) -> engine.Json:
-    return {"format": engine.FORMAT, "owned": ownership.dump_record(record)}
+def _record_data(record: ownership.Record) -> Json:
+    return {"format": FORMAT, "owned": ownership.dump_record(record)}
 
 
 def missing_folders(paths: t.Iterable[str]) -> list[str]:

@@ -12,9 +12,9 @@ import dataclasses
 import os
 import typing as t
 
+from .._engine.journal import Probe
 from .._plan.common.errors import KubeadmError
 from .._plan.kubernetes import flags
-from . import engine
 from .state import Run
 
 try:
@@ -37,7 +37,7 @@ class Kubelet:
     pid: int
     manifest_dir: str
     node_name: str
-    healthz: engine.Json | None
+    healthz: Probe | None
     runtime: str
 
 
@@ -67,7 +67,7 @@ def read_kubelet(run: Run, *, proc: str = "/proc") -> Kubelet:
     )
 
 
-def _healthz(arguments: t.Sequence[str], config: t.Mapping[str, t.Any]) -> engine.Json | None:
+def _healthz(arguments: t.Sequence[str], config: t.Mapping[str, t.Any]) -> Probe | None:
     """Where the kubelet tells whether it works, if it does: (flag, or else configuration, or else Kubernetes' default)."""
     port = flags.last(arguments, "healthz-port") or str(config.get("healthzPort", 10248))
     host = flags.last(arguments, "healthz-bind-address") or config.get("healthzBindAddress") or "127.0.0.1"

@@ -11,6 +11,8 @@ from __future__ import annotations
 import os
 import typing as t
 
+from .._engine.files import Json
+from .._engine.node import NODE, Host
 from .._plan.common.errors import Refusal
 from .._plan.common.ownership import Change
 from .._plan.kubelet import config as kubelet_config
@@ -21,12 +23,12 @@ from .._plan.kubelet import undo as kubelet_undo
 from .._plan.kubelet.config import CONFIG, GATES
 from .._plan.kubernetes import versions
 from .._plan.transaction.undo import WayBack
-from . import engine, transactions, way_back
+from . import transactions, way_back
 from .kubelet_units import KUBELET_NAME, KubeletUnit, read_unit, used_files
 from .state import Run
 
 
-def read_all(*, run: Run, warn: t.Callable[[str], None], host: engine.Host = engine.NODE) -> engine.Json:
+def read_all(*, run: Run, warn: t.Callable[[str], None], host: Host = NODE) -> Json:
     """Read the kubelet of a node: what its files make of it, where each setting comes from, and what runs."""
     unit = read_unit(run, host)
     for warning in versions.warnings(unit.node_name, {KUBELET_NAME: [unit.version]}):
@@ -70,7 +72,7 @@ def _sources(settings: kubelet_config.Settings, field: str, key: str) -> list[st
     return [str(source) for source in settings.sources(field, key)]
 
 
-def _manager(policy: kubelet_policies.Policy, unit: KubeletUnit) -> engine.Json:
+def _manager(policy: kubelet_policies.Policy, unit: KubeletUnit) -> Json:
     """The policy of a resource manager, and that of its state file."""
     settings, remembered = unit.layout.settings, unit.state.remembered
     return {
@@ -81,7 +83,7 @@ def _manager(policy: kubelet_policies.Policy, unit: KubeletUnit) -> engine.Json:
     }
 
 
-def _process(unit: KubeletUnit, host: engine.Host) -> engine.Json | None:
+def _process(unit: KubeletUnit, host: Host) -> Json | None:
     if unit.pid is None or unit.state.running is None:
         return None
     return {"pid": unit.pid, "arguments": list(unit.state.running), "started": host.started(unit.pid)}

@@ -13,6 +13,9 @@ import posixpath
 import time
 import typing as t
 
+from .._engine.journal import SYSTEMD_UNIT, Journal, SetAside, UnitWatch
+from .._engine.node import NODE, Host
+from .._engine.systemd_unit import ASIDE
 from .._plan.common.errors import KubeadmError, Refusal
 from .._plan.common.verdict import Verdict
 from .._plan.kubelet import desired
@@ -23,7 +26,7 @@ from .._plan.kubelet.desired import Wish
 from .._plan.kubernetes import versions
 from .._plan.transaction import messages
 from .._plan.transaction.undo import PREVIOUS, WayBack, refuse_settings
-from . import engine, journals, kubelet_rehearsals, transactions, way_back
+from . import journals, kubelet_rehearsals, transactions, way_back
 from .journals import TransactionSettings
 from .kubelet_units import (
     KUBELET_NAME,
@@ -50,7 +53,7 @@ class KubeletSteps(TransactionSteps):
         dry: bool,
         diff: bool,
         run: Run,
-        host: engine.Host = engine.NODE,
+        host: Host = NODE,
         patience: float = SETTLE_SECONDS,
     ) -> None:
         super().__init__(params, name=KUBELET_NAME, dry=dry, diff=diff, run=run, host=host)
@@ -128,14 +131,14 @@ class KubeletSteps(TransactionSteps):
 
 def kubelet_journal(
     unit: KubeletUnit, plan: kubelet.KubeletPlan, settings: TransactionSettings, complaints: t.Sequence[str]
-) -> engine.Json:
+) -> Journal:
     """The journal of a planned change of the kubelet. complaints: about configuration that is not ours, known before."""
     files = [
         *(journals.file_entry(change) for change in plan.files),
         *journals.record_entry(KUBELET_NAME, before=unit.state.record, after=plan.record),
     ]
-    watch: engine.Json = {
-        "kind": engine.SYSTEMD_UNIT,
+    watch: UnitWatch = {
+        "kind": SYSTEMD_UNIT,
         "unit": KUBELET_UNIT,
         "before": instance(plan.before),
         "after": instance(plan.after),
@@ -148,8 +151,8 @@ def kubelet_journal(
     for change in plan.policies:
         if change.policy.state_file:
             path = posixpath.join(unit.root, change.policy.state_file)
-            aside = f"{path}{engine.ASIDE}{journal['id']}"
-            entry = {"path": path, "aside": aside, "existed": os.path.exists(path), "policy": change.value}
+            aside = f"{path}{ASIDE}{journal['id']}"
+            entry: SetAside = {"path": path, "aside": aside, "existed": os.path.exists(path), "policy": change.value}
             watch["set_aside"].append(entry)
     folders = [os.path.dirname(change.path) for change in plan.files if change.after is None]
     # Removed when they are empty then; the folder of fragments only when no kubelet looks for it any more.

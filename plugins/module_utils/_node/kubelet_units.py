@@ -13,6 +13,11 @@ import glob
 import os
 import typing as t
 
+from .._engine import probes
+from .._engine.files import POLL_SECONDS
+from .._engine.journal import PREPARED, Instance, Journal, Probe
+from .._engine.node import Host
+from .._engine.systemd_unit import UnitSight, UnitWatcher, named_policy
 from .._plan.common.errors import KubeadmError, Refusal
 from .._plan.common.files import FileVersion, TextFile
 from .._plan.documents.systemd_unit import environment_files, read_service
@@ -21,7 +26,6 @@ from .._plan.kubelet import plan as kubelet
 from .._plan.kubelet import policies as kubelet_policies
 from .._plan.kubelet.layout import Layout
 from .._plan.kubernetes import flags, pods, versions
-from . import engine
 from .kubelet import registered_name
 from .state import Run, own_record, read_version
 
@@ -69,7 +73,7 @@ class KubeletUnit:
         return _root(self.layout.command)
 
 
-def read_unit(run: Run, host: engine.Host) -> KubeletUnit:
+def read_unit(run: Run, host: Host) -> KubeletUnit:
     """Read the kubelet of this node, running or not. Raises KubeadmError when there is none that can be changed."""
     shown = _show(run)
     unit = [_read(path) for path in (shown["FragmentPath"], *shown["DropInPaths"].split())]
@@ -104,7 +108,7 @@ def _root(command: t.Sequence[str]) -> str:
 def _remembered(root: str) -> dict[str, str | None]:
     """The policies that the state files name."""
     names = [policy.state_file for policy in kubelet_policies.POLICIES if policy.state_file]
-    return {name: engine.named_policy(os.path.join(root, name)) for name in names}
+    return {name: named_policy(os.path.join(root, name)) for name in names}
 
 
 def used_files(state: kubelet.State, command: t.Sequence[str]) -> list[TextFile]:
@@ -197,37 +201,37 @@ def _version(binary: str, run: Run) -> tuple[int, int]:
 # ---- how it is watched ---------------------------------------------------------------------------------------------------
 
 
-def instance(layout: Layout) -> engine.Json:
+def instance(layout: Layout) -> Instance:
     """How a kubelet with these files is recognised."""
     port = str(layout.settings.field(("healthzPort",)) or 10248)
     host = layout.settings.field(("healthzBindAddress",)) or _HEALTH["host"]
-    probe = {"kind": "http", **_HEALTH, "host": host, "port": int(port)}
+    probe = t.cast(Probe, {"kind": "http", **_HEALTH, "host": host, "port": int(port)})
     return {"arguments": layout.command, "probes": [] if port == "0" else [probe]}
 
 
 def watch_until_healthy(
     unit: KubeletUnit,
-    host: engine.Host,
+    host: Host,
     *,
     run: Run,
     seconds: float,
     clock: t.Callable[[], float],
     sleep: t.Callable[[float], None],
-) -> tuple[engine.UnitSight, list[str]]:
+) -> tuple[UnitSight, list[str]]:
     """The look at a kubelet that runs and answers, or the last one when it does not get so; and its last words."""
     watch = {
         "unit": KUBELET_UNIT,
         "before": instance(unit.layout),
         "node": {"name": unit.node_name, "kubeconfig": unit.kubeconfig},
     }
-    journal = {"phase": engine.PREPARED, "watch": watch}
-    watcher = engine.UnitWatcher(journal, host, run, engine.api_get, clock)
+    journal = t.cast(Journal, {"phase": PREPARED, "watch": watch})
+    watcher = UnitWatcher(journal, host, run, probes.api_get, clock)
     limit = clock() + seconds
     while True:
         sight = watcher.look()
         if (sight.process is not None and sight.probes_ok) or clock() >= limit:
             return sight, watcher.log(sight)
-        sleep(engine.POLL_SECONDS)
+        sleep(POLL_SECONDS)
 
 
 def has_static_pods(unit: KubeletUnit) -> bool:
@@ -241,8 +245,8 @@ def has_static_pods(unit: KubeletUnit) -> bool:
 
 def ask_why_not_drained(unit: KubeletUnit) -> str | None:
     """Why this node does not count as drained, as its own credential sees it; None when it does."""
-    node, why = engine.api_get(unit.kubeconfig, f"/api/v1/nodes/{unit.node_name}")
+    node, why = probes.api_get(unit.kubeconfig, f"/api/v1/nodes/{unit.node_name}")
     if node is None:
         return why
-    found, why = engine.api_get(unit.kubeconfig, f"/api/v1/pods?fieldSelector=spec.nodeName%3D{unit.node_name}")
+    found, why = probes.api_get(unit.kubeconfig, f"/api/v1/pods?fieldSelector=spec.nodeName%3D{unit.node_name}")
     return why if found is None else pods.why_not_drained(node, found["items"])

@@ -16,11 +16,15 @@ import dataclasses
 import os
 import typing as t
 
+from .._engine.files import POLL_SECONDS
+from .._engine.journal import SIDES, Journal
+from .._engine.node import Host
+from .._engine.probes import run_probe
 from .._plan.common.errors import KubeadmError, Refusal
 from .._plan.kubernetes import flags
 from .._plan.static_pod import etcd_quorum
 from .._plan.static_pod import plan as static_pod
-from . import certificates, engine, etcd, images, static_pods
+from . import certificates, etcd, images, static_pods
 from .certificates import Finding
 from .component_files import ComponentFiles
 from .kubelet import Kubelet
@@ -37,7 +41,7 @@ class PreflightContext:
 
     kubelet: Kubelet
     run: Run
-    host: engine.Host
+    host: Host
     clock: t.Callable[[], float]
     sleep: t.Callable[[float], None]
     patience: float
@@ -71,7 +75,7 @@ def _patiently(ask: t.Callable[[], _Answer], is_fine: t.Callable[[_Answer], bool
         answer = ask()
         if is_fine(answer) or node.clock() >= limit:
             return answer
-        node.sleep(engine.POLL_SECONDS)
+        node.sleep(POLL_SECONDS)
 
 
 def refuse_silent_kubelet(node: PreflightContext) -> None:
@@ -79,7 +83,7 @@ def refuse_silent_kubelet(node: PreflightContext) -> None:
     probe = node.kubelet.healthz
     if probe is None:
         return
-    is_healthy, said = _patiently(lambda: engine.run_probe(probe), lambda answer: answer[0], node)
+    is_healthy, said = _patiently(lambda: run_probe(probe), lambda answer: answer[0], node)
     if not is_healthy:
         raise Refusal(
             f"the kubelet on {os.uname().nodename} does not say that it is healthy ({said}), so nobody would start the changed"
@@ -231,12 +235,12 @@ def _ask_members(plan: static_pod.StaticPodPlan) -> tuple[etcd_quorum.QuorumVerd
         return etcd_quorum.QuorumVerdict(), str(exc)
 
 
-def add_member_probes(journal: engine.Json, plan: static_pod.StaticPodPlan) -> None:
+def add_member_probes(journal: Journal, plan: static_pod.StaticPodPlan) -> None:
     """Have the proof of an etcd also ask the member at the address by which its clients reach it, whatever the manifest's
     own probes ask: theirs is another port, which shows nothing of certificates."""
     try:
         url = etcd.Access.of(ComponentFiles(plan.before)).url
-        for side, manifest in (("before", plan.before), ("after", plan.after)):
+        for side, manifest in zip(SIDES, (plan.before, plan.after)):
             journal["watch"][side]["probes"].append(etcd.Access.of(ComponentFiles(manifest)).probe(url))
     except KubeadmError:
         return  # its arguments do not tell where

@@ -16,12 +16,14 @@ import sys
 import tempfile
 import typing as t
 
+from .._engine.files import Json
+from .._engine.node import Host, hide
 from .._plan.common.errors import KubeadmError
 from .._plan.common.files import FileChange
 from .._plan.common.verdict import SKIPPED, Verdict
 from .._plan.static_pod import plan as static_pod
 from .._plan.transaction import rehearsal
-from . import engine, sandbox
+from . import sandbox
 from .source import source_of
 from .state import Run
 from .static_pods import StaticPod, running_process
@@ -31,7 +33,7 @@ _PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 
 
 def rehearse(
-    pod: StaticPod, plan: static_pod.StaticPodPlan, *, run: Run, clock: t.Callable[[], float], host: engine.Host
+    pod: StaticPod, plan: static_pod.StaticPodPlan, *, run: Run, clock: t.Callable[[], float], host: Host
 ) -> Verdict:
     """Start the component with its new command line where it can do no harm, and say what it said.
 
@@ -57,11 +59,11 @@ def rehearse(
     verdict = rehearsal.judge(pod.name, status, output)
     # Shown as the manifest has it: an expanded argument may hold the value of an environment variable.
     shown = rehearsal.command(pod.name, plan.after.arguments)
-    message = engine.hide(verdict.message, plan.after.hidden)
+    message = hide(verdict.message, plan.after.hidden)
     return Verdict(verdict.verdict, message, round(clock() - began, 2), tuple(shown))
 
 
-def run_in_sandbox(name: str, request: engine.Json, run: Run) -> tuple[int, str]:
+def run_in_sandbox(name: str, request: Json, run: Run) -> tuple[int, str]:
     """Start a component by such a request: (status, all that it said). Raises KubeadmError when it cannot be set up."""
     status, output, error = run(
         ["timeout", "--signal=KILL", str(rehearsal.TIME_LIMIT), sys.executable, "-I", "-c", source_of(sandbox)],
@@ -72,14 +74,14 @@ def run_in_sandbox(name: str, request: engine.Json, run: Run) -> tuple[int, str]
     return status, output + "\n" + error
 
 
-def _files(plan: static_pod.StaticPodPlan) -> engine.Json:
+def _files(plan: static_pod.StaticPodPlan) -> Json:
     return {
         "mounts": [{"source": rehearsal.FOLDER, "target": rehearsal.FOLDER, "missing": "folder"}, *_mounts(plan)],
         "staged": {path: _base64(text.encode("utf-8")) for path, text in rehearsal.FILES.items()} | staged(plan.files),
     }
 
 
-def _mounts(plan: static_pod.StaticPodPlan) -> list[engine.Json]:
+def _mounts(plan: static_pod.StaticPodPlan) -> list[Json]:
     return [
         {"source": mount.host_path, "target": mount.mount_path, "missing": _MISSING.get(mount.path_type)}
         for mount in plan.after.mounts()
@@ -96,7 +98,7 @@ def _base64(content: bytes) -> str:
 
 
 @contextlib.contextmanager
-def _binary(pod: StaticPod, run: Run, host: engine.Host) -> t.Iterator[str]:
+def _binary(pod: StaticPod, run: Run, host: Host) -> t.Iterator[str]:
     """The component's binary: of the process that runs, or out of its image when the component is down."""
     process = running_process(pod, host)
     # Held open, because a component that crashes may be gone when the sandbox starts.

@@ -8,16 +8,63 @@
 
 from __future__ import annotations
 
+import io
 import pkgutil
+import sys
 import typing as t
+import zipfile
 
 from .._plan.common.errors import KubeadmError
+
+_MAIN = """\
+# Written by the Ansible collection nodecraft.kubeadm.
+import sys
+import zipimport
+
+
+class Importer(zipimport.zipimporter):
+    # By itself it compiles each file twice: to run it, and before that to say where it is.
+    def get_filename(self, fullname):
+        return f"{{self.archive}}/{{self.prefix}}{{fullname.rpartition('.')[2]}}.py"
+
+
+sys.path_hooks.insert(0, Importer)
+
+from {package}.{module} import main
+
+raise SystemExit(main(sys.argv))
+"""
 
 
 def source_of(module: t.Any) -> str:
     """The text of one of our files, also out of the archive in which Ansible ships modules."""
     package, dummy, name = module.__name__.rpartition(".")
-    data = pkgutil.get_data(package, f"{name}.py")
+    return _read(package, f"{name}.py").decode("utf-8")
+
+
+def _read(package: str, file: str) -> bytes:
+    data = pkgutil.get_data(package, file)
     if data is None:
-        raise KubeadmError(f"the source of {module.__name__} is not in this module's archive")
-    return data.decode("utf-8")
+        raise KubeadmError(f"the source of {package}.{file[: -len('.py')]} is not in this module's archive")
+    return data
+
+
+def zipapp_of(module: t.Any) -> bytes:
+    """The whole package of one of our files as one file that Python starts (PEP 441) with that file's C(main).
+
+    Identical sources give identical bytes, and they are only stored, so that who looks at the file finds the source in it.
+    """
+    package, dummy, name = module.__name__.rpartition(".")
+    own = package.rpartition(".")[2]
+    # Older Pythons find nothing in a folder of an archive that has no __init__.py.
+    files = {"__main__.py": _MAIN.format(package=own, module=name).encode("ascii"), f"{own}/__init__.py": b""}
+    for found in pkgutil.iter_modules(sys.modules[package].__path__):
+        files[f"{own}/{found.name}.py"] = _read(package, f"{found.name}.py")
+    stream = io.BytesIO()
+    with zipfile.ZipFile(stream, "w", zipfile.ZIP_STORED) as archive:
+        for path in sorted(files):
+            # Its time is the earliest that the format knows, whenever it is packed.
+            entry = zipfile.ZipInfo(path)
+            entry.external_attr = 0o644 << 16
+            archive.writestr(entry, files[path])
+    return stream.getvalue()

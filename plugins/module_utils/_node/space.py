@@ -11,8 +11,9 @@ from __future__ import annotations
 import os
 import typing as t
 
+from .._engine.files import to_json
+from .._engine.journal import SIDES, Journal, content_of
 from .._plan.common.errors import KubeadmError
-from . import engine
 
 # Of a file, its former and its new version and a temporary one; of the journal, its two copies and a temporary one.
 COPIES = 3
@@ -41,7 +42,7 @@ def room_at(folder: str) -> Room:
     )
 
 
-def require_room(journal: engine.Json, state: str, room: t.Callable[[str], Room] = room_at) -> None:
+def require_room(journal: Journal, state: str, room: t.Callable[[str], Room] = room_at) -> None:
     """Refuse a change that could not be written, or would run out of space half-way. state: the folder of the journal.
 
     Raises KubeadmError with the file system, what is needed, and what is there.
@@ -69,11 +70,11 @@ def _refusal(name: str, mount: str, problem: str) -> KubeadmError:
     return KubeadmError(f"{name} on {os.uname().nodename}: the file system of {mount} {problem} and run again.")
 
 
-def _written(journal: engine.Json, state: str) -> dict[str, list[int]]:
+def _written(journal: Journal, state: str) -> dict[str, list[int]]:
     """Mount point -> the size of each file that is written below it."""
-    written = [(state, len(engine.to_json(journal)))]
+    written = [(state, len(to_json(journal)))]
     for entry in journal["files"]:
-        versions = [engine.content_of(entry[side], entry["path"]) or b"" for side in ("before", "after")]
+        versions = [content_of(entry[side], entry["path"]) or b"" for side in SIDES]
         written.append((os.path.dirname(os.path.realpath(entry["path"])), max(map(len, versions))))
     sizes: dict[str, list[int]] = {}
     for folder, size in written:

@@ -13,10 +13,11 @@ import os
 import stat
 import typing as t
 
+from .._engine.errors import Damaged, OtherFormat
+from .._engine.files import Json, read_bytes, read_formatted
 from .._plan.common import ownership
 from .._plan.common.errors import KubeadmError
 from .._plan.common.files import FileVersion
-from . import engine
 
 STATE_DIR = "/var/lib/nodecraft-kubeadm"
 
@@ -37,19 +38,19 @@ def told() -> t.Iterator[None]:
     """Tell the user what is wrong with a file of our state, where, and what to do. Raises Unusable."""
     try:
         yield
-    except engine.OtherFormat as exc:
+    except OtherFormat as exc:
         raise Unusable(f"{os.uname().nodename}: {exc}.") from exc
-    except engine.Damaged as exc:
+    except Damaged as exc:
         raise Unusable(
             f"{os.uname().nodename}: {exc}. Nothing is guessed from it: see that the component runs what it should, then move"
             " the file away, both copies of a journal, and run again."
         ) from exc
 
 
-def read_json(path: str) -> engine.Json | None:
+def read_json(path: str) -> Json | None:
     """A file of our state that says its format; None when it does not exist. Raises Unusable."""
     with told():
-        return engine.read_formatted(path)
+        return read_formatted(path)
 
 
 def record_path(name: str) -> str:
@@ -65,7 +66,7 @@ def own_record(name: str) -> ownership.Record:
 
 def read_version(path: str) -> FileVersion | None:
     """A file as it stands; None when it does not exist."""
-    content = engine.read_bytes(path)
+    content = read_bytes(path)
     if content is None:
         return None
     status = os.stat(path)

@@ -8,10 +8,11 @@
 
 from __future__ import annotations
 
-import dataclasses
 import os
 import typing as t
 
+from .._engine.files import Json
+from .._engine.node import NODE, Host, Process, hide
 from .._plan.common.errors import KubeadmError
 from .._plan.common.ownership import Change
 from .._plan.kubernetes import versions
@@ -20,7 +21,7 @@ from .._plan.static_pod import undo as static_pod_undo
 from .._plan.static_pod.diff import diff
 from .._plan.static_pod.manifest import Manifest
 from .._plan.transaction.undo import WayBack
-from . import engine, static_pods, transactions, way_back
+from . import static_pods, transactions, way_back
 from .kubelet import read_kubelet
 from .state import Run
 
@@ -31,8 +32,8 @@ def read_all(
     *,
     run: Run,
     warn: t.Callable[[str], None],
-    host: engine.Host = engine.NODE,
-) -> engine.Json:
+    host: Host = NODE,
+) -> Json:
     """Read the static pods of a node, or the one of that name; none when it is not there."""
     kubelet = read_kubelet(run, proc=host.proc)
     folder = manifest_dir or kubelet.manifest_dir
@@ -52,7 +53,7 @@ def read_all(
     }
 
 
-def _describe(name: str, folder: str, node_name: str, host: engine.Host) -> engine.Json:
+def _describe(name: str, folder: str, node_name: str, host: Host) -> Json:
     return {
         "name": name,
         **_describe_pod(name, folder, node_name, host),
@@ -70,9 +71,9 @@ def _taken_back(
     return plan.operations, [entry for entry in diff(plan) if entry["after_header"] == pod.path]
 
 
-def _describe_pod(name: str, folder: str, node_name: str, host: engine.Host) -> engine.Json:
+def _describe_pod(name: str, folder: str, node_name: str, host: Host) -> Json:
     path, others = static_pods.find(name, folder)
-    nothing: engine.Json = dict.fromkeys(
+    nothing: Json = dict.fromkeys(
         (
             "image",
             "arguments",
@@ -112,11 +113,11 @@ def _describe_pod(name: str, folder: str, node_name: str, host: engine.Host) -> 
     }
 
 
-def _describe_process(process: engine.Process, pod: static_pods.StaticPod, host: engine.Host) -> engine.Json:
+def _describe_process(process: Process, pod: static_pods.StaticPod, host: Host) -> Json:
     manifest = pod.manifest
     in_step = process.runs(manifest.expected_arguments())
     return {
-        **dataclasses.asdict(process),
+        **process._asdict(),
         # Expanded ones may hold the values of environment variables.
         "arguments": manifest.arguments if in_step else [_shown(argument, manifest) for argument in process.arguments],
         "started": host.started(process.pid),
@@ -127,4 +128,4 @@ def _shown(argument: str, manifest: Manifest) -> str:
     """As the manifest has it, where that is made from the environment, which may have had another value."""
     flag = argument.partition("=")[0]
     written = [each for each in manifest.arguments if each.partition("=")[0] == flag and "$(" in each]
-    return written[-1] if written else engine.hide(argument, manifest.hidden)
+    return written[-1] if written else hide(argument, manifest.hidden)

@@ -13,6 +13,8 @@ import os
 import time
 import typing as t
 
+from .._engine.node import NODE, Host, hide, last_words
+from .._engine.watcher import HICCUP_SECONDS
 from .._plan.common.errors import KubeadmError
 from .._plan.common.verdict import Verdict
 from .._plan.kubernetes import versions
@@ -23,7 +25,7 @@ from .._plan.static_pod.desired import Wish
 from .._plan.static_pod.diff import diff
 from .._plan.transaction import messages
 from .._plan.transaction.undo import PREVIOUS, WayBack, refuse_settings
-from . import engine, journals, preflight, rehearsals, static_pods, transactions, way_back
+from . import journals, preflight, rehearsals, static_pods, transactions, way_back
 from .journals import TransactionSettings
 from .kubelet import Kubelet, read_kubelet
 from .state import Run
@@ -42,7 +44,7 @@ class StaticPodSteps(TransactionSteps):
         dry: bool,
         diff: bool,
         run: Run,
-        host: engine.Host = engine.NODE,
+        host: Host = NODE,
         patience: float = static_pods.SETTLE_SECONDS,
     ) -> None:
         super().__init__(params, name=str(params["name"]), dry=dry, diff=diff, run=run, host=host)
@@ -100,7 +102,7 @@ class StaticPodSteps(TransactionSteps):
             host=self._host,
             clock=time.monotonic,
             sleep=time.sleep,
-            patience=min(self._patience, engine.HICCUP_SECONDS),
+            patience=min(self._patience, HICCUP_SECONDS),
             kubeconfig=ADMIN_KUBECONFIG,
         )
 
@@ -118,7 +120,7 @@ class StaticPodSteps(TransactionSteps):
             pod, self._host, seconds=self._patience, clock=time.monotonic, sleep=time.sleep
         )
         if not sight.healthy:
-            log = [engine.hide(line, pod.manifest.hidden) for line in engine.last_words(sight.logs)]
+            log = [hide(line, pod.manifest.hidden) for line in last_words(sight.logs)]
             last = transactions.last(self._name)
             raise KubeadmError(messages.unwell(self._name, str(self._node), sight.missing(), sight.probes, log, last))
 

@@ -14,12 +14,16 @@ import re
 import stat
 import typing as t
 
+from .._engine.files import POLL_SECONDS, read_bytes
+from .._engine.journal import Instance, Logs, Probe
+from .._engine.node import Host, Process
+from .._engine.static_pod import Sight
+from .._engine.static_pod import look as look_for
 from .._plan.common import ownership
 from .._plan.common.errors import KubeadmError, Refusal
 from .._plan.common.files import FileVersion
 from .._plan.static_pod import plan as static_pod
 from .._plan.static_pod.manifest import Manifest, Mount
-from . import engine
 from .state import own_record, read_version
 
 try:
@@ -92,7 +96,7 @@ def read_files(paths: t.Iterable[str]) -> dict[str, FileVersion | None]:
 
 
 def _decode(path: str) -> str:
-    content = engine.read_bytes(path)
+    content = read_bytes(path)
     if content is None:
         raise KubeadmError(f"{path} is a link to a file that does not exist.")
     try:
@@ -152,7 +156,7 @@ def stray_files(path: str, others: t.Sequence[str], pod: t.Mapping[str, t.Any]) 
 # ---- what runs -----------------------------------------------------------------------------------------------------------
 
 
-def running_process(pod: StaticPod, host: engine.Host) -> engine.Process | None:
+def running_process(pod: StaticPod, host: Host) -> Process | None:
     """The component's process: of this static pod and of the binary that the manifest names. None when it is down."""
     name = os.path.basename(pod.manifest.arguments[0])
     processes = host.processes(host.pod_folders(pod.log_prefix))
@@ -164,29 +168,30 @@ def running_process(pod: StaticPod, host: engine.Host) -> engine.Process | None:
 SETTLE_SECONDS = 60.0
 
 
-def look(pod: StaticPod, host: engine.Host) -> engine.Sight:
+def look(pod: StaticPod, host: Host) -> Sight:
     """Look once whether a component runs what its manifest says, alone, and is ready."""
     manifest = pod.manifest
-    watch = {"log_prefix": pod.log_prefix, "container": pod.container}
-    wanted = {"arguments": manifest.expected_arguments(), "probes": manifest.probes()}
-    return engine.look(host, watch, wanted, acceptable=lambda uid: True, baseline={})
+    watch: Logs = {"log_prefix": pod.log_prefix, "container": pod.container}
+    probes = t.cast(list[Probe], manifest.probes())
+    wanted: Instance = {"arguments": manifest.expected_arguments(), "probes": probes}
+    return look_for(host, watch, wanted, acceptable=lambda uid: True, baseline={})
 
 
 def watch_until_healthy(
     pod: StaticPod,
-    host: engine.Host,
+    host: Host,
     *,
     seconds: float,
     clock: t.Callable[[], float],
     sleep: t.Callable[[float], None],
-) -> engine.Sight:
+) -> Sight:
     """The look at a component that runs what its manifest says and is ready, or the last one when it does not get so."""
     limit = clock() + seconds
     while True:
         sight = look(pod, host)
         if sight.healthy or clock() >= limit:
             return sight
-        sleep(engine.POLL_SECONDS)
+        sleep(POLL_SECONDS)
 
 
 # ---- files that arguments name ---------------------------------------------------------------------------------------

@@ -13,9 +13,12 @@ import dataclasses
 import time
 import typing as t
 
+from .._engine.files import Json
+from .._engine.journal import PREPARED, Journal
+from .._engine.node import NODE, Host
 from .._plan.common.errors import Busy
 from .._plan.transaction import messages
-from . import engine, transactions
+from . import transactions
 from .journals import TransactionSettings
 from .state import Run, Unusable
 
@@ -31,7 +34,7 @@ class TransactionSteps:
         dry: bool,
         diff: bool,
         run: Run,
-        host: engine.Host = engine.NODE,
+        host: Host = NODE,
     ) -> None:
         self._params = params
         self._name = name
@@ -41,9 +44,9 @@ class TransactionSteps:
         self._host = host
         self._node: str | None = None
         self._settings: TransactionSettings | None = None
-        self._transaction: engine.Json | None = None
-        self._previous: engine.Json | None = None
-        self._open: engine.Json | None = None
+        self._transaction: Json | None = None
+        self._previous: Json | None = None
+        self._open: Journal | None = None
         self._trouble: list[str] = []
         self._busy = False
 
@@ -79,7 +82,7 @@ class TransactionSteps:
         except Unusable as exc:  # it is over; what it was is not known
             self._trouble.append(str(exc))
         left_open = transactions.left_open(self._name, self._run)
-        if left_open is not None and left_open["phase"] != engine.PREPARED:
+        if left_open is not None and left_open["phase"] != PREPARED:
             self._open = left_open
 
     def notes(self) -> list[str]:
@@ -94,7 +97,7 @@ class TransactionSteps:
                 transactions.mark_followed(self._name, self._previous["id"])
         return notes
 
-    def _start(self, journal: engine.Json) -> None:
+    def _start(self, journal: Journal) -> None:
         """Hand the change to the node's engine."""
         transactions.start(journal, run=self._run)
         self._transaction = {

@@ -14,10 +14,28 @@ import sys
 import time
 import typing as t
 
+from .._engine import program
+from .._engine.errors import EngineError, LockHeld
+from .._engine.files import Json, locked, make_folder, read_bytes, read_json, sync_folder, write_atomically, write_json
+from .._engine.journal import (
+    ALARM,
+    CONFIRMED,
+    CONFIRMING,
+    PREPARED,
+    Journal,
+    copies_of,
+    drop_journal,
+    history_ids,
+    last_known_good,
+    load_journal,
+    result_of,
+    save_journal,
+)
+from .._engine.transaction import RESTORE_SECONDS, REVIVAL_SECONDS
 from .._plan.common.errors import Busy, KubeadmError
 from .._plan.common.names import is_pod_name, is_transaction_id
-from . import engine, space
-from .source import source_of
+from . import space
+from .source import zipapp_of
 from .state import STATE_DIR, Run, Unusable, state_folder, told
 
 UNIT = "nodecraft-kubeadm@{name}.service"
@@ -54,7 +72,7 @@ Before=kubelet.service
 
 [Service]
 Type=exec
-ExecStart={python} -I {state}/%i/engine.py {state}/%i
+ExecStart={python} -I {state}/%i/engine.pyz {state}/%i
 Restart=on-failure
 # Only systemctl stop and a shutdown end it before its transaction; systemd takes these signals for a clean end.
 RestartForceExitStatus=SIGHUP SIGINT SIGPIPE SIGTERM
@@ -71,7 +89,7 @@ _TARGET = "multi-user.target"
 # ---- starting --------------------------------------------------------------------------------------------------------
 
 
-def start(journal: engine.Json, *, run: Run) -> None:
+def start(journal: Journal, *, run: Run) -> None:
     """Put the journal on disk and start the engine as a service of the node; from here on it needs nobody.
 
     Call with the lock. Raises Busy when another component of the node is being changed, KubeadmError when there is no room, or
@@ -79,7 +97,7 @@ def start(journal: engine.Json, *, run: Run) -> None:
     """
     name = journal["name"]
     folder = state_folder(_NODE)
-    engine.make_folder(folder)
+    make_folder(folder)
     with _locked(folder, _busy_node):
         refuse_beside_another(name, run=run)
         if open_journal(name) is not None:  # begun, and stopped, since this run looked
@@ -87,20 +105,18 @@ def start(journal: engine.Json, *, run: Run) -> None:
         _begin(journal, run)
 
 
-def _begin(journal: engine.Json, run: Run) -> None:
+def _begin(journal: Journal, run: Run) -> None:
     folder = state_folder(journal["name"])
     space.require_room(journal, folder)
     _write_unit(run)
     _enable(journal["name"])
-    engine.write_atomically(
-        os.path.join(folder, "engine.py"), source_of(engine).encode("utf-8"), mode=0o600, uid=0, gid=0
-    )
+    write_atomically(os.path.join(folder, "engine.pyz"), zipapp_of(program), mode=0o600, uid=0, gid=0)
     try:
-        engine.save_journal(folder, journal)
+        save_journal(folder, journal)
         _start_unit(journal["name"], run)
     except (OSError, KubeadmError):
         with contextlib.suppress(OSError):  # what stays of it, the next run drops
-            engine.drop_journal(folder)
+            drop_journal(folder)
         raise
 
 
@@ -116,9 +132,9 @@ def _write_unit(run: Run) -> None:
     # Of a virtual environment, the interpreter below it: the service must not vanish with the environment. It runs this
     # very code, so its version is right.
     python = os.path.realpath(getattr(sys, "_base_executable", sys.executable))
-    wanted = _UNIT_TEXT.format(python=python, state=STATE_DIR, stuck=engine.STUCK, target=_TARGET).encode("utf-8")
-    if engine.read_bytes(_UNIT_FILE) != wanted:
-        engine.write_atomically(_UNIT_FILE, wanted, mode=0o644, uid=0, gid=0)
+    wanted = _UNIT_TEXT.format(python=python, state=STATE_DIR, stuck=program.STUCK, target=_TARGET).encode("utf-8")
+    if read_bytes(_UNIT_FILE) != wanted:
+        write_atomically(_UNIT_FILE, wanted, mode=0o644, uid=0, gid=0)
         run(["systemctl", "daemon-reload"], check_rc=True)
 
 
@@ -126,10 +142,10 @@ def _enable(name: str) -> None:
     """Have the engine started at boot; without an open journal that does nothing. systemctl enable would make the same link, and
     have systemd read all its units again each time."""
     link = os.path.join(os.path.dirname(_UNIT_FILE), f"{_TARGET}.wants", UNIT.format(name=name))
-    engine.make_folder(os.path.dirname(link), 0o755)
+    make_folder(os.path.dirname(link), 0o755)
     if not os.path.islink(link):
         os.symlink(_UNIT_FILE, link)
-    engine.sync_folder(os.path.dirname(link))
+    sync_folder(os.path.dirname(link))
 
 
 @contextlib.contextmanager
@@ -143,7 +159,7 @@ def exclusive(name: str, *, dry: bool) -> t.Iterator[None]:
         yield
         return
     if not dry:
-        engine.make_folder(folder)
+        make_folder(folder)
     with _locked(folder, lambda: _busy(name)):
         yield
 
@@ -153,8 +169,8 @@ def _locked(folder: str, busy: t.Callable[[], str]) -> t.Iterator[None]:
     """Hold a folder's lock. busy: what to say when another process keeps it."""
     with contextlib.ExitStack() as stack:
         try:
-            stack.enter_context(engine.locked(folder, seconds=_LOCK_SECONDS, clock=time.monotonic, sleep=time.sleep))
-        except engine.Busy as exc:
+            stack.enter_context(locked(folder, seconds=_LOCK_SECONDS, clock=time.monotonic, sleep=time.sleep))
+        except LockHeld as exc:
             raise Busy(busy()) from exc
         yield
 
@@ -177,10 +193,10 @@ def _may_be_open(name: str) -> bool:
     return True
 
 
-def longest_seconds(journal: engine.Json) -> int:
+def longest_seconds(journal: Journal) -> int:
     """How long a transaction can take, with a restore."""
     wait, ready = int(journal["wait_timeout"]), int(journal["min_ready_seconds"])
-    restore = max(wait, engine.RESTORE_SECONDS) + engine.REVIVAL_SECONDS
+    restore = max(wait, RESTORE_SECONDS) + REVIVAL_SECONDS
     return wait + restore + 2 * ready + int(journal.get("confirm_timeout") or 0)
 
 
@@ -204,52 +220,52 @@ def _busy(name: str) -> str:
 # ---- reading -----------------------------------------------------------------------------------------------------------
 
 
-def open_journal(name: str) -> engine.Json | None:
+def open_journal(name: str) -> Journal | None:
     """The journal of the open transaction; None when there is none. Raises Unusable."""
     with told():
-        return engine.load_journal(state_folder(name))[0]
+        return load_journal(state_folder(name))[0]
 
 
-def closed_journal(name: str, identifier: str) -> engine.Json | None:
+def closed_journal(name: str, identifier: str) -> Journal | None:
     """The journal of a transaction that ended; None when it is not known. Raises Unusable."""
     with told():
-        return engine.load_journal(state_folder(name), identifier)[0]
+        return load_journal(state_folder(name), identifier)[0]
 
 
 def history(name: str) -> list[str]:
     """The ids of the transactions that ended, oldest first."""
-    return engine.history_ids(state_folder(name))
+    return history_ids(state_folder(name))
 
 
-def outcome(journal: engine.Json) -> engine.Json:
+def outcome(journal: Journal) -> Json:
     """What a result says of a closed transaction: no file contents."""
     return {
         "id": journal["id"],
         "requested": journal["requested"],
         "takes_back": journal.get("takes_back"),
-        **journal["result"],
+        **result_of(journal),
     }
 
 
-def last(name: str) -> engine.Json | None:
+def last(name: str) -> Json | None:
     """The outcome of the last transaction that ended; None when there is none, or none that can be read."""
     with contextlib.suppress(Unusable):  # summary() and unreported() tell of it
         return _last(name)
     return None
 
 
-def _last(name: str) -> engine.Json | None:
+def _last(name: str) -> Json | None:
     ids = history(name)
     journal = closed_journal(name, ids[-1]) if ids else None
     return outcome(journal) if journal else None
 
 
-def summary(name: str) -> engine.Json:
+def summary(name: str) -> Json:
     """What an info module says of a component's transactions."""
     return {
         "open_transaction": _describe_open(name),
         "last_transaction": last(name),
-        "last_known_good": engine.last_known_good(state_folder(name)),
+        "last_known_good": last_known_good(state_folder(name)),
         "unreadable_journals": _unreadable(name),
     }
 
@@ -263,13 +279,13 @@ def _unreadable(name: str) -> list[str]:
 def _problem(name: str, identifier: str | None) -> str | None:
     try:
         with told():
-            engine.load_journal(state_folder(name), identifier)
+            load_journal(state_folder(name), identifier)
     except Unusable as exc:
         return str(exc)
     return None
 
 
-def _describe_open(name: str) -> engine.Json | None:
+def _describe_open(name: str) -> Json | None:
     try:
         journal = open_journal(name)
     except Unusable as exc:
@@ -294,14 +310,14 @@ def recover(name: str, *, run: Run) -> str | None:
         journal = left_open(name, run)
         if journal is None:
             return None
-        if journal["phase"] == engine.PREPARED:
-            engine.drop_journal(state_folder(name))
+        if journal["phase"] == PREPARED:
+            drop_journal(state_folder(name))
             return None
     _start_unit(name, run)
     return str(journal["id"])
 
 
-def left_open(name: str, run: Run) -> engine.Json | None:
+def left_open(name: str, run: Run) -> Journal | None:
     """The open journal of an engine that is not at work: it was stopped, or the node was started anew. Call with the lock.
 
     Raises Busy when systemd is about to start that engine, Unusable for a journal that cannot be read.
@@ -320,7 +336,7 @@ def _is_active(name: str, run: Run) -> bool:
 # ---- following ---------------------------------------------------------------------------------------------------------
 
 
-def progress(name: str, journal: engine.Json) -> tuple[str, str]:
+def progress(name: str, journal: Journal) -> tuple[str, str]:
     """(phase, message) of an open transaction, for people. News that a power loss took leave what the journal says."""
     news = _hint(name, "progress.json")
     if news.get("id") == journal["id"]:
@@ -328,11 +344,11 @@ def progress(name: str, journal: engine.Json) -> tuple[str, str]:
     return journal["phase"], "starting"
 
 
-def _hint(name: str, file: str) -> engine.Json:
+def _hint(name: str, file: str) -> Json:
     """What a file says that is for people only: nothing when it is not there, or damaged by a power loss."""
     try:
-        hint = engine.read_json(os.path.join(state_folder(name), file))
-    except engine.EngineError:
+        hint = read_json(os.path.join(state_folder(name), file))
+    except EngineError:
         return {}
     return hint if isinstance(hint, dict) else {}
 
@@ -345,7 +361,7 @@ def follow(
     seen: str,
     clock: t.Callable[[], float],
     sleep: t.Callable[[float], None],
-) -> tuple[engine.Json | None, str, str]:
+) -> tuple[Json | None, str, str]:
     """Wait until a transaction ends or has other news than C(seen), for so many seconds at most.
 
     Returns (its outcome or None while it is open, phase, message). Raises KubeadmError for an unknown transaction, Unusable
@@ -359,7 +375,7 @@ def follow(
             closed = closed_journal(name, identifier)
             if closed is None:
                 raise _unknown(name, identifier)
-            return outcome(closed), closed["phase"], closed["result"]["outcome"]
+            return outcome(closed), closed["phase"], result_of(closed)["outcome"]
         phase, message = progress(name, current)
         if message != seen or clock() >= limit:
             return None, phase, message
@@ -368,7 +384,7 @@ def follow(
 
 def wait_for_end(
     name: str, identifier: str, *, run: Run, clock: t.Callable[[], float], sleep: t.Callable[[float], None]
-) -> engine.Json:
+) -> Json:
     """Wait for the outcome of a transaction that was taken up again.
 
     Raises KubeadmError when its engine is not at work, or takes longer than it can take.
@@ -385,13 +401,13 @@ def wait_for_end(
             raise KubeadmError(
                 f"transaction {identifier} of {name} on {os.uname().nodename} does not end. Ask systemctl status"
                 f" {UNIT.format(name=name)} on the node why. When its journal is damaged, move both copies away once the component"
-                f" runs what it should: {' and '.join(engine.copies_of(state_folder(name)))}."
+                f" runs what it should: {' and '.join(copies_of(state_folder(name)))}."
             )
 
 
 def report_progress(
     name: str, identifier: str | None, *, wait: int, seen: str, dry: bool, run: Run, confirmed: str | None = None
-) -> engine.Json:
+) -> Json:
     """What the module C(node_transaction) returns. confirmed: the id of a transaction that is confirmed before."""
     if not is_pod_name(name):
         raise KubeadmError(f"name: {name!r} is neither kubelet nor the name of a static pod.")
@@ -423,13 +439,13 @@ def report_progress(
     return {"name": name, "phase": phase, "message": message, "running": running, "transaction": ended}
 
 
-def _told_by_nobody(name: str, identifier: str, problem: str, *, running: bool) -> engine.Json:
+def _told_by_nobody(name: str, identifier: str, problem: str, *, running: bool) -> Json:
     """A journal that cannot be read: an engine at work knows what is in it, but without one nobody does any more."""
-    alarm: engine.Json = {
+    alarm: Json = {
         **dict.fromkeys(_UNKNOWN),
         "id": identifier,
         "requested": None,
-        "outcome": engine.ALARM,
+        "outcome": ALARM,
         "reason": problem,
         "notes": [],
         "log": [],
@@ -453,14 +469,14 @@ def _confirm(name: str, identifier: str, *, dry: bool) -> None:
         if identifier in history(name):
             return
         raise _unknown(name, identifier)
-    if journal["phase"] != engine.CONFIRMING:
+    if journal["phase"] != CONFIRMING:
         raise KubeadmError(
             f"transaction {identifier} of {name} on {os.uname().nodename} waits for no confirmation: it is in phase"
-            f" {journal['phase']}. Confirm it in phase {engine.CONFIRMING}, which there is only with confirm: true."
+            f" {journal['phase']}. Confirm it in phase {CONFIRMING}, which there is only with confirm: true."
         )
     if not dry:
-        path = os.path.join(state_folder(name), engine.CONFIRMED)
-        engine.write_atomically(path, f"{identifier}\n".encode("ascii"), mode=0o600, uid=0, gid=0)
+        path = os.path.join(state_folder(name), CONFIRMED)
+        write_atomically(path, f"{identifier}\n".encode("ascii"), mode=0o600, uid=0, gid=0)
 
 
 def _unknown(name: str, identifier: str) -> KubeadmError:
@@ -474,10 +490,10 @@ def _latest(name: str) -> str | None:
 
 def mark_followed(name: str, identifier: str) -> None:
     """Note that somebody was told how a transaction ended."""
-    engine.write_json(os.path.join(state_folder(name), "followed.json"), {"id": identifier})
+    write_json(os.path.join(state_folder(name), "followed.json"), {"id": identifier})
 
 
-def unreported(name: str) -> engine.Json | None:
+def unreported(name: str) -> Json | None:
     """The outcome of the last transaction when nobody was told of it. Raises Unusable."""
     ids = history(name)
     if not ids or _hint(name, "followed.json").get("id") == ids[-1]:

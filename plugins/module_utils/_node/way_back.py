@@ -12,16 +12,26 @@ import json
 import os
 import typing as t
 
+from .._engine.errors import EngineError
+from .._engine.files import Json
+from .._engine.journal import (
+    ALARM,
+    COMMITTED,
+    UNHEALTHY,
+    FileEntry,
+    Journal,
+    result_of,
+)
 from .._plan.common import ownership
 from .._plan.common.errors import KubeadmError, Refusal
 from .._plan.common.ownership import Change
 from .._plan.transaction import undo
 from .._plan.transaction.undo import COMPONENT, RECORD, WayBack, WrittenFile
-from . import engine, journals, transactions
+from . import journals, transactions
 from .journals import dump_version, load_version
 from .state import own_record, read_version, record_path, state_folder
 
-_MAY_STAND = (engine.COMMITTED, engine.UNHEALTHY, engine.ALARM)
+_MAY_STAND = (COMMITTED, UNHEALTHY, ALARM)
 
 
 def find(name: str, node: str) -> WayBack | None:
@@ -42,7 +52,7 @@ def notes(way: WayBack | None, name: str, node: str) -> list[str]:
 
 def describe(
     name: str, node: str, plan: t.Callable[[WayBack], tuple[t.Sequence[Change], t.Sequence[t.Mapping[str, str]]]]
-) -> engine.Json | None:
+) -> Json | None:
     """What an info module says of the way back; None when there is nothing to take back.
 
     plan: from a change to the operations and the differences that may be shown.
@@ -56,7 +66,7 @@ def describe(
         return undo.describe(way, (), (), obstacle=str(exc))
 
 
-def enter(journal: engine.Json, way: WayBack) -> engine.Json:
+def enter(journal: Journal, way: WayBack) -> Journal:
     """The journal of a planned change, made one that takes another back: each file gets exactly its former version."""
     return {
         **journal,
@@ -67,7 +77,7 @@ def enter(journal: engine.Json, way: WayBack) -> engine.Json:
     }
 
 
-def _entry(file: WrittenFile) -> engine.Json:
+def _entry(file: WrittenFile) -> FileEntry:
     return {
         "path": file.path,
         "switch": file.switch,
@@ -86,15 +96,15 @@ def _ended(name: str, node: str) -> t.Iterator[WayBack]:
     """The transactions that may stand, newest first, each read when it is asked for: an older one need not be readable."""
     for identifier in reversed(transactions.history(name)):
         journal = transactions.closed_journal(name, identifier)
-        if journal is not None and journal["result"]["outcome"] in _MAY_STAND:
+        if journal is not None and result_of(journal)["outcome"] in _MAY_STAND:
             yield _way(journal, os.path.join(state_folder(name), "history", f"{identifier}.json"), node)
 
 
-def _way(journal: engine.Json, path: str, node: str) -> WayBack:
+def _way(journal: Journal, path: str, node: str) -> WayBack:
     record = record_path(journal["name"])
     try:
         files = tuple(_file(entry, record) for entry in journal["files"])
-    except engine.EngineError as exc:
+    except EngineError as exc:
         raise Refusal(
             f"{path} on {node} is damaged ({exc}), so transaction {journal['id']} cannot be taken back, and nothing older is taken back"
             " in its place. Take single settings back with state: absent, or edit the files by hand."
@@ -104,8 +114,8 @@ def _way(journal: engine.Json, path: str, node: str) -> WayBack:
         node=node,
         journal=path,
         requested=journal["requested"],
-        ended=journal["result"]["ended"],
-        outcome=journal["result"]["outcome"],
+        ended=result_of(journal)["ended"],
+        outcome=result_of(journal)["outcome"],
         takes_back=journal.get("takes_back"),
         files=files,
         folders=tuple(journal.get("directories", ())),
@@ -113,7 +123,7 @@ def _way(journal: engine.Json, path: str, node: str) -> WayBack:
     )
 
 
-def _file(entry: engine.Json, record: str) -> WrittenFile:
+def _file(entry: FileEntry, record: str) -> WrittenFile:
     return WrittenFile(
         path=entry["path"],
         former=load_version(entry["before"]),

@@ -20,7 +20,7 @@ import typing as t
 import urllib.parse
 from pathlib import Path
 
-from ansible_collections.nodecraft.kubeadm.plugins.module_utils._node import engine
+from ansible_collections.nodecraft.kubeadm.plugins.module_utils._engine.probes import client_context
 
 PAUSE_SECONDS = 0.1
 TIMEOUT = 10.0
@@ -38,7 +38,7 @@ class Client:
         server = re.search(r"^\s*server:\s*(\S+)\s*$", Path(kubeconfig).read_text(encoding="utf-8"), re.MULTILINE)
         assert server, f"{kubeconfig} names no API server"
         self._address = urllib.parse.urlsplit(server.group(1)).netloc
-        self._context = engine.client_context(kubeconfig)
+        self._context = client_context(kubeconfig)
         self._name = f"prober-{number}"
         self._connection: http.client.HTTPSConnection | None = None
         self.counts = {"requests": 0, "failed": 0, "lost": 0}

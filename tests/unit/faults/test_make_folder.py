@@ -8,22 +8,22 @@ import subprocess
 import sys
 from pathlib import Path
 
-from ansible_collections.nodecraft.kubeadm.plugins.module_utils._node import engine
+from ansible_collections.nodecraft.kubeadm.plugins.module_utils._engine import files
 
+# What a program of our own finds the engine's files in.
+CODE = str(Path(files.__file__).parents[1])
 PROGRAM = """
-import importlib.util, sys
-spec = importlib.util.spec_from_file_location("engine", sys.argv[1])
-engine = importlib.util.module_from_spec(spec)
-sys.modules["engine"] = engine
-spec.loader.exec_module(engine)
-engine.make_folder(sys.argv[2])
+import sys
+sys.path.insert(0, sys.argv[1])
+from _engine.files import make_folder
+make_folder(sys.argv[2])
 """
 
 
 def calls(log: Path, folder: Path) -> list[str]:
     """What was done to folders, in order, by their paths below ours."""
     tracing = ["strace", "-f", "-qq", "-y", "-o", str(log), "-e", "trace=mkdir,fsync"]
-    program = [sys.executable, "-I", "-S", "-c", PROGRAM, engine.__file__, str(folder / "a" / "b")]
+    program = [sys.executable, "-I", "-S", "-c", PROGRAM, CODE, str(folder / "a" / "b")]
     subprocess.run([*tracing, *program], check=True)
     return [
         f"{line.split()[1].partition('(')[0]} {line.partition(str(folder))[2].split('>')[0].split(chr(34))[0] or '/'}"

@@ -11,17 +11,17 @@ import sys
 from pathlib import Path
 
 import pytest
-from ansible_collections.nodecraft.kubeadm.plugins.module_utils._node import engine
+from ansible_collections.nodecraft.kubeadm.plugins.module_utils._engine import files
 
 NAME = "kube-apiserver.yaml"
 OLD, NEW = b"old: manifest\n", b"new: manifest\n" * 400
+# What a program of our own finds the engine's files in.
+CODE = str(Path(files.__file__).parents[1])
 PROGRAM = """
-import importlib.util, os, sys
-spec = importlib.util.spec_from_file_location("engine", sys.argv[1])
-engine = importlib.util.module_from_spec(spec)
-sys.modules["engine"] = engine
-spec.loader.exec_module(engine)
-engine.write_atomically(sys.argv[2], b"new: manifest\\n" * 400, mode=0o600, uid=os.getuid(), gid=os.getgid())
+import os, sys
+sys.path.insert(0, sys.argv[1])
+from _engine.files import write_atomically
+write_atomically(sys.argv[2], b"new: manifest\\n" * 400, mode=0o600, uid=os.getuid(), gid=os.getgid())
 """
 CALLS = ("openat", "write", "fsync", "rename", "close")
 ERRORS = {"openat": "EROFS", "write": "ENOSPC", "fsync": "EIO", "rename": "EACCES"}
@@ -33,7 +33,7 @@ def inject(folder: Path, call: str, what: str, number: int) -> int:
     watched = [item for path in paths for item in ("-P", str(path))]
     expression = f"inject={call}:{what}:when={number}"
     tracing = ["strace", "-f", "-qq", "-o", os.devnull, *watched, "-e", f"trace={call}", "-e", expression]
-    program = [sys.executable, "-I", "-S", "-c", PROGRAM, engine.__file__, str(folder / NAME)]
+    program = [sys.executable, "-I", "-S", "-c", PROGRAM, CODE, str(folder / NAME)]
     return subprocess.run([*tracing, *program], check=False, capture_output=True).returncode
 
 

@@ -16,7 +16,17 @@ import typing as t
 from pathlib import Path
 
 import yaml
-from ansible_collections.nodecraft.kubeadm.plugins.module_utils._node import engine
+from ansible_collections.nodecraft.kubeadm.plugins.module_utils._engine.files import FORMAT, Json, read_bytes, read_json
+from ansible_collections.nodecraft.kubeadm.plugins.module_utils._engine.journal import (
+    PREPARED,
+    StoredVersion,
+    history_ids,
+    load_journal,
+    save_journal,
+    version_of,
+)
+from ansible_collections.nodecraft.kubeadm.plugins.module_utils._engine.node import KUBELET, Host
+from ansible_collections.nodecraft.kubeadm.plugins.module_utils._engine.transaction import Engine
 from ansible_collections.nodecraft.kubeadm.tests.unit.support.web import Web
 
 NAME = "kube-apiserver"
@@ -150,11 +160,11 @@ class Kubelet:
 
     def systemctl(self, arguments: t.Sequence[str]) -> tuple[int, str, str]:
         """What the engine may ask systemd for."""
-        if list(arguments) == ["systemctl", "restart", "--no-block", engine.KUBELET]:
+        if list(arguments) == ["systemctl", "restart", "--no-block", KUBELET]:
             self.restarts += 1
             self.enabled = self.recovers
             return 0, "", ""
-        assert list(arguments) == ["systemctl", "is-active", engine.KUBELET]
+        assert list(arguments) == ["systemctl", "is-active", KUBELET]
         return 0 if self.state == "active" else 3, f"{self.state}\n", ""
 
     def step(self) -> None:
@@ -172,7 +182,7 @@ class Kubelet:
         return self.behaviours.get(arguments[-1], Behaviour())
 
     def _wanted(self) -> tuple[str, list[str]]:
-        content = engine.read_bytes(str(self.node.manifest)) or b""
+        content = read_bytes(str(self.node.manifest)) or b""
         uid, arguments = instance_of(content, str(self.node.manifest))
         return uid, list(arguments)
 
@@ -265,9 +275,9 @@ class FakeNode:
         self.clock.watchers += [self.kubelet.step, self.look]
 
     @property
-    def host(self) -> engine.Host:
+    def host(self) -> Host:
         """Where the engine looks."""
-        return engine.Host(proc=str(self.proc), pod_logs=str(self.pod_logs))
+        return Host(proc=str(self.proc), pod_logs=str(self.pod_logs))
 
     def settle(self) -> None:
         """Let the kubelet bring up what the manifest says."""
@@ -322,7 +332,7 @@ class FakeNode:
         """One sample: the manifest is whole, and nothing the kubelet would read stands beside it."""
         assert [name for name in os.listdir(self.manifests) if not name.startswith(".")] == [self.manifest.name]
         assert self.manifest.read_bytes() in self.allowed
-        progress = engine.read_json(str(self.state / "progress.json"))
+        progress = read_json(str(self.state / "progress.json"))
         if progress and progress["message"] not in self.messages[-1:]:
             self.messages.append(progress["message"])
 
@@ -333,20 +343,20 @@ class FakeNode:
 
     # -- transactions --------------------------------------------------------------------------------------------------
 
-    def version(self, path: Path) -> engine.Json | None:
+    def version(self, path: Path) -> StoredVersion | None:
         """A file as it stands, in the form of a journal."""
         if not path.exists():
             return None
         status = path.stat()
-        return engine.version_of(path.read_bytes(), status.st_mode & 0o7777, status.st_uid, status.st_gid)
+        return version_of(path.read_bytes(), status.st_mode & 0o7777, status.st_uid, status.st_gid)
 
-    def entry(self, path: Path, after: str | None, *, switch: bool = False, mode: int = 0o600) -> engine.Json:
+    def entry(self, path: Path, after: str | None, *, switch: bool = False, mode: int = 0o600) -> t.Any:
         """One file of a journal."""
         before = self.version(path)
-        wanted = None if after is None else engine.version_of(after.encode(), mode, os.getuid(), os.getgid())
+        wanted = None if after is None else version_of(after.encode(), mode, os.getuid(), os.getgid())
         return {"path": str(path), "switch": switch, "before": before, "after": wanted}
 
-    def journal(self, text: str = NEW, files: t.Sequence[engine.Json] = (), **given: t.Any) -> engine.Json:
+    def journal(self, text: str = NEW, files: t.Sequence[t.Any] = (), **given: t.Any) -> t.Any:
         """The journal of a change of the manifest."""
         switch = self.entry(self.manifest, text, switch=True, mode=self.manifest.stat().st_mode & 0o7777)
         watch = {
@@ -359,11 +369,11 @@ class FakeNode:
             **given.pop("watch", {}),
         }
         return {
-            "format": engine.FORMAT,
+            "format": FORMAT,
             "id": "20260101T000000.000000Z-abcdef",
             "name": NAME,
             "requested": {"at": "2026-01-01T00:00:00Z", "from": "10.0.0.99"},
-            "phase": engine.PREPARED,
+            "phase": PREPARED,
             "files": [*files, switch],
             "directories": [],
             "watch": watch,
@@ -375,7 +385,7 @@ class FakeNode:
             **given,
         }
 
-    def instance(self, text: str) -> engine.Json:
+    def instance(self, text: str) -> Json:
         """How an instance of a manifest is recognised."""
         arguments = yaml.safe_load(text)["spec"]["containers"][0]["command"]
         return {"arguments": arguments, "written": arguments, "probes": [self.web.probe()]}
@@ -385,46 +395,46 @@ class FakeNode:
         """Where the open journal stands."""
         return self.state / "journal.json"
 
-    def prepare(self, text: str = NEW, files: t.Sequence[engine.Json] = (), **given: t.Any) -> engine.Json:
+    def prepare(self, text: str = NEW, files: t.Sequence[t.Any] = (), **given: t.Any) -> t.Any:
         """Put a journal on the disk."""
         journal = self.journal(text, files, **given)
-        engine.save_journal(str(self.state), journal)
+        save_journal(str(self.state), journal)
         return journal
 
-    def new_engine(self, kind: type[engine.Engine] = engine.Engine) -> engine.Engine:
+    def new_engine(self, kind: type[Engine] = Engine) -> Engine:
         """An engine of this node."""
         return kind(
             str(self.state), host=self.host, clock=self.clock, sleep=self.clock.sleep, run=self.kubelet.systemctl
         )
 
-    def run(self) -> engine.Json:
+    def run(self) -> Json:
         """Take the open transaction to its end; its result."""
         assert self.new_engine().run() == 0
         return self.result()
 
-    def change(self, text: str = NEW, files: t.Sequence[engine.Json] = (), **given: t.Any) -> engine.Json:
+    def change(self, text: str = NEW, files: t.Sequence[t.Any] = (), **given: t.Any) -> Json:
         """A whole transaction; its result."""
         self.prepare(text, files, **given)
         return self.run()
 
-    def closed(self) -> engine.Json:
+    def closed(self) -> t.Any:
         """The newest closed journal."""
         assert not self.journal_path.exists()
-        closed, problem = engine.load_journal(str(self.state), engine.history_ids(str(self.state))[-1])
+        closed, problem = load_journal(str(self.state), history_ids(str(self.state))[-1])
         assert closed is not None
         assert not problem
         return closed
 
-    def opened(self) -> engine.Json:
+    def opened(self) -> t.Any:
         """The open journal."""
-        journal, problem = engine.load_journal(str(self.state))
+        journal, problem = load_journal(str(self.state))
         assert journal is not None
         assert not problem
         return journal
 
-    def result(self) -> engine.Json:
+    def result(self) -> Json:
         """How the newest transaction ended."""
-        result: engine.Json = self.closed()["result"]
+        result: Json = self.closed()["result"]
         return result
 
     def at(self, seconds: float, action: t.Callable[[], t.Any]) -> None:
@@ -444,7 +454,7 @@ class FakeNode:
         done: list[bool] = []
 
         def watcher() -> None:
-            journal, dummy = engine.load_journal(str(self.state))
+            journal, dummy = load_journal(str(self.state))
             if journal and journal["phase"] == phase and not done:
                 done.append(True)
                 action()

@@ -11,7 +11,18 @@ import time
 import typing as t
 from pathlib import Path
 
-from ansible_collections.nodecraft.kubeadm.plugins.module_utils._node import engine
+from ansible_collections.nodecraft.kubeadm.plugins.module_utils._engine.files import FORMAT, Json
+from ansible_collections.nodecraft.kubeadm.plugins.module_utils._engine.journal import (
+    PREPARED,
+    SYSTEMD_UNIT,
+    history_ids,
+    load_journal,
+    save_journal,
+    version_of,
+)
+from ansible_collections.nodecraft.kubeadm.plugins.module_utils._engine.node import Host
+from ansible_collections.nodecraft.kubeadm.plugins.module_utils._engine.systemd_unit import LEASES, named_policy
+from ansible_collections.nodecraft.kubeadm.plugins.module_utils._engine.transaction import Engine
 from ansible_collections.nodecraft.kubeadm.tests.unit.support.fake_node import Clock
 from ansible_collections.nodecraft.kubeadm.tests.unit.support.web import Web
 
@@ -92,7 +103,7 @@ class FakeUnit:
         self.pid, self.invocation = 100 + self.starts, f"{self.starts:032x}"
         self.argument = self.setting.read_text(encoding="ascii").strip()
         self.started_at, self.due = self.clock.now, None
-        named = engine.named_policy(str(self.state_file)) if self.state_file else None
+        named = named_policy(str(self.state_file)) if self.state_file else None
         self.differs = named not in (None, self.argument)
         self.words[self.invocation] = self.behaviour.says
         self.remember()
@@ -164,12 +175,12 @@ class FakeUnit:
             f"InvocationID={self.invocation}\nNRestarts={self.restarts}\n"
         )
 
-    def ask(self, kubeconfig: str, path: str) -> tuple[engine.Json | None, str]:
+    def ask(self, kubeconfig: str, path: str) -> tuple[Json | None, str]:
         """The API server. Conditions of a Node are written when they change, its Lease all the time."""
         assert kubeconfig == "/kubelet.conf"
         if not self.api_is_up:
             return None, "the API server cannot be asked: refused"
-        if path == f"{engine.LEASES}/w1":
+        if path == f"{LEASES}/w1":
             renewed = time.strftime("%Y-%m-%dT%H:%M:%S.123456Z", time.gmtime(BOOT + self.last_beat))
             return {"spec": {"renewTime": renewed}}, ""
         if path == "/api/v1/pods?fieldSelector=spec.nodeName%3Dw1":
@@ -187,7 +198,7 @@ class FakeUnit:
         return {"status": {"conditions": [{"type": "Other", "status": "x"}, condition, *shortages]}}, ""
 
     @staticmethod
-    def _pod(name: str, ready: bool) -> engine.Json:
+    def _pod(name: str, ready: bool) -> Json:
         annotations = None if name == "plain" else {"kubernetes.io/config.mirror": "x"}
         conditions = [{"type": "Ready", "status": str(ready)}]
         return {"metadata": {"name": name, "annotations": annotations}, "status": {"conditions": conditions}}
@@ -198,11 +209,11 @@ class FakeUnit:
 
     # -- transactions ----------------------------------------------------------------------------------------------------
 
-    def journal(self, **given: t.Any) -> engine.Json:
+    def journal(self, **given: t.Any) -> t.Any:
         """The journal of a change of the setting."""
         owner = (os.getuid(), os.getgid())
         watch = {
-            "kind": engine.SYSTEMD_UNIT,
+            "kind": SYSTEMD_UNIT,
             "unit": UNIT,
             "before": self.instance(OLD),
             "after": self.instance(NEW),
@@ -215,15 +226,15 @@ class FakeUnit:
         entry = {
             "path": str(self.setting),
             "switch": False,
-            "before": engine.version_of(OLD.encode(), 0o644, *owner),
-            "after": engine.version_of(NEW.encode(), 0o644, *owner),
+            "before": version_of(OLD.encode(), 0o644, *owner),
+            "after": version_of(NEW.encode(), 0o644, *owner),
         }
         return {
-            "format": engine.FORMAT,
+            "format": FORMAT,
             "id": "20260101T000000.000000Z-abcdef",
             "name": "kubelet",
             "requested": {"at": "2026-01-01T00:00:00Z", "from": "10.0.0.99"},
-            "phase": engine.PREPARED,
+            "phase": PREPARED,
             "files": [entry],
             "directories": [],
             "watch": watch,
@@ -235,27 +246,26 @@ class FakeUnit:
             **given,
         }
 
-    def instance(self, text: str) -> engine.Json:
+    def instance(self, text: str) -> Json:
         """How a kubelet with a setting is recognised."""
         return {"arguments": ["/usr/bin/kubelet", f"--{text.strip()}"], "probes": [self.web.probe("/healthz")]}
 
-    def new_engine(self, kind: type[engine.Engine] = engine.Engine) -> engine.Engine:
+    def new_engine(self, kind: type[Engine] = Engine) -> Engine:
         """An engine of this node."""
-        host = engine.Host(proc=str(self.proc), pod_logs="/nonexistent")
+        host = Host(proc=str(self.proc), pod_logs="/nonexistent")
         return kind(str(self.state), host=host, clock=self.clock, sleep=self.clock.sleep, run=self.run, ask=self.ask)
 
-    def change(self, **given: t.Any) -> engine.Json:
+    def change(self, **given: t.Any) -> Json:
         """A whole transaction; its result."""
-        engine.save_journal(str(self.state), self.journal(**given))
+        save_journal(str(self.state), self.journal(**given))
         return self.finish()
 
-    def finish(self) -> engine.Json:
+    def finish(self) -> Json:
         """Take the open transaction to its end; its result."""
         assert self.new_engine().run() == 0
-        journal, dummy = engine.load_journal(str(self.state), engine.history_ids(str(self.state))[-1])
+        journal, dummy = load_journal(str(self.state), history_ids(str(self.state))[-1])
         assert journal is not None
-        result: engine.Json = journal["result"]
-        return result
+        return t.cast(Json, journal["result"])
 
     def at(self, seconds: float, action: t.Callable[[], t.Any]) -> None:
         """Do something once, so many seconds from now."""

@@ -12,6 +12,8 @@ import textwrap
 import threading
 import typing as t
 
+from ansible_collections.nodecraft.kubeadm.plugins.module_utils._engine.journal import Client, Probe
+
 # A key that was made for these tests and guards nothing, and its certificate, as they stand in a kubeconfig's fields.
 _KEY = (
     "MIGHAgEAMBMGByqGSM49AgEGCCqGSM49AwEHBG0wawIBAQQgjigYemOL3GwqvvDb6K+wGq8wC8vtDWWsxnvrG0v5G8ehRANCAAT8"
@@ -71,11 +73,11 @@ class Web:
         self._thread = threading.Thread(target=self._server.serve_forever, kwargs={"poll_interval": 0.01})
         self._thread.start()
 
-    def probe(self, path: str = "/livez") -> dict[str, t.Any]:
+    def probe(self, path: str = "/livez") -> Probe:
         """The address of a health path as a journal holds it."""
         return {"kind": "http", "scheme": self.scheme, "host": "127.0.0.1", "port": self.port, "path": path}
 
-    def metrics(self, kubeconfig_path: str) -> dict[str, t.Any]:
+    def metrics(self, kubeconfig_path: str) -> Client:
         """The address of the metrics as a journal holds it."""
         return {"scheme": self.scheme, "host": "127.0.0.1", "port": self.port, "kubeconfig": kubeconfig_path}
 

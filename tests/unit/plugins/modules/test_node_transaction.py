@@ -9,7 +9,9 @@ import typing as t
 from pathlib import Path
 
 import pytest
-from ansible_collections.nodecraft.kubeadm.plugins.module_utils._node import engine, state
+from ansible_collections.nodecraft.kubeadm.plugins.module_utils._engine.files import read_json
+from ansible_collections.nodecraft.kubeadm.plugins.module_utils._engine.journal import save_journal
+from ansible_collections.nodecraft.kubeadm.plugins.module_utils._node import state
 from ansible_collections.nodecraft.kubeadm.plugins.modules import node_transaction
 
 
@@ -29,7 +31,7 @@ def test_the_outcome_of_the_last_one_is_told_and_noted(
 ) -> None:
     monkeypatch.setattr(state, "STATE_DIR", str(tmp_path))
     folder = tmp_path / "kube-apiserver"
-    closed = {
+    closed: t.Any = {
         "format": 1,
         "id": "1",
         "phase": "closed",
@@ -38,12 +40,12 @@ def test_the_outcome_of_the_last_one_is_told_and_noted(
         "files": [],
         "watch": "secret",
     }
-    engine.save_journal(str(folder), closed, "1")
+    save_journal(str(folder), closed, "1")
     with pytest.raises(SystemExit):
         start(node_transaction.main, name="kube-apiserver", wait=5)
     result = json.loads(capsys.readouterr().out)
     assert result["transaction"] == {"id": "1", "requested": {}, "takes_back": None, "outcome": "committed"}
-    assert engine.read_json(str(folder / "followed.json")) == {"id": "1"}
+    assert read_json(str(folder / "followed.json")) == {"id": "1"}
 
 
 @pytest.mark.parametrize(

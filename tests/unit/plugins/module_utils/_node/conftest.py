@@ -1,12 +1,11 @@
 # SPDX-FileCopyrightText: 2026 nodecraft.kubeadm contributors
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The node of the tests, watched: whatever a test does, the kubelet must never see half a file or a second one."""
+"""The node of the tests, as a module finds it."""
 
 from __future__ import annotations
 
 import os
 import pkgutil
-import typing as t
 from pathlib import Path
 
 import pytest
@@ -14,27 +13,8 @@ from ansible_collections.nodecraft.kubeadm.plugins.module_utils._node import sta
 from ansible_collections.nodecraft.kubeadm.tests.unit.support.authority import Authority
 from ansible_collections.nodecraft.kubeadm.tests.unit.support.fake_node import FakeNode
 from ansible_collections.nodecraft.kubeadm.tests.unit.support.fake_run import FakeRun, add_kubelet
-from ansible_collections.nodecraft.kubeadm.tests.unit.support.web import Web
 
-CODE = Path(state.__file__).parent
-
-
-@pytest.fixture(name="web")
-def fixture_web() -> t.Iterator[Web]:
-    """A component's web server."""
-    web = Web()
-    yield web
-    web.close()
-
-
-@pytest.fixture(name="node")
-def fixture_node(tmp_path: Path, web: Web) -> t.Iterator[FakeNode]:
-    """A node that runs a healthy API server."""
-    node = FakeNode(tmp_path, web)
-    yield node
-    node.look()
-    node.assert_only_whole_files_appeared()
-    node.watcher.close()
+CODE = Path(state.__file__).parents[1]
 
 
 @pytest.fixture(name="run")
@@ -51,7 +31,9 @@ def fixture_master(node: FakeNode, monkeypatch: pytest.MonkeyPatch) -> FakeNode:
     monkeypatch.setattr(transactions, "_UNIT_FILE", str(node.state.parent / "unit.service"))
     monkeypatch.setattr(transactions, "_LOCK_SECONDS", 0.0)
     # Here the collection's folders are no packages; test_source.py reads out of an archive as it is shipped.
-    monkeypatch.setattr(pkgutil, "get_data", lambda package, name: (CODE / name).read_bytes())
+    monkeypatch.setattr(
+        pkgutil, "get_data", lambda package, name: (CODE / package.rpartition(".")[2] / name).read_bytes()
+    )
     if os.geteuid() != 0:  # files of ours belong to root
         monkeypatch.setattr(os, "fchown", lambda descriptor, uid, gid: None)
     return node

@@ -8,7 +8,8 @@ import typing as t
 from pathlib import Path
 
 import pytest
-from ansible_collections.nodecraft.kubeadm.plugins.module_utils._node import engine, etcd
+from ansible_collections.nodecraft.kubeadm.plugins.module_utils._engine.probes import run_probe
+from ansible_collections.nodecraft.kubeadm.plugins.module_utils._node import etcd
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._node.component_files import ComponentFiles
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.common.errors import KubeadmError
 from ansible_collections.nodecraft.kubeadm.tests.unit.support import authority as pki
@@ -180,10 +181,10 @@ def test_a_member_that_does_not_tell_is_an_error(member: FakeEtcd, caller: Calle
 
 def test_the_engine_can_ask_a_member(member: FakeEtcd, caller: Caller) -> None:
     access = etcd.Access.of(etcd_files(caller, member.url))
-    assert engine.run_probe(access.probe(member.url))[0]
+    assert run_probe(access.probe(member.url))[0]
     member.healthy = False
-    assert engine.run_probe(access.probe(member.url)) == (False, f"{member.url}/health?exclude=NOSPACE answers 503")
+    assert run_probe(access.probe(member.url)) == (False, f"{member.url}/health?exclude=NOSPACE answers 503")
     stranger = etcd.Access.of(etcd_files(caller, member.url, pair="stranger"))
-    assert not engine.run_probe(stranger.probe(member.url))[0]
+    assert not run_probe(stranger.probe(member.url))[0]
     missing = etcd.Access.of(etcd_files(caller, member.url, pair="none"))
-    assert not engine.run_probe(missing.probe(member.url))[0]
+    assert not run_probe(missing.probe(member.url))[0]

@@ -13,8 +13,18 @@ import typing as t
 from pathlib import Path
 
 import pytest
+from ansible_collections.nodecraft.kubeadm.plugins.module_utils._engine import probes
+from ansible_collections.nodecraft.kubeadm.plugins.module_utils._engine.files import Json
+from ansible_collections.nodecraft.kubeadm.plugins.module_utils._engine.journal import (
+    CLOSED,
+    COMMITTED,
+    SYSTEMD_UNIT,
+    content_of,
+    drop_journal,
+    save_journal,
+)
+from ansible_collections.nodecraft.kubeadm.plugins.module_utils._engine.node import Host
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._node import (
-    engine,
     kubelet_report,
     kubelet_steps,
     kubelet_units,
@@ -29,7 +39,7 @@ from ansible_collections.nodecraft.kubeadm.tests.unit.support import kubelets
 from ansible_collections.nodecraft.kubeadm.tests.unit.support.documents import documented
 from ansible_collections.nodecraft.kubeadm.tests.unit.support.web import Web
 
-CODE = Path(state.__file__).parent
+CODE = Path(state.__file__).parents[1]
 ACCEPTED = 'E1 "command failed" err="stat /proc/nonexistent/kubeconfig: no such file or directory"\n'
 UNKNOWN = 'E1 "Using lenient decoding" err="strict decoding error: unknown field \\"maxPodz\\""\n'
 
@@ -65,8 +75,8 @@ class Node:
         self.write("proc/7/cmdline", "\0".join([*command.split(), "--hostname-override=W1", ""]))
 
     @property
-    def host(self) -> engine.Host:
-        return engine.Host(proc=str(self.proc))
+    def host(self) -> Host:
+        return Host(proc=str(self.proc))
 
     def give_root(self) -> Path:
         """Have the kubelet keep its state in a folder of ours."""
@@ -109,12 +119,14 @@ def fixture_node(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Node:
     monkeypatch.setattr(transactions, "_UNIT_FILE", str(tmp_path / "unit.service"))
     monkeypatch.setattr(kubelet_layout, "CONFIG_DIR", str(tmp_path / "kubelet.conf.d"))
     monkeypatch.setattr(kubelet_layout, "DROP_IN", str(tmp_path / "kubelet.service.d" / "20-nodecraft-kubeadm.conf"))
-    monkeypatch.setattr(pkgutil, "get_data", lambda package, name: (CODE / name).read_bytes())
+    monkeypatch.setattr(
+        pkgutil, "get_data", lambda package, name: (CODE / package.rpartition(".")[2] / name).read_bytes()
+    )
     monkeypatch.setattr("os.fchown", lambda descriptor, uid, gid: None)
     return Node(tmp_path)
 
 
-def carry_out(node: Node, **given: t.Any) -> engine.Json:
+def carry_out(node: Node, **given: t.Any) -> Json:
     """Everything up to the journal that the engine gets."""
     steps = node.steps(**given)
     with steps.session():
@@ -125,7 +137,7 @@ def carry_out(node: Node, **given: t.Any) -> engine.Json:
         steps.apply()
     assert steps.report()["transaction"]["outcome"] is None
     assert set(steps.report()) | {"rehearsal"} == documented("kubelet")
-    return t.cast("engine.Json", transactions.open_journal("kubelet"))
+    return t.cast("Json", transactions.open_journal("kubelet"))
 
 
 def test_a_version_that_is_not_tested(node: Node) -> None:
@@ -168,7 +180,7 @@ def test_the_engine_gets_files_record_and_what_to_watch(node: Node) -> None:
     assert journal["directories"] == sorted([kubelet_layout.CONFIG_DIR, str(node.root / "kubelet.service.d")])
     assert [entry["after"]["mode"] for entry in journal["files"]] == [0o600, 0o644, 0o600]
     watch = journal["watch"]
-    assert (watch["kind"], watch["unit"]) == (engine.SYSTEMD_UNIT, "kubelet.service")
+    assert (watch["kind"], watch["unit"]) == (SYSTEMD_UNIT, "kubelet.service")
     assert watch["node"] == {"name": "w1", "kubeconfig": "/etc/kubernetes/kubelet.conf"}
     assert f"--config-dir={kubelet_layout.CONFIG_DIR}" in watch["after"]["arguments"]
     assert watch["before"]["probes"] == [
@@ -276,7 +288,7 @@ def test_nothing_to_do_is_no_success_over_a_kubelet_that_is_down(node: Node) -> 
 
 
 def test_a_kubelet_that_runs_and_answers_is_left_alone(node: Node, web: Web, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(engine, "api_get", lambda kubeconfig, path: (None, "nobody answers"))
+    monkeypatch.setattr(probes, "api_get", lambda kubeconfig, path: (None, "nobody answers"))
     node.main.write_text(f"{kubelets.MAIN_TEXT}healthzPort: {web.port}\n", encoding="ascii")
     node.shown.update(ActiveState="active", SubState="running")
     settle(node)
@@ -286,7 +298,7 @@ def test_a_kubelet_that_runs_and_answers_is_left_alone(node: Node, web: Web, mon
 
 
 def cordoned(*pods: dict[str, t.Any], unschedulable: bool = True) -> t.Callable[[str, str], t.Any]:
-    def ask(kubeconfig: str, path: str) -> tuple[engine.Json | None, str]:
+    def ask(kubeconfig: str, path: str) -> tuple[Json | None, str]:
         return ({"items": list(pods)}, "") if "pods" in path else ({"spec": {"unschedulable": unschedulable}}, "")
 
     return ask
@@ -304,7 +316,7 @@ QUIET = [
 
 
 def test_what_starts_every_container_anew_needs_one_too(node: Node, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(engine, "api_get", cordoned(*QUIET, pod("web")))
+    monkeypatch.setattr(probes, "api_get", cordoned(*QUIET, pod("web")))
     steps = node.steps(config={"cgroupDriver": "systemd", "cgroupsPerQOS": False})
     with steps.session():
         steps.read()
@@ -322,7 +334,7 @@ def test_what_starts_every_container_anew_needs_one_too(node: Node, monkeypatch:
     ],
 )
 def test_a_policy_needs_a_drained_node(node: Node, monkeypatch: pytest.MonkeyPatch, answer: t.Any, words: str) -> None:
-    monkeypatch.setattr(engine, "api_get", answer)
+    monkeypatch.setattr(probes, "api_get", answer)
     steps = node.steps(config={"cpuManagerPolicy": "static"})
     with steps.session():
         steps.read()
@@ -332,7 +344,7 @@ def test_a_policy_needs_a_drained_node(node: Node, monkeypatch: pytest.MonkeyPat
 
 @pytest.mark.parametrize("force", [True, False])
 def test_what_it_remembers_of_a_policy_makes_way(node: Node, monkeypatch: pytest.MonkeyPatch, force: bool) -> None:
-    monkeypatch.setattr(engine, "api_get", cordoned(*QUIET, unschedulable=not force))
+    monkeypatch.setattr(probes, "api_get", cordoned(*QUIET, unschedulable=not force))
     node.answers *= 2
     journal = carry_out(node, force=force, config={"cpuManagerPolicy": "static", "topologyManagerPolicy": "restricted"})
     ((entry),) = journal["watch"]["set_aside"]
@@ -342,7 +354,7 @@ def test_what_it_remembers_of_a_policy_makes_way(node: Node, monkeypatch: pytest
 
 
 def test_what_a_policy_stands_on_needs_a_drained_node_too(node: Node, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(engine, "api_get", cordoned(*QUIET, pod("web")))
+    monkeypatch.setattr(probes, "api_get", cordoned(*QUIET, pod("web")))
     node.write("config.yaml", f"{kubelets.MAIN_TEXT}cpuManagerPolicy: static\nreservedSystemCPUs: '0'\n")
     steps = node.steps(config={"reservedSystemCPUs": "0,1"})
     with steps.session():
@@ -370,7 +382,7 @@ def test_state_files_are_read_below_the_kubelets_root(node: Node) -> None:
 # ---- the way back ----------------------------------------------------------------------------------------------------
 
 
-def end_well(node: Node, journal: engine.Json) -> None:
+def end_well(node: Node, journal: t.Any) -> None:
     """What the engine does when all goes well: the files, the history, and a kubelet that runs with them."""
     for entry in journal["files"]:
         path = Path(entry["path"])
@@ -378,14 +390,14 @@ def end_well(node: Node, journal: engine.Json) -> None:
             path.unlink(missing_ok=True)
         else:
             path.parent.mkdir(parents=True, exist_ok=True)
-            path.write_bytes(engine.content_of(entry["after"]) or b"")
+            path.write_bytes(content_of(entry["after"]) or b"")
             path.chmod(entry["after"]["mode"])
             os.chown(path, entry["after"]["uid"], entry["after"]["gid"])
     folder = state.state_folder("kubelet")
-    journal["result"] = {"outcome": engine.COMMITTED, "reason": None, "ended": "2026-01-01T00:01:00Z"}
+    journal["result"] = {"outcome": COMMITTED, "reason": None, "ended": "2026-01-01T00:01:00Z"}
     number = len(transactions.history("kubelet"))
-    engine.save_journal(folder, {**journal, "phase": engine.CLOSED}, f"20260101T00000{number}.000000Z-abcdef")
-    engine.drop_journal(folder)
+    save_journal(folder, journal | {"phase": CLOSED}, f"20260101T00000{number}.000000Z-abcdef")
+    drop_journal(folder)
     has_drop_in = os.path.exists(kubelet_layout.DROP_IN)
     node.shown["DropInPaths"] = f"{node.kubeadm} {kubelet_layout.DROP_IN}" if has_drop_in else str(node.kubeadm)
     node.write("proc/7/cmdline", "\0".join([*journal["watch"]["after"]["arguments"], ""]))
@@ -422,9 +434,9 @@ def test_a_policy_is_taken_back_on_a_drained_node_and_its_state_makes_way(
     node: Node, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     node.answers *= 4
-    monkeypatch.setattr(engine, "api_get", cordoned(*QUIET))
+    monkeypatch.setattr(probes, "api_get", cordoned(*QUIET))
     end_well(node, carry_out(node, config={"cpuManagerPolicy": "static"}))
-    monkeypatch.setattr(engine, "api_get", cordoned(*QUIET, unschedulable=False))
+    monkeypatch.setattr(probes, "api_get", cordoned(*QUIET, unschedulable=False))
     steps = node.steps(state="previous")
     with steps.session():
         steps.read()

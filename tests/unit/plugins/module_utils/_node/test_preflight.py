@@ -11,7 +11,10 @@ import typing as t
 from pathlib import Path
 
 import pytest
-from ansible_collections.nodecraft.kubeadm.plugins.module_utils._node import engine, preflight, rehearsals, static_pods
+from ansible_collections.nodecraft.kubeadm.plugins.module_utils._engine.journal import Probe
+from ansible_collections.nodecraft.kubeadm.plugins.module_utils._engine.node import Host
+from ansible_collections.nodecraft.kubeadm.plugins.module_utils._engine.probes import run_probe
+from ansible_collections.nodecraft.kubeadm.plugins.module_utils._node import preflight, rehearsals, static_pods
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._node.kubelet import Kubelet
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.common.errors import Refusal
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.common.files import FileVersion
@@ -40,7 +43,7 @@ class Site:
             folder.mkdir(parents=True)
         (self.data / "member" / "db").write_text("live", encoding="ascii")
         self.clock = Clock()
-        self.healthz: engine.Json | None = None
+        self.healthz: Probe | None = None
         run.answers["env crictl"] = HERE
 
     def write(self, name: str, pair: Pair) -> None:
@@ -70,7 +73,7 @@ class Site:
         return preflight.PreflightContext(
             kubelet=Kubelet(1, "/m", "cp1", self.healthz, "unix:///run/c.sock"),
             run=self.run,
-            host=engine.Host(str(self.root / "proc"), str(self.root / "pods")),
+            host=Host(str(self.root / "proc"), str(self.root / "pods")),
             clock=self.clock,
             sleep=self.clock.sleep,
             patience=PATIENCE,
@@ -347,12 +350,12 @@ def test_a_new_cluster_is_not_made_by_a_manifest(site: Site, etcd_pod: static_po
 def test_the_proof_asks_the_member_where_its_clients_do(
     site: Site, etcd_pod: static_pods.StaticPod, member: FakeEtcd
 ) -> None:
-    journal: engine.Json = {"watch": {"before": {"probes": []}, "after": {"probes": []}}}
+    journal: t.Any = {"watch": {"before": {"probes": []}, "after": {"probes": []}}}
     site.write("renewed", Pair(*((site.pki / f"server.{ending}").read_bytes() for ending in ("crt", "key"))))
     change = {"cert_file": f"{site.pki}/renewed.crt", "key_file": f"{site.pki}/renewed.key"}
     preflight.add_member_probes(journal, site.plan(etcd_pod, listen_client_urls="https://127.0.0.1:1", **change))
     (before,), (after,) = (journal["watch"][side]["probes"] for side in ("before", "after"))
-    assert engine.run_probe(before)[0]
+    assert run_probe(before)[0]
     # Where its clients look for it now, whatever it listens at then; with the certificates that it has then.
     assert after == {**before, "certificate": f"{site.pki}/renewed.crt", "key": f"{site.pki}/renewed.key"}
 

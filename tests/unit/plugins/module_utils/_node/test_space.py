@@ -5,17 +5,20 @@
 from __future__ import annotations
 
 import os
+import typing as t
 from pathlib import Path
 
 import pytest
-from ansible_collections.nodecraft.kubeadm.plugins.module_utils._node import engine, space
+from ansible_collections.nodecraft.kubeadm.plugins.module_utils._engine.files import to_json
+from ansible_collections.nodecraft.kubeadm.plugins.module_utils._engine.journal import version_of
+from ansible_collections.nodecraft.kubeadm.plugins.module_utils._node import space
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.common.errors import KubeadmError
 
 BLOCK = 4096
 
 
-def journal(folder: Path, size: int) -> engine.Json:
-    after = engine.version_of(b"x" * size, 0o600, 0, 0)
+def journal(folder: Path, size: int) -> t.Any:
+    after = version_of(b"x" * size, 0o600, 0, 0)
     return {"name": "kubelet", "files": [{"path": str(folder / "new" / "file"), "before": None, "after": after}]}
 
 
@@ -31,7 +34,7 @@ def require(folder: Path, room: space.Room, size: int = 10000) -> list[str]:
 
 
 def test_three_copies_of_all_that_is_written_have_to_fit(tmp_path: Path) -> None:
-    blocks = 3 + len(engine.to_json(journal(tmp_path, 10000))) // BLOCK + 1
+    blocks = 3 + len(to_json(journal(tmp_path, 10000))) // BLOCK + 1
     needed = space.COPIES * blocks * BLOCK
     (mount,) = require(tmp_path, space.Room(needed, BLOCK, None))
     assert os.path.ismount(mount)

@@ -10,7 +10,17 @@ import typing as t
 from pathlib import Path
 
 import pytest
-from ansible_collections.nodecraft.kubeadm.plugins.module_utils._node import engine, state, transactions, way_back
+from ansible_collections.nodecraft.kubeadm.plugins.module_utils._engine import files
+from ansible_collections.nodecraft.kubeadm.plugins.module_utils._engine.journal import (
+    COMMITTED,
+    RESTORED,
+    UNHEALTHY,
+    WAITING,
+    copies_of,
+    load_journal,
+    save_journal,
+)
+from ansible_collections.nodecraft.kubeadm.plugins.module_utils._node import state, transactions, way_back
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._node.static_pod_report import read_all
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._node.static_pod_steps import StaticPodSteps
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.common.errors import KubeadmError, Refusal
@@ -25,7 +35,7 @@ from ansible_collections.nodecraft.kubeadm.tests.unit.support.fake_node import (
 )
 from ansible_collections.nodecraft.kubeadm.tests.unit.support.fake_run import FakeRun
 
-Json = engine.Json
+Json = files.Json
 FOUR, FIVE = pod("--v=4"), pod("--v=5")
 
 
@@ -69,14 +79,14 @@ class Pod:
 
     def _finish(self) -> Json:
         """The engine's part. Ids hold seconds, and this node's clock is not the wall's."""
-        journal, dummy = engine.load_journal(str(self.node.state))
+        journal, dummy = load_journal(str(self.node.state))
         assert journal is not None
         self.count += 1
         journal["id"] = f"20260101T0000{self.count:02}.000000Z-abcdef"
         for entry in journal["files"]:  # this may not run as root
             if entry["after"]:
-                entry["after"].update(uid=os.getuid(), gid=os.getgid())
-        engine.save_journal(str(self.node.state), journal)
+                entry["after"].update({"uid": os.getuid(), "gid": os.getgid()})
+        save_journal(str(self.node.state), journal)
         return self.node.run()
 
     @property
@@ -113,7 +123,7 @@ def test_the_last_change_is_taken_back_with_what_is_ours(api: Pod) -> None:
     api.run(args={"v": 5})
     api.node.manifest.chmod(0o400)  # somebody hardens the node, which is no edit
     report = api.back()
-    assert report["result"]["outcome"] == engine.COMMITTED
+    assert report["result"]["outcome"] == COMMITTED
     assert (api.text, api.owned) == (FOUR, first)
     assert api.node.manifest.stat().st_mode & 0o7777 == 0o600
     assert report["takes_back"] == api.node.closed()["takes_back"] == "20260101T000002.000000Z-abcdef"
@@ -146,7 +156,7 @@ def test_a_change_behind_it_can_be_taken_back_in_turn(api: Pod) -> None:
 def test_the_refused_attempts_in_between_are_passed_over(api: Pod) -> None:
     api.run(args={"v": 4})
     api.node.kubelet.behaviours["--v=5"] = Behaviour(alive=0.5, back_off=0.5)
-    assert api.run(args={"v": 5})["result"]["outcome"] == engine.RESTORED
+    assert api.run(args={"v": 5})["result"]["outcome"] == RESTORED
     assert api.back()["takes_back"] == "20260101T000001.000000Z-abcdef"
     assert api.text == OLD
 
@@ -154,10 +164,10 @@ def test_the_refused_attempts_in_between_are_passed_over(api: Pod) -> None:
 def test_one_that_fails_leaves_the_change_and_may_be_asked_again(api: Pod) -> None:
     api.run(args={"v": 4})
     api.node.kubelet.behaviours["--v=1"] = Behaviour(alive=0.5, back_off=0.5)
-    assert api.back()["result"]["outcome"] == engine.RESTORED
+    assert api.back()["result"]["outcome"] == RESTORED
     assert api.text == FOUR
     api.node.kubelet.behaviours.clear()
-    assert api.back()["result"]["outcome"] == engine.COMMITTED
+    assert api.back()["result"]["outcome"] == COMMITTED
     assert api.text == OLD
 
 
@@ -225,16 +235,16 @@ def test_what_was_put_back_by_hand_needs_nothing(api: Pod) -> None:
 def damage(path: Path) -> None:
     """Flip what a journal holds of the former manifest, and leave it a readable journal, twice."""
     folder = str(path.parent.parent)
-    journal, dummy = engine.load_journal(folder, path.stem)
+    journal, dummy = load_journal(folder, path.stem)
     assert journal is not None
-    entry = next(entry for entry in journal["files"] if entry["switch"])
+    entry: t.Any = next(entry for entry in journal["files"] if entry["switch"])
     entry["before"]["content"] = "AAAA"
-    engine.save_journal(folder, journal, path.stem)
+    save_journal(folder, journal, path.stem)
 
 
 def cut(path: Path) -> None:
     """Cut both copies of a journal short."""
-    for copy in engine.copies_of(str(path.parent.parent), path.stem):
+    for copy in copies_of(str(path.parent.parent), path.stem):
         Path(copy).write_text("{", encoding="utf-8")
 
 
@@ -268,13 +278,13 @@ def test_a_damaged_older_journal_does_not_matter(api: Pod) -> None:
     api.run(args={"v": 4})
     api.run(args={"v": 5})
     damage(api.history(1))
-    assert api.back()["result"]["outcome"] == engine.COMMITTED
+    assert api.back()["result"]["outcome"] == COMMITTED
     assert api.text == FOUR
 
 
 def test_an_open_transaction_stands_in_the_way(api: Pod) -> None:
     api.run(args={"v": 4})
-    engine.save_journal(str(api.node.state), api.node.journal(phase=engine.WAITING))
+    save_journal(str(api.node.state), api.node.journal(phase=WAITING))
     assert "is open" in (api.told() or {})["obstacle"]
     # Check mode says so and plans nothing out of what stands half-way.
     assert api.plan(state="previous", dry=True).operations == ()
@@ -282,7 +292,7 @@ def test_an_open_transaction_stands_in_the_way(api: Pod) -> None:
 
 def test_the_journal_of_a_change_in_place_is_used(api: Pod) -> None:
     api.node.kubelet.behaviours["--v=4"] = Behaviour(alive=0.5, back_off=0.5)
-    assert api.run(args={"v": 4}, rollback=False)["result"]["outcome"] == engine.UNHEALTHY
+    assert api.run(args={"v": 4}, rollback=False)["result"]["outcome"] == UNHEALTHY
     assert way_back.find(NAME, "cp1") is not None
-    assert api.back(rehearse=False)["result"]["outcome"] == engine.COMMITTED
+    assert api.back(rehearse=False)["result"]["outcome"] == COMMITTED
     assert api.text == OLD

@@ -7,7 +7,29 @@ from __future__ import annotations
 import typing as t
 
 import pytest
-from ansible_collections.nodecraft.kubeadm.plugins.module_utils._node import engine
+from ansible_collections.nodecraft.kubeadm.plugins.module_utils._engine.errors import Damaged, LockHeld, OtherFormat
+from ansible_collections.nodecraft.kubeadm.plugins.module_utils._engine.files import locked
+from ansible_collections.nodecraft.kubeadm.plugins.module_utils._engine.journal import (
+    ABANDONED,
+    ALARM,
+    APPLYING,
+    COMMITTED,
+    CONFIRMED,
+    CONFIRMING,
+    PREPARED,
+    PROVING,
+    RESTORED,
+    RESTORING,
+    WAITING,
+    Progress,
+    save_journal,
+    version_of,
+)
+from ansible_collections.nodecraft.kubeadm.plugins.module_utils._engine.transaction import (
+    LOCK_SECONDS,
+    MAX_ATTEMPTS,
+    Engine,
+)
 from ansible_collections.nodecraft.kubeadm.tests.unit.support.fake_node import FOREIGN, NEW, OLD, Behaviour, FakeNode
 
 QUICK = Behaviour(stop=1, start=1, ready=0.5)
@@ -17,18 +39,18 @@ class Killed(BaseException):
     """The engine's process ends here."""
 
 
-class DyingEngine(engine.Engine):
+class DyingEngine(Engine):
     """An engine that is killed around the saving of its journal."""
 
     saves = 0
     dies_at = 0
     before_saving = False
 
-    def _save(self, **changes: t.Any) -> None:
+    def _save(self, changes: Progress | None = None) -> None:
         self.saves += 1
         if self.saves == self.dies_at and self.before_saving:
             raise Killed
-        super()._save(**changes)
+        super()._save(changes)
         if self.saves == self.dies_at:
             raise Killed
 
@@ -46,14 +68,14 @@ def start_over(node: FakeNode, tmp: str, ready: float | None, *, confirm: bool) 
         id=tmp,
         confirm_timeout=60 if confirm else None,
     )
-    (node.state / engine.CONFIRMED).write_text(tmp, encoding="ascii")
+    (node.state / CONFIRMED).write_text(tmp, encoding="ascii")
     node.watcher.events()
 
 
 @pytest.mark.parametrize("before_saving", [True, False], ids=["before a save", "after a save"])
 @pytest.mark.parametrize(
     ("ready", "confirm", "outcome"),
-    [(0.5, False, engine.COMMITTED), (0.5, True, engine.COMMITTED), (None, False, engine.RESTORED)],
+    [(0.5, False, COMMITTED), (0.5, True, COMMITTED), (None, False, RESTORED)],
 )
 def test_an_engine_killed_at_any_step_is_finished_by_the_next(
     node: FakeNode, ready: float | None, confirm: bool, outcome: str, before_saving: bool
@@ -79,10 +101,8 @@ def test_an_engine_killed_at_any_step_is_finished_by_the_next(
             node.policy.parent.parent.rmdir()
     else:
         pytest.fail("the engine never got to its end")
-    expected = {engine.PREPARED, engine.APPLYING, engine.WAITING} | (
-        set() if ready else {engine.RESTORING, engine.PROVING}
-    )
-    expected |= {engine.CONFIRMING} if confirm else set()
+    expected = {PREPARED, APPLYING, WAITING} | (set() if ready else {RESTORING, PROVING})
+    expected |= {CONFIRMING} if confirm else set()
     assert expected <= phases, "every phase was met"
 
 
@@ -90,7 +110,7 @@ def test_an_engine_killed_before_it_filed_its_journal_away_files_it(node: FakeNo
     node.prepare()
     node.run()
     closed = node.closed()
-    engine.save_journal(str(node.state), closed)
+    save_journal(str(node.state), closed)
     assert node.run() == closed["result"]
 
 
@@ -105,14 +125,14 @@ def test_a_deadline_holds_over_a_restart_of_the_engine(node: FakeNode) -> None:
     node.at(15, die)
     with pytest.raises(Killed):
         node.new_engine().run()
-    assert node.run()["outcome"] == engine.RESTORED
+    assert node.run()["outcome"] == RESTORED
     assert node.clock.now - began == pytest.approx(20 + 6 + 3, abs=1.5)
 
 
 def reboot(node: FakeNode) -> None:
     """The monotonic clock begins anew; the kubelet brings up whatever the manifest says."""
     journal = node.opened()
-    engine.save_journal(str(node.state), {**journal, "boot": "another boot"})
+    save_journal(str(node.state), journal | {"boot": "another boot"})
     for instance in list(node.kubelet.instances):
         node.kubelet.kill(instance)
     node.clock.now = 5.0
@@ -123,12 +143,12 @@ def die_when_waiting(node: FakeNode) -> None:
     def die() -> None:
         raise Killed
 
-    node.once(engine.WAITING, die)
+    node.once(WAITING, die)
     with pytest.raises(Killed):
         node.new_engine().run()
 
 
-@pytest.mark.parametrize(("ready", "outcome"), [(1.0, engine.COMMITTED), (None, engine.RESTORED)])
+@pytest.mark.parametrize(("ready", "outcome"), [(1.0, COMMITTED), (None, RESTORED)])
 def test_a_reboot_in_the_middle_is_survived(node: FakeNode, ready: float | None, outcome: str) -> None:
     node.kubelet.behaviours["--v=2"] = Behaviour(ready=ready)
     node.prepare()
@@ -141,7 +161,7 @@ def test_a_reboot_in_the_middle_is_survived(node: FakeNode, ready: float | None,
 
 def test_a_change_that_had_not_begun_before_a_reboot_is_dropped(node: FakeNode) -> None:
     node.prepare(boot="another boot")
-    assert node.run()["outcome"] == engine.ABANDONED
+    assert node.run()["outcome"] == ABANDONED
     assert node.manifest.read_text(encoding="utf-8") == OLD
 
 
@@ -151,7 +171,7 @@ def test_a_foreign_edit_and_a_reboot_are_an_alarm_and_nothing_is_written(node: F
     node.foreign_edit()
     reboot(node)
     result = node.run()
-    assert result["outcome"] == engine.ALARM
+    assert result["outcome"] == ALARM
     assert node.manifest.read_text(encoding="utf-8") == FOREIGN
     assert node.policy.exists()
 
@@ -163,12 +183,12 @@ def test_an_engine_that_never_finishes_leaves_it_to_a_human(node: FakeNode) -> N
     def die() -> None:
         raise Killed
 
-    for dummy in range(engine.MAX_ATTEMPTS):
+    for dummy in range(MAX_ATTEMPTS):
         node.at(0, die)
         with pytest.raises(Killed):
             node.new_engine().run()
     result = node.run()
-    assert result["outcome"] == engine.ALARM
+    assert result["outcome"] == ALARM
     assert "never finished" in result["reason"]
     assert node.manifest.read_text(encoding="utf-8") == NEW
 
@@ -176,7 +196,7 @@ def test_an_engine_that_never_finishes_leaves_it_to_a_human(node: FakeNode) -> N
 @pytest.mark.parametrize("content", ["", "{", '{"format": 1, "phase"', "\0\0\0"])
 def test_a_damaged_journal_is_not_guessed_at(node: FakeNode, content: str) -> None:
     node.journal_path.write_text(content, encoding="ascii")
-    with pytest.raises(engine.Damaged, match="is damaged"):
+    with pytest.raises(Damaged, match="is damaged"):
         node.new_engine().run()
     assert node.manifest.read_text(encoding="utf-8") == OLD
     assert node.journal_path.read_text(encoding="ascii") == content
@@ -186,7 +206,7 @@ def test_a_damaged_journal_is_not_guessed_at(node: FakeNode, content: str) -> No
 def test_a_journal_of_another_format_is_refused_and_kept(node: FakeNode, number: int, version: str) -> None:
     node.prepare(format=number)
     content = node.journal_path.read_bytes()
-    with pytest.raises(engine.OtherFormat, match=f"has format {number}, which {version} version"):
+    with pytest.raises(OtherFormat, match=f"has format {number}, which {version} version"):
         node.new_engine().run()
     assert node.journal_path.read_bytes() == content
     assert node.manifest.read_text(encoding="utf-8") == OLD
@@ -195,9 +215,9 @@ def test_a_journal_of_another_format_is_refused_and_kept(node: FakeNode, number:
 @pytest.mark.parametrize("side", ["before", "after"])
 def test_bytes_that_do_not_match_their_checksum_are_never_written(node: FakeNode, side: str) -> None:
     journal = node.journal()
-    journal["files"][-1][side]["content"] = engine.version_of(b"damaged", 0o600, 0, 0)["content"]
-    engine.save_journal(str(node.state), journal)
-    with pytest.raises(engine.Damaged, match=f"copy of {node.manifest} .*does not match its checksum"):
+    journal["files"][-1][side]["content"] = version_of(b"damaged", 0o600, 0, 0)["content"]
+    save_journal(str(node.state), journal)
+    with pytest.raises(Damaged, match=f"copy of {node.manifest} .*does not match its checksum"):
         node.new_engine().run()
     assert node.manifest.read_text(encoding="utf-8") == OLD
 
@@ -206,9 +226,9 @@ def test_a_second_engine_waits_for_the_lock_and_then_gives_up(node: FakeNode) ->
     node.prepare()
     began = node.clock.now
     with (
-        engine.locked(str(node.state), seconds=0, clock=node.clock, sleep=node.clock.sleep),
-        pytest.raises(engine.Busy, match="another process holds"),
+        locked(str(node.state), seconds=0, clock=node.clock, sleep=node.clock.sleep),
+        pytest.raises(LockHeld, match="another process holds"),
     ):
         node.new_engine().run()
-    assert node.clock.now - began >= engine.LOCK_SECONDS
-    assert node.run()["outcome"] == engine.COMMITTED
+    assert node.clock.now - began >= LOCK_SECONDS
+    assert node.run()["outcome"] == COMMITTED

@@ -11,7 +11,19 @@ import typing as t
 from pathlib import Path
 
 import pytest
-from ansible_collections.nodecraft.kubeadm.plugins.module_utils._node import engine
+from ansible_collections.nodecraft.kubeadm.plugins.module_utils._engine import transaction
+from ansible_collections.nodecraft.kubeadm.plugins.module_utils._engine.files import Json, read_json
+from ansible_collections.nodecraft.kubeadm.plugins.module_utils._engine.journal import (
+    ABANDONED,
+    ALARM,
+    COMMITTED,
+    PROVING,
+    RESTORED,
+    UNHEALTHY,
+    WAITING,
+    Journal,
+    save_journal,
+)
 from ansible_collections.nodecraft.kubeadm.tests.unit.support.fake_node import (
     FOREIGN,
     NAME,
@@ -19,9 +31,7 @@ from ansible_collections.nodecraft.kubeadm.tests.unit.support.fake_node import (
     OLD,
     Behaviour,
     FakeNode,
-    pod,
 )
-from ansible_collections.nodecraft.kubeadm.tests.unit.support.web import kubeconfig
 
 
 def text_of(node: FakeNode) -> str:
@@ -33,7 +43,7 @@ def text_of(node: FakeNode) -> str:
 
 def test_a_healthy_change_is_committed_and_proven(node: FakeNode) -> None:
     result = node.change()
-    assert result["outcome"] == engine.COMMITTED
+    assert result["outcome"] == COMMITTED
     assert result["reason"] is None
     assert text_of(node) == NEW
     (instance,) = node.kubelet.instances
@@ -63,7 +73,7 @@ def test_the_steps_are_told_in_words(node: FakeNode) -> None:
         "runs, not ready yet",
         "is healthy, watched for 3 s",
     ]
-    assert engine.read_json(str(node.state / "progress.json"))["message"] == engine.COMMITTED
+    assert read_json(str(node.state / "progress.json"))["message"] == COMMITTED
 
 
 def test_without_a_journal_there_is_nothing_to_do(node: FakeNode) -> None:
@@ -74,11 +84,11 @@ def test_without_a_journal_there_is_nothing_to_do(node: FakeNode) -> None:
 def test_a_former_process_that_lingers_is_waited_for(node: FakeNode) -> None:
     """The new process beside the old one is no success yet."""
     node.prepare()
-    node.once(engine.WAITING, lambda: node.add_process(500, node.kubelet.instances[0].uid, [NAME, "--v=1"]))
+    node.once(WAITING, lambda: node.add_process(500, node.kubelet.instances[0].uid, [NAME, "--v=1"]))
     node.at(14, lambda: node.remove_process(500))
     began = node.clock.now
     result = node.run()
-    assert result["outcome"] == engine.COMMITTED
+    assert result["outcome"] == COMMITTED
     assert "runs, and the former process as well" in node.messages
     assert node.clock.now - began >= 14 + 3
 
@@ -86,14 +96,14 @@ def test_a_former_process_that_lingers_is_waited_for(node: FakeNode) -> None:
 def test_a_process_with_other_arguments_is_no_proof(node: FakeNode) -> None:
     watch = {"after": {**node.instance(NEW), "arguments": [NAME, "--v=2", "--more"]}}
     result = node.change(watch=watch)
-    assert result["outcome"] == engine.RESTORED
+    assert result["outcome"] == RESTORED
     assert "runs with other arguments than its manifest has" in result["reason"]
     assert text_of(node) == OLD
 
 
 def test_an_argument_that_only_the_kubelet_knows_may_be_anything(node: FakeNode) -> None:
     watch = {"after": {**node.instance(NEW), "arguments": [NAME, None]}}
-    assert node.change(watch=watch)["outcome"] == engine.COMMITTED
+    assert node.change(watch=watch)["outcome"] == COMMITTED
 
 
 def test_a_process_that_changes_while_it_is_watched_starts_the_watch_anew(node: FakeNode) -> None:
@@ -101,7 +111,7 @@ def test_a_process_that_changes_while_it_is_watched_starts_the_watch_anew(node: 
     node.at(6 + 4, node.kubelet.restart)
     began = node.clock.now
     result = node.run()
-    assert result["outcome"] == engine.COMMITTED
+    assert result["outcome"] == COMMITTED
     assert node.clock.now - began >= 6 + 4 + 5
     assert result["proof"]["pid"] == node.kubelet.instances[0].pid
 
@@ -110,7 +120,7 @@ def test_a_probe_that_fails_while_the_process_is_watched_starts_the_watch_anew(n
     node.kubelet.behaviours["--v=2"] = Behaviour(unready=(4.0, 5.0))
     began = node.clock.now
     result = node.change(min_ready_seconds=5)
-    assert result["outcome"] == engine.COMMITTED
+    assert result["outcome"] == COMMITTED
     assert node.clock.now - began >= 2 + 3 + 5 + 5
 
 
@@ -118,19 +128,19 @@ def test_a_slow_start_is_not_restored(node: FakeNode) -> None:
     node.kubelet.behaviours["--v=2"] = Behaviour(start=200, ready=80)
     node.clock.pace = 10
     result = node.change(wait_timeout=300)
-    assert result["outcome"] == engine.COMMITTED
+    assert result["outcome"] == COMMITTED
     assert result["outage_seconds"] > 280
 
 
 def test_a_component_without_probes_is_proven_by_its_process(node: FakeNode) -> None:
     node.web.status = 500
     watch = {side: {**node.instance(text), "probes": []} for side, text in (("before", OLD), ("after", NEW))}
-    assert node.change(watch=watch)["outcome"] == engine.COMMITTED
+    assert node.change(watch=watch)["outcome"] == COMMITTED
 
 
 def test_probes_that_need_the_kubelet_are_left_to_it(node: FakeNode) -> None:
     watch = {"after": {**node.instance(NEW), "probes": [{"kind": "exec"}, {"kind": "grpc"}, node.web.probe()]}}
-    assert node.change(watch=watch)["outcome"] == engine.COMMITTED
+    assert node.change(watch=watch)["outcome"] == COMMITTED
 
 
 def test_a_component_that_was_down_is_repaired(node: FakeNode) -> None:
@@ -139,7 +149,7 @@ def test_a_component_that_was_down_is_repaired(node: FakeNode) -> None:
     node.settle()
     assert node.kubelet.instances == []
     result = node.change()
-    assert result["outcome"] == engine.COMMITTED
+    assert result["outcome"] == COMMITTED
     assert result["proof"]["arguments"] == [NAME, "--v=2"]
 
 
@@ -150,7 +160,7 @@ def test_the_log_that_is_kept_shows_no_hidden_value(node: FakeNode) -> None:
     node.kubelet.behaviours["--v=2"] = Behaviour(ready=None, log=("E1 invalid secret and secret-2",))
     journal = node.prepare()
     journal["watch"]["hidden"] = {"secret": "$(A)", "secret-2": "$(B)"}
-    engine.save_journal(str(node.state), journal)
+    save_journal(str(node.state), journal)
     assert node.run()["log"] == ["E1 invalid $(A) and $(B)"]
 
 
@@ -158,7 +168,7 @@ def test_what_never_gets_ready_is_restored_and_the_former_state_proven(node: Fak
     node.kubelet.behaviours["--v=2"] = Behaviour(ready=None, log=("I1 one", "E1 why it hangs"))
     began = node.clock.now
     result = node.change()
-    assert result["outcome"] == engine.RESTORED
+    assert result["outcome"] == RESTORED
     assert text_of(node) == OLD
     assert "kube-apiserver was not healthy within 20 s: it runs, not ready yet" in result["reason"]
     assert "answers 500" in result["reason"]
@@ -175,7 +185,7 @@ def test_a_crash_loop_is_restored_before_the_time_is_up(node: FakeNode) -> None:
     node.kubelet.behaviours["--v=2"] = Behaviour(alive=0.5, ready=None, back_off=2, log=words)
     began = node.clock.now
     result = node.change(wait_timeout=300)
-    assert result["outcome"] == engine.RESTORED
+    assert result["outcome"] == RESTORED
     assert "crashed 3 times and was never ready" in result["reason"]
     assert result["log"] == list(words)
     assert node.clock.now - began < 40
@@ -186,7 +196,7 @@ def test_a_component_that_was_ready_once_gets_its_whole_time(node: FakeNode) -> 
     node.kubelet.behaviours["--v=2"] = Behaviour(alive=1.5, ready=0.5, back_off=0.5)
     began = node.clock.now
     result = node.change(wait_timeout=40)
-    assert result["outcome"] == engine.RESTORED
+    assert result["outcome"] == RESTORED
     assert "not healthy within 40 s" in result["reason"]
     assert node.clock.now - began > 40
 
@@ -194,24 +204,24 @@ def test_a_component_that_was_ready_once_gets_its_whole_time(node: FakeNode) -> 
 def test_a_crash_in_the_watched_seconds_is_restored_after_the_time(node: FakeNode) -> None:
     node.kubelet.behaviours["--v=2"] = Behaviour(alive=3.0, back_off=1000)
     result = node.change(min_ready_seconds=5)
-    assert result["outcome"] == engine.RESTORED
+    assert result["outcome"] == RESTORED
     assert "is down after 1 start(s)" in result["reason"]
 
 
 def test_without_rollback_the_change_stays_and_is_called_unhealthy(node: FakeNode) -> None:
     node.kubelet.behaviours["--v=2"] = Behaviour(ready=None, log=("E1 why",))
     result = node.change(rollback=False)
-    assert result["outcome"] == engine.UNHEALTHY
+    assert result["outcome"] == UNHEALTHY
     assert text_of(node) == NEW
     assert result["log"] == ["E1 why"]
 
 
 def test_a_former_state_that_does_not_come_back_is_an_alarm(node: FakeNode) -> None:
     node.kubelet.behaviours["--v=2"] = Behaviour(ready=None)
-    node.once(engine.PROVING, lambda: node.kubelet.behaviours.update({"--v=1": Behaviour(ready=None)}))
+    node.once(PROVING, lambda: node.kubelet.behaviours.update({"--v=1": Behaviour(ready=None)}))
     node.clock.pace = 10
     result = node.change()
-    assert result["outcome"] == engine.ALARM
+    assert result["outcome"] == ALARM
     assert text_of(node) == OLD
     assert "the former files were put back, but kube-apiserver was not healthy" in result["reason"]
 
@@ -222,7 +232,7 @@ def test_what_was_broken_before_need_not_be_healthy_after_a_restore(node: FakeNo
     node.settle()
     node.clock.pace = 10
     result = node.change()
-    assert result["outcome"] == engine.RESTORED
+    assert result["outcome"] == RESTORED
     assert text_of(node) == OLD
 
 
@@ -230,7 +240,7 @@ def test_a_kubelet_that_does_nothing_is_named_by_what_is_missing(node: FakeNode)
     """Nothing stops and nothing starts: the former process still runs, so the former bytes prove at once."""
     node.kubelet.enabled = False
     result = node.change()
-    assert result["outcome"] == engine.RESTORED
+    assert result["outcome"] == RESTORED
     assert "it stops" in result["reason"]
 
 
@@ -244,9 +254,9 @@ def with_policy(node: FakeNode, text: str | None = "kind: Policy\n", **given: t.
 
 def test_policy_files_are_there_before_the_manifest_names_them(node: FakeNode) -> None:
     seen: list[bool] = []
-    node.once(engine.WAITING, lambda: seen.append(node.policy.exists()))
+    node.once(WAITING, lambda: seen.append(node.policy.exists()))
     result = node.change(**with_policy(node, mode=0o640))
-    assert result["outcome"] == engine.COMMITTED
+    assert result["outcome"] == COMMITTED
     assert seen == [True]
     assert node.policy.read_text(encoding="utf-8") == "kind: Policy\n"
     assert node.policy.stat().st_mode & 0o7777 == 0o640
@@ -255,14 +265,14 @@ def test_policy_files_are_there_before_the_manifest_names_them(node: FakeNode) -
 def test_a_restore_takes_files_and_folders_away_again(node: FakeNode) -> None:
     node.kubelet.behaviours["--v=2"] = Behaviour(ready=None)
     result = node.change(**with_policy(node))
-    assert result["outcome"] == engine.RESTORED
+    assert result["outcome"] == RESTORED
     assert not node.policy.parent.parent.exists()
 
 
 def test_a_restore_leaves_a_folder_that_somebody_uses_by_now(node: FakeNode) -> None:
     node.kubelet.behaviours["--v=2"] = Behaviour(ready=None)
-    node.once(engine.WAITING, lambda: (node.policy.parent / "theirs").write_text("x", encoding="utf-8"))
-    assert node.change(**with_policy(node))["outcome"] == engine.RESTORED
+    node.once(WAITING, lambda: (node.policy.parent / "theirs").write_text("x", encoding="utf-8"))
+    assert node.change(**with_policy(node))["outcome"] == RESTORED
     assert os.listdir(node.policy.parent) == ["theirs"]
 
 
@@ -273,8 +283,8 @@ def test_a_restore_brings_content_and_mode_of_files_back(node: FakeNode) -> None
     node.kubelet.behaviours["--v=2"] = Behaviour(ready=None)
     node.prepare(**with_policy(node, mode=0o600))
     seen: list[bytes] = []
-    node.once(engine.WAITING, lambda: seen.append(node.policy.read_bytes()))
-    assert node.run()["outcome"] == engine.RESTORED
+    node.once(WAITING, lambda: seen.append(node.policy.read_bytes()))
+    assert node.run()["outcome"] == RESTORED
     assert seen == [b"kind: Policy\n"]
     assert node.policy.read_bytes() == b"theirs \xff\n"
     assert node.policy.stat().st_mode & 0o7777 == 0o444
@@ -286,8 +296,8 @@ def test_a_file_that_goes_is_removed_after_the_manifest_and_comes_back_before_it
     node.kubelet.behaviours["--v=2"] = Behaviour(ready=None)
     node.prepare(**with_policy(node, None))
     seen: list[bool] = []
-    node.once(engine.WAITING, lambda: seen.append(node.policy.exists()))
-    assert node.run()["outcome"] == engine.RESTORED
+    node.once(WAITING, lambda: seen.append(node.policy.exists()))
+    assert node.run()["outcome"] == RESTORED
     assert seen == [False]
     assert node.policy.read_text(encoding="utf-8") == "policy"
 
@@ -297,7 +307,7 @@ def test_a_change_of_a_files_mode_alone_is_made_and_taken_back(node: FakeNode) -
     node.policy.write_text("same", encoding="utf-8")
     node.policy.chmod(0o644)
     node.prepare(**with_policy(node, "same", mode=0o600))
-    assert node.run()["outcome"] == engine.COMMITTED
+    assert node.run()["outcome"] == COMMITTED
     assert node.policy.stat().st_mode & 0o7777 == 0o600
 
 
@@ -325,7 +335,7 @@ def test_a_file_that_cannot_be_written_leaves_everything_as_it_was(
         (tmp_path / blocked.obstacle).write_text("a file", encoding="utf-8")
     first, second = with_policy(node), node.entry(tmp_path / blocked.path, "content")
     result = node.change(files=[*first["files"], second], directories=first["directories"])
-    assert result["outcome"] == engine.ABANDONED
+    assert result["outcome"] == ABANDONED
     assert result["reason"].startswith("a file could not be written: ")
     assert text_of(node) == OLD
     assert not node.policy.parent.parent.exists()
@@ -336,7 +346,7 @@ def test_a_manifest_that_cannot_be_written_leaves_everything_as_it_was(node: Fak
     obstacle = node.manifests / f".{node.manifest.name}.nodecraft-kubeadm"
     obstacle.mkdir()
     result = node.change(**with_policy(node))
-    assert result["outcome"] == engine.ABANDONED
+    assert result["outcome"] == ABANDONED
     assert text_of(node) == OLD
     assert not node.policy.parent.parent.exists()
 
@@ -344,9 +354,9 @@ def test_a_manifest_that_cannot_be_written_leaves_everything_as_it_was(node: Fak
 def test_a_restore_that_cannot_be_written_is_tried_until_it_can(node: FakeNode) -> None:
     node.kubelet.behaviours["--v=2"] = Behaviour(ready=None)
     obstacle = node.manifests / f".{node.manifest.name}.nodecraft-kubeadm"
-    node.once(engine.WAITING, obstacle.mkdir)
+    node.once(WAITING, obstacle.mkdir)
     node.at(40, obstacle.rmdir)
-    assert node.change()["outcome"] == engine.RESTORED
+    assert node.change()["outcome"] == RESTORED
     assert text_of(node) == OLD
     assert any(message.startswith("cannot be restored yet: ") for message in node.messages)
 
@@ -354,10 +364,10 @@ def test_a_restore_that_cannot_be_written_is_tried_until_it_can(node: FakeNode) 
 def test_a_restore_that_can_never_be_written_is_an_alarm(node: FakeNode) -> None:
     node.kubelet.behaviours["--v=2"] = Behaviour(ready=None)
     obstacle = node.manifests / f".{node.manifest.name}.nodecraft-kubeadm"
-    node.once(engine.WAITING, obstacle.mkdir)
+    node.once(WAITING, obstacle.mkdir)
     node.clock.pace = 10
     result = node.change()
-    assert result["outcome"] == engine.ALARM
+    assert result["outcome"] == ALARM
     assert "the former files could not be put back" in result["reason"]
     assert text_of(node) == NEW
 
@@ -366,19 +376,18 @@ def test_a_full_disk_of_ours_does_not_keep_the_component_down(node: FakeNode, mo
     """All that a restore needs is on the disk before the change begins."""
     node.kubelet.behaviours["--v=2"] = Behaviour(ready=None)
     node.prepare()
-    save = engine.save_journal
     full: list[bool] = []
 
-    def save_journal(folder: str, journal: engine.Json) -> None:
+    def save(folder: str, journal: Journal) -> None:
         if full:
             raise OSError(errno.ENOSPC, "No space left on device")
-        save(folder, journal)
+        save_journal(folder, journal)
 
-    monkeypatch.setattr(engine, "save_journal", save_journal)
+    monkeypatch.setattr(transaction, "save_journal", save)
     node.at(2, lambda: full.append(True))
     node.at(60, full.clear)
     result = node.run()
-    assert result["outcome"] == engine.RESTORED
+    assert result["outcome"] == RESTORED
     assert text_of(node) == OLD
 
 
@@ -389,7 +398,7 @@ def test_a_foreign_edit_before_the_change_is_kept_and_the_change_abandoned(node:
     node.prepare(**with_policy(node))
     node.foreign_edit()
     result = node.run()
-    assert result["outcome"] == engine.ABANDONED
+    assert result["outcome"] == ABANDONED
     assert "was changed by someone else in the meantime" in result["reason"]
     assert text_of(node) == FOREIGN
     assert not node.policy.exists()
@@ -400,16 +409,16 @@ def test_a_foreign_file_where_ours_would_go_is_kept_and_the_change_abandoned(nod
     node.policy.parent.mkdir(parents=True)
     node.policy.write_text("theirs", encoding="utf-8")
     result = node.run()
-    assert result["outcome"] == engine.ABANDONED
+    assert result["outcome"] == ABANDONED
     assert node.policy.read_text(encoding="utf-8") == "theirs"
     assert text_of(node) == OLD
 
 
 def test_a_foreign_edit_after_the_change_is_an_alarm_and_nothing_is_written(node: FakeNode) -> None:
     node.prepare(**with_policy(node))
-    node.once(engine.WAITING, node.foreign_edit)
+    node.once(WAITING, node.foreign_edit)
     result = node.run()
-    assert result["outcome"] == engine.ALARM
+    assert result["outcome"] == ALARM
     assert f"nothing was put back, because someone else changed {node.manifest}" in result["reason"]
     assert text_of(node) == FOREIGN
     assert node.policy.exists()
@@ -418,9 +427,9 @@ def test_a_foreign_edit_after_the_change_is_an_alarm_and_nothing_is_written(node
 def test_a_foreign_edit_of_a_policy_file_after_the_change_is_an_alarm(node: FakeNode) -> None:
     node.kubelet.behaviours["--v=2"] = Behaviour(ready=None)
     node.prepare(**with_policy(node))
-    node.once(engine.WAITING, lambda: node.policy.write_text("theirs", encoding="utf-8"))
+    node.once(WAITING, lambda: node.policy.write_text("theirs", encoding="utf-8"))
     result = node.run()
-    assert result["outcome"] == engine.ALARM
+    assert result["outcome"] == ALARM
     assert text_of(node) == NEW
     assert node.policy.read_text(encoding="utf-8") == "theirs"
 
@@ -432,111 +441,64 @@ def test_a_manifest_that_vanished_after_the_change_is_an_alarm_and_nothing_is_wr
         node.manifest.rename(node.manifests / ".taken-away")
         node.clock.watchers.remove(node.look)
 
-    node.once(engine.WAITING, vanish)
+    node.once(WAITING, vanish)
     result = node.run()
-    assert result["outcome"] == engine.ALARM
+    assert result["outcome"] == ALARM
     assert not node.manifest.exists()
     (node.manifests / ".taken-away").rename(node.manifest)
     node.watcher.events()
 
 
-# ---- gates -----------------------------------------------------------------------------------------------------------
+# ---- edits that nobody has read yet ----------------------------------------------------------------------------------
 
 
-def test_gates_are_read_from_the_running_process(node: FakeNode) -> None:
-    node.kubeconfig.write_text(kubeconfig(), encoding="ascii")
-    node.web.gates = {"A": True, "B": False, "Other": True}
-    result = node.change(watch={"feature_gates": {"A": True, "B": False}})
-    assert result["outcome"] == engine.COMMITTED
-    assert result["proof"]["feature_gates"] == {"A": True, "B": False}
-    assert result["proof"]["feature_gates_note"] is None
+def edit_while_watched(node: FakeNode, action: t.Callable[[], t.Any], **given: t.Any) -> Json:
+    """The new state is healthy; somebody does something in the watched seconds, and no kubelet looks."""
+    node.prepare(min_ready_seconds=30, **given)
+
+    def act() -> None:
+        node.kubelet.enabled = False
+        action()
+
+    node.at(15, act)
+    return node.run()
 
 
-@pytest.mark.parametrize("reported", [{"A": False}, {"Other": True}])
-def test_gates_that_differ_in_the_running_process_are_restored(node: FakeNode, reported: dict[str, bool]) -> None:
-    node.kubeconfig.write_text(kubeconfig(), encoding="ascii")
-    node.web.gates = reported
-    result = node.change(watch={"feature_gates": {"A": True}})
-    assert result["outcome"] == engine.RESTORED
-    assert "reports other values than asked for: A" in result["reason"]
-    assert text_of(node) == OLD
+@pytest.mark.parametrize("rollback", [True, False])
+def test_an_edit_in_the_watched_seconds_is_never_committed_over(node: FakeNode, rollback: bool) -> None:
+    result = edit_while_watched(node, node.foreign_edit, rollback=rollback)
+    assert result["outcome"] == ALARM
+    assert f"{node.manifest} was changed by someone else while kube-apiserver was watched" in result["reason"]
+    assert node.manifest.read_text(encoding="utf-8") == FOREIGN
 
 
-@pytest.mark.parametrize(
-    ("config", "note"),
-    [
-        (None, "holds no client certificate"),
-        (kubeconfig(**{"client-certificate": "/a.crt"}), "holds no client certificate"),
-        (kubeconfig(**{"client-certificate": "/a.crt", "client-key": "/a.key"}), "cannot be read"),
-        (kubeconfig(**{"client-certificate-data": "AAAA", "client-key-data": "AAAA"}), "cannot be read"),
-        (kubeconfig(**{"client-certificate-data": "A", "client-key-data": "A"}), "cannot be read"),
-    ],
-)
-def test_gates_that_cannot_be_read_are_noted_and_no_failure(node: FakeNode, config: str | None, note: str) -> None:
-    if config is not None:
-        node.kubeconfig.write_text(config, encoding="ascii")
-    result = node.change(watch={"feature_gates": {"A": True}})
-    assert result["outcome"] == engine.COMMITTED
-    assert result["proof"]["feature_gates"] is None
-    assert note in result["proof"]["feature_gates_note"]
+def test_an_edit_of_a_policy_file_in_the_watched_seconds_is_an_alarm(node: FakeNode) -> None:
+    result = edit_while_watched(
+        node,
+        lambda: node.policy.write_text("theirs", encoding="utf-8"),
+        files=[node.entry(node.policy, "policy")],
+        directories=[str(node.policy.parent)],
+    )
+    assert result["outcome"] == ALARM
+    assert str(node.policy) in result["reason"]
+    assert node.policy.read_text(encoding="utf-8") == "theirs"
+    assert node.manifest.read_text(encoding="utf-8") == NEW
 
 
-def test_metrics_that_are_forbidden_are_noted(node: FakeNode) -> None:
-    node.kubeconfig.write_text(kubeconfig(), encoding="ascii")
-    node.web.gates = None
-    result = node.change(watch={"feature_gates": {"A": True}})
-    assert result["outcome"] == engine.COMMITTED
-    assert result["proof"]["feature_gates_note"] == "/metrics answers 403"
+def test_a_file_that_somebody_puts_back_in_the_watched_seconds_is_not_committed(node: FakeNode) -> None:
+    result = edit_while_watched(node, lambda: node.write_manifest(OLD))
+    assert result["outcome"] != COMMITTED
+    assert "was changed by someone else" in result["reason"]
+    assert node.manifest.read_text(encoding="utf-8") == OLD
 
 
-def test_a_component_without_an_http_probe_has_no_metrics_to_read(node: FakeNode) -> None:
-    result = node.change(watch={"feature_gates": {"A": True}, "metrics": None})
-    assert result["outcome"] == engine.COMMITTED
-    assert result["proof"]["feature_gates"] is None
-    assert result["proof"]["feature_gates_note"]
-
-
-# ---- who is let in ---------------------------------------------------------------------------------------------------
-
-
-def prepare_with_client(node: FakeNode, before: int, after: int) -> None:
-    """A change of an API server that answers its administrator so before the change, and so after it."""
-    node.kubeconfig.write_text(kubeconfig(), encoding="ascii")
-    node.web.admission = before
-    node.prepare(watch={"client": node.web.metrics(str(node.kubeconfig))})
-    node.once(engine.WAITING, lambda: setattr(node.web, "admission", after))
-
-
-@pytest.mark.parametrize("status", [401, 403])
-def test_an_api_server_that_locks_its_administrator_out_is_restored(node: FakeNode, status: int) -> None:
-    """Its probes ask nobody who they are, so all of them pass."""
-    prepare_with_client(node, 200, status)
+def test_an_edit_while_the_former_state_is_proven_is_an_alarm(node: FakeNode) -> None:
+    node.kubelet.behaviours["--v=2"] = Behaviour(ready=None)
+    node.prepare()
+    node.once(PROVING, node.foreign_edit)
     result = node.run()
-    assert (result["outcome"], text_of(node)) == (engine.RESTORED, OLD)
-    assert f"answers {status} to the client of {node.kubeconfig}, which it admitted before" in result["reason"]
-
-
-@pytest.mark.parametrize(("before", "after"), [(401, 401), (403, 401), (500, 401), (200, 200), (200, 503)])
-def test_who_was_not_let_in_before_and_a_server_in_trouble_prove_no_lock_out(
-    node: FakeNode, before: int, after: int
-) -> None:
-    prepare_with_client(node, before, after)
-    assert node.run()["outcome"] == engine.COMMITTED
-
-
-def test_an_api_server_that_does_not_know_yet_who_may_do_what_is_waited_for(node: FakeNode) -> None:
-    prepare_with_client(node, 200, 403)
-    node.at(6 + 3 + 5, lambda: setattr(node.web, "admission", 200))
-    assert node.run()["outcome"] == engine.COMMITTED
-
-
-@pytest.mark.parametrize("config", [None, kubeconfig(**{"client-certificate-data": "A", "client-key-data": "A"})])
-def test_without_a_usable_kubeconfig_nobody_is_asked_for(node: FakeNode, config: str | None) -> None:
-    if config is not None:
-        node.kubeconfig.write_text(config, encoding="ascii")
-    node.web.admission = 401
-    assert node.change(watch={"client": node.web.metrics(str(node.kubeconfig))})["outcome"] == engine.COMMITTED
-    assert engine.admission(None) is None
+    assert result["outcome"] == ALARM
+    assert f"but {node.manifest} was changed by someone else" in result["reason"]
 
 
 # ---- what stays ------------------------------------------------------------------------------------------------------
@@ -551,9 +513,9 @@ def test_mode_and_owner_stay_over_commit_and_restore(node: FakeNode, ready: floa
     journal = node.journal()
     journal["files"][-1]["before"] = node.version(node.manifest)
     journal["files"][-1]["after"].update(mode=0o640, uid=status.st_uid, gid=status.st_gid)
-    engine.save_journal(str(node.state), journal)
+    save_journal(str(node.state), journal)
     node.kubelet.behaviours["--v=2"] = Behaviour(ready=ready)
-    assert node.run()["outcome"] == (engine.COMMITTED if ready else engine.RESTORED)
+    assert node.run()["outcome"] == (COMMITTED if ready else RESTORED)
     after = node.manifest.stat()
     assert (after.st_mode, after.st_uid, after.st_gid) == (status.st_mode, status.st_uid, status.st_gid)
 
@@ -563,7 +525,7 @@ def test_a_symbolic_link_stays_and_its_target_is_changed(node: FakeNode, tmp_pat
     node.manifest.rename(target)
     node.manifest.symlink_to(target)
     node.watcher.events()
-    assert node.change()["outcome"] == engine.COMMITTED
+    assert node.change()["outcome"] == COMMITTED
     assert node.manifest.is_symlink()
     assert target.read_text(encoding="utf-8") == NEW
     assert sorted(path.name for path in tmp_path.iterdir() if path.name.startswith(".")) == []
@@ -591,80 +553,3 @@ def test_the_result_holds_no_content_of_files(node: FakeNode) -> None:
     encoded = node.entry(node.policy, "secret")["after"]["content"]
     assert "secret" not in result
     assert encoded not in result
-
-
-# ---- history ---------------------------------------------------------------------------------------------------------
-
-
-def test_the_history_keeps_the_last_ones_and_the_last_committed_one(tmp_path: Path) -> None:
-    close(tmp_path, 1, engine.COMMITTED)
-    close(tmp_path, 2, engine.COMMITTED)
-    for number in range(3, 3 + 2 * engine.KEEP_HISTORY):
-        close(tmp_path, number, engine.RESTORED)
-    (tmp_path / "history" / "0000.json").write_text("damaged", encoding="ascii")
-    (tmp_path / "history" / ".0005.json.tmp").write_text("not ours to count", encoding="ascii")
-    engine.prune_history(str(tmp_path))
-    kept = engine.history_ids(str(tmp_path))
-    assert kept == ["0002"] + [f"{number:04}" for number in range(3 + engine.KEEP_HISTORY, 3 + 2 * engine.KEEP_HISTORY)]
-    for path in engine.copies_of(str(tmp_path), "0001"):
-        assert not os.path.exists(path)
-
-
-def test_the_last_known_good_is_the_newest_committed_one_that_is_intact(tmp_path: Path) -> None:
-    for number in (1, 2, 3):
-        close(tmp_path, number, engine.COMMITTED)
-    close(tmp_path, 4, engine.RESTORED)
-    assert engine.last_known_good(str(tmp_path)) == "0003"
-    first, second = map(Path, engine.copies_of(str(tmp_path), "0003"))
-    first.write_bytes(first.read_bytes().replace(b"committed", b"restored!"))
-    assert engine.last_known_good(str(tmp_path)) == "0003", "by its second copy"
-    second.unlink()
-    assert engine.last_known_good(str(tmp_path)) == "0002"
-    for number in range(5, 5 + engine.KEEP_HISTORY):
-        close(tmp_path, number, engine.RESTORED)
-    engine.prune_history(str(tmp_path))
-    assert engine.history_ids(str(tmp_path))[:2] == ["0002", "0005"]
-
-
-def test_what_another_version_wrote_is_never_pruned(tmp_path: Path) -> None:
-    close(tmp_path, 1, engine.RESTORED, format=engine.FORMAT + 1)
-    for number in range(2, 3 + engine.KEEP_HISTORY):
-        close(tmp_path, number, engine.RESTORED)
-    engine.prune_history(str(tmp_path))
-    assert engine.history_ids(str(tmp_path))[0] == "0001"
-    assert len(engine.history_ids(str(tmp_path))) == 1 + engine.KEEP_HISTORY
-
-
-def close(folder: Path, number: int, outcome: str, **given: t.Any) -> None:
-    """A closed transaction in the history."""
-    journal = {"format": engine.FORMAT, "files": [], "result": {"outcome": outcome}, **given}
-    engine.save_journal(str(folder), journal, f"{number:04}")
-
-
-def test_a_hundred_changes_leave_a_bounded_history(node: FakeNode) -> None:
-    node.allowed = {pod(f"--v={number}").encode() for number in range(20)}
-    node.kubelet.behaviours = {f"--v={number}": Behaviour(stop=0, start=0, ready=0) for number in range(20)}
-    node.clock.pace = 4
-    for number in range(2, 15):
-        identifier = f"20260101T0000{number:02}.000000Z-abcdef"
-        assert node.change(pod(f"--v={number}"), id=identifier, min_ready_seconds=0)["outcome"] == engine.COMMITTED
-    for room in ("history", "backup"):
-        assert len(list((node.state / room).iterdir())) == engine.KEEP_HISTORY
-
-
-# ---- as a program ----------------------------------------------------------------------------------------------------
-
-
-def test_the_program_needs_a_folder(capsys: pytest.CaptureFixture[str]) -> None:
-    assert engine.main(["engine.py"]) == 2
-    assert "usage" in capsys.readouterr().err
-
-
-def test_the_program_without_a_journal_ends_well(tmp_path: Path) -> None:
-    assert engine.main(["engine.py", str(tmp_path)]) == 0
-
-
-def test_the_program_says_why_it_cannot_go_on(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    (tmp_path / "journal.json").write_text("{", encoding="ascii")
-    assert engine.main(["engine.py", str(tmp_path)]) == engine.STUCK
-    assert "journal.json is damaged" in capsys.readouterr().err

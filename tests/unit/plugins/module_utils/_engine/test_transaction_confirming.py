@@ -7,7 +7,17 @@ from __future__ import annotations
 import typing as t
 
 import pytest
-from ansible_collections.nodecraft.kubeadm.plugins.module_utils._node import engine
+from ansible_collections.nodecraft.kubeadm.plugins.module_utils._engine.files import Json
+from ansible_collections.nodecraft.kubeadm.plugins.module_utils._engine.journal import (
+    ALARM,
+    COMMITTED,
+    CONFIRMED,
+    CONFIRMING,
+    PROVING,
+    RESTORED,
+    save_journal,
+)
+from ansible_collections.nodecraft.kubeadm.plugins.module_utils._engine.transaction import QUIET_SECONDS
 from ansible_collections.nodecraft.kubeadm.tests.unit.support.fake_node import FOREIGN, NEW, OLD, Behaviour, FakeNode
 from ansible_collections.nodecraft.kubeadm.tests.unit.support.fake_systemd import FakeUnit
 
@@ -16,7 +26,7 @@ ID = "20260101T000000.000000Z-abcdef"
 
 def say(node: FakeNode, word: str = ID) -> None:
     """The word from outside."""
-    (node.state / engine.CONFIRMED).write_text(f"{word}\n", encoding="ascii")
+    (node.state / CONFIRMED).write_text(f"{word}\n", encoding="ascii")
 
 
 def text_of(node: FakeNode) -> str:
@@ -28,14 +38,14 @@ def text_of(node: FakeNode) -> str:
 
 def test_a_word_from_outside_commits_at_once(node: FakeNode) -> None:
     node.prepare(confirm_timeout=60)
-    node.once(engine.CONFIRMING, lambda: say(node))
+    node.once(CONFIRMING, lambda: say(node))
     began = node.clock.now
     result = node.run()
-    assert (result["outcome"], result["confirmed"]) == (engine.COMMITTED, True)
+    assert (result["outcome"], result["confirmed"]) == (COMMITTED, True)
     assert node.clock.now - began == pytest.approx(9, abs=1)
     assert result["restart_seconds"] == pytest.approx(6, abs=0.6)
     assert node.messages[-1] == "is healthy, waits to be confirmed from outside"
-    assert not (node.state / engine.CONFIRMED).exists()
+    assert not (node.state / CONFIRMED).exists()
 
 
 def test_a_change_that_needs_no_word_says_so(node: FakeNode) -> None:
@@ -48,7 +58,7 @@ def test_without_its_own_word_it_is_restored(node: FakeNode, word: str | None) -
         say(node, word)
     began = node.clock.now
     result = node.change(confirm_timeout=30)
-    assert (result["outcome"], result["confirmed"]) == (engine.RESTORED, False)
+    assert (result["outcome"], result["confirmed"]) == (RESTORED, False)
     assert result["reason"] == "nobody confirmed within 30 s that it is within reach"
     assert result["log"] == [], "it was healthy: its words are no reason"
     assert result["healthy"] is True
@@ -61,16 +71,16 @@ def test_what_is_confirmed_and_not_healthy_is_not_committed(node: FakeNode) -> N
     node.prepare(confirm_timeout=30)
     node.at(20, lambda: say(node))
     result = node.run()
-    assert result["outcome"] == engine.RESTORED
+    assert result["outcome"] == RESTORED
     assert "kube-apiserver is down after 1 start(s) after it was healthy" in result["reason"]
     assert result["log"] == ["E1 why it died"]
 
 
 def test_a_foreign_edit_while_the_word_is_waited_for_is_an_alarm(node: FakeNode) -> None:
     node.prepare(confirm_timeout=30)
-    node.once(engine.CONFIRMING, node.foreign_edit)
+    node.once(CONFIRMING, node.foreign_edit)
     result = node.run()
-    assert result["outcome"] == engine.ALARM
+    assert result["outcome"] == ALARM
     assert str(node.manifest) in result["reason"]
     assert text_of(node) == FOREIGN
 
@@ -89,19 +99,19 @@ def test_the_time_for_the_word_goes_on_over_a_restart_of_the_engine(node: FakeNo
     node.at(25, die)
     with pytest.raises(Killed):
         node.new_engine().run()
-    assert node.run()["outcome"] == engine.RESTORED
+    assert node.run()["outcome"] == RESTORED
     assert node.clock.now - began == pytest.approx(9 + 30 + 9, abs=2)
 
 
-@pytest.mark.parametrize(("word", "outcome"), [(True, engine.COMMITTED), (False, engine.RESTORED)])
+@pytest.mark.parametrize(("word", "outcome"), [(True, COMMITTED), (False, RESTORED)])
 def test_after_a_reboot_it_is_proven_again_and_a_word_stays_given(node: FakeNode, word: bool, outcome: str) -> None:
     node.prepare(confirm_timeout=30)
-    node.once(engine.CONFIRMING, die)
+    node.once(CONFIRMING, die)
     with pytest.raises(Killed):
         node.new_engine().run()
     if word:
         say(node)
-    engine.save_journal(str(node.state), {**node.opened(), "boot": "another boot"})
+    save_journal(str(node.state), node.opened() | {"boot": "another boot"})
     node.kubelet.restart()
     node.clock.now = 5.0
     node.kubelet.instances[0].started = 5.0
@@ -114,7 +124,7 @@ def test_after_a_reboot_it_is_proven_again_and_a_word_stays_given(node: FakeNode
 def test_a_kubelet_waits_for_the_word_too(tmp_path: t.Any, web: t.Any) -> None:
     unit = FakeUnit(tmp_path, web)
     result = unit.change(confirm_timeout=20)
-    assert (result["outcome"], result["log"]) == (engine.RESTORED, [])
+    assert (result["outcome"], result["log"]) == (RESTORED, [])
     assert "nobody confirmed within 20 s" in result["reason"]
 
 
@@ -128,10 +138,10 @@ def forget(node: FakeNode) -> None:
     node.kubelet.enabled = False
 
 
-def restore_with(node: FakeNode, event: t.Callable[[], t.Any]) -> engine.Json:
+def restore_with(node: FakeNode, event: t.Callable[[], t.Any]) -> Json:
     node.kubelet.behaviours["--v=2"] = Behaviour(ready=None)
     node.prepare()
-    node.once(engine.PROVING, event)
+    node.once(PROVING, event)
     node.clock.pace = 4
     return node.run()
 
@@ -139,23 +149,23 @@ def restore_with(node: FakeNode, event: t.Callable[[], t.Any]) -> engine.Json:
 def test_a_kubelet_that_does_not_start_a_restored_pod_is_started_anew_once(node: FakeNode) -> None:
     began = node.clock.now
     result = restore_with(node, lambda: forget(node))
-    assert result["outcome"] == engine.RESTORED
+    assert result["outcome"] == RESTORED
     assert node.kubelet.restarts == 1
-    assert node.clock.now - began > 20 + engine.QUIET_SECONDS
+    assert node.clock.now - began > 20 + QUIET_SECONDS
     assert "kubelet.service was started anew, because it did not start kube-apiserver for 90 s" in result["notes"]
 
 
 def test_a_kubelet_that_never_starts_it_is_an_alarm(node: FakeNode) -> None:
     node.kubelet.recovers = False
     result = restore_with(node, lambda: forget(node))
-    assert result["outcome"] == engine.ALARM
+    assert result["outcome"] == ALARM
     assert node.kubelet.restarts == 1
 
 
 def test_a_kubelet_that_is_stopped_is_left_so_and_named(node: FakeNode) -> None:
     node.kubelet.state = "inactive"
     result = restore_with(node, lambda: forget(node))
-    assert result["outcome"] == engine.ALARM
+    assert result["outcome"] == ALARM
     assert "kubelet.service is inactive, and nobody else starts or stops pods" in result["reason"]
     assert node.kubelet.restarts == 0
 
@@ -164,13 +174,13 @@ def test_an_engine_that_dies_after_it_does_not_start_the_kubelet_again(node: Fak
     node.kubelet.recovers = False
     node.kubelet.behaviours["--v=2"] = Behaviour(ready=None)
     node.prepare()
-    node.once(engine.PROVING, lambda: forget(node))
-    node.at(20 + engine.QUIET_SECONDS + 30, die)
+    node.once(PROVING, lambda: forget(node))
+    node.at(20 + QUIET_SECONDS + 30, die)
     node.clock.pace = 4
     with pytest.raises(Killed):
         node.new_engine().run()
     assert node.kubelet.restarts == 1
-    assert node.run()["outcome"] == engine.ALARM
+    assert node.run()["outcome"] == ALARM
     assert node.kubelet.restarts == 1
 
 
@@ -180,12 +190,12 @@ def test_what_was_down_before_is_no_reason_to_start_the_kubelet_anew(node: FakeN
     node.settle()
     node.kubelet.behaviours = {"--v=1": Behaviour(start=10000), "--v=2": Behaviour(ready=None)}
     node.clock.pace = 4
-    assert node.change(wait_timeout=200)["outcome"] == engine.RESTORED
+    assert node.change(wait_timeout=200)["outcome"] == RESTORED
     assert node.kubelet.restarts == 0
 
 
 def test_a_slow_stop_is_no_rest(node: FakeNode) -> None:
     node.kubelet.behaviours["--v=2"] = Behaviour(ready=None, stop=120)
     node.clock.pace = 4
-    assert node.change()["outcome"] == engine.RESTORED
+    assert node.change()["outcome"] == RESTORED
     assert node.kubelet.restarts == 0

@@ -10,7 +10,9 @@ import typing as t
 from pathlib import Path
 
 import pytest
-from ansible_collections.nodecraft.kubeadm.plugins.module_utils._node import engine
+from ansible_collections.nodecraft.kubeadm.plugins.module_utils._engine.errors import EngineError
+from ansible_collections.nodecraft.kubeadm.plugins.module_utils._engine.journal import COMMITTED, RESTORED, save_journal
+from ansible_collections.nodecraft.kubeadm.plugins.module_utils._engine.systemd_unit import ASIDE, named_policy
 from ansible_collections.nodecraft.kubeadm.tests.unit.support.fake_systemd import (
     NEW,
     OLD,
@@ -18,7 +20,7 @@ from ansible_collections.nodecraft.kubeadm.tests.unit.support.fake_systemd impor
     FakeUnit,
     state_of,
 )
-from ansible_collections.nodecraft.kubeadm.tests.unit.support.web import CERTIFICATE_PEM, Web, kubeconfig
+from ansible_collections.nodecraft.kubeadm.tests.unit.support.web import Web
 
 UNKNOWN = (
     'E1 "Using lenient decoding as strict decoding failed" err="strict decoding error: unknown field \\"maxPodz\\""'
@@ -32,7 +34,7 @@ def fixture_unit(tmp_path: Path, web: Web) -> FakeUnit:
 
 def test_a_healthy_change_is_committed_with_one_restart(unit: FakeUnit) -> None:
     result = unit.change()
-    assert result["outcome"] == engine.COMMITTED
+    assert result["outcome"] == COMMITTED
     assert unit.verbs() == ["daemon-reload", "restart"]
     assert result["proof"]["pid"] == unit.pid
     assert result["proof"]["uid"] == unit.invocation
@@ -45,7 +47,7 @@ def test_a_healthy_change_is_committed_with_one_restart(unit: FakeUnit) -> None:
 def test_a_node_is_ready_by_the_word_of_the_new_process_only(unit: FakeUnit) -> None:
     unit.behaviours["v=2"] = Behaviour(beat=None)
     result = unit.change(wait_timeout=20)
-    assert result["outcome"] == engine.RESTORED
+    assert result["outcome"] == RESTORED
     assert "by the word of the former process only" in result["reason"]
     assert result["proof"]["arguments"] == ["/usr/bin/kubelet", "--v=1"]
     assert unit.verbs() == ["daemon-reload", "restart"] * 2
@@ -55,7 +57,7 @@ def test_a_node_that_is_not_ready_is_restored(unit: FakeUnit) -> None:
     unit.at(0.1, lambda: setattr(unit, "is_ready", False))
     unit.at(40, lambda: setattr(unit, "is_ready", True))
     result = unit.change(wait_timeout=20)
-    assert result["outcome"] == engine.RESTORED
+    assert result["outcome"] == RESTORED
     assert "its Node is not ready (no network)" in result["reason"]
 
 
@@ -63,28 +65,28 @@ def test_a_shortage_that_the_change_makes_is_restored_at_once(unit: FakeUnit) ->
     unit.at(3, lambda: unit.short_of.add("Disk"))
     began = unit.clock.now
     result = unit.change()
-    assert result["outcome"] == engine.RESTORED
+    assert result["outcome"] == RESTORED
     assert "evicts pods, because with this change its Node reports DiskPressure (too little)" in result["reason"]
     assert unit.clock.now - began < 30
 
 
 def test_a_shortage_from_before_is_not_the_changes(unit: FakeUnit) -> None:
     unit.short_of.add("Memory")
-    assert unit.change()["outcome"] == engine.COMMITTED
+    assert unit.change()["outcome"] == COMMITTED
 
 
 def test_a_shortage_of_which_nothing_was_known_is_not_the_changes(unit: FakeUnit) -> None:
     unit.short_of.add("Disk")
     unit.unknown.add("Disk")
     unit.at(0.1, unit.unknown.clear)
-    assert unit.change()["outcome"] == engine.COMMITTED
+    assert unit.change()["outcome"] == COMMITTED
 
 
 def test_static_pods_that_start_anew_are_waited_for(unit: FakeUnit) -> None:
     unit.at(0.1, unit.ready_pods.clear)
     unit.at(15, lambda: unit.ready_pods.add("etcd"))
     began = unit.clock.now
-    assert unit.change(watch={"has_static_pods": True})["outcome"] == engine.COMMITTED
+    assert unit.change(watch={"has_static_pods": True})["outcome"] == COMMITTED
     assert unit.clock.now - began >= 15 + 3
 
 
@@ -92,7 +94,7 @@ def test_static_pods_that_do_not_come_back_are_a_failure(unit: FakeUnit) -> None
     unit.at(0.1, unit.ready_pods.clear)
     unit.at(30, lambda: unit.ready_pods.add("etcd"))
     result = unit.change(watch={"has_static_pods": True}, wait_timeout=20)
-    assert result["outcome"] == engine.RESTORED
+    assert result["outcome"] == RESTORED
     assert "its static pods are not ready yet (etcd)" in result["reason"]
 
 
@@ -100,7 +102,7 @@ def test_a_crash_loop_is_restored_within_a_minute(unit: FakeUnit) -> None:
     unit.behaviours["v=2"] = Behaviour(healthy=None, beat=None, alive=0.5, says='E1 "command failed" err="bogus"')
     began = unit.clock.now
     result = unit.change()
-    assert result["outcome"] == engine.RESTORED
+    assert result["outcome"] == RESTORED
     assert "crashed 2 times and was never ready" in result["reason"]
     assert result["log"] == ['E1 "command failed" err="bogus"']
     assert unit.setting.read_text(encoding="ascii") == OLD
@@ -110,21 +112,21 @@ def test_a_crash_loop_is_restored_within_a_minute(unit: FakeUnit) -> None:
 def test_a_process_with_other_arguments_is_no_proof(unit: FakeUnit) -> None:
     watch = {"after": {**unit.instance(NEW), "arguments": ["/usr/bin/kubelet"]}}
     result = unit.change(watch=watch, wait_timeout=20)
-    assert result["outcome"] == engine.RESTORED
+    assert result["outcome"] == RESTORED
     assert "other arguments than its unit has" in result["reason"]
 
 
 def test_an_unhealthy_process_is_restored(unit: FakeUnit) -> None:
     unit.behaviours["v=2"] = Behaviour(healthy=None)
     result = unit.change(wait_timeout=20)
-    assert result["outcome"] == engine.RESTORED
+    assert result["outcome"] == RESTORED
     assert "runs, not ready yet" in result["reason"]
 
 
 def test_what_the_kubelet_passes_over_is_a_failure(unit: FakeUnit) -> None:
     unit.behaviours["v=2"] = Behaviour(says=UNKNOWN)
     result = unit.change()
-    assert result["outcome"] == engine.RESTORED
+    assert result["outcome"] == RESTORED
     assert 'unknown field \\"maxPodz\\"' in result["reason"]
 
 
@@ -133,7 +135,7 @@ def test_what_it_passed_over_before_is_no_failure(unit: FakeUnit, known: bool) -
     complaint = UNKNOWN.partition('err="')[2]
     unit.behaviours["v=2"] = Behaviour(says=UNKNOWN)
     unit.words[unit.invocation] = "" if known else UNKNOWN
-    assert unit.change(watch={"complaints": [complaint] if known else []})["outcome"] == engine.COMMITTED
+    assert unit.change(watch={"complaints": [complaint] if known else []})["outcome"] == COMMITTED
 
 
 # ---- the API server --------------------------------------------------------------------------------------------------
@@ -142,7 +144,7 @@ def test_what_it_passed_over_before_is_no_failure(unit: FakeUnit, known: bool) -
 def test_without_an_api_server_from_the_start_the_proof_is_the_nodes_own(unit: FakeUnit) -> None:
     unit.api_is_up = False
     result = unit.change()
-    assert result["outcome"] == engine.COMMITTED
+    assert result["outcome"] == COMMITTED
     assert "its Node is not known (the API server cannot be asked: refused)" in result["proof"]["probes"][1]
 
 
@@ -150,18 +152,18 @@ def test_an_api_server_that_goes_with_the_change_is_waited_for(unit: FakeUnit) -
     unit.at(0.1, lambda: setattr(unit, "api_is_up", False))
     unit.at(60, lambda: setattr(unit, "api_is_up", True))
     began = unit.clock.now
-    assert unit.change()["outcome"] == engine.COMMITTED
+    assert unit.change()["outcome"] == COMMITTED
     assert unit.clock.now - began > 60
 
 
 def test_an_api_server_that_stays_away_is_no_alarm(unit: FakeUnit) -> None:
     unit.at(0.1, lambda: setattr(unit, "api_is_up", False))
     result = unit.change(wait_timeout=20)
-    assert result["outcome"] == engine.RESTORED
+    assert result["outcome"] == RESTORED
     assert "its Node is not known" in result["reason"]
 
 
-# ---- an engine that dies -----------------------------------------------------------------------------------------------
+# ---- an engine that dies ---------------------------------------------------------------------------------------------
 
 
 class Died(BaseException):
@@ -171,7 +173,7 @@ class Died(BaseException):
 @pytest.mark.parametrize("dies_at", ["systemctl daemon-reload", "systemctl restart", "systemctl show"])
 @pytest.mark.parametrize("after", [True, False])
 def test_an_engine_that_dies_restarts_the_kubelet_once(unit: FakeUnit, dies_at: str, after: bool) -> None:
-    engine.save_journal(str(unit.state), unit.journal())
+    save_journal(str(unit.state), unit.journal())
     real, armed = unit.run, [True]
 
     def run(arguments: t.Sequence[str]) -> tuple[int, str, str]:
@@ -187,14 +189,14 @@ def test_an_engine_that_dies_restarts_the_kubelet_once(unit: FakeUnit, dies_at: 
     unit.run = run  # type: ignore[method-assign]
     with pytest.raises(Died):
         unit.new_engine().run()
-    assert unit.finish()["outcome"] == engine.COMMITTED
+    assert unit.finish()["outcome"] == COMMITTED
     assert unit.starts == 2
 
 
 def test_a_kubelet_that_systemd_started_as_it_had_loaded_it_is_started_anew(unit: FakeUnit) -> None:
     """The engine dies before it has systemd load the restored unit, and what crashed is started once more."""
     unit.behaviours["v=2"] = Behaviour(healthy=None)
-    engine.save_journal(str(unit.state), unit.journal(wait_timeout=20))
+    save_journal(str(unit.state), unit.journal(wait_timeout=20))
     real, reloads = unit.run, [2]
 
     def run(arguments: t.Sequence[str]) -> tuple[int, str, str]:
@@ -212,10 +214,10 @@ def test_a_kubelet_that_systemd_started_as_it_had_loaded_it_is_started_anew(unit
     with pytest.raises(Died):
         unit.new_engine().run()
     unit.run = real  # type: ignore[method-assign]
-    assert unit.finish()["outcome"] == engine.RESTORED
+    assert unit.finish()["outcome"] == RESTORED
 
 
-# ---- files that make way -------------------------------------------------------------------------------------------------
+# ---- files that make way ---------------------------------------------------------------------------------------------
 
 
 def aside(unit: FakeUnit, *, existed: bool = True) -> dict[str, t.Any]:
@@ -225,18 +227,18 @@ def aside(unit: FakeUnit, *, existed: bool = True) -> dict[str, t.Any]:
     if existed:
         unit.remember()
         path.chmod(0o640)
-    entry = {"path": str(path), "aside": f"{path}{engine.ASIDE}2", "existed": existed, "policy": NEW.strip()}
+    entry = {"path": str(path), "aside": f"{path}{ASIDE}2", "existed": existed, "policy": NEW.strip()}
     return {"set_aside": [entry]}
 
 
 def former(unit: FakeUnit) -> Path:
-    return unit.files / f"cpu_manager_state{engine.ASIDE}2"
+    return unit.files / f"cpu_manager_state{ASIDE}2"
 
 
 def test_a_state_file_makes_way_while_the_unit_is_stopped(unit: FakeUnit) -> None:
-    older = unit.files / f"cpu_manager_state{engine.ASIDE}1"
+    older = unit.files / f"cpu_manager_state{ASIDE}1"
     older.touch()
-    assert unit.change(watch=aside(unit))["outcome"] == engine.COMMITTED
+    assert unit.change(watch=aside(unit))["outcome"] == COMMITTED
     assert unit.verbs() == ["daemon-reload", "stop", "start"]
     assert not older.exists(), "one copy is kept"
     assert (unit.files / "cpu_manager_state").read_text(encoding="ascii") == state_of(NEW.strip())
@@ -248,7 +250,7 @@ def test_a_restore_brings_it_back(unit: FakeUnit, existed: bool) -> None:
     unit.behaviours["v=2"] = Behaviour(healthy=None)
     watch = aside(unit, existed=existed)
     path = unit.files / "cpu_manager_state"
-    assert unit.change(watch=watch, wait_timeout=20)["outcome"] == engine.RESTORED
+    assert unit.change(watch=watch, wait_timeout=20)["outcome"] == RESTORED
     assert not former(unit).exists()
     assert path.read_text(encoding="ascii") == state_of(OLD.strip())
     assert not existed or path.stat().st_mode & 0o777 == 0o640
@@ -260,12 +262,12 @@ def test_a_state_file_that_stays_the_former_ones_is_no_success(unit: FakeUnit) -
     assert path is not None
     unit.state_file = None  # this kubelet passes over the setting
     result = unit.change(watch=watch, wait_timeout=20)
-    assert result["outcome"] == engine.RESTORED
+    assert result["outcome"] == RESTORED
     assert f"{path} names no policy, not v=2" in result["reason"]
     path.write_text("no JSON", encoding="ascii")
-    assert engine.named_policy(str(path)) == ""
+    assert named_policy(str(path)) == ""
     path.write_text("[]", encoding="ascii")
-    assert engine.named_policy(str(path)) == ""
+    assert named_policy(str(path)) == ""
 
 
 def test_what_cannot_be_brought_back_yet_is_tried_again(unit: FakeUnit, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -278,7 +280,7 @@ def test_what_cannot_be_brought_back_yet_is_tried_again(unit: FakeUnit, monkeypa
         real(source, target)
 
     monkeypatch.setattr(os, "replace", replace)
-    assert unit.change(watch=aside(unit), wait_timeout=20)["outcome"] == engine.RESTORED
+    assert unit.change(watch=aside(unit), wait_timeout=20)["outcome"] == RESTORED
     assert unit.clock.now >= until
 
 
@@ -294,7 +296,7 @@ def test_a_kubelet_that_somebody_else_started_gets_the_right_state_file(
     """The engine dies in the middle of the change, or in that of the restore."""
     if not works:
         unit.behaviours["v=2"] = Behaviour(healthy=None)
-    engine.save_journal(str(unit.state), unit.journal(watch=aside(unit), wait_timeout=20))
+    save_journal(str(unit.state), unit.journal(watch=aside(unit), wait_timeout=20))
     real, left = unit.run, [1 if works else 2]
 
     def run(arguments: t.Sequence[str]) -> tuple[int, str, str]:
@@ -309,18 +311,18 @@ def test_a_kubelet_that_somebody_else_started_gets_the_right_state_file(
     unit.run = run  # type: ignore[method-assign]
     with pytest.raises(Started):
         unit.new_engine().run()
-    assert unit.finish()["outcome"] == (engine.COMMITTED if works else engine.RESTORED)
+    assert unit.finish()["outcome"] == (COMMITTED if works else RESTORED)
     assert (unit.files / "cpu_manager_state").read_text(encoding="ascii") == state_of((NEW if works else OLD).strip())
     assert former(unit).exists() is works
 
 
-# ---- systemd says no -----------------------------------------------------------------------------------------------------
+# ---- systemd says no -------------------------------------------------------------------------------------------------
 
 
 def test_a_systemd_that_refuses_is_restored(unit: FakeUnit) -> None:
     unit.fails["systemctl daemon-reload"] = "no such interface"
     result = unit.change()
-    assert result["outcome"] == engine.RESTORED
+    assert result["outcome"] == RESTORED
     assert "systemctl daemon-reload failed: no such interface" in result["reason"]
     assert unit.setting.read_text(encoding="ascii") == OLD
 
@@ -335,31 +337,6 @@ def test_an_empty_folder_of_ours_goes_with_the_commit(unit: FakeUnit) -> None:
 
 
 def test_an_unknown_kind_is_left_to_a_newer_engine(unit: FakeUnit) -> None:
-    engine.save_journal(str(unit.state), unit.journal(watch={"kind": "vehicle"}))
-    with pytest.raises(engine.EngineError, match="about a vehicle"):
+    save_journal(str(unit.state), unit.journal(watch={"kind": "vehicle"}))
+    with pytest.raises(EngineError, match="about a vehicle"):
         unit.new_engine().run()
-
-
-# ---- the credential ------------------------------------------------------------------------------------------------------
-
-
-def test_the_api_server_is_asked_with_the_nodes_certificate(tmp_path: Path, web: Web) -> None:
-    path = tmp_path / "kubelet.conf"
-    (tmp_path / "ca").write_text(CERTIFICATE_PEM, encoding="ascii")
-    head = f"clusters:\n- cluster:\n    certificate-authority: {tmp_path}/ca\n    server: http://127.0.0.1:{web.port}\n"
-    path.write_text(head + kubeconfig(), encoding="ascii")
-    assert engine.api_get(str(path), "/api/v1/nodes/w1") == ({}, "")
-    assert web.requests == ["/api/v1/nodes/w1"]
-    node, why = engine.api_get(str(path), "/healthz")
-    assert node is None
-    assert "cannot be asked" in why  # this server speaks no JSON
-    web.status = 403
-    assert engine.api_get(str(path), "/x") == (None, "the API server answers 403")
-
-
-@pytest.mark.parametrize("text", [None, "", kubeconfig(), "server: https://127.0.0.1:1\n"])
-def test_a_credential_that_is_none_is_named(tmp_path: Path, text: str | None) -> None:
-    path = tmp_path / "kubelet.conf"
-    if text is not None:
-        path.write_text(text, encoding="ascii")
-    assert "names no API server" in engine.api_get(str(path), "/x")[1]

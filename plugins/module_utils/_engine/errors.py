@@ -1,0 +1,29 @@
+# Copyright (c) 2026, nodecraft.kubeadm contributors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+# PRIVATE to the collection: no promise of stability to code outside it.
+
+"""Why a transaction does not go on by itself."""
+
+from __future__ import annotations
+
+
+class EngineError(Exception):
+    """The transaction cannot go on by itself; the message says why."""
+
+
+class ForeignEdit(EngineError):
+    """A file holds bytes that are neither the former nor the new ones: somebody else wrote it."""
+
+
+class LockHeld(EngineError):
+    """Another process is at work, and will be done in a while."""
+
+
+class Damaged(EngineError):
+    """A file of ours does not hold what was written. Nothing is guessed from it."""
+
+
+class OtherFormat(EngineError):
+    """A file of ours was written by another version of the collection. It is neither used nor overwritten."""

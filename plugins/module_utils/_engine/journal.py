@@ -1,0 +1,421 @@
+# Copyright (c) 2026, nodecraft.kubeadm contributors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+# PRIVATE to the collection: no promise of stability to code outside it.
+
+"""The journal of a transaction: what is in it, and its two copies on the disk.
+
+A component's folder holds one C(journal.json) while a transaction is open, and a second copy of it in C(backup). It is
+written and synced before the first byte of a file changes, and after each step, so an engine that died goes on where it
+stopped.
+
+What is in it are the types below, as JSON, with a checksum C(sha256) of all the rest beside it. Whatever is changed in them,
+another version of the collection has to read: then C(FORMAT) changes too.
+"""
+
+from __future__ import annotations
+
+import base64
+import contextlib
+import hashlib
+import os
+import stat
+import typing as t
+
+from .errors import Damaged, OtherFormat
+from .files import Json, make_folder, named, read_bytes, read_formatted, remove, sync_folder, to_json, write_json
+
+PREPARED, APPLYING, WAITING, CONFIRMING, RESTORING, PROVING, CLOSED = (
+    "prepared",
+    "applying",
+    "waiting",
+    "confirming",
+    "restoring",
+    "proving",
+    "closed",
+)
+# The phases in which the change stands and is not committed yet.
+ON_TRIAL = (WAITING, CONFIRMING)
+COMMITTED, RESTORED, ABANDONED, UNHEALTHY, ALARM = "committed", "restored", "abandoned", "unhealthy", "alarm"
+STATIC_POD, SYSTEMD_UNIT = "static_pod", "systemd_unit"
+
+# The file with the id of a transaction that somebody confirmed.
+CONFIRMED = "confirmed"
+KEEP_HISTORY = 10
+
+
+Side = t.Literal["before", "after"]
+SIDES: tuple[Side, Side] = ("before", "after")
+
+
+class StoredVersion(t.TypedDict):
+    """A version of a file. content: base64; sha256: of the bytes in it."""
+
+    content: str
+    sha256: str
+    mode: int
+    uid: int
+    gid: int
+
+
+class FileEntry(t.TypedDict):
+    """A file that changes. before, after: None where it does not exist. switch: of the manifest, whose rename makes the change
+    take effect."""
+
+    path: str
+    switch: bool
+    before: StoredVersion | None
+    after: StoredVersion | None
+
+
+class Address(t.TypedDict):
+    """Where somebody answers over HTTP."""
+
+    scheme: str
+    host: str
+    port: int
+
+
+class Client(Address):
+    """Somebody who is asked with a credential of the node."""
+
+    kubeconfig: str
+
+
+class _Target(t.TypedDict):
+    kind: str
+    host: str
+    port: int
+
+
+class Probe(_Target, total=False):
+    """A probe of kind http or tcp; those of other kinds are left to the kubelet. certificate, key: files, of a member of etcd."""
+
+    scheme: str
+    path: str
+    headers: t.Mapping[str, str]
+    certificate: str
+    key: str
+
+
+class _Process(t.TypedDict):
+    arguments: t.Sequence[str | None]
+    probes: list[Probe]
+
+
+class Instance(_Process, total=False):
+    """How the component is recognised before the change, or after it. arguments: None stands for any. written: of a static pod,
+    the arguments as they stand in its manifest."""
+
+    written: t.Sequence[str]
+
+
+class _Sides(t.TypedDict):
+    before: Instance
+    after: Instance
+
+
+class Watch(_Sides, total=False):
+    """A component of whatever kind. hidden: values that its log may show, and what is shown instead."""
+
+    kind: str
+    hidden: t.Mapping[str, str]
+
+
+class Logs(t.TypedDict):
+    """Where the logs of a static pod's container are, and by that the UIDs of its pods."""
+
+    log_prefix: str
+    container: str
+
+
+class StaticPodWatch(Watch, Logs):
+    """metrics: None where no HTTP probe tells the address. client: of an API server, somebody whom it must not lock out."""
+
+    feature_gates: t.Mapping[str, bool]
+    metrics: Client | None
+    client: Client | None
+
+
+class NodeObject(t.TypedDict):
+    """The Node that a kubelet reports to, and the credential to read it with."""
+
+    name: str
+    kubeconfig: str
+
+
+class SetAside(t.TypedDict):
+    """A state file that makes way while the unit is stopped. aside: where to. policy: the one that the new file has to name."""
+
+    path: str
+    aside: str
+    existed: bool
+    policy: str
+
+
+class UnitWatch(Watch):
+    """complaints: about its configuration, known before the change."""
+
+    unit: str
+    node: NodeObject
+    complaints: list[str]
+    has_static_pods: bool
+    set_aside: list[SetAside]
+
+
+class Former(t.TypedDict, total=False):
+    """What ran before the change: of a static pod admits, uids and starts, of a systemd unit the rest."""
+
+    healthy: bool
+    admits: bool
+    uids: list[str]
+    starts: dict[str, int]
+    invocation: str
+    node: bool
+    enough: list[str]
+    static_pods: list[str]
+    complaints: list[str]
+
+
+class Mark(t.TypedDict):
+    """The instance of a unit that has to go, and when its Node's Lease was renewed last."""
+
+    invocation: str
+    renewed: str | None
+
+
+class Result(t.TypedDict):
+    """How a closed transaction ended. Times in seconds."""
+
+    outcome: str
+    reason: str | None
+    healthy: bool | None
+    ended: str
+    seconds: float | None
+    restart_seconds: float | None
+    outage_seconds: float
+    proof: Json | None
+    confirmed: bool | None
+    notes: list[str]
+    log: list[str]
+
+
+# ``from`` is a word of Python's.
+Request = t.TypedDict("Request", {"at": str, "from": str})
+
+
+class _Order(t.TypedDict):
+    format: int
+    id: str
+    name: str
+    requested: Request
+    files: list[FileEntry]
+    directories: list[str]
+    watch: Watch
+    wait_timeout: int
+    min_ready_seconds: int
+    rollback: bool
+
+
+class _Options(t.TypedDict, total=False):
+    confirm_timeout: int | None
+    takes_back: str | None
+    obsolete: list[str]
+
+
+class Progress(t.TypedDict, total=False):
+    """What an engine notes on its way.
+
+    boot: the start of the node that deadline and times count from. mark: what tells later whether the files were made to take
+    effect; switched: whether the component may have seen the change. notes: for people.
+    """
+
+    phase: str
+    attempts: int
+    boot: str
+    before: Former
+    deadline: float | None
+    mark: Mark | None
+    switched: bool
+    reason: str
+    nudged: bool
+    gates: dict[str, bool | None]
+    gates_note: str
+    times: dict[str, float]
+    notes: list[str]
+    log: list[str]
+    result: Result | None
+
+
+class Journal(_Order, _Options, Progress):
+    """Who asked for what, and how far it is.
+
+    directories: folders that the files need and that do not exist yet. obsolete: folders of ours that nobody needs after a commit;
+    removed when they are empty then. confirm_timeout: seconds to wait for a word from outside before the commit; None when none is
+    needed. takes_back: the transaction that this one takes back.
+    """
+
+
+def version_of(content: bytes, mode: int, uid: int, gid: int) -> StoredVersion:
+    """A file's version as a journal holds it."""
+    return {
+        "content": base64.b64encode(content).decode("ascii"),
+        "sha256": hashlib.sha256(content).hexdigest(),
+        "mode": mode,
+        "uid": uid,
+        "gid": gid,
+    }
+
+
+def content_of(version: StoredVersion | None, path: str = "a file") -> bytes | None:
+    """The bytes of a version of a file. Raises Damaged when they are: damaged bytes are never written anywhere."""
+    if version is None:
+        return None
+    try:
+        content = base64.b64decode(version["content"], validate=True)
+    except (ValueError, TypeError) as exc:
+        raise Damaged(f"the journal's copy of {path} is damaged: {exc}") from exc
+    if hashlib.sha256(content).hexdigest() != version["sha256"]:
+        raise Damaged(f"the journal's copy of {path} does not match its checksum")
+    return content
+
+
+def holds(path: str, version: StoredVersion | None) -> bool:
+    """Whether a file has this version's bytes. One that cannot be read has none that are known."""
+    try:
+        return read_bytes(path) == content_of(version, path)
+    except OSError:
+        return False
+
+
+def is_at(path: str, version: StoredVersion | None) -> bool:
+    """Whether a file has this version's bytes, mode and owner."""
+    if read_bytes(path) != content_of(version, path):
+        return False
+    if version is None:
+        return True
+    status = os.stat(path)
+    found = [stat.S_IMODE(status.st_mode), status.st_uid, status.st_gid]
+    return found == [version["mode"], version["uid"], version["gid"]]
+
+
+def result_of(journal: Journal) -> Result:
+    """How a closed transaction ended."""
+    return t.cast(Result, journal["result"])
+
+
+# ---- journals on the disk --------------------------------------------------------------------------------------------
+
+_CHECKSUM = "sha256"
+
+
+def copies_of(folder: str, identifier: str | None = None) -> tuple[str, str]:
+    """Where the two copies of a journal are: of the open one, or of a closed one by its id."""
+    first = os.path.join("history", f"{identifier}.json") if identifier else "journal.json"
+    return os.path.join(folder, first), os.path.join(folder, "backup", os.path.basename(first))
+
+
+def save_journal(folder: str, journal: Journal, identifier: str | None = None) -> None:
+    """Write both copies of a journal, each with a checksum of the whole. The first one is never older than the second."""
+    checksum = hashlib.sha256(to_json(journal)).hexdigest()
+    for path in copies_of(folder, identifier):
+        if not os.path.isdir(os.path.dirname(path)):
+            make_folder(os.path.dirname(path))
+        write_json(path, {**journal, _CHECKSUM: checksum})
+
+
+def load_journal(folder: str, identifier: str | None = None) -> tuple[Journal | None, str]:
+    """The intact copy of a journal, and what is wrong with its first one when it is the second; None when there is none.
+
+    Raises Damaged when there is a journal but no intact copy, OtherFormat for that of another version of the collection.
+    """
+    first, second = copies_of(folder, identifier)
+    try:
+        problem = f"{first} is missing"
+        journal = _read_copy(first)
+        if journal is not None:
+            return journal, ""
+    except Damaged as exc:
+        problem = str(exc)
+    try:
+        journal = _read_copy(second)
+    except Damaged as exc:
+        raise Damaged(f"{problem}, and of its second copy: {exc}") from exc
+    if journal is not None:
+        return journal, f"{problem}; its second copy {second} was used"
+    if os.path.exists(first):
+        raise Damaged(f"{problem}, and its second copy {second} is missing")
+    return None, ""
+
+
+def _read_copy(path: str) -> Journal | None:
+    """One copy, intact as a whole and file by file; None when it is not there. Raises Damaged, and OtherFormat."""
+    journal = read_formatted(path)
+    if journal is None:
+        return None
+    checksum = journal.pop(_CHECKSUM, None)
+    try:
+        for entry in journal["files"]:
+            for side in SIDES:
+                content_of(entry[side], f"{entry['path']} in {path}")
+    except (KeyError, TypeError) as exc:
+        raise Damaged(f"{path} is damaged: it is no journal") from exc
+    if checksum != hashlib.sha256(to_json(journal)).hexdigest():
+        raise Damaged(f"{path} does not match its checksum")
+    return t.cast(Journal, journal)
+
+
+def drop_journal(folder: str) -> None:
+    """Remove the open journal, which nothing was done for. A second copy never stands alone."""
+    for path in reversed(copies_of(folder)):
+        remove(path)
+
+
+def file_journal(folder: str, identifier: str) -> None:
+    """Move the open journal to the history. A second copy never stands alone."""
+    make_folder(os.path.join(folder, "history"))
+    for source, target in reversed(list(zip(copies_of(folder), copies_of(folder, identifier)))):
+        with named(target):
+            os.rename(source, target)
+        sync_folder(os.path.dirname(target))
+        sync_folder(os.path.dirname(source))
+
+
+def history_ids(folder: str) -> list[str]:
+    """The ids of closed transactions, oldest first. Ids begin with a time stamp, so their order is theirs in time."""
+    names: set[str] = set()
+    for room in ("history", "backup"):
+        with contextlib.suppress(FileNotFoundError):
+            names.update(os.listdir(os.path.join(folder, room)))
+    names.discard("journal.json")
+    return sorted(name[: -len(".json")] for name in names if name.endswith(".json") and not name.startswith("."))
+
+
+def last_known_good(folder: str) -> str | None:
+    """The id of the newest committed transaction of which an intact copy is there."""
+    for identifier in reversed(history_ids(folder)):
+        with contextlib.suppress(Damaged, OtherFormat):
+            journal, dummy = load_journal(folder, identifier)
+            if journal and result_of(journal)["outcome"] == COMMITTED:
+                return identifier
+    return None
+
+
+def prune_history(folder: str) -> None:
+    """Bound the history. The last known good and what another version of the collection wrote stay in any case."""
+    good = last_known_good(folder)
+    for identifier in history_ids(folder)[:-KEEP_HISTORY]:
+        if identifier != good and not _is_of_another_version(folder, identifier):
+            for path in reversed(copies_of(folder, identifier)):
+                remove(path)
+
+
+def _is_of_another_version(folder: str, identifier: str) -> bool:
+    try:
+        load_journal(folder, identifier)
+    except OtherFormat:
+        return True
+    except Damaged:
+        pass
+    return False

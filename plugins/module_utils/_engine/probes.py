@@ -1,0 +1,176 @@
+# Copyright (c) 2026, nodecraft.kubeadm contributors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+# PRIVATE to the collection: no promise of stability to code outside it.
+
+"""Requests to a component and to the API server, with the credentials that are on the node."""
+
+from __future__ import annotations
+
+import base64
+import http.client
+import json
+import os
+import re
+import socket
+import ssl
+import typing as t
+import urllib.parse
+
+from .files import Json, read_bytes
+from .journal import Address, Client, Probe
+
+PROBE_TIMEOUT = 5.0
+
+Ask = t.Callable[[str, str], tuple[t.Optional[Json], str]]
+
+
+def run_probe(probe: Probe) -> tuple[bool, str]:
+    """Run a probe of the manifest as the kubelet does: with its headers, certificates not verified, 200-399 is success."""
+    name = (
+        f"{probe['scheme']}://{probe['host']}:{probe['port']}{probe['path']}"
+        if probe["kind"] == "http"
+        else f"{probe['host']}:{probe['port']}"
+    )
+    try:
+        if probe["kind"] == "tcp":
+            socket.create_connection((probe["host"], probe["port"]), timeout=PROBE_TIMEOUT).close()
+            return True, name
+        status, dummy = http_get(
+            t.cast(Address, probe), probe["path"], context=_probe_context(probe), headers=probe.get("headers")
+        )
+        return 200 <= status < 400, f"{name} answers {status}"
+    except (OSError, ValueError, OverflowError, http.client.HTTPException) as exc:
+        return False, f"{name}: {exc}"
+
+
+def http_get(
+    address: Address,
+    path: str,
+    *,
+    context: ssl.SSLContext,
+    timeout: float = PROBE_TIMEOUT,
+    headers: t.Mapping[str, str] | None = None,
+) -> tuple[int, bytes]:
+    """One GET request. address: scheme, host, port."""
+    connection: http.client.HTTPConnection
+    if address["scheme"] == "https":
+        connection = http.client.HTTPSConnection(address["host"], address["port"], timeout=timeout, context=context)
+    else:
+        connection = http.client.HTTPConnection(address["host"], address["port"], timeout=timeout)
+    try:
+        connection.request("GET", path, headers=headers or {})
+        response = connection.getresponse()
+        return response.status, response.read()
+    finally:
+        connection.close()
+
+
+def _probe_context(probe: Probe) -> ssl.SSLContext:
+    """As the kubelet does, nothing is verified. A member of etcd answers only who has a certificate."""
+    context = _unverified()
+    if "certificate" in probe:
+        context.load_cert_chain(probe["certificate"], probe["key"])
+    return context
+
+
+def _unverified() -> ssl.SSLContext:
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+    context.check_hostname = False
+    context.verify_mode = ssl.CERT_NONE
+    return context
+
+
+def client_context(kubeconfig: str) -> ssl.SSLContext | None:
+    """A TLS context with the client certificate of a kubeconfig that kubeadm wrote; None when it has none.
+
+    A key in the kubeconfig itself never touches a disk: it is handed to OpenSSL through an anonymous file in memory.
+    """
+    text = (read_bytes(kubeconfig) or b"").decode("utf-8", "replace")
+    context = _unverified()
+    # A kubelet's certificate is renewed in a file of its own.
+    paths = [_field(text, f"client-{part}") for part in ("certificate", "key")]
+    if all(paths):
+        context.load_cert_chain(t.cast(str, paths[0]), paths[1])
+        return context
+    parts = [_field(text, f"client-{part}-data") for part in ("certificate", "key")]
+    if not all(parts):
+        return None
+    descriptor = os.memfd_create("client", os.MFD_CLOEXEC)
+    try:
+        os.write(descriptor, b"\n".join(base64.b64decode(part) for part in parts if part))
+        context.load_cert_chain(f"/proc/self/fd/{descriptor}")
+        return context
+    finally:
+        os.close(descriptor)
+
+
+def _field(kubeconfig: str, name: str) -> str | None:
+    """A field of a kubeconfig with one cluster and one user, as kubeadm and the kubelet write it."""
+    match = re.search(rf"^[\s-]*{name}:\s*[\"']?([^\s\"']+)[\"']?\s*$", kubeconfig, re.MULTILINE)
+    return match.group(1) if match else None
+
+
+def api_get(kubeconfig: str, path: str) -> tuple[Json | None, str]:
+    """Ask the API server for an object with a node's own credential. None, and why, when it does not give it."""
+    text = (read_bytes(kubeconfig) or b"").decode("utf-8", "replace")
+    server = urllib.parse.urlsplit(_field(text, "server") or "")
+    try:
+        context = client_context(kubeconfig)
+        if context is None or not server.hostname:
+            return None, f"{kubeconfig} names no API server, or holds no client certificate"
+        # This certificate goes to nobody else than the cluster's API server.
+        context.verify_mode = ssl.CERT_REQUIRED
+        context.check_hostname = True
+        authority = _field(text, "certificate-authority-data")
+        context.load_verify_locations(
+            cafile=None if authority else _field(text, "certificate-authority"),
+            cadata=base64.b64decode(authority).decode("ascii") if authority else None,
+        )
+        address: Address = {"scheme": server.scheme, "host": server.hostname, "port": server.port or 443}
+        status, body = http_get(address, path, context=context)
+        if status != 200:
+            return None, f"the API server answers {status}"
+        return t.cast(Json, json.loads(body)), ""
+    except (OSError, ValueError, OverflowError, TypeError, http.client.HTTPException) as exc:
+        return None, f"the API server cannot be asked: {exc}"
+
+
+# etcd has gates of its own since 3.6.
+_GATE_METRIC = re.compile(r'^(?:kubernetes|etcd_server)_feature_enabled\{name="([^"]+)"[^}]*\} ([0-9.]+)', re.MULTILINE)
+
+
+def read_gates(metrics: Client | None) -> tuple[dict[str, bool] | None, str]:
+    """The feature gates that a running component reports in its metrics: gate -> on. None, and why, when unreadable."""
+    if metrics is None:
+        return None, "the manifest has no HTTP probe, so the address of /metrics is not known"
+    try:
+        context = client_context(metrics["kubeconfig"])
+        if context is None:
+            return None, f"{metrics['kubeconfig']} holds no client certificate"
+        status, body = http_get(metrics, "/metrics", context=context, timeout=4 * PROBE_TIMEOUT)
+    except (OSError, ValueError, OverflowError, http.client.HTTPException) as exc:
+        return None, f"/metrics cannot be read: {exc}"
+    if status != 200:
+        return None, f"/metrics answers {status}"
+    return {gate: float(value) > 0 for gate, value in _GATE_METRIC.findall(body.decode("utf-8", "replace"))}, ""
+
+
+# Somebody who may not read this may do nothing that matters; a path of health is open to everybody.
+_GUARDED = "/api/v1/namespaces/kube-system"
+REFUSED = (401, 403)
+
+
+def admission(client: Client | None) -> int | None:
+    """The status with which an API server answers the client of a kubeconfig; None when it does not, or nobody is named.
+
+    client: scheme, host, port, kubeconfig.
+    """
+    if client is None:
+        return None
+    try:
+        context = client_context(client["kubeconfig"])
+        return http_get(client, _GUARDED, context=context)[0] if context else None
+    except (OSError, ValueError, OverflowError, http.client.HTTPException):
+        return None

@@ -1,0 +1,255 @@
+# Copyright (c) 2026, nodecraft.kubeadm contributors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+# PRIVATE to the collection: no promise of stability to code outside it.
+
+"""A static pod: the kubelet sees its manifest change, stops the former pod and starts the new one."""
+
+from __future__ import annotations
+
+import os
+import typing as t
+
+from .files import POLL_SECONDS, Json, read_bytes
+from .journal import PREPARED, PROVING, Client, Former, Instance, Journal, Logs, Mark, Side, StaticPodWatch, content_of
+from .node import KUBELET, Host, Process, Run, last_words
+from .probes import REFUSED, admission, read_gates, run_probe
+from .watcher import HICCUP_SECONDS, WANTED, Seen
+
+# A component that crashed this often without ever becoming ready does not come up later by waiting.
+MAX_CRASHES = 3
+
+
+def backups_of(manifest: str) -> list[str]:
+    """Files beside a manifest that the kubelet takes for the same pod, such as an editor's backup."""
+    folder, own = os.path.split(manifest)
+    return [os.path.join(folder, name) for name in sorted(os.listdir(folder)) if name.startswith(own) and name != own]
+
+
+class Sight(t.NamedTuple):
+    """One look at a static pod.
+
+    process: the process that runs the wanted command line in a pod that may be the wanted one; None when there is none.
+    others: processes of other instances of the same pod that still run.
+    probes_ok, probes: whether all of the manifest's own probes pass, and what each one said.
+    strange: processes of an instance that may be the wanted one, with another command line. For a moment after its start
+    that is the container runtime's own.
+    starts: how often the wanted instance's container was started; logs: its log files, oldest first.
+    """
+
+    process: Process | None
+    others: tuple[Process, ...]
+    strange: tuple[Process, ...]
+    probes_ok: bool
+    probes: tuple[str, ...]
+    starts: int
+    logs: tuple[str, ...]
+
+    @property
+    def healthy(self) -> bool:
+        """The one criterion: exactly the wanted process, alone, and ready."""
+        return self.process is not None and not self.others and self.probes_ok
+
+    @property
+    def crashes(self) -> int:
+        """How often the wanted instance ended by itself."""
+        return max(self.starts - 1, 0)
+
+    @property
+    def hopeless(self) -> str:
+        """A static pod can always be waited for."""
+        return ""
+
+    @property
+    def rest(self) -> int | None:
+        """How often it was started, when no process of any instance is there."""
+        return None if self.process or self.others or self.strange else self.starts
+
+    def missing(self) -> str:
+        """What is not as it should be, in words."""
+        if self.strange:
+            return "starts, or runs with other arguments than its manifest has"
+        if self.process is None and self.others:
+            return "stops"
+        if self.process is None:
+            return "is down, waiting for its start" if self.starts == 0 else f"is down after {self.starts} start(s)"
+        if self.others:
+            return "runs, and the former process as well"
+        return "runs, not ready yet"
+
+
+def look(
+    host: Host, watch: Logs, wanted: Instance, *, acceptable: t.Callable[[str], bool], baseline: t.Mapping[str, int]
+) -> Sight:
+    """Look at a static pod once.
+
+    wanted: arguments and probes of the instance that should run. acceptable: whether an instance with this UID can be
+    the wanted one. baseline: the starts of each UID that happened before, because the kubelet keeps counting when an
+    instance with the same UID comes back.
+    """
+    folders = host.pod_folders(watch["log_prefix"])
+    processes = host.processes(folders)
+    right = [process for process in processes if acceptable(process.uid) and process.runs(wanted["arguments"])]
+    process = right[-1] if right else None
+    results = [run_probe(probe) for probe in wanted["probes"] if probe["kind"] in ("http", "tcp")]
+    starts, logs = _starts(
+        host, {uid: folder for uid, folder in folders.items() if acceptable(uid)}, watch["container"], baseline
+    )
+    return Sight(
+        process=process,
+        others=tuple(
+            other for other in processes if not acceptable(other.uid) or (process and other.uid != process.uid)
+        ),
+        strange=() if process else tuple(other for other in processes if acceptable(other.uid)),
+        probes_ok=all(ok for ok, dummy in results),
+        probes=tuple(text for dummy, text in results),
+        starts=starts,
+        logs=logs,
+    )
+
+
+def count_starts(host: Host, folder: str, container: str) -> int:
+    """How often the kubelet started a container, by the number of its newest log file."""
+    logs = host.log_files(folder, container)
+    return int(os.path.basename(logs[-1])[: -len(".log")]) + 1 if logs else 0
+
+
+def _starts(
+    host: Host, folders: t.Mapping[str, str], container: str, baseline: t.Mapping[str, int]
+) -> tuple[int, tuple[str, ...]]:
+    """The new starts among these instances, and the logs of the newest one."""
+    fresh = {uid: count_starts(host, folder, container) - baseline.get(uid, 0) for uid, folder in folders.items()}
+    logs = {uid: tuple(host.log_files(folders[uid], container)) for uid in fresh if fresh[uid] > 0}
+    uid = max(logs, key=lambda uid: _written(logs[uid]), default=None)
+    return (0, ()) if uid is None else (fresh[uid], logs[uid])
+
+
+def _written(logs: t.Sequence[str]) -> int:
+    """When the newest of these logs was last written; 0 when it is gone."""
+    try:
+        return os.stat(logs[-1]).st_mtime_ns
+    except (OSError, IndexError):
+        return 0
+
+
+class StaticPodWatcher:
+    """A static pod: the kubelet sees its manifest change, and each version of the manifest has a UID of its own."""
+
+    max_crashes = MAX_CRASHES
+
+    def __init__(
+        self, journal: Journal, host: Host, run: Run, clock: t.Callable[[], float], sleep: t.Callable[[float], None]
+    ) -> None:
+        self.journal = journal
+        self.watch = t.cast(StaticPodWatch, journal["watch"])
+        self.host = host
+        self.run = run
+        self.clock = clock
+        self.sleep = sleep
+
+    def what_runs(self) -> Former:
+        """UIDs, how often each was started, and whether it admits the client that must not be locked out."""
+        folders = self.host.pod_folders(self.watch["log_prefix"])
+        return {
+            "admits": admission(self.watch.get("client")) == 200,
+            "uids": sorted({process.uid for process in self.host.processes(folders)}),
+            "starts": {uid: count_starts(self.host, path, self.watch["container"]) for uid, path in folders.items()},
+        }
+
+    def look(self) -> Sight:
+        """One look at the pod's processes and probes."""
+        phase = self.journal["phase"]
+        acceptable = {PREPARED: lambda uid: True, PROVING: self._may_be_former}.get(phase, self._may_be_new)
+        return look(
+            self.host,
+            self.watch,
+            self.watch[WANTED[phase]],
+            acceptable=acceptable,
+            baseline=self.journal.get("before", {}).get("starts", {}),
+        )
+
+    def _may_be_new(self, uid: str) -> bool:
+        return uid not in self.journal["before"]["uids"]
+
+    def _may_be_former(self, uid: str) -> bool:
+        """A UID is derived from the manifest, so the former bytes bring the former UID back."""
+        return not self.journal["before"]["uids"] or uid in self.journal["before"]["uids"]
+
+    def has_seen_change(self) -> bool:
+        """The kubelet reads the manifest as soon as it is there."""
+        return any(
+            entry["switch"] and read_bytes(entry["path"]) == content_of(entry["after"], entry["path"])
+            for entry in self.journal["files"]
+        )
+
+    def mark(self) -> Mark | None:
+        """The kubelet needs no help."""
+        return None
+
+    def switch(self) -> None:
+        """The kubelet does it."""
+
+    def obstacle(self) -> str:
+        """A kubelet that does not run."""
+        state = self.run(["systemctl", "is-active", KUBELET])[1].strip() or "not known to run"
+        return "" if state == "active" else f"{KUBELET} is {state}, and nobody else starts or stops pods"
+
+    def nudge(self) -> None:
+        """Start the kubelet anew, which reads all its manifests then. Containers run on meanwhile."""
+        self.run(["systemctl", "restart", "--no-block", KUBELET])
+
+    def verify(self) -> str | None:
+        """Whether it locks nobody out, and the process itself reports the wanted feature gates."""
+        return self._locked_out() or self._wrong_gates()
+
+    def _locked_out(self) -> str | None:
+        """No probe says who it is, so an API server that trusts nobody any more passes them all. One that has just been started
+        forbids everything until it knows who may do what."""
+        if not self.journal["before"].get("admits"):
+            return None
+        client = t.cast(Client, self.watch["client"])
+        limit = self.clock() + HICCUP_SECONDS
+        while True:
+            status = admission(client)
+            if status not in REFUSED:
+                return None
+            if self.clock() >= limit:
+                return (
+                    f"{self.journal['name']} answers {status} to the client of {client['kubeconfig']}, which it admitted before the"
+                    " change"
+                )
+            self.sleep(POLL_SECONDS)
+
+    def _wrong_gates(self) -> str | None:
+        wanted = self.watch.get("feature_gates") or {}
+        if not wanted:
+            return None
+        gates, why = read_gates(self.watch["metrics"])
+        if gates is None:
+            self.journal["gates_note"] = why
+            return None
+        self.journal["gates"] = {gate: gates.get(gate) for gate in wanted}
+        wrong = [gate for gate, value in wanted.items() if gates.get(gate) != value]
+        return f"the running process reports other values than asked for: {', '.join(wrong)}" if wrong else None
+
+    def log(self, sight: Seen) -> list[str]:
+        """The end of the newest container's log."""
+        return last_words(t.cast(Sight, sight).logs)
+
+    def proof(self, sight: Seen) -> Json | None:
+        """The process, its probes and its gates."""
+        if sight.process is None:
+            return None
+        is_new = self._may_be_new(sight.process.uid)
+        side: Side = "after" if is_new else "before"
+        return {
+            "uid": sight.process.uid,
+            "pid": sight.process.pid,
+            "container_id": sight.process.container_id,
+            # The process runs exactly these, with $(VARIABLES) expanded; their values are nobody's business.
+            "arguments": self.watch[side]["written"],
+            "probes": list(sight.probes),
+            "feature_gates": self.journal.get("gates") if is_new else None,
+            "feature_gates_note": self.journal.get("gates_note") if is_new else None,
+        }

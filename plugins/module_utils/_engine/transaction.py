@@ -1,0 +1,538 @@
+# Copyright (c) 2026, nodecraft.kubeadm contributors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+# PRIVATE to the collection: no promise of stability to code outside it.
+
+"""The transaction: what changes files on a node, waits for the outcome, and commits or restores.
+
+The rule at the end is always the same: proven healthy, and confirmed where that was asked for, is committed; everything else
+is restored to the former bytes, and the former state is proven too.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import time
+import typing as t
+
+from .errors import EngineError, ForeignEdit
+from .files import POLL_SECONDS, locked, make_folder, read_bytes, remove, write_atomically
+from .journal import (
+    ABANDONED,
+    ALARM,
+    APPLYING,
+    CLOSED,
+    COMMITTED,
+    CONFIRMED,
+    CONFIRMING,
+    ON_TRIAL,
+    PREPARED,
+    PROVING,
+    RESTORED,
+    RESTORING,
+    SIDES,
+    STATIC_POD,
+    SYSTEMD_UNIT,
+    UNHEALTHY,
+    WAITING,
+    FileEntry,
+    Former,
+    Journal,
+    Progress,
+    Result,
+    Side,
+    content_of,
+    file_journal,
+    holds,
+    is_at,
+    load_journal,
+    prune_history,
+    result_of,
+    save_journal,
+)
+from .node import KUBELET, NODE, Host, Process, Run, boot_id, hide, run_program, utc_now
+from .probes import Ask, api_get
+from .static_pod import StaticPodWatcher, backups_of
+from .systemd_unit import UnitWatcher
+from .watcher import HICCUP_SECONDS, Seen, Watcher
+
+LOCK_SECONDS = 10.0
+# A restore gets at least this time, however short the user's patience with the change was: a component with watches
+# open takes its whole grace period to stop, and the kubelet some time to start it again.
+RESTORE_SECONDS = 300
+# A kubelet that did nothing about a pod for this long does nothing about it any more: it stops one within its grace period
+# (30 s), reads its folder anew every 20 s, looks at each pod every 60 s, and begins its back-off with 10 and 20 s.
+QUIET_SECONDS = 90
+# What a component gets at least once its kubelet was started anew for it.
+REVIVAL_SECONDS = 120
+# An engine that itself dies this often in one transaction leaves the decision to a human.
+MAX_ATTEMPTS = 5
+
+
+class Engine:
+    """Takes one journal to its end."""
+
+    def __init__(
+        self,
+        folder: str,
+        *,
+        host: Host = NODE,
+        clock: t.Callable[[], float] = time.monotonic,
+        sleep: t.Callable[[float], None] = time.sleep,
+        run: Run = run_program,
+        ask: Ask = api_get,
+    ) -> None:
+        self.folder = folder
+        self.host = host
+        self.run_program = run
+        self.ask = ask
+        self.clock = clock
+        self.sleep = sleep
+        self.journal: Journal
+        self.watcher: Watcher
+        self._progress: tuple[str, str] = ("", "")
+        # Since when nothing at all happens to a component that is not there.
+        self._quiet: tuple[int | None, float] = (None, 0.0)
+
+    def path(self, *names: str) -> str:
+        """A path in the transaction's folder."""
+        return os.path.join(self.folder, *names)
+
+    def run(self) -> int:
+        """Finish the open transaction, if there is one. Returns 0 when none is open any more."""
+        with locked(self.folder, seconds=LOCK_SECONDS, clock=self.clock, sleep=self.sleep):
+            journal, problem = load_journal(self.folder)
+            if journal is None:
+                return 0
+            self.journal = journal
+            self.watcher = self._watcher()
+            self._note(problem)
+            self._begin_attempt()
+            while self.journal["phase"] != CLOSED:
+                self._PHASES[self.journal["phase"]](self)
+            self._file_away()
+            return 0
+
+    def _watcher(self) -> Watcher:
+        """The watcher for the kind of component that the journal is about."""
+        kind = self.journal["watch"].get("kind", STATIC_POD)
+        if kind == STATIC_POD:
+            return StaticPodWatcher(self.journal, self.host, self.run_program, self.clock, self.sleep)
+        if kind == SYSTEMD_UNIT:
+            return UnitWatcher(self.journal, self.host, self.run_program, self.ask, self.clock)
+        raise EngineError(f"{self.path('journal.json')} is about a {kind}, which this engine does not know")
+
+    def _begin_attempt(self) -> None:
+        self.journal["attempts"] = self.journal.get("attempts", 0) + 1
+        boot = boot_id()
+        if self.journal.get("boot", boot) != boot and self.journal["phase"] == PREPARED:
+            self._close(
+                ABANDONED, "the node was started anew before the change began, and nobody waits for it any more"
+            )
+        if self.journal.get("boot") != boot:
+            # The monotonic clock started anew: times from before a reboot mean nothing.
+            self.journal.update({"boot": boot, "deadline": None, "times": {}})
+            if self.journal["phase"] == CONFIRMING:
+                # What was healthy before has to show that it is after it, too. A word that was given stays given.
+                self.journal["phase"] = WAITING
+        if self.journal["attempts"] > MAX_ATTEMPTS and self.journal["phase"] != CLOSED:
+            self._close(
+                ALARM,
+                f"the engine was started {MAX_ATTEMPTS} times and never finished; the files were left as they are",
+            )
+        self._save()
+
+    def _save(self, changes: Progress | None = None) -> None:
+        """Keep the journal. Once the change has begun, a full or broken disk must not keep an engine from ending it: all
+        that a restore needs is on the disk already, and one that dies now comes to the same end by an older journal."""
+        self.journal.update(t.cast(Journal, changes or {}))
+        try:
+            save_journal(self.folder, self.journal)
+        except OSError:
+            if self.journal["phase"] == PREPARED or "before" not in self.journal:
+                raise
+
+    def _note(self, text: str) -> None:
+        """Keep what people should know of the way, whatever its end is."""
+        notes = self.journal.setdefault("notes", [])
+        if text and text not in notes:
+            notes.append(text)
+
+    def _say(self, message: str) -> None:
+        """Tell followers where we are. Not synced: it is news, not state."""
+        if (self.journal["phase"], message) != self._progress:
+            self._progress = (self.journal["phase"], message)
+            news = {"id": self.journal["id"], "phase": self.journal["phase"], "message": message, "clock": self.clock()}
+            temporary = self.path(".progress.json")
+            try:
+                with open(temporary, "w", encoding="utf-8") as stream:
+                    json.dump(news, stream)
+                os.rename(temporary, self.path("progress.json"))
+            except OSError:
+                with contextlib.suppress(OSError):
+                    os.unlink(temporary)
+
+    # -- phases --------------------------------------------------------------------------------------------------------
+
+    def _prepare(self) -> None:
+        """Look at what runs before anything changes: what a failed change must come back to."""
+        before: Former = {"healthy": self._is_healthy_before(), **self.watcher.what_runs()}
+        self._time("began")
+        self._save({"phase": APPLYING, "before": before})
+
+    def _is_healthy_before(self) -> bool:
+        """Whether the component is healthy now. One failed probe of a busy node does not mean that it is not."""
+        limit = self.clock() + HICCUP_SECONDS
+        while not self.watcher.look().healthy:
+            if self.clock() >= limit:
+                return False
+            self.sleep(POLL_SECONDS)
+        return True
+
+    def _apply(self) -> None:
+        try:
+            for folder in self.journal["directories"]:
+                make_folder(folder)
+            for entry in self._ordered("after"):
+                self._put(entry, "before", "after")
+        except (OSError, EngineError) as exc:
+            self._begin_restore(f"a file could not be written: {exc}")
+            return
+        try:
+            self._switch()
+        except (OSError, EngineError) as exc:
+            self._begin_restore(str(exc))
+            return
+        self._time("switched")
+        self._save({"phase": WAITING})
+
+    def _switch(self) -> None:
+        """Make the files take effect. The mark is on disk before, so that it happens once even if this engine dies."""
+        if self.journal.get("mark") is None:
+            self._save({"mark": self.watcher.mark()})
+        self.watcher.switch()
+
+    def _ordered(self, side: Side) -> list[FileEntry]:
+        """The order that never lets the component see a manifest whose files are missing."""
+
+        def rank(entry: FileEntry) -> int:
+            if entry["switch"]:
+                return 1
+            # A full disk of ours must not keep the component's own files from being put back.
+            is_record = os.path.dirname(entry["path"]) == self.folder
+            return 2 if entry[side] is None or (is_record and side == "before") else 0
+
+        return sorted(self.journal["files"], key=rank)
+
+    def _put(self, entry: FileEntry, expected: Side, wanted: Side) -> None:
+        """Bring one file from one version to the other; it may be there already. Raises ForeignEdit for a third one."""
+        path = entry["path"]
+        old, new = content_of(entry[expected], path), content_of(entry[wanted], path)
+
+        def recheck() -> None:
+            if read_bytes(path) != old:
+                raise ForeignEdit(f"{path} was changed by someone else in the meantime")
+
+        if is_at(path, entry[wanted]):
+            return
+        recheck()
+        version = entry[wanted]
+        if new is None or version is None:
+            remove(path)
+        else:
+            write_atomically(path, new, mode=version["mode"], uid=version["uid"], gid=version["gid"], recheck=recheck)
+
+    def _wait(self) -> None:
+        failure, sight = self._watch_until_healthy()
+        failure = failure or self.watcher.verify() or self._edited()
+        timeout = self.journal.get("confirm_timeout")
+        if failure is not None:
+            self._fail(failure, sight)
+        elif timeout is not None:
+            self._save({"phase": CONFIRMING, "deadline": self.clock() + timeout})
+        else:
+            self._close(COMMITTED, None, sight)
+
+    def _confirm(self) -> None:
+        """Wait for a word from outside: what is healthy on this node may be out of reach for everybody else."""
+        self._say("is healthy, waits to be confirmed from outside")
+        while True:
+            sight = self.watcher.look()
+            self._measure(sight)
+            failure = self._edited()
+            if failure is None and sight.healthy and self._is_confirmed():
+                self._close(COMMITTED, None, sight)
+                return
+            if failure is None and self.clock() >= self._deadline():
+                failure = f"nobody confirmed within {self.journal['confirm_timeout']} s that it is within reach"
+                if not sight.healthy:
+                    failure = (
+                        f"{self.journal['name']} {sight.missing()} after it was healthy ({'; '.join(sight.probes)})"
+                    )
+            if failure is not None:
+                self._fail(failure, sight)
+                return
+            self.sleep(POLL_SECONDS)
+
+    def _is_confirmed(self) -> bool:
+        """Whether the word is there; it names this transaction."""
+        try:
+            return (read_bytes(self.path(CONFIRMED)) or b"").strip() == str(self.journal["id"]).encode("ascii")
+        except OSError:
+            return False
+
+    def _fail(self, failure: str, sight: Seen) -> None:
+        """Take back what is not committed. What somebody else wrote is for a restore to judge, also without rollback."""
+        if not sight.healthy or self.journal["phase"] == WAITING:
+            # What a component says that only lacks a word from outside is no reason.
+            self.journal["log"] = self.watcher.log(sight)
+        if self.journal["rollback"] or self._foreign():
+            self._begin_restore(failure)
+        else:
+            self._close(UNHEALTHY, failure, sight)
+
+    def _edited(self) -> str | None:
+        """What somebody else did to our files, in words. Whoever reads them may not have done so yet."""
+        side: Side = "before" if self.journal["phase"] == PROVING else "after"
+        found = [entry["path"] for entry in self.journal["files"] if not holds(entry["path"], entry[side])]
+        return (
+            f"{', '.join(found)} was changed by someone else while {self.journal['name']} was watched"
+            if found
+            else None
+        )
+
+    def _foreign(self) -> list[str]:
+        """The files that hold neither the former nor the new bytes."""
+        return [
+            entry["path"]
+            for entry in self.journal["files"]
+            if not any(holds(entry["path"], entry[side]) for side in SIDES)
+        ]
+
+    def _begin_restore(self, reason: str) -> None:
+        """Note, before the first file goes back, whether the component has seen the change: it must be proven then."""
+        switched = self.journal["phase"] in ON_TRIAL or self.watcher.has_seen_change()
+        self._save({"phase": RESTORING, "reason": reason, "switched": switched, "deadline": None, "mark": None})
+
+    def _restore(self) -> None:
+        self._say("did not become healthy, the former files are put back")
+        foreign = self._foreign()
+        if foreign and self.journal["switched"]:
+            self._close(
+                ALARM,
+                f"{self.journal['reason']}; nothing was put back, because someone else changed {', '.join(foreign)}",
+            )
+            return
+        failure = self._put_back([entry for entry in self._ordered("before") if entry["path"] not in foreign])
+        if failure:
+            self._close(ALARM, f"{self.journal['reason']}; the former files could not be put back: {failure}")
+            return
+        for folder in reversed(self.journal["directories"]):
+            with contextlib.suppress(OSError):  # it was never made, or someone else uses it by now
+                os.rmdir(folder)
+        if self.journal["switched"]:
+            # What cannot be switched back is found by the proof.
+            self._persist(self._switch)
+            self._save({"phase": PROVING})
+        else:
+            self._close(ABANDONED, self.journal["reason"])
+
+    def _put_back(self, entries: list[FileEntry]) -> str | None:
+        """Bring files back to their former versions. Returns why it did not work."""
+
+        def put() -> None:
+            for entry in entries:
+                self._put(entry, "after", "before")
+
+        return self._persist(put)
+
+    def _persist(self, action: t.Callable[[], None]) -> str | None:
+        """Do a part of a restore, trying as long as that may take: a full disk may get space, a read-only one be mounted
+        anew. Returns why it did not work."""
+        limit = self.clock() + RESTORE_SECONDS
+        while True:
+            try:
+                action()
+                return None
+            except OSError as exc:
+                if self.clock() >= limit:
+                    return str(exc)
+                self._say(f"cannot be restored yet: {exc}")
+            except EngineError as exc:
+                return str(exc)
+            self.sleep(POLL_SECONDS)
+
+    def _prove(self) -> None:
+        failure, sight = self._watch_until_healthy()
+        edited = self._edited()
+        if edited is None and (failure is None or not self.journal["before"]["healthy"]):
+            # What was broken before need not be healthy now: it is as it was.
+            self._close(RESTORED, self.journal["reason"], sight)
+        else:
+            failure = edited or failure
+            self._close(ALARM, f"{self.journal['reason']}; the former files were put back, but {failure}", sight)
+
+    _PHASES: t.ClassVar[dict[str, t.Callable[[Engine], None]]] = {
+        PREPARED: _prepare,
+        APPLYING: _apply,
+        WAITING: _wait,
+        CONFIRMING: _confirm,
+        RESTORING: _restore,
+        PROVING: _prove,
+    }
+
+    # -- waiting -------------------------------------------------------------------------------------------------------
+
+    def _watch_until_healthy(self) -> tuple[str | None, Seen]:
+        """Watch until the wanted instance was healthy for min_ready_seconds without a break.
+
+        Returns why not (None: it was), and the last look. The time limit is for becoming healthy; the seconds of
+        proving come on top.
+        """
+        if self.journal.get("deadline") is None:
+            self._save({"deadline": self.clock() + self._patience()})
+        ready_since: float | None = None
+        identity: Process | None = None
+        while True:
+            sight = self.watcher.look()
+            now = self.clock()
+            self._measure(sight)
+            edited = self._edited()
+            if edited is not None:
+                return edited, sight
+            if not sight.healthy:
+                ready_since = None
+            elif ready_since is None or sight.process != identity:
+                ready_since = now
+            identity = sight.process
+            if ready_since is not None:
+                self._say(f"is healthy, watched for {self.journal['min_ready_seconds']} s")
+                left = ready_since + self.journal["min_ready_seconds"] - now
+                if left <= 0:
+                    return None, sight
+                self.sleep(min(POLL_SECONDS, left))
+            else:
+                failure = self._given_up(sight, now)
+                if failure:
+                    return failure, sight
+                self._say(sight.missing())
+                self._nudge(sight, now)
+                self.sleep(POLL_SECONDS)
+
+    def _nudge(self, sight: Seen, now: float) -> None:
+        """After a restart of the node a kubelet was seen not to start a pod whose manifest had been put back meanwhile. What
+        was healthy before and is not started at all gets one reminder; what crashes is in the kubelet's hands."""
+        if self.journal["phase"] != PROVING or self.journal.get("nudged") or not self.journal["before"]["healthy"]:
+            return
+        if sight.rest is None or sight.rest != self._quiet[0]:
+            self._quiet = (sight.rest, now)
+        if now - self._quiet[1] < QUIET_SECONDS:
+            return
+        self._quiet = (sight.rest, now)
+        if not self.watcher.obstacle():
+            self._note(
+                f"{KUBELET} was started anew, because it did not start {self.journal['name']} for {QUIET_SECONDS} s"
+            )
+            self._save({"nudged": True, "deadline": max(self._deadline(), now + REVIVAL_SECONDS)})
+            self.watcher.nudge()
+
+    def _deadline(self) -> float:
+        """Until when what is waited for may take."""
+        return t.cast(float, self.journal["deadline"])
+
+    def _patience(self) -> float:
+        """Seconds for becoming healthy."""
+        wanted = float(self.journal["wait_timeout"])
+        restores = self.journal["phase"] == PROVING and self.journal["before"]["healthy"]
+        return max(wanted, RESTORE_SECONDS) if restores else wanted
+
+    def _given_up(self, sight: Seen, now: float) -> str | None:
+        name = self.journal["name"]
+        if sight.hopeless:
+            return f"{name} {sight.hopeless}"
+        never_ready = self.journal["phase"] == WAITING and WAITING not in self.journal["times"]
+        if never_ready and sight.crashes >= self.watcher.max_crashes:
+            return f"{name} crashed {sight.crashes} times and was never ready"
+        if now < self._deadline():
+            return None
+        return (
+            f"{name} was not healthy within {self._patience():.0f} s: it {sight.missing()} ({'; '.join(sight.probes)})"
+            f"{self._backups()}{self._obstacle()}"
+        )
+
+    def _obstacle(self) -> str:
+        found = self.watcher.obstacle()
+        return f"; {found}" if found else ""
+
+    def _backups(self) -> str:
+        found = [path for entry in self.journal["files"] if entry["switch"] for path in backups_of(entry["path"])]
+        return f"; the kubelet also reads {', '.join(found)}: move it out of the folder" if found else ""
+
+    def _time(self, event: str) -> None:
+        """Note when an event happened first, by the monotonic clock."""
+        if event not in self.journal["times"]:
+            self.journal["times"][event] = self.clock()
+            self._save()
+
+    def _measure(self, sight: Seen) -> None:
+        """Note when the probes failed first after the switch, when they passed again, and when all was well."""
+        times = self.journal["times"]
+        if not sight.probes_ok:
+            self._time("down")
+            times.pop("up", None)
+        elif "down" in times:
+            self._time("up")
+        if sight.healthy:
+            self._time(self.journal["phase"])
+
+    # -- the end -------------------------------------------------------------------------------------------------------
+
+    def _close(self, outcome: str, reason: str | None, sight: Seen | None = None) -> None:
+        times, now, phase = self.journal["times"], self.clock(), self.journal["phase"]
+        result: Result = {
+            "outcome": outcome,
+            "reason": reason,
+            "healthy": sight.healthy if sight else None,
+            "ended": utc_now(),
+            "seconds": _span(times.get("began"), now),
+            "restart_seconds": _span(times.get("switched"), times.get(WAITING if phase in ON_TRIAL else phase)),
+            "outage_seconds": _span(times.get("down"), times.get("up", now)) or 0.0,
+            "proof": self.watcher.proof(sight) if sight else None,
+            "confirmed": None if self.journal.get("confirm_timeout") is None else self._is_confirmed(),
+            "notes": self.journal.get("notes", []),
+            "log": [hide(line, self.journal["watch"].get("hidden", {})) for line in self.journal.get("log", [])],
+        }
+        self.journal.update({"phase": CLOSED, "result": result})
+        if outcome == COMMITTED:
+            for folder in self.journal.get("obsolete", []):
+                with contextlib.suppress(OSError):  # somebody else uses it by now
+                    os.rmdir(folder)
+
+    def _file_away(self) -> None:
+        """Move the closed journal to the history, which keeps the last ones and always the last known good."""
+        self._insist()
+        # As long as the journal is open, a killed engine is followed by one that says it again.
+        self._say(result_of(self.journal)["outcome"])
+        file_journal(self.folder, self.journal["id"])
+        with contextlib.suppress(OSError):  # it names a transaction that is over
+            remove(self.path(CONFIRMED))
+        prune_history(self.folder)
+
+    def _insist(self) -> None:
+        """Keep the outcome, however long the disk is full: nobody could tell it otherwise."""
+        limit = self.clock() + RESTORE_SECONDS
+        while True:
+            try:
+                save_journal(self.folder, self.journal)
+                return
+            except OSError:
+                if self.clock() >= limit:
+                    raise
+            self.sleep(POLL_SECONDS)
+
+
+def _span(start: float | None, end: float | None) -> float | None:
+    return None if start is None or end is None else round(end - start, 2)

@@ -1,0 +1,91 @@
+# SPDX-FileCopyrightText: 2026 nodecraft.kubeadm contributors
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Processes of a node, and what they say."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+from ansible_collections.nodecraft.kubeadm.plugins.module_utils._engine.node import LOG_LINES, Host, Process, log_tail
+from ansible_collections.nodecraft.kubeadm.plugins.module_utils._engine.static_pod import count_starts
+from ansible_collections.nodecraft.kubeadm.tests.unit.support.fake_node import FakeNode
+
+UID = "0123456789abcdef0123456789abcdef"
+
+
+CONTAINER = "a" * 64
+
+
+CGROUPS = {
+    "cgroup v2, systemd": f"0::/kubepods.slice/kubepods-burstable.slice/kubepods-burstable-pod{UID}.slice/cri-containerd-{CONTAINER}.scope",
+    "cgroup v2, cgroupfs": f"0::/kubepods/burstable/pod{UID}/{CONTAINER}",
+    "cgroup v1, systemd": f"12:cpu:/kubepods.slice/kubepods-pod{UID}.slice/cri-containerd-{CONTAINER}.scope\n1:name=systemd:/x",
+    "cgroup v1, cgroupfs": f"5:memory:/kubepods/besteffort/pod{UID}/{CONTAINER}",
+    "CRI-O": f"0::/kubepods.slice/kubepods-burstable-pod{UID}.slice/crio-{CONTAINER}.scope",
+    "inside a container": f"0::/../kubelet.slice/kubelet-kubepods.slice/kubelet-kubepods-pod{UID}.slice/cri-containerd-{CONTAINER}.scope",
+}
+
+
+def add(proc: Path, pid: int, cgroup: str, *arguments: str) -> None:
+    (proc / str(pid)).mkdir()
+    (proc / str(pid) / "cgroup").write_text(cgroup + "\n", encoding="ascii")
+    (proc / str(pid) / "cmdline").write_bytes(b"".join(os.fsencode(argument) + b"\0" for argument in arguments))
+
+
+@pytest.mark.parametrize("cgroup", CGROUPS.values(), ids=CGROUPS)
+def test_a_process_is_known_by_its_pods_uid(tmp_path: Path, cgroup: str) -> None:
+    add(tmp_path, 7, cgroup, "/usr/local/bin/kube-apiserver", "--x=ü", "")
+    add(tmp_path, 8, cgroup.replace(UID, "f" * 32), "kube-apiserver")
+    add(tmp_path, 9, cgroup, "/pause")
+    add(tmp_path, 10, cgroup)
+    add(tmp_path, 11, "0::/system.slice/sshd.service", "kube-apiserver")
+    (tmp_path / "12").mkdir()
+    (tmp_path / "self").mkdir()
+    (process,) = Host(proc=str(tmp_path)).processes({UID})
+    assert process == Process(UID, 7, CONTAINER, ("/usr/local/bin/kube-apiserver", "--x=ü", ""))
+    assert process.runs(["/usr/local/bin/kube-apiserver", None, ""])
+    assert not process.runs(["/usr/local/bin/kube-apiserver", "--x=ü"])
+    assert not process.runs(["/usr/local/bin/kube-apiserver", "--y", ""])
+
+
+def test_pods_are_known_by_their_log_folders(tmp_path: Path) -> None:
+    for name in (
+        f"kube-system_a-n1_{UID}",
+        "kube-system_a-n1_123-456",
+        f"kube-system_a-n12_{UID}",
+        f"x_kube-system_a-n1_{UID}",
+    ):
+        (tmp_path / name).mkdir()
+    host = Host(pod_logs=str(tmp_path))
+    assert host.pod_folders("kube-system_a-n1_") == {UID: str(tmp_path / f"kube-system_a-n1_{UID}")}
+    assert Host(pod_logs=str(tmp_path / "none")).pod_folders("x") == {}
+
+
+def test_logs_in_the_order_of_their_starts(tmp_path: Path) -> None:
+    folder = tmp_path / "c"
+    folder.mkdir()
+    for name in ("10.log", "9.log", "0.log", "10.log.20260101-000000.gz", "x.log"):
+        (folder / name).write_text("", encoding="ascii")
+    host = Host()
+    assert [os.path.basename(path) for path in host.log_files(str(tmp_path), "c")] == ["0.log", "9.log", "10.log"]
+    assert count_starts(host, str(tmp_path), "c") == 11
+    assert count_starts(host, str(tmp_path), "none") == 0
+
+
+def test_the_tail_of_a_log_without_the_runtimes_columns(tmp_path: Path) -> None:
+    path = tmp_path / "0.log"
+    lines = [f"2026-01-01T00:00:00Z stderr F line {number}\n" for number in range(2000)]
+    path.write_text("".join(lines) + "odd line\n", encoding="ascii")
+    tail = log_tail(str(path), 3)
+    assert tail == ["line 1998", "line 1999", "odd line"]
+    assert len(log_tail(str(path))) == LOG_LINES
+    assert log_tail(str(tmp_path / "none")) == []
+
+
+def test_when_a_process_started(node: FakeNode) -> None:
+    pid = node.kubelet.instances[0].pid
+    ticks = os.sysconf("SC_CLK_TCK")
+    assert node.host.started(pid) == pytest.approx(1700000000 + 100 * pid / ticks)
+    assert node.host.started(99999) is None

@@ -1,0 +1,108 @@
+# SPDX-FileCopyrightText: 2026 nodecraft.kubeadm contributors
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Requests to a component and to the API server."""
+
+from __future__ import annotations
+
+import socket
+import typing as t
+from pathlib import Path
+
+import pytest
+from ansible_collections.nodecraft.kubeadm.plugins.module_utils._engine import probes
+from ansible_collections.nodecraft.kubeadm.plugins.module_utils._engine.probes import http_get, read_gates, run_probe
+from ansible_collections.nodecraft.kubeadm.tests.unit.support.web import CERTIFICATE_PEM, Web, kubeconfig
+
+
+@pytest.mark.parametrize(("status", "passes"), [(200, True), (302, True), (399, True), (400, False), (500, False)])
+def test_http_probes_take_200_to_399(web: Web, status: int, passes: bool) -> None:
+    web.status = status
+    ok, text = run_probe(web.probe("/readyz"))
+    assert ok == passes
+    assert text == f"http://127.0.0.1:{web.port}/readyz answers {status}"
+    assert web.requests == ["/readyz"]
+
+
+def test_a_server_that_hangs_up_does_not_pass(web: Web) -> None:
+    web.up = False
+    assert not run_probe(web.probe())[0]
+
+
+def test_a_probe_sends_the_headers_of_the_manifest(web: Web) -> None:
+    assert run_probe({**web.probe(), "headers": {"Authorization": "Bearer x"}})[0]
+    assert web.headers[-1]["Authorization"] == "Bearer x"
+
+
+def test_nobody_listening_does_not_pass() -> None:
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = free.getsockname()[1]
+    ok, text = run_probe({"kind": "tcp", "host": "127.0.0.1", "port": port})
+    assert not ok
+    assert f"127.0.0.1:{port}: " in text
+    assert not run_probe({"kind": "http", "scheme": "http", "host": "127.0.0.1", "port": port, "path": "/"})[0]
+
+
+def test_tcp_probes_only_connect(web: Web) -> None:
+    assert run_probe({"kind": "tcp", "host": "127.0.0.1", "port": web.port})[0]
+    assert web.requests == []
+
+
+@pytest.fixture(name="secure")
+def fixture_secure() -> t.Iterator[Web]:
+    web = Web(tls=True)
+    yield web
+    web.close()
+
+
+def test_probes_over_tls_need_no_trust_and_metrics_the_client_certificate(secure: Web, tmp_path: Path) -> None:
+    assert run_probe(secure.probe()) == (True, f"https://127.0.0.1:{secure.port}/livez answers 200")
+    config = tmp_path / "admin.conf"
+    config.write_text(kubeconfig(), encoding="ascii")
+    secure.gates = {"A": True, "B": False}
+    assert read_gates(secure.metrics(str(config))) == ({"A": True, "B": False}, "")
+    status, body = http_get(secure.metrics(str(config)), "/metrics", context=probes._unverified())
+    assert (status, body) == (403, b"Forbidden")
+
+
+def test_the_gates_of_etcd_have_a_name_of_their_own(tmp_path: Path, web: Web) -> None:
+    config = tmp_path / "admin.conf"
+    config.write_text(kubeconfig(), encoding="ascii")
+    web.gates, web.gate_metric = {"CompactHashCheck": True}, "etcd_server_feature_enabled"
+    assert read_gates(web.metrics(str(config))) == ({"CompactHashCheck": True}, "")
+    web.gate_metric = "other_feature_enabled"
+    assert read_gates(web.metrics(str(config))) == ({}, "")
+
+
+def test_metrics_that_nobody_serves_are_no_gates(tmp_path: Path, web: Web) -> None:
+    config = tmp_path / "admin.conf"
+    config.write_text(kubeconfig(), encoding="ascii")
+    web.up = False
+    gates, why = read_gates(web.metrics(str(config)))
+    assert gates is None
+    assert "cannot be read" in why
+
+
+# ---- the credential --------------------------------------------------------------------------------------------------
+
+
+def test_the_api_server_is_asked_with_the_nodes_certificate(tmp_path: Path, web: Web) -> None:
+    path = tmp_path / "kubelet.conf"
+    (tmp_path / "ca").write_text(CERTIFICATE_PEM, encoding="ascii")
+    head = f"clusters:\n- cluster:\n    certificate-authority: {tmp_path}/ca\n    server: http://127.0.0.1:{web.port}\n"
+    path.write_text(head + kubeconfig(), encoding="ascii")
+    assert probes.api_get(str(path), "/api/v1/nodes/w1") == ({}, "")
+    assert web.requests == ["/api/v1/nodes/w1"]
+    node, why = probes.api_get(str(path), "/healthz")
+    assert node is None
+    assert "cannot be asked" in why  # this server speaks no JSON
+    web.status = 403
+    assert probes.api_get(str(path), "/x") == (None, "the API server answers 403")
+
+
+@pytest.mark.parametrize("text", [None, "", kubeconfig(), "server: https://127.0.0.1:1\n"])
+def test_a_credential_that_is_none_is_named(tmp_path: Path, text: str | None) -> None:
+    path = tmp_path / "kubelet.conf"
+    if text is not None:
+        path.write_text(text, encoding="ascii")
+    assert "names no API server" in probes.api_get(str(path), "/x")[1]

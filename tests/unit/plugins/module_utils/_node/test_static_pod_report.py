@@ -1,0 +1,101 @@
+# SPDX-FileCopyrightText: 2026 nodecraft.kubeadm contributors
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""What static_pod_info tells of a node."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+from ansible_collections.nodecraft.kubeadm.plugins.module_utils._engine.journal import COMMITTED, WAITING
+from ansible_collections.nodecraft.kubeadm.plugins.module_utils._node import state, transactions
+from ansible_collections.nodecraft.kubeadm.plugins.module_utils._node.static_pod_report import read_all
+from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.common.errors import KubeadmError
+from ansible_collections.nodecraft.kubeadm.tests.unit.support.documents import documented
+from ansible_collections.nodecraft.kubeadm.tests.unit.support.fake_node import NAME, NEW, OLD, FakeNode, pod
+from ansible_collections.nodecraft.kubeadm.tests.unit.support.fake_run import FakeRun
+from ansible_collections.nodecraft.kubeadm.tests.unit.support.static_pod_runs import carry_out
+
+
+def test_what_is_told_of_a_node(master: FakeNode, run: FakeRun) -> None:
+    master.allowed.add(pod("--v=4").encode())
+    carry_out(master, run, args={"v": 4})
+    (master.manifests / ".hidden").write_text("x", encoding="ascii")
+    found = read_all(None, None, run=run, warn=pytest.fail, host=master.host)
+    assert (found["node"], found["manifest_dir"], found["unreadable_files"]) == ("cp1", str(master.manifests), [])
+    (told,) = found["static_pods"]
+    assert set(found) == documented("static_pod_info")
+    assert set(told) == documented("static_pod_info", "static_pods")
+    assert set(told["way_back"]) == documented("static_pod_info", "static_pods", "way_back")
+    assert told["name"] == NAME
+    assert told["args"] == {"v": ["4"]}
+    assert told["owned"] == {"args": ["v"]}
+    assert told["in_step"] is True
+    assert (told["ready"], told["problem"]) == (True, None)
+    assert told["process"]["pid"] == master.kubelet.instances[0].pid
+    assert told["process"]["started"] > 1700000000
+    assert told["last_transaction"]["outcome"] == COMMITTED
+    assert told["last_known_good"] == master.closed()["id"]
+    assert (told["open_transaction"], told["error"], told["stray_files"]) == (None, None, [])
+
+
+def test_what_is_told_of_a_node_in_trouble(master: FakeNode, run: FakeRun, tmp_path: Path) -> None:
+    folder = tmp_path / "others"
+    folder.mkdir()
+    (folder / "kube-apiserver.yaml").write_text(OLD + "\nx: &a b\n", encoding="utf-8")
+    (folder / "notes.txt").write_text("no pod", encoding="utf-8")
+    journal = master.prepare(phase=WAITING)
+    found = read_all(NAME, str(folder), run=run, warn=pytest.fail, host=master.host)
+    assert found["unreadable_files"] == [str(folder / "notes.txt")]
+    (told,) = found["static_pods"]
+    assert set(told) == documented("static_pod_info", "static_pods")
+    assert "anchor" in told["error"]
+    assert told["arguments"] is None
+    assert (told["ready"], told["problem"]) == (False, told["error"])
+    # Without news of the engine, which a power loss may take, the journal says how far it is.
+    assert (told["open_transaction"]["id"], told["open_transaction"]["phase"]) == (journal["id"], WAITING)
+    assert read_all("etcd", str(folder), run=run, warn=pytest.fail, host=master.host)["static_pods"] == []
+    assert read_all(None, str(folder / "missing"), run=run, warn=pytest.fail, host=master.host)["static_pods"] == []
+
+
+def test_what_keeps_a_component_from_being_ready(master: FakeNode, run: FakeRun) -> None:
+    master.foreign_edit(NEW)
+    (told,) = read_all(None, None, run=run, warn=pytest.fail, host=master.host)["static_pods"]
+    assert (told["ready"], told["problem"]) == (False, "starts, or runs with other arguments than its manifest has")
+
+
+def test_no_value_of_the_environment_is_told(master: FakeNode, run: FakeRun) -> None:
+    text = OLD.replace(
+        "    name: kube-apiserver\n", "    env:\n    - name: TOKEN\n      value: secret\n    name: kube-apiserver\n"
+    )
+    master.foreign_edit(text)
+    found = read_all(None, None, run=run, warn=pytest.fail, host=master.host)
+    assert found["static_pods"][0]["env"] == ["TOKEN"]
+    assert "secret" not in json.dumps(found)
+
+
+def test_no_value_of_the_environment_is_told_of_a_process_that_is_out_of_step(master: FakeNode, run: FakeRun) -> None:
+    """The process has the argument expanded, with the value that the variable had when it was started."""
+    text = OLD.replace("--v=1", "--v=$(TOKEN)").replace(
+        "    name: kube-apiserver\n", "    env:\n    - name: TOKEN\n      value: later\n    name: kube-apiserver\n"
+    )
+    master.foreign_edit(text)
+    process = read_all(None, None, run=run, warn=pytest.fail, host=master.host)["static_pods"][0]["process"]
+    assert process["arguments"][-1] == "--v=$(TOKEN)"
+
+
+def test_a_damaged_record_of_one_static_pod_keeps_nobody_from_reading_the_others(
+    master: FakeNode, run: FakeRun
+) -> None:
+    Path(state.record_path(NAME)).write_text("{", encoding="utf-8")
+    (found,) = read_all(None, None, run=run, warn=pytest.fail, host=master.host)["static_pods"]
+    assert found["error"] == found["problem"]
+    assert f"{state.record_path(NAME)} is damaged" in found["error"]
+
+
+@pytest.mark.parametrize("name", ["../owned", "journal"])
+def test_the_name_of_a_file_is_no_id(master: FakeNode, run: FakeRun, name: str) -> None:
+    master.prepare()
+    with pytest.raises(KubeadmError, match="no id of a transaction"):
+        transactions.report_progress(NAME, name, wait=0, seen="", dry=True, run=run)

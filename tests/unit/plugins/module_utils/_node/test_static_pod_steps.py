@@ -1,0 +1,220 @@
+# SPDX-FileCopyrightText: 2026 nodecraft.kubeadm contributors
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""From the parameters of static_pod to the end of its transaction."""
+
+from __future__ import annotations
+
+import json
+import os
+import typing as t
+from pathlib import Path
+
+import pytest
+from ansible_collections.nodecraft.kubeadm.plugins.module_utils._engine.files import FORMAT
+from ansible_collections.nodecraft.kubeadm.plugins.module_utils._engine.journal import (
+    CLOSED,
+    COMMITTED,
+    KEEP_HISTORY,
+    RESTORED,
+    SIDES,
+    UNHEALTHY,
+    Journal,
+    save_journal,
+)
+from ansible_collections.nodecraft.kubeadm.plugins.module_utils._node import (
+    journals,
+    preflight,
+    state,
+    static_pods,
+    transactions,
+)
+from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.common.errors import KubeadmError, Refusal
+from ansible_collections.nodecraft.kubeadm.tests.unit.support import static_pods as samples
+from ansible_collections.nodecraft.kubeadm.tests.unit.support.documents import documented
+from ansible_collections.nodecraft.kubeadm.tests.unit.support.fake_node import NAME, OLD, Behaviour, FakeNode, pod
+from ansible_collections.nodecraft.kubeadm.tests.unit.support.fake_run import FakeRun
+from ansible_collections.nodecraft.kubeadm.tests.unit.support.static_pod_runs import carry_out, report, steps
+
+KEYS = documented("static_pod") - {"rehearsal"}  # which is the runner's
+
+
+def test_a_change_from_the_wish_to_the_commit(master: FakeNode, run: FakeRun) -> None:
+    master.allowed.add(pod("--v=4", "--feature-gates=A=true").encode())
+    report = carry_out(master, run, args={"v": 4}, feature_gates={"A": True})
+    assert set(report) == KEYS
+    assert (report["name"], report["node"], report["manifest"]) == (NAME, "cp1", str(master.manifest))
+    assert {operation["key"] for operation in report["operations"]} == {"A", "v"}
+    assert report["transaction"]["outcome"] is None
+    assert report["transaction"]["longest_seconds"] >= 2 * (20 + 3)
+    assert report["transaction"]["id"] == master.closed()["id"]
+    assert master.result()["outcome"] == COMMITTED
+    assert "--feature-gates=A=true" in master.manifest.read_text(encoding="utf-8")
+    record = Path(state.record_path(NAME))
+    assert record.stat().st_mode & 0o7777 == 0o600
+    assert set(json.loads(record.read_text(encoding="utf-8"))["owned"]) == {"args", "feature_gates"}
+
+
+def test_the_end_of_a_change_is_told_under_the_id_that_it_was_given(master: FakeNode, run: FakeRun) -> None:
+    master.allowed.add(pod("--v=4").encode())
+    started = carry_out(master, run, args={"v": 4})["transaction"]
+    ended = report(run, id=started["id"])["transaction"]
+    assert (ended["id"], ended["outcome"]) == (started["id"], COMMITTED)
+    assert set(ended) == documented("static_pod", "transaction") == documented("kubelet", "transaction")
+
+
+def test_f20_an_outcome_is_told_where_it_cannot_be_noted_that_it_was(master: FakeNode, run: FakeRun) -> None:
+    master.allowed.add(pod("--v=4").encode())
+    started = carry_out(master, run, args={"v": 4})["transaction"]
+    (master.state / "followed.json").mkdir()
+    assert report(run, id=started["id"])["transaction"]["outcome"] == COMMITTED
+
+
+def test_f40_a_clock_that_was_set_back_makes_a_change_no_older_than_those_before_it(
+    master: FakeNode, run: FakeRun
+) -> None:
+    closed: t.Any = {"format": FORMAT, "name": NAME, "requested": {}, "phase": CLOSED, "files": []}
+    result: t.Any = {"outcome": COMMITTED, "reason": None, "ended": "2099-01-01T00:00:00Z"}
+    for number in range(KEEP_HISTORY):
+        identifier = f"20990101T000000.00000{number}Z-abcdef"
+        save_journal(str(master.state), closed | {"id": identifier, "result": result}, identifier)
+    master.allowed.add(pod("--v=4").encode())
+    started = carry_out(master, run, args={"v": 4})["transaction"]
+    assert report(run, id=started["id"])["transaction"]["outcome"] == COMMITTED
+    assert transactions.summary(NAME)["last_known_good"] == transactions.history(NAME)[-1] == started["id"]
+    assert transactions.unreported(NAME) is None
+
+
+def test_purge_gives_the_bytes_back_and_drops_the_record(master: FakeNode, run: FakeRun) -> None:
+    master.allowed.add(pod("--v=4").encode())
+    carry_out(master, run, args={"v": 4})
+    assert static_pods.read_static_pod(NAME, str(master.manifests), "cp1").record
+    carry_out(master, run, purge=True)
+    assert master.manifest.read_text(encoding="utf-8") == OLD
+    assert not Path(state.record_path(NAME)).exists()
+
+
+def test_a_restore_takes_the_record_back_too(master: FakeNode, run: FakeRun) -> None:
+    master.allowed.add(pod("--v=4").encode())
+    master.kubelet.behaviours["--v=4"] = Behaviour(ready=None)
+    master.clock.pace = 4
+    original = journals.static_pod_journal
+
+    def with_probe(*given: t.Any) -> Journal:
+        journal = original(*given)
+        for side in SIDES:
+            journal["watch"][side]["probes"] = [master.web.probe()]
+        return journal
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(journals, "static_pod_journal", with_probe)  # a probe that answers on this machine
+        carry_out(master, run, args={"v": 4})
+    assert master.result()["outcome"] == RESTORED
+    assert not Path(state.record_path(NAME)).exists()
+
+
+def test_check_mode_leaves_no_trace(master: FakeNode, run: FakeRun) -> None:
+    master.state.rmdir()
+    dry = steps(master, run, dry=True, args={"v": 4})
+    with dry.session():
+        dry.read()
+        assert dry.plan().operations
+        assert dry.rehearse().verdict == "accepted"
+    assert not master.state.exists()
+    assert dry.report()["transaction"] is None
+    assert dry.report()["diff"]
+    assert master.manifest.read_text(encoding="utf-8") == OLD
+
+
+@pytest.mark.parametrize("dry", [True, False])
+def test_a_change_that_nobody_would_start_is_refused(master: FakeNode, run: FakeRun, dry: bool) -> None:
+    config = master.proc / "50/root/var/lib/kubelet/config.yaml"
+    config.write_text(f"staticPodPath: {master.manifests}\nhealthzPort: {master.web.port}\n", encoding="ascii")
+    master.web.status = 503
+    refused = steps(master, run, dry=dry, args={"v": 4})
+    with refused.session():
+        refused.read()
+        with pytest.raises(Refusal, match=r"the kubelet on .* answers 503"):
+            refused.plan()
+    assert not master.journal_path.exists()
+    assert refused.report()["operations"]
+    unchanged = steps(master, run, dry=dry, args={"v": 1})
+    with unchanged.session():
+        unchanged.read()
+        assert unchanged.plan().operations == ()
+
+
+def test_the_preflight_tells_what_a_user_should_know(
+    master: FakeNode, run: FakeRun, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(preflight, "check", lambda *given: ("etcd is alone",))
+    change = steps(master, run, dry=True, args={"v": 4})
+    with change.session():
+        change.read()
+        assert change.plan().warnings[-1] == "etcd is alone"
+
+
+def settle(master: FakeNode, run: FakeRun, *, dry: bool = False, **wish: t.Any) -> list[str]:
+    """A run of the module that has nothing to change; what it warned of."""
+    idle = steps(master, run, dry=dry, **wish)
+    with idle.session():
+        idle.read()
+        plan = idle.plan()
+        assert not plan.operations
+        idle.settle()
+        return list(plan.warnings)
+
+
+def test_nothing_to_change_is_no_success_over_a_component_that_is_down(master: FakeNode, run: FakeRun) -> None:
+    assert settle(master, run) == []
+    master.kubelet.kill(master.kubelet.instances[0])
+    for dry in (False, True):
+        with pytest.raises(KubeadmError, match="kube-apiserver on cp1: there is nothing to change, but it is down"):
+            settle(master, run, dry=dry)
+
+
+def test_a_component_that_is_broken_is_told_with_its_last_transaction_and_words(master: FakeNode, run: FakeRun) -> None:
+    master.kubelet.behaviours["--v=2"] = Behaviour(ready=None, log=("E1 why it hangs",))
+    assert master.change(rollback=False)["outcome"] == UNHEALTHY
+    master.kubelet.kill(master.kubelet.instances[-1])
+    with pytest.raises(KubeadmError, match=r"said last: E1 why it hangs. .*ended unhealthy: .*not healthy"):
+        settle(master, run)
+
+
+def test_what_somebody_else_changed_is_theirs_from_then_on(master: FakeNode, run: FakeRun) -> None:
+    master.allowed.add(pod("--v=4").encode())
+    carry_out(master, run, args={"v": 4})
+    master.foreign_edit(pod("--v=3"))
+    for dummy in range(60):
+        master.clock.sleep(0.5)
+    (warning,) = settle(master, run, dry=True, purge=True)
+    assert "left alone from now on" in warning
+    assert settle(master, run, purge=True) == [warning]
+    assert settle(master, run, purge=True) == []
+
+
+def test_without_diff_mode_there_is_no_diff(master: FakeNode, run: FakeRun) -> None:
+    quiet = steps(master, run, dry=True, diff=False, args={"v": 4})
+    with quiet.session():
+        quiet.read()
+        quiet.plan()
+    assert quiet.report()["diff"] == []
+
+
+def test_the_report_has_its_keys_before_anything_was_read(master: FakeNode, run: FakeRun) -> None:
+    assert set(steps(master, run).report()) == KEYS
+
+
+@pytest.mark.parametrize("given", [{"wait_timeout": 0}, {"min_ready_seconds": -1}, {"name": "../x"}])
+def test_bad_parameters_are_refused_before_anything_is_touched(
+    master: FakeNode, run: FakeRun, given: dict[str, t.Any]
+) -> None:
+    with pytest.raises(Refusal), steps(master, run, **given).session():
+        pass
+    assert run.calls == []
+    assert os.listdir(master.state) == []
+
+
+def test_a_policy_file_in_the_folder_of_manifests_is_refused(master: FakeNode, run: FakeRun) -> None:
+    bad = steps(master, run, files=[samples.file(str(master.manifests / "policy.yaml"), "x")])
+    with bad.session(), pytest.raises(KubeadmError, match="would stand in the folder of static pods"):
+        bad.read()

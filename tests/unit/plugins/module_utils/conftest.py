@@ -1,0 +1,30 @@
+# SPDX-FileCopyrightText: 2026 nodecraft.kubeadm contributors
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The node of the tests, watched: whatever a test does, the kubelet must never see half a file or a second one."""
+
+from __future__ import annotations
+
+import typing as t
+from pathlib import Path
+
+import pytest
+from ansible_collections.nodecraft.kubeadm.tests.unit.support.fake_node import FakeNode
+from ansible_collections.nodecraft.kubeadm.tests.unit.support.web import Web
+
+
+@pytest.fixture(name="web")
+def fixture_web() -> t.Iterator[Web]:
+    """A component's web server."""
+    web = Web()
+    yield web
+    web.close()
+
+
+@pytest.fixture(name="node")
+def fixture_node(tmp_path: Path, web: Web) -> t.Iterator[FakeNode]:
+    """A node that runs a healthy API server."""
+    node = FakeNode(tmp_path, web)
+    yield node
+    node.look()
+    node.assert_only_whole_files_appeared()
+    node.watcher.close()

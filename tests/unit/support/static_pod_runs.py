@@ -1,0 +1,60 @@
+# SPDX-FileCopyrightText: 2026 nodecraft.kubeadm contributors
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Runs of the module static_pod on the fake node, without a module, and what is told of them."""
+
+from __future__ import annotations
+
+import os
+import typing as t
+from pathlib import Path
+
+from ansible_collections.nodecraft.kubeadm.plugins.module_utils._engine.files import Json
+from ansible_collections.nodecraft.kubeadm.plugins.module_utils._engine.journal import copies_of, save_journal
+from ansible_collections.nodecraft.kubeadm.plugins.module_utils._node import transactions
+from ansible_collections.nodecraft.kubeadm.plugins.module_utils._node.static_pod_steps import StaticPodSteps
+from ansible_collections.nodecraft.kubeadm.tests.unit.support import static_pods as samples
+from ansible_collections.nodecraft.kubeadm.tests.unit.support.fake_node import NAME, FakeNode
+from ansible_collections.nodecraft.kubeadm.tests.unit.support.fake_run import FakeRun
+
+
+def steps(master: FakeNode, run: FakeRun, *, dry: bool = False, diff: bool = True, **wish: t.Any) -> StaticPodSteps:
+    """The steps of one run."""
+    given = {"wait_timeout": 20, "min_ready_seconds": 3, **wish}
+    return StaticPodSteps(samples.parameters(**given), dry=dry, diff=diff, run=run, host=master.host, patience=0)
+
+
+def carry_out(master: FakeNode, run: FakeRun, **wish: t.Any) -> Json:
+    """A whole run of the module, and then of the engine."""
+    all_steps = steps(master, run, **wish)
+    with all_steps.session():
+        all_steps.read()
+        all_steps.notes()
+        all_steps.plan()
+        all_steps.apply()
+    journal = master.opened()
+    for entry in journal["files"]:  # this may not run as root
+        if entry["after"]:
+            entry["after"].update(uid=os.getuid(), gid=os.getgid())
+    save_journal(str(master.state), journal)
+    master.run()
+    return all_steps.report()
+
+
+def change_while(all_steps: StaticPodSteps, meanwhile: t.Callable[[], object]) -> None:
+    """A run of the module in which something happens between its plan and its change."""
+    with all_steps.session():
+        all_steps.read()
+        all_steps.plan()
+        meanwhile()
+        all_steps.apply()
+
+
+def report(run: FakeRun, *, dry: bool = False, **given: t.Any) -> Json:
+    """What node_transaction tells."""
+    return transactions.report_progress(NAME, given.pop("id", None), wait=0, seen="", dry=dry, run=run, **given)
+
+
+def damage(folder: Path, content: str = "{", identifier: str | None = None) -> None:
+    """Both copies of a journal hold something else."""
+    for path in copies_of(str(folder), identifier):
+        Path(path).write_text(content, encoding="utf-8")
