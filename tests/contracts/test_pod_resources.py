@@ -44,4 +44,4 @@ def test_where_the_page_is() -> None:
     (port,) = re.findall(r'"port": {"type": "int", "default": (\d+)}', module)
     assert f'"--port", type=int, default={port}' in (PLUGIN / "cli.py").read_text(encoding="utf-8")
     (path,) = re.findall('"path": {"type": "str", "default": "(.*?)"}', module)
-    assert f'"{path}": self._pod_resources' in (PLUGIN / "runtime.py").read_text(encoding="utf-8")
+    assert f'"{path}": self._pod_resources' in (PLUGIN / "pages.py").read_text(encoding="utf-8")
