@@ -69,7 +69,7 @@ def test_there_is_something_to_check() -> None:
         (f"{UTILS}/_engine/a.py", "def f():\n    from . import x", "at the top of the file"),
         (f"{UTILS}/_engine/a.py", "if True:\n    import ssl", "at the top of the file"),
         (f"{UTILS}/_engine/a.py", "import yaml", "yaml may not"),
-        (f"{UTILS}/_plan/a.py", "from .._engine import x", "_engine.x may not"),
+        (f"{UTILS}/_plan/common/a.py", "from ..._engine import x", "_engine.x may not"),
         ("plugins/modules/a.py", "from ..module_utils._engine import x", "_engine.x may not"),
         (f"{UTILS}/_api/a.py", "from .._node import x", "_node.x may not"),
         (f"{UTILS}/_api/a.py", "from .._module import x", "_module.x may not"),
