@@ -41,7 +41,8 @@ options:
   name:
     description:
       - Name of the static pod.
-      - V(kube-apiserver), V(kube-controller-manager), V(kube-scheduler) and V(etcd) are rehearsed. Others are changed without.
+      - V(kube-apiserver), V(kube-controller-manager), V(kube-scheduler) and V(etcd) are rehearsed.
+      - Another static pod is changed without a rehearsal. It needs a C(command) in its manifest, for its flags cannot be known otherwise.
     type: str
     required: true
   feature_gates:

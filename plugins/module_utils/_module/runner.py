@@ -4,7 +4,7 @@
 
 # PRIVATE to the collection: no promise of stability to code outside it.
 
-"""The one way of every state module: read, plan, rehearse, apply, report. Check mode is decided here and nowhere else."""
+"""The one way of every state module: read, plan, rehearse, apply, report. Check mode ends here before *apply*."""
 
 from __future__ import annotations
 

@@ -4,7 +4,7 @@
 
 # PRIVATE to the collection: no promise of stability to code outside it.
 
-"""The one exception of the collection: what a user is told when something cannot be done."""
+"""What a user is told when something cannot be done."""
 
 from __future__ import annotations
 

@@ -1,0 +1,57 @@
+# SPDX-FileCopyrightText: 2026 nodecraft.kubeadm contributors
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The picture of the architecture is made from the import contract, so that it cannot tell anything else."""
+
+from __future__ import annotations
+
+import typing as t
+
+from ansible_collections.nodecraft.kubeadm.tests.contracts.imports import LAYERS, ROOMS
+from ansible_collections.nodecraft.kubeadm.tests.contracts.project import ROOT
+
+Graph = t.Mapping[str, t.Collection[str]]
+
+
+def test_the_page_has_the_picture_of_the_contract() -> None:
+    assert picture() in (ROOT / "docs/architecture.md").read_text(encoding="utf-8"), picture()
+
+
+def test_an_arrow_that_others_lead_to_is_left_out() -> None:
+    assert arrows({"a": ("b", "c"), "b": ("c",), "c": ()}) == ["a --> b", "b --> c"]
+
+
+def picture() -> str:
+    """The rooms of the contract and the layers of decisions, as a flowchart of Mermaid."""
+    outside = [f"    {arrow}" for arrow in arrows(rooms())]
+    inside = [f"        {arrow}" for arrow in arrows(LAYERS)]
+    return "\n".join(["flowchart TD", *outside, "    subgraph _plan", *inside, "    end"])
+
+
+def rooms() -> dict[str, set[str]]:
+    """Each room with those that it may import, the layers of decisions taken as one."""
+    return {
+        short: {shortened(room) for room in rule.rooms} - {short}
+        for name, rule in ROOMS.items()
+        if (short := shortened(name)) != "_plan"
+    }
+
+
+def shortened(name: str) -> str:
+    """The last part of a room's name; those of decisions are one."""
+    return next(part for part in name.split(".") if part not in ("plugins", "module_utils"))
+
+
+def arrows(graph: Graph) -> list[str]:
+    """Who may import whom, without the arrows that follow from others."""
+    return [
+        f"{name} --> {known}"
+        for name, direct in graph.items()
+        for known in sorted(direct)
+        if not any(known in reached(graph, other) for other in direct if other != known)
+    ]
+
+
+def reached(graph: Graph, name: str) -> set[str]:
+    """All that a room leads to."""
+    direct = set(graph.get(name, ()))
+    return direct.union(*(reached(graph, known) for known in direct))
