@@ -107,6 +107,12 @@ def node_operations(run: Run) -> list[str]:
     return list(found)
 
 
+def nodes_and_objects(lab: Lab) -> Look:
+    """A look at every node, and its Node in the API."""
+    looks, objects = lab.look(), lab.node_objects()
+    return {name: {**sides, "object": objects.get(name)} for name, sides in looks.items()}
+
+
 def side(nodes: Look, name: str) -> Json:
     """One side of every node, such as its manifests."""
     return {node: {name: sides[name]} for node, sides in nodes.items()}

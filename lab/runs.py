@@ -7,6 +7,7 @@ from __future__ import annotations
 import dataclasses
 import json
 import os
+import re
 import subprocess
 import tempfile
 import time
@@ -89,9 +90,12 @@ class Lab:
 
     @property
     def environment(self) -> dict[str, str]:
-        """With the administrator's credentials."""
+        """With the administrator's credentials, and past any proxy: the lab's network is this machine's own."""
+        (server,) = re.findall(r"server: https://(.+):\d+", (self.folder / "kubeconfig").read_text(encoding="utf-8"))
+        own = environment()
         return {
-            **environment(),
+            **own,
+            **{name: ",".join(filter(None, (server, own.get(name)))) for name in ("NO_PROXY", "no_proxy")},
             **dict.fromkeys(("KUBECONFIG", "K8S_AUTH_KUBECONFIG"), str(self.folder / "kubeconfig")),
         }
 

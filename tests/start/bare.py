@@ -105,7 +105,8 @@ class Bare:
         script = f"{setup}\ncd {shlex.quote(str(self.clone))}\nexec {shlex.join(wrapper)} {command}"
         began = time.monotonic()
         process = subprocess.Popen(
-            [*(("unshare", "--mount") if setup else ()), "sh", "-euc", script],
+            # Ctrl-C has to reach it, also where the tests themselves were started to take no notice of that.
+            ["env", "--default-signal=INT", *(("unshare", "--mount") if setup else ()), "sh", "-euc", script],
             env=self._variables(),
             stdin=subprocess.DEVNULL,
             stdout=subprocess.PIPE,

@@ -11,8 +11,12 @@ from pathlib import Path
 
 PLACES = (
     "/etc/default/kubelet",
+    "/etc/kubernetes",
     "/etc/kubernetes/kubelet.conf.d",
+    "/etc/kubernetes/nodecraft",
+    "/etc/systemd/system/kubelet.service",
     "/etc/systemd/system/kubelet.service.d",
+    "/run/systemd/system/kubelet.service.d",
     "/usr/lib/systemd/system/kubelet.service",
     "/usr/lib/systemd/system/kubelet.service.d",
     "/var/lib/kubelet/config.yaml",

@@ -30,11 +30,12 @@ _RUNTIME = "unix:///run/containerd/containerd.sock"
 class Kubelet:
     """The running kubelet.
 
-    manifest_dir: its staticPodPath. node_name: the name of its Node. healthz: its own health as a probe; None when that is
+    program: its binary. manifest_dir: its staticPodPath. node_name: the name of its Node. healthz: its own health as a probe; None when that is
     switched off. runtime: the address of its container runtime.
     """
 
     pid: int
+    program: str
     manifest_dir: str
     node_name: str
     healthz: Probe | None
@@ -58,6 +59,7 @@ def read_kubelet(run: Run, *, proc: str = "/proc") -> Kubelet:
         )
     return Kubelet(
         pid=pid,
+        program=arguments[0],
         manifest_dir=os.path.normpath(manifest_dir),
         node_name=registered_name(arguments),
         healthz=_healthz(arguments, config),
@@ -65,6 +67,12 @@ def read_kubelet(run: Run, *, proc: str = "/proc") -> Kubelet:
         or config.get("containerRuntimeEndpoint")
         or _RUNTIME,
     )
+
+
+def version_of(kubelet: Kubelet, run: Run) -> str:
+    """What its binary says of its version, such as C(Kubernetes v1.37.2), or why it does not."""
+    dummy, output, error = run([kubelet.program, "--version"])
+    return (output or error).strip()
 
 
 def _healthz(arguments: t.Sequence[str], config: t.Mapping[str, t.Any]) -> Probe | None:

@@ -22,7 +22,7 @@ from .._plan.static_pod.diff import diff
 from .._plan.static_pod.manifest import Manifest
 from .._plan.transaction.undo import WayBack
 from . import static_pods, transactions, way_back
-from .kubelet import read_kubelet
+from .kubelet import read_kubelet, version_of
 from .state import Run
 
 
@@ -43,7 +43,8 @@ def read_all(
     names = sorted({identity[1] for identity in identities.values() if identity})
     pods = [_describe(pod, folder, kubelet.node_name, host) for pod in names if name in (None, pod)]
     images = {pod["name"]: pod["image"] for pod in pods if not pod["error"]}
-    for warning in versions.warnings(kubelet.node_name, versions.of_images(images)):
+    found = versions.of_images(images) or {"kubelet": [version_of(kubelet, run)]}
+    for warning in versions.warnings(kubelet.node_name, found):
         warn(warning)
     return {
         "node": kubelet.node_name,

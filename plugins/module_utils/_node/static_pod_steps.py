@@ -27,7 +27,7 @@ from .._plan.transaction import messages
 from .._plan.transaction.undo import PREVIOUS, WayBack, refuse_settings
 from . import journals, preflight, rehearsals, static_pods, transactions, way_back
 from .journals import TransactionSettings
-from .kubelet import Kubelet, read_kubelet
+from .kubelet import Kubelet, read_kubelet, version_of
 from .state import Run
 from .transaction_steps import TransactionSteps
 
@@ -77,9 +77,12 @@ class StaticPodSteps(TransactionSteps):
             self._way = way_back.find(self._name, kubelet.node_name)
 
     def notes(self) -> list[str]:
-        """Warn of a component's version that is not tested, too."""
+        """Warn of a version that is not tested, too: the component's, or the kubelet's where the component is not Kubernetes' own."""
         image = t.cast(static_pods.StaticPod, self._pod).manifest.container.get("image")
-        return [*super().notes(), *versions.warnings(str(self._node), versions.of_images({self._name: image}))]
+        found = versions.of_images({self._name: image}) or {
+            "kubelet": [version_of(t.cast(Kubelet, self._kubelet), self._run)]
+        }
+        return [*super().notes(), *versions.warnings(str(self._node), found)]
 
     def plan(self) -> static_pod.StaticPodPlan:
         """Work out the change, and look for what would keep the changed component from coming up."""

@@ -56,6 +56,9 @@ class LabThatChanges(Lab):
     def look(self) -> dict[str, Json]:
         return self.looks.pop(0)
 
+    def node_objects(self) -> dict[str, Json]:
+        return {"demo-w1": {"labels": {}}}
+
 
 class StoryWithoutRuns(Story):
     """A run of site.yml changes nothing, it says."""
@@ -80,7 +83,7 @@ def test_one_difference_breaks_the_claim_and_is_on_record(
     part_steady.again(shown)
     shown.keep()
     written = (tmp_path / "4-again-difference.txt").read_text(encoding="utf-8").splitlines()
-    assert shown.broken_claims == ["changed=0, no process restarted (1 s)"]
+    assert shown.broken_claims == ["changed=0, no component, kubelet or container restarted (1 s)"]
     assert json.loads((tmp_path / "demo.json").read_text(encoding="utf-8"))["differences"] == {"4-again": written}
     assert written[0].startswith("--- before/demo-")
     assert "NOT AS CLAIMED: changed=0" in (printed := capsys.readouterr().out)

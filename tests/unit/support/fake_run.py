@@ -22,6 +22,7 @@ class FakeRun:
         self.requests: list[dict[str, t.Any]] = []
         self.answers: dict[str, tuple[int, str, str]] = {
             "systemctl show": (0, f"ActiveState=active\nMainPID={KUBELET_PID}\n", ""),
+            "/usr/bin/kubelet --version": (0, "Kubernetes v1.37.2\n", ""),
             "systemctl is-active": (3, "inactive\n", ""),
             "systemctl start": (0, "", ""),
             "systemctl daemon-reload": (0, "", ""),

@@ -71,7 +71,7 @@ class Site:
     @property
     def node(self) -> preflight.PreflightContext:
         return preflight.PreflightContext(
-            kubelet=Kubelet(1, "/m", "cp1", self.healthz, "unix:///run/c.sock"),
+            kubelet=Kubelet(1, "kubelet", "/m", "cp1", self.healthz, "unix:///run/c.sock"),
             run=self.run,
             host=Host(str(self.root / "proc"), str(self.root / "pods")),
             clock=self.clock,

@@ -27,7 +27,7 @@ from ansible_collections.nodecraft.kubeadm.tests.unit.support.guards import (
 )
 
 
-@pytest.mark.parametrize(("guard", "name"), [(GUARD, "guard_small.yaml"), (STRICT_GUARD, "guard_full.yaml")])
+@pytest.mark.parametrize(("guard", "name"), [(GUARD, "guard_small.txt"), (STRICT_GUARD, "guard_full.txt")])
 def test_objects_as_a_whole(guard: Guard, name: str) -> None:
     """As they were proven on Kubernetes 1.36."""
     found = placement_policies.objects(guard)
