@@ -71,7 +71,7 @@ class Authority:
 
 
 def _date(days: int) -> str:
-    return (datetime.datetime.now(datetime.UTC) + datetime.timedelta(days=days)).strftime("%Y%m%d%H%M%SZ")
+    return (datetime.datetime.now(datetime.timezone.utc) + datetime.timedelta(days=days)).strftime("%Y%m%d%H%M%SZ")
 
 
 def _openssl(*arguments: str) -> None:
