@@ -33,7 +33,7 @@ from ansible_collections.nodecraft.kubeadm.tests.sessions.device_plugin import (
 )
 from ansible_collections.nodecraft.kubeadm.tests.sessions.environment import answers, prepare_environment
 from ansible_collections.nodecraft.kubeadm.tests.sessions.faults import FaultLab, run_all_lab_faults, run_file_faults
-from ansible_collections.nodecraft.kubeadm.tests.sessions.places import BUILD, DEVICE_PLUGIN
+from ansible_collections.nodecraft.kubeadm.tests.sessions.places import BUILD, DEVICE_PLUGIN, ENVS
 from ansible_collections.nodecraft.kubeadm.tests.sessions.results import run_counted
 from ansible_collections.nodecraft.kubeadm.tests.sessions.sanity import run_sanity
 from ansible_collections.nodecraft.kubeadm.tests.sessions.scenarios import all_scenarios, play_scenarios
@@ -125,7 +125,7 @@ LINT_SESSIONS = tuple(
 nox.needs_version = ">=2025.2.9"
 nox.options.default_venv_backend = "uv|virtualenv"
 nox.options.download_python = "never"
-nox.options.envdir = str(BUILD / "envs")
+nox.options.envdir = str(ENVS)
 nox.options.reuse_venv = "yes"
 nox.options.sessions = ["test"]
 nox.options.error_on_missing_interpreters = True

@@ -15,6 +15,9 @@ import time
 import traceback
 import typing as t
 from pathlib import Path
+from urllib.parse import quote
+
+from ansible_collections.nodecraft.kubeadm.tests.sessions.places import BUILD
 
 INTERRUPTED = 130  # as a shell tells of a program that Ctrl-C ended
 UNEXPECTED = 2
@@ -45,6 +48,15 @@ def only_one(lock: Path, refusal: str) -> t.Iterator[None]:
         held.write(str(os.getpid()))
         held.flush()
         yield
+
+
+def only_playbook(name: str) -> t.ContextManager[None]:
+    """Refuse a playbook of a lab while another one works on it: what the first one makes, the second would take for remains."""
+    lab = quote(name, safe="")[:64]  # The playbook refuses what is no name of a lab; until then it is no path either.
+    wait = "Wait for its end, or interrupt it with Ctrl-C."
+    return only_one(
+        BUILD / "lock" / f"lab-{lab}", f"Another command makes, changes or removes lab {lab} (process {{}}). {wait}"
+    )
 
 
 def end_with_parent() -> None:

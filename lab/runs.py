@@ -14,7 +14,7 @@ import time
 import typing as t
 from pathlib import Path
 
-from ansible_collections.nodecraft.kubeadm.lab.guard import CommandFailed
+from ansible_collections.nodecraft.kubeadm.lab.guard import CommandFailed, only_playbook
 from ansible_collections.nodecraft.kubeadm.lab.processes import follow
 from ansible_collections.nodecraft.kubeadm.lab.waiting import Waiting
 from ansible_collections.nodecraft.kubeadm.tests.sessions.console import say
@@ -136,7 +136,7 @@ class Lab:
         reasons: list[str] = []
         extra = json.dumps({"lab_name": self.name, **variables})
         command = ["ansible-playbook", f"lab/{playbook}.yml", f"--extra-vars={extra}"]
-        with log.open("a", encoding="utf-8") as output:
+        with only_playbook(self.name), log.open("a", encoding="utf-8") as output:
 
             def on_line(line: str) -> None:
                 print(line, file=output, flush=True)

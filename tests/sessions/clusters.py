@@ -5,12 +5,16 @@
 from __future__ import annotations
 
 import hashlib
+import json
 import os
 import typing as t
 
-import nox
+from ansible_collections.nodecraft.kubeadm.lab.guard import only_playbook
 
 from .places import COLLECTIONS, ROOT
+
+if t.TYPE_CHECKING:
+    import nox
 
 # Seconds that what is interrupted gets to put things in order; nox by itself kills it after half a second.
 PATIENCE = 120
@@ -37,10 +41,10 @@ def start_lab(session: nox.Session, lab: t.Mapping[str, str], *arguments: str) -
         session,
         "up",
         lab["LAB"],
-        f"--extra-vars=lab_kubernetes={lab['K8S']}",
-        f"--extra-vars=lab_control_planes={lab['CONTROL_PLANES']}",
-        f"--extra-vars=lab_workers={lab['WORKERS']}",
         *arguments,
+        lab_kubernetes=lab["K8S"],
+        lab_control_planes=lab["CONTROL_PLANES"],
+        lab_workers=lab["WORKERS"],
     )
 
 
@@ -49,16 +53,19 @@ def stop_lab(session: nox.Session, name: str, *arguments: str) -> None:
     play_lab(session, "down", name, *arguments)
 
 
-def play_lab(session: nox.Session, playbook: str, name: str, *arguments: str) -> None:
+def play_lab(session: nox.Session, playbook: str, name: str, *arguments: str, **variables: str) -> None:
     """Run a playbook of the lab. It prints lines for a person; all results are in build/log/lab-NAME.jsonl."""
-    session.run(
-        "ansible-playbook",
-        f"lab/{playbook}.yml",
-        f"--extra-vars=lab_name={name}",
-        *arguments,
-        env={"ANSIBLE_CONFIG": str(ROOT / "lab" / "ansible.cfg")},
-        interrupt_timeout=PATIENCE,
-    )
+    # As JSON: in other texts a space ends a value, and a name that is none would be cut down to that of another lab.
+    extra = json.dumps({"lab_name": name, **variables})
+    with only_playbook(name):
+        session.run(
+            "ansible-playbook",
+            f"lab/{playbook}.yml",
+            f"--extra-vars={extra}",
+            *arguments,
+            env={"ANSIBLE_CONFIG": str(ROOT / "lab" / "ansible.cfg")},
+            interrupt_timeout=PATIENCE,
+        )
 
 
 def run_story(session: nox.Session, program: str) -> None:

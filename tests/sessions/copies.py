@@ -9,7 +9,7 @@ import subprocess
 from pathlib import Path
 
 from ..contracts.project import project_files
-from .places import BUILD, ROOT
+from .places import ROOT, TREES
 
 
 def collection_copy(name: str) -> Path:
@@ -17,7 +17,7 @@ def collection_copy(name: str) -> Path:
 
     What ansible-test made there stays: its venvs serve the next run.
     """
-    tree = BUILD / "trees" / name / "ansible_collections" / "nodecraft" / "kubeadm"
+    tree = TREES / name / "ansible_collections" / "nodecraft" / "kubeadm"
     for path in tree.glob("*"):
         if path.name != "tests":
             remove(path)

@@ -16,8 +16,8 @@ from .places import BUILD, COLLECTIONS, RESULTS
 def prepare_environment() -> None:
     """What every session needs around it."""
     os.environ["PATH"] = os.pathsep.join(without_shims(os.environ["PATH"]) + pyenv_interpreters())
-    # ansible-core 2.19 and newer refuse to start without a UTF-8 locale.
-    os.environ.setdefault("LC_ALL", "C.UTF-8")
+    # ansible-core refuses to start in a locale that has no UTF-8 or is not installed, whatever this user set.
+    os.environ["LC_ALL"] = "C.UTF-8"
     os.environ["ANSIBLE_COLLECTIONS_PATH"] = str(COLLECTIONS)
     os.environ.setdefault("ANSIBLE_HOME", str(BUILD / "ansible"))
     os.environ["UV_PYTHON_DOWNLOADS"] = "never"

@@ -10,6 +10,9 @@ ROOT = Path(__file__).resolve().parents[2]
 CONSTRAINTS = ROOT / "tests" / "constraints.txt"
 DEVICE_PLUGIN = ROOT / "device_plugin"
 BUILD = ROOT / "build"
+# Scripts of venvs name their Python by its path: a clone that moves takes none of them along.
+ENVS = BUILD / "envs"
+TREES = BUILD / "trees"
 # A link there has the collection by its name.
 COLLECTIONS = BUILD / "collections"
 RESULTS = BUILD / "results"

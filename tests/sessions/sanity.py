@@ -10,7 +10,7 @@ from pathlib import Path
 import nox
 
 from .copies import collection_copy
-from .places import BUILD
+from .places import TREES
 from .tools import install
 
 # The requirements of this release candidate's pylint name an archive on GitHub, no release of it.
@@ -20,7 +20,7 @@ ARGUMENTS = {"2.22": ("--skip-test", "pylint")}
 def run_sanity(session: nox.Session, core: str, release: str) -> None:
     """Run all of them in the venvs that ansible-test makes."""
     install(session, f"ansible-core=={release}")
-    home = BUILD / "trees" / "home"
+    home = TREES / "home"
     offer_pip(session, home)
     tree = collection_copy(f"sanity-{core}")
     offer_kubernetes_core(session, tree.parents[1])

@@ -7,21 +7,29 @@
 
 from __future__ import annotations
 
-import fcntl
 import os
+import signal
+import sys
+
+if __name__ == "__main__":
+    # On a busy machine the imports below take a second, and Python's own answer to Ctrl-C is a traceback.
+    signal.signal(
+        signal.SIGINT,
+        lambda *_: (os.write(2, f"make {' '.join(sys.argv[1:])}: interrupted.\n".encode()), os._exit(130)),
+    )
+
+import contextlib
+import fcntl
 import re
 import shutil
-import signal
 import subprocess
-import sys
-import tempfile
 import traceback
 import typing as t
 from pathlib import Path
 
 from . import host
 from .console import say
-from .places import BUILD, CONSTRAINTS, ROOT
+from .places import BUILD, COLLECTIONS, CONSTRAINTS, ENVS, ROOT, TREES
 
 VENV = BUILD / "nox"
 TOOLS = ("antsibull-nox", "nox", "uv")
@@ -31,6 +39,8 @@ SESSIONS = {"test-unit": ("unit", "plays_whole", "device_plugin"), "test-sanity"
 # Entries that tell their own story; what nox says is only in the log.
 STORIES = ("demo", "bench", "lab-up", "lab-down")
 OF_NOX = re.compile(r"nox > ")
+# With such a line a Python begins to tell how a signal ended it.
+OF_PYTHON = re.compile(r"Traceback \(most recent call last\)|KeyboardInterrupt|Exception ignored |Fatal Python error")
 
 # What a failure comes from, by what programs say of it.
 NO_SPACE = re.compile(r"No space left on device|not enough free space", re.IGNORECASE)
@@ -40,7 +50,7 @@ NO_NETWORK = re.compile(
     r"|lookup .*(?:refused|timeout|misbehaving)|dial tcp .*(?:i/o timeout|connect: no route)",
     re.IGNORECASE,
 )
-FULL = 100 * 2**20  # bytes of free space: not every program says that it failed for want of more
+FULL = 100 * 2**20  # bytes of free space; with less programs fail, and not every one says why
 GOES_ON = "it goes on where it stopped"
 TAIL = 60_000  # characters of a log in which the cause is looked for
 INTERRUPTED = 130
@@ -50,12 +60,13 @@ SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 def main() -> int:
     """Run one entry. Returns its exit status."""
     (entry,) = sys.argv[1:]
-    prepare_environment()
     log = log_of(entry)
     try:
-        log.parent.mkdir(parents=True, exist_ok=True)
-        with log.open("w", encoding="utf-8") as output:
+        signal.signal(signal.SIGINT, signal.default_int_handler)
+        prepare_environment()
+        with open_log(log) as output:
             status = run(entry, output)
+        return status if status == 0 else failed(ending(entry, status, log), status)
     except host.Problem as problem:
         return failed(f"make {entry}: {problem} {cause(tail(log))}".rstrip())
     except KeyboardInterrupt:
@@ -64,10 +75,9 @@ def main() -> int:
         advice = cause(str(error)) or "Mend that and run the same command again."
         return failed(f"make {entry}: {error.filename or BUILD}: {error.strerror or error}. {advice}")
     except Exception:
-        with log.open("a", encoding="utf-8") as output:
+        with contextlib.suppress(OSError), log.open("a", encoding="utf-8") as output:
             traceback.print_exc(file=output)
         return failed(f"make {entry} broke off by a mistake of its own. Please report it with its log, {log}.")
-    return status if status == 0 else failed(ending(entry, status, log), status)
 
 
 def prepare_environment() -> None:
@@ -78,6 +88,8 @@ def prepare_environment() -> None:
     os.environ["HOME"] = str(Path.home())
     if cache := os.environ.get("XDG_CACHE_HOME"):
         os.environ["XDG_CACHE_HOME"] = str(Path(cache).absolute())
+    # Ansible refuses to start in a locale that has no UTF-8 or is not installed.
+    os.environ["LC_ALL"] = "C.UTF-8"
     # podman 5 says at each call that cgroup v1 is old.
     os.environ.setdefault("PODMAN_IGNORE_CGROUPSV1_WARNING", "1")
 
@@ -85,6 +97,16 @@ def prepare_environment() -> None:
 def log_of(entry: str) -> Path:
     """Where the output of an entry goes; each lab has its own."""
     return BUILD / "log" / (f"{entry}-{os.environ.get('LAB', 'lab')}.log" if entry in STORIES else f"{entry}.log")
+
+
+def open_log(path: Path) -> t.TextIO:
+    """A fresh log; where the same entry is at work already, its log goes on."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    log = path.open("a", encoding="utf-8")
+    with contextlib.suppress(BlockingIOError):
+        fcntl.flock(log, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        log.truncate(0)
+    return log
 
 
 def run(entry: str, log: t.TextIO) -> int:
@@ -103,18 +125,23 @@ def run(entry: str, log: t.TextIO) -> int:
 
 
 def make_venv(log: t.TextIO) -> None:
-    """Make the venv with nox, unless it is there in the pinned versions. A target that another shell started waits for it."""
+    """Make the venv with nox, unless it is there, for this place and in the pinned versions. A target that another shell started waits for it."""
     with (BUILD / "nox.lock").open("w", encoding="utf-8") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
         _make_venv(log)
 
 
 def _make_venv(log: t.TextIO) -> None:
-    constraints = CONSTRAINTS.read_text(encoding="utf-8")
-    ready = VENV / "ready"
+    place, ready = f"{ROOT}\n", VENV / "ready"
+    wanted = place + CONSTRAINTS.read_text(encoding="utf-8")
+    found = ready.read_text(encoding="utf-8") if ready.exists() else ""
     # Its Python may have left this machine since.
-    if (VENV / "bin" / "python").exists() and ready.exists() and ready.read_text(encoding="utf-8") == constraints:
+    if (VENV / "bin" / "python").exists() and found == wanted:
         return
+    if found and not found.startswith(place):
+        say("This clone was moved or copied: build/nox and build/envs are made again")
+        for folder in (ENVS, TREES, COLLECTIONS):
+            shutil.rmtree(folder, ignore_errors=True)
     say("Installing nox into build/nox (once, usually 10 s)")
     shutil.rmtree(VENV, ignore_errors=True)
     pip = [str(VENV / "bin" / "python"), "-m", "pip", "--quiet", "--disable-pip-version-check"]
@@ -124,35 +151,59 @@ def _make_venv(log: t.TextIO) -> None:
     ):
         if follow(command, log, story=True, quiet=True) != 0:
             raise host.Problem(f"{', '.join(TOOLS)} could not be installed into {VENV}; the reason is in {log.name}.")
-    ready.write_text(constraints, encoding="utf-8")
+    ready.write_text(wanted, encoding="utf-8")
 
 
 def follow(command: t.Sequence[str], log: t.TextIO, *, story: bool, quiet: bool = False) -> int:
-    """Run a command, its output to the log and, but for what is nox's own in a story, to the terminal. Returns its exit status."""
-    with subprocess.Popen(
-        command,
-        cwd=ROOT,
-        stdin=subprocess.DEVNULL,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.STDOUT,
-        text=True,
-        errors="replace",
-        # What ends this reaches all that it started, and this ends after them.
-        process_group=0,
-    ) as process:
-        for number in SIGNALS:
-            signal.signal(number, lambda caught, _frame: os.killpg(process.pid, caught))
-        try:
-            for line in t.cast(t.IO[str], process.stdout):
-                log.write(line)
-                log.flush()
-                if not quiet and not (story and OF_NOX.match(line)):
-                    say(line.removesuffix("\n"))
+    """Run a command, its output to the log and, but for what is nox's or Python's own in a story, to the terminal.
+
+    Returns its exit status. Raises KeyboardInterrupt when a signal ended it.
+    """
+    caught: list[int] = []
+    started: list[subprocess.Popen[str]] = []
+
+    def hand_on(number: int, _frame: object) -> None:
+        caught.append(number)
+        for one in started:
+            with contextlib.suppress(ProcessLookupError):
+                os.killpg(one.pid, number)
+
+    # What ends this reaches all that it started, and this ends after them.
+    for number in SIGNALS:
+        signal.signal(number, hand_on)
+    try:
+        with subprocess.Popen(
+            command,
+            cwd=ROOT,
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+            errors="replace",
+            process_group=0,
+        ) as process:
+            started.append(process)
+            if caught:  # while it started
+                os.killpg(process.pid, caught[0])
+            copy(t.cast(t.IO[str], process.stdout), log, caught, story=story, quiet=quiet)
             status = process.wait()
-        finally:
-            for number in SIGNALS:
-                signal.signal(number, signal.default_int_handler)
+    finally:
+        for number in SIGNALS:
+            signal.signal(number, signal.default_int_handler)
+    if status == INTERRUPTED or (caught and status != 0):
+        raise KeyboardInterrupt
     return status if status >= 0 else 128 - status
+
+
+def copy(lines: t.Iterable[str], log: t.TextIO, caught: t.Sequence[int], *, story: bool, quiet: bool) -> None:
+    """Write lines to the log and those for the user to the terminal. caught: the signals so far."""
+    for line in lines:
+        log.write(line)
+        log.flush()
+        # After that there is only more of it.
+        quiet = quiet or (story and bool(caught and OF_PYTHON.match(line)))
+        if not quiet and not (story and OF_NOX.match(line)):
+            say(line.removesuffix("\n"))
 
 
 def ending(entry: str, status: int, log: Path) -> str:
@@ -167,15 +218,16 @@ def ending(entry: str, status: int, log: Path) -> str:
 
 
 def tail(log: Path) -> str:
-    """The end of a log."""
-    return log.read_text(encoding="utf-8", errors="replace")[-TAIL:]
+    """The end of a log; empty where it cannot be read."""
+    with contextlib.suppress(OSError):
+        return log.read_text(encoding="utf-8", errors="replace")[-TAIL:]
+    return ""
 
 
 def cause(text: str) -> str:
     """What a failure comes from and what to do, as far as the end of a log tells; else empty."""
     free = free_space()
-    # Some programs only say that a download failed when it could not be written.
-    if NO_SPACE.search(text) or (NO_NETWORK.search(text) and min(free.values()) < FULL):
+    if NO_SPACE.search(text) or min(free.values(), default=FULL) < FULL:
         room = ", ".join(f"{bytes_free / 2**30:.1f} GiB free in {path}" for path, bytes_free in free.items())
         return f"The disk is full ({room}). Make room, for example in the cache {cache()}, and run the same command again: {GOES_ON}."
     if NO_NETWORK.search(text):
@@ -189,10 +241,13 @@ def cache() -> Path:
 
 
 def free_space() -> dict[Path, int]:
-    """How many bytes are free where this writes."""
-    places = (BUILD, cache().parent, Path("/var/lib/containers"), Path(tempfile.gettempdir()))
-    # Also where a folder is not to be entered.
-    return {path: shutil.disk_usage(path).free for path in places if os.path.exists(path)}
+    """How many bytes are free where this writes. It writes nothing itself: the disk may be full."""
+    free = {}
+    for path in (BUILD, cache().parent, Path("/var/lib/containers"), Path(os.environ.get("TMPDIR") or "/tmp")):  # noqa: S108
+        # It may not be there, or not be to be entered.
+        with contextlib.suppress(OSError):
+            free[path] = shutil.disk_usage(path).free
+    return free
 
 
 def failed(text: str, status: int = 2) -> int:

@@ -1,16 +1,22 @@
 # SPDX-FileCopyrightText: 2026 nodecraft.kubeadm contributors
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What a failure comes from is told from what programs said of it; and what is started is ours."""
+"""How a target begins and ends: what is prepared is ours and of this place, and each end is one sentence."""
 
 from __future__ import annotations
 
+import io
 import os
+import shutil
+import signal
 import subprocess
 import sys
+import tempfile
+import typing as t
 from pathlib import Path
+from unittest import mock
 
 import pytest
-from ansible_collections.nodecraft.kubeadm.tests.sessions import start
+from ansible_collections.nodecraft.kubeadm.tests.sessions import environment, start
 from ansible_collections.nodecraft.kubeadm.tests.sessions.places import ROOT
 
 # As pip, uv, apt-get, Go, debootstrap and the kernel say it.
@@ -26,6 +32,17 @@ FULL_DISK = (
     "write /root/.cache/x: no space left on device",
     "OSError: [Errno 28] No space left on device: 'build/nox'",
 )
+
+
+@pytest.fixture(autouse=True)
+def whatever_this_machine_has(monkeypatch: pytest.MonkeyPatch) -> t.Iterator[None]:
+    """Room on the disk; and what an entry changes of the process is as before after each test."""
+    monkeypatch.setattr(shutil, "disk_usage", lambda _path: mock.Mock(free=2**40))
+    former = {number: signal.getsignal(number) for number in start.SIGNALS}
+    with mock.patch.dict(os.environ):
+        yield
+    for number, handler in former.items():
+        signal.signal(number, handler)
 
 
 @pytest.mark.parametrize("said", NO_NETWORK)
@@ -45,6 +62,191 @@ def test_a_full_disk_is_recognized_and_the_room_is_told(said: str) -> None:
 
 def test_other_failures_are_not_explained_away() -> None:
     assert start.cause("FAILED tests/unit/test_x.py::test_y - assert 1 == 2\n") == ""
+
+
+def test_without_room_any_failure_comes_from_that(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(shutil, "disk_usage", lambda _path: mock.Mock(free=start.FULL - 1))
+    assert start.cause("ERROR: could not install packages\n").startswith("The disk is full (")
+
+
+def unable(*_args: object, **_options: object) -> t.NoReturn:
+    raise FileNotFoundError(2, "No usable temporary directory found")
+
+
+def test_to_look_at_a_full_disk_nothing_is_written(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(tempfile, "gettempdir", unable)
+    monkeypatch.delenv("TMPDIR", raising=False)
+    assert "GiB free in /tmp)" in start.cause(FULL_DISK[0])
+
+
+class Entry:
+    """An entry that ended. body: is run in the place of its sessions; build: its folder for what it writes."""
+
+    def __init__(self, build: Path, body: t.Callable[..., int], monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setattr(sys, "argv", ["start.py", "lab-up"])
+        monkeypatch.setattr(start, "BUILD", build)
+        monkeypatch.setattr(start, "run", body)
+        self.status = start.main()
+
+
+@pytest.mark.parametrize("status", [1, 2])
+def test_an_end_that_cannot_be_explained_is_told_all_the_same(
+    status: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(shutil, "disk_usage", unable)
+    monkeypatch.setattr(start, "tail", lambda _log: FULL_DISK[0])
+    assert Entry(tmp_path, lambda *_: status, monkeypatch).status == status
+    assert capsys.readouterr().err.startswith(f"make lab-up ended with status {status}. The disk is full (")
+
+
+def test_a_mistake_that_the_log_cannot_take_is_told_all_the_same(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def body(*_: object) -> int:
+        monkeypatch.setattr(Path, "open", unable)
+        raise ValueError
+
+    assert Entry(tmp_path, body, monkeypatch).status == 2
+    assert capsys.readouterr().err.startswith("make lab-up broke off by a mistake of its own.")
+
+
+def test_an_entry_that_was_interrupted_says_so(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def body(_entry: str, log: t.TextIO) -> int:
+        return start.follow(["sh", "-c", "exit 130"], log, story=True)
+
+    assert Entry(tmp_path, body, monkeypatch).status == 130
+    assert capsys.readouterr().err == "make lab-up: interrupted.\n"
+
+
+def test_a_second_entry_leaves_the_log_of_the_first_one(tmp_path: Path) -> None:
+    path = tmp_path / "log" / "lab-up-sre.log"
+    with start.open_log(path) as first:
+        first.write("first\n")
+        first.flush()
+        with start.open_log(path) as second:
+            second.write("second\n")
+        first.write("more\n")
+    assert path.read_text(encoding="utf-8") == "first\nsecond\nmore\n"
+    with start.open_log(path):
+        pass
+    assert path.read_text(encoding="utf-8") == ""
+
+
+# As a program of ours in nox that a signal reaches: it ends in order, and nox or Python has the last word.
+TIDY = r"""
+trap 'echo Lab x is removed.; echo "nox > Interrupted..."; echo "Traceback (most recent call last):"
+  echo "  File nox"; echo KeyboardInterrupt; exit 1' INT
+echo begun
+kill -INT $PPID
+while :; do sleep 0.02; done
+"""
+
+
+@pytest.mark.parametrize("story", [True, False])
+def test_after_a_signal_a_story_has_no_word_of_nox_or_python(story: bool, capsys: pytest.CaptureFixture[str]) -> None:
+    log = io.StringIO()
+    with pytest.raises(KeyboardInterrupt):
+        start.follow(["sh", "-c", TIDY], log, story=story)
+    assert log.getvalue().endswith("Traceback (most recent call last):\n  File nox\nKeyboardInterrupt\n")
+    shown = "begun\nLab x is removed.\n" if story else log.getvalue()
+    assert capsys.readouterr().out == shown
+
+
+def test_a_traceback_without_a_signal_is_shown(capsys: pytest.CaptureFixture[str]) -> None:
+    line = "Traceback (most recent call last):"
+    assert start.follow(["echo", line], io.StringIO(), story=True) == 0
+    assert capsys.readouterr().out == f"{line}\n"
+
+
+def test_ctrl_c_in_the_first_moments_is_one_sentence(tmp_path: Path) -> None:
+    # Stands for all that is imported.
+    (tmp_path / "shutil.py").write_text("import time\nprint('up', flush=True)\ntime.sleep(60)\n", encoding="utf-8")
+    with subprocess.Popen(
+        [sys.executable, "-m", "tests.sessions.start", "demo"],
+        cwd=ROOT,
+        env={**os.environ, "PYTHONPATH": str(tmp_path)},
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+    ) as process:
+        assert process.stdout is not None
+        assert process.stdout.readline() == "up\n"
+        process.send_signal(signal.SIGINT)
+        assert process.stdout.read() == "make demo: interrupted.\n"
+    assert process.returncode == 130
+
+
+class Clone:
+    """A clone whose venvs are stand-ins."""
+
+    def __init__(self, root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+        self.build = root / "build"
+        self.commands: list[t.Sequence[str]] = []
+        for name, value in {
+            "ROOT": root,
+            "BUILD": self.build,
+            "VENV": self.build / "nox",
+            "ENVS": self.build / "envs",
+            "TREES": self.build / "trees",
+            "COLLECTIONS": self.build / "collections",
+        }.items():
+            monkeypatch.setattr(start, name, value)
+        monkeypatch.setattr(start, "follow", self._follow)
+
+    def _follow(self, command: t.Sequence[str], *_args: object, **_options: object) -> int:
+        self.commands.append(command)
+        (self.build / "nox" / "bin").mkdir(parents=True, exist_ok=True)
+        (self.build / "nox" / "bin" / "python").touch()
+        return 0
+
+    def make(self) -> bool:
+        """Prepare it; returns whether the venv was made."""
+        self.build.mkdir(parents=True, exist_ok=True)
+        start.make_venv(io.StringIO())
+        made = bool(self.commands)
+        self.commands.clear()
+        return made
+
+
+def test_a_clone_at_another_place_makes_its_venvs_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    first = Clone(tmp_path / "first", monkeypatch)
+    assert first.make()
+    assert not first.make()
+    for name in ("envs", "trees", "collections"):
+        (first.build / name).mkdir()
+    assert "moved" not in capsys.readouterr().out
+    (tmp_path / "first").rename(tmp_path / "second")
+    second = Clone(tmp_path / "second", monkeypatch)
+    assert second.make()
+    said = capsys.readouterr().out.splitlines()
+    assert said[0] == "This clone was moved or copied: build/nox and build/envs are made again"
+    assert sorted(path.name for path in second.build.iterdir()) == ["nox", "nox.lock"]
+    (second.build / "envs").mkdir()
+    assert not second.make()
+    (second.build / "nox" / "ready").write_text(f"{tmp_path / 'second'}\nolder pins", encoding="utf-8")
+    assert second.make()
+    assert (second.build / "envs").is_dir()
+
+
+@pytest.mark.parametrize("given", ["C", "xx_YY.UTF-8", None])
+@pytest.mark.parametrize("prepare", [start.prepare_environment, environment.prepare_environment])
+def test_ansible_starts_whatever_locale_the_user_has(
+    prepare: t.Callable[[], None], given: str | None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(environment, "hand_pip_settings_to_uv", lambda: None)
+    monkeypatch.setattr(environment, "RESULTS", tmp_path)
+    os.environ.pop("LC_ALL", None)
+    os.environ.update({"LC_ALL": given} if given else {})
+    prepare()
+    assert os.environ["LC_ALL"] == "C.UTF-8"
+
+
+def test_a_shell_of_a_lab_has_a_locale_that_ansible_takes() -> None:
+    assert "\nexport LC_ALL=C.UTF-8\n" in (ROOT / "lab" / "templates" / "activate.j2").read_text(encoding="utf-8")
 
 
 def test_an_installed_package_called_tests_does_not_win(tmp_path: Path) -> None:

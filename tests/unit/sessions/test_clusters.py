@@ -1,0 +1,88 @@
+# SPDX-FileCopyrightText: 2026 nodecraft.kubeadm contributors
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""How a playbook of the lab is started: with the name as it was given, and alone."""
+
+from __future__ import annotations
+
+import json
+import os
+import typing as t
+from pathlib import Path
+
+import pytest
+from ansible_collections.nodecraft.kubeadm.lab import guard, runs
+from ansible_collections.nodecraft.kubeadm.lab.guard import only_playbook
+from ansible_collections.nodecraft.kubeadm.tests.sessions.clusters import start_lab, stop_lab
+
+LAB = {"LAB": "sre", "K8S": "1.37", "CONTROL_PLANES": "1", "WORKERS": "2"}
+
+
+class FakeSession:
+    """Keeps what it is told to run. while_it_runs: is called then."""
+
+    def __init__(self, while_it_runs: t.Callable[[], None] = lambda: None) -> None:
+        self.commands: list[tuple[str, ...]] = []
+        self._while_it_runs = while_it_runs
+
+    def run(self, *command: str, **_options: t.Any) -> None:
+        self.commands.append(command)
+        self._while_it_runs()
+
+    @property
+    def variables(self) -> dict[str, str]:
+        """What the only command hands to Ansible."""
+        ((_program, _playbook, extra, *_more),) = self.commands
+        return t.cast("dict[str, str]", json.loads(extra.removeprefix("--extra-vars=")))
+
+
+@pytest.fixture(autouse=True)
+def build(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A folder of this test's own for locks."""
+    folder = tmp_path / "build"
+    monkeypatch.setattr(guard, "BUILD", folder)
+    return folder
+
+
+def test_a_name_with_a_space_is_not_that_of_another_lab() -> None:
+    session = FakeSession()
+    stop_lab(t.cast(t.Any, session), "sre 2")
+    assert session.variables == {"lab_name": "sre 2"}
+
+
+def test_nothing_but_what_is_asked_for_is_handed_over() -> None:
+    session = FakeSession()
+    start_lab(t.cast(t.Any, session), {**LAB, "K8S": "1.37 lab_name=other"}, "--check")
+    assert session.variables == {
+        "lab_name": "sre",
+        "lab_kubernetes": "1.37 lab_name=other",
+        "lab_control_planes": "1",
+        "lab_workers": "2",
+    }
+    assert session.commands[0][-1] == "--check"
+
+
+def test_a_second_playbook_of_a_lab_is_refused_and_one_of_another_lab_is_not(tmp_path: Path) -> None:
+    refused = rf"^Another command makes, changes or removes lab sre \(process {os.getpid()}\)\. Wait for its end"
+
+    def second() -> None:
+        log = tmp_path / "log"
+        other = FakeSession()
+        stop_lab(t.cast(t.Any, other), "sre-2")
+        assert other.commands
+        with pytest.raises(SystemExit, match=refused):
+            stop_lab(t.cast(t.Any, FakeSession(lambda: pytest.fail("It ran."))), "sre")
+        with pytest.raises(SystemExit, match=refused):
+            runs.Lab("sre", "1.37", 1, 2).play("down", log)
+        assert not log.exists()
+
+    first = FakeSession(second)
+    start_lab(t.cast(t.Any, first), LAB)
+    assert first.commands
+    stop_lab(t.cast(t.Any, FakeSession()), "sre")
+
+
+@pytest.mark.parametrize("name", ["../../../x", "{0} {x}", "x" * 300, ""])
+def test_what_is_no_name_of_a_lab_leads_to_no_other_place(name: str, build: Path) -> None:
+    with only_playbook(name), pytest.raises(SystemExit, match=r"^Another command"), only_playbook(name):
+        pass
+    assert [path.parent for path in build.rglob("*") if path.is_file()] == [build / "lock"]
