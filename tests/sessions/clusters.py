@@ -11,6 +11,7 @@ import typing as t
 
 from ansible_collections.nodecraft.kubeadm.lab.guard import only_playbook
 
+from .console import say
 from .places import COLLECTIONS, ROOT
 
 if t.TYPE_CHECKING:
@@ -57,15 +58,19 @@ def play_lab(session: nox.Session, playbook: str, name: str, *arguments: str, **
     """Run a playbook of the lab. It prints lines for a person; all results are in build/log/lab-NAME.jsonl."""
     # As JSON: in other texts a space ends a value, and a name that is none would be cut down to that of another lab.
     extra = json.dumps({"lab_name": name, **variables})
-    with only_playbook(name):
-        session.run(
-            "ansible-playbook",
-            f"lab/{playbook}.yml",
-            f"--extra-vars={extra}",
-            *arguments,
-            env={"ANSIBLE_CONFIG": str(ROOT / "lab" / "ansible.cfg")},
-            interrupt_timeout=PATIENCE,
-        )
+    try:
+        with only_playbook(name):
+            session.run(
+                "ansible-playbook",
+                f"lab/{playbook}.yml",
+                f"--extra-vars={extra}",
+                *arguments,
+                env={"ANSIBLE_CONFIG": str(ROOT / "lab" / "ansible.cfg")},
+                interrupt_timeout=PATIENCE,
+            )
+    except SystemExit as refused:  # it would end nox, and so the sessions after this one
+        say(str(refused))
+        session.error()
 
 
 def run_story(session: nox.Session, program: str) -> None:

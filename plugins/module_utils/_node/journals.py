@@ -160,9 +160,15 @@ def load_version(version: StoredVersion | None) -> FileVersion | None:
 
 
 def file_entry(change: FileChange) -> FileEntry:
-    """One file of a planned change, as it stands now and as it will."""
-    before = dump_version(read_version(change.path))
-    return {"path": change.path, "switch": False, "before": before, "after": dump_version(change.after)}
+    """One file of a planned change, as it stands now and as it will.
+
+    Its owner, and mode, may have changed since the plan read it: the rehearsal takes its time.
+    """
+    now, after = read_version(change.path), change.after
+    if now and after:
+        after = after.in_place_of(now)
+        after = dataclasses.replace(after, mode=now.mode) if change.keeps_mode else after
+    return {"path": change.path, "switch": False, "before": dump_version(now), "after": dump_version(after)}
 
 
 def record_entry(name: str, *, before: ownership.Record, after: ownership.Record) -> list[FileEntry]:

@@ -71,7 +71,10 @@ def read_kubelet(run: Run, *, proc: str = "/proc") -> Kubelet:
 
 def version_of(kubelet: Kubelet, run: Run) -> str:
     """What its binary says of its version, such as C(Kubernetes v1.37.2), or why it does not."""
-    dummy, output, error = run([kubelet.program, "--version"])
+    try:
+        dummy, output, error = run([kubelet.program, "--version"], handle_exceptions=False)
+    except OSError as exc:  # such as a binary that was moved since it was started
+        return str(exc)
     return (output or error).strip()
 
 

@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import typing as t
 from pathlib import Path
 
@@ -15,6 +16,10 @@ from ansible_collections.nodecraft.kubeadm.lab.guard import only_playbook
 from ansible_collections.nodecraft.kubeadm.tests.sessions.clusters import start_lab, stop_lab
 
 LAB = {"LAB": "sre", "K8S": "1.37", "CONTROL_PLANES": "1", "WORKERS": "2"}
+
+
+class Failed(Exception):
+    """As nox ends one session, and none of those after it."""
 
 
 class FakeSession:
@@ -27,6 +32,9 @@ class FakeSession:
     def run(self, *command: str, **_options: t.Any) -> None:
         self.commands.append(command)
         self._while_it_runs()
+
+    def error(self) -> t.NoReturn:
+        raise Failed
 
     @property
     def variables(self) -> dict[str, str]:
@@ -61,7 +69,9 @@ def test_nothing_but_what_is_asked_for_is_handed_over() -> None:
     assert session.commands[0][-1] == "--check"
 
 
-def test_a_second_playbook_of_a_lab_is_refused_and_one_of_another_lab_is_not(tmp_path: Path) -> None:
+def test_a_second_playbook_of_a_lab_is_refused_and_one_of_another_lab_is_not(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     refused = rf"^Another command makes, changes or removes lab sre \(process {os.getpid()}\)\. Wait for its end"
 
     def second() -> None:
@@ -69,8 +79,9 @@ def test_a_second_playbook_of_a_lab_is_refused_and_one_of_another_lab_is_not(tmp
         other = FakeSession()
         stop_lab(t.cast(t.Any, other), "sre-2")
         assert other.commands
-        with pytest.raises(SystemExit, match=refused):
+        with pytest.raises(Failed):
             stop_lab(t.cast(t.Any, FakeSession(lambda: pytest.fail("It ran."))), "sre")
+        assert re.match(refused, capsys.readouterr().out)
         with pytest.raises(SystemExit, match=refused):
             runs.Lab("sre", "1.37", 1, 2).play("down", log)
         assert not log.exists()

@@ -62,7 +62,12 @@ class TextFile:
 
 @dataclasses.dataclass(frozen=True)
 class FileChange:
-    """One file that changes. None: it does not exist before, or after."""
+    """One file that changes. None: it does not exist before, or after.
+
+    keeps_mode: whether a file that is there keeps its permission bits as it keeps its owner.
+    """
+
+    keeps_mode: t.ClassVar[bool] = False
 
     path: str
     before: FileVersion | None

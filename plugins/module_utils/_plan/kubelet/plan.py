@@ -76,6 +76,8 @@ class State:
 class KubeletFileChange(FileChange):
     """One file of a kubelet that changes. is_environment: it is others' file of variables, whose values are nobody's business."""
 
+    keeps_mode: t.ClassVar[bool] = True
+
     is_environment: bool = False
 
     def shown(self, version: FileVersion | None) -> str:

@@ -7,6 +7,7 @@ from __future__ import annotations
 import os
 import typing as t
 import zipfile
+from pathlib import Path
 
 import pytest
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._engine.files import FORMAT
@@ -17,8 +18,10 @@ from ansible_collections.nodecraft.kubeadm.plugins.module_utils._engine.journal 
     copies_of,
 )
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._engine.program import STUCK
-from ansible_collections.nodecraft.kubeadm.plugins.module_utils._node import space, state
+from ansible_collections.nodecraft.kubeadm.plugins.module_utils._node import journals, space, state
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.common.errors import Busy, KubeadmError
+from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.common.files import FileChange, FileVersion
+from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.kubelet.plan import KubeletFileChange
 from ansible_collections.nodecraft.kubeadm.tests.unit.support import static_pods as samples
 from ansible_collections.nodecraft.kubeadm.tests.unit.support.fake_node import NAME, OLD, FakeNode
 from ansible_collections.nodecraft.kubeadm.tests.unit.support.fake_run import FakeRun
@@ -122,3 +125,21 @@ def test_a_journal_that_appeared_meanwhile_is_never_overwritten(master: FakeNode
         change_while(all_steps, lambda: master.prepare(phase=WAITING, id="theirs"))
     assert master.opened()["id"] == "theirs"
     assert all_steps.report()["busy"] is True
+
+
+@pytest.mark.parametrize(("kind", "mode"), [(FileChange, 0o644), (KubeletFileChange, 0o600)])
+def test_a_file_that_was_closed_since_it_was_read_is_not_opened_again(
+    tmp_path: Path, kind: type[FileChange], mode: int
+) -> None:
+    path = tmp_path / "file"
+    path.write_bytes(b"old")
+    path.chmod(0o644)
+    change = kind(str(path), FileVersion(b"old", 0o644, 7, 7), FileVersion(b"new", 0o644, 7, 7))
+    path.chmod(0o600)
+    entry = journals.file_entry(change)
+    assert entry["before"] is not None
+    assert entry["after"] is not None
+    assert entry["before"]["mode"] == 0o600
+    # A mode that a task asks for is what it gets; a kubelet's file keeps its own.
+    assert entry["after"]["mode"] == mode
+    assert (entry["after"]["uid"], entry["after"]["gid"]) == (os.getuid(), os.getgid())
