@@ -3,6 +3,12 @@
 
 # make only finds a Python: tests/sessions/start.py prepares the machine and starts nox, and noxfile.py says what a target does.
 
+# demo and bench begin with a fresh cluster, so they have one of their own, unless a name is given.
+ifeq ($(origin LAB),undefined)
+demo: LAB = demo
+bench: LAB = bench
+endif
+
 LAB ?= lab
 K8S ?= 1.37
 CONTROL_PLANES ?= 1
@@ -12,10 +18,6 @@ export LAB K8S CONTROL_PLANES WORKERS
 PYTHONS := python3 python3.14 python3.13 python3.12 python3.11
 
 .PHONY: demo test test-unit test-sanity test-lint test-lab test-faults test-bare lab-up lab-down bench
-
-# Both begin with a fresh cluster, so they have one of their own.
-demo: LAB = demo
-bench: LAB = bench
 
 demo test test-unit test-sanity test-lint test-lab test-faults test-bare lab-up lab-down bench:
 	@for name in $(PYTHONS); do \

@@ -176,7 +176,7 @@ def plays_whole(session: nox.Session) -> None:
 @nox.session(python=CONTROLLER)
 def contracts(session: nox.Session) -> None:
     """The architecture's promises: imports, payloads, action groups, role specs, README."""
-    # The documentation of modules that ask the API has parts of kubernetes.core's, which the package brings.
+    # An action group extends one of kubernetes.core, which the package brings.
     install(session, "pytest", "PyYAML", "ansible")
     run_pytest(session, "tests/contracts")
 

@@ -72,9 +72,8 @@ def main() -> int:
     with only_one(OUTPUT / "lock", RUNNING):
         log = OUTPUT / "bench.log"
         log.unlink(missing_ok=True)
-        ours = Ours(Lab.of_environment())
-        advice = ours.advice("make bench")
-        return guarded(lambda: measure(asked, ours), log=log, advice=advice, tidy=lambda: ours.tidy(log))
+        ours = Ours(Lab.of_environment(), "bench")
+        return guarded(lambda: measure(asked, ours), log=log, advice=ours.advice, tidy=lambda: ours.tidy(log))
 
 
 if __name__ == "__main__":

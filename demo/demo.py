@@ -33,6 +33,7 @@ PARTS: dict[str, t.Callable[[Story], None]] = {
     "device_plugin": device_plugin,
     "take_back": take_back,
 }
+WORKERS = 2  # as many as parts 2 and 3 are about
 GRACE = 3  # seconds; each restart of an API server that stands still for kubeadm's 30 would show nothing more
 COLLECTION_MIN_READY = 10  # the default of both roles
 MIN_READY = 1  # seconds that a change is watched after it is ready
@@ -52,6 +53,9 @@ def arguments() -> argparse.Namespace:
         "--output", type=Path, default=ROOT / "build/demo", help="the folder for what was seen, as JSON"
     )
     parser.add_argument("--leave-out", nargs="+", choices=PARTS, default=[], help="parts that are not shown")
+    parser.add_argument(
+        "--second-runs", action="store_true", help="repeat the runs of parts 7 and 8 as well, which must change nothing"
+    )
     parser.add_argument("--min-ready-seconds", type=int, default=MIN_READY, help="how long what was changed is watched")
     parser.add_argument("--grace-seconds", type=int, default=GRACE, help="what static pods of a new lab get to end")
     parser.add_argument(
@@ -62,7 +66,11 @@ def arguments() -> argparse.Namespace:
 
 def show(asked: argparse.Namespace, ours: Ours) -> None:
     """Show it all."""
-    lab, story = ours.lab, Story(ours.lab, asked.output, asked.min_ready_seconds)
+    lab, story = ours.lab, Story(ours.lab, asked.output, asked.min_ready_seconds, second_runs=asked.second_runs)
+    if lab.workers != WORKERS and "pods" not in asked.leave_out:
+        raise SystemExit(
+            f"invalid WORKERS {lab.workers}: must be {WORKERS}, because pods show what happens on one and on the other."
+        )
     try:
         if not asked.standing:
             tell(
@@ -102,8 +110,8 @@ def main() -> int:
         lab = Lab.of_environment(
             by_ssh=asked.ssh, grace_seconds=asked.grace_seconds, node_status_seconds=asked.node_status_seconds
         )
-        ours = Ours(lab)
-        return guarded(lambda: show(asked, ours), log=log, advice=ours.advice("make demo"), tidy=lambda: ours.tidy(log))
+        ours = Ours(lab, "demo")
+        return guarded(lambda: show(asked, ours), log=log, advice=ours.advice, tidy=lambda: ours.tidy(log))
 
 
 if __name__ == "__main__":

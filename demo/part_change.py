@@ -4,6 +4,7 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 import time
 import typing as t
@@ -11,6 +12,7 @@ import typing as t
 from ansible_collections.nodecraft.kubeadm.demo.comparison import changed_lines
 from ansible_collections.nodecraft.kubeadm.demo.pods import DONGLE
 from ansible_collections.nodecraft.kubeadm.demo.story import (
+    Look,
     Story,
     arguments,
     ending,
@@ -194,18 +196,28 @@ def _judge(story: Story, components: list[Json]) -> None:
         {"files": kept, "in_pods": {name: after[name]["in_pods"] for name in lab.worker_names}},
         "kubeadm's own kubelet files are byte for byte as before, and no pod of a worker was restarted",
     )
-    _judge_manifests(story, before[lab.first]["manifests"], after[lab.first]["manifests"])
+    _judge_manifests(story, before, after)
 
 
-def _judge_manifests(story: Story, old: Json, new: Json) -> None:
-    texts = ["".join(side["kube-apiserver.yaml"]["lines"]) for side in (old, new)]
-    others = [{name: side[name] for name in sorted(side) if name == "etcd.yaml"} for side in (old, new)]
+def _judge_manifests(story: Story, before: Look, after: Look) -> None:
+    """The manifests of every control plane have what was asked for, and are else as they were."""
+    gate, plugins = f"- --feature-gates={story.gate}=true", "- --enable-admission-plugins=NodeRestriction"
+    api_server, scheduler = (f"{component}.yaml" for component in COMPONENTS)
+    wanted = {api_server: [f"+ {gate}", f"+ {plugins},{PLUGIN}", f"- {plugins}"], scheduler: [f"+ {gate}"]}
+    expected, found = (
+        {name: dict(look[name]["manifests"]) for name in story.lab.control_plane_names} for look in (before, after)
+    )
+    for name, file in itertools.product(story.lab.control_plane_names, wanted):
+        # Of a file that changes, the lines that differ.
+        texts = ["".join(side[name].get(file, {}).get("lines", [])) for side in (expected, found)]
+        expected[name][file] = {**expected[name][file], "lines": sorted(wanted[file])}
+        found[name][file] = {**found[name].get(file, {}), "lines": sorted(changed_lines(*texts))}
     story.claim_same(
         "1-manifests",
-        {"names": sorted(old), "others": others[0]},
-        {"names": sorted(new), "others": others[1]},
+        expected,
+        found,
         "nothing else differs in the manifests; mode 0600; no other file in the folder",
-        holds={entry["mode"] for entry in new.values()} == {"0600"} and len(changed_lines(*texts)) == 3,
+        holds={entry.get("mode") for files in found.values() for entry in files.values()} == {"0600"},
     )
 
 

@@ -63,10 +63,13 @@ def device_plugin(story: Story) -> None:
     )
     pods = Pods(lab)
     _use(story, pods, image["device_plugin_image"])
-    again = _deploy(story, "7-again.json", wish, Follower("the device plugin is looked at, and nothing changes", 20))
-    story.claim(
-        again.rc == 0 and again.changed == 0, f"the same again: changed={again.changed} ({again.seconds:.0f} s)"
-    )
+    if story.second_runs:
+        again = _deploy(
+            story, "7-again.json", wish, Follower("the device plugin is looked at, and nothing changes", 20)
+        )
+        story.claim(
+            again.rc == 0 and again.changed == 0, f"the same again: changed={again.changed} ({again.seconds:.0f} s)"
+        )
     pods.remove_all()
     absent = Follower("the device plugin is removed with its namespace", 37)
     gone = _deploy(story, "7-absent.json", {"device_plugin_state": "absent"}, absent)

@@ -32,7 +32,7 @@ def _dongles(story: Story, made: Pods, first: str) -> None:
     three = made.wait("three", lambda pod: pod["status"]["phase"] == "Running")
     added = [entry for entry in three["spec"]["tolerations"] if entry.get("key") == DONGLE]
     story.claim(
-        three["spec"].get("nodeName") == first and [entry.get("operator") for entry in added] == ["Exists"],
+        _runs_on(three, first) and [entry.get("operator") for entry in added] == ["Exists"],
         f"the pod that requests 3 runs on {first}; admission gave it the toleration",
     )
     made.make("two", devices={DONGLE: 2})
@@ -49,6 +49,10 @@ def _dongles(story: Story, made: Pods, first: str) -> None:
         f"names the node {first}" in reason,
         f"one that goes there by spec.nodeName is refused: {reason.rpartition(': ')[2]}",
     )
+
+
+def _runs_on(pod: Json, node: str) -> bool:
+    return (pod["status"]["phase"], pod["spec"].get("nodeName")) == ("Running", node)
 
 
 def _resize(story: Story, made: Pods) -> None:
@@ -85,7 +89,7 @@ def _effects(story: Story, made: Pods) -> None:
         made.make("soft")
         soft = made.wait("soft", lambda pod: pod["status"]["phase"] == "Running")
         story.claim(
-            soft["spec"].get("nodeName") == last,
+            _runs_on(soft, last),
             "PreferNoSchedule: a pod still lands there when there is no other place",
         )
         made.make("tolerant", tolerates="example.com/closed")

@@ -23,11 +23,15 @@ Look = dict[str, Json]
 
 
 class Story:
-    """What is shown, part by part, on one lab."""
+    """What is shown, part by part, on one lab.
 
-    def __init__(self, lab: Lab, output: Path, min_ready_seconds: int) -> None:
+    second_runs: whether also parts 7 and 8 show that a second run changes nothing. Part 4 always does.
+    """
+
+    def __init__(self, lab: Lab, output: Path, min_ready_seconds: int, *, second_runs: bool = False) -> None:
         self.lab = lab
         self.output = output
+        self.second_runs = second_runs
         self.settings = {f"{role}_min_ready_seconds": min_ready_seconds for role in ("control_plane", "node_kubelet")}
         self.gate = GATES.get(".".join(lab.kubernetes.split(".")[:2]), OTHER_GATE)
         self.facts: Json = {}

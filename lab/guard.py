@@ -35,8 +35,11 @@ class CommandFailed(Exception):
 
 
 @contextlib.contextmanager
-def only_one(lock: Path, refusal: str) -> t.Iterator[None]:
-    """Refuse to start while another process holds the lock. refusal: what to say then; {} is the other's process number."""
+def only_one(lock: Path, refusal: str) -> t.Iterator[int]:
+    """Refuse to start while another process holds the lock. refusal: what to say then; {} is the other's process number.
+
+    Yields the descriptor of the lock: a child that inherits it holds the lock as well, also when this process is killed.
+    """
     lock.parent.mkdir(parents=True, exist_ok=True)
     with lock.open("a+", encoding="utf-8") as held:
         try:
@@ -47,10 +50,10 @@ def only_one(lock: Path, refusal: str) -> t.Iterator[None]:
         held.truncate(0)
         held.write(str(os.getpid()))
         held.flush()
-        yield
+        yield held.fileno()
 
 
-def only_playbook(name: str) -> t.ContextManager[None]:
+def only_playbook(name: str) -> t.ContextManager[int]:
     """Refuse a playbook of a lab while another one works on it: what the first one makes, the second would take for remains."""
     lab = quote(name, safe="")[:64]  # The playbook refuses what is no name of a lab; until then it is no path either.
     wait = "Wait for its end, or interrupt it with Ctrl-C."

@@ -11,28 +11,32 @@ from ansible_collections.nodecraft.kubeadm.tests.sessions.console import say
 
 
 class Ours:
-    """Knows whether this program has made the lab."""
+    """Knows whether this program has made the lab. program: its target of the Makefile."""
 
-    def __init__(self, lab: Lab) -> None:
+    def __init__(self, lab: Lab, program: str) -> None:
         self.lab = lab
+        self.program = program
         self._made = False
 
     def start(self, log: Path) -> float:
         """Make it; returns the seconds that took."""
-        return self.lab.start_anew(log, self._note)
+        return self.lab.start_anew(log, self.program, self._note)
 
     def _note(self) -> None:
         self._made = True
 
-    def advice(self, command: str) -> str:
+    @property
+    def advice(self) -> str:
         """What to do after something that was not expected."""
-        return f"{command} starts over with a new lab; make lab-down LAB={self.lab.name} only removes this one."
+        return (
+            f"make {self.program} starts over with a new lab; make lab-down LAB={self.lab.name} only removes this one."
+        )
 
     def tidy(self, log: Path) -> None:
         """Remove it; one that stood before stays."""
         if not self._made:
             say("Interrupted.")
             return
-        say(f"Interrupted: lab {self.lab.name} is removed (usually 5 s), and Ctrl-C is ignored until then.")
+        say(f"Interrupted: lab {self.lab.name} is being removed (usually 5 s), and Ctrl-C is ignored until then.")
         self.lab.play("down", log)
         say(f"Lab {self.lab.name} is removed.")

@@ -34,8 +34,9 @@ def follow(
     stdout: t.IO[str] | None,
     on_event: t.Callable[[Json], None],
     on_line: t.Callable[[str], None],
+    inherits: t.Collection[int] = (),
 ) -> int:
-    """Run Ansible; returns its status.
+    """Run Ansible; returns its status. inherits: descriptors that it has open as well.
 
     on_event and on_line: get its events and the other lines of its standard error at once, and those of its standard output
     when stdout is None.
@@ -50,6 +51,7 @@ def follow(
         stderr=subprocess.STDOUT if stdout is None else subprocess.PIPE,
         text=True,
         start_new_session=True,
+        pass_fds=inherits,
     )
     try:
         for line in t.cast("t.IO[str]", process.stderr or process.stdout):

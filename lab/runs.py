@@ -23,6 +23,19 @@ ROOT = Path(__file__).resolve().parents[1]
 UNIT, FULL = "example.com/unit", "example.com/full"
 # What device plugins of the lab offer. A kubelet shows their capacity for five minutes after they are gone, and their names for ever.
 OF_PLUGINS = (UNIT, FULL, "example.com/resource")
+# What the lifecycle controller sets by the conditions of a node and by spec.unschedulable: these taints come and go.
+LIFECYCLE_TAINTS = {
+    f"node.kubernetes.io/{name}"
+    for name in (
+        "disk-pressure",
+        "memory-pressure",
+        "network-unavailable",
+        "not-ready",
+        "pid-pressure",
+        "unreachable",
+        "unschedulable",
+    )
+}
 # Each prints, as JSON, one side of the node that it runs on.
 KUBELET_LOOK = ROOT / "extensions/molecule/node_kubelet/look.py"
 LOOKS = (ROOT / "extensions/molecule/common/snapshot.py", KUBELET_LOOK)
@@ -99,27 +112,26 @@ class Lab:
             **dict.fromkeys(("KUBECONFIG", "K8S_AUTH_KUBECONFIG"), str(self.folder / "kubeconfig")),
         }
 
-    def start_anew(self, log: Path, on_removed: t.Callable[[], None] = lambda: None) -> float:
-        """Remove what there is of this lab and make it; returns the seconds that making it took.
+    def start_anew(self, log: Path, program: str, on_removed: t.Callable[[], None] = lambda: None) -> float:
+        """Remove what the program left of this lab and make it; returns the seconds that making it took.
 
+        A lab that the program did not make stays, and so does each one when this one cannot be made.
         on_removed: called when nothing of it is there any more, and what is there from now on is ours.
         """
         log.unlink(missing_ok=True)
+        wanted: Json = {
+            "lab_program": program,
+            "lab_kubernetes": self.kubernetes,
+            "lab_control_planes": self.control_planes,
+            "lab_workers": self.workers,
+            "lab_grace_seconds": self.grace_seconds,
+            "lab_node_status_seconds": self.node_status_seconds,
+        }
         with Waiting(f"the remains of an earlier lab {self.name} are removed", 5):
-            self.play("down", log)
+            self.play("down", log, **wanted)
         on_removed()
         began = time.monotonic()
-        size = {"lab_control_planes": self.control_planes, "lab_workers": self.workers}
-        self.play(
-            "up",
-            log,
-            show=True,
-            lab_introduced=False,
-            lab_kubernetes=self.kubernetes,
-            lab_grace_seconds=self.grace_seconds,
-            lab_node_status_seconds=self.node_status_seconds,
-            **size,
-        )
+        self.play("up", log, show=True, lab_introduced=False, **wanted)
         return time.monotonic() - began
 
     def device_plugin(self, log: Path) -> Json:
@@ -136,7 +148,7 @@ class Lab:
         reasons: list[str] = []
         extra = json.dumps({"lab_name": self.name, **variables})
         command = ["ansible-playbook", f"lab/{playbook}.yml", f"--extra-vars={extra}"]
-        with only_playbook(self.name), log.open("a", encoding="utf-8") as output:
+        with only_playbook(self.name) as lock, log.open("a", encoding="utf-8") as output:
 
             def on_line(line: str) -> None:
                 print(line, file=output, flush=True)
@@ -150,6 +162,7 @@ class Lab:
                 stdout=None,
                 on_event=lambda event: reasons.append(event["message"]) if event["event"] == "failure" else None,
                 on_line=on_line,
+                inherits=[lock],
             )
         if status != 0 and not reasons:
             raise CommandFailed(command[:2], log.read_text(encoding="utf-8"))
@@ -207,14 +220,14 @@ class Lab:
 
     def _kubectl(self, arguments: t.Sequence[str], stdin: str | None) -> subprocess.CompletedProcess[str]:
         command = [str(self.folder / "kubectl"), f"--kubeconfig={self.folder / 'kubeconfig'}", *arguments]
-        return subprocess.run(command, input=stdin, capture_output=True, text=True, check=False)
+        return subprocess.run(command, env=self.environment, input=stdin, capture_output=True, text=True, check=False)
 
     def get(self, *arguments: str) -> Json:
         """One object."""
         return t.cast(Json, json.loads(self.kubectl("get", "--output=json", *arguments)))
 
     def node_objects(self) -> dict[str, Json]:
-        """Of every Node what the collection may change, and its annotations. The taints of the lifecycle controller come and go."""
+        """Of every Node what the collection may change, its annotations, and whether pods may go there."""
         return {
             node["metadata"]["name"]: {
                 "labels": node["metadata"]["labels"],
@@ -222,11 +235,10 @@ class Lab:
                 "taints": [
                     {key: value for key, value in taint.items() if key != "timeAdded"}
                     for taint in node["spec"].get("taints", [])
-                    if not taint["key"].startswith("node.kubernetes.io/")
+                    if taint["key"] not in LIFECYCLE_TAINTS
                 ],
-                "capacity": {
-                    name: amount for name, amount in node["status"]["capacity"].items() if name not in OF_PLUGINS
-                },
+                "unschedulable": node["spec"].get("unschedulable", False),
+                "capacity": node["status"]["capacity"],
             }
             for node in self.get("nodes")["items"]
         }

@@ -58,6 +58,7 @@ class CallbackModule(CallbackBase):
         log = self._files.with_suffix(".jsonl")
         log.unlink(missing_ok=True)
         log.touch(mode=0o600)
+        self._files.with_suffix(".progress").unlink(missing_ok=True)  # of a build that was killed
 
     def v2_playbook_on_task_start(self, task: t.Any, is_conditional: bool) -> None:
         """Watch how long it takes."""

@@ -18,13 +18,13 @@ options:
     type: int
     default: 8
 requirements:
-  - The collection kubernetes.core
-  - kubernetes >= 24.2.0
-  - jsonpatch
+  - PyYAML
+  - kubernetes >= 24.2.0, only for a kubeconfig whose user is an exec plugin or an auth provider
 notes:
-  - Runs wherever the credentials for the API are, which is the controller in most cases, and needs no C(become).
-  - Credentials come from the options, from the variables E(K8S_AUTH_KUBECONFIG), E(K8S_AUTH_HOST) and so on, or from
-    C(~/.kube/config), as in kubernetes.core.
+  - Runs on a control plane as root, where the cluster's own C(/etc/kubernetes/admin.conf) needs no other set-up, or wherever there are
+    credentials.
+  - Credentials come from the options, or else from the variables E(K8S_AUTH_KUBECONFIG), E(K8S_AUTH_HOST) and so on, or else from
+    O(admin_conf). C(~/.kube/config) and the account of a pod are used only where they are named.
   - An API server that restarts is waited for, for 60 seconds, or for C(wait_timeout) seconds in a task with C(wait=true).
 """
 
@@ -36,13 +36,13 @@ options:
     type: int
     default: 8
 requirements:
-  - The collection kubernetes.core
-  - kubernetes >= 24.2.0
-  - jsonpatch
+  - PyYAML
+  - kubernetes >= 24.2.0, only for a kubeconfig whose user is an exec plugin or an auth provider
 notes:
-  - Runs wherever the credentials for the API are, which is the controller in most cases, and needs no C(become).
-  - Credentials come from the options, from the variables E(K8S_AUTH_KUBECONFIG), E(K8S_AUTH_HOST) and so on, or from
-    C(~/.kube/config), as in kubernetes.core.
+  - Runs on a control plane as root, where the cluster's own C(/etc/kubernetes/admin.conf) needs no other set-up, or wherever there are
+    credentials.
+  - Credentials come from the options, or else from the variables E(K8S_AUTH_KUBECONFIG), E(K8S_AUTH_HOST) and so on, or else from
+    O(admin_conf). C(~/.kube/config) and the account of a pod are used only where they are named.
 attributes:
   check_mode:
     support: full

@@ -14,9 +14,11 @@ description:
     names is one transaction and one restart of the kubelet; running pods keep their containers.
   - A change is rehearsed with the kubelet's own binary before anything is written, applied by a service on the node, proven
     on the running process and on the Node object, and rolled back by itself when the kubelet does not become healthy.
-  - Everything is written into two files of this collection, a drop-in of the kubelet's unit and a fragment in its
-    C(--config-dir). The files of kubeadm and of the packages stay byte for byte as they are, and so does
-    C(/etc/default/kubelet) unless O(adopt=true).
+  - Everything is written into files of this collection, a drop-in of the kubelet's unit and a fragment in its C(--config-dir).
+    The files of kubeadm and of the packages stay byte for byte as they are, and so do C(/etc/default/kubelet) and
+    C(/etc/sysconfig/kubelet) unless O(adopt=true).
+  - Arguments come in by a variable that the unit's C(ExecStart) takes and that no environment file sets. For a unit that takes
+    none, a systemd generator of this collection derives the command from the unit at every boot and every daemon-reload.
   - What a task does not name stays as it is. Mappings and feature gates are merged key by key, lists are replaced.
   - Another source that wins over what is asked for, such as an entry of C(KUBELET_EXTRA_ARGS), is refused with its file and
     line.
@@ -30,7 +32,7 @@ extends_documentation_fragment:
   - nodecraft.kubeadm.versions
 requirements:
   - PyYAML on the node, for C(ansible_python_interpreter) or for C(/usr/bin/python3)
-  - systemd, and the unit of kubeadm's packages. Any other, such as Kubespray's, is refused by name.
+  - systemd, and a C(kubelet.service) with one command in C(ExecStart)
 notes:
   - A restarted kubelet admits the node's pods anew and rejects those that do not fit their node any more, for instance after
     a label was removed. This module does not look for such pods, because a node's credential does not see enough for that.
@@ -105,8 +107,11 @@ options:
     default: false
   adopt:
     description:
-      - Move entries of C(KUBELET_EXTRA_ARGS) that say something about a named setting out of their file into those of this
-        collection. Nothing else in that file changes, and it gets its former bytes back when the settings are taken back.
+      - Move entries that say something about a named setting out of the files that set the unit's variables into those of this
+        collection, C(/etc/default/kubelet), C(/etc/sysconfig/kubelet), C(/var/lib/kubelet/kubeadm-flags.env) and the
+        C(Environment=) lines of drop-ins below C(/etc) among them. Nothing else in such a file changes, and it gets its former bytes
+        back when the settings are taken back.
+      - Files below C(/usr), C(/lib) and C(/run) and what C(ExecStart) itself says are never changed.
       - Without it such an entry that says something else than the task is refused, with its file and line.
     type: bool
     default: false
@@ -182,6 +187,40 @@ node:
   returned: always
   type: str
   sample: worker1
+control_plane:
+  description:
+    - Why the node counts as a control plane; empty when it does not, or when the task failed before the kubelet was read.
+    - It does when its directory of static pods has a manifest of kube-apiserver or etcd, one of them runs in the host's network, or C(/var/lib/etcd)
+      is in use. Otherwise its Node is asked for with the kubelet's own credential, and counts when it has the label
+      C(node-role.kubernetes.io/control-plane). Other static pods, such as a proxy in front of the API, do not count.
+  returned: always
+  type: list
+  elements: str
+  sample:
+    - /etc/kubernetes/manifests/etcd.yaml is a manifest of etcd
+    - etcd runs in the host's network as process 1234
+cluster:
+  description: >-
+    What tells which cluster the node belongs to, as its kubelet sees it. A value is empty where it cannot be read, and when the task
+    failed before it was.
+  returned: always
+  type: dict
+  contains:
+    ca_sha256:
+      description: >-
+        SHA-256 digest of the certificate of the authority that the kubelet's kubeconfig trusts, over its DER form. The digests of several
+        are sorted and joined with commas.
+      type: str
+    server:
+      description: URL of the API server in the kubelet's kubeconfig. It may differ between nodes of one cluster.
+      type: str
+    machine_id:
+      description: Machine id of the node, as its kubelet reports it.
+      type: str
+  sample:
+    ca_sha256: 2f1b4c0f6b7d3f5e8c9a0d1e2f3a4b5c6d7e8f90a1b2c3d4e5f60718293a4b5c
+    server: https://10.0.0.10:6443
+    machine_id: 9d0f3ae1c2b44f6c8a7e5d3b1f02c4e6
 files:
   description: The files that change.
   returned: always

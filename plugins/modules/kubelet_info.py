@@ -44,6 +44,39 @@ node:
   description: Name of the node, as its kubelet registers it.
   returned: success
   type: str
+control_plane:
+  description:
+    - Why the node counts as a control plane; empty when it does not.
+    - It does when its directory of static pods has a manifest of kube-apiserver or etcd, one of them runs in the host's network, or C(/var/lib/etcd)
+      is in use. Otherwise its Node is asked for with the kubelet's own credential, and counts when it has the label
+      C(node-role.kubernetes.io/control-plane). Other static pods, such as a proxy in front of the API, do not count.
+  returned: success
+  type: list
+  elements: str
+  sample:
+    - /etc/kubernetes/manifests/etcd.yaml is a manifest of etcd
+    - etcd runs in the host's network as process 1234
+cluster:
+  description: >-
+    What tells which cluster the node belongs to, as its kubelet sees it. A value is empty where it cannot be read.
+  returned: success
+  type: dict
+  contains:
+    ca_sha256:
+      description: >-
+        SHA-256 digest of the certificate of the authority that the kubelet's kubeconfig trusts, over its DER form. The digests of several
+        are sorted and joined with commas.
+      type: str
+    server:
+      description: URL of the API server in the kubelet's kubeconfig. It may differ between nodes of one cluster.
+      type: str
+    machine_id:
+      description: Machine id of the node, as its kubelet reports it.
+      type: str
+  sample:
+    ca_sha256: 2f1b4c0f6b7d3f5e8c9a0d1e2f3a4b5c6d7e8f90a1b2c3d4e5f60718293a4b5c
+    server: https://10.0.0.10:6443
+    machine_id: 9d0f3ae1c2b44f6c8a7e5d3b1f02c4e6
 version:
   description: Minor version of the kubelet's binary.
   returned: success

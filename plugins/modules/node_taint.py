@@ -17,7 +17,7 @@ version_added: 0.1.0
 author:
   - nodecraft.kubeadm contributors (@nodecraft)
 extends_documentation_fragment:
-  - kubernetes.core.k8s_auth_options
+  - nodecraft.kubeadm.auth
   - nodecraft.kubeadm.api
   - nodecraft.kubeadm.api.nodes
   - nodecraft.kubeadm.api.actiongroup_api
@@ -110,6 +110,20 @@ EXAMPLES = r"""
 """
 
 RETURN = r"""
+api:
+  description: Who was asked.
+  returned: always
+  type: dict
+  contains:
+    host:
+      description: Name of the machine that asked.
+      type: str
+    server:
+      description: URL of the API server that answered last; V(null) when none did.
+      type: str
+  sample:
+    host: cp1
+    server: https://10.0.0.10:6443
 nodes:
   description: What came of every node, by name.
   returned: always

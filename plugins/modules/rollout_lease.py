@@ -20,17 +20,17 @@ version_added: 0.1.0
 author:
   - nodecraft.kubeadm contributors (@nodecraft)
 extends_documentation_fragment:
-  - kubernetes.core.k8s_auth_options
+  - nodecraft.kubeadm.auth
   - nodecraft.kubeadm.api.actiongroup_api
   - nodecraft.kubeadm.versions
 requirements:
-  - The collection kubernetes.core
-  - kubernetes >= 24.2.0
-  - jsonpatch
+  - PyYAML
+  - kubernetes >= 24.2.0, only for a kubeconfig whose user is an exec plugin or an auth provider
 notes:
-  - Runs wherever the credentials for the API are, which is the controller in most cases, and needs no C(become).
-  - Credentials come from the options, from the variables E(K8S_AUTH_KUBECONFIG), E(K8S_AUTH_HOST) and so on, or from
-    C(~/.kube/config), as in kubernetes.core.
+  - Runs on a control plane as root, where the cluster's own C(/etc/kubernetes/admin.conf) needs no other set-up, or wherever there are
+    credentials.
+  - Credentials come from the options, or else from the variables E(K8S_AUTH_KUBECONFIG), E(K8S_AUTH_HOST) and so on, or else from
+    O(admin_conf). C(~/.kube/config) and the account of a pod are used only where they are named.
   - An API server that restarts is waited for, for 60 seconds.
   - The account needs the verbs C(get), C(create) and C(update) on C(leases) of C(coordination.k8s.io) in C(kube-system).
 options:
@@ -125,8 +125,6 @@ EXAMPLES = r"""
       nodecraft.kubeadm.rollout_lease:
         holder: "{{ this_run }}"
         duration: 1200
-      delegate_to: localhost
-      become: false
 
     - name: Change the scheduler
       nodecraft.kubeadm.static_pod:
@@ -140,11 +138,23 @@ EXAMPLES = r"""
         holder: "{{ this_run }}"
         state: released
         completed: false
-      delegate_to: localhost
-      become: false
 """
 
 RETURN = r"""
+api:
+  description: Who was asked.
+  returned: always
+  type: dict
+  contains:
+    host:
+      description: Name of the machine that asked.
+      type: str
+    server:
+      description: URL of the API server that answered last; V(null) when none did.
+      type: str
+  sample:
+    host: cp1
+    server: https://10.0.0.10:6443
 answered:
   description: Whether an API server answered; V(null) when none was asked, such as without credentials.
   returned: always

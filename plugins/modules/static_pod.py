@@ -10,8 +10,8 @@ DOCUMENTATION = r"""
 module: static_pod
 short_description: Change a control plane component of a running kubeadm cluster
 description:
-  - Changes feature gates, admission plugins, flags, environment variables, volumes and policy files of a static pod such
-    as kube-apiserver, kube-controller-manager or kube-scheduler, and nothing else in its manifest.
+  - Changes feature gates, admission plugins, flags, environment variables, volumes, resources, times of probes, the priority and
+    policy files of a static pod such as kube-apiserver, kube-controller-manager or kube-scheduler, and nothing else in its manifest.
   - A change is rehearsed with the component's own binary before anything is written, applied as one transaction by a
     service on the node, proven on the running process, and rolled back by itself when the component does not become
     healthy. Neither a lost connection nor the end of Ansible stops a transaction.
@@ -42,7 +42,9 @@ options:
     description:
       - Name of the static pod.
       - V(kube-apiserver), V(kube-controller-manager), V(kube-scheduler) and V(etcd) are rehearsed.
-      - Another static pod is changed without a rehearsal. It needs a C(command) in its manifest, for its flags cannot be known otherwise.
+      - Another static pod is changed without a rehearsal.
+      - Of one without a C(command) in its manifest, such as kube-vip, the flags are not changed, for only its image knows what is started.
+        O(env), O(volumes) and O(files) are.
     type: str
     required: true
   feature_gates:
@@ -102,6 +104,22 @@ options:
           - present
           - absent
         default: present
+  resources:
+    description:
+      - Amounts of V(cpu), V(memory) and V(ephemeral-storage) below V(requests) and V(limits), as in the manifest. V(null) takes one away.
+      - An amount that is worth the same as the manifest's is no change.
+    type: dict
+  probes:
+    description:
+      - V(initialDelaySeconds), V(periodSeconds), V(timeoutSeconds) and V(failureThreshold) of V(startupProbe), V(livenessProbe) and
+        V(readinessProbe), as in the manifest. V(null) takes one away, so that Kubernetes' default holds.
+      - A probe that the manifest does not have is not made.
+    type: dict
+  priority:
+    description:
+      - The pod's V(priorityClassName) and V(priority), the number of that class. Nobody looks the class up for a static pod,
+        so they have to agree. V(null) takes one away.
+    type: dict
   files:
     description:
       - Files that the flags name, such as an audit policy. They are written in the same transaction as the manifest, and
@@ -124,8 +142,18 @@ options:
         description: Permissions, as four octal digits in quotes. Without quotes YAML makes another number of them.
         type: str
         default: '0600'
+      owner:
+        description:
+          - Name or number of the user that owns the file; a name is looked up on the node.
+          - Without it a file that is there keeps its owner, and a new one belongs to root.
+        type: str
+      group:
+        description: Name or number of the group that owns the file, as O(files[].owner).
+        type: str
       sensitive:
-        description: Never show the content in a diff.
+        description:
+          - Never show the content in a diff.
+          - An C(EncryptionConfiguration) is never shown, whatever is said here.
         type: bool
         default: false
       state:
@@ -156,6 +184,19 @@ options:
       - Also take back what this module set earlier and this task does not name. What it removed because of a V(null) is put
         back in the same way, so keep the V(null) of a repair in the task.
       - What others set is never taken back, and neither is a value of ours that someone changed since.
+    type: bool
+    default: false
+  force:
+    description:
+      - Change kube-apiserver although the change could leave stored values that no API server can read, or lock out whom the cluster
+        lives on, while the API server itself is healthy.
+      - Refused without it, in every O(state) and with O(purge), is a change of the encryption configuration that removes a key or a
+        provider which stored values need or may need, that writes with a key which is not in the present configuration, or that
+        writes plain text again. Whether stored values need a key is asked of etcd, with the certificate of the API server.
+      - Refused as well is authorization without C(Node) or C(RBAC) or with C(AlwaysAllow), a webhook that denies when it does not answer
+        and that kubelets, administrators or kube-system can meet, and C(PodSecurity) or C(ImagePolicyWebhook) enforced in
+        kube-system. What is so already and stays so is no reason.
+      - Set it for one run, when all stored values were written again or none is left. What is forced is a warning.
     type: bool
     default: false
   manifest_dir:
@@ -201,6 +242,21 @@ EXAMPLES = r"""
           rules:
             - level: Metadata
 
+- name: Give the API server more room and more patience
+  nodecraft.kubeadm.static_pod:
+    name: kube-apiserver
+    resources:
+      requests:
+        cpu: 500m
+        memory: 2Gi
+      limits:
+        memory: 6Gi
+    probes:
+      startupProbe:
+        failureThreshold: 48
+      livenessProbe:
+        timeoutSeconds: 30
+
 - name: Give etcd more room
   nodecraft.kubeadm.static_pod:
     name: etcd
@@ -229,6 +285,28 @@ node:
   returned: always
   type: str
   sample: cp1
+cluster:
+  description: >-
+    What tells which cluster the node belongs to, as its kubelet sees it. A value is empty where it cannot be read, and when the task
+    failed before it was.
+  returned: always
+  type: dict
+  contains:
+    ca_sha256:
+      description: >-
+        SHA-256 digest of the certificate of the authority that the kubelet's kubeconfig trusts, over its DER form. The digests of several
+        are sorted and joined with commas.
+      type: str
+    server:
+      description: URL of the API server in the kubelet's kubeconfig. It may differ between nodes of one cluster.
+      type: str
+    machine_id:
+      description: Machine id of the node, as its kubelet reports it.
+      type: str
+  sample:
+    ca_sha256: 2f1b4c0f6b7d3f5e8c9a0d1e2f3a4b5c6d7e8f90a1b2c3d4e5f60718293a4b5c
+    server: https://10.0.0.10:6443
+    machine_id: 9d0f3ae1c2b44f6c8a7e5d3b1f02c4e6
 manifest:
   description: Path of the manifest. V(null) when the task failed before it was found.
   returned: always
@@ -324,7 +402,8 @@ transaction:
     proof:
       description: >-
         What was seen of the running process: C(uid) of the pod, C(pid), C(container_id), C(arguments), C(probes), and
-        C(feature_gates) as the process itself reports them, or C(feature_gates_note) why it could not be asked.
+        C(feature_gates) as the process itself reports them, or C(feature_gates_note) why it could not be asked. Of an API server
+        also C(clients), the kubeconfigs of this node with the status that each was answered, and C(config_hash) of the mirror pod.
       type: dict
     confirmed:
       description: Whether the controller confirmed the change; V(null) when O(confirm) was off.
@@ -387,6 +466,8 @@ _FILE = {
     "path": {"type": "path", "required": True},
     "content": {"type": "raw"},
     "mode": {"type": "str", "default": "0600"},
+    "owner": {"type": "str"},
+    "group": {"type": "str"},
     "sensitive": {"type": "bool", "default": False},
     "state": _state(),
 }
@@ -407,6 +488,9 @@ def main() -> t.NoReturn:
                 "options": _VOLUME,
                 "required_if": [("state", "present", ("host_path", "mount_path"))],
             },
+            "resources": {"type": "dict"},
+            "probes": {"type": "dict"},
+            "priority": {"type": "dict"},
             "files": {
                 "type": "list",
                 "elements": "dict",
@@ -415,6 +499,7 @@ def main() -> t.NoReturn:
             },
             "state": _state("previous"),
             "purge": {"type": "bool", "default": False},
+            "force": {"type": "bool", "default": False},
             "manifest_dir": {"type": "path"},
             **transaction_options(),
         },

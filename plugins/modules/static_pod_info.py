@@ -48,6 +48,27 @@ node:
   description: Name of the node, as its kubelet registers it.
   returned: success
   type: str
+cluster:
+  description: >-
+    What tells which cluster the node belongs to, as its kubelet sees it. A value is empty where it cannot be read.
+  returned: success
+  type: dict
+  contains:
+    ca_sha256:
+      description: >-
+        SHA-256 digest of the certificate of the authority that the kubelet's kubeconfig trusts, over its DER form. The digests of several
+        are sorted and joined with commas.
+      type: str
+    server:
+      description: URL of the API server in the kubelet's kubeconfig. It may differ between nodes of one cluster.
+      type: str
+    machine_id:
+      description: Machine id of the node, as its kubelet reports it.
+      type: str
+  sample:
+    ca_sha256: 2f1b4c0f6b7d3f5e8c9a0d1e2f3a4b5c6d7e8f90a1b2c3d4e5f60718293a4b5c
+    server: https://10.0.0.10:6443
+    machine_id: 9d0f3ae1c2b44f6c8a7e5d3b1f02c4e6
 manifest_dir:
   description: The folder that was read.
   returned: success
@@ -91,6 +112,15 @@ static_pods:
       elements: str
     volumes:
       description: Volumes with a host path and one mount, by name.
+      type: dict
+    resources:
+      description: Requests and limits, such as C(requests.cpu), by key.
+      type: dict
+    probes:
+      description: Times of probes that are set, such as C(livenessProbe.periodSeconds).
+      type: dict
+    priority:
+      description: C(priorityClassName) and C(priority), where they are set.
       type: dict
     owned:
       description: What this collection set, by option; the names only.

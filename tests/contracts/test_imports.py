@@ -73,11 +73,12 @@ def test_there_is_something_to_check() -> None:
         ("plugins/modules/a.py", "from ..module_utils._engine import x", "_engine.x may not"),
         (f"{UTILS}/_api/a.py", "from .._node import x", "_node.x may not"),
         (f"{UTILS}/_api/a.py", "from .._module import x", "_module.x may not"),
-        (f"{UTILS}/_api/a.py", "import urllib3", "urllib3 may be missing"),
+        (f"{UTILS}/_api/a.py", "import urllib3", "urllib3 may not"),
+        (f"{UTILS}/_api/a.py", "import kubernetes", "kubernetes may be missing"),
         (
             f"{UTILS}/_api/a.py",
             "from ansible_collections.kubernetes.core.plugins.module_utils import x",
-            "may be missing",
+            "may not",
         ),
         (f"{UTILS}/_node/a.py", "try:\n    import kubernetes\nexcept ImportError:\n    pass", "kubernetes may not"),
         ("plugins/action/a.py", "from ..module_utils._plan import x", "_plan.x may not"),
@@ -90,6 +91,8 @@ def test_there_is_something_to_check() -> None:
         ("plugins/plugin_utils/a.py", "from ..action import x", "action.x may not"),
         ("plugins/plugin_utils/a.py", "import subprocess", "subprocess may not"),
         ("plugins/modules/a.py", "from ..plugin_utils import x", "plugin_utils.x may not"),
+        ("plugins/filter/a.py", "from ..plugin_utils import x", "plugin_utils.x may not"),
+        ("plugins/filter/a.py", "import os", "os may not"),
         ("plugins/lookup/a.py", "", "no room"),
     ],
 )

@@ -4,11 +4,13 @@
 
 from __future__ import annotations
 
+import io
+import zipfile
 from pathlib import Path
 
 import pytest
 import yaml
-from ansible_collections.nodecraft.kubeadm.tests.contracts.payload import payload_of
+from ansible_collections.nodecraft.kubeadm.tests.contracts.payload import archive_of, payload_of
 from ansible_collections.nodecraft.kubeadm.tests.contracts.project import ROOT
 
 COLLECTIONS = ROOT / "build" / "collections"
@@ -26,6 +28,13 @@ def test_node_module_carries_nothing_of_the_api_side(module: str) -> None:
     payload = payload_of(COLLECTIONS, f"nodecraft.kubeadm.{module}")
     assert f"{OWN}/modules/{module}.py" in payload
     assert foreign(payload) == []
+
+
+@pytest.mark.parametrize(("module", "room"), [("kubelet", "_module"), ("node_label", "_api")])
+def test_what_tells_an_old_python_is_carried(module: str, room: str) -> None:
+    with zipfile.ZipFile(io.BytesIO(archive_of(COLLECTIONS, f"nodecraft.kubeadm.{module}"))) as opened:
+        packed = opened.read(f"{OWN}/module_utils/{room}/__init__.py").decode("utf-8")
+    assert packed == (ROOT / f"plugins/module_utils/{room}/__init__.py").read_text(encoding="utf-8")
 
 
 def test_a_breach_is_found(tmp_path: Path) -> None:

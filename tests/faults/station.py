@@ -17,7 +17,7 @@ from ansible_collections.nodecraft.kubeadm.plugins.module_utils._engine.journal 
     load_journal,
     result_of,
 )
-from ansible_collections.nodecraft.kubeadm.plugins.module_utils._engine.node import KUBELET
+from ansible_collections.nodecraft.kubeadm.plugins.module_utils._engine.node import KUBELET, Host
 from ansible_collections.nodecraft.kubeadm.tests.faults.processes import Ended, Worker
 from ansible_collections.nodecraft.kubeadm.tests.faults.system_calls import Fault
 from ansible_collections.nodecraft.kubeadm.tests.unit.support import static_pods as samples
@@ -132,13 +132,12 @@ class Place:
     """What processes work on and ask of a node, whatever its component is. state: where the component's journal is."""
 
     state: Path
-    proc: Path
-    pod_logs: Path
     clock: Clock
 
-    def settle_in(self, root: Path, worker: Worker) -> None:
-        """Where its unit files are, and what runs its processes."""
+    def settle_in(self, root: Path, worker: Worker, host: Host) -> None:
+        """Where its unit files are, what runs its processes, and where these look."""
         self.root = root
+        self._looked_at = host._asdict()
         self.etc = root / "etc"
         self.etc.mkdir()
         self.worker = worker
@@ -171,7 +170,7 @@ class Place:
         """Run a process on this node."""
         self._runs += 1
         place = {
-            "host": {"proc": str(self.proc), "pod_logs": str(self.pod_logs)},
+            "host": self._looked_at,
             "state_dir": str(self.state.parent),
             "unit_file": str(self.systemd.file),
         }
@@ -235,7 +234,7 @@ class Station(Place, FakeNode):
     def __init__(self, root: Path, web: Web, worker: Worker) -> None:
         super().__init__(root, web)
         web.up, web.status = True, 200
-        self.settle_in(root, worker)
+        self.settle_in(root, worker, self.host)
         self.old = manifest(web.port, "--v=1")
         self.give_manifest(self.old)
         add_kubelet(self)
@@ -277,8 +276,7 @@ class UnitStation(Place, FakeUnit):
 
     def __init__(self, root: Path, web: Web, worker: Worker) -> None:
         super().__init__(root, web)
-        self.pod_logs = root / "pods"
-        self.settle_in(root, worker)
+        self.settle_in(root, worker, self.host)
 
     def begin(self, **given: t.Any) -> Ended:
         """Hand over the journal of a change of the setting."""

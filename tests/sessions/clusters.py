@@ -9,16 +9,10 @@ import json
 import os
 import typing as t
 
-from ansible_collections.nodecraft.kubeadm.lab.guard import only_playbook
-
-from .console import say
 from .places import COLLECTIONS, ROOT
 
 if t.TYPE_CHECKING:
     import nox
-
-# Seconds that what is interrupted gets to put things in order; nox by itself kills it after half a second.
-PATIENCE = 120
 
 
 def lab_variables() -> dict[str, str]:
@@ -58,19 +52,12 @@ def play_lab(session: nox.Session, playbook: str, name: str, *arguments: str, **
     """Run a playbook of the lab. It prints lines for a person; all results are in build/log/lab-NAME.jsonl."""
     # As JSON: in other texts a space ends a value, and a name that is none would be cut down to that of another lab.
     extra = json.dumps({"lab_name": name, **variables})
-    try:
-        with only_playbook(name):
-            session.run(
-                "ansible-playbook",
-                f"lab/{playbook}.yml",
-                f"--extra-vars={extra}",
-                *arguments,
-                env={"ANSIBLE_CONFIG": str(ROOT / "lab" / "ansible.cfg")},
-                interrupt_timeout=PATIENCE,
-            )
-    except SystemExit as refused:  # it would end nox, and so the sessions after this one
-        say(str(refused))
-        session.error()
+    session.run(
+        *("python", "lab/alone.py", name),
+        *("ansible-playbook", f"lab/{playbook}.yml", f"--extra-vars={extra}", *arguments),
+        env={"ANSIBLE_CONFIG": str(ROOT / "lab" / "ansible.cfg"), "PYTHONPATH": str(COLLECTIONS)},
+        interrupt_timeout=None,  # Killed, it would leave what it started at work.
+    )
 
 
 def run_story(session: nox.Session, program: str) -> None:
@@ -78,5 +65,5 @@ def run_story(session: nox.Session, program: str) -> None:
     session.run(
         *("python", program, *session.posargs),
         env={**lab_variables(), "PYTHONPATH": str(COLLECTIONS)},
-        interrupt_timeout=PATIENCE,
+        interrupt_timeout=None,  # After Ctrl-C its lab still has to be removed, however busy the machine is.
     )

@@ -17,6 +17,6 @@ def say(text: str) -> None:
         try:
             sys.stdout.write(f"{text}\n")
             sys.stdout.flush()
-        except BrokenPipeError:
-            # Nobody reads any more. What is at work still has to end well, and its log has all of it.
+        except OSError:
+            # Nobody reads any more, or what it goes to is full. What is at work still has to end well, and its log has all of it.
             os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())

@@ -113,10 +113,7 @@ def prepare(entry: str, machine: Machine, say: t.Callable[[str], None], output: 
     for program, package in required.items():
         if machine.find(program) is None:
             raise Problem(f"{program} is missing: install it first, on Debian and Ubuntu by apt-get install {package}.")
-    if (need.lab or need.root) and not machine.is_root:
-        raise Problem(
-            "this needs root: nodes are privileged containers, and bare machines namespaces. Run the same command as root."
-        )
+    check_root(entry, is_root=machine.is_root)
     missing = {program: package for program, package in need.programs.items() if machine.find(program) is None}
     if not machine.has_venv:
         missing["venv"] = f"python3.{sys.version_info[1]}-venv"
@@ -129,6 +126,14 @@ def prepare(entry: str, machine: Machine, say: t.Callable[[str], None], output: 
             )
     if need.lab:
         check_podman(machine)
+
+
+def check_root(entry: str, *, is_root: bool) -> None:
+    """Refuse an entry that needs root to another user."""
+    if (NEEDS[entry].lab or NEEDS[entry].root) and not is_root:
+        raise Problem(
+            "this needs root: nodes are privileged containers, and bare machines namespaces. Run the same command as root."
+        )
 
 
 def install(

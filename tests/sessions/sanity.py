@@ -37,7 +37,7 @@ def run_sanity(session: nox.Session, core: str, release: str) -> None:
 
 
 def offer_kubernetes_core(session: nox.Session, collections: Path) -> None:
-    """Put kubernetes.core beside a copy of the collection: documentation and options of our modules have parts of its own."""
+    """Put kubernetes.core beside a copy of the collection: an action group and a role have to do with it."""
     # Without its dependencies, for ansible-core is there in the version to be tested.
     install(session, "--no-deps", "ansible")
     link = collections / "kubernetes"

@@ -12,6 +12,14 @@ import signal
 import sys
 
 if __name__ == "__main__":
+    # What is opened next would take the place of a closed standard output.
+    for number in range(3):
+        try:
+            os.fstat(number)
+        except OSError:
+            os.open(os.devnull, os.O_RDWR)  # takes the lowest number that is free
+    sys.stdout = sys.stdout or os.fdopen(1, "w")
+    sys.stderr = sys.stderr or os.fdopen(2, "w")
     # On a busy machine the imports below take a second, and Python's own answer to Ctrl-C is a traceback.
     signal.signal(
         signal.SIGINT,
@@ -36,8 +44,10 @@ TOOLS = ("antsibull-nox", "nox", "uv")
 
 # The sessions of entries that are not called like one.
 SESSIONS = {"test-unit": ("unit", "plays_whole", "device_plugin"), "test-sanity": ("sanity",)}
-# Entries that tell their own story; what nox says is only in the log.
+# Entries that work on the lab LAB and tell their own story; what nox says is only in the log.
 STORIES = ("demo", "bench", "lab-up", "lab-down")
+# What lab/tasks/name.yml takes.
+LAB = re.compile(r"[a-z][a-z0-9-]{0,30}")
 OF_NOX = re.compile(r"nox > ")
 # With such a line a Python begins to tell how a signal ended it.
 OF_PYTHON = re.compile(r"Traceback \(most recent call last\)|KeyboardInterrupt|Exception ignored |Fatal Python error")
@@ -54,23 +64,26 @@ FULL = 100 * 2**20  # bytes of free space; with less programs fail, and not ever
 GOES_ON = "it goes on where it stopped"
 TAIL = 60_000  # characters of a log in which the cause is looked for
 INTERRUPTED = 130
+LONGEST_LOOK = 60  # seconds that podman gets to list containers
 SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
 
 def main() -> int:
     """Run one entry. Returns its exit status."""
     (entry,) = sys.argv[1:]
-    log = log_of(entry)
+    log = BUILD
     try:
         signal.signal(signal.SIGINT, signal.default_int_handler)
         prepare_environment()
+        check(entry)
+        log = log_of(entry)
         with open_log(log) as output:
             status = run(entry, output)
         return status if status == 0 else failed(ending(entry, status, log), status)
     except host.Problem as problem:
         return failed(f"make {entry}: {problem} {cause(tail(log))}".rstrip())
     except KeyboardInterrupt:
-        return failed(f"make {entry}: interrupted.", INTERRUPTED)
+        return failed(f"make {entry}: interrupted. {remains(entry)}".rstrip(), INTERRUPTED)
     except OSError as error:
         advice = cause(str(error)) or "Mend that and run the same command again."
         return failed(f"make {entry}: {error.filename or BUILD}: {error.strerror or error}. {advice}")
@@ -94,9 +107,45 @@ def prepare_environment() -> None:
     os.environ.setdefault("PODMAN_IGNORE_CGROUPSV1_WARNING", "1")
 
 
+def check(entry: str) -> None:
+    """Refuse, before anything is written, what cannot be done here."""
+    if entry in STORIES and LAB.fullmatch(lab()) is None:
+        raise host.Problem(
+            f"invalid LAB {lab()!r:.80}: must be up to 31 lower-case letters, digits and hyphens that begin with a letter."
+        )
+    if os.pathsep in str(ROOT):
+        raise host.Problem(
+            f"invalid path of this clone {ROOT}: must be without {os.pathsep}, which Python's venv refuses. Rename the folder."
+        )
+    if entry != "lab-down":
+        host.check_root(entry, is_root=os.geteuid() == 0)
+    elif host.find("podman") is not None and os.geteuid() != 0:
+        raise host.Problem("this needs root: labs are root's. Run the same command as root.")
+
+
+def lab() -> str:
+    """The lab that a story works on."""
+    return os.environ.get("LAB", "lab")
+
+
 def log_of(entry: str) -> Path:
     """Where the output of an entry goes; each lab has its own."""
-    return BUILD / "log" / (f"{entry}-{os.environ.get('LAB', 'lab')}.log" if entry in STORIES else f"{entry}.log")
+    return BUILD / "log" / (f"{entry}-{lab()}.log" if entry in STORIES else f"{entry}.log")
+
+
+def remains(entry: str) -> str:
+    """What is there of its lab after an entry was interrupted, and how to remove it; empty when nothing is."""
+    if entry not in STORIES or host.find("podman") is None:
+        return ""
+    for number in SIGNALS:
+        signal.signal(number, signal.SIG_IGN)
+    label = f"label=nodecraft.lab.directory={BUILD / 'lab' / lab()}"
+    command = ["podman", "ps", "--all", "--quiet", "--filter", label]
+    try:
+        found = subprocess.run(command, check=False, capture_output=True, text=True, timeout=LONGEST_LOOK).stdout
+    except subprocess.TimeoutExpired:
+        return f"podman does not tell what is left: make lab-down LAB={lab()} removes it."
+    return f"Lab {lab()} is still there, or a part of it: make lab-down LAB={lab()} removes it." if found else ""
 
 
 def open_log(path: Path) -> t.TextIO:
@@ -115,8 +164,6 @@ def run(entry: str, log: t.TextIO) -> int:
         if host.find("podman") is None:
             say("This machine has no podman, so there is no lab to remove.")
             return 0
-        if os.geteuid() != 0:
-            raise host.Problem("this needs root: labs are root's. Run the same command as root.")
     else:
         host.prepare(entry, host.Machine.this(), say, log)
     make_venv(log)
@@ -212,7 +259,7 @@ def ending(entry: str, status: int, log: Path) -> str:
         # Tests print what they put into the way of others: their output tells nothing of this machine.
         return f"make {entry} ended with status {status}. What failed is said above. Log: {log}"
     # A playbook of the lab writes its results to a log of its own.
-    logs = [path for path in (log, log.parent / f"lab-{os.environ.get('LAB', 'lab')}.jsonl") if path.exists()]
+    logs = [path for path in (log, log.parent / f"lab-{lab()}.jsonl") if path.exists()]
     advice = cause("".join(map(tail, logs))) or "What failed is said above."
     return f"make {entry} ended with status {status}. {advice} Log: {', '.join(map(str, logs))}"
 
@@ -227,9 +274,11 @@ def tail(log: Path) -> str:
 def cause(text: str) -> str:
     """What a failure comes from and what to do, as far as the end of a log tells; else empty."""
     free = free_space()
-    if NO_SPACE.search(text) or min(free.values(), default=FULL) < FULL:
-        room = ", ".join(f"{bytes_free / 2**30:.1f} GiB free in {path}" for path, bytes_free in free.items())
+    room = ", ".join(f"{bytes_free / 2**30:.1f} GiB free in {path}" for path, bytes_free in free.items())
+    if min(free.values(), default=FULL) < FULL:
         return f"The disk is full ({room}). Make room, for example in the cache {cache()}, and run the same command again: {GOES_ON}."
+    if NO_SPACE.search(text):
+        return f"A program found no space where it wrote, though there is ({room}): look for another disk, a quota, or no free inodes."
     if NO_NETWORK.search(text):
         return f"Something could not be downloaded. See to this machine's network and run the same command again: {GOES_ON}."
     return ""

@@ -46,5 +46,5 @@ def run_plays(session: nox.Session, core: str | None, *arguments: str) -> None:
 
 def install_unit_tools(session: nox.Session, core: str | None) -> None:
     """What unit tests need, with a release of ansible-core where one is named."""
-    tools = ["pytest", "pytest-xdist", "hypothesis", "PyYAML", "jsonpatch", "urllib3"]
+    tools = ["pytest", "pytest-xdist", "hypothesis", "PyYAML", "jsonpatch"]
     install(session, *tools, *([f"ansible-core=={core}"] if core else []))

@@ -7,7 +7,9 @@ No cluster comes up here: ``make test-bare`` shows on Debian's own smallest syst
 
 from __future__ import annotations
 
+import contextlib
 import fcntl
+import json
 import os
 import re
 import shutil
@@ -104,6 +106,12 @@ def test_a_user_who_is_not_root(bare: Make, clone: Path) -> None:
         refused(machine.run("make lab-up", wrapper=nobody), "this needs root")
 
 
+def test_a_name_of_the_environment_is_that_of_the_demo(bare: Make) -> None:
+    machine = bare(missing=())
+    machine.environment |= {"LAB": "NO"}
+    refused(machine.run("make demo"), "make demo: invalid LAB 'NO': must be")
+
+
 def test_an_old_podman(bare: Make) -> None:
     machine = bare(missing=())
     machine.programs["podman"] = "#!/bin/sh\necho podman version 3.4.4\n"
@@ -166,8 +174,52 @@ class TestWithPodman:
         for entry in ("lab-up", "lab-down"):
             ended = bare(missing=()).run(f"make {entry} LAB={foreign_lab}")
             refused(ended, f"make {entry} ended with status")
-            assert f"There is a lab named {foreign_lab} that belongs to /elsewhere/build/lab/x." in ended.output
+            assert (
+                ended.output.count(f"There is a lab named {foreign_lab} that belongs to /elsewhere/build/lab/x.") == 1
+            )
         assert containers(f"label=nodecraft.lab={foreign_lab}") != []
+
+    @pytest.mark.parametrize(
+        ("program", "asked", "sentence"),
+        [
+            (
+                "",
+                "",
+                f"Lab {LAB}-s was not made by make demo, which begins with a fresh one. Remove it first (make lab-down",
+            ),
+            ("demo", "K8S=1.99", "The lab has no Kubernetes 1.99."),
+            ("demo", "CONTROL_PLANES=200", "1 to 99 control planes (CONTROL_PLANES or lab_control_planes, here 200)"),
+        ],
+        ids=["a lab of the user", "no such Kubernetes", "no such size"],
+    )
+    def test_a_lab_that_stands_is_not_removed_for_a_demo_that_cannot_be(
+        self, bare: Make, clone: Path, foreign_lab: str, program: str, asked: str, sentence: str
+    ) -> None:
+        name = f"{LAB}-s"
+        with standing_lab(name, clone, program, foreign_lab):
+            ended = bare(missing=()).run(f"make demo LAB={name} {asked}")
+            refused(ended, "make demo ended with status")
+            assert sentence in ended.output
+            assert containers(f"label=nodecraft.lab={name}") != []
+
+    def test_a_lab_without_its_key(self, bare: Make, clone: Path, foreign_lab: str) -> None:
+        name = f"{LAB}-s"
+        releases = (ROOT / "lab" / "vars" / "releases.yml").read_text(encoding="utf-8")
+        shape = {
+            "kubernetes": re.findall(r"\n    version: (.*)", releases)[-1],
+            "control_planes": 1,
+            "workers": 0,
+            "grace_seconds": 30,
+            "node_status_seconds": 10,
+        }
+        folder = clone / "build" / "lab" / name
+        folder.mkdir(parents=True)
+        (folder / "lab.yml").write_text(json.dumps(shape), encoding="utf-8")
+        (folder / f"{name}-cp1.conf").touch()
+        with standing_lab(name, clone, "", foreign_lab):
+            ended = bare(missing=()).run(f"make lab-up LAB={name} WORKERS=0")
+            refused(ended, "make lab-up ended with status")
+            assert f"Lab {name} has lost {folder}/ssh_key: no such container or file." in ended.output
 
     def test_containers_of_others_with_the_names_of_nodes(self, bare: Make, foreign_lab: str) -> None:
         ended = bare(missing=()).run(f"make lab-up LAB={foreign_lab}-o")
@@ -191,6 +243,18 @@ class TestWithPodman:
         assert "Another demo runs in this clone" in ended.output
 
 
+@contextlib.contextmanager
+def standing_lab(name: str, clone: Path, program: str, image: str) -> t.Iterator[None]:
+    """A container with the labels of a node of this clone's lab; it never runs. program: what made the lab."""
+    labels = {"": name, ".directory": f"{clone}/build/lab/{name}", ".program": program}
+    options = [f"--label=nodecraft.lab{key}={value}" for key, value in labels.items()]
+    podman("create", "--network=none", f"--name={name}-cp1", *options, f"localhost/{image}:1", "/nothing")
+    try:
+        yield
+    finally:
+        podman("rm", "--force", f"{name}-cp1")
+
+
 @pytest.fixture(scope="module")
 def foreign_lab(tmp_path_factory: pytest.TempPathFactory) -> t.Iterator[str]:
     """Containers with the label of another clone's lab, and with the name of a node; none of them ever runs."""
@@ -199,10 +263,11 @@ def foreign_lab(tmp_path_factory: pytest.TempPathFactory) -> t.Iterator[str]:
     subprocess.run(["tar", "-cf", archive, "-T", "/dev/null"], check=True)
     podman("import", "--quiet", str(archive), f"localhost/{name}:1")
     labels = (f"--label=nodecraft.lab={name}", "--label=nodecraft.lab.directory=/elsewhere/build/lab/x")
-    podman("create", "--network=none", f"--name={name}-cp1", *labels, f"localhost/{name}:1", "/nothing")
+    for node in ("cp1", "w1"):
+        podman("create", "--network=none", f"--name={name}-{node}", *labels, f"localhost/{name}:1", "/nothing")
     podman("create", "--network=none", f"--name={name}-o-cp1", f"localhost/{name}:1", "/nothing")
     yield name
-    podman("rm", "--force", f"{name}-cp1", f"{name}-o-cp1")
+    podman("rm", "--force", f"{name}-cp1", f"{name}-w1", f"{name}-o-cp1")
     podman("rmi", "--force", f"localhost/{name}:1")
 
 

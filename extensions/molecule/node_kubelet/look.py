@@ -7,21 +7,26 @@ from __future__ import annotations
 import hashlib
 import json
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 
+# With all that is below them.
 PLACES = (
+    "/etc/containerd",
     "/etc/default/kubelet",
     "/etc/kubernetes",
-    "/etc/kubernetes/kubelet.conf.d",
-    "/etc/kubernetes/nodecraft",
+    "/etc/systemd/system-generators",
     "/etc/systemd/system/kubelet.service",
     "/etc/systemd/system/kubelet.service.d",
     "/run/systemd/system/kubelet.service.d",
     "/usr/lib/systemd/system/kubelet.service",
     "/usr/lib/systemd/system/kubelet.service.d",
     "/var/lib/kubelet/config.yaml",
+    "/var/lib/kubelet/instance-config.yaml",
     "/var/lib/kubelet/kubeadm-flags.env",
 )
+# The look at the control plane has these, which a change of a kubelet does not touch.
+MANIFESTS = Path("/etc/kubernetes/manifests")
 PODS = "kubepods"  # the control group below which the kubelet has those of all pods
 START_TIME = 19  # the field of /proc/PID/stat, counted from the one after the name
 
@@ -82,16 +87,21 @@ def first_of_each(processes: list[dict[str, object]]) -> list[dict[str, object]]
     return list(first.values())
 
 
-def look(proc: Path = Path("/proc")) -> dict[str, object]:
+def look(proc: Path = Path("/proc"), places: Sequence[str] = PLACES) -> dict[str, object]:
     """All of it."""
-    files = [path for place in map(Path, PLACES) for path in (sorted(place.iterdir()) if place.is_dir() else [place])]
+    paths = [path for place in map(Path, places) for path in (place, *sorted(place.rglob("*")))]
+    found = [path for path in paths if MANIFESTS not in path.parents]
     processes = [folder for folder in proc.iterdir() if folder.name.isdigit()]
-    kubelets = [folder for folder in processes if Path(next(iter(arguments(folder)), "")).name == "kubelet"]
+    kubelets, runtimes = (
+        [folder for folder in processes if Path(next(iter(arguments(folder)), "")).name == name]
+        for name in ("kubelet", "containerd")
+    )
     inside = [entry for entry in map(in_container, processes) if entry is not None]
     return {
-        "files": {str(path): described(path) for path in files if path.is_file()},
-        "folders": [place for place in PLACES if Path(place).is_dir()],
+        "files": {str(path): described(path) for path in found if path.is_file()},
+        "folders": [str(path) for path in found if path.is_dir()],
         "kubelets": [{"pid": int(folder.name), "arguments": arguments(folder)} for folder in kubelets],
+        "runtimes": [int(folder.name) for folder in runtimes],
         # Containers that were there before have to be there after, with the same first process.
         "in_pods": [
             {**entry, "command": next(iter(arguments(proc / str(entry["pid"]))), "")} for entry in first_of_each(inside)

@@ -4,7 +4,7 @@
 
 # PRIVATE to the collection: no promise of stability to code outside it.
 
-"""Requests to the Kubernetes API: plain JSON over the connections of the C(kubernetes) package, which knows credentials.
+"""Requests to the Kubernetes API: plain JSON over connections that are kept.
 
 An API server that restarts is waited for. What it answers for good ends in an error that holds its own words.
 """
@@ -14,19 +14,17 @@ from __future__ import annotations
 import email.utils
 import json
 import re
+import threading
 import time
 import typing as t
 from http import HTTPStatus
+from types import MappingProxyType
 from urllib.parse import quote, urlencode
 
 from .._plan.common.errors import KubeadmError
 from .._plan.documents.json_patch import PatchOperation
-
-try:
-    import urllib3
-    from urllib3._collections import HTTPHeaderDict  # urllib3 1 has no public name for it
-except ImportError:
-    urllib3 = HTTPHeaderDict = None  # ApiModule names the missing packages
+from .credentials import HeaderValues
+from .http_pool import ConnectionFailure, Headers, Pool, ReadTimeout, Response
 
 Json = dict[str, t.Any]
 Params = t.Mapping[str, t.Any]  # the options of a module
@@ -40,12 +38,12 @@ _TIMEOUT = 30.0
 _TIMEOUT_BEHIND = 15.0  # of what the API server passes a request on to
 _FIRST_PAUSE, _LONGEST_PAUSE = 0.2, 2.0
 _BUSY = (429, 500, 502, 503, 504)
+_NOBODY_BEHIND = (502, 503, 504)  # as a load balancer says it
 # What there is to do about a refusal that Kubernetes' own words leave open.
 _ADVICE: dict[int, str] = {
     HTTPStatus.UNAUTHORIZED: "The credentials are not known there, or have run out.",
     HTTPStatus.FORBIDDEN: "Give the account this right, or the task another account.",
 }
-_OBJECT = re.compile(r"^(?:<.*?>|\w+\(host=.*?\)): ")  # of urllib3 1, and of urllib3 2
 _STATUS = "Status"  # the kind of what an API server says itself
 _JSON_PATCH = "application/json-patch+json"
 _STRATEGIC_MERGE_PATCH = "application/strategic-merge-patch+json"
@@ -74,36 +72,47 @@ class Answer(t.NamedTuple):
 
 
 class Client:
-    """One API server. Its methods may be called from several threads at once.
+    """One API. Its methods may be called from several threads at once.
 
-    pool: a C(urllib3.PoolManager). headers: what each request carries (a list: one header for each entry),
-    worked out anew because tokens run out.
+    pools: connections to it; where there are several addresses, the next one is asked when one does not answer.
+    headers: what each request carries (a list: one header for each entry), worked out anew because tokens run out.
     patience: seconds for which an API server that does not answer is asked again.
+    advice: what there is to do about a refusal, by its status. check: called once, before the first request; what it raises ends that.
     """
 
     def __init__(
         self,
-        url: str,
-        pool: t.Any,
-        headers: t.Callable[[], t.Mapping[str, str | list[str]]],
+        pools: t.Sequence[Pool],
+        headers: t.Callable[[], HeaderValues],
         *,
         patience: float = PATIENCE,
+        advice: t.Mapping[int, str] = MappingProxyType({}),
+        check: t.Callable[[Client], None] | None = None,
         clock: t.Callable[[], float] = time.monotonic,
         sleep: t.Callable[[float], None] = time.sleep,
     ) -> None:
-        self.url = url.rstrip("/")
         self.clock = clock
         self.sleep = sleep
-        self._pool = pool
+        self.answered = ""  # by which address, if any
+        self._pools = pools
+        self._pool = pools[0]
         self._headers = headers
         self._patience = patience
+        self._advice = {**_ADVICE, **advice}
+        self._check = check
+        self._checking = threading.RLock()
         # Since when nothing was answered: all threads share it, or each would be patient on its own.
         self._silent_since: float | None = None
         self._date = ""
 
+    @property
+    def url(self) -> str:
+        """The address that is asked at present."""
+        return self._pool.url
+
     def once(self) -> Client:
         """The same API server, but asked only once: for what is good to know, and not worth waiting for."""
-        return Client(self.url, self._pool, self._headers, patience=0.0, clock=self.clock, sleep=self.sleep)
+        return Client([self._pool], self._headers, patience=0.0, check=self._check, clock=self.clock, sleep=self.sleep)
 
     def get(self, path: str) -> Json:
         """Read one object. path: below C(/api/v1), such as C(nodes/w1), or from the root with a leading slash."""
@@ -214,12 +223,13 @@ class Client:
         """Send a request until it is answered. behind: it is passed on, and only what the API server says itself is an error."""
         arguments = urlencode({key: value for key, value in (query or {}).items() if value})
         place = path if path.startswith("/") else f"/api/v1/{path}"
-        url = f"{self.url}{quote(place, safe='/:')}" + (f"?{arguments}" if arguments else "")
+        target = quote(place, safe="/:") + (f"?{arguments}" if arguments else "")
         timeout = _TIMEOUT_BEHIND if behind else _TIMEOUT
         busy = (HTTPStatus.TOO_MANY_REQUESTS,) if behind else _BUSY
         pause, believed = _FIRST_PAUSE, False
+        self._check_once()
         while True:
-            answer = self._attempt(verb, url, body, headers=headers or {}, timeout=timeout)
+            answer = self._attempt(verb, target, body, headers=headers or {}, timeout=timeout)
             if behind and answer.status is not None and (answer.found or {}).get("kind") != _STATUS:
                 self._silent_since = None
                 return answer
@@ -231,53 +241,92 @@ class Client:
             elif answer.status is not None and answer.status not in busy:
                 self._silent_since = None
                 if answer.status >= 400:
-                    raise ApiError(f"{self.url} refused {verb} {path}: {_advised(answer)}", answer.status)
+                    raise ApiError(f"{self.url} refused {verb} {path}: {self._advised(answer)}", answer.status)
                 return answer
             self._pause(max(answer.wait, pause), f"{verb} {path}: {answer.problem}", answer.status or 0)
             pause = min(2 * pause, _LONGEST_PAUSE)
 
+    def _check_once(self) -> None:
+        """Make the check that comes before the first request. Its own requests are made by the same thread."""
+        if self._check is None:
+            return
+        with self._checking:
+            check, self._check = self._check, None
+            if check is not None:
+                try:
+                    check(self)
+                except BaseException:
+                    self._check = check
+                    raise
+
     def _is_ready(self) -> bool:
         """Whether the API server says that its start is behind it."""
-        return self._attempt("GET", f"{self.url}/readyz", None).status == HTTPStatus.OK
+        return self._attempt("GET", "/readyz", None).status == HTTPStatus.OK
 
     def _attempt(
-        self, verb: str, url: str, body: t.Any, *, headers: t.Mapping[str, str] | None = None, timeout: float = _TIMEOUT
+        self,
+        verb: str,
+        target: str,
+        body: t.Any,
+        *,
+        headers: t.Mapping[str, str] | None = None,
+        timeout: float = _TIMEOUT,
     ) -> Answer:
-        """Send one request, once."""
-        sent = HTTPHeaderDict({"Accept": "application/json", "User-Agent": USER_AGENT, **(headers or {})})
-        for name, value in self._headers().items():
-            for one in [value] if isinstance(value, str) else value:
-                sent.add(name, one.strip())
+        """Send one request, once, to each address until one answers."""
+        sent = [("Accept", "application/json"), ("User-Agent", USER_AGENT), *(headers or {}).items()]
         content = None
         if body is not None:
             content = json.dumps(body).encode()
-            sent["Content-Type"] = _content_type(verb, body)
+            sent.append(("Content-Type", _content_type(verb, body)))
+        first = self._pool
+        failure: ConnectionFailure | None = None
+        answer: Answer | None = None
+        for pool in (first, *(other for other in self._pools if other is not first)):
+            try:
+                answer = self._sent(pool, verb, target, headers=sent, body=content, timeout=timeout)
+            except ConnectionFailure as exc:
+                failure = failure or exc
+                continue
+            if answer.status in _NOBODY_BEHIND and answer.found is None:
+                continue
+            self._pool = pool
+            return answer
+        if answer is not None:
+            return answer
+        if failure is not None and failure.lasting:
+            raise KubeadmError(f"no connection to the API server {first.url}: {failure}") from failure
+        return Answer(None, str(failure))
+
+    def _sent(
+        self, pool: Pool, verb: str, target: str, *, headers: Headers, body: bytes | None, timeout: float
+    ) -> Answer:
+        own = [
+            (name, one.strip())
+            for name, value in self._headers().items()
+            for one in ([value] if isinstance(value, str) else value)
+        ]
         try:
-            answer = self._pool.request(
-                verb, url, body=content, headers=sent, retries=False, redirect=False, timeout=timeout
-            )
-        except urllib3.exceptions.ReadTimeoutError:
+            response = pool.request(verb, target, headers=[*headers, *own], body=body, timeout=timeout)
+        except ReadTimeout as exc:
             # As an API server says it of what is behind it.
-            return Answer(HTTPStatus.GATEWAY_TIMEOUT, f"no answer within {timeout:.0f} s", {"kind": _STATUS})
-        except urllib3.exceptions.HTTPError as exc:
-            if _will_not_pass(exc):
-                raise KubeadmError(f"no connection to the API server {self.url}: {_plain(exc)}") from exc
-            return Answer(None, _plain(exc))
+            return Answer(HTTPStatus.GATEWAY_TIMEOUT, str(exc), {"kind": _STATUS})
         except ValueError:  # its words would show the token
             raise KubeadmError(
-                f"the request to {self.url} cannot be written: api_key or another credential holds a line break or a letter that"
+                f"the request to {pool.url} cannot be written: api_key or another credential holds a line break or a letter that"
                 " no HTTP header may have."
             ) from None
-        self._date = answer.headers.get("Date", "")
-        wait = answer.headers.get("Retry-After", "")
-        found = _decoded(answer.data)
-        return Answer(
-            answer.status,
-            _problem(answer.status, found),
-            found,
-            "" if found else answer.data.decode(errors="replace").strip(),
-            float(wait) if wait.isdigit() else 0.0,
-        )
+        self._date = response.headers.get("Date", "")
+        answer = _answer_of(response)
+        if answer.found is not None or answer.status not in _NOBODY_BEHIND:
+            self.answered = pool.url
+        return answer
+
+    def _advised(self, answer: Answer) -> str:
+        """What is wrong, and what there is to do about it."""
+        advice = self._advice.get(answer.status or 0)
+        if advice is None or (answer.status == HTTPStatus.FORBIDDEN and not _LACKS_A_RIGHT.search(answer.problem)):
+            return answer.problem
+        return f"{answer.problem}. {advice}"
 
     def _pause(self, seconds: float, problem: str, status: int) -> None:
         now = self.clock()
@@ -291,6 +340,18 @@ class Client:
                 status,
             )
         self.sleep(min(seconds, left))
+
+
+def _answer_of(response: Response) -> Answer:
+    wait = response.headers.get("Retry-After", "")
+    found = _decoded(response.data)
+    return Answer(
+        response.status,
+        _problem(response.status, found),
+        found,
+        "" if found else response.data.decode(errors="replace").strip(),
+        float(wait) if wait.isdigit() else 0.0,
+    )
 
 
 def _decoded(data: bytes) -> Json | None:
@@ -307,29 +368,6 @@ def _content_type(verb: str, body: t.Any) -> str:
     return _JSON_PATCH if isinstance(body, list) else _STRATEGIC_MERGE_PATCH
 
 
-def _advised(answer: Answer) -> str:
-    """What is wrong, and what there is to do about it."""
-    advice = _ADVICE.get(answer.status or 0)
-    if advice is None or (answer.status == HTTPStatus.FORBIDDEN and not _LACKS_A_RIGHT.search(answer.problem)):
-        return answer.problem
-    return f"{answer.problem}. {advice}"
-
-
 def _problem(status: int, answer: Json | None) -> str:
     words = (answer or {}).get("message") or (answer or {}).get("reason") or "no reason was given"
     return f"{status}, {words}"
-
-
-def _will_not_pass(error: Exception) -> bool:
-    """Whether an error is one of the address or of certificates, and no sign of a restart."""
-    if "EOF" in str(error):
-        return False  # a load balancer with no API server behind it hangs up before it shows a certificate
-    unreachable = (urllib3.exceptions.SSLError, urllib3.exceptions.LocationValueError)
-    if isinstance(error, unreachable) or isinstance(getattr(error, "reason", None), unreachable):
-        return True
-    return "Name or service not known" in str(error) or "No address associated" in str(error)
-
-
-def _plain(error: Exception) -> str:
-    """An error of urllib3 without the object that it names first."""
-    return _OBJECT.sub("", str(getattr(error, "reason", None) or error)) or type(error).__name__

@@ -4,68 +4,87 @@
 
 # PRIVATE to the collection: no promise of stability to code outside it.
 
-"""From a module's options to a C(Client), with the code and the names of kubernetes.core."""
+"""From a module's options to a C(Client)."""
 
 from __future__ import annotations
 
+import os
 import typing as t
+from http import HTTPStatus
 
-from .._plan.common.errors import KubeadmError
+from .._plan.kubernetes.api_server import own_address
+from .._plan.kubernetes.proof import OwnCluster
+from . import sources
 from .client import PATIENCE, Client
-
-try:
-    import kubernetes
-    from ansible_collections.kubernetes.core.plugins.module_utils.k8s import client as core
-except ImportError:
-    kubernetes = core = None  # ApiModule names what is missing
+from .credentials import Credentials, read_text
+from .objects import read_nodes
 
 try:
     import yaml
 except ImportError:
-    yaml = None  # type: ignore[assignment]  # kubernetes brings it
+    yaml = None  # type: ignore[assignment]  # ApiModule starts anew with a Python that has it
+
+MANIFEST = "/etc/kubernetes/manifests/kube-apiserver.yaml"
 
 
 def connect(module: t.Any) -> Client:
-    """A client for the options of a module, or else what the environment and kubeconfig say.
+    """A client for the options of a module, or else what the environment or the cluster's own admin.conf says.
 
-    module: an AnsibleModule with kubernetes.core's options, and C(concurrency).
+    module: an ApiModule.
     """
-    try:
-        configuration = core._create_configuration(core._create_auth_spec(module))
-        _open_files(configuration)
-    # The loader takes a kubeconfig apart as it finds it, and not every file that is named so is one.
-    except (
-        kubernetes.config.ConfigException,
-        OSError,
-        ValueError,
-        TypeError,
-        LookupError,
-        AttributeError,
-        yaml.YAMLError,
-    ) as exc:
-        raise KubeadmError(
-            f"there are no usable credentials for the Kubernetes API: {str(exc).rstrip('.')}. Set kubeconfig to a file on the"
-            " host where this task runs, or host with api_key or with client_cert and client_key, or the variables K8S_AUTH_*."
-        ) from exc
-    if not configuration.verify_ssl and module.params.get("validate_certs") is None:
+    params = module.params
+    credentials = sources.find(params, os.environ)
+    if not credentials.verify and params.get("validate_certs") is None:
         module.warn(
-            f"the certificate of {configuration.host} is not checked: the environment or the kubeconfig says so."
+            f"the certificate of {credentials.server} is not checked: the environment or the kubeconfig says so."
         )
-    configuration.connection_pool_maxsize = module.params["concurrency"]
-    extra = core._create_headers(module)
-    pool = kubernetes.client.ApiClient(configuration).rest_client.pool_manager
-    patience = module.params["wait_timeout"] if module.params.get("wait") else PATIENCE
-    return Client(configuration.host, pool, lambda: {**extra, **_credentials(configuration)}, patience=patience)
+    is_admin = sources.is_admin_conf(params, os.environ)
+    pools = [credentials.pool()]
+    own = _own_address() if is_admin else None
+    if own and own != pools[0].url:
+        pools.append(credentials.pool(own))
+    client = Client(
+        pools,
+        credentials.user.headers,
+        patience=params["wait_timeout"] if params.get("wait") else PATIENCE,
+        advice=_advice(params["admin_conf"]) if is_admin else {},
+        check=_check(credentials, OwnCluster.parse(params.get("cluster")), params["concurrency"]),
+    )
+    module.client = client
+    return client
 
 
-def _open_files(configuration: t.Any) -> None:
-    """Raise OSError for a certificate or key that cannot be read: at a request it would pass for a server that hangs up."""
-    for path in filter(None, (configuration.cert_file, configuration.key_file, configuration.ssl_ca_cert)):
-        with open(path, "rb"):
-            pass
+def _own_address() -> str | None:
+    """Where the API server of this very node listens."""
+    try:
+        return own_address(yaml.safe_load(read_text(MANIFEST)))
+    except (OSError, ValueError, yaml.YAMLError):
+        return None
 
 
-def _credentials(configuration: t.Any) -> dict[str, str]:
-    """The headers that say who asks. Client certificates are the pool's."""
-    settings = configuration.auth_settings().values()
-    return {setting["key"]: setting["value"] for setting in settings if setting["in"] == "header" and setting["value"]}
+def _advice(path: str) -> dict[int, str]:
+    """What there is to do when the cluster's own administrator is turned down."""
+    host = os.uname().nodename
+    other = os.path.join(os.path.dirname(path), "super-admin.conf")
+    way_out = f" {other} there still has every right." if os.path.exists(other) and other != path else ""
+    return {
+        HTTPStatus.UNAUTHORIZED: (
+            f"The certificate in {path} on {host} has run out or is of another cluster: kubeadm certs check-expiration there tells,"
+            " and kubeadm certs renew admin.conf renews it."
+        ),
+        HTTPStatus.FORBIDDEN: (
+            f"The account of {path} on {host} lacks this right, which the ClusterRoleBinding kubeadm:cluster-admins gives it.{way_out}"
+        ),
+    }
+
+
+def _check(credentials: Credentials, own: OwnCluster | None, workers: int) -> t.Callable[[Client], None] | None:
+    """What has to be seen before the first request; None where nothing has to."""
+    if own is None or (credentials.verify and own.trusts(credentials.authority)):
+        return None
+
+    def check(client: Client) -> None:
+        nodes = read_nodes(client, list(own.machine_ids), None, workers=workers)
+        own.check_machines(nodes, client.url, credentials.source)
+
+    return check

@@ -12,7 +12,7 @@ import contextlib
 import typing as t
 from http import HTTPStatus
 
-from .._plan.common.errors import KubeadmError
+from .._plan.common.errors import KubeadmError, Refusal
 from .._plan.common.verdict import NOT_NEEDED, SKIPPED, Verdict
 from .._plan.transaction import lease as rollout_lease
 from .._plan.transaction.lease import LeasePlan
@@ -64,6 +64,9 @@ class LeaseSteps(ApiSteps):
         except ApiError as exc:
             self._answered = 400 <= exc.status < 500
             raise _explained(exc) from exc
+        except Refusal:
+            self._answered = True  # though not by the API of these nodes
+            raise
         self._answered = True
 
     def plan(self) -> LeasePlan:

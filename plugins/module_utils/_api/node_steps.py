@@ -27,11 +27,6 @@ from .objects import check_asked, read_nodes, read_pods
 from .steps import ApiSteps, difference
 from .target import Target, send_each
 
-try:
-    import jsonpatch
-except ImportError:
-    jsonpatch = None  # ApiModule names the missing packages
-
 _LOOK_AGAIN = 1.0  # seconds between two looks at what is waited for
 
 NodeTarget = Target[NodePlan]
@@ -275,5 +270,5 @@ class NodeSteps(ApiSteps):
     def _difference(self, target: NodeTarget) -> Json:
         node = t.cast(Json, target.read)
         changes = json_patch.changes_of(t.cast(NodePlan, target.plan).patch)
-        after = jsonpatch.apply_patch(node, changes)
+        after = json_patch.apply(node, changes)
         return difference(f"Node {target.name}", node_plan.shown(self._kind, node), node_plan.shown(self._kind, after))

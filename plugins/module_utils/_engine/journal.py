@@ -90,7 +90,7 @@ class _Target(t.TypedDict):
 
 
 class Probe(_Target, total=False):
-    """A probe of kind http or tcp; those of other kinds are left to the kubelet. certificate, key: files, of a member of etcd."""
+    """A probe of kind http or tcp; those of other kinds are the kubelet's to run. certificate, key: files, of a member of etcd."""
 
     scheme: str
     path: str
@@ -106,9 +106,12 @@ class _Process(t.TypedDict):
 
 class Instance(_Process, total=False):
     """How the component is recognised before the change, or after it. arguments: None stands for any. written: of a static pod,
-    the arguments as they stand in its manifest."""
+    the arguments as they stand in its manifest. server: of an API server, where it answers. of_image: whether these are arguments of a
+    program that only the image names."""
 
     written: t.Sequence[str]
+    server: Address
+    of_image: bool
 
 
 class _Sides(t.TypedDict):
@@ -123,19 +126,53 @@ class Watch(_Sides, total=False):
     hidden: t.Mapping[str, str]
 
 
-class Logs(t.TypedDict):
-    """Where the logs of a static pod's container are, and by that the UIDs of its pods."""
-
+class _Logs(t.TypedDict):
     log_prefix: str
     container: str
 
 
-class StaticPodWatch(Watch, Logs):
-    """metrics: None where no HTTP probe tells the address. client: of an API server, somebody whom it must not lock out."""
+class Logs(_Logs, total=False):
+    """By what the instances of a static pod are found.
+
+    log_prefix: how the names of its directories of logs begin, and pod_prefix: the part of that before the node's name.
+    program: the name of its program.
+    """
+
+    pod_prefix: str
+    program: str
+
+
+class Places(t.TypedDict, total=False):
+    """Where this node's kubelet keeps what is looked for elsewhere by default."""
+
+    more_pod_logs: t.Sequence[str]
+    kubelet_root: str
+    kubelet_conf: str
+
+
+class Credential(t.TypedDict):
+    """A kubeconfig of this node, and what its owner may read in any case."""
+
+    kubeconfig: str
+    path: str
+
+
+class _StaticPodOptions(t.TypedDict, total=False):
+    places: Places
+    credentials: list[Credential]
+    mirror: Credential
+    client: Client | None
+
+
+class StaticPodWatch(Watch, Logs, _StaticPodOptions):
+    """metrics: None where no HTTP probe tells the address.
+
+    credentials: of an API server, the clients that it has to answer. mirror: the pod by which its kubelet reports it. client: in
+    place of both in journals of a former version.
+    """
 
     feature_gates: t.Mapping[str, bool]
     metrics: Client | None
-    client: Client | None
 
 
 class NodeObject(t.TypedDict):
@@ -165,10 +202,18 @@ class UnitWatch(Watch):
 
 
 class Former(t.TypedDict, total=False):
-    """What ran before the change: of a static pod admits, uids and starts, of a systemd unit the rest."""
+    """What ran before the change: of a static pod uids, starts, clients and mirrored, of a systemd unit the rest.
+
+    clients: whether each kubeconfig's was answered by the API server; None for no answer at all. admits: in place of that in
+    journals of a former version. mirrored: whether the kubelet had reported the instance that ran to this API server. reported:
+    whether its report could be read, where probes are its to run.
+    """
 
     healthy: bool
     admits: bool
+    clients: dict[str, bool | None]
+    mirrored: bool | None
+    reported: bool
     uids: list[str]
     starts: dict[str, int]
     invocation: str
@@ -242,6 +287,8 @@ class Progress(t.TypedDict, total=False):
     nudged: bool
     gates: dict[str, bool | None]
     gates_note: str
+    clients: list[str]
+    config_hash: str
     times: dict[str, float]
     notes: list[str]
     log: list[str]

@@ -21,7 +21,10 @@ PROGRAM_SECONDS = 120
 
 Run = t.Callable[[t.Sequence[str]], tuple[int, str, str]]
 
-_CGROUP = re.compile(r"pod(?P<uid>[0-9a-f]{32})(?:\.slice)?/(?:[a-z-]+-)?(?P<container>[0-9a-f]{64})")
+# Of a static pod, whose UID has no dashes. CRI-O's own watcher of a container is no process in it.
+_CGROUP = re.compile(r"pod(?P<uid>[0-9a-f]{32})(?:\.slice)?/(?!crio-conmon-)(?:[a-z-]+-)?(?P<container>[0-9a-f]{64})")
+# Of a pod that somebody created at the API; systemd has other words for dashes.
+_API_POD = re.compile(r"pod[0-9a-f]{8}(?:[-_][0-9a-f]{4}){3}[-_][0-9a-f]{12}\b")
 
 
 class Process(t.NamedTuple):
@@ -36,43 +39,69 @@ class Process(t.NamedTuple):
     container_id: str
     arguments: tuple[str, ...]
 
-    def runs(self, expected: t.Sequence[str | None]) -> bool:
-        """Whether it runs exactly this command line; None stands for any one argument."""
-        return len(expected) == len(self.arguments) and all(
-            want in (None, have) for want, have in zip(expected, self.arguments)
+    @property
+    def program(self) -> str:
+        """The name of its program."""
+        return os.path.basename(self.arguments[0])
+
+    def runs(self, expected: t.Sequence[str | None], *, of_image: bool = False) -> bool:
+        """Whether it runs exactly this command line; None stands for any one argument. of_image: its program is the image's own,
+        with whatever arguments that puts before these."""
+        before = len(self.arguments) - len(expected)
+        return (before == 0 or (of_image and before > 0)) and all(
+            want in (None, have) for want, have in zip(expected, self.arguments[before:])
         )
 
 
 class Host(t.NamedTuple):
-    """Where a node keeps what is observed here; other folders in tests."""
+    """Where a node keeps what is observed here; other directories in tests.
+
+    pod_logs: the kubelet's default; more_pod_logs: where it is configured to write them. container_logs: its links to the logs
+    of all containers, wherever it was configured to write these when they were started. kubelet_conf: its credential.
+    """
 
     proc: str = "/proc"
     pod_logs: str = "/var/log/pods"
-
-    def pod_folders(self, log_prefix: str) -> dict[str, str]:
-        """UID -> log folder of the static pod's instances, running or gone. UIDs of static pods have no dashes."""
-        pattern = re.compile(re.escape(log_prefix) + r"([0-9a-f]{32})")
-        try:
-            names = os.listdir(self.pod_logs)
-        except FileNotFoundError:
-            return {}
-        matches = ((name, pattern.fullmatch(name)) for name in names)
-        return {match.group(1): os.path.join(self.pod_logs, name) for name, match in matches if match}
+    more_pod_logs: t.Sequence[str] = ()
+    container_logs: str = "/var/log/containers"
+    kubelet_root: str = "/var/lib/kubelet"
+    kubelet_conf: str = "/etc/kubernetes/kubelet.conf"
 
     def processes(self, uids: t.Container[str]) -> list[Process]:
         """The processes in the containers of these pods, without the pod's sandbox."""
+        return [process for process in self._find(uids.__contains__) if process.program != "pause"]
+
+    def in_host_network(self, program: str, others: t.Container[str]) -> list[Process]:
+        """The processes of a program that use the node's own network, without those of pods that are known to be others:
+        of these UIDs, and all that somebody created at the API."""
+        found = self._find(lambda uid: uid not in others)
+        return [process for process in found if process.program == program and self._is_in_host_network(process.pid)]
+
+    def _find(self, is_wanted: t.Callable[[str], bool]) -> list[Process]:
+        """The processes by the UID of their static pod, '' for none. Those of the API's pods are never wanted."""
         found: list[Process] = []
         for entry in os.listdir(self.proc):
             if not entry.isdigit():
                 continue
             # A process may end between two reads; it is then no process of the pod any more.
             with contextlib.suppress(OSError):
-                match = _CGROUP.search(self._read(entry, "cgroup"))
-                if match and match.group("uid") in uids:
+                cgroup = self._read(entry, "cgroup")
+                match = _CGROUP.search(cgroup)
+                uid, container = match.group("uid", "container") if match else ("", "")
+                if is_wanted(uid) and not _API_POD.search(cgroup):
                     arguments = tuple(self._read(entry, "cmdline").split("\0")[:-1])
-                    if arguments and os.path.basename(arguments[0]) != "pause":
-                        found.append(Process(match.group("uid"), int(entry), match.group("container"), arguments))
+                    if arguments:
+                        found.append(Process(uid, int(entry), container, arguments))
         return sorted(found, key=lambda process: process.pid)
+
+    def _is_in_host_network(self, pid: int) -> bool:
+        own, of_node = (os.path.join(self.proc, str(number), "ns", "net") for number in (pid, 1))
+        try:
+            return os.readlink(own) == os.readlink(of_node)
+        except (FileNotFoundError, ProcessLookupError):  # it ended
+            return False
+        except OSError:  # it is not known to have a network of its own
+            return True
 
     def arguments(self, pid: int) -> tuple[str, ...]:
         """A process's command line; empty when it ended."""
@@ -94,14 +123,20 @@ class Host(t.NamedTuple):
             return None
         return round(int(boot.group(1)) + ticks / os.sysconf("SC_CLK_TCK"), 2) if boot else None
 
-    def log_files(self, folder: str, container: str) -> list[str]:
-        """The log files of a container, one for each start, oldest first."""
-        try:
-            names = os.listdir(os.path.join(folder, container))
-        except FileNotFoundError:
-            return []
-        numbers = sorted(int(name[: -len(".log")]) for name in names if re.fullmatch(r"\d+\.log", name))
-        return [os.path.join(folder, container, f"{number}.log") for number in numbers]
+
+def log_files(directories: t.Iterable[str], container: str) -> list[str]:
+    """The log files of a container, one for each start, oldest first. directories: of its pod, the one in use last."""
+    paths = [os.path.join(place, container, name) for place in directories for name in entries(f"{place}/{container}")]
+    numbered = [path for path in paths if re.fullmatch(r"\d+\.log", os.path.basename(path))]
+    return sorted(numbered, key=lambda path: int(os.path.basename(path)[: -len(".log")]))
+
+
+def entries(directory: str) -> list[str]:
+    """What stands in a directory; nothing when there is none."""
+    try:
+        return os.listdir(directory)
+    except (FileNotFoundError, NotADirectoryError):
+        return []
 
 
 def log_tail(path: str, lines: int = LOG_LINES) -> list[str]:

@@ -22,6 +22,7 @@ from .files import Json, read_bytes
 from .journal import Address, Client, Probe
 
 PROBE_TIMEOUT = 5.0
+REFUSED = (401, 403)
 
 Ask = t.Callable[[str, str], tuple[t.Optional[Json], str]]
 
@@ -52,11 +53,12 @@ def http_get(
     context: ssl.SSLContext,
     timeout: float = PROBE_TIMEOUT,
     headers: t.Mapping[str, str] | None = None,
+    server_name: str | None = None,
 ) -> tuple[int, bytes]:
-    """One GET request. address: scheme, host, port."""
+    """One GET request. address: scheme, host, port. server_name: whose certificate it has to show, when not its host's."""
     connection: http.client.HTTPConnection
     if address["scheme"] == "https":
-        connection = http.client.HTTPSConnection(address["host"], address["port"], timeout=timeout, context=context)
+        connection = _Connection(address, server_name or address["host"], context, timeout)
     else:
         connection = http.client.HTTPConnection(address["host"], address["port"], timeout=timeout)
     try:
@@ -65,6 +67,19 @@ def http_get(
         return response.status, response.read()
     finally:
         connection.close()
+
+
+class _Connection(http.client.HTTPSConnection):
+    """One to a server that is known by another name than the address by which it is reached."""
+
+    def __init__(self, address: Address, server_name: str, context: ssl.SSLContext, timeout: float) -> None:
+        super().__init__(address["host"], address["port"], timeout=timeout, context=context)
+        self._server_name, self._tls = server_name, context
+
+    def connect(self) -> None:
+        """Connect, and shake hands under that name."""
+        http.client.HTTPConnection.connect(self)
+        self.sock = self._tls.wrap_socket(self.sock, server_hostname=self._server_name)
 
 
 def _probe_context(probe: Probe) -> ssl.SSLContext:
@@ -112,28 +127,74 @@ def _field(kubeconfig: str, name: str) -> str | None:
     return match.group(1) if match else None
 
 
-def api_get(kubeconfig: str, path: str) -> tuple[Json | None, str]:
-    """Ask the API server for an object with a node's own credential. None, and why, when it does not give it."""
+class Answer(t.NamedTuple):
+    """What an API server says to a client.
+
+    status: None when there is no answer. why: not. refused: the client is not let in, does not trust the server, or has no
+    credential that could be used.
+    """
+
+    status: int | None
+    body: bytes
+    why: str
+    refused: bool
+
+    @property
+    def is_final(self) -> bool:
+        """Whether asking again cannot help: the credential could not be used, or the server is not that of the kubeconfig."""
+        return self.refused and self.status is None
+
+    def is_ok(self) -> bool:
+        """Whether it answered as a server does that is well and knows who asks. That something is not there is an answer."""
+        return self.status is not None and (200 <= self.status < 300 or self.status == 404)
+
+
+def ask(kubeconfig: str, path: str, at: Address | None = None) -> Answer:
+    """Ask an API server with the credential of a kubeconfig, as its own clients do.
+
+    at: the very server to ask, which has to prove that it is the one that the kubeconfig names.
+    """
     text = (read_bytes(kubeconfig) or b"").decode("utf-8", "replace")
     server = urllib.parse.urlsplit(_field(text, "server") or "")
+    is_final = True
     try:
         context = client_context(kubeconfig)
-        if context is None or not server.hostname:
-            return None, f"{kubeconfig} names no API server, or holds no client certificate"
-        # This certificate goes to nobody else than the cluster's API server.
-        context.verify_mode = ssl.CERT_REQUIRED
-        context.check_hostname = True
-        authority = _field(text, "certificate-authority-data")
-        context.load_verify_locations(
-            cafile=None if authority else _field(text, "certificate-authority"),
-            cadata=base64.b64decode(authority).decode("ascii") if authority else None,
-        )
-        address: Address = {"scheme": server.scheme, "host": server.hostname, "port": server.port or 443}
-        status, body = http_get(address, path, context=context)
-        if status != 200:
-            return None, f"the API server answers {status}"
-        return t.cast(Json, json.loads(body)), ""
+        if context is None or not (server.hostname or at):
+            return Answer(None, b"", f"{kubeconfig} names no API server, or holds no client certificate", is_final)
+        _trust(context, text, os.path.dirname(kubeconfig))
+        address: Address = at or {"scheme": server.scheme, "host": server.hostname or "", "port": server.port or 443}
+        name = _field(text, "tls-server-name") or server.hostname
+        is_final = False
+        status, body = http_get(address, path, context=context, server_name=name)
     except (OSError, ValueError, OverflowError, TypeError, http.client.HTTPException) as exc:
+        is_final = is_final or isinstance(exc, ssl.SSLCertVerificationError)
+        return Answer(None, b"", f"the API server cannot be asked: {exc}", is_final)
+    return Answer(status, body, f"the API server answers {status}", status in REFUSED)
+
+
+def _trust(context: ssl.SSLContext, kubeconfig: str, directory: str) -> None:
+    """This certificate goes to nobody else than the cluster's API server."""
+    if _field(kubeconfig, "insecure-skip-tls-verify") == "true":
+        return
+    context.verify_mode = ssl.CERT_REQUIRED
+    context.check_hostname = True
+    data, file = _field(kubeconfig, "certificate-authority-data"), _field(kubeconfig, "certificate-authority")
+    if data:
+        context.load_verify_locations(cadata=base64.b64decode(data).decode("ascii"))
+    elif file:
+        context.load_verify_locations(cafile=os.path.join(directory, file))
+    else:
+        context.load_default_certs()
+
+
+def api_get(kubeconfig: str, path: str) -> tuple[Json | None, str]:
+    """Ask the API server for an object with a node's own credential. None, and why, when it does not give it."""
+    answer = ask(kubeconfig, path)
+    if answer.status != 200:
+        return None, answer.why
+    try:
+        return t.cast(Json, json.loads(answer.body)), ""
+    except ValueError as exc:
         return None, f"the API server cannot be asked: {exc}"
 
 
@@ -155,22 +216,3 @@ def read_gates(metrics: Client | None) -> tuple[dict[str, bool] | None, str]:
     if status != 200:
         return None, f"/metrics answers {status}"
     return {gate: float(value) > 0 for gate, value in _GATE_METRIC.findall(body.decode("utf-8", "replace"))}, ""
-
-
-# Somebody who may not read this may do nothing that matters; a path of health is open to everybody.
-_GUARDED = "/api/v1/namespaces/kube-system"
-REFUSED = (401, 403)
-
-
-def admission(client: Client | None) -> int | None:
-    """The status with which an API server answers the client of a kubeconfig; None when it does not, or nobody is named.
-
-    client: scheme, host, port, kubeconfig.
-    """
-    if client is None:
-        return None
-    try:
-        context = client_context(client["kubeconfig"])
-        return http_get(client, _GUARDED, context=context)[0] if context else None
-    except (OSError, ValueError, OverflowError, http.client.HTTPException):
-        return None

@@ -11,11 +11,28 @@ from __future__ import annotations
 import os
 import typing as t
 
-from .files import POLL_SECONDS, Json, read_bytes
-from .journal import PREPARED, PROVING, Client, Former, Instance, Journal, Logs, Mark, Side, StaticPodWatch, content_of
-from .node import KUBELET, Host, Process, Run, last_words
-from .probes import REFUSED, admission, read_gates, run_probe
-from .watcher import HICCUP_SECONDS, WANTED, Seen
+from . import mirror_pod
+from .api_server import ApiServer
+from .errors import EngineError
+from .files import Json, read_bytes
+from .journal import (
+    ON_TRIAL,
+    PREPARED,
+    PROVING,
+    SIDES,
+    Former,
+    Instance,
+    Journal,
+    Logs,
+    Mark,
+    Side,
+    StaticPodWatch,
+    content_of,
+)
+from .node import KUBELET, Host, Process, Run, last_words, log_files
+from .pods import find
+from .probes import Ask, read_gates, run_probe
+from .watcher import WANTED, Seen
 
 # A component that crashed this often without ever becoming ready does not come up later by waiting.
 MAX_CRASHES = 3
@@ -27,6 +44,15 @@ def backups_of(manifest: str) -> list[str]:
     return [os.path.join(folder, name) for name in sorted(os.listdir(folder)) if name.startswith(own) and name != own]
 
 
+def told_unmatched(processes: t.Sequence[Process]) -> str:
+    """What is known of a component whose program runs, and not in the static pod as far as that can be told."""
+    pids = ", ".join(str(process.pid) for process in processes)
+    return (
+        f"cannot be told to run or to be stopped: {processes[0].program} runs in the node's network (PID {pids}), and could not"
+        " be matched to the static pod"
+    )
+
+
 class Sight(t.NamedTuple):
     """One look at a static pod.
 
@@ -35,12 +61,14 @@ class Sight(t.NamedTuple):
     probes_ok, probes: whether all of the manifest's own probes pass, and what each one said.
     strange: processes of an instance that may be the wanted one, with another command line. For a moment after its start
     that is the container runtime's own.
+    unmatched: when there is no process of any instance, those that may be the pod's all the same.
     starts: how often the wanted instance's container was started; logs: its log files, oldest first.
     """
 
     process: Process | None
     others: tuple[Process, ...]
     strange: tuple[Process, ...]
+    unmatched: tuple[Process, ...]
     probes_ok: bool
     probes: tuple[str, ...]
     starts: int
@@ -64,7 +92,7 @@ class Sight(t.NamedTuple):
     @property
     def rest(self) -> int | None:
         """How often it was started, when no process of any instance is there."""
-        return None if self.process or self.others or self.strange else self.starts
+        return None if self.process or self.others or self.strange or self.unmatched else self.starts
 
     def missing(self) -> str:
         """What is not as it should be, in words."""
@@ -72,6 +100,8 @@ class Sight(t.NamedTuple):
             return "starts, or runs with other arguments than its manifest has"
         if self.process is None and self.others:
             return "stops"
+        if self.unmatched:
+            return told_unmatched(self.unmatched)
         if self.process is None:
             return "is down, waiting for its start" if self.starts == 0 else f"is down after {self.starts} start(s)"
         if self.others:
@@ -80,28 +110,42 @@ class Sight(t.NamedTuple):
 
 
 def look(
-    host: Host, watch: Logs, wanted: Instance, *, acceptable: t.Callable[[str], bool], baseline: t.Mapping[str, int]
+    host: Host,
+    watch: Logs,
+    wanted: Instance,
+    *,
+    acceptable: t.Callable[[str], bool],
+    baseline: t.Mapping[str, int],
+    ask: Ask,
+    is_reported: bool = False,
 ) -> Sight:
     """Look at a static pod once.
 
     wanted: arguments and probes of the instance that should run. acceptable: whether an instance with this UID can be
     the wanted one. baseline: the starts of each UID that happened before, because the kubelet keeps counting when an
-    instance with the same UID comes back.
+    instance with the same UID comes back. is_reported: whether the kubelet's report of the pod has to be there.
     """
-    folders = host.pod_folders(watch["log_prefix"])
-    processes = host.processes(folders)
-    right = [process for process in processes if acceptable(process.uid) and process.runs(wanted["arguments"])]
+    found = find(host, watch)
+    arguments, of_image = wanted["arguments"], wanted.get("of_image", False)
+    right = [
+        process for process in found.processes if acceptable(process.uid) and process.runs(arguments, of_image=of_image)
+    ]
     process = right[-1] if right else None
-    results = [run_probe(probe) for probe in wanted["probes"] if probe["kind"] in ("http", "tcp")]
+    results = [run_probe(probe) for probe in wanted["probes"] if probe["kind"] in mirror_pod.OUTSIDE]
+    inside = [probe for probe in wanted["probes"] if probe["kind"] not in mirror_pod.OUTSIDE]
+    if inside:
+        credential = host.kubelet_conf, mirror_pod.path_of(watch["log_prefix"])
+        results.append(mirror_pod.judge(ask, credential, process, inside, is_demanded=is_reported))
     starts, logs = _starts(
-        host, {uid: folder for uid, folder in folders.items() if acceptable(uid)}, watch["container"], baseline
+        {uid: paths for uid, paths in found.logs.items() if acceptable(uid)}, watch["container"], baseline
     )
     return Sight(
         process=process,
         others=tuple(
-            other for other in processes if not acceptable(other.uid) or (process and other.uid != process.uid)
+            other for other in found.processes if not acceptable(other.uid) or (process and other.uid != process.uid)
         ),
-        strange=() if process else tuple(other for other in processes if acceptable(other.uid)),
+        strange=() if process else tuple(other for other in found.processes if acceptable(other.uid)),
+        unmatched=tuple(found.unmatched),
         probes_ok=all(ok for ok, dummy in results),
         probes=tuple(text for dummy, text in results),
         starts=starts,
@@ -109,18 +153,18 @@ def look(
     )
 
 
-def count_starts(host: Host, folder: str, container: str) -> int:
+def count_starts(directories: t.Sequence[str], container: str) -> int:
     """How often the kubelet started a container, by the number of its newest log file."""
-    logs = host.log_files(folder, container)
+    logs = log_files(directories, container)
     return int(os.path.basename(logs[-1])[: -len(".log")]) + 1 if logs else 0
 
 
 def _starts(
-    host: Host, folders: t.Mapping[str, str], container: str, baseline: t.Mapping[str, int]
+    directories: t.Mapping[str, t.Sequence[str]], container: str, baseline: t.Mapping[str, int]
 ) -> tuple[int, tuple[str, ...]]:
     """The new starts among these instances, and the logs of the newest one."""
-    fresh = {uid: count_starts(host, folder, container) - baseline.get(uid, 0) for uid, folder in folders.items()}
-    logs = {uid: tuple(host.log_files(folders[uid], container)) for uid in fresh if fresh[uid] > 0}
+    fresh = {uid: count_starts(paths, container) - baseline.get(uid, 0) for uid, paths in directories.items()}
+    logs = {uid: tuple(log_files(directories[uid], container)) for uid in fresh if fresh[uid] > 0}
     uid = max(logs, key=lambda uid: _written(logs[uid]), default=None)
     return (0, ()) if uid is None else (fresh[uid], logs[uid])
 
@@ -139,23 +183,39 @@ class StaticPodWatcher:
     max_crashes = MAX_CRASHES
 
     def __init__(
-        self, journal: Journal, host: Host, run: Run, clock: t.Callable[[], float], sleep: t.Callable[[float], None]
+        self,
+        journal: Journal,
+        host: Host,
+        run: Run,
+        ask: Ask,
+        clock: t.Callable[[], float],
+        sleep: t.Callable[[float], None],
     ) -> None:
         self.journal = journal
         self.watch = t.cast(StaticPodWatch, journal["watch"])
-        self.host = host
+        self.host = host._replace(**self.watch.get("places", {}))
         self.run = run
-        self.clock = clock
-        self.sleep = sleep
+        self.ask = ask
+        self.api_server = ApiServer(journal, clock, sleep)
 
     def what_runs(self) -> Former:
         """UIDs, how often each was started, and whether it admits the client that must not be locked out."""
-        folders = self.host.pod_folders(self.watch["log_prefix"])
+        found = find(self.host, self.watch)
+        if found.unmatched:
+            raise EngineError(f"{self.journal['name']} {told_unmatched(found.unmatched)}")
+        uids = sorted({process.uid for process in found.processes})
         return {
-            "admits": admission(self.watch.get("client")) == 200,
-            "uids": sorted({process.uid for process in self.host.processes(folders)}),
-            "starts": {uid: count_starts(self.host, path, self.watch["container"]) for uid, path in folders.items()},
+            "uids": uids,
+            "reported": self._is_reported(),
+            "starts": {uid: count_starts(paths, self.watch["container"]) for uid, paths in found.logs.items()},
+            **self.api_server.observe(uids[0] if len(uids) == 1 else None),
         }
+
+    def _is_reported(self) -> bool:
+        """Whether the kubelet's report can be read, where probes are its to run: then it has to be there after the change, too."""
+        kinds = {probe["kind"] for side in SIDES for probe in self.watch[side]["probes"]}
+        path = mirror_pod.path_of(self.watch["log_prefix"])
+        return bool(kinds.difference(mirror_pod.OUTSIDE)) and self.ask(self.host.kubelet_conf, path)[0] is not None
 
     def look(self) -> Sight:
         """One look at the pod's processes and probes."""
@@ -167,6 +227,8 @@ class StaticPodWatcher:
             self.watch[WANTED[phase]],
             acceptable=acceptable,
             baseline=self.journal.get("before", {}).get("starts", {}),
+            ask=self.ask,
+            is_reported=phase in ON_TRIAL and self.journal["before"].get("reported", False),
         )
 
     def _may_be_new(self, uid: str) -> bool:
@@ -200,26 +262,11 @@ class StaticPodWatcher:
         self.run(["systemctl", "restart", "--no-block", KUBELET])
 
     def verify(self) -> str | None:
-        """Whether it locks nobody out, and the process itself reports the wanted feature gates."""
-        return self._locked_out() or self._wrong_gates()
-
-    def _locked_out(self) -> str | None:
-        """No probe says who it is, so an API server that trusts nobody any more passes them all. One that has just been started
-        forbids everything until it knows who may do what."""
-        if not self.journal["before"].get("admits"):
-            return None
-        client = t.cast(Client, self.watch["client"])
-        limit = self.clock() + HICCUP_SECONDS
-        while True:
-            status = admission(client)
-            if status not in REFUSED:
-                return None
-            if self.clock() >= limit:
-                return (
-                    f"{self.journal['name']} answers {status} to the client of {client['kubeconfig']}, which it admitted before the"
-                    " change"
-                )
-            self.sleep(POLL_SECONDS)
+        """Whether the API server answers its clients, and the process itself reports the wanted feature gates."""
+        process = self.look().process
+        if process is None:
+            return f"{self.journal['name']} was healthy, and is gone"
+        return self.api_server.failure(process.uid) or self._wrong_gates()
 
     def _wrong_gates(self) -> str | None:
         wanted = self.watch.get("feature_gates") or {}
@@ -252,4 +299,6 @@ class StaticPodWatcher:
             "probes": list(sight.probes),
             "feature_gates": self.journal.get("gates") if is_new else None,
             "feature_gates_note": self.journal.get("gates_note") if is_new else None,
+            "clients": self.journal.get("clients", []) if is_new else [],
+            "config_hash": self.journal.get("config_hash") if is_new else None,
         }

@@ -120,7 +120,7 @@ class Engine:
         """The watcher for the kind of component that the journal is about."""
         kind = self.journal["watch"].get("kind", STATIC_POD)
         if kind == STATIC_POD:
-            return StaticPodWatcher(self.journal, self.host, self.run_program, self.clock, self.sleep)
+            return StaticPodWatcher(self.journal, self.host, self.run_program, self.ask, self.clock, self.sleep)
         if kind == SYSTEMD_UNIT:
             return UnitWatcher(self.journal, self.host, self.run_program, self.ask, self.clock)
         raise EngineError(f"{self.path('journal.json')} is about a {kind}, which this engine does not know")
@@ -179,7 +179,11 @@ class Engine:
 
     def _prepare(self) -> None:
         """Look at what runs before anything changes: what a failed change must come back to."""
-        before: Former = {"healthy": self._is_healthy_before(), **self.watcher.what_runs()}
+        try:
+            before: Former = {"healthy": self._is_healthy_before(), **self.watcher.what_runs()}
+        except EngineError as exc:
+            self._close(ABANDONED, str(exc))
+            return
         self._time("began")
         self._save({"phase": APPLYING, "before": before})
 

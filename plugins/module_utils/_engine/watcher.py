@@ -65,7 +65,7 @@ class Watcher(t.Protocol):
     max_crashes: int
 
     def what_runs(self) -> Former:
-        """What is remembered of the former instance, to tell the new one from it."""
+        """What is remembered of the former instance, to tell the new one from it. Raises EngineError where that cannot be told."""
 
     def look(self) -> Seen:
         """Look once for the instance that the journal's phase wants."""

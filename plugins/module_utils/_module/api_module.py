@@ -11,34 +11,55 @@ The doc fragments C(api) and C(nodes) describe them. The options for credentials
 
 from __future__ import annotations
 
-import importlib
+import os
 import typing as t
 
-from ansible.module_utils.basic import AnsibleModule, missing_required_lib
+from ansible.module_utils.basic import AnsibleModule
 from ansible.module_utils.common.arg_spec import ArgumentSpecValidator
 
+from .._plan.kubernetes.kubeconfigs import secrets
+from .pyyaml import require_yaml
 
-def _lacking(package: str) -> str | None:
-    """The package that is missing to import another; mostly that one itself."""
-    try:
-        importlib.import_module(package)
-    except ImportError as exc:
-        return str(exc.name)
-    return None
+# Called as in kubernetes.core, which need not be there.
+AUTH_ARG_SPEC: dict[str, t.Any] = {
+    "kubeconfig": {"type": "raw"},
+    "context": {"type": "str"},
+    "host": {"type": "str"},
+    "api_key": {"type": "str", "no_log": True},
+    "username": {"type": "str"},
+    "password": {"type": "str", "no_log": True},
+    "validate_certs": {"type": "bool", "aliases": ["verify_ssl"]},
+    "ca_cert": {"type": "path", "aliases": ["ssl_ca_cert"]},
+    "client_cert": {"type": "path", "aliases": ["cert_file"]},
+    "client_key": {"type": "path", "aliases": ["key_file"], "no_log": False},
+    "proxy": {"type": "str"},
+    "no_proxy": {"type": "str"},
+    "proxy_headers": {
+        "type": "dict",
+        "options": {
+            "proxy_basic_auth": {"type": "str", "no_log": True},
+            "basic_auth": {"type": "str", "no_log": True},
+            "user_agent": {"type": "str"},
+        },
+    },
+    "persist_config": {"type": "bool"},
+    "impersonate_user": {"type": "str"},
+    "impersonate_groups": {"type": "list", "elements": "str"},
+}
+# What is ours.
+_OWN_ARG_SPEC: dict[str, t.Any] = {
+    "admin_conf": {"type": "path"},
+    "cluster": {
+        "type": "dict",
+        "options": {"ca_sha256": {"type": "str"}, "machine_ids": {"type": "dict"}},
+    },
+}
 
 
-# All of them at once: who installs one does not want to hear of the other at the next run.
-_LACKING = sorted({name for name in map(_lacking, ("jsonpatch", "kubernetes")) if name})
-MISSING = missing_required_lib(" and ".join(_LACKING)) if _LACKING else ""
+class Answering(t.Protocol):
+    """The client of a module. answered: the address that answered it, if any."""
 
-try:
-    from ansible_collections.kubernetes.core.plugins.module_utils.args_common import AUTH_ARG_SPEC
-except ImportError:
-    AUTH_ARG_SPEC = {}
-    MISSING = (
-        "The collection kubernetes.core is missing where this task runs. Install it with ansible-galaxy collection install"
-        " kubernetes.core, or with the Python package ansible."
-    )
+    answered: str
 
 
 def node_options(field: str, option: dict[str, t.Any]) -> dict[str, t.Any]:
@@ -74,23 +95,32 @@ def concurrency_option() -> dict[str, t.Any]:
 
 
 class ApiModule(AnsibleModule):
-    """A module that asks the Kubernetes API, from wherever the credentials are."""
+    """A module that asks the Kubernetes API, from wherever the credentials are.
+
+    client: what the module asks with, once it does.
+    """
 
     def __init__(self, argument_spec: dict[str, t.Any], **relations: t.Any) -> None:
         """Parse the parameters and make sure that there is all that is needed; end the module otherwise."""
+        self.client: Answering | None = None
         super().__init__(
-            argument_spec={**AUTH_ARG_SPEC, **argument_spec},
+            argument_spec={**AUTH_ARG_SPEC, **_OWN_ARG_SPEC, **argument_spec},
             supports_check_mode=True,
             **relations,
         )
-        if MISSING:
-            self.fail_json(MISSING)
+        require_yaml(self)
         if self.params["concurrency"] < 1:
             self.fail_json(msg=f"concurrency is {self.params['concurrency']}; it has to be 1 or more.")
 
-    def fail_json(self, msg: str, **result: t.Any) -> t.NoReturn:
-        """End the module with an error. Without kubernetes.core its options look like mistakes: then tell the true one."""
-        super().fail_json(msg=MISSING or msg, **result)
+    def _log_invocation(self) -> None:
+        """A kubeconfig that stands in the task itself is not shown, here and in the result."""
+        self.no_log_values.update(secrets(self.params["kubeconfig"]))
+        super()._log_invocation()
+
+    def _return_formatted(self, kwargs: dict[str, t.Any]) -> None:
+        """Every result tells who was asked, also one of a task that failed."""
+        server = (self.client.answered if self.client else "") or None
+        super()._return_formatted({**kwargs, "api": {"host": os.uname().nodename, "server": server}})
 
     def check_per_node(self, field: str, option: dict[str, t.Any]) -> None:
         """Hold every entry of C(per_node) to the spec of the module's own option."""

@@ -12,14 +12,11 @@ import os
 import typing as t
 
 from ansible.module_utils.basic import AnsibleModule
-from ansible.module_utils.common.respawn import has_respawned, probe_interpreters_for_module, respawn_module
 
-try:
-    import yaml
-except ImportError:
-    yaml = None  # type: ignore[assignment]  # NodeModule starts anew with a Python that has it
+from .pyyaml import require_yaml
 
-_SYSTEM_PYTHON = "/usr/bin/python3"
+# Where programs of a container runtime are installed and a path given by sudo need not look.
+_MORE_PROGRAMS = ("/usr/local/sbin", "/usr/local/bin", "/opt/bin")
 
 
 class NodeModule(AnsibleModule):
@@ -33,7 +30,7 @@ class NodeModule(AnsibleModule):
                 msg=f"{os.uname().nodename}: a node's files are root's; set become: true (this ran as uid {os.geteuid()})."
             )
         if needs_yaml:
-            self._require_yaml()
+            require_yaml(self)
 
     def _log_invocation(self) -> None:
         """Ansible writes every parameter to the node's syslog. Ours hold environment variables and file contents, and
@@ -44,24 +41,22 @@ class NodeModule(AnsibleModule):
         kwargs.setdefault("invocation", {})
         super()._return_formatted(kwargs)
 
-    def _require_yaml(self) -> None:
-        """Go on with PyYAML: in this interpreter, in the system's, or not at all."""
-        if hasattr(yaml, "SafeLoader"):
-            return
-        if not has_respawned():
-            interpreter = probe_interpreters_for_module([_SYSTEM_PYTHON], "yaml")
-            if interpreter:
-                respawn_module(interpreter)
-        self.fail_json(
-            msg=(
-                f"{os.uname().nodename}: PyYAML is missing for every Python that was tried. Install the package python3-yaml"
-                " (Debian, Ubuntu), python3-pyyaml (RHEL, Rocky, Fedora) or python3-PyYAML (SUSE)."
-            )
-        )
-
     def run(self, arguments: t.Sequence[str], **options: t.Any) -> tuple[int, str, str]:
-        """Run a program with these literal arguments in the C locale: (status, output, error)."""
-        result: tuple[int, str, str] = self.run_command(
-            list(arguments), expand_user_and_vars=False, environ_update={"LC_ALL": "C", "LANGUAGE": "C"}, **options
-        )
+        """Run a program with these literal arguments in the C locale: (status, output, error).
+
+        One that cannot be started has the status 127, as in a shell: it never ends the module.
+        """
+        places = [*os.environ.get("PATH", "").split(":"), *_MORE_PROGRAMS]
+        path = ":".join(filter(None, dict.fromkeys(places)))
+        try:
+            result: tuple[int, str, str] = self.run_command(
+                list(arguments),
+                expand_user_and_vars=False,
+                handle_exceptions=False,
+                environ_update={"LC_ALL": "C", "LANGUAGE": "C", "PATH": path},
+                **options,
+            )
+        except OSError as exc:
+            missing = f"there is no program {arguments[0]} in {path}"
+            return 127, "", missing if isinstance(exc, FileNotFoundError) else f"{arguments[0]}: {exc.strerror}"
         return result

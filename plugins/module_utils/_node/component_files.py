@@ -26,7 +26,8 @@ class ComponentFiles:
 
     def __init__(self, manifest: Manifest, staged: t.Mapping[str, FileVersion | None] | None = None) -> None:
         self._manifest = manifest
-        self._staged = staged or {}
+        # Written through links, so the same file may have several paths.
+        self._staged = {os.path.realpath(path): version for path, version in (staged or {}).items()}
         # An argument that is made from what only the kubelet knows names no file that could be found.
         self._arguments = [argument for argument in manifest.expected_arguments() if argument is not None]
 
@@ -55,11 +56,12 @@ class ComponentFiles:
     def read(self, path: str) -> bytes:
         """The content of a file. Raises KubeadmError when the component could not read it."""
         place = self.place(path)
-        staged = self._staged.get(place)
+        real = os.path.realpath(place)
+        staged = self._staged.get(real)
         if staged is not None:
             return staged.content
         try:
-            content = None if place in self._staged else read_bytes(place)
+            content = None if real in self._staged else read_bytes(place)
         except OSError as exc:
             raise KubeadmError(f"{place} cannot be read: {exc.strerror}") from exc
         if content is None:
@@ -73,7 +75,7 @@ class ComponentFiles:
             return True
         try:
             place = self.place(path)
-            return place in self._staged or place != former.place(path)
+            return os.path.realpath(place) in self._staged or place != former.place(path)
         except KubeadmError:
             return True
 

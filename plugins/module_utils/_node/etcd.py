@@ -60,7 +60,7 @@ def ask_health(url: str, context: ssl.SSLContext | None) -> Health:
 
 def _ask_health(url: str, context: ssl.SSLContext | None) -> Health:
     try:
-        status, body = _request("GET", url, HEALTH, context)
+        status, body = request("GET", url, HEALTH, context)
     except (ssl.SSLError, ConnectionError):
         raise
     except (OSError, ValueError) as exc:
@@ -76,10 +76,11 @@ def _ask_health(url: str, context: ssl.SSLContext | None) -> Health:
 def _failed(url: str, exc: Exception) -> Health:
     """An address that serves programs of another protocol only, or asks for a newer TLS alone, may well be healthy."""
     is_other = isinstance(exc, http.client.HTTPException) or "PROTOCOL_VERSION" in str(getattr(exc, "reason", ""))
-    return Health(None if is_other else False, f"{url}: {_reason(exc)}")
+    return Health(None if is_other else False, f"{url}: {reason_of(exc)}")
 
 
-def _request(method: str, url: str, path: str, context: ssl.SSLContext | None) -> tuple[int, bytes]:
+def request(method: str, url: str, path: str, context: ssl.SSLContext | None, body: str = "{}") -> tuple[int, bytes]:
+    """Make a request to an address: (status, body). body: of a POST."""
     address = urllib.parse.urlsplit(url)
     connection: http.client.HTTPConnection
     if address.scheme == "https":
@@ -89,14 +90,15 @@ def _request(method: str, url: str, path: str, context: ssl.SSLContext | None) -
     else:
         connection = http.client.HTTPConnection(address.hostname or "", address.port or 80, timeout=PROBE_TIMEOUT)
     try:
-        connection.request(method, path, body="{}" if method == "POST" else None)
+        connection.request(method, path, body=body if method == "POST" else None)
         response = connection.getresponse()
         return response.status, response.read()
     finally:
         connection.close()
 
 
-def _reason(exc: Exception) -> str:
+def reason_of(exc: Exception) -> str:
+    """Why an address did not answer."""
     if isinstance(exc, ssl.SSLCertVerificationError):
         return f"its certificate is not trusted ({exc.verify_message})"
     if isinstance(exc, ssl.SSLError):
@@ -115,11 +117,12 @@ def health_for_api_server(files: ComponentFiles) -> list[Health]:
     Empty when there is nothing that could be asked. Raises KubeadmError when the files cannot be read.
     """
     urls = [url for url in files.flags("etcd-servers") if url.startswith(("http://", "https://"))]
-    context = _caller_context(files) if any(url.startswith("https://") for url in urls) else None
+    context = caller_context(files) if any(url.startswith("https://") for url in urls) else None
     return [ask_health(url, context) for url in urls]
 
 
-def _caller_context(files: ComponentFiles) -> ssl.SSLContext:
+def caller_context(files: ComponentFiles) -> ssl.SSLContext:
+    """With the certificate that an API server's arguments name."""
     authority, certificate, key = (files.flag(f"etcd-{part}") for part in ("cafile", "certfile", "keyfile"))
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
     if authority:
@@ -189,14 +192,14 @@ def read_members(access: Access) -> list[etcd_quorum.Member]:
     """The members of the cluster, each with its health. Raises KubeadmError when this member does not tell."""
     try:
         context = access.context() if access.url.startswith("https://") else None
-        status, body = _request("POST", access.url, _MEMBERS, context)
+        status, body = request("POST", access.url, _MEMBERS, context)
         if status != 200:
             raise KubeadmError(f"{access.url}{_MEMBERS} answers {status}")
         answer = json.loads(body)
         this = answer["header"]["member_id"]
         return [_member(entry, this, access, context) for entry in answer["members"]]
     except (http.client.HTTPException, OSError, ValueError, TypeError, LookupError) as exc:
-        raise KubeadmError(f"{access.url}: {_reason(exc)}") from exc
+        raise KubeadmError(f"{access.url}: {reason_of(exc)}") from exc
 
 
 def _member(entry: Json, this: str, access: Access, context: ssl.SSLContext | None) -> etcd_quorum.Member:

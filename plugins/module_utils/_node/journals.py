@@ -19,11 +19,11 @@ from .._engine.files import FORMAT, Json, remove, to_json, write_json
 from .._engine.journal import (
     PREPARED,
     STATIC_POD,
-    Client,
+    Address,
     FileEntry,
     Instance,
     Journal,
-    Probe,
+    Places,
     StaticPodWatch,
     StoredVersion,
     Watch,
@@ -36,10 +36,10 @@ from .._plan.common import ownership
 from .._plan.common.errors import Refusal
 from .._plan.common.files import FileChange, FileVersion
 from .._plan.static_pod import plan as static_pod
-from .._plan.static_pod.manifest import Manifest
 from .._plan.transaction import confirmation
+from .api_clients import ApiClients, advertised
 from .state import read_version, record_path, state_folder
-from .static_pods import API_SERVER, StaticPod
+from .static_pods import API_SERVER, StaticPod, instance_of
 
 _STAMP = "%Y%m%dT%H%M%S.%fZ"
 
@@ -68,11 +68,11 @@ class TransactionSettings:
 
 
 def static_pod_journal(
-    pod: StaticPod, plan: static_pod.StaticPodPlan, settings: TransactionSettings, kubeconfig: str
+    pod: StaticPod, plan: static_pod.StaticPodPlan, settings: TransactionSettings, clients: ApiClients, places: Places
 ) -> Journal:
     """The journal of a planned change of a static pod."""
-    before, after = _instance(plan.before), _instance(plan.after)
-    address = _address(after, kubeconfig)
+    before, after = instance_of(plan.before), instance_of(plan.after)
+    address = _address(after)
     files: list[FileEntry] = [
         *(file_entry(change) for change in plan.files),
         {
@@ -85,18 +85,24 @@ def static_pod_journal(
     ]
     watch: StaticPodWatch = {
         "kind": STATIC_POD,
-        "log_prefix": pod.log_prefix,
-        "container": pod.container,
+        **pod.logs,
+        "places": places,
         "before": before,
         "after": after,
         "feature_gates": {
             key: value for key, value in plan.after.values()["feature_gates"].items() if isinstance(value, bool)
         },
-        "metrics": address,
-        "client": address if pod.name == API_SERVER else None,
+        "metrics": {**address, "kubeconfig": clients.admin} if address else None,
         "hidden": plan.after.hidden,
     }
-    return new_journal(pod.name, files, watch, settings)
+    journal = new_journal(pod.name, files, watch, settings)
+    journal["min_ready_seconds"] = max(settings.min_ready_seconds, plan.after.seconds_until_killed())
+    if pod.name == API_SERVER:
+        for instance, manifest in ((before, plan.before), (after, plan.after)):
+            instance["server"] = _address(instance) or advertised(manifest)
+        watch["credentials"], watch["mirror"] = clients.credentials(), clients.mirror(pod.log_prefix)
+        journal["notes"] = clients.missing()
+    return journal
 
 
 def new_journal(name: str, files: list[FileEntry], watch: Watch, settings: TransactionSettings) -> Journal:
@@ -121,16 +127,9 @@ def new_journal(name: str, files: list[FileEntry], watch: Watch, settings: Trans
     }
 
 
-def _instance(manifest: Manifest) -> Instance:
-    probes = t.cast(list[Probe], manifest.probes())
-    return {"arguments": manifest.expected_arguments(), "written": manifest.arguments, "probes": probes}
-
-
-def _address(instance: Instance, kubeconfig: str) -> Client | None:
+def _address(instance: Instance) -> Address | None:
     probe = next((probe for probe in instance["probes"] if probe["kind"] == "http"), None)
-    if probe is None:
-        return None
-    return {"scheme": probe["scheme"], "host": probe["host"], "port": probe["port"], "kubeconfig": kubeconfig}
+    return probe and {"scheme": probe["scheme"], "host": probe["host"], "port": probe["port"]}
 
 
 def _new_id(former: t.Sequence[str]) -> str:
@@ -166,8 +165,7 @@ def file_entry(change: FileChange) -> FileEntry:
     """
     now, after = read_version(change.path), change.after
     if now and after:
-        after = after.in_place_of(now)
-        after = dataclasses.replace(after, mode=now.mode) if change.keeps_mode else after
+        after = dataclasses.replace(after, **{name: getattr(now, name) for name in change.keeps})
     return {"path": change.path, "switch": False, "before": dump_version(now), "after": dump_version(after)}
 
 

@@ -12,17 +12,20 @@ import dataclasses
 import os
 import typing as t
 
-from .._engine.journal import Probe
-from .._plan.common.errors import KubeadmError
+from .._engine.journal import Places, Probe
+from .._plan.common.errors import KubeadmError, Refusal
+from .._plan.common.files import TextFile
+from .._plan.documents.systemd_unit import Argument, Source
+from .._plan.kubelet import config as kubelet_config
+from .._plan.kubelet.config import ConfigDocument, Settings
 from .._plan.kubernetes import flags
+from .._plan.kubernetes.clusters import ClusterIdentity
+from .cluster_identity import read_identity
 from .state import Run
 
-try:
-    import yaml
-except ImportError:
-    yaml = None  # type: ignore[assignment]  # the module respawns or names the missing package
-
 DEFAULT_MANIFEST_DIR = "/etc/kubernetes/manifests"
+_HEALTHZ_PORT = 10248
+_COMMAND_LINE = Source("the kubelet's command line", 1)
 _RUNTIME = "unix:///run/containerd/containerd.sock"
 
 
@@ -31,7 +34,8 @@ class Kubelet:
     """The running kubelet.
 
     program: its binary. manifest_dir: its staticPodPath. node_name: the name of its Node. healthz: its own health as a probe; None when that is
-    switched off. runtime: the address of its container runtime.
+    switched off. runtime: the address of its container runtime. cluster: the one that it belongs to. places: where it keeps its pods, their
+    logs and its credential, as far as its settings say.
     """
 
     pid: int
@@ -40,6 +44,8 @@ class Kubelet:
     node_name: str
     healthz: Probe | None
     runtime: str
+    cluster: ClusterIdentity
+    places: Places = dataclasses.field(default_factory=Places)
 
 
 def read_kubelet(run: Run, *, proc: str = "/proc") -> Kubelet:
@@ -47,11 +53,8 @@ def read_kubelet(run: Run, *, proc: str = "/proc") -> Kubelet:
 
     run: like AnsibleModule.run_command. Raises KubeadmError when there is no running kubelet of kubeadm's layout.
     """
-    pid = _main_pid(run)
-    with open(os.path.join(proc, str(pid), "cmdline"), encoding="utf-8") as stream:
-        arguments = stream.read().split("\0")[:-1]
-    config = _config(flags.last(arguments, "config"), proc, pid)
-    manifest_dir = flags.last(arguments, "pod-manifest-path") or config.get("staticPodPath")
+    pid, arguments, settings = _running(run, proc)
+    manifest_dir = settings.field(("staticPodPath",))
     if not manifest_dir:
         raise KubeadmError(
             f"{os.uname().nodename} is no kubeadm control plane: its kubelet has no folder for static pods"
@@ -62,29 +65,67 @@ def read_kubelet(run: Run, *, proc: str = "/proc") -> Kubelet:
         program=arguments[0],
         manifest_dir=os.path.normpath(manifest_dir),
         node_name=registered_name(arguments),
-        healthz=_healthz(arguments, config),
-        runtime=flags.last(arguments, "container-runtime-endpoint")
-        or config.get("containerRuntimeEndpoint")
-        or _RUNTIME,
+        healthz=healthz_of(settings),
+        runtime=_runtime(settings),
+        cluster=read_identity(arguments, root=os.path.join(proc, str(pid), "root")),
+        places=_places(arguments, settings),
     )
 
 
-def version_of(kubelet: Kubelet, run: Run) -> str:
-    """What its binary says of its version, such as C(Kubernetes v1.37.2), or why it does not."""
-    try:
-        dummy, output, error = run([kubelet.program, "--version"], handle_exceptions=False)
-    except OSError as exc:  # such as a binary that was moved since it was started
-        return str(exc)
+class NodeRuntime(t.NamedTuple):
+    """Where a kubelet finds its container runtime. version: what the kubelet says of its own."""
+
+    node_name: str
+    endpoint: str
+    version: str
+
+
+def read_runtime(run: Run, *, proc: str = "/proc") -> NodeRuntime:
+    """Ask the kubelet of a node for its runtime, whether it has static pods or not. Raises KubeadmError."""
+    dummy, arguments, settings = _running(run, proc)
+    return NodeRuntime(registered_name(arguments), _runtime(settings), version_of(arguments[0], run))
+
+
+def _running(run: Run, proc: str) -> tuple[int, list[str], Settings]:
+    pid = _main_pid(run)
+    with open(os.path.join(proc, str(pid), "cmdline"), encoding="utf-8") as stream:
+        arguments = stream.read().split("\0")[:-1]
+    return pid, arguments, _settings(arguments, os.path.join(proc, str(pid), "root"))
+
+
+def _runtime(settings: Settings) -> str:
+    return str(settings.field(("containerRuntimeEndpoint",)) or _RUNTIME)
+
+
+def _places(arguments: t.Sequence[str], settings: Settings) -> Places:
+    """What differs from the kubelet's own defaults is told by its configuration, or by its flags."""
+    logs, root, kubeconfig = (
+        settings.field(("podLogsDir",)),
+        flags.last(arguments, "root-dir"),
+        flags.last(arguments, "kubeconfig"),
+    )
+    places: Places = {}
+    if logs:
+        places["more_pod_logs"] = [str(logs)]
+    if root:
+        places["kubelet_root"] = root
+    if kubeconfig:
+        places["kubelet_conf"] = kubeconfig
+    return places
+
+
+def version_of(program: str, run: Run) -> str:
+    """What a kubelet's binary says of its version, such as C(Kubernetes v1.37.2), or why it does not."""
+    dummy, output, error = run([program, "--version"])
     return (output or error).strip()
 
 
-def _healthz(arguments: t.Sequence[str], config: t.Mapping[str, t.Any]) -> Probe | None:
-    """Where the kubelet tells whether it works, if it does: (flag, or else configuration, or else Kubernetes' default)."""
-    port = flags.last(arguments, "healthz-port") or str(config.get("healthzPort", 10248))
-    host = flags.last(arguments, "healthz-bind-address") or config.get("healthzBindAddress") or "127.0.0.1"
-    return (
-        None if port == "0" else {"kind": "http", "scheme": "http", "host": host, "port": int(port), "path": "/healthz"}
-    )
+def healthz_of(settings: Settings) -> Probe | None:
+    """Where a kubelet tells whether it works, if it does."""
+    port = settings.field(("healthzPort",))
+    number = _HEALTHZ_PORT if port is None else int(port)
+    host = settings.field(("healthzBindAddress",)) or "127.0.0.1"
+    return {"kind": "http", "scheme": "http", "host": host, "port": number, "path": "/healthz"} if number else None
 
 
 def registered_name(arguments: t.Sequence[str]) -> str:
@@ -105,13 +146,33 @@ def _main_pid(run: Run) -> int:
     )
 
 
-def _config(path: str | None, proc: str, pid: int) -> dict[str, t.Any]:
-    if path is None:
-        return {}
+def _settings(arguments: t.Sequence[str], root: str) -> Settings:
+    """The settings of a running kubelet with these arguments: its configuration and its fragments, as the kubelet merges them.
+
+    root: what is the root of the file system for it.
+    """
+    main, folder = flags.last(arguments, "config"), flags.last(arguments, "config-dir")
+    fragments = fragment_paths(os.path.join(root, folder.lstrip("/"))) if folder else []
+    paths = [*([main] if main else []), *(f"/{os.path.relpath(path, root)}" for path in fragments)]
+    return Settings(
+        tuple(Argument(text, _COMMAND_LINE, None) for text in arguments),
+        tuple(_document(path, root) for path in paths),
+    )
+
+
+def _document(path: str, root: str) -> ConfigDocument:
     try:
-        with open(os.path.join(proc, str(pid), "root", path.lstrip("/")), encoding="utf-8") as stream:
-            return yaml.safe_load(stream) or {}
-    except (OSError, yaml.YAMLError) as exc:
+        with open(os.path.join(root, path.lstrip("/")), encoding="utf-8") as stream:
+            return kubelet_config.parse(TextFile.of(path, stream.read()))
+    except (OSError, UnicodeDecodeError, Refusal) as exc:
         raise KubeadmError(
             f"the kubelet's configuration {path} on {os.uname().nodename} cannot be read: {exc}"
         ) from exc
+
+
+def fragment_paths(folder: str) -> list[str]:
+    """The files of a folder of fragments, as the kubelet finds them: sub-folders too, only *.conf, sorted as a whole."""
+    found = [
+        os.path.join(place, name) for place, dummy, names in os.walk(folder) for name in names if name.endswith(".conf")
+    ]
+    return sorted(found)

@@ -8,6 +8,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import os
 import typing as t
 
@@ -16,14 +17,13 @@ from .._engine.node import NODE, Host
 from .._plan.common.errors import Refusal
 from .._plan.common.ownership import Change
 from .._plan.kubelet import config as kubelet_config
-from .._plan.kubelet import layout as kubelet_layout
 from .._plan.kubelet import plan as kubelet
 from .._plan.kubelet import policies as kubelet_policies
 from .._plan.kubelet import undo as kubelet_undo
 from .._plan.kubelet.config import CONFIG, GATES
 from .._plan.kubernetes import versions
 from .._plan.transaction.undo import WayBack
-from . import transactions, way_back
+from . import control_planes, transactions, way_back
 from .kubelet_units import KUBELET_NAME, KubeletUnit, read_unit, used_files
 from .state import Run
 
@@ -38,6 +38,8 @@ def read_all(*, run: Run, warn: t.Callable[[str], None], host: Host = NODE) -> J
     fields = {kubelet_config.key_of(path): value for path, value in kubelet_config.leaves(settings.config).items()}
     return {
         "node": unit.node_name,
+        "cluster": dataclasses.asdict(unit.cluster),
+        "control_plane": control_planes.reasons(unit, host),
         "version": unit.version,
         "files": [file.path for file in (*unit.state.unit, *used_files(unit.state, unit.layout.command))],
         "arguments": [
@@ -64,7 +66,7 @@ def read_all(*, run: Run, warn: t.Callable[[str], None], host: Host = NODE) -> J
 def _taken_back(way: WayBack, unit: KubeletUnit) -> tuple[t.Sequence[Change], t.Sequence[t.Mapping[str, str]]]:
     """What taking a change back comes to: the operations, and the differences of our files."""
     plan = kubelet_undo.plan(way, unit.state, force=False)
-    others = [change.path for change in plan.files if change.is_environment]
+    others = [change.path for change in plan.files if change.is_foreign]
     return plan.operations, [entry for entry in kubelet.diff(plan) if entry["after_header"] not in others]
 
 
@@ -91,7 +93,7 @@ def _process(unit: KubeletUnit, host: Host) -> Json | None:
 
 def _obstacle(unit: KubeletUnit) -> str | None:
     try:
-        kubelet_layout.refuse_unknown_layout(unit.layout.service)
+        kubelet.refuse_unreachable(unit.state)
     except Refusal as exc:
         return str(exc)
     return None

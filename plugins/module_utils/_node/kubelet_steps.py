@@ -26,7 +26,7 @@ from .._plan.kubelet.desired import Wish
 from .._plan.kubernetes import versions
 from .._plan.transaction import messages
 from .._plan.transaction.undo import PREVIOUS, WayBack, refuse_settings
-from . import journals, kubelet_rehearsals, transactions, way_back
+from . import control_planes, journals, kubelet_rehearsals, transactions, way_back
 from .journals import TransactionSettings
 from .kubelet_units import (
     KUBELET_NAME,
@@ -63,6 +63,7 @@ class KubeletSteps(TransactionSteps):
         self._way: WayBack | None = None
         self._plan: kubelet.KubeletPlan | None = None
         self._complaints: list[str] = []
+        self._control_plane: list[str] = []
 
     def _parse(self) -> None:
         if self._params["state"] == PREVIOUS:
@@ -72,7 +73,8 @@ class KubeletSteps(TransactionSteps):
     def read(self) -> None:
         """Read the unit, its files, the process, and our record."""
         self._unit = read_unit(self._run, self._host)
-        self._node = self._unit.node_name
+        self._node, self._cluster = self._unit.node_name, self._unit.cluster
+        self._control_plane = control_planes.reasons(self._unit, self._host)
         self._read_transactions()
         if t.cast(Wish, self._wish).state == PREVIOUS and self._open is None:
             self._way = way_back.find(KUBELET_NAME, self._node)
@@ -124,6 +126,7 @@ class KubeletSteps(TransactionSteps):
         return {
             **self._report(plan.operations if plan else (), kubelet.diff(plan) if plan and self._diff else ()),
             "files": [change.path for change in plan.files] if plan and plan.operations else [],
+            "control_plane": self._control_plane,
             "limits": plan.limits if plan else None,
             "takes_back": self._way.transaction if self._way and plan and plan.operations else None,
         }

@@ -15,18 +15,21 @@ import typing as t
 
 from .._engine import probes
 from .._engine.files import POLL_SECONDS
-from .._engine.journal import PREPARED, Instance, Journal, Probe
+from .._engine.journal import PREPARED, Instance, Journal
 from .._engine.node import Host
 from .._engine.systemd_unit import UnitSight, UnitWatcher, named_policy
 from .._plan.common.errors import KubeadmError, Refusal
 from .._plan.common.files import FileVersion, TextFile
 from .._plan.documents.systemd_unit import environment_files, read_service
+from .._plan.kubelet import generator as kubelet_generator
 from .._plan.kubelet import layout as kubelet_layout
-from .._plan.kubelet import plan as kubelet
 from .._plan.kubelet import policies as kubelet_policies
 from .._plan.kubelet.layout import Layout
+from .._plan.kubelet.state import State
 from .._plan.kubernetes import flags, pods, versions
-from .kubelet import registered_name
+from .._plan.kubernetes.clusters import ClusterIdentity
+from .cluster_identity import KUBECONFIG, read_identity
+from .kubelet import fragment_paths, healthz_of, registered_name
 from .state import Run, own_record, read_version
 
 KUBELET_NAME = "kubelet"
@@ -37,20 +40,21 @@ _CLOCK_SECONDS = 2  # the start of a process is known to a second
 # systemd waits ten seconds between two starts of what crashed.
 SETTLE_SECONDS = 60.0
 _DEFAULT_ROOT = "/var/lib/kubelet"
-_HEALTH = {"scheme": "http", "host": "127.0.0.1", "path": "/healthz"}
 
 
 @dataclasses.dataclass(frozen=True)
 class KubeletUnit:
     """A kubelet as a node has it.
 
-    state: what a plan is made from. layout: what its files make of it. pid: of its process; None when it is down.
+    state: what a plan is made from. layout: what its files make of it. pid: of its process; None when it is down. cluster: the one that it
+    belongs to.
     """
 
-    state: kubelet.State
+    state: State
     layout: Layout
     pid: int | None
     node_name: str
+    cluster: ClusterIdentity
 
     @property
     def binary(self) -> str:
@@ -65,7 +69,7 @@ class KubeletUnit:
     @property
     def kubeconfig(self) -> str:
         """The credential with which it asks the API server."""
-        return flags.last(self.layout.command, "kubeconfig") or "/etc/kubernetes/kubelet.conf"
+        return flags.last(self.layout.command, "kubeconfig") or KUBECONFIG
 
     @property
     def root(self) -> str:
@@ -77,28 +81,33 @@ def read_unit(run: Run, host: Host) -> KubeletUnit:
     """Read the kubelet of this node, running or not. Raises KubeadmError when there is none that can be changed."""
     shown = _show(run)
     unit = [_read(path) for path in (shown["FragmentPath"], *shown["DropInPaths"].split())]
-    paths = [path for pattern in environment_files(unit) for path in sorted(glob.glob(pattern)) or [pattern]]
+    name = os.uname().nodename
+    paths = [path for pattern in environment_files(unit, name) for path in sorted(glob.glob(pattern)) or [pattern]]
     environment = {path: _version_of_text(path) for path in paths}
     texts = {path: version.text if version else None for path, version in environment.items()}
-    command = read_service(unit, texts).command
+    command = read_service(unit, texts, name).command
     main = flags.last(command, "config")
     pid = int(shown["MainPID"] or 0) or None
-    state = kubelet.State(
+    state = State(
         unit=tuple(unit),
         environment=environment,
         main=_read(main) if main else None,
         fragments=tuple(
-            _read(path) for path in _fragment_paths(kubelet_layout.config_dir(command) or kubelet_layout.CONFIG_DIR)
+            _read(path) for path in fragment_paths(kubelet_layout.config_dir(command) or kubelet_layout.CONFIG_DIR)
         ),
         record=own_record(KUBELET_NAME),
         version=_version(command[0], run),
         running=(host.arguments(pid) or None) if pid else None,
+        host=name,
         remembered=_remembered(_root(command)),
+        generator=read_version(kubelet_generator.GENERATOR),
     )
     files = [*environment, *(file.path for file in (*state.unit, *used_files(state, command)))]
     state = dataclasses.replace(state, newer=_newer(command[0], files, host.started(pid) if pid else None))
-    layout = kubelet_layout.layout(state.unit, state.variables, state.main, state.fragments)
-    return KubeletUnit(state, layout, pid, registered_name(command))
+    # What runs counts. Its files are read as it sees them.
+    root = os.path.join(host.proc, str(pid), "root") if state.running else "/"
+    cluster = read_identity(state.running or command, root=root)
+    return KubeletUnit(state, state.layout(), pid, registered_name(command), cluster)
 
 
 def _root(command: t.Sequence[str]) -> str:
@@ -111,14 +120,15 @@ def _remembered(root: str) -> dict[str, str | None]:
     return {name: named_policy(os.path.join(root, name)) for name in names}
 
 
-def used_files(state: kubelet.State, command: t.Sequence[str]) -> list[TextFile]:
+def used_files(state: State, command: t.Sequence[str]) -> list[TextFile]:
     """The configuration files that a command line makes the kubelet read."""
     main = [state.main] if state.main else []
     return [*main, *(state.fragments if kubelet_layout.config_dir(command) else ())]
 
 
 def _newer(binary: str, files: t.Iterable[str], started: float | None) -> tuple[str, ...]:
-    """Those that changed since then. Ours are left out: a change that is abandoned puts them back as they were.
+    """Those that changed since then. Ours are left out: a change that is abandoned puts them back as they were, and what our
+    generator writes is made at every daemon-reload out of files that are looked at here.
 
     A package gives its binary the time of its making, so only the inode tells. Of a text that would also tell a chmod.
     """
@@ -127,7 +137,8 @@ def _newer(binary: str, files: t.Iterable[str], started: float | None) -> tuple[
     texts = [
         path
         for path in files
-        if not path.endswith((kubelet_layout.DROP_IN, kubelet_layout.FRAGMENT)) and os.path.exists(path)
+        if not path.endswith((kubelet_layout.DROP_IN, kubelet_layout.FRAGMENT, kubelet_generator.DERIVED))
+        and os.path.exists(path)
     ]
     times = {path: os.stat(path).st_mtime for path in texts}
     if os.path.exists(binary):
@@ -182,14 +193,6 @@ def _version_of_text(path: str) -> FileVersion | None:
     return version
 
 
-def _fragment_paths(folder: str) -> list[str]:
-    """The files of a folder of fragments, as the kubelet finds them: sub-folders too, only *.conf, sorted as a whole."""
-    found = [
-        os.path.join(place, name) for place, dummy, names in os.walk(folder) for name in names if name.endswith(".conf")
-    ]
-    return sorted(found)
-
-
 def _version(binary: str, run: Run) -> tuple[int, int]:
     status, output, error = run([binary, "--version"])
     version = versions.parse(output)
@@ -203,10 +206,8 @@ def _version(binary: str, run: Run) -> tuple[int, int]:
 
 def instance(layout: Layout) -> Instance:
     """How a kubelet with these files is recognised."""
-    port = str(layout.settings.field(("healthzPort",)) or 10248)
-    host = layout.settings.field(("healthzBindAddress",)) or _HEALTH["host"]
-    probe = t.cast(Probe, {"kind": "http", **_HEALTH, "host": host, "port": int(port)})
-    return {"arguments": layout.command, "probes": [] if port == "0" else [probe]}
+    probe = healthz_of(layout.settings)
+    return {"arguments": layout.command, "probes": [probe] if probe else []}
 
 
 def watch_until_healthy(

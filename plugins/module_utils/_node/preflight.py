@@ -24,10 +24,11 @@ from .._plan.common.errors import KubeadmError, Refusal
 from .._plan.kubernetes import flags
 from .._plan.static_pod import etcd_quorum
 from .._plan.static_pod import plan as static_pod
-from . import certificates, etcd, images, static_pods
+from . import api_server_files, certificates, etcd, static_pods
 from .certificates import Finding
 from .component_files import ComponentFiles
 from .kubelet import Kubelet
+from .runtime import runtime_at
 from .state import Run
 from .static_pods import API_SERVER, ETCD
 
@@ -37,7 +38,10 @@ _DATA = ("data-dir", "wal-dir")
 
 @dataclasses.dataclass(frozen=True)
 class PreflightContext:
-    """What the checks use of a node. patience: seconds for a moment's weakness. kubeconfig: of the node's administrator."""
+    """What the checks use of a node.
+
+    patience: seconds for a moment's weakness. kubeconfig: of the node's administrator. force: as in the module's option.
+    """
 
     kubelet: Kubelet
     run: Run
@@ -46,6 +50,7 @@ class PreflightContext:
     sleep: t.Callable[[float], None]
     patience: float
     kubeconfig: str
+    force: bool
 
 
 def check(pod: static_pods.StaticPod, plan: static_pod.StaticPodPlan, node: PreflightContext) -> tuple[str, ...]:
@@ -54,10 +59,11 @@ def check(pod: static_pods.StaticPod, plan: static_pod.StaticPodPlan, node: Pref
     Returns what the user should know. Raises Refusal, or KubeadmError for a node that is not fit for any change.
     """
     static_pods.refuse_unreachable_files(plan)
+    static_pods.refuse_unmatched(pod, node.host)
     refuse_silent_kubelet(node)
     files = ComponentFiles.planned(plan)
     found = [*_certificates(pod, plan, files, node), *_image(pod, node)]
-    warnings = _judge(pod, found, node)
+    warnings = _judge(pod, found, node) + _only_on_purpose(pod, plan, node)
     if pod.name == API_SERVER:
         warnings += _etcd_of_api_server(pod, files, node)
     if pod.name == ETCD:
@@ -105,7 +111,7 @@ def _certificates(
 
 def _image(pod: static_pods.StaticPod, node: PreflightContext) -> list[Finding]:
     image = pod.manifest.container.get("image")
-    if not image or images.is_present(str(image), node.kubelet.runtime, node.run) is not False:
+    if not image or runtime_at(node.kubelet.runtime, node.run).has(str(image)) is not False:
         return []
     message = (
         f"the image {image} is not on {os.uname().nodename}, so {pod.name} could start only after a pull that may fail."
@@ -119,6 +125,16 @@ def _judge(pod: static_pods.StaticPod, found: t.Sequence[Finding], node: Preflig
     if any(finding.brought for finding in found) or (found and _is_healthy(pod, node)):
         raise Refusal(f"refused before anything was written: {' '.join(finding.message for finding in found)}")
     return [f"{finding.message} {pod.name} is not healthy, so the change is tried all the same." for finding in found]
+
+
+def _only_on_purpose(pod: static_pods.StaticPod, plan: static_pod.StaticPodPlan, node: PreflightContext) -> list[str]:
+    """Refuse what would leave an API server healthy and the cluster locked out, unless it is forced."""
+    found = api_server_files.findings(pod, plan, node.host)
+    if found and not node.force:
+        raise Refusal(
+            f"refused before anything was written on {os.uname().nodename}: {' '.join(found)} force: true changes it all the same."
+        )
+    return [f"forced: {finding}" for finding in found]
 
 
 def _is_healthy(pod: static_pods.StaticPod, node: PreflightContext) -> bool:

@@ -9,7 +9,6 @@
 from __future__ import annotations
 
 import base64
-import contextlib
 import json
 import os
 import sys
@@ -24,36 +23,43 @@ from .._plan.common.verdict import SKIPPED, Verdict
 from .._plan.static_pod import plan as static_pod
 from .._plan.transaction import rehearsal
 from . import sandbox
+from .programs import PATH, program_of
+from .runtime import Runtime
 from .source import source_of
 from .state import Run
-from .static_pods import StaticPod, running_process
+from .static_pods import StaticPod
 
 _MISSING = {"DirectoryOrCreate": "folder", "FileOrCreate": "file"}
-_PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 
 
 def rehearse(
-    pod: StaticPod, plan: static_pod.StaticPodPlan, *, run: Run, clock: t.Callable[[], float], host: Host
+    pod: StaticPod,
+    plan: static_pod.StaticPodPlan,
+    *,
+    run: Run,
+    runtime: Runtime,
+    clock: t.Callable[[], float],
+    host: Host,
 ) -> Verdict:
     """Start the component with its new command line where it can do no harm, and say what it said.
 
     Raises KubeadmError when the node lacks what a rehearsal needs.
     """
     arguments = plan.after.expected_arguments()
-    reason = rehearsal.obstacle(pod.name, arguments)
+    reason = rehearsal.obstacle(pod.name, arguments, plan.after.entrypoint)
     if reason:
         return Verdict(SKIPPED, reason)
     began = clock()
-    with _binary(pod, run, host) as binary, tempfile.TemporaryDirectory(prefix="rehearsal-") as root:
+    with program_of(pod, runtime, host) as program, tempfile.TemporaryDirectory(prefix="rehearsal-") as root:
         request = {
-            "binary": binary,
+            "binary": program.binary,
             "arguments": rehearsal.command(pod.name, t.cast("t.Sequence[str]", arguments)),
             "environment": {
-                "PATH": _PATH,
+                "PATH": PATH,
                 **{name: value for name, value in plan.after.environment.items() if value is not None},
             },
             "root": root,
-            **(_files(plan) if rehearsal.shows_files(pod.name) else {"mounts": [], "staged": {}}),
+            **_files(program.root, plan if rehearsal.shows_files(pod.name) else None),
         }
         status, output = run_in_sandbox(pod.name, request, run)
     verdict = rehearsal.judge(pod.name, status, output)
@@ -70,15 +76,20 @@ def run_in_sandbox(name: str, request: Json, run: Run) -> tuple[int, str]:
         data=json.dumps(request),
     )
     if status == 125:
-        raise KubeadmError(f"the rehearsal of {name} on {os.uname().nodename} could not be set up: {error.strip()}")
+        raise KubeadmError(
+            f"the rehearsal of {name} on {os.uname().nodename} could not be set up: {error.strip()}. Mend that, or set rehearse: false."
+        )
     return status, output + "\n" + error
 
 
-def _files(plan: static_pod.StaticPodPlan) -> Json:
-    return {
-        "mounts": [{"source": rehearsal.FOLDER, "target": rehearsal.FOLDER, "missing": "folder"}, *_mounts(plan)],
-        "staged": {path: _base64(text.encode("utf-8")) for path, text in rehearsal.FILES.items()} | staged(plan.files),
-    }
+def _files(image: str | None, plan: static_pod.StaticPodPlan | None) -> Json:
+    """What the component sees: its image, and of a plan the volumes and files. A program that is linked with nothing needs no image."""
+    mounts: list[Json] = [] if image is None else [{"source": image, "target": "/", "missing": None}]
+    if plan is None:
+        return {"mounts": mounts, "staged": {}}
+    words = {path: _base64(text.encode("utf-8")) for path, text in rehearsal.FILES.items()}
+    folder = {"source": rehearsal.FOLDER, "target": rehearsal.FOLDER, "missing": "folder"}
+    return {"mounts": [*mounts, folder, *_mounts(plan)], "staged": {**words, **staged(plan.files)}}
 
 
 def _mounts(plan: static_pod.StaticPodPlan) -> list[Json]:
@@ -95,45 +106,3 @@ def staged(changes: t.Iterable[FileChange]) -> dict[str, str | None]:
 
 def _base64(content: bytes) -> str:
     return base64.b64encode(content).decode("ascii")
-
-
-@contextlib.contextmanager
-def _binary(pod: StaticPod, run: Run, host: Host) -> t.Iterator[str]:
-    """The component's binary: of the process that runs, or out of its image when the component is down."""
-    process = running_process(pod, host)
-    # Held open, because a component that crashes may be gone when the sandbox starts.
-    descriptor = None if process is None else _open(os.path.join(host.proc, str(process.pid), "exe"))
-    if descriptor is not None:
-        try:
-            yield f"/proc/{os.getpid()}/fd/{descriptor}"
-        finally:
-            os.close(descriptor)
-        return
-    image = str(pod.manifest.container.get("image"))
-    with tempfile.TemporaryDirectory(prefix="image-") as folder:
-        status, dummy, error = run(["ctr", "--namespace", "k8s.io", "images", "mount", image, folder])
-        if status != 0:
-            raise KubeadmError(
-                f"{pod.name} does not run on {os.uname().nodename}, and its image {image} cannot be opened for the rehearsal"
-                f" ({error.strip()}). Wait until the component runs, or set rehearse: false."
-            )
-        try:
-            yield _in_image(folder, pod.manifest.arguments[0])
-        finally:
-            run(["ctr", "--namespace", "k8s.io", "images", "unmount", "--rm", folder])
-
-
-def _open(path: str) -> int | None:
-    try:
-        return os.open(path, os.O_RDONLY | os.O_CLOEXEC)
-    except OSError:
-        return None
-
-
-def _in_image(folder: str, command: str) -> str:
-    places = [command] if command.startswith("/") else [f"{path}/{command}" for path in _PATH.split(":")]
-    for place in places:
-        path = folder + place
-        if os.path.exists(path):
-            return path
-    raise KubeadmError(f"the image holds no {command} in {', '.join(places)}")

@@ -12,8 +12,9 @@ Runs alone, as a child of the rehearsal, because it leaves the namespaces and th
 
 Request: C(binary) (a path that is opened before the root changes, so it may be C(/proc/PID/exe) of the running
 component), C(arguments), C(environment), C(root) (an empty folder), C(mounts) ([{source, target, missing}]; C(missing)
-is what to make of a source that does not exist: "folder", "file" or null for an error), C(staged) ({path on the host:
-base64 content} of files that the change brings, or null for those that it removes).
+is what to make of a source that does not exist: "folder", "file" or null for an error; the one with the target / is the root
+file system of the component's image), C(staged) ({path on the host: base64 content} of files that the change brings, or null
+for those that it removes).
 Everything that is made lies in a tmpfs of a private mount namespace and is gone when the process ends.
 """
 
@@ -29,6 +30,8 @@ import typing as t
 
 _CLONE_NEWNS, _CLONE_NEWNET = 0x00020000, 0x40000000
 _MS_RDONLY, _MS_REMOUNT, _MS_BIND, _MS_REC, _MS_PRIVATE = 1, 32, 4096, 16384, 1 << 18
+_MOST_LINKS = 40  # the kernel's own limit for one path
+_WRITABLE = ("/tmp", "/run", "/var/run")  # noqa: S108  # of the sandbox; a container may write to all of its own root
 
 _libc = ctypes.CDLL(None, use_errno=True)
 
@@ -46,63 +49,117 @@ def _mount(source: str, target: str, kind: str | None, options: int) -> None:
     _call("mount", source, target, kind, ctypes.c_ulong(options), None)
 
 
+class MountPoint(t.NamedTuple):
+    """A line of C(mountinfo). tree: the file system and the directory of it that is shown at the point."""
+
+    tree: tuple[str, str]
+    point: str
+
+
+def mount_table(proc: str, pid: str) -> list[MountPoint]:
+    """What a process has mounted. The kernel writes special characters as octal escapes."""
+    with open(os.path.join(proc, pid, "mountinfo"), encoding="utf-8", errors="surrogateescape") as stream:
+        lines = [line.split(" ") for line in stream]
+    return [
+        MountPoint((words[2], words[3]), re.sub(r"\\([0-7]{3})", lambda match: chr(int(match[1], 8)), words[4]))
+        for words in lines
+    ]
+
+
+def within(root: str, path: str) -> str:
+    """Where a path of the component is on the node: links are followed as they are inside of a root file system."""
+    found: list[str] = []
+    ahead = path.split("/")[::-1]
+    links = 0
+    while ahead:
+        name = ahead.pop()
+        if name == "..":
+            found = found[:-1]
+        elif name not in ("", "."):
+            place = "/".join((root, *found, name))
+            if os.path.islink(place) and links < _MOST_LINKS:
+                links += 1
+                link = os.readlink(place)
+                found = [] if link.startswith("/") else found
+                ahead += link.split("/")[::-1]
+            else:
+                found.append(name)
+    return "/".join((root.rstrip("/"), *found))
+
+
 def _bind(source: str, target: str) -> None:
     """Show a path of the host read-only, with everything that is mounted below it, as the kubelet does."""
     if os.path.isdir(source):
         os.makedirs(target, exist_ok=True)
-    elif not os.path.lexists(target):
-        os.makedirs(os.path.dirname(target), exist_ok=True)
+        _mount(source, target, None, _MS_BIND | _MS_REC)
+        points = [mount.point for mount in mount_table("/proc", "self")]
+        mounted = [point for point in points if point == target or point.startswith(target + "/")]
+    else:
         _write(target, b"")
-    _mount(source, target, None, _MS_BIND | _MS_REC)
-    for mounted in _mounts_below(target):
-        _mount(source, mounted, None, _MS_BIND | _MS_REMOUNT | _MS_RDONLY)
-
-
-def _mounts_below(path: str) -> list[str]:
-    """The mount points at and below a path. The kernel writes special characters as octal escapes."""
-    with open("/proc/self/mountinfo", encoding="utf-8", errors="surrogateescape") as stream:
-        points = [re.sub(r"\\([0-7]{3})", lambda match: chr(int(match[1], 8)), line.split(" ")[4]) for line in stream]
-    return [point for point in points if point == path or point.startswith(path + "/")]
+        _mount(source, target, None, _MS_BIND)
+        mounted = [target]
+    for point in mounted:
+        _mount(source, point, None, _MS_BIND | _MS_REMOUNT | _MS_RDONLY)
 
 
 def _write(path: str, content: bytes) -> None:
+    os.makedirs(os.path.dirname(path), exist_ok=True)
     with open(path, "wb") as stream:
         stream.write(content)
 
 
-def provide(source: str, target: str, missing: str | None, staged: Staged) -> None:
-    """Show a host path at a place in the sandbox as it will be after the change."""
-    below = {
-        path: content for path, content in staged.items() if path == source or path.startswith(source.rstrip("/") + "/")
-    }
-    if source in below:
-        content = below[source]
+def provide(source: str, target: str, missing: str | None, staged: Staged, inner: t.Collection[str] = ()) -> None:
+    """Show a host path at a place in the sandbox as it will be after the change. inner: places that something else is shown at."""
+    below = _below(source, staged)
+    holes = [place for place in inner if place.startswith(target.rstrip("/") + "/")]
+    if source in staged:
+        content = staged[source]
         if content is not None:
-            os.makedirs(os.path.dirname(target), exist_ok=True)
             _write(target, base64.b64decode(content))
-    elif below:
-        _compose(source, target, below)
+    elif below or (holes and os.path.isdir(source)):
+        _compose(source, target, below, holes)
     elif os.path.lexists(source):
         _bind(source, target)
     elif missing == "folder":
         os.makedirs(target, exist_ok=True)
     elif missing == "file":
-        os.makedirs(os.path.dirname(target), exist_ok=True)
         _write(target, b"")
     else:
         raise FileNotFoundError(2, "the volume's host path does not exist", source)
 
 
-def _compose(source: str, target: str, staged: Staged) -> None:
-    """A folder in which some files are new: made entry by entry, because nothing can be written to the real one."""
+def _below(folder: str, staged: Staged) -> Staged:
+    return {path: content for path, content in staged.items() if path.startswith(folder.rstrip("/") + "/")}
+
+
+def _compose(source: str, target: str, staged: Staged, holes: t.Sequence[str]) -> None:
+    """A folder in which something is new: made entry by entry, because nothing can be written to the real one."""
     os.makedirs(target, exist_ok=True)
     names = set(os.listdir(source)) if os.path.isdir(source) else set()
     names.update(path[len(source.rstrip("/")) + 1 :].split("/", 1)[0] for path in staged)
     for name in sorted(names):
-        if os.path.islink(os.path.join(source, name)):
-            os.symlink(os.readlink(os.path.join(source, name)), os.path.join(target, name))
+        entry, place = os.path.join(source, name), os.path.join(target, name)
+        if place in holes:
             continue
-        provide(os.path.join(source, name), os.path.join(target, name), "folder", staged)
+        if os.path.islink(entry) and not any(hole.startswith(place + "/") for hole in holes):
+            os.symlink(os.readlink(entry), place)
+        else:
+            provide(entry, place, "folder", staged, holes)
+
+
+def build(root: str, mounts: t.Sequence[t.Mapping[str, t.Any]], staged: Staged) -> None:
+    """Everything that the component sees, each folder before what is shown inside of it."""
+    image = next((mount["source"] for mount in mounts if mount["target"] == "/"), root).rstrip("/")
+
+    def place(path: str) -> str:
+        return root + within(image, path)[len(image) :]
+
+    writable = [place(path) for path in _WRITABLE]
+    shown = {place(mount["target"]): mount for mount in mounts}
+    for target, mount in sorted(shown.items()):
+        provide(mount["source"], target, mount["missing"], staged, {*writable, *shown} - {target})
+    for path in writable:
+        os.makedirs(path, mode=0o1777, exist_ok=True)
 
 
 def main() -> None:
@@ -113,13 +170,15 @@ def main() -> None:
     _mount("none", "/", None, _MS_REC | _MS_PRIVATE)
     root = request["root"]
     _mount("rehearsal", root, "tmpfs", 0)
-    os.makedirs(os.path.join(root, "tmp"), mode=0o1777)
-    for mount in sorted(request["mounts"], key=lambda mount: str(mount["target"])):
-        provide(mount["source"], root + mount["target"], mount["missing"], request["staged"])
+    build(root, request["mounts"], request["staged"])
     os.chroot(root)
     os.chdir("/")
-    # This process is the rehearsal's child and has nothing left to do but to become the component.
-    os.execve(binary, request["arguments"], request["environment"])  # noqa: S606  # pylint: disable=ansible-bad-function
+    try:
+        # This process is the rehearsal's child and has nothing left to do but to become the component.
+        os.execve(binary, request["arguments"], request["environment"])  # noqa: S606  # pylint: disable=ansible-bad-function
+    except OSError as exc:
+        why = f"the program cannot be started, nor what it is linked with be found in its root file system: {exc.strerror}"
+        raise OSError(exc.errno, why, request["arguments"][0]) from exc
 
 
 if __name__ == "__main__":

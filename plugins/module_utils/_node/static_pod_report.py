@@ -8,6 +8,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import os
 import typing as t
 
@@ -17,6 +18,7 @@ from .._plan.common.errors import KubeadmError
 from .._plan.common.ownership import Change
 from .._plan.kubernetes import versions
 from .._plan.static_pod import plan as static_pod
+from .._plan.static_pod import pod_fields
 from .._plan.static_pod import undo as static_pod_undo
 from .._plan.static_pod.diff import diff
 from .._plan.static_pod.manifest import Manifest
@@ -36,6 +38,7 @@ def read_all(
 ) -> Json:
     """Read the static pods of a node, or the one of that name; none when it is not there."""
     kubelet = read_kubelet(run, proc=host.proc)
+    host = host._replace(**kubelet.places)
     folder = manifest_dir or kubelet.manifest_dir
     # A worker that never had a static pod has no such folder.
     files = static_pods.manifest_files(folder) if os.path.isdir(folder) else []
@@ -43,11 +46,12 @@ def read_all(
     names = sorted({identity[1] for identity in identities.values() if identity})
     pods = [_describe(pod, folder, kubelet.node_name, host) for pod in names if name in (None, pod)]
     images = {pod["name"]: pod["image"] for pod in pods if not pod["error"]}
-    found = versions.of_images(images) or {"kubelet": [version_of(kubelet, run)]}
+    found = versions.of_images(images) or {"kubelet": [version_of(kubelet.program, run)]}
     for warning in versions.warnings(kubelet.node_name, found):
         warn(warning)
     return {
         "node": kubelet.node_name,
+        "cluster": dataclasses.asdict(kubelet.cluster),
         "manifest_dir": folder,
         "unreadable_files": [path for path in files if identities[path] is None],
         "static_pods": pods,
@@ -83,6 +87,7 @@ def _describe_pod(name: str, folder: str, node_name: str, host: Host) -> Json:
             "args",
             "env",
             "volumes",
+            *pod_fields.FIELDS,
             "owned",
             "process",
             "in_step",
@@ -104,9 +109,10 @@ def _describe_pod(name: str, folder: str, node_name: str, host: Host) -> Json:
         "args": values["args"],
         "env": sorted(values["env"]),
         "volumes": {key: value for key, value in values["volumes"].items() if "other" not in value},
+        **{field: values[field] for field in pod_fields.FIELDS},
         "owned": {field: sorted(keys) for field, keys in pod.record.items()},
         "process": None if process is None else _describe_process(process, pod, host),
-        "in_step": process is not None and process.runs(pod.manifest.expected_arguments()),
+        "in_step": process is not None and _in_step(process, pod.manifest),
         "ready": sight.healthy,
         "problem": None if sight.healthy else "; ".join((sight.missing(), *sight.probes)),
         "stray_files": static_pods.stray_files(path, others, pod.manifest.pod),
@@ -116,13 +122,19 @@ def _describe_pod(name: str, folder: str, node_name: str, host: Host) -> Json:
 
 def _describe_process(process: Process, pod: static_pods.StaticPod, host: Host) -> Json:
     manifest = pod.manifest
-    in_step = process.runs(manifest.expected_arguments())
+    as_written = manifest.entrypoint is not None and _in_step(process, manifest)
     return {
         **process._asdict(),
         # Expanded ones may hold the values of environment variables.
-        "arguments": manifest.arguments if in_step else [_shown(argument, manifest) for argument in process.arguments],
+        "arguments": manifest.arguments
+        if as_written
+        else [_shown(argument, manifest) for argument in process.arguments],
         "started": host.started(process.pid),
     }
+
+
+def _in_step(process: Process, manifest: Manifest) -> bool:
+    return process.runs(manifest.expected_arguments(), of_image=manifest.entrypoint is None)
 
 
 def _shown(argument: str, manifest: Manifest) -> str:

@@ -26,12 +26,12 @@ from .._plan.static_pod.diff import diff
 from .._plan.transaction import messages
 from .._plan.transaction.undo import PREVIOUS, WayBack, refuse_settings
 from . import journals, preflight, rehearsals, static_pods, transactions, way_back
+from .api_clients import ApiClients
 from .journals import TransactionSettings
 from .kubelet import Kubelet, read_kubelet, version_of
+from .runtime import runtime_at
 from .state import Run
 from .transaction_steps import TransactionSteps
-
-ADMIN_KUBECONFIG = "/etc/kubernetes/admin.conf"
 
 
 class StaticPodSteps(TransactionSteps):
@@ -64,7 +64,8 @@ class StaticPodSteps(TransactionSteps):
     def read(self) -> None:
         """Read the kubelet, the manifest, our record, and the files that may change."""
         self._kubelet = kubelet = read_kubelet(self._run, proc=self._host.proc)
-        self._node = kubelet.node_name
+        self._node, self._cluster = kubelet.node_name, kubelet.cluster
+        self._host = self._host._replace(**kubelet.places)
         self._read_transactions()
         wish = t.cast(Wish, self._wish)
         folder = self._params["manifest_dir"] or kubelet.manifest_dir
@@ -72,7 +73,10 @@ class StaticPodSteps(TransactionSteps):
         _refuse_pods_as_files(wish, folder)
         paths = {entry.path for entry in wish.files} | set(self._pod.record.get("files", {}))
         preflight.refuse_files_among_data(self._pod, paths)
-        self._state = static_pod.State(self._pod.manifest, self._pod.record, static_pods.read_files(paths))
+        users, groups = static_pods.read_accounts(wish.files)
+        self._state = static_pod.State(
+            self._pod.manifest, self._pod.record, static_pods.read_files(paths), users, groups
+        )
         if wish.state == PREVIOUS and self._open is None:
             self._way = way_back.find(self._name, kubelet.node_name)
 
@@ -80,7 +84,7 @@ class StaticPodSteps(TransactionSteps):
         """Warn of a version that is not tested, too: the component's, or the kubelet's where the component is not Kubernetes' own."""
         image = t.cast(static_pods.StaticPod, self._pod).manifest.container.get("image")
         found = versions.of_images({self._name: image}) or {
-            "kubelet": [version_of(t.cast(Kubelet, self._kubelet), self._run)]
+            "kubelet": [version_of(t.cast(Kubelet, self._kubelet).program, self._run)]
         }
         return [*super().notes(), *versions.warnings(str(self._node), found)]
 
@@ -106,8 +110,12 @@ class StaticPodSteps(TransactionSteps):
             clock=time.monotonic,
             sleep=time.sleep,
             patience=min(self._patience, HICCUP_SECONDS),
-            kubeconfig=ADMIN_KUBECONFIG,
+            kubeconfig=self._clients().admin,
+            force=self._params["force"],
         )
+
+    def _clients(self) -> ApiClients:
+        return ApiClients.of_node(self._host.kubelet_conf, t.cast(Kubelet, self._kubelet).node_name)
 
     def settle(self) -> None:
         """With nothing to change, see that the component runs what its manifest says. Raises KubeadmError when it does not.
@@ -130,12 +138,15 @@ class StaticPodSteps(TransactionSteps):
     def rehearse(self) -> Verdict:
         """Start the component with its new command line in a sandbox."""
         pod, plan = t.cast(static_pods.StaticPod, self._pod), t.cast(static_pod.StaticPodPlan, self._plan)
-        return rehearsals.rehearse(pod, plan, run=self._run, clock=time.monotonic, host=self._host)
+        runtime = runtime_at(t.cast(Kubelet, self._kubelet).runtime, self._run)
+        return rehearsals.rehearse(pod, plan, run=self._run, runtime=runtime, clock=time.monotonic, host=self._host)
 
     def apply(self) -> None:
         """Hand the change to the node's engine."""
         pod, plan = t.cast(static_pods.StaticPod, self._pod), t.cast(static_pod.StaticPodPlan, self._plan)
-        journal = journals.static_pod_journal(pod, plan, t.cast(TransactionSettings, self._settings), ADMIN_KUBECONFIG)
+        places = t.cast(Kubelet, self._kubelet).places
+        settings = t.cast(TransactionSettings, self._settings)
+        journal = journals.static_pod_journal(pod, plan, settings, self._clients(), places)
         if self._name == static_pods.ETCD:
             preflight.add_member_probes(journal, plan)
         self._start(way_back.enter(journal, self._way) if self._way else journal)

@@ -9,7 +9,9 @@
 from __future__ import annotations
 
 import dataclasses
+import grp
 import os
+import pwd
 import re
 import stat
 import typing as t
@@ -17,12 +19,15 @@ import typing as t
 from .._engine.files import POLL_SECONDS, read_bytes
 from .._engine.journal import Instance, Logs, Probe
 from .._engine.node import Host, Process
-from .._engine.static_pod import Sight
+from .._engine.pods import find as find_processes
+from .._engine.probes import Ask, api_get
+from .._engine.static_pod import Sight, told_unmatched
 from .._engine.static_pod import look as look_for
 from .._plan.common import ownership
 from .._plan.common.errors import KubeadmError, Refusal
 from .._plan.common.files import FileVersion
 from .._plan.static_pod import plan as static_pod
+from .._plan.static_pod.desired import WantedFile
 from .._plan.static_pod.manifest import Manifest, Mount
 from .state import own_record, read_version
 
@@ -38,7 +43,8 @@ API_SERVER, ETCD = "kube-apiserver", "etcd"
 class StaticPod:
     """One static pod as a node has it.
 
-    path: its manifest. version: what stands there. manifest: the same, parsed. record: what we own of it.
+    path: its manifest. version: what stands there. manifest: the same, parsed. record: what we own of it. log_prefix: how the names
+    of its directories of logs begin.
     """
 
     name: str
@@ -52,6 +58,17 @@ class StaticPod:
     def container(self) -> str:
         """The name of the component's container."""
         return str(self.manifest.container["name"])
+
+    @property
+    def logs(self) -> Logs:
+        """By what its instances are found."""
+        metadata = self.manifest.pod["metadata"]
+        return {
+            "log_prefix": self.log_prefix,
+            "pod_prefix": _pod_prefix(metadata),
+            "container": self.container,
+            "program": self.manifest.program,
+        }
 
 
 def read_static_pod(name: str, manifest_dir: str, node_name: str) -> StaticPod:
@@ -81,8 +98,12 @@ def parse_static_pod(name: str, path: str, node_name: str) -> StaticPod:
         version=t.cast(FileVersion, read_version(path)),
         manifest=manifest,
         record=own_record(name),
-        log_prefix=f"{metadata.get('namespace', 'default')}_{metadata['name']}-{node_name}_",
+        log_prefix=f"{_pod_prefix(metadata)}{node_name}_",
     )
+
+
+def _pod_prefix(metadata: t.Mapping[str, t.Any]) -> str:
+    return f"{metadata.get('namespace', 'default')}_{metadata['name']}-"
 
 
 def read_files(paths: t.Iterable[str]) -> dict[str, FileVersion | None]:
@@ -93,6 +114,26 @@ def read_files(paths: t.Iterable[str]) -> dict[str, FileVersion | None]:
             raise Refusal(f"files: {path} is a folder on {os.uname().nodename}; name a file.")
         files[path] = read_version(path)
     return files
+
+
+def read_accounts(files: t.Iterable[WantedFile]) -> tuple[dict[str, int], dict[str, int]]:
+    """The number of each owner and group that a task names for its files, as this node knows them. Raises Refusal."""
+    users: dict[str, int] = {}
+    groups: dict[str, int] = {}
+    for entry in files:
+        for kind, name, numbers, find_number in (
+            ("owner", entry.owner, users, lambda name: pwd.getpwnam(name).pw_uid),
+            ("group", entry.group, groups, lambda name: grp.getgrnam(name).gr_gid),
+        ):
+            if name is None:
+                continue
+            try:
+                numbers[name] = int(name) if name.isdigit() else find_number(name)
+            except KeyError as exc:
+                raise Refusal(
+                    f"files: invalid {kind} {name!r} of {entry.path}: must be a name that {os.uname().nodename} knows, or a number."
+                ) from exc
+    return users, groups
 
 
 def _decode(path: str) -> str:
@@ -157,24 +198,44 @@ def stray_files(path: str, others: t.Sequence[str], pod: t.Mapping[str, t.Any]) 
 
 
 def running_process(pod: StaticPod, host: Host) -> Process | None:
-    """The component's process: of this static pod and of the binary that the manifest names. None when it is down."""
-    name = os.path.basename(pod.manifest.arguments[0])
-    processes = host.processes(host.pod_folders(pod.log_prefix))
-    right = [process for process in processes if os.path.basename(process.arguments[0]) == name]
+    """The component's process: of this static pod and of the binary that the manifest names, if it does. None when it is down."""
+    entrypoint = pod.manifest.entrypoint
+    right = [
+        process
+        for process in find_processes(host, pod.logs).processes
+        if entrypoint is None or process.program == pod.manifest.program
+    ]
     return right[-1] if right else None
+
+
+def instance_of(manifest: Manifest) -> Instance:
+    """How a static pod with this manifest is recognised."""
+    return {
+        "arguments": manifest.expected_arguments(),
+        "written": manifest.arguments,
+        "of_image": manifest.entrypoint is None,
+        "probes": t.cast(list[Probe], manifest.probes()),
+    }
+
+
+def refuse_unmatched(pod: StaticPod, host: Host) -> None:
+    """A component that runs and is not recognised must not count as stopped. Raises Refusal."""
+    found = find_processes(host, pod.logs)
+    if found.unmatched:
+        raise Refusal(
+            f"{pod.name} on {os.uname().nodename} {told_unmatched(found.unmatched)}, so it must not be changed. Nothing was"
+            f" written. Look at /proc/{found.unmatched[0].pid}/cgroup: stop the process when it is not the static pod's; otherwise"
+            f" see that the directory of the pod's logs ({pod.log_prefix}UID) or the kubelet's own of the pod (pods/UID) is there."
+        )
 
 
 # The kubelet waits between two starts of what crashed, and a restarted API server makes the others start anew.
 SETTLE_SECONDS = 60.0
 
 
-def look(pod: StaticPod, host: Host) -> Sight:
+def look(pod: StaticPod, host: Host, ask: Ask = api_get) -> Sight:
     """Look once whether a component runs what its manifest says, alone, and is ready."""
-    manifest = pod.manifest
-    watch: Logs = {"log_prefix": pod.log_prefix, "container": pod.container}
-    probes = t.cast(list[Probe], manifest.probes())
-    wanted: Instance = {"arguments": manifest.expected_arguments(), "probes": probes}
-    return look_for(host, watch, wanted, acceptable=lambda uid: True, baseline={})
+    return look_for(host, pod.logs, instance_of(pod.manifest), acceptable=lambda uid: True, baseline={}, ask=ask)
 
 
 def watch_until_healthy(
@@ -212,6 +273,7 @@ def refuse_unreachable_files(plan: static_pod.StaticPodPlan) -> None:
     """
     _refuse_uncovered_files(plan)
     _refuse_unusable_volumes(plan)
+    _refuse_missing_mount_points(plan)
     former, former_mounts = plan.before.values()["args"], plan.before.mounts()
     mounts = plan.after.mounts()
     files = {change.path: change.after for change in plan.files}
@@ -281,6 +343,23 @@ def _refuse_unusable_volumes(plan: static_pod.StaticPodPlan) -> None:
         kind, is_right = _KINDS.get(mount.path_type, ("", lambda mode: True))
         if not is_right(mode):
             raise Refusal(f"volumes: {mount.host_path} on {os.uname().nodename} is no {kind}, but path_type says so.")
+
+
+def _refuse_missing_mount_points(plan: static_pod.StaticPodPlan) -> None:
+    """A volume inside of another one needs a place there: the container runtime makes it where it may write, and fails otherwise."""
+    former, mounts = plan.before.mounts(), plan.after.mounts()
+    staged = [change.path for change in plan.files if change.after is not None]
+    for mount in mounts:
+        outer = covering(os.path.dirname(os.path.normpath(mount.mount_path)), mounts)
+        if outer is None or not outer.read_only or (mount in former and outer in former):
+            continue
+        place = on_host(os.path.normpath(mount.mount_path), outer)
+        if not os.path.lexists(place) and not any(file == place or file.startswith(place + "/") for file in staged):
+            raise Refusal(
+                f"volumes: {mount.mount_path} lies inside of {outer.mount_path}, which is mounted read-only from {outer.host_path}, and there"
+                f" is no {place} on {os.uname().nodename}, so the container could not be started. Make it first, or mount the outer one with"
+                " read_only: false."
+            )
 
 
 def _refuse_unreachable(flag: str, path: str, mount: Mount | None, files: t.Mapping[str, FileVersion | None]) -> None:

@@ -17,6 +17,7 @@ from .._engine.files import Json
 from .._engine.journal import PREPARED, Journal
 from .._engine.node import NODE, Host
 from .._plan.common.errors import Busy
+from .._plan.kubernetes.clusters import ClusterIdentity
 from .._plan.transaction import messages
 from . import transactions
 from .journals import TransactionSettings
@@ -43,6 +44,7 @@ class TransactionSteps:
         self._run = run
         self._host = host
         self._node: str | None = None
+        self._cluster = ClusterIdentity()
         self._settings: TransactionSettings | None = None
         self._transaction: Json | None = None
         self._previous: Json | None = None
@@ -112,6 +114,7 @@ class TransactionSteps:
         return {
             "name": self._name,
             "node": self._node,
+            "cluster": dataclasses.asdict(self._cluster),
             "operations": [dataclasses.asdict(change) for change in operations],
             "diff": list(diff) if self._diff else [],
             "transaction": self._transaction,

@@ -59,6 +59,6 @@ NEVER_READY: Json = with_file(
     {
         "apiVersion": "apiserver.config.k8s.io/v1",
         "kind": "EncryptionConfiguration",
-        "resources": [{"resources": ["secrets"], "providers": [{"kms": _PROVIDER}, {"identity": {}}]}],
+        "resources": [{"resources": ["secrets"], "providers": [{"identity": {}}, {"kms": _PROVIDER}]}],
     },
 )

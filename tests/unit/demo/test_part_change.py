@@ -4,11 +4,12 @@
 
 from __future__ import annotations
 
+import copy
 import typing as t
 from pathlib import Path
 
 import pytest
-from ansible_collections.nodecraft.kubeadm.demo.part_change import COMPONENTS, ChangeFollower
+from ansible_collections.nodecraft.kubeadm.demo.part_change import COMPONENTS, ChangeFollower, _judge_manifests
 from ansible_collections.nodecraft.kubeadm.demo.story import Story
 from ansible_collections.nodecraft.kubeadm.lab.runs import Lab
 from ansible_collections.nodecraft.kubeadm.lab.waiting import Waiting
@@ -62,3 +63,58 @@ def test_what_only_plans_is_not_what_changes(follower: ChangeFollower) -> None:
     assert waiting._what.startswith("the kubelets restart")
     follower.on_event(task("Taint the nodes"), waiting)
     assert waiting._what.startswith("the API gets taint")
+
+
+PLUGINS = "    - --enable-admission-plugins=NodeRestriction"
+
+
+def manifest(*lines: str) -> Json:
+    return {"mode": "0600", "owner": [0, 0], "lines": [f"{line}\n" for line in ("kind: Pod", *lines)]}
+
+
+BEFORE: Json = {
+    "etcd.yaml": manifest(),
+    "kube-apiserver.yaml": manifest(PLUGINS),
+    "kube-controller-manager.yaml": manifest(),
+    "kube-scheduler.yaml": manifest("    - --leader-elect=true"),
+}
+AFTER: Json = {
+    **BEFORE,
+    "kube-apiserver.yaml": manifest(f"{PLUGINS},ExtendedResourceToleration", f"    - --feature-gates={GATE}=true"),
+    "kube-scheduler.yaml": manifest(f"    - --feature-gates={GATE}=true", "    - --leader-elect=true"),
+}
+CHANGED: dict[str, Json] = {
+    "the controller manager": {"kube-controller-manager.yaml": manifest("    - --profiling=true")},
+    "garbage in the scheduler": {"kube-scheduler.yaml": manifest("garbage")},
+    "a line more of the scheduler": {
+        "kube-scheduler.yaml": manifest(f"    - --feature-gates={GATE}=true", "    - --leader-elect=true", "# x")
+    },
+    "three other lines of the API server": {"kube-apiserver.yaml": manifest("a", "b")},
+    "an owner": {"kube-apiserver.yaml": {**AFTER["kube-apiserver.yaml"], "owner": [1, 1]}},
+    "a mode": {"etcd.yaml": {**BEFORE["etcd.yaml"], "mode": "0644"}},
+    "another file": {"kube-apiserver.yaml~": manifest()},
+}
+
+
+def judged(folder: Path, after: Json, node: str) -> list[str]:
+    """The broken claims when one control plane of two has these manifests."""
+    story = Story(Lab("x", "1.32", 2, 2), folder, 3)
+    looks = [{name: {"manifests": copy.deepcopy(side)} for name in ("x-cp1", "x-cp2")} for side in (BEFORE, AFTER)]
+    looks[1][node]["manifests"] = after
+    _judge_manifests(story, looks[0], looks[1])
+    return story.broken_claims
+
+
+def test_manifests_with_what_was_asked_for_are_as_claimed(tmp_path: Path) -> None:
+    assert judged(tmp_path, AFTER, "x-cp1") == []
+
+
+@pytest.mark.parametrize("node", ["x-cp1", "x-cp2"])
+@pytest.mark.parametrize("change", CHANGED.values(), ids=CHANGED)
+def test_whatever_else_differs_in_a_manifest_breaks_the_claim(change: Json, node: str, tmp_path: Path) -> None:
+    assert len(judged(tmp_path, {**AFTER, **change}, node)) == 1
+
+
+@pytest.mark.parametrize("file", AFTER)
+def test_a_manifest_that_is_gone_breaks_the_claim(file: str, tmp_path: Path) -> None:
+    assert len(judged(tmp_path, {name: AFTER[name] for name in AFTER if name != file}, "x-cp2")) == 1

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 nodecraft.kubeadm contributors
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Which processes of pods a look at a node compares, on a /proc of a test's own."""
+"""Which processes and files a look at a node compares, on a /proc and in places of a test's own."""
 
 from __future__ import annotations
 
@@ -104,3 +104,33 @@ def test_a_process_that_ended_meanwhile_is_not_there(proc: Path) -> None:
 )
 def test_pod_and_container_stand_in_the_control_group(cgroup: str, place: tuple[str, str] | None) -> None:
     assert look.place_in_pod(cgroup) == place
+
+
+def test_all_files_below_a_place_but_manifests_are_looked_at(
+    proc: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    etc, single = tmp_path / "etc", tmp_path / "instance-config.yaml"
+    monkeypatch.setattr(look, "MANIFESTS", etc / "manifests")
+    for path in (etc / "pki" / "etcd" / "ca.crt", etc / "admin.conf", etc / "manifests" / "etcd.yaml", single):
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text("a\n", encoding="utf-8")
+    places = [str(etc), str(single), str(tmp_path / "missing")]
+    before = look.look(proc, places)
+    assert list(before["files"]) == [
+        str(etc / "admin.conf"),
+        str(etc / "pki" / "etcd" / "ca.crt"),
+        str(single),
+    ]
+    assert before["folders"] == [str(path) for path in (etc, etc / "manifests", etc / "pki", etc / "pki" / "etcd")]
+    (etc / "pki" / "etcd" / "ca.crt").write_text("a\nb\n", encoding="utf-8")
+    assert look.look(proc, places) != before
+
+
+def test_what_a_node_has_of_kubernetes_and_its_runtime_is_looked_at() -> None:
+    assert {"/etc/containerd", "/etc/kubernetes", "/var/lib/kubelet/instance-config.yaml"} <= set(look.PLACES)
+
+
+def test_another_container_runtime_differs(proc: Path) -> None:
+    process(proc, 40, 80, "/usr/bin/containerd", "0::/system.slice/containerd.service\n")
+    process(proc, 41, 90, "/usr/bin/containerd-shim-runc-v2", "0::/system.slice/containerd.service\n")
+    assert look.look(proc)["runtimes"] == [40]

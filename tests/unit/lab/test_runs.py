@@ -1,13 +1,15 @@
 # SPDX-FileCopyrightText: 2026 nodecraft.kubeadm contributors
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What is read out of records of Ansible, as each ansible-core writes them."""
+"""What is read out of records of Ansible, as each ansible-core writes them, and out of a cluster."""
 
 from __future__ import annotations
 
 import typing as t
+from pathlib import Path
 
 import pytest
-from ansible_collections.nodecraft.kubeadm.lab.runs import Run
+from ansible_collections.nodecraft.kubeadm.lab import runs
+from ansible_collections.nodecraft.kubeadm.lab.runs import Lab, Run
 
 Json = dict[str, t.Any]
 
@@ -74,3 +76,52 @@ def test_changes_are_results_with_a_transaction() -> None:
 
 def test_changed_counts_all_hosts() -> None:
     assert record(stats={"cp1": {"changed": 2}, "w1": {"changed": 0}, "localhost": {"changed": 1}}).changed == 3
+
+
+@pytest.mark.parametrize("name", ["NO_PROXY", "no_proxy"])
+def test_kubectl_reaches_the_lab_past_a_proxy(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(runs, "ROOT", tmp_path)
+    monkeypatch.setenv("https_proxy", "http://proxy.example:3128")
+    monkeypatch.setenv(name, "own.example")
+    lab = Lab("x", "1.37", 1, 2)
+    lab.folder.mkdir(parents=True)
+    (lab.folder / "kubeconfig").write_text("    server: https://192.0.2.11:6443\n", encoding="utf-8")
+    (lab.folder / "kubectl").write_text(f'#!/bin/sh\necho "${name}"\n', encoding="utf-8")
+    (lab.folder / "kubectl").chmod(0o755)
+    assert lab.kubectl("get", "nodes") == "192.0.2.11,own.example\n"
+
+
+NODE: Json = {
+    "metadata": {"name": "w1", "labels": {}, "annotations": {}},
+    "spec": {"taints": [{"key": "node.kubernetes.io/not-ready", "effect": "NoSchedule"}]},
+    "status": {"capacity": {"cpu": "2"}},
+}
+
+
+class LabWithNode(Lab):
+    """It has one node."""
+
+    node: t.ClassVar[Json] = NODE
+
+    def get(self, *arguments: str) -> Json:
+        return {"items": [self.node]}
+
+
+@pytest.mark.parametrize(
+    ("place", "value", "differs"),
+    [
+        ("spec", {}, False),
+        ("spec", {"taints": [{"key": "node.kubernetes.io/unreachable", "effect": "NoExecute"}]}, False),
+        ("spec", {"unschedulable": True}, True),
+        ("spec", {"taints": [{"key": "node.kubernetes.io/out-of-service", "effect": "NoExecute"}]}, True),
+        ("status", {"capacity": {"cpu": "2", "example.com/unit": "4"}}, True),
+    ],
+    ids=["ready", "unreachable", "cordoned", "out of service", "device of a plugin"],
+)
+def test_a_look_at_a_node_sees_all_but_what_its_conditions_bring(
+    place: str, value: Json, differs: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    lab = LabWithNode("x", "1.37", 1, 2)
+    before = lab.node_objects()
+    monkeypatch.setattr(LabWithNode, "node", {**NODE, place: value})
+    assert (lab.node_objects() != before) == differs

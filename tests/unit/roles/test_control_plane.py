@@ -58,8 +58,16 @@ def test_the_last_changes_of_named_static_pods_are_taken_back(play: Play) -> Non
     done = [call for call in outcome.calls if call["step"] in ("plan", "change")]
     assert [call["component"] for call in done] == ["etcd", API_SERVER, API_SERVER]
     given = done[-1]["arguments"]
-    assert (given["state"], given["purge"]) == ("previous", False)
+    assert (given["state"], given["purge"], given["force"]) == ("previous", False, False)
     assert [given[option] for option in ("feature_gates", "args", "files")] == [{}, {}, []]
+
+
+def test_force_reaches_the_plan_and_the_change(play: Play) -> None:
+    outcome = play("changes", vars={"control_plane_force": True})
+    assert outcome.status == 0, outcome.output
+    forced = [call["arguments"]["force"] for call in outcome.calls if call["step"] in ("plan", "change")]
+    assert forced
+    assert all(forced)
 
 
 @pytest.mark.slice

@@ -69,7 +69,7 @@ def test_the_lease_is_taken_for_the_changes_and_renewed_before_each_turn(play: P
     ]
     taken = lease(outcome, "held")
     arguments = taken["arguments"]
-    assert taken["becomes"] is False
+    assert (taken["asks"], taken["becomes"]) == ("cp1", True)
     assert (int(arguments["duration"]), int(arguments["wait_timeout"])) == (60 + 3 + 400 + 400 + 20 + 60 + 180, 3)
     assert (arguments["takeover"], arguments["resume"], arguments["open_transactions"]) == (False, False, [])
     assert [len(wish) for wish in arguments["wishes"]] == [16]
@@ -82,6 +82,53 @@ def test_the_lease_is_taken_for_the_changes_and_renewed_before_each_turn(play: P
     assert released["completed"] is True
     # Every node is asked before each turn.
     assert outcome.hosts("look", "pods").count("cp1") == 3
+
+
+@pytest.mark.parametrize("keywords", [{}, {"ignore_errors": True}])
+def test_two_clusters_are_refused_before_a_lease_is_taken(play: Play, keywords: Json) -> None:
+    """Each would need its own: one that is taken in the name of the first host's cluster is never let go in the other."""
+    outcome = play("changes", {"api": "changes", "cluster": "b"}, **keywords)
+    assert course(outcome) == []
+    assert [call for call in outcome.calls if call["component"] == "lease"] == []
+    told = "belong to 2 clusters: cp1 (https://a:6443, authority a); cp2 (https://b:6443, authority b)."
+    assert told in outcome.output
+    assert "run each by itself, with --limit cp1 and --limit cp2." in outcome.output
+
+
+def asked(outcome: Outcome) -> list[tuple[str, str, bool]]:
+    """Which host asked for the Lease in which step, and whether as root."""
+    return [(call["step"], call["asks"], call["becomes"]) for call in outcome.calls if call["component"] == "lease"]
+
+
+def test_a_control_plane_that_has_no_turn_asks_with_its_own_admin_conf(play: Play) -> None:
+    outcome = play("changes", "changes")
+    assert outcome.status == 0, outcome.output
+    assert asked(outcome) == [
+        ("held", "cp1", True),
+        ("renewed", "cp2", True),
+        ("renewed", "cp1", True),
+        ("released", "cp1", True),
+    ]
+    assert lease(outcome, "held")["arguments"]["cluster"] == {"ca_sha256": "a", "machine_ids": {"cp1": "", "cp2": ""}}
+
+
+def test_with_one_control_plane_that_one_asks(play: Play) -> None:
+    outcome = play("changes", variables={"ansible_become": False})
+    assert asked(outcome) == [(step, "cp1", False) for step in ("held", "renewed", "released")]
+
+
+def test_one_that_is_repaired_does_not_ask(play: Play) -> None:
+    outcome = play({"api": "changes", "pods": {"kube-apiserver": "is down"}}, "nothing")
+    assert {asker for _step, asker, _becomes in asked(outcome)} == {"cp2"}
+
+
+def test_what_is_named_comes_before_admin_conf(play: Play, stage: Stage) -> None:
+    """The first of them with become on all hosts, as it stands in an inventory."""
+    outcome = play("changes", "nothing", variables={"ansible_become": True, "control_plane_api_host": "cp2"})
+    assert asked(outcome) == [(step, "cp2", True) for step in ("held", "renewed", "released")]
+    stage.environment["K8S_AUTH_KUBECONFIG"] = "/here"
+    outcome = play("changes", variables={"ansible_become": True})
+    assert asked(outcome)[3:] == [(step, "localhost", False) for step in ("held", "renewed", "released")]
 
 
 def test_no_lease_without_a_change_or_a_wish_for_one(play: Play) -> None:
@@ -148,6 +195,14 @@ def test_where_others_are_left_out_and_no_api_answers_only_a_repair_goes_on(play
     assert course(outcome) == [("held", "cp1"), *([("change", "cp1")] if down else [])]
     told = "see to it that nobody changes cp2 meanwhile" if down else "set control_plane_lease: false"
     assert told in " ".join(outcome.output.split())
+
+
+def test_those_left_out_are_known_by_the_group_that_the_inventory_names(stage: Stage) -> None:
+    host = {"stub": {API_SERVER: "changes"}, "stub_lease": {"held": "silent"}, "kube_control_plane_group": "masters"}
+    role = {"role": "nodecraft.kubeadm.control_plane"}
+    outcome = stage.play({"masters": {"cp1": host, "cp2": host}}, "--limit=cp1", roles=[role])
+    assert course(outcome) == [("held", "cp1")]
+    assert "set control_plane_lease: false" in " ".join(outcome.output.split())
 
 
 def test_a_limited_run_takes_the_lease(play: Play) -> None:

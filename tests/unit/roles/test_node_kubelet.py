@@ -27,6 +27,17 @@ def changed(outcome: Outcome) -> list[str]:
     return outcome.hosts("change", "kubelet")
 
 
+def batches(outcome: Outcome) -> list[set[str]]:
+    """The hosts whose kubelet was changed before the API was asked again, batch by batch."""
+    found: list[set[str]] = [set()]
+    for call in outcome.calls:
+        if call["step"] == "change":
+            found[-1].add(call["host"])
+        elif call["step"] == "ask" and found[-1]:
+            found.append(set())
+    return [batch for batch in found if batch]
+
+
 def asked(outcome: Outcome) -> list[dict[str, t.Any]]:
     """What the API was asked for, in its order."""
     return [call["arguments"] for call in outcome.calls if call["step"] == "ask"]
@@ -75,6 +86,16 @@ def test_all_are_planned_and_changed_one_after_the_other(play: Play) -> None:
     assert "cp1: committed" in report
     assert "w2: nothing to change" in report
     assert "w3: committed" in report
+
+
+def test_control_planes_come_one_by_one_whatever_their_group_is_called(stage: Stage) -> None:
+    def hosts(*names: str, **variables: t.Any) -> dict[str, t.Any]:
+        return {name: {"stub": {"kubelet": "changes"}, **variables} for name in names}
+
+    groups = {"workers": hosts("w1", "w2"), "masters": hosts("m1", "m2", "m3", stub_control_plane=True)}
+    outcome = stage.play(groups, roles=[ROLE], vars={"node_kubelet_max_unavailable": 2, **ASKED})
+    assert outcome.status == 0, outcome.output
+    assert batches(outcome) == [{"m1"}, {"m2"}, {"m3"}, {"w1", "w2"}]
 
 
 def test_the_last_changes_are_taken_back_and_looked_at(play: Play) -> None:
@@ -212,6 +233,64 @@ def test_what_is_asked_for_reaches_the_module(play: Play, purge: bool) -> None:
     assert (change["purge"], change["config"], change["force"]) == (purge, {"maxPods": 50}, False)
 
 
+def test_two_clusters_are_refused_before_the_first_write(play: Play) -> None:
+    outcome = play("changes", "changes", "changes", each={"w2": {"stub_cluster": "b"}})
+    assert outcome.status != 0
+    assert changed(outcome) == []
+    assert asked(outcome) == []
+    assert (
+        "belong to 2 clusters: cp1, w1 (https://a:6443, authority a); w2 (https://b:6443, authority b)."
+        in outcome.output
+    )
+    assert "run each by itself, with --limit cp1,w1 and --limit w2." in outcome.output
+
+
+def test_two_clusters_are_refused_where_errors_are_ignored(play: Play) -> None:
+    outcome = play("changes", "changes", each={"w1": {"stub_cluster": "b"}}, ignore_errors=True)
+    assert changed(outcome) == []
+
+
+# ---- a run without control planes ------------------------------------------------------------------------------------
+
+PLANES = {"control_planes": ["c1", "c2"]}
+GATES = {"control_plane_feature_gates": {"A": True}}
+
+
+def workers(stage: Stage, *options: str, others: t.Mapping[str, t.Any] | None = None, **variables: t.Any) -> Outcome:
+    """A run on w1, in a cluster whose control planes are others."""
+    node = {"stub": {"kubelet": "changes"}, "stub_api": PLANES} | variables
+    return stage.play({"workers": {"w1": node}, **(others or {})}, *options, hosts="workers", roles=[ROLE])
+
+
+def test_a_run_without_control_planes_says_so(stage: Stage) -> None:
+    outcome = workers(stage, control_plane_feature_gates={})
+    assert outcome.status == 0, outcome.output
+    assert "WARNING: no host of this run is a control plane, and the cluster has c1, c2." in outcome.output
+    assert "the inventory has none in the group kube_control_plane" in outcome.output
+    assert changed(outcome) == ["w1"]
+
+
+def test_settings_of_control_planes_that_the_inventory_does_not_have_are_refused(stage: Stage) -> None:
+    outcome = workers(stage, **GATES)
+    assert outcome.status != 0
+    assert "control_plane_feature_gates would reach nobody: the cluster has the control planes c1, c2" in outcome.output
+    assert changed(outcome) == []
+
+
+@pytest.mark.parametrize("group", ["kube_control_plane", "masters"])
+def test_control_planes_may_be_left_out_of_a_run(stage: Stage, group: str) -> None:
+    outcome = workers(stage, others={group: {"c1": {}}}, kube_control_plane_group=group, **GATES)
+    assert outcome.status == 0, outcome.output
+    assert "They are left out of this run: its hosts, or --limit, do not name them." in outcome.output
+    assert changed(outcome) == ["w1"]
+
+
+def test_an_api_that_knows_no_control_plane_says_nothing(stage: Stage) -> None:
+    outcome = workers(stage, stub_api={})
+    assert outcome.status == 0, outcome.output
+    assert "WARNING" not in outcome.output
+
+
 # ---- what the API knows ----------------------------------------------------------------------------------------------
 
 
@@ -260,17 +339,20 @@ def test_an_api_that_cannot_be_asked_is_refused_with_the_ways_out(play: Play, tr
     assert outcome.status != 0
     assert changed(outcome) == []
     assert "the API does not tell which pods of w1" in outcome.output
-    assert "set K8S_AUTH_KUBECONFIG or ~/.kube/config on localhost" in outcome.output
+    assert "elsewhere set K8S_AUTH_KUBECONFIG" in outcome.output
     assert "To do without, set node_kubelet_check_api to false" in outcome.output
 
 
-def test_the_api_is_asked_as_the_user_that_runs_ansible(play: Play) -> None:
+@pytest.mark.parametrize(
+    ("named", "asks"), [("", ("cp1", True)), ("localhost", ("localhost", False)), ("w1", ("w1", True))]
+)
+def test_who_asks_the_api(play: Play, named: str, asks: tuple[str, bool]) -> None:
     each = {name: {"ansible_become": True} for name in ("cp1", "w1", "w2", "w3")}
-    outcome = play("changes", "changes", each=each, become=True, vars=ASKED)
+    outcome = play("changes", "changes", each=each, become=True, vars={**ASKED, "node_kubelet_api_host": named})
     assert outcome.status == 0, outcome.output
-    asks = [call for call in outcome.calls if call["step"] == "ask"]
-    assert len(asks) == 3
-    assert not any(call["becomes"] for call in asks)
+    found = [call for call in outcome.calls if call["step"] == "ask"]
+    assert [(call["asks"], call["becomes"]) for call in found] == [asks] * 3
+    assert found[0]["arguments"]["cluster"] == {"ca_sha256": "a", "machine_ids": {"cp1": "", "w1": ""}}
 
 
 def test_without_the_api(play: Play) -> None:

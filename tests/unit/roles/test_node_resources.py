@@ -56,6 +56,34 @@ def test_each_module_is_asked_once_for_all_nodes(play: Play) -> None:
     assert {host: one["node"] for host, one in told.items()} == {"cp1": "node-cp1", "w1": "node-w1"}
 
 
+@pytest.mark.parametrize("keywords", [{}, {"ignore_errors": True}])
+def test_two_clusters_are_refused_before_the_first_write(stage: Stage, keywords: Json) -> None:
+    hosts = {"w1": {}, "w2": {"stub_cluster": "b"}}
+    outcome = stage.play({"kube_node": hosts}, roles=[ROLE], **keywords)
+    assert asked(outcome) == []
+    assert "belong to 2 clusters: w1 (https://a:6443, authority a); w2 (https://b:6443, authority b)." in outcome.output
+
+
+def who(outcome: Outcome) -> set[tuple[str, bool, str | None]]:
+    """Which host asked, whether as root, and which authority the API has to show."""
+    return {
+        (call["asks"], call["becomes"], call["arguments"].get("cluster", {}).get("ca_sha256")) for call in outcome.calls
+    }
+
+
+def test_a_control_plane_asks_with_its_own_admin_conf(play: Play, stage: Stage) -> None:
+    assert who(play()) == {("cp1", True, None)}
+    outcome = stage.play(
+        {"kube_control_plane": {"cp1": {"stub_kubelet_info": "gone"}, "cp2": {}}, "kube_node": {"w1": {}}},
+        hosts="kube_node",
+        roles=[ROLE],
+    )
+    assert outcome.status == 0, outcome.output
+    assert who(outcome) == {("cp1", True, None), ("cp2", True, "a")}
+    stage.environment["K8S_AUTH_KUBECONFIG"] = "/here"
+    assert ("localhost", False, None) in who(play())
+
+
 def test_hosts_that_are_out_of_step_are_refused(play: Play) -> None:
     asks = "until test -s $STUB_LOG; do sleep 0.1; done"
     late = {"name": "Come when cp1 asks", "ansible.builtin.shell": asks, "when": "inventory_hostname == 'w1'"}
@@ -93,7 +121,8 @@ def test_a_failure_ends_the_play_and_is_what_is_reported(play: Play, behaviour: 
 
 
 def test_the_controller_is_asked_as_the_user_that_runs_ansible(play: Play) -> None:
-    outcome = play(controller={"ansible_become": True}, become=True)
+    named = {"node_resources_api_host": "localhost"}
+    outcome = play(controller={"ansible_become": True}, become=True, vars=named)
     assert outcome.status == 0, outcome.output
     assert [call["becomes"] for call in outcome.calls] == [False] * len(MODULES)
 

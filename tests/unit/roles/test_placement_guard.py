@@ -54,9 +54,27 @@ def test_one_host_asks_for_all_as_the_user_that_runs_ansible(play: Play) -> None
         "allow_refusals": False,
         "trial_namespace": "default",
         "wait_timeout": 30,
+        "cluster": {"ca_sha256": "a", "machine_ids": {"w1": ""}},
     }
     assert outcome.reports == ['\n        "guard refuses; protected: w1"\n    ]']
     assert "changed=1" in outcome.output
+
+
+def test_a_control_plane_asks_with_its_own_admin_conf(stage: Stage) -> None:
+    groups: Json = {
+        "kube_control_plane": {"cp1": {"stub_kubelet_info": "gone"}, "cp2": {"stub_cluster": "b"}},
+        "kube_node": {"w1": {"ansible_become": True}},
+    }
+    play = {"hosts": "kube_node", "vars": GUARD, "roles": [ROLE]}
+    outcome = stage.play(groups, **play)
+    assert outcome.status == 0, outcome.output
+    (call,) = outcome.calls
+    assert (call["asks"], call["becomes"]) == ("cp2", True)
+    assert call["arguments"]["cluster"] == {"ca_sha256": "b", "machine_ids": {"cp2": ""}}
+    stage.environment["K8S_AUTH_HOST"] = "https://a"
+    call = stage.play(groups, **play).calls[-1]
+    assert (call["asks"], call["becomes"]) == ("localhost", False)
+    assert call["arguments"]["cluster"]["ca_sha256"] == "b"
 
 
 def test_what_is_asked_for_reaches_the_module(play: Play) -> None:
@@ -78,7 +96,9 @@ def test_what_is_asked_for_reaches_the_module(play: Play) -> None:
     }
     outcome = play({f"placement_guard_{name}": value for name, value in asks.items()})
     assert outcome.status == 0, outcome.output
-    assert outcome.calls[0]["arguments"] == {**asks, "resources": []}
+    arguments = outcome.calls[0]["arguments"]
+    assert arguments.pop("cluster")["ca_sha256"] == "a"
+    assert arguments == {**asks, "resources": []}
 
 
 def test_whoever_only_plans_changes_nothing(play: Play) -> None:

@@ -48,6 +48,16 @@ def test_what_is_asked_for_reaches_the_module(play: Play) -> None:
     assert "Deployment/web: its template differs from its pods" in report
 
 
+def test_a_control_plane_asks_where_the_controller_has_no_credentials(stage: Stage) -> None:
+    groups: Json = {"kube_control_plane": {"cp1": {"stub_kubelet_info": "gone"}, "cp2": {}}}
+    outcome = stage.playbook("resize", groups, variables=WANTED)
+    assert outcome.status == 0, outcome.output
+    assert [(call["asks"], call["becomes"]) for call in outcome.calls] == [("cp2", True)]
+    stage.environment["K8S_AUTH_KUBECONFIG"] = "/here"
+    outcome = stage.playbook("resize", groups, variables=WANTED)
+    assert [(call["asks"], call["becomes"]) for call in outcome.calls[1:]] == [("localhost", False)]
+
+
 def test_a_template_that_was_left_says_why(play: Play) -> None:
     left = {"changed": False, "differs": True, "msg": "the template was left as it is, because of web-2"}
     outcome = play({**WANTED, "stub_pods": {"changed": True, "pods": {}, "templates": {"Deployment/web": left}}})

@@ -75,6 +75,59 @@ def test_a_refusal_anywhere_changes_nothing_anywhere(play: Play) -> None:
     assert [call for call in outcome.calls if call["step"] == "change"] == []
 
 
+NAMED: Json = {"kube_control_plane_group": "masters", "kube_node_group": "workers"}
+
+
+def named_groups(stage: Stage, *options: str, **variables: t.Any) -> Outcome:
+    """The whole run on masters m1 and m2 and the worker w1."""
+
+    def host(node: str) -> Json:
+        stubs = {
+            "stub": {API: "on", KUBELET: "on"},
+            "stub_control_plane": node != "w1",
+            "node_resources_node_name": node,
+        }
+        return {**stubs, **ASKED, **NAMED, **variables}
+
+    groups = {"workers": {"w1": host("w1")}, "masters": {"m1": host("m1"), "m2": host("m2")}}
+    return stage.playbook("site", groups, *options)
+
+
+def test_groups_may_have_other_names(stage: Stage) -> None:
+    outcome = named_groups(stage)
+    assert outcome.status == 0, outcome.output
+    assert outcome.hosts("change", API) == ["m1", "m2"]
+    assert outcome.hosts("change", KUBELET) == ["m1", "m2", "w1"]
+
+
+def test_a_limit_counts_for_groups_of_other_names(stage: Stage) -> None:
+    outcome = named_groups(stage, "--limit=m2:w1")
+    assert outcome.status == 0, outcome.output
+    assert (outcome.hosts("change", API), outcome.hosts("change", KUBELET)) == (["m2"], ["m2", "w1"])
+
+
+def test_a_group_that_the_inventory_does_not_have_is_named(stage: Stage) -> None:
+    outcome = named_groups(stage, kube_control_plane_group="master")
+    assert outcome.status != 0
+    assert "names master, which is no group of the inventory. It has masters, workers." in outcome.output
+    assert outcome.calls == []
+
+
+@pytest.mark.parametrize(("wish", "refused"), [("control_plane_components", True), ("node_kubelet_config", False)])
+def test_a_control_plane_outside_its_group_is_refused_where_settings_would_miss_it(
+    stage: Stage, wish: str, refused: bool
+) -> None:
+    def host(node: str) -> Json:
+        return {"stub": {API: "on", KUBELET: "on"}, "node_resources_node_name": node, wish: {}}
+
+    groups = {"kube_control_plane": {"cp1": host("cp1")}, "kube_node": {"cp2": host("cp2")}}
+    outcome = stage.playbook("site", groups)
+    changed = [call for call in outcome.calls if call["step"] == "change"]
+    assert (outcome.status != 0, not changed) == (refused, refused), outcome.output
+    told = "cp2 is a control plane (etcd runs), but the group kube_control_plane does not have it"
+    assert (told in outcome.output) == refused
+
+
 def test_nothing_to_do_is_planned_once_and_not_changed(play: Play) -> None:
     outcome = play("nothing", "nothing")
     assert outcome.status == 0, outcome.output

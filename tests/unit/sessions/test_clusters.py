@@ -6,40 +6,34 @@ from __future__ import annotations
 
 import json
 import os
-import re
 import typing as t
 from pathlib import Path
 
 import pytest
 from ansible_collections.nodecraft.kubeadm.lab import guard, runs
 from ansible_collections.nodecraft.kubeadm.lab.guard import only_playbook
-from ansible_collections.nodecraft.kubeadm.tests.sessions.clusters import start_lab, stop_lab
+from ansible_collections.nodecraft.kubeadm.tests.sessions.clusters import run_story, start_lab, stop_lab
 
 LAB = {"LAB": "sre", "K8S": "1.37", "CONTROL_PLANES": "1", "WORKERS": "2"}
 
 
-class Failed(Exception):
-    """As nox ends one session, and none of those after it."""
-
-
 class FakeSession:
-    """Keeps what it is told to run. while_it_runs: is called then."""
+    """Keeps what it is told to run."""
 
-    def __init__(self, while_it_runs: t.Callable[[], None] = lambda: None) -> None:
+    posargs = ()
+
+    def __init__(self) -> None:
         self.commands: list[tuple[str, ...]] = []
-        self._while_it_runs = while_it_runs
+        self.options: list[dict[str, t.Any]] = []
 
-    def run(self, *command: str, **_options: t.Any) -> None:
+    def run(self, *command: str, **options: t.Any) -> None:
         self.commands.append(command)
-        self._while_it_runs()
-
-    def error(self) -> t.NoReturn:
-        raise Failed
+        self.options.append(options)
 
     @property
     def variables(self) -> dict[str, str]:
         """What the only command hands to Ansible."""
-        ((_program, _playbook, extra, *_more),) = self.commands
+        ((*_program, _playbook, extra),) = (command[:6] for command in self.commands)
         return t.cast("dict[str, str]", json.loads(extra.removeprefix("--extra-vars=")))
 
 
@@ -69,27 +63,30 @@ def test_nothing_but_what_is_asked_for_is_handed_over() -> None:
     assert session.commands[0][-1] == "--check"
 
 
-def test_a_second_playbook_of_a_lab_is_refused_and_one_of_another_lab_is_not(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_second_playbook_of_a_lab_is_refused_and_one_of_another_lab_is_not(tmp_path: Path) -> None:
     refused = rf"^Another command makes, changes or removes lab sre \(process {os.getpid()}\)\. Wait for its end"
-
-    def second() -> None:
-        log = tmp_path / "log"
-        other = FakeSession()
-        stop_lab(t.cast(t.Any, other), "sre-2")
-        assert other.commands
-        with pytest.raises(Failed):
-            stop_lab(t.cast(t.Any, FakeSession(lambda: pytest.fail("It ran."))), "sre")
-        assert re.match(refused, capsys.readouterr().out)
+    log = tmp_path / "log"
+    with only_playbook("sre"):
         with pytest.raises(SystemExit, match=refused):
             runs.Lab("sre", "1.37", 1, 2).play("down", log)
         assert not log.exists()
+        with only_playbook("sre-2"):
+            pass
+    with only_playbook("sre"):
+        pass
 
-    first = FakeSession(second)
-    start_lab(t.cast(t.Any, first), LAB)
-    assert first.commands
-    stop_lab(t.cast(t.Any, FakeSession()), "sre")
+
+def test_a_playbook_takes_the_lock_of_its_lab() -> None:
+    session = FakeSession()
+    stop_lab(t.cast(t.Any, session), "sre")
+    assert session.commands[0][:4] == ("python", "lab/alone.py", "sre", "ansible-playbook")
+
+
+def test_what_is_interrupted_gets_the_time_that_it_needs() -> None:
+    session = FakeSession()
+    start_lab(t.cast(t.Any, session), LAB)
+    run_story(t.cast(t.Any, session), "demo/demo.py")
+    assert [options["interrupt_timeout"] for options in session.options] == [None, None]
 
 
 @pytest.mark.parametrize("name", ["../../../x", "{0} {x}", "x" * 300, ""])

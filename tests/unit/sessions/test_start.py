@@ -53,11 +53,18 @@ def test_a_failed_download_is_recognized(said: str) -> None:
 
 
 @pytest.mark.parametrize("said", FULL_DISK)
-def test_a_full_disk_is_recognized_and_the_room_is_told(said: str) -> None:
+def test_a_full_disk_is_recognized_and_the_room_is_told(said: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(shutil, "disk_usage", lambda _path: mock.Mock(free=start.FULL - 1))
     advice = start.cause(said)
     assert advice.startswith("The disk is full (")
-    assert "GiB free in" in advice
+    assert "0.1 GiB free in" in advice
     assert "it goes on where it stopped" in advice
+
+
+@pytest.mark.parametrize("said", FULL_DISK)
+def test_a_disk_with_room_is_not_called_full(said: str) -> None:
+    advice = start.cause(said)
+    assert advice.startswith("A program found no space where it wrote, though there is (1024.0 GiB free in ")
 
 
 def test_other_failures_are_not_explained_away() -> None:
@@ -76,14 +83,26 @@ def unable(*_args: object, **_options: object) -> t.NoReturn:
 def test_to_look_at_a_full_disk_nothing_is_written(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(tempfile, "gettempdir", unable)
     monkeypatch.delenv("TMPDIR", raising=False)
+    monkeypatch.setattr(shutil, "disk_usage", lambda _path: mock.Mock(free=0))
     assert "GiB free in /tmp)" in start.cause(FULL_DISK[0])
 
 
 class Entry:
-    """An entry that ended. body: is run in the place of its sessions; build: its folder for what it writes."""
+    """An entry that ended. body: is run in the place of its sessions; build: its folder for what it writes.
 
-    def __init__(self, build: Path, body: t.Callable[..., int], monkeypatch: pytest.MonkeyPatch) -> None:
-        monkeypatch.setattr(sys, "argv", ["start.py", "lab-up"])
+    user: who starts it.
+    """
+
+    def __init__(
+        self,
+        build: Path,
+        body: t.Callable[..., int],
+        monkeypatch: pytest.MonkeyPatch,
+        entry: str = "lab-up",
+        user: int = 0,
+    ) -> None:
+        monkeypatch.setattr(sys, "argv", ["start.py", entry])
+        monkeypatch.setattr(os, "geteuid", lambda: user)
         monkeypatch.setattr(start, "BUILD", build)
         monkeypatch.setattr(start, "run", body)
         self.status = start.main()
@@ -96,7 +115,7 @@ def test_an_end_that_cannot_be_explained_is_told_all_the_same(
     monkeypatch.setattr(shutil, "disk_usage", unable)
     monkeypatch.setattr(start, "tail", lambda _log: FULL_DISK[0])
     assert Entry(tmp_path, lambda *_: status, monkeypatch).status == status
-    assert capsys.readouterr().err.startswith(f"make lab-up ended with status {status}. The disk is full (")
+    assert capsys.readouterr().err.startswith(f"make lab-up ended with status {status}. A program found no space")
 
 
 def test_a_mistake_that_the_log_cannot_take_is_told_all_the_same(
@@ -116,8 +135,103 @@ def test_an_entry_that_was_interrupted_says_so(
     def body(_entry: str, log: t.TextIO) -> int:
         return start.follow(["sh", "-c", "exit 130"], log, story=True)
 
+    stand_in(tmp_path, "podman", "", monkeypatch)
     assert Entry(tmp_path, body, monkeypatch).status == 130
     assert capsys.readouterr().err == "make lab-up: interrupted.\n"
+
+
+def stand_in(folder: Path, name: str, script: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A program that is found before all others."""
+    (folder / name).write_text(f"#!/bin/sh\n{script}\n", encoding="utf-8")
+    (folder / name).chmod(0o755)
+    monkeypatch.setenv("PATH", f"{folder}{os.pathsep}{os.environ['PATH']}")
+
+
+def interrupted(*_: object) -> t.NoReturn:
+    raise KeyboardInterrupt
+
+
+@pytest.mark.parametrize("entry", start.STORIES)
+@pytest.mark.parametrize(
+    ("podman", "said"),
+    [
+        (
+            'sleep 0.2; case "$*" in *label=nodecraft.lab.directory=*/lab/sre) echo 1234; esac',
+            "is still there, or a part",
+        ),
+        ("exec sleep 60", "podman does not tell what is left"),
+    ],
+    ids=["slow", "silent"],
+)
+def test_the_last_line_after_an_interruption_says_what_is_left(
+    entry: str,
+    podman: str,
+    said: str,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    monkeypatch.setenv("LAB", "sre")
+    monkeypatch.setattr(start, "LONGEST_LOOK", 10 if "1234" in podman else 0.3, raising=False)
+    stand_in(tmp_path, "podman", podman, monkeypatch)
+    assert Entry(tmp_path, interrupted, monkeypatch, entry).status == 130
+    last = capsys.readouterr().err.splitlines()[-1]
+    assert last.startswith(f"make {entry}: interrupted. ")
+    assert said in last
+    assert "make lab-down LAB=sre removes it." in last
+
+
+@pytest.mark.parametrize("name", ["/../../../victim/app", "x" * 300, "sre\n", "Sre", "-x", ""])
+@pytest.mark.parametrize("entry", start.STORIES)
+def test_what_is_no_name_of_a_lab_is_refused_before_anything_is_written(
+    entry: str, name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("LAB", name)
+    assert Entry(tmp_path / "x" / "build", lambda *_: pytest.fail("It ran."), monkeypatch, entry).status == 2
+    (line,) = capsys.readouterr().err.splitlines()
+    assert line.startswith(f"make {entry}: invalid LAB ")
+    assert len(line) < 250
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_name_is_what_the_playbooks_take() -> None:
+    assert f"'{start.LAB.pattern}\\Z'" in (ROOT / "lab" / "tasks" / "name.yml").read_text(encoding="utf-8")
+
+
+@pytest.mark.parametrize("entry", [*start.STORIES, "test", "test-bare"])
+def test_a_user_who_is_not_root_hears_it_before_anything_is_written(
+    entry: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    stand_in(tmp_path, "podman", "", monkeypatch)
+    build = tmp_path / "build"
+    assert Entry(build, lambda *_: pytest.fail("It ran."), monkeypatch, entry, user=1000).status == 2
+    assert capsys.readouterr().err.startswith(f"make {entry}: this needs root")
+    assert not build.exists()
+
+
+def test_a_place_that_venv_refuses_is_named(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(start, "ROOT", tmp_path / "a:b")
+    assert Entry(tmp_path / "a:b" / "build", lambda *_: pytest.fail("It ran."), monkeypatch).status == 2
+    assert capsys.readouterr().err.startswith(
+        f"make lab-up: invalid path of this clone {tmp_path}/a:b: must be without :"
+    )
+
+
+@pytest.mark.parametrize("closed", [">&-", "<&- >&-", "<&- >&- 2>&-"])
+def test_a_closed_output_is_no_mistake(closed: str) -> None:
+    done = subprocess.run(
+        ["sh", "-c", f"exec {sys.executable} -m tests.sessions.start lab-up {closed}"],
+        cwd=ROOT,
+        env={**os.environ, "LAB": "NO"},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 2
+    assert done.stderr.startswith("" if "2>&-" in closed else "make lab-up: invalid LAB 'NO'")
+    assert "Traceback" not in done.stderr
 
 
 def test_a_second_entry_leaves_the_log_of_the_first_one(tmp_path: Path) -> None:

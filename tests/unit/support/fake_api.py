@@ -18,8 +18,8 @@ from urllib.parse import parse_qs, unquote, urlsplit
 
 import jsonpatch
 import jsonpointer
-import urllib3
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._api.client import Client
+from ansible_collections.nodecraft.kubeadm.plugins.module_utils._api.http_pool import Pool
 
 Json = dict[str, t.Any]
 LEASES = "/apis/coordination.k8s.io/v1/namespaces/kube-system/leases"
@@ -74,6 +74,9 @@ class Handler(http.server.BaseHTTPRequestHandler):
         if troubles == [None]:
             self.close_connection = True
             return
+        if self._api.balancer:
+            self._send(self._api.balancer, "no server is available")
+            return
         try:
             for refusal in filter(None, troubles):
                 raise refusal
@@ -112,6 +115,7 @@ class FakeApi:
     behind: what a pod answers by the API server's proxy, by its name: a mapping, a status with words, or what the API server
     refuses. secrets: by their names.
     troubles: what comes instead of the next answers: an exception, or None for hanging up.
+    balancer: the status that a load balancer in front answers with, while there is no server behind it.
     ready: whether /readyz is well; while it is not, everything is forbidden.
     before_patch: called with the name of the node before a patch of it is applied.
     answers: what is answered at other paths, without the query: an object, a list of items, or a refusal.
@@ -137,6 +141,7 @@ class FakeApi:
         self.now: float | None = None
         self.connections = 0
         self.ready = True
+        self.balancer: int | None = None
         self._lock = threading.Lock()
         self._server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), functools.partial(Handler, self))
         self._server.daemon_threads = True
@@ -267,7 +272,8 @@ class Clock:
         self.on_sleep()
 
 
-def client_of(url: str, clock: Clock, *, patience: float = 60.0, workers: int = 8) -> Client:
-    """A client as a module would have it."""
-    pool = urllib3.PoolManager(maxsize=workers)
-    return Client(url, pool, lambda: {"authorization": "Bearer t"}, patience=patience, clock=clock, sleep=clock.sleep)
+def client_of(url: str, clock: Clock, *others: str, patience: float = 60.0, **more: t.Any) -> Client:
+    """A client as a module would have it. others: more addresses of the API."""
+    pools = [Pool(each) for each in (url, *others)]
+    headers = {"authorization": "Bearer t"}
+    return Client(pools, lambda: headers, patience=patience, clock=clock, sleep=clock.sleep, **more)

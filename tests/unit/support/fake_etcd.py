@@ -1,9 +1,10 @@
 # SPDX-FileCopyrightText: 2026 nodecraft.kubeadm contributors
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""A member of etcd as its clients see it: health, the list of members, and TLS that asks callers for a certificate."""
+"""A member of etcd as its clients see it: health, members, values, and TLS that asks callers for a certificate."""
 
 from __future__ import annotations
 
+import base64
 import http.server
 import json
 import ssl
@@ -23,12 +24,20 @@ class _Server(http.server.ThreadingHTTPServer):
         """Say nothing: callers are turned down on purpose."""
 
 
+def _text(value: bytes) -> str:
+    return base64.b64encode(value).decode("ascii")
+
+
 class FakeEtcd:
-    """A member at C(url). healthy: what it says of itself. members: of its cluster; None when it does not tell."""
+    """A member at C(url).
+
+    healthy: what it says of itself. members: of its cluster; None when it does not tell. values: by key; None when it does not tell.
+    """
 
     def __init__(self, folder: Path, authority: Authority, server: Pair, *, newest_tls: bool = False) -> None:
         self.healthy = True
         self.members: list[dict[str, t.Any]] | None = []
+        self.values: dict[str, bytes] | None = {}
         self.requests: list[str] = []
         self._server = _Server(("127.0.0.1", 0), self._handler())
         context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
@@ -61,6 +70,20 @@ class FakeEtcd:
         self._server.server_close()
         self._thread.join()
 
+    def range(self, question: dict[str, t.Any]) -> dict[str, t.Any] | None:
+        """The answer to a question for values, with what a real one leaves out."""
+        if self.values is None:
+            return None
+        first, end = (base64.b64decode(question[name]).decode() for name in ("key", "range_end"))
+        keys = [key for key in sorted(self.values) if first <= key < end]
+        page = keys[: question["limit"]]
+        answer: dict[str, t.Any] = {"header": {"revision": "7"}}
+        if page:
+            pairs = ((key.encode(), self.values[key]) for key in page)
+            answer["kvs"] = [{"key": _text(key), **({"value": _text(value)} if value else {})} for key, value in pairs]
+            answer["count"] = str(len(keys))
+        return {**answer, "more": True} if page != keys else answer
+
     def _handler(self) -> type[http.server.BaseHTTPRequestHandler]:
         etcd = self
 
@@ -78,12 +101,13 @@ class FakeEtcd:
 
             def do_POST(self) -> None:
                 # What arrives after the end of a connection resets it, and the caller may lose the answer.
-                self.rfile.read(int(self.headers["Content-Length"]))
+                question = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
                 etcd.requests.append(self.path)
-                if etcd.members is None:
-                    self._answer(404, {})
+                if self.path.endswith("/kv/range"):
+                    found = etcd.range(question)
                 else:
-                    self._answer(200, {"header": {"member_id": THIS}, "members": etcd.members})
+                    found = None if etcd.members is None else {"header": {"member_id": THIS}, "members": etcd.members}
+                self._answer(404 if found is None else 200, found or {})
 
             def _answer(self, status: int, body: t.Any) -> None:
                 self.send_response(status)

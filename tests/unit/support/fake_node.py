@@ -11,6 +11,7 @@ import functools
 import hashlib
 import json
 import os
+import shutil
 import struct
 import typing as t
 from pathlib import Path
@@ -32,6 +33,7 @@ from ansible_collections.nodecraft.kubeadm.tests.unit.support.web import Web
 NAME = "kube-apiserver"
 NODE = "cp1"
 LOG_PREFIX = f"kube-system_{NAME}-{NODE}_"
+MIRROR = f"/api/v1/namespaces/kube-system/pods/{NAME}-{NODE}"
 
 
 def pod(*arguments: str) -> str:
@@ -157,6 +159,8 @@ class Kubelet:
         self.state = "active"
         self.recovers = True
         self.restarts = 0
+        # How long after an API server is ready it reports that one.
+        self.reports_after = 0.5
 
     def systemctl(self, arguments: t.Sequence[str]) -> tuple[int, str, str]:
         """What the engine may ask systemd for."""
@@ -236,6 +240,15 @@ class Kubelet:
         web = self.node.web
         web.up = bool(self.instances)
         web.status = 200 if any(self._is_ready(instance) for instance in self.instances) else 500
+        self._report()
+
+    def _report(self) -> None:
+        """Create the mirror pod of what is ready."""
+        for instance in self.instances:
+            due = instance.started + (instance.behaviour.ready or 0.0) + self.reports_after
+            if self._is_ready(instance) and self.node.clock.now >= due:
+                metadata = {"annotations": {"kubernetes.io/config.hash": instance.uid}}
+                self.node.web.objects[MIRROR] = {"metadata": metadata}
 
     def _is_ready(self, instance: _Instance) -> bool:
         age = self.node.clock.now - instance.started
@@ -257,18 +270,22 @@ class FakeNode:
         self.proc, self.pod_logs, self.manifests, self.state = (
             root / name for name in ("proc", "pods", "manifests", f"state/{NAME}")
         )
+        # Where else pods are looked for.
+        self.container_logs, self.kubelet_root = root / "links", root / "kubelet"
         for folder in (self.proc, self.pod_logs, self.manifests, self.state):
             folder.mkdir(parents=True)
         self.manifest = self.manifests / f"{NAME}.yaml"
         self.policy = root / "policies" / "audit" / "policy.yaml"
-        self.kubeconfig = root / "admin.conf"
+        self.kubeconfig, self.kubelet_conf = root / "admin.conf", root / "kubelet.conf"
         self.allowed = {OLD.encode(), NEW.encode()}
         self.messages: list[str] = []
+        # What the API tells the kubelet, and so the engine.
+        self.ask: t.Callable[[str, str], tuple[Json | None, str]] = lambda kubeconfig, path: (None, "there is none")
         self.write_manifest(OLD)
         (self.proc / "stat").write_text("cpu 1 2\nbtime 1700000000\n", encoding="ascii")
         self.add_process(1, None, ["/sbin/init"])
         # A hosted control plane has processes of the same name in pods of its own.
-        self.add_process(2, "f" * 32, [NAME, "--v=2"])
+        self.add_process(2, "f" * 32, [NAME, "--v=2"], network=2)
         self.kubelet = Kubelet(self)
         self.settle()
         self.watcher = FolderWatcher(self.manifests)
@@ -277,7 +294,13 @@ class FakeNode:
     @property
     def host(self) -> Host:
         """Where the engine looks."""
-        return Host(proc=str(self.proc), pod_logs=str(self.pod_logs))
+        return Host(
+            proc=str(self.proc),
+            pod_logs=str(self.pod_logs),
+            container_logs=str(self.container_logs),
+            kubelet_root=str(self.kubelet_root),
+            kubelet_conf=str(self.kubelet_conf),
+        )
 
     def settle(self) -> None:
         """Let the kubelet bring up what the manifest says."""
@@ -299,8 +322,21 @@ class FakeNode:
 
     # -- processes -----------------------------------------------------------------------------------------------------
 
-    def add_process(self, pid: int, uid: str | None, arguments: list[str], *, container: str | None = None) -> None:
-        """A process, and with the first of a pod the pause process of its sandbox."""
+    def show_root(self, pid: int) -> Path:
+        """The root file system of a process, mounted on the node as well."""
+        root = self.proc.parent / f"root of {pid}"
+        root.mkdir()
+        (self.proc / str(pid) / "root").symlink_to(root)
+        for name, point in ((str(pid), "/"), ("self", str(root).replace(" ", "\\040"))):
+            (self.proc / name).mkdir(exist_ok=True)
+            lines = ["22 1 8:1 / / rw - ext4 disk rw", f"23 22 0:44 / {point} ro - overlay overlay rw"]
+            (self.proc / name / "mountinfo").write_text("\n".join(lines) + "\n", encoding="ascii")
+        return root
+
+    def add_process(
+        self, pid: int, uid: str | None, arguments: list[str], *, container: str | None = None, network: int = 1
+    ) -> None:
+        """A process, and with the first of a pod the pause process of its sandbox. network: 1 is the node's own."""
         folder = self.proc / str(pid)
         folder.mkdir()
         identifier = container or hashlib.sha256(str(pid).encode()).hexdigest()
@@ -308,19 +344,17 @@ class FakeNode:
         (folder / "cgroup").write_text(f"0::{place}\n", encoding="ascii")
         (folder / "cmdline").write_bytes(b"".join(os.fsencode(argument) + b"\0" for argument in arguments))
         (folder / "exe").write_text("a binary", encoding="ascii")
+        (folder / "ns").mkdir()
+        (folder / "ns" / "net").symlink_to(f"net:[{network}]")
         ticks = 100 * pid
         (folder / "stat").write_text(f"{pid} (a b) c) S 1 {'0 ' * 17}{ticks} 0 0\n", encoding="ascii")
         if uid and arguments[0] != "/pause":
-            self.add_process(pid + 10000, uid, ["/pause"])
+            self.add_process(pid + 10000, uid, ["/pause"], network=network)
 
     def remove_process(self, pid: int) -> None:
         """A process ends, and the pause process of its sandbox with it."""
         for number in (pid, pid + 10000):
-            folder = self.proc / str(number)
-            for file in list(folder.glob("*")):
-                file.unlink()
-            if folder.exists():
-                folder.rmdir()
+            shutil.rmtree(self.proc / str(number), ignore_errors=True)
 
     def arguments(self, pid: int) -> list[str]:
         """A process's command line."""
@@ -403,9 +437,8 @@ class FakeNode:
 
     def new_engine(self, kind: type[Engine] = Engine) -> Engine:
         """An engine of this node."""
-        return kind(
-            str(self.state), host=self.host, clock=self.clock, sleep=self.clock.sleep, run=self.kubelet.systemctl
-        )
+        sleep, run = self.clock.sleep, self.kubelet.systemctl
+        return kind(str(self.state), host=self.host, clock=self.clock, sleep=sleep, run=run, ask=self.ask)
 
     def run(self) -> Json:
         """Take the open transaction to its end; its result."""

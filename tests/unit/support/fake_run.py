@@ -26,7 +26,7 @@ class FakeRun:
             "systemctl is-active": (3, "inactive\n", ""),
             "systemctl start": (0, "", ""),
             "systemctl daemon-reload": (0, "", ""),
-            "env crictl": (0, "", ""),
+            "crictl": (0, "", ""),
             "timeout": (1, "", f'E1 run.go:72] "command failed" err="{ACCEPTED}"\n'),
         }
 

@@ -250,10 +250,16 @@ class FakeUnit:
         """How a kubelet with a setting is recognised."""
         return {"arguments": ["/usr/bin/kubelet", f"--{text.strip()}"], "probes": [self.web.probe("/healthz")]}
 
+    @property
+    def host(self) -> Host:
+        """Where the engine looks."""
+        return Host(proc=str(self.proc), pod_logs="/nonexistent")
+
     def new_engine(self, kind: type[Engine] = Engine) -> Engine:
         """An engine of this node."""
-        host = Host(proc=str(self.proc), pod_logs="/nonexistent")
-        return kind(str(self.state), host=host, clock=self.clock, sleep=self.clock.sleep, run=self.run, ask=self.ask)
+        return kind(
+            str(self.state), host=self.host, clock=self.clock, sleep=self.clock.sleep, run=self.run, ask=self.ask
+        )
 
     def change(self, **given: t.Any) -> Json:
         """A whole transaction; its result."""

@@ -4,15 +4,17 @@
 
 from __future__ import annotations
 
+import dataclasses
 import json
 import typing as t
 
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.common.files import TextFile
-from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.documents.systemd_unit import with_drop_in
+from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.documents.systemd_unit import with_file
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.kubelet import desired
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.kubelet import layout as kubelet_layout
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.kubelet import plan as kubelet
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.kubelet.desired import Wish
+from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.kubelet.state import State
 
 FRAGMENT = f"{kubelet_layout.CONFIG_DIR}/{kubelet_layout.FRAGMENT}"
 TAINT = {"key": "example.com/dongle", "value": "", "effect": "NoSchedule"}
@@ -56,11 +58,11 @@ def state(
     fragments: t.Mapping[str, str] | None = None,
     drop_ins: t.Mapping[str, str] | None = None,
     **given: t.Any,
-) -> kubelet.State:
+) -> State:
     """What a node has."""
     unit = [TextFile.of(UNIT, UNIT_TEXT), TextFile.of(KUBEADM, KUBEADM_TEXT)]
     for path, text in (drop_ins or {}).items():
-        unit = with_drop_in(unit, path, text)
+        unit = with_file(unit, path, TextFile.of(path, text).version)
     fields: dict[str, t.Any] = {
         "unit": tuple(unit),
         "environment": {
@@ -72,33 +74,16 @@ def state(
         "record": {},
         "version": (1, 32),
         "running": None,
+        "host": "w1.example.com",
         **given,
     }
-    return kubelet.State(**fields)
+    return State(**fields)
 
 
-def after(before: kubelet.State, plan: kubelet.KubeletPlan) -> kubelet.State:
+def after(before: State, plan: kubelet.KubeletPlan) -> State:
     """What the node has when a plan was carried out."""
-    unit, environment = list(before.unit), dict(before.environment)
-    fragments = {file.path: file.version for file in before.fragments}
-    for change in plan.files:
-        if change.path == kubelet_layout.DROP_IN:
-            unit = with_drop_in(unit, change.path, change.after.text if change.after else None)
-        elif change.path in environment:
-            environment[change.path] = change.after
-        elif change.after is None:
-            del fragments[change.path]
-        else:
-            fragments[change.path] = change.after
-    return kubelet.State(
-        unit=tuple(unit),
-        environment=environment,
-        main=before.main,
-        fragments=tuple(TextFile(path, version) for path, version in sorted(fragments.items())),
-        record=plan.record,
-        version=before.version,
-        running=tuple(plan.after.command),
-    )
+    changed = before.with_files({change.path: change.after for change in plan.files})
+    return dataclasses.replace(changed, record=plan.record, running=tuple(plan.after.command))
 
 
 def wish(**given: t.Any) -> Wish:

@@ -8,6 +8,7 @@ import copy
 import typing as t
 from random import Random
 
+from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.kubernetes import quantities
 from ansible_collections.nodecraft.kubeadm.tests.unit.support import static_pods as samples
 from ansible_collections.nodecraft.kubeadm.tests.unit.support import yaml_texts
 from hypothesis import strategies as st
@@ -24,6 +25,10 @@ _GATES = ["Alpha", "Beta", "Gamma"]
 _PLUGINS = ["NodeRestriction", "Other", "Third"]
 _VARIABLES = ["HOST", "TOKEN", "B"]
 _VOLUMES = ["certs", "audit", "scratch"]
+# Requests that no limit is below, whatever is asked for.
+_REQUESTS, _LIMITS = ["250m", "1", 1, "0.5"], ["4", "4500m", 5]
+_PROBES, _TIMES = ["startupProbe", "livenessProbe"], ["periodSeconds", "failureThreshold"]
+_CLASSES = {"mine": 1000, "system-node-critical": 2000001000}
 _ANNOTATIONS = ["theirs", "example.com/x"]
 _WORDS = [
     "1",
@@ -79,6 +84,12 @@ def _pod(size: int, random: Random) -> Json:
     pod: Json = {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": NAME}, "spec": spec}
     _put(container, "args", arguments[cut:], random)
     _put(container, "env", [_variable(random) for dummy in range(random.randrange(size + 1))], random)
+    _put(container, "resources", _resources(random), random)
+    for probe in random.sample(_PROBES, random.randrange(3)):
+        container[probe] = {"httpGet": {"port": 6443}, **{name: 7 for name in _TIMES if random.randrange(2)}}
+    if random.randrange(2):
+        spec["priorityClassName"] = random.choice(list(_CLASSES))
+        _put(spec, "priority", random.choice([None, _CLASSES[spec["priorityClassName"]]]), random)
     volumes = random.sample(_VOLUMES, random.randrange(min(size, 3) + 1))
     _put(spec, "volumes", [_volume(name, random) for name in volumes], random)
     _put(container, "volumeMounts", [mount for name in volumes for mount in _mounts(name, random)], random)
@@ -114,6 +125,11 @@ def _argument(random: Random) -> list[str]:
         name = name.replace("-", "_")
     dashes = "-" if name == "v" and random.randrange(2) else "--"
     return [f"{dashes}{name}", value] if random.randrange(3) == 0 else [f"{dashes}{name}={value}"]
+
+
+def _resources(random: Random) -> Json:
+    kinds: Json = {"requests": {"cpu": random.choice(_REQUESTS)}, "limits": {"cpu": random.choice(_LIMITS)}}
+    return {kind: amounts for kind, amounts in kinds.items() if random.randrange(2)}
 
 
 def _some(names: list[str], random: Random) -> list[str]:
@@ -161,6 +177,13 @@ def _wish(size: int, random: Random) -> Json:
             **{name: random.choice([True, False, None]) for name in some(["profiling"])},
         },
         "env": {name: random.choice([None, *values]) for name in some(_VARIABLES)},
+        "resources": {
+            kind: {"cpu": random.choice([None, *amounts])}
+            for kind, amounts in (("requests", _REQUESTS), ("limits", _LIMITS))
+            if random.randrange(3) == 0
+        },
+        "probes": {probe: {random.choice(_TIMES): random.choice([None, 7, "30"])} for probe in some(_PROBES)},
+        "priority": _priority(random) if random.randrange(3) == 0 else {},
         "volumes": [
             samples.volume(
                 name,
@@ -175,6 +198,11 @@ def _wish(size: int, random: Random) -> Json:
     }
 
 
+def _priority(random: Random) -> Json:
+    name = random.choice([None, *_CLASSES])
+    return {"priorityClassName": name, "priority": name and random.choice([None, _CLASSES[name]])}
+
+
 # ---- what comes of a pod ---------------------------------------------------------------------------------------------
 
 
@@ -186,6 +214,7 @@ class Meaning(t.NamedTuple):
     args: Json
     env: Json
     volumes: Json
+    fields: Json
     annotations: Json
     rest: Json
 
@@ -209,13 +238,24 @@ def meaning(pod: Json) -> Meaning:
     for mount in container.pop("volumeMounts", None) or []:
         shown = {**mount, "readOnly": bool(mount.get("readOnly"))}
         mounts.setdefault(mount["name"], []).append(shown)
+    fields = _fields(rest["spec"], container)
     volumes = {}
     for volume in rest["spec"].pop("volumes", None) or []:
         if volume.get("hostPath"):
             volume["hostPath"]["type"] = volume["hostPath"].get("type") or ""
         volumes[volume["name"]] = (volume, mounts.get(volume["name"], []))
     annotations = rest["metadata"].pop("annotations", None) or {}
-    return Meaning(gates, plugins, args, env, volumes, annotations, rest)
+    return Meaning(gates, plugins, args, env, volumes, fields, annotations, rest)
+
+
+def _fields(spec: Json, container: Json) -> Json:
+    """Single values, taken out of the pod. What an amount is worth counts, not how it is written."""
+    found = {name: spec.pop(name, None) for name in ("priorityClassName", "priority")}
+    for kind, amounts in (container.pop("resources", None) or {}).items():
+        found.update({f"{kind}.{name}": quantities.parse(str(amount)) for name, amount in (amounts or {}).items()})
+    for probe in _PROBES:
+        found.update({f"{probe}.{name}": container.get(probe, {}).pop(name, None) for name in _TIMES})
+    return {key: value for key, value in found.items() if value is not None}
 
 
 def _flags(command_line: list[str]) -> Json:
@@ -241,11 +281,26 @@ def fulfilled(before: Meaning, wish: Json) -> Meaning:
         args=_merged(before.args, texts),
         env=_merged(before.env, wish["env"]),
         volumes=_merged(before.volumes, volumes),
+        fields=_merged(before.fields, _wanted_fields(wish)),
     )
 
 
 def _merged(before: Json, wanted: Json) -> Json:
     return {name: value for name, value in {**before, **wanted}.items() if value is not None}
+
+
+def _wanted_fields(wish: Json) -> Json:
+    amounts = {
+        f"{kind}.{name}": amount and quantities.parse(str(amount))
+        for kind, given in wish["resources"].items()
+        for name, amount in given.items()
+    }
+    times = {
+        f"{probe}.{name}": number and int(number)
+        for probe, given in wish["probes"].items()
+        for name, number in given.items()
+    }
+    return {**amounts, **times, **wish["priority"]}
 
 
 def _texts(value: t.Any) -> list[str] | None:

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 nodecraft.kubeadm contributors
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Starts the modules of the API's side against a server of the tests, without kubernetes.core."""
+"""Starts the modules of the API's side against a server of the tests."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import json
 import typing as t
 
 import pytest
-from ansible_collections.nodecraft.kubeadm.plugins.module_utils._module import api_module
+from ansible_collections.nodecraft.kubeadm.plugins.module_utils._api.client import Client
 from ansible_collections.nodecraft.kubeadm.tests.unit.support.fake_api import Clock, FakeApi, client_of
 from ansible_collections.nodecraft.kubeadm.tests.unit.support.nodes import node
 
@@ -29,11 +29,13 @@ def fixture_play(
     start: t.Callable[..., t.Any], api: FakeApi, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> Start:
     """Run a module with parameters and return its result."""
-    monkeypatch.setattr(api_module, "MISSING", "")
-    monkeypatch.setattr(api_module, "AUTH_ARG_SPEC", {"kubeconfig": {"type": "raw", "no_log": True}})
+
+    def connect(module: t.Any) -> Client:
+        module.client = client_of(api.url, Clock())
+        return t.cast(Client, module.client)
 
     def play(module: t.Any, **parameters: t.Any) -> Result:
-        monkeypatch.setattr(module, "connect", lambda _module: client_of(api.url, Clock()))
+        monkeypatch.setattr(module, "connect", connect)
         with pytest.raises(SystemExit):
             start(module.main, **parameters)
         result = t.cast(Result, json.loads(capsys.readouterr().out))

@@ -20,6 +20,7 @@ STUBS = {
     "stub_transaction.py": ("static_pod", "kubelet", "node_transaction"),
     "stub_api.py": ("node_resource_info",),
     "stub_info.py": ("static_pod_info", "kubelet_info"),
+    "stub_image.py": ("node_image",),
     "stub_lease.py": ("rollout_lease",),
     "stub_kubernetes.py": ("device_plugin_info",),
     "stub_results.py": ("pod_resize", "placement_guard"),
@@ -56,16 +57,17 @@ class Outcome:
 
 
 class Stage:
-    """A folder with the collection, in which plays run."""
+    """A folder with the collection, in which plays run. environment: of the controller, besides ours."""
 
     def __init__(self, folder: Path) -> None:
+        self.environment: dict[str, str] = {}
         self._folder = folder
         self._log = folder / "calls"
         self._log.touch()
         collection = folder / "ansible_collections/nodecraft/kubeadm"
         self._put_stubs(collection, STUBS)
         self._put_stubs(folder / "ansible_collections/kubernetes/core", CORE_STUBS)
-        for name in ("meta", "playbooks", "roles", "plugins/modules"):
+        for name in ("meta", "playbooks", "roles", "plugins/modules", "plugins/filter", "plugins/module_utils"):
             (collection / name).symlink_to(ROOT / name)
 
     @staticmethod
@@ -95,7 +97,8 @@ class Stage:
             [sys.executable, "-m", "ansible", "playbook", "--inventory=inventory.yml", *options, "play.yml"],
             cwd=self._folder,
             env={
-                **os.environ,
+                **{name: value for name, value in os.environ.items() if not name.startswith("K8S_AUTH_")},
+                **self.environment,
                 "ANSIBLE_COLLECTIONS_PATH": str(self._folder),
                 "ANSIBLE_HOME": str(self._folder / "home"),
                 "ANSIBLE_NOCOLOR": "true",

@@ -21,6 +21,7 @@ SOURCE = "/etc/kubernetes/manifests/kube-apiserver.yaml"
 API_SERVER = data_text("kube-apiserver.yaml")
 SCHEDULER = data_text("kube-scheduler.yaml")
 ETCD = data_text("etcd.yaml")
+KUBE_VIP = data_text("kube-vip.yaml")
 
 
 def etcd(*arguments: str, pki: str = "/etc/kubernetes/pki/etcd", pair: str = "server") -> str:
@@ -52,9 +53,13 @@ def parameters(**given: t.Any) -> dict[str, t.Any]:
         "args": None,
         "env": None,
         "volumes": None,
+        "resources": None,
+        "probes": None,
+        "priority": None,
         "files": None,
         "state": "present",
         "purge": False,
+        "force": False,
         "rehearse": True,
         "rollback": True,
         "wait_timeout": 300,
@@ -108,4 +113,13 @@ def volume(name: str, path: str, **given: t.Any) -> dict[str, t.Any]:
 
 def file(path: str, content: t.Any = "", **given: t.Any) -> dict[str, t.Any]:
     """One entry of the option ``files`` with its defaults."""
-    return {"path": path, "content": content, "mode": "0600", "sensitive": False, "state": "present", **given}
+    return {
+        "path": path,
+        "content": content,
+        "mode": "0600",
+        "owner": None,
+        "group": None,
+        "sensitive": False,
+        "state": "present",
+        **given,
+    }

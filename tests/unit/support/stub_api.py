@@ -17,6 +17,7 @@ class ActionModule(ActionBase):
 
     C(devices): node -> how many devices a plugin offers there, a list with one number for each look at the node, the last for
     all that follow; C(silent) among them is a look without an answer.
+    C(control_planes): the nodes that have the label of control planes.
     C(offered): node -> its extended resources, for a look at all nodes.
     """
 
@@ -32,6 +33,7 @@ class ActionModule(ActionBase):
             "component": "api",
             "arguments": arguments,
             "becomes": self._connection.become is not None,
+            "asks": self._task.delegate_to,
         }
         with open(os.environ["STUB_LOG"], "a+", encoding="utf-8") as log:
             log.seek(0)
@@ -43,6 +45,8 @@ class ActionModule(ActionBase):
             raise AnsibleConnectionFailure("gone")
         if answer.get("silent") or "silent" in devices.values():
             return {"failed": True, "msg": "no credentials."}
+        if "label_selector" in arguments:
+            return {"changed": False, "nodes": {name: {} for name in answer.get("control_planes", [])}}
         if not nodes:
             offered = answer.get("offered", {})
             return {"changed": False, "nodes": {name: {"extended_resources": offered[name]} for name in offered}}

@@ -15,6 +15,7 @@ from ansible.plugins.action import ActionBase
 class ActionModule(ActionBase):
     """C(stub_ways): component -> what is said of its way back, null for none.
 
+    C(stub_kubelet_info): C(gone) for a host that cannot be reached. C(stub_cluster): the authority of the node's cluster, a by default.
     C(stub_pods): static pod -> what is wrong (nothing by default), C(open) for a change that is open, or a list of these,
     one for each look, the last for all that follow. C(none): the look itself fails. C(gone): so many looks, then it is lost.
     """
@@ -25,7 +26,14 @@ class ActionModule(ActionBase):
         variables = task_vars or {}
         ways = self._templar.template(variables.get("stub_ways", {}))
         if self._task.action.endswith("kubelet_info"):
-            return {"changed": False, "way_back": ways.get("kubelet")}
+            host = self._task.delegate_to or variables["inventory_hostname"]
+            own = variables["hostvars"][host]
+            if own.get("stub_kubelet_info") == "gone":
+                raise AnsibleConnectionFailure("gone")
+            cluster = own.get("stub_cluster", "a")
+            told = {"ca_sha256": cluster, "server": f"https://{cluster}:6443", "machine_id": ""}
+            found = {"node": host, "cluster": told, "way_back": ways.get("kubelet")}
+            return {"changed": False, **found}
         looks = self._note_look(variables["inventory_hostname"])
         pods = {"kube-apiserver": "", "etcd": "", **self._templar.template(variables.get("stub_pods", {}))}
         if looks >= pods.pop("gone", looks + 1):

@@ -35,6 +35,7 @@ class ActionModule(ActionBase):
             "component": self._task.action.rpartition(".")[2],
             "arguments": arguments,
             "becomes": self._connection.become is not None,
+            "asks": self._task.delegate_to,
         }
         with open(os.environ["STUB_LOG"], "a", encoding="utf-8") as log:
             log.write(json.dumps(call) + "\n")

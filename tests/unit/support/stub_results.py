@@ -49,6 +49,7 @@ class ActionModule(ActionBase):
             "component": component,
             "arguments": self._templar.template(self._task.args),
             "becomes": self._connection.become is not None,
+            "asks": self._task.delegate_to,
         }
         with open(os.environ["STUB_LOG"], "a", encoding="utf-8") as log:
             log.write(json.dumps(call) + "\n")

@@ -19,9 +19,16 @@ OFF: Change = {"field": "feature_gates", "key": "B", "before": True, "after": No
 OPERATIONS = {"nothing": [], "on": [ON], "off": [OFF], "both": [ON, OFF]}
 
 
+def cluster_of(authority: str) -> dict[str, str]:
+    """What tells a cluster with this authority, none for an empty one."""
+    return {"ca_sha256": authority, "server": f"https://{authority}:6443" if authority else "", "machine_id": ""}
+
+
 class ActionModule(ActionBase):
     """C(stub): component -> changes, nothing, refused (by the rehearsal), gone, restored, lost (in the middle), unseen (its
     end), or busy; for gates on, off, or both. A list: one for each call, the last for all that follow.
+    C(stub_cluster): the authority of the node's cluster, a by default. C(stub_control_plane): whether the kubelet finds a control
+    plane, which it does on hosts called cp1, cp2 ... by default.
     """
 
     def run(self, tmp: t.Any = None, task_vars: dict[str, t.Any] | None = None) -> dict[str, t.Any]:
@@ -47,6 +54,9 @@ class ActionModule(ActionBase):
             }
         refused = dry and behaviour == "refused"
         result = self._result(name, host, refused=refused, operations=OPERATIONS.get(behaviour, SETTING))
+        result["cluster"] = cluster_of(self._templar.template(variables.get("stub_cluster", "a")))
+        if self._templar.template(variables.get("stub_control_plane", host.startswith("cp"))):
+            result["control_plane"] = ["etcd runs"]
         if dry or behaviour == "nothing":
             return result
         if behaviour == "lost":
@@ -78,6 +88,7 @@ class ActionModule(ActionBase):
             "node": host,
             "manifest": "/m",
             "files": [],
+            "control_plane": [],
             "limits": {"max_pods": 1},
             "operations": operations,
             "diff": [],

@@ -6,13 +6,14 @@ from __future__ import annotations
 
 import base64
 import http.server
+import json
 import ssl
 import tempfile
 import textwrap
 import threading
 import typing as t
 
-from ansible_collections.nodecraft.kubeadm.plugins.module_utils._engine.journal import Client, Probe
+from ansible_collections.nodecraft.kubeadm.plugins.module_utils._engine.journal import Address, Client, Probe
 
 # A key that was made for these tests and guards nothing, and its certificate, as they stand in a kubeconfig's fields.
 _KEY = (
@@ -53,13 +54,15 @@ class Web:
     """The server. What it answers is set by its attributes.
 
     up: False hangs up on every caller. status: of the health paths. admission: what whoever asks for an object is answered.
-    gates: what /metrics tells; None answers 403.
+    statuses: the same for single objects. objects: what is in them. gates: what /metrics tells; None answers 403.
     """
 
     def __init__(self, *, tls: bool = False) -> None:
         self.up = True
         self.status = 200
         self.admission = 200
+        self.statuses: dict[str, int] = {}
+        self.objects: dict[str, dict[str, t.Any]] = {}
         self.gates: dict[str, bool] | None = {}
         self.gate_metric = "kubernetes_feature_enabled"
         self.requests: list[str] = []
@@ -79,7 +82,12 @@ class Web:
 
     def metrics(self, kubeconfig_path: str) -> Client:
         """The address of the metrics as a journal holds it."""
-        return {"scheme": self.scheme, "host": "127.0.0.1", "port": self.port, "kubeconfig": kubeconfig_path}
+        return {**self.address, "kubeconfig": kubeconfig_path}
+
+    @property
+    def address(self) -> Address:
+        """Where it answers, as a journal holds it."""
+        return {"scheme": self.scheme, "host": "127.0.0.1", "port": self.port}
 
     def close(self) -> None:
         """End the server."""
@@ -99,7 +107,8 @@ class Web:
                 if self.path == "/metrics":
                     self._answer(*web._metrics(self.connection))
                 elif self.path.startswith("/api/"):
-                    self._answer(web.admission, "{}")
+                    status = web.statuses.get(self.path, web.admission)
+                    self._answer(status, json.dumps(web.objects.get(self.path, {})))
                 else:
                     self._answer(web.status, "ok")
 

@@ -62,13 +62,13 @@ class TextFile:
 
 @dataclasses.dataclass(frozen=True)
 class FileChange:
-    """One file that changes. None: it does not exist before, or after.
-
-    keeps_mode: whether a file that is there keeps its permission bits as it keeps its owner.
-    """
-
-    keeps_mode: t.ClassVar[bool] = False
+    """One file that changes. None: it does not exist before, or after."""
 
     path: str
     before: FileVersion | None
     after: FileVersion | None
+
+    @property
+    def keeps(self) -> tuple[str, ...]:
+        """What a file that is there keeps of its own."""
+        return ("uid", "gid")

@@ -12,6 +12,7 @@ writers cannot overwrite each other.
 
 from __future__ import annotations
 
+import copy
 import typing as t
 
 PatchOperation = dict[str, t.Any]
@@ -57,3 +58,48 @@ def edit_value(place: tuple[str, ...], before: t.Any, after: t.Any) -> list[Patc
 def changes_of(operations: t.Iterable[PatchOperation]) -> list[PatchOperation]:
     """The operations that change something."""
     return [operation for operation in operations if operation["op"] != "test"]
+
+
+def apply(document: t.Any, operations: t.Iterable[PatchOperation]) -> t.Any:
+    """A copy of a document after the operations that stand here: add, replace and remove of members and items, and test.
+
+    Raises ValueError where one does not fit, as the API server would refuse it.
+    """
+    found = copy.deepcopy(document)
+    for operation in operations:
+        *way, name = _names(operation["path"])
+        place = found
+        for step in way:
+            place = _member(place, step, operation)
+        _apply_one(place, name, operation)
+    return found
+
+
+def _names(path: str) -> list[str]:
+    return [name.replace("~1", "/").replace("~0", "~") for name in path.split("/")[1:]]
+
+
+def _member(place: t.Any, name: str, operation: PatchOperation) -> t.Any:
+    try:
+        return place[int(name) if isinstance(place, list) else name]
+    except (LookupError, TypeError, ValueError) as exc:
+        raise ValueError(f"{operation['op']} {operation['path']}: there is no {name}") from exc
+
+
+def _apply_one(place: t.Any, name: str, operation: PatchOperation) -> None:
+    kind = operation["op"]
+    if kind == "test":
+        known = isinstance(place, list) or name in place
+        if (_member(place, name, operation) if known else None) != operation["value"]:
+            raise ValueError(f"test {operation['path']}: the value is another one")
+    elif kind == "add" and isinstance(place, list):
+        place.insert(len(place) if name == "-" else int(name), copy.deepcopy(operation["value"]))
+    elif kind == "add":
+        place[name] = copy.deepcopy(operation["value"])
+    else:
+        _member(place, name, operation)
+        key = int(name) if isinstance(place, list) else name
+        if kind == "remove":
+            del place[key]
+        else:
+            place[key] = copy.deepcopy(operation["value"])

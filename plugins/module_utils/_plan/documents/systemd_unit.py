@@ -8,7 +8,8 @@
 
 Only what decides a command line is read: C(ExecStart), C(Environment) and C(EnvironmentFile) of the section [Service],
 by the rules of systemd.service(5) and systemd.exec(5): later assignments win, an empty one starts anew, a variable out
-of an environment file wins over one of the unit, C($NAME) is split into words and C(${NAME}) is not.
+of an environment file wins over one of the unit, C($NAME) is split into words and C(${NAME}) is not. Of the specifiers
+those of the unit's and the host's name are known.
 """
 
 from __future__ import annotations
@@ -19,8 +20,10 @@ import re
 import typing as t
 
 from ..common.errors import Refusal
-from ..common.files import TextFile
+from ..common.files import FileVersion, TextFile
 
+# What may stand before the path of a command without changing what the process gets.
+_PREFIXES = "-+!"
 _ESCAPES = {"n": "\n", "t": "\t", "s": " ", "r": "\r", "a": "\a", "b": "\b", "f": "\f", "v": "\v"}
 _VARIABLE = re.compile(r"\$(?:(?P<dollar>\$)|\{(?P<braced>[A-Za-z_][A-Za-z0-9_]*)\}|(?P<plain>[A-Za-z_][A-Za-z0-9_]*))")
 _ASSIGNMENT = re.compile(r"\s*(?P<name>[A-Za-z_][A-Za-z0-9_]*)=(?P<value>.*)", re.DOTALL)
@@ -50,7 +53,7 @@ class Variable:
 
 @dataclasses.dataclass(frozen=True)
 class Argument:
-    """One argument of the command line. variable: the one that brings it; None when it stands in C(ExecStart)."""
+    """One argument of the command line. variable: the one out of whose words it is; None when C(ExecStart) says it as a whole."""
 
     text: str
     source: Source
@@ -81,39 +84,73 @@ class _Setting:
 # ---- unit files ------------------------------------------------------------------------------------------------------
 
 
-def with_drop_in(files: t.Sequence[TextFile], path: str, text: str | None) -> list[TextFile]:
-    """The files of a unit with one drop-in set to a text, or without it. systemd reads drop-ins by name, whatever their folder."""
-    fragment, *drop_ins = [file for file in files if file.path != path]
-    if text is not None:
-        drop_ins = sorted([*drop_ins, TextFile.of(path, text)], key=lambda file: posixpath.basename(file.path))
-    return [fragment, *drop_ins]
+def with_file(files: t.Sequence[TextFile], path: str, version: FileVersion | None) -> list[TextFile]:
+    """The files of a unit with one of them changed, or a drop-in added or removed. systemd reads drop-ins by name, whatever
+    their folder."""
+    own, *drop_ins = files
+    if own.path == path and version is not None:
+        return [TextFile(path, version), *drop_ins]
+    kept = [file for file in drop_ins if file.path != path]
+    added = [] if version is None else [TextFile(path, version)]
+    return [own, *sorted([*kept, *added], key=lambda file: posixpath.basename(file.path))]
 
 
-def environment_files(files: t.Sequence[TextFile]) -> list[str]:
-    """The environment files that a unit names, in the order in which they are read."""
-    return [path.lstrip("-") for path in _values(_settings(files), "EnvironmentFile")]
+def environment_files(files: t.Sequence[TextFile], host: str) -> list[str]:
+    """The environment files that a unit names, in the order in which they are read. host: the name of the host."""
+    specifiers = _specifiers(files, host)
+    found = _reset(_settings(files), "EnvironmentFile")
+    return [_resolved(setting.value.lstrip("-"), setting.source, specifiers) for setting in found]
 
 
-def read_service(files: t.Sequence[TextFile], environment: t.Mapping[str, str | None]) -> Service:
+def exec_start(files: t.Sequence[TextFile]) -> tuple[str, Source]:
+    """The command of a unit as it is written, and where. Raises Refusal when it is not one, or of a form that no kubelet has."""
+    starts = _reset(_settings(files), "ExecStart")
+    if len(starts) != 1:
+        places = ", ".join(str(start.source) for start in starts) or "none"
+        raise Refusal(
+            f"{files[0].path} and its drop-ins give {len(starts)} commands in ExecStart ({places}), and a kubelet's unit has one."
+            " A drop-in that replaces a command begins with an empty ExecStart= line."
+        )
+    value, source = starts[0].value, starts[0].source
+    if not value.lstrip(_PREFIXES).startswith("/") or re.search(r"\s;(\s|$)", value):
+        raise Refusal(
+            f"{source}: ExecStart={value} is not understood here. Write one command there, with the whole path of the kubelet"
+            f" in front of it and nothing before that path but {_PREFIXES}, run systemctl daemon-reload and systemctl restart"
+            " kubelet, and run again."
+        )
+    return value, source
+
+
+def read_service(files: t.Sequence[TextFile], environment: t.Mapping[str, str | None], host: str) -> Service:
     """Work out the command line of a unit.
 
     files: the unit's own file, then its drop-ins in systemd's order. environment: the text of each environment file,
-    None for one that does not exist. Raises Refusal for what this reader does not understand.
+    None for one that does not exist. host: the name of the host. Raises Refusal for what this reader does not understand.
     """
-    settings = _settings(files)
-    variables = _environment(settings)
-    for path in environment_files(files):
-        variables.update(_file_variables(path, environment.get(path)))
-    starts = _reset(settings, "ExecStart")
-    if len(starts) != 1:
-        raise Refusal(f"{files[0].path} has {len(starts)} commands in ExecStart; a kubelet's unit has one.")
-    words = tuple(split(starts[0].value, starts[0].source))
-    if words[0].lstrip("-+!")[:1] != "/":
-        raise Refusal(f"{starts[0].source}: ExecStart begins with {words[0]!r}, a form that is not understood here.")
-    arguments = [Argument(words[0].lstrip("-+!"), starts[0].source, None)]
+    specifiers = _specifiers(files, host)
+    variables = _environment(_settings(files), specifiers)
+    for path in environment_files(files, host):
+        variables.update(file_variables(path, environment.get(path)))
+    value, source = exec_start(files)
+    words = tuple(split(value, source, specifiers))
+    arguments = [Argument(words[0].lstrip(_PREFIXES), source, None)]
     for word in words[1:]:
-        arguments.extend(_expanded(word, starts[0].source, variables))
+        arguments.extend(_expanded(word, source, variables))
     return Service(words, variables, tuple(arguments))
+
+
+def unit_variables(file: TextFile, unit: str, host: str) -> dict[str, Variable]:
+    """The variables that one file of a unit sets. unit, host: their names."""
+    return _environment(_settings([file]), _known_specifiers(unit, host))
+
+
+def _specifiers(files: t.Sequence[TextFile], host: str) -> dict[str, str]:
+    return _known_specifiers(posixpath.basename(files[0].path), host)
+
+
+def _known_specifiers(unit: str, host: str) -> dict[str, str]:
+    name = unit.rpartition(".")[0]
+    return {"%": "%", "H": host, "l": host.partition(".")[0], "n": unit, "N": name, "p": name}
 
 
 def _settings(files: t.Sequence[TextFile]) -> list[_Setting]:
@@ -134,17 +171,17 @@ def _logical_lines(text: str) -> t.Iterator[tuple[int, str]]:
     """The lines of a unit file with the number of their first one: joined at a closing backslash, without comments."""
     pending, start = "", 0
     for number, raw in enumerate(text.splitlines(), start=1):
-        line = raw.strip()
+        line = raw.lstrip()
         if line.startswith(("#", ";")) or (not line and not pending):
             continue
         start = start if pending else number
-        if line.endswith("\\"):
+        if (len(line) - len(line.rstrip("\\"))) % 2:
             pending += line[:-1] + " "
             continue
-        yield start, pending + line
+        yield start, (pending + line).strip()
         pending = ""
     if pending:
-        yield start, pending
+        yield start, pending.strip()
 
 
 def _reset(settings: t.Sequence[_Setting], name: str) -> list[_Setting]:
@@ -156,14 +193,10 @@ def _reset(settings: t.Sequence[_Setting], name: str) -> list[_Setting]:
     return found
 
 
-def _values(settings: t.Sequence[_Setting], name: str) -> list[str]:
-    return [setting.value for setting in _reset(settings, name)]
-
-
-def _environment(settings: t.Sequence[_Setting]) -> dict[str, Variable]:
+def _environment(settings: t.Sequence[_Setting], specifiers: t.Mapping[str, str]) -> dict[str, Variable]:
     variables: dict[str, Variable] = {}
     for setting in _reset(settings, "Environment"):
-        for word in split(setting.value, setting.source):
+        for word in split(setting.value, setting.source, specifiers):
             name, equals, value = word.partition("=")
             if equals:
                 variables[name] = Variable(name, value, setting.source, from_file=False)
@@ -176,12 +209,15 @@ def _expanded(word: str, source: Source, variables: t.Mapping[str, Variable]) ->
         variable = variables.get(match.group("plain"))
         if variable is None:
             return []
-        texts = split(variable.value, variable.source, unit=False)
+        texts = split(variable.value, variable.source)
         return [Argument(text, variable.source, variable.name) for text in texts]
     if "$" in _VARIABLE.sub("", word):
-        raise Refusal(f"{source}: {word!r} in ExecStart is not understood.")
+        raise Refusal(
+            f"{source}: {word!r} in ExecStart is not understood. Write $NAME or ${{NAME}} for a variable and $$ for a dollar sign."
+        )
     text = _VARIABLE.sub(lambda found: _value_of(found, variables), word)
-    return [Argument(text, source, None)]
+    brought = variables.get(match.group("braced") or "") if match else None
+    return [Argument(text, brought.source if brought else source, None)]
 
 
 def _value_of(found: re.Match[str], variables: t.Mapping[str, Variable]) -> str:
@@ -194,11 +230,11 @@ def _value_of(found: re.Match[str], variables: t.Mapping[str, Variable]) -> str:
 # ---- words -----------------------------------------------------------------------------------------------------------
 
 
-def split(text: str, source: Source, *, unit: bool = True) -> list[str]:
+def split(text: str, source: Source, specifiers: t.Mapping[str, str] | None = None) -> list[str]:
     """The words of a value, without their quotes.
 
-    unit: the text stands in a unit file, where C(%) begins a specifier and a backslash a C escape; in the value of a
-    variable neither is so, and a backslash only takes the next character's meaning away.
+    specifiers: of a text in a unit file, where C(%) begins one of them and a backslash a C escape. None: of the value of a
+    variable, in which neither is so, and a backslash only takes the next character's meaning away.
     """
     words: list[str] = []
     word: str | None = None
@@ -207,12 +243,11 @@ def split(text: str, source: Source, *, unit: bool = True) -> list[str]:
     while position < len(text):
         char = text[position]
         if char == "\\" and position + 1 < len(text):
-            word = (word or "") + (_escaped(text[position + 1], source) if unit else text[position + 1])
+            char = text[position + 1]
+            word = (word or "") + (char if specifiers is None else _escaped(char, source))
             position += 1
-        elif char == "%" and unit:
-            if text[position + 1 : position + 2] != "%":
-                raise Refusal(f"{source}: the specifier {text[position : position + 2]} is not understood here.")
-            word = (word or "") + "%"
+        elif char == "%" and specifiers is not None:
+            word = (word or "") + _specifier(text[position + 1 : position + 2], source, specifiers)
             position += 1
         elif quote:
             quote, word = ("", word) if char == quote else (quote, (word or "") + char)
@@ -226,15 +261,34 @@ def split(text: str, source: Source, *, unit: bool = True) -> list[str]:
             word = (word or "") + char
         position += 1
     if quote:
-        raise Refusal(f"{source}: a quotation mark is not closed.")
+        raise Refusal(
+            f"{source}: a quotation mark is not closed. Close it there, run systemctl daemon-reload, and run again."
+        )
     return words if word is None else [*words, word]
+
+
+def _resolved(text: str, source: Source, specifiers: t.Mapping[str, str]) -> str:
+    return re.sub("%(.?)", lambda found: _specifier(found.group(1), source, specifiers), text)
+
+
+def _specifier(letter: str, source: Source, specifiers: t.Mapping[str, str]) -> str:
+    if letter not in specifiers:
+        known = ", ".join(f"%{each}" for each in specifiers)
+        raise Refusal(
+            f"{source}: the specifier %{letter} is not understood here ({known} are). Write there what it stands for, run systemctl"
+            " daemon-reload, and run again."
+        )
+    return specifiers[letter]
 
 
 def _escaped(char: str, source: Source) -> str:
     if char in "\\\"'":
         return char
     if char not in _ESCAPES:
-        raise Refusal(f"{source}: the escape \\{char} is not understood here.")
+        raise Refusal(
+            f"{source}: the escape \\{char} is not understood here. Write the character itself there, in quotes if it is one of"
+            " white space, run systemctl daemon-reload, and run again."
+        )
     return _ESCAPES[char]
 
 
@@ -252,7 +306,8 @@ def quote_assignment(name: str, value: str) -> str:
 # ---- environment files -----------------------------------------------------------------------------------------------
 
 
-def _file_variables(path: str, text: str | None) -> dict[str, Variable]:
+def file_variables(path: str, text: str | None) -> dict[str, Variable]:
+    """The variables that an environment file with this text sets; None: it does not exist."""
     found: dict[str, Variable] = {}
     for number, line in _environment_lines(text or ""):
         match = _ASSIGNMENT.match(line)
@@ -296,5 +351,8 @@ def _environment_value(text: str, source: Source) -> str:
             value += char
         position += 1
     if quote:
-        raise Refusal(f"{source}: a value over several lines is not understood here.")
+        raise Refusal(
+            f"{source}: a value over several lines is not understood here. Write it in one line there, or end each line but the last"
+            " with a backslash."
+        )
     return value

@@ -32,8 +32,8 @@ Path = tuple[t.Union[str, int], ...]
 # Words that YAML 1.1 readers take for booleans or null. The kubelet's reader (go-yaml) knows `y` and `n`, PyYAML does
 # not, so a round trip through PyYAML alone would call a plain `y` safe.
 _RESERVED_WORDS = frozenset(("y", "n", "yes", "no", "on", "off", "true", "false", "null", "~", ""))
-# A dash and a digit or a dot begin a number for some readers, whatever follows.
-_PLAIN = re.compile(r"(?:[A-Za-z/]|--?[A-Za-z])[^\s]*(?: [^\s]+)*")
+# A dash and a digit or a dot begin a number for some readers, whatever follows. A quantity with a suffix is a text for all of them.
+_PLAIN = re.compile(r"(?:[A-Za-z/]|--?[A-Za-z])[^\s]*(?: [^\s]+)*|[0-9]+(?:\.[0-9]+)?(?:[mkMGTP]|[KMGTPE]i)")
 _MERGE_TAG = "tag:yaml.org,2002:merge"
 # What PyYAML's constructors let through for a value that does not fit its tag, such as `!!int ""`.
 _CONSTRUCTION_ERRORS = (ValueError, LookupError, AttributeError, TypeError, OverflowError, RecursionError)

@@ -4,7 +4,7 @@
 
 # PRIVATE to the collection: no promise of stability to code outside it.
 
-"""Adopting: entries of KUBELET_EXTRA_ARGS move into our files, and come back when the settings are taken back."""
+"""Adopting: entries of variables that others set move into our files, and come back when the settings are taken back."""
 
 from __future__ import annotations
 
@@ -17,20 +17,18 @@ import typing as t
 from ..common.errors import Refusal
 from ..common.files import TextFile
 from ..common.ownership import Owned, Record
-from ..documents.systemd_unit import Argument, Service, Source, read_service
+from ..documents.systemd_unit import Argument, Variable, file_variables, split, unit_variables
 from ..kubernetes import flags
 from . import config as kubelet_config
-from .config import ARGS, CONFIG, GATES, TAINTS, Settings
-
-# The administrator's variable, which stands last on the command line and so wins.
-EXTRA = "KUBELET_EXTRA_ARGS"
+from .config import ARGS, CONFIG, GATES, TAINTS
+from .layout import UNIT, Layout
 
 _Place = tuple[str, str]
 
 
 @dataclasses.dataclass(frozen=True)
 class Move:
-    """What is taken out of one environment file: its text then, the (name, text) of each entry, and whose settings they are."""
+    """What is taken out of one file: its text then, the (name, text) of each entry, and whose settings they are."""
 
     text: str
     entries: tuple[tuple[str, str], ...]
@@ -38,29 +36,37 @@ class Move:
 
 
 def take_out(
-    named: t.Sequence[_Place], service: Service, settings: Settings, environment: t.Mapping[str, str | None]
+    named: t.Sequence[_Place], layout: Layout, texts: t.Mapping[str, str | None], host: str
 ) -> dict[str, Move]:
-    """Take the named settings out of the administrator's environment file: what changes, by path."""
-    variable = service.variables.get(EXTRA)
-    if variable is None or not variable.from_file:
-        return {}
-    path = variable.source.path
-    text = t.cast(str, environment[path])
-    entries: list[tuple[str, str]] = []
-    places: list[tuple[str, str]] = []
-    for flag in settings.given:
-        argument = service.arguments[flag.index]
-        if argument.variable != EXTRA:
-            continue
-        mine = [place for place in named if _is_movable(flag, *place, named)]
+    """Take the named settings out of the files that set the unit's variables: what changes, by path.
+
+    texts: those of environment files, and of the unit's own. host: the name of the host.
+    """
+    moves: dict[str, Move] = {}
+    for flag in layout.settings.given:
+        argument = layout.service.arguments[flag.index]
+        mine = [place for place in named if is_movable(argument, flag, *place, named)]
         if mine:
-            text = _without(text, variable.source, argument, flag, [key for dummy, key in mine])
-            entries.append((f"--{flag.name}", flag.text))
-            places.extend(mine)
-    return {path: Move(text, tuple(entries), tuple(places))} if entries else {}
+            variable = layout.service.variables[t.cast(str, argument.variable)]
+            path = variable.source.path
+            before = moves.get(path) or Move(t.cast(str, texts[path]), (), ())
+            text = _without(before.text, variable, host, argument, flag, [key for dummy, key in mine])
+            moves[path] = Move(text, (*before.entries, (f"--{flag.name}", flag.text)), (*before.places, *mine))
+    return moves
 
 
-def _is_movable(flag: flags.Flag, field: str, key: str, named: t.Sequence[_Place]) -> bool:
+def is_movable(argument: Argument, flag: flags.Flag, field: str, key: str, named: t.Sequence[_Place]) -> bool:
+    """Whether a flag can be taken out of the file that it comes from, and says one of the named settings only."""
+    is_word = argument.variable is not None and not is_foreign(argument.source.path)
+    return is_word and _says(flag, field, key, named)
+
+
+def is_foreign(path: str) -> bool:
+    """Whether a file is neither the administrator's nor kubeadm's: what is taken out of it comes back by itself."""
+    return path.startswith(("/usr/", "/lib/", "/run/"))
+
+
+def _says(flag: flags.Flag, field: str, key: str, named: t.Sequence[_Place]) -> bool:
     """Whether a flag says this setting and nothing else that would be lost with it."""
     if field == GATES:
         return flag.name == flags.FEATURE_GATES and key in flags.gate_values(flags.parse_gates([flag.text]))
@@ -73,34 +79,38 @@ def _is_movable(flag: flags.Flag, field: str, key: str, named: t.Sequence[_Place
     return flag.name == kubelet_config.REGISTER_WITH_TAINTS and all((TAINTS, taint) in named for taint in taints)
 
 
-def _without(text: str, source: Source, argument: Argument, flag: flags.Flag, keys: t.Sequence[str]) -> str:
-    """An environment file without an entry; of feature gates, without the named ones. Proven by reading it again."""
+def _without(
+    text: str, variable: Variable, host: str, argument: Argument, flag: flags.Flag, keys: t.Sequence[str]
+) -> str:
+    """A file without an entry of a variable; of feature gates, without the named ones. Proven by reading it again."""
     left = ""
     if flag.name == flags.FEATURE_GATES:
         gates = {gate: value for gate, value in flags.parse_gates([flag.text]).items() if gate not in keys}
         left = f"--{flags.FEATURE_GATES}={flags.render_gates(gates)}" if gates else ""
-    before = _extra_arguments(text, source)
-    entry = re.escape(argument.text) + (rf"\s+{re.escape(flag.text)}" if flag.split else "")
+    before, source = _words(text, variable, host), variable.source
+    taken = [argument.text, *([flag.text] if flag.split else [])]
+    entry = r"\s+".join(map(re.escape, taken))
     lines = text.splitlines(keepends=True)
     head, tail = "".join(lines[: source.line - 1]), "".join(lines[source.line - 1 :])
     pattern = rf"(?<![^\s\"'=])({entry})(?![^\s\"'])(?P<space>[ \t]*)"
     changed, count = re.subn(pattern, lambda found: left + (found["space"] if left else ""), tail, count=1)
     if not left:
         changed = re.sub(r"[ \t]+(?=[\"']?\n?$)", "", changed, count=1) if changed.count("\n") <= 1 else changed
-    after = _extra_arguments(head + changed, source)
-    items = 2 if flag.split else 1
-    position = next((n for n in range(len(before)) if before[n : n + items] == [argument.text, flag.text][:items]), 0)
-    wanted = [*before[:position], *([left] if left else []), *before[position + items :]]
-    if count != 1 or after != wanted:
+    position = next((n for n in range(len(before)) if before[n : n + len(taken)] == taken), 0)
+    wanted = [*before[:position], *([left] if left else []), *before[position + len(taken) :]]
+    if count != 1 or _words(head + changed, variable, host) != wanted:
         raise Refusal(
-            f"adopt: {argument.text} cannot be taken out of {source} without touching more than that. Take it out by hand."
+            f"adopt: {' '.join(taken)} cannot be taken out of {source} without touching more than that. Take it out by hand, run"
+            " systemctl daemon-reload and systemctl restart kubelet, and run again."
         )
     return head + changed
 
 
-def _extra_arguments(text: str, source: Source) -> list[str]:
-    unit = [TextFile.of("unit", f"[Service]\nEnvironmentFile={source.path}\nExecStart=/kubelet ${EXTRA}\n")]
-    return read_service(unit, {source.path: text}).command[1:]
+def _words(text: str, variable: Variable, host: str) -> list[str]:
+    """What a variable gives as words when the file that sets it has this text."""
+    path = variable.source.path
+    found = file_variables(path, text) if variable.from_file else unit_variables(TextFile.of(path, text), UNIT, host)
+    return split(found[variable.name].value, variable.source) if variable.name in found else []
 
 
 def account_for(
@@ -108,17 +118,17 @@ def account_for(
     moved: t.Mapping[str, Move],
     owned: Record,
     former: Record,
-    environment: t.Mapping[str, str | None],
+    texts: t.Mapping[str, str | None],
 ) -> tuple[dict[str, Owned], dict[str, str], list[str]]:
     """(what is adopted after the change, files that get their former text back, warnings).
 
-    owned, former: what is ours after the change, and before it.
+    owned, former: what is ours after the change, and before it. texts: of the files of others.
     """
     adopted: dict[str, Owned] = {}
     returned: dict[str, str] = {}
     warnings: list[str] = []
     for path in {**known, **moved}:
-        before = environment.get(path)
+        before = texts.get(path)
         original = known[path].original if path in known else _encode(before or "")
         places = [tuple(place) for place in known[path].set["places"]] if path in known else []
         places += [place for place in (moved[path].places if path in moved else ()) if place not in places]
@@ -135,7 +145,7 @@ def account_for(
             returned[path] = base64.b64decode(original).decode("utf-8")
         else:
             warnings.append(
-                f"{path} was changed since entries were taken out of it, so they are not put back: compare {EXTRA}."
+                f"{path} was changed since entries were taken out of it, so they are not put back: see that it says what it should."
             )
     return adopted, returned, warnings
 

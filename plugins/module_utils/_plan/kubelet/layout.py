@@ -4,26 +4,29 @@
 
 # PRIVATE to the collection: no promise of stability to code outside it.
 
-"""What the files of a kubelet make of it, and where the two files that are ours stand."""
+"""What the files of a kubelet make of it, where our own files stand, and by which variable its unit takes arguments."""
 
 from __future__ import annotations
 
 import dataclasses
+import posixpath
 import typing as t
 
-from ..common.errors import Refusal
 from ..common.files import TextFile
-from ..documents.systemd_unit import Service, read_service
+from ..documents.systemd_unit import Service, Variable
 from ..kubernetes import flags
 from . import config as kubelet_config
 from .config import Settings
 
+UNIT = "kubelet.service"
 DROP_IN = "/etc/systemd/system/kubelet.service.d/20-nodecraft-kubeadm.conf"
 CONFIG_DIR = "/etc/kubernetes/kubelet.conf.d"
 # The kubelet merges in alphabetic order, and the last one wins.
 FRAGMENT = "zz-nodecraft-kubeadm.conf"
 # kubeadm's variable for the arguments that say where the configuration is.
 HOOK = "KUBELET_CONFIG_ARGS"
+# They are unset until kubeadm or the administrator writes them into a file, which then wins over every drop-in.
+_MEANT_FOR_FILES = ("KUBELET_KUBEADM_ARGS", "KUBELET_EXTRA_ARGS")
 
 
 @dataclasses.dataclass(frozen=True)
@@ -45,39 +48,32 @@ def config_dir(arguments: t.Sequence[str]) -> str | None:
 
 
 def layout(
-    unit: t.Sequence[TextFile],
-    environment: t.Mapping[str, str | None],
-    main: TextFile | None,
-    fragments: t.Sequence[TextFile],
-    *,
-    reads_fragments: bool = False,
+    service: Service, main: TextFile | None, fragments: t.Sequence[TextFile], *, reads_fragments: bool = False
 ) -> Layout:
-    """Work out what these files make of a kubelet. reads_fragments: although the command line does not say so."""
-    service = read_service(unit, environment)
+    """Work out what its service and these files make of a kubelet. reads_fragments: although the command line does not say so."""
     files = [main] if main else []
     if reads_fragments or config_dir(service.command):
         files += sorted(fragments, key=lambda file: file.path)
     return Layout(service, Settings(service.arguments, tuple(kubelet_config.parse(file) for file in files)))
 
 
-def refuse_unknown_layout(service: Service) -> None:
-    """Refuse a unit that does not take its arguments as kubeadm's packages have it, and say whose it is."""
-    hook = service.variables.get(HOOK)
-    if f"${HOOK}" in service.words and hook is not None and not hook.from_file:
-        return
-    where = service.arguments[0].source
-    if any(word in ("$KUBELET_API_SERVER", "$KUBE_LOGTOSTDERR", "$KUBELET_HOSTNAME") for word in service.words):
-        raise Refusal(
-            f"{where} is Kubespray's unit of the kubelet: change its kubelet_* variables and run Kubespray instead."
-        )
-    why = (
-        f"its ExecStart does not take ${HOOK}"
-        if f"${HOOK}" not in service.words
-        else f"{HOOK} is not set"
-        if hook is None
-        else f"{HOOK} comes out of {hook.source}, which no drop-in can override"
+def free_variable(service: Service) -> str | None:
+    """The variable by which a unit takes arguments of ours, None when there is none: one that ExecStart splits into words,
+    and that our drop-in can set. kubeadm's own before all, then one that nothing sets, because of the others our drop-in
+    repeats what the unit says; the later on the command line the better, because the last flag wins."""
+    words = [word[1:] for word in service.words if word.startswith("$") and word[1:].isidentifier()]
+    free = [name for name in words if words.count(name) == 1 and _is_settable(service.variables.get(name))]
+    if HOOK in free:
+        return HOOK
+    free = [name for name in free if name not in _MEANT_FOR_FILES]
+    unset = [name for name in free if name not in service.variables]
+    return next(reversed(unset or free), None)
+
+
+def _is_settable(variable: Variable | None) -> bool:
+    if variable is None:
+        return True
+    is_later = variable.source.path.endswith(".conf") and posixpath.basename(variable.source.path) > posixpath.basename(
+        DROP_IN
     )
-    raise Refusal(
-        f"{where} is not the unit of kubeadm's packages: {why}. Only their layout is changed"
-        f" (found: ExecStart={' '.join(service.words)})."
-    )
+    return not variable.from_file and not is_later

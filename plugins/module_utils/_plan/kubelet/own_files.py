@@ -4,7 +4,7 @@
 
 # PRIVATE to the collection: no promise of stability to code outside it.
 
-"""The texts of our two files, rendered from what we own."""
+"""The texts of our files, rendered from what we own."""
 
 from __future__ import annotations
 
@@ -14,12 +14,13 @@ import typing as t
 
 from ..common.errors import Refusal
 from ..common.ownership import Record
-from ..documents.systemd_unit import quote_argument, quote_assignment
+from ..documents.systemd_unit import Service, quote_argument, quote_assignment
 from ..kubernetes import flags
 from . import config as kubelet_config
+from . import generator as kubelet_generator
 from . import layout as kubelet_layout
 from .config import ARGS, CONFIG, GATES, TAINTS
-from .layout import HOOK, Layout
+from .layout import Layout
 
 CONFIG_DIR_SINCE = (1, 30)
 _HEAD = {"apiVersion": "kubelet.config.k8s.io/v1beta1", "kind": "KubeletConfiguration"}
@@ -30,11 +31,12 @@ _COMMENT = (
 
 @dataclasses.dataclass(frozen=True)
 class OwnFiles:
-    """The texts of our files, None for one that is not needed, and the arguments that the drop-in brings."""
+    """The texts of our files, None for one that is not needed, and the variable by which the drop-in brings arguments."""
 
     drop_in: str | None
     fragment: str | None
-    arguments: tuple[str, ...]
+    generator: str | None
+    variable: str
 
     @classmethod
     def render(cls, record: Record, base: Layout, version: tuple[int, int], *, keeps_folder: bool) -> OwnFiles:
@@ -48,8 +50,10 @@ class OwnFiles:
         if makes_folder:
             arguments.insert(0, f"--config-dir={kubelet_layout.CONFIG_DIR}")
         text = None if not data else _COMMENT + json.dumps({**_HEAD, **data}, indent=2, sort_keys=True) + "\n"
-        drop_in = _drop_in(base.service.variables[HOOK].value, arguments, makes_folder) if arguments else None
-        return cls(drop_in, text, tuple(arguments))
+        free = kubelet_layout.free_variable(base.service)
+        variable = free or kubelet_generator.VARIABLE
+        drop_in = _drop_in(variable, base.service, arguments, makes_folder) if arguments else None
+        return cls(drop_in, text, kubelet_generator.TEXT if arguments and free is None else None, variable)
 
 
 def _fragment_data(record: Record, base: Layout) -> dict[str, t.Any]:
@@ -89,8 +93,10 @@ def _as_flags(record: Record, base: Layout) -> list[str]:
     ]
 
 
-def _drop_in(base: str, arguments: t.Sequence[str], makes_folder: bool) -> str:
-    value = " ".join([base.strip(), *(quote_argument(argument) for argument in arguments)])
+def _drop_in(name: str, base: Service, arguments: t.Sequence[str], makes_folder: bool) -> str:
+    """base: the service without it, whose own value of that variable it repeats."""
+    theirs = [base.variables[name].value.strip()] if name in base.variables else []
+    value = " ".join([*theirs, *(quote_argument(argument) for argument in arguments)])
     # Someone may remove all of /etc/kubernetes; without the folder a kubelet does not start.
     folder = f"ExecStartPre=-/bin/mkdir -p {kubelet_layout.CONFIG_DIR}\n" if makes_folder else ""
-    return f"{_COMMENT}[Service]\n{folder}Environment={quote_assignment(HOOK, value)}\n"
+    return f"{_COMMENT}[Service]\n{folder}Environment={quote_assignment(name, value)}\n"

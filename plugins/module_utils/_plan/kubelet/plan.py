@@ -6,10 +6,10 @@
 
 """The plan of the module C(kubelet): a wish and what was read, in; every byte that will change, out.
 
-Two files are ours: a drop-in of the kubelet's unit, and a fragment in its C(--config-dir). Both are rendered from the
-record of what we own and from nothing else, so an empty record means no file. What others set is found below ours (the
-"base"), which is also what a setting goes back to. An entry of KUBELET_EXTRA_ARGS that would win over the wish is moved
-away only when the task says so (C(adopt)).
+Ours are a drop-in of the kubelet's unit, a fragment in its C(--config-dir), and for a unit that takes no variable a
+generator. All are rendered from the record of what we own and from nothing else, so an empty record means no file. What
+others set is found below ours (the "base"), which is also what a setting goes back to. An entry of a variable of others
+that would win over the wish is moved away only when the task says so (C(adopt)).
 """
 
 from __future__ import annotations
@@ -24,49 +24,22 @@ from ..common import ownership
 from ..common.errors import Refusal
 from ..common.files import FileChange, FileVersion, TextFile
 from ..common.ownership import Change, Owned, Record, Values
-from ..documents.systemd_unit import with_drop_in
 from . import adoption as kubelet_adoption
 from . import config as kubelet_config
+from . import generator as kubelet_generator
 from . import layout as kubelet_layout
 from . import limits as kubelet_limits
 from . import policies as kubelet_policies
-from .adoption import EXTRA, Move
+from .adoption import Move
 from .config import CONFIG
 from .desired import Wish
-from .layout import FRAGMENT, HOOK, Layout
+from .layout import FRAGMENT, UNIT, Layout
 from .own_files import OwnFiles
-from .policies import PolicyChange, Remembered
+from .policies import PolicyChange
+from .state import State, Versions
 
 ADOPTED = "adopted"
-
-
-# ---- what was read ---------------------------------------------------------------------------------------------------
-
-
-@dataclasses.dataclass(frozen=True)
-class State:
-    """What the node has.
-
-    unit: the unit's file and its drop-ins, in systemd's order. environment: each environment file, None for one that is not there.
-    main: the file of C(--config). fragments: the files of the C(--config-dir) that is used, or that would be.
-    record: what we own. version: the kubelet's. running: the command line of its process, None when it is down.
-    newer: files of others, its binary among them, that changed after that process was started. remembered: its state files.
-    """
-
-    unit: tuple[TextFile, ...]
-    environment: t.Mapping[str, FileVersion | None]
-    main: TextFile | None
-    fragments: tuple[TextFile, ...]
-    record: Record
-    version: tuple[int, int]
-    running: tuple[str, ...] | None
-    newer: tuple[str, ...] = ()
-    remembered: Remembered = dataclasses.field(default_factory=dict)
-
-    @property
-    def variables(self) -> dict[str, str | None]:
-        """The texts of the environment files."""
-        return {path: version.text if version else None for path, version in self.environment.items()}
+_RELOAD = "systemctl daemon-reload and systemctl restart kubelet"
 
 
 # ---- the plan --------------------------------------------------------------------------------------------------------
@@ -74,16 +47,23 @@ class State:
 
 @dataclasses.dataclass(frozen=True)
 class KubeletFileChange(FileChange):
-    """One file of a kubelet that changes. is_environment: it is others' file of variables, whose values are nobody's business."""
+    """One file of a kubelet that changes."""
 
-    keeps_mode: t.ClassVar[bool] = True
+    @property
+    def is_foreign(self) -> bool:
+        """Whether it is others' file of variables, whose values are nobody's business."""
+        ours = (kubelet_layout.DROP_IN, kubelet_generator.GENERATOR)
+        return self.path not in ours and posixpath.basename(self.path) != FRAGMENT
 
-    is_environment: bool = False
+    @property
+    def keeps(self) -> tuple[str, ...]:
+        """What a file that is there keeps of its own. A program has to be executable, whoever changed that."""
+        return ("uid", "gid") if self.path == kubelet_generator.GENERATOR else ("mode", "uid", "gid")
 
     def shown(self, version: FileVersion | None) -> str:
         """A version of this file as it may be shown."""
         lines = version.text.splitlines(keepends=True) if version else []
-        return "".join(map(_without_value, lines) if self.is_environment else lines)
+        return "".join(map(_without_value, lines) if self.is_foreign else lines)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -110,46 +90,42 @@ class KubeletPlan:
 
 def plan(wish: Wish, state: State) -> KubeletPlan:
     """Work out a wish against what the node has. Raises Refusal for what cannot be done safely."""
-    live = changeable(state)
-    base_unit = with_drop_in(state.unit, kubelet_layout.DROP_IN, None)
-    theirs = tuple(file for file in state.fragments if posixpath.basename(file.path) != FRAGMENT)
+    live, below = changeable(state), state.without_ours()
+    theirs = state.foreign_fragments
     # Others may rely on the folder that the kubelet reads for our sake.
     awake = bool(theirs) and kubelet_layout.config_dir(live.command) is not None
-    moved = _adopt(
-        wish, kubelet_layout.layout(base_unit, state.variables, state.main, theirs, reads_fragments=awake), state
-    )
-    environment = {**state.variables, **{path: move.text for path, move in moved.items()}}
-    base = kubelet_layout.layout(base_unit, environment, state.main, theirs, reads_fragments=awake)
+    moved = _adopt(wish, below.layout(reads_fragments=awake), below)
+    below = below.with_files({path: _version(below, path, move.text) for path, move in moved.items()})
+    base = below.layout(reads_fragments=awake)
 
     resolution = _resolve(wish, state, live, base, moved)
     owned = {field: keys for field, keys in resolution.record.items() if field != ADOPTED}
     adopted, returned, warnings = kubelet_adoption.account_for(
-        state.record.get(ADOPTED, {}), moved, owned, state.record, state.variables
+        state.record.get(ADOPTED, {}), moved, owned, state.record, state.texts
     )
-    environment.update(returned)
-
     ours = OwnFiles.render(owned, base, state.version, keeps_folder=awake)
-    folder = kubelet_layout.config_dir(base.command) or kubelet_layout.CONFIG_DIR
-    if not awake and not wish.force and kubelet_layout.config_dir(base.command) is None and ours.fragment is not None:
+    has_folder = kubelet_layout.config_dir(base.command) is not None
+    if not awake and not wish.force and not has_folder and ours.fragment is not None:
         refuse_sleeping_fragments(theirs)
-    fragment = None if ours.fragment is None else TextFile.of(posixpath.join(folder, FRAGMENT), ours.fragment, 0o600)
-    unit = with_drop_in(state.unit, kubelet_layout.DROP_IN, ours.drop_in)
-    after = kubelet_layout.layout(unit, environment, state.main, [*theirs, *([fragment] if fragment else [])])
-    refuse_ineffective_hook(ours.drop_in, after)
+    path = posixpath.join(kubelet_layout.config_dir(base.command) or kubelet_layout.CONFIG_DIR, FRAGMENT)
+    files = _our_versions(ours, state, path)
+    fragment = files[path]
+    files.update({path: _version(state, path, text) for path, text in returned.items()})
+    after = below.with_files(files).layout()
     _refuse_overridden(wish, after, live)
 
     operations = (
         *(Change(ADOPTED, f"{path} {name}", text, None) for path, move in moved.items() for name, text in move.entries),
         *(Change(ADOPTED, path, None, "put back") for path in returned),
         *resolution.changes,
-    ) or tuple(_stale_hook(live, after))
+    ) or tuple(_stale(live, after, ours.variable))
     if operations and not wish.force:
         refuse_newer_files(state)
     return KubeletPlan(
         before=live,
         after=after,
-        files=tuple(_file_changes(state, ours.drop_in, fragment, folder, environment)),
-        fragment=fragment,
+        files=tuple(_file_changes(state, {**files, **{path: below.files[path] for path in moved}})),
+        fragment=TextFile(path, fragment) if fragment else None,
         policies=changed_policies(live, after, state) if operations else (),
         operations=operations,
         record={**owned, **({ADOPTED: adopted} if adopted else {})},
@@ -164,16 +140,24 @@ def plan(wish: Wish, state: State) -> KubeletPlan:
 
 def changeable(state: State) -> Layout:
     """A kubelet as it is now. Raises Refusal for one that cannot be changed."""
-    live = kubelet_layout.layout(state.unit, state.variables, state.main, state.fragments)
-    kubelet_layout.refuse_unknown_layout(live.service)
+    live = state.layout()
+    refuse_unreachable(state)
     _refuse_out_of_step(live, state)
     return live
 
 
-def _adopt(wish: Wish, base: Layout, state: State) -> dict[str, Move]:
+def refuse_unreachable(state: State) -> None:
+    """Refuse a unit that takes no variable of ours, and out of which our generator could derive no command that does."""
+    below = state.without_ours()
+    if kubelet_layout.free_variable(below.layout().service) is None:
+        any_version = FileVersion(b"", 0o644)
+        below.with_files({kubelet_layout.DROP_IN: any_version, kubelet_generator.GENERATOR: any_version})
+
+
+def _adopt(wish: Wish, base: Layout, below: State) -> dict[str, Move]:
     if not wish.adopt or wish.state != "present":
         return {}
-    return kubelet_adoption.take_out(wish.keys, base.service, base.settings, state.variables)
+    return kubelet_adoption.take_out(wish.keys, base, below.texts, below.host)
 
 
 def _resolve(wish: Wish, state: State, live: Layout, base: Layout, moved: t.Mapping[str, Move]) -> ownership.Resolution:
@@ -238,43 +222,39 @@ def _without_relatives(wish: Wish, record: Record) -> Record:
 # ---- what changes ----------------------------------------------------------------------------------------------------
 
 
-def _file_changes(
-    state: State,
-    drop_in: str | None,
-    fragment: TextFile | None,
-    folder: str,
-    environment: t.Mapping[str, str | None],
-) -> t.Iterator[KubeletFileChange]:
-    """Our two files, and those of others that change. The fragment comes first: the drop-in names its folder."""
-    path = posixpath.join(folder, FRAGMENT)
-    former = {file.path: file.version for file in (*state.fragments, *state.unit)}
-    drop_in_path = kubelet_layout.DROP_IN
-    changes = [
-        _file_change(path, former.get(path), fragment.text if fragment else None, 0o600),
-        _file_change(drop_in_path, former.get(drop_in_path), drop_in, 0o644),
-        *(
-            _file_change(name, state.environment[name], text, 0o644, is_environment=True)
-            for name, text in environment.items()
-        ),
-    ]
-    yield from (change for change in changes if change.before != change.after)
-
-
-def _file_change(
-    path: str, before: FileVersion | None, text: str | None, mode: int, *, is_environment: bool = False
-) -> KubeletFileChange:
-    """A file that gets a text. mode: of one that is new; one that is there keeps mode and owner."""
-    after = (
-        None if text is None else dataclasses.replace(before or FileVersion(b"", mode), content=text.encode("utf-8"))
+def _our_versions(ours: OwnFiles, state: State, fragment: str) -> dict[str, FileVersion | None]:
+    """Our files. The fragment comes first: the drop-in names its folder."""
+    files = (
+        (fragment, ours.fragment, 0o600),
+        (kubelet_layout.DROP_IN, ours.drop_in, 0o644),
+        (kubelet_generator.GENERATOR, ours.generator, kubelet_generator.MODE),
     )
-    return KubeletFileChange(path, before, after, is_environment)
+    return {path: None if text is None else _version(state, path, text, mode) for path, text, mode in files}
 
 
-def _stale_hook(live: Layout, after: Layout) -> t.Iterator[Change]:
-    """Our drop-in repeats what the unit said when it was written. When that changed since, it is written anew."""
-    before, now = (each.service.variables[HOOK].value for each in (live, after))
-    if before != now:
-        yield Change("unit", HOOK, before, now)
+def _version(state: State, path: str, text: str, mode: int = 0o644) -> FileVersion:
+    """A file that gets a text. mode: of one that is new; one that is there keeps its owner, and its mode unless it is a program."""
+    former = state.files.get(path)
+    kept = mode if former is None or path == kubelet_generator.GENERATOR else former.mode
+    return FileVersion(text.encode("utf-8"), kept).in_place_of(former)
+
+
+def _file_changes(state: State, files: Versions) -> t.Iterator[KubeletFileChange]:
+    before = state.files
+    for path, version in files.items():
+        if before.get(path) != version:
+            yield KubeletFileChange(path, before.get(path), version)
+
+
+def _stale(live: Layout, after: Layout, variable: str) -> t.Iterator[Change]:
+    """Our drop-in repeats what the unit said when it was written, and its variable is one that the unit took then. When that
+    changed since, it is written anew."""
+    if live.command != after.command:
+        before, now = (
+            each.service.variables[variable].value if f"${variable}" in each.service.words else None
+            for each in (live, after)
+        )
+        yield Change("unit", variable, before, now)
 
 
 def changed_policies(live: Layout, after: Layout, state: State) -> tuple[PolicyChange, ...]:
@@ -333,16 +313,6 @@ def _kept_folder(owned: Record, base: Layout, theirs: t.Sequence[TextFile]) -> t
         yield f"{kubelet_layout.DROP_IN} stays with nothing but --config-dir, because the kubelet reads {paths} by it."
 
 
-def refuse_ineffective_hook(drop_in: str | None, after: Layout) -> None:
-    """A later drop-in that sets the hook too makes ours count for nothing."""
-    hook = after.service.variables[HOOK]
-    if drop_in is not None and hook.source.path != kubelet_layout.DROP_IN:
-        raise Refusal(
-            f"{hook.source} sets {HOOK} after {kubelet_layout.DROP_IN}, so that one would count for nothing. Rename that drop-in so that it"
-            " sorts before, or take the assignment out of it."
-        )
-
-
 def _refuse_overridden(wish: Wish, after: Layout, live: Layout) -> None:
     """A source that wins over ours makes a wish come to nothing; it is named."""
     if wish.state != "present":
@@ -351,22 +321,32 @@ def _refuse_overridden(wish: Wish, after: Layout, live: Layout) -> None:
         wanted = wish.values[field][key]
         found = after.settings.value(field, key, wanted)
         if found != wanted:
-            sources = [
-                source
-                for source in after.settings.sources(field, key)
-                if source.path not in (kubelet_layout.DROP_IN,) and FRAGMENT not in source.path
-            ]
-            where = str(sources[-1]) if sources else "another source"
             raise Refusal(
-                f"{field}: {key} shall be {_shown(wanted)}, but {where} makes it {_shown(found)} and wins over what this"
-                f" module writes. Take it out there{_adoptable(after, field, key)}."
+                f"{field}: {key} shall be {_shown(wanted)}, but {_winner(after, field, key)} makes it {_shown(found)} and wins over what this"
+                f" module writes. {_way_out(wish, after, field, key)}"
             )
 
 
-def _adoptable(after: Layout, field: str, key: str) -> str:
-    found = after.settings.flags_for(field, key)
-    in_extra = any(after.service.arguments[flag.index].variable == EXTRA for flag in found)
-    return ", or set adopt: true to have the entry moved into the files of this collection" if in_extra else ""
+def _winner(after: Layout, field: str, key: str) -> str:
+    """The file and line that makes a setting what it is, besides ours."""
+    ours = (kubelet_layout.DROP_IN, FRAGMENT)
+    sources = [source for source in after.settings.sources(field, key) if not source.path.endswith(ours)]
+    return str(sources[-1]) if sources else "another source"
+
+
+def _way_out(wish: Wish, after: Layout, field: str, key: str) -> str:
+    """What to do about the flag, or the file, that wins."""
+    found = [(after.service.arguments[flag.index], flag) for flag in after.settings.flags_for(field, key)]
+    theirs = [(argument, flag) for argument, flag in found if argument.source.path != kubelet_layout.DROP_IN]
+    fixed = [each for each in theirs if not kubelet_adoption.is_movable(*each, field, key, wish.keys)]
+    if theirs and not fixed:
+        return "Take it out there, or set adopt: true to have the entry moved into the files of this collection."
+    if fixed and kubelet_adoption.is_foreign(fixed[-1][0].source.path):
+        return (
+            f"That file belongs to a package or to this boot only, so do not edit it: have a drop-in below /etc/systemd/system/{UNIT}.d"
+            f" set it otherwise, run {_RELOAD}, and run again."
+        )
+    return f"Take it out there{f', run {_RELOAD}, and run again' if fixed else ''}."
 
 
 def _shown(value: t.Any) -> str:
@@ -390,8 +370,10 @@ def diff(plan_: KubeletPlan) -> list[dict[str, str]]:
 
 
 def _without_value(line: str) -> str:
-    """A line of a file of variables: the kubelet's own arguments, or only a name. A comment may hold a variable as well."""
-    if re.match(rf"\s*({EXTRA}=|#[^=]*$|$)", line):
-        return line
+    """A line that sets variables: the kubelet's own arguments, or only the name. A comment may hold a variable as well."""
+    if not re.match(r"\s*#", line):
+        names = re.findall(r"(?:^|[\s\"'])([A-Za-z_]\w*)=", re.sub(r"^\s*Environment\s*=", "", line))
+        if names and all(name.startswith("KUBE") for name in names):
+            return line
     name, equals, _value = line.partition("=")
-    return f"{name}=...\n" if equals else "...\n"
+    return f"{name}=...\n" if equals else line if re.match(r"\s*(#|\[|$)", line) else "...\n"

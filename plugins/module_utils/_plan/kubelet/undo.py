@@ -8,19 +8,18 @@
 
 from __future__ import annotations
 
-import posixpath
 import typing as t
 
 from ..common.errors import Refusal
-from ..common.files import TextFile
 from ..common.ownership import Change, Record
-from ..documents.systemd_unit import with_drop_in
+from ..documents.systemd_unit import unit_variables
 from ..transaction import undo
-from ..transaction.undo import WayBack, WrittenFile
+from ..transaction.undo import WayBack
 from . import layout as kubelet_layout
 from . import plan as kubelet
-from .layout import FRAGMENT, HOOK, Layout
-from .plan import ADOPTED, KubeletFileChange, KubeletPlan, State
+from .layout import UNIT, Layout
+from .plan import ADOPTED, KubeletFileChange, KubeletPlan
+from .state import State
 
 
 def plan(way: WayBack | None, state: State, *, force: bool, warnings: t.Sequence[str] = ()) -> KubeletPlan:
@@ -34,15 +33,17 @@ def plan(way: WayBack | None, state: State, *, force: bool, warnings: t.Sequence
     way.refuse_foreign_edits()
     if not force:
         kubelet.refuse_newer_files(state)
-    files = [_file_change(file) for file in way.component_files]
-    after, fragment = _former(state, files)
+    files = [KubeletFileChange(file.path, file.now, file.former) for file in way.component_files]
+    former = state.with_files({file.path: file.after for file in files})
+    after = former.layout()
     _refuse_sleeping_fragments(state, live, after, force=force)
-    _refuse_outdated_drop_in(state, after, files, way)
+    if any(file.path == kubelet_layout.DROP_IN for file in files):
+        _refuse_outdated_drop_in(former, after, way)
     return KubeletPlan(
         before=live,
         after=after,
         files=tuple(files),
-        fragment=fragment,
+        fragment=next((file for file in former.fragments if file not in former.foreign_fragments), None),
         policies=kubelet.changed_policies(live, after, state),
         operations=undo.operations(_changes(live, after, files, state.record, way.record), way.component_files),
         record=way.record,
@@ -50,50 +51,32 @@ def plan(way: WayBack | None, state: State, *, force: bool, warnings: t.Sequence
     )
 
 
-def _file_change(file: WrittenFile) -> KubeletFileChange:
-    is_ours = file.path == kubelet_layout.DROP_IN or posixpath.basename(file.path) == FRAGMENT
-    return KubeletFileChange(file.path, file.now, file.former, not is_ours)
-
-
-def _former(state: State, files: t.Sequence[KubeletFileChange]) -> tuple[Layout, TextFile | None]:
-    """The kubelet as the former files make it, and our fragment among them."""
-    versions = {file.path: file.after for file in files}
-    texts = {path: version.text if version else None for path, version in versions.items()}
-    drop_in = kubelet_layout.DROP_IN
-    unit = with_drop_in(state.unit, drop_in, texts[drop_in]) if drop_in in texts else state.unit
-    environment = {**state.variables, **{file.path: texts[file.path] for file in files if file.is_environment}}
-    fragments = {file.path: file for file in state.fragments}
-    for path, version in versions.items():
-        if posixpath.basename(path) == FRAGMENT:
-            fragments.pop(path, None)
-            if version is not None:
-                fragments[path] = TextFile(path, version)
-    found = [file for dummy, file in sorted(fragments.items())]
-    ours = next((file for file in found if posixpath.basename(file.path) == FRAGMENT), None)
-    return kubelet_layout.layout(unit, environment, state.main, found), ours
-
-
 def _refuse_sleeping_fragments(state: State, live: Layout, after: Layout, *, force: bool) -> None:
     wakes = kubelet_layout.config_dir(live.command) is None and kubelet_layout.config_dir(after.command) is not None
     if wakes and not force:
-        kubelet.refuse_sleeping_fragments(
-            [file for file in state.fragments if posixpath.basename(file.path) != FRAGMENT]
-        )
+        kubelet.refuse_sleeping_fragments(state.foreign_fragments)
 
 
-def _refuse_outdated_drop_in(state: State, after: Layout, files: t.Sequence[KubeletFileChange], way: WayBack) -> None:
+def _refuse_outdated_drop_in(former: State, after: Layout, way: WayBack) -> None:
     """Our drop-in repeats what the unit said when it was written. A former one may repeat what does not hold any more."""
-    former = next((file.after for file in files if file.path == kubelet_layout.DROP_IN), None)
-    if former is None:
+    ours = next((file for file in former.unit if file.path == kubelet_layout.DROP_IN), None)
+    if ours is None:
         return
-    kubelet.refuse_ineffective_hook(former.text, after)
-    base = kubelet_layout.layout(with_drop_in(state.unit, kubelet_layout.DROP_IN, None), state.variables, None, ())
-    said, hook = after.service.variables[HOOK].value, base.service.variables[HOOK]
-    if not f"{said} ".startswith(f"{hook.value.strip()} "):
-        raise Refusal(
-            f"state: previous would take back transaction {way.transaction} on {way.node}, but {hook.source} sets {HOOK} to something"
-            " else than it did then, and the former drop-in would undo that. Take single settings back with state: absent."
-        )
+    theirs = former.without_ours().layout().service.variables
+    for name, said in unit_variables(ours, UNIT, former.host).items():
+        counts, below = after.service.variables[name], theirs.get(name)
+        why = None
+        if f"${name}" not in after.service.words:
+            why = f"ExecStart in {after.service.arguments[0].source} does not take ${name} any more"
+        elif counts.source.path != ours.path:
+            why = f"{counts.source} sets {name} after it"
+        elif below is not None and not f"{said.value} ".startswith(f"{below.value.strip()} "):
+            why = f"{below.source} sets {name} to something else than it did then"
+        if why is not None:
+            raise Refusal(
+                f"state: previous would take back transaction {way.transaction} on {way.node}, but {why}, and the former {ours.path}"
+                " would undo that or count for nothing. Take single settings back with state: absent."
+            )
 
 
 def _changes(
@@ -101,7 +84,7 @@ def _changes(
 ) -> t.Iterator[Change]:
     """What changes, of everything that is ours now or was before."""
     for file in files:
-        if file.is_environment:
+        if file.is_foreign:
             is_adopted = file.path in former.get(ADOPTED, {})
             yield Change(ADOPTED, file.path, *(("put back", None) if is_adopted else (None, "put back")))
     places = [(field, key) for record in (owned, former) for field, keys in record.items() for key in keys]

@@ -15,6 +15,7 @@ from fractions import Fraction
 
 from ..common.errors import Refusal
 
+ONE = Fraction(1)
 LARGEST = 2**63 - 1  # the API caps what is larger
 
 _QUANTITY = re.compile(r"([+-]?(?:[0-9]+\.?[0-9]*|\.[0-9]+))(?:[eE]([+-]?[0-9]{1,2})|([KMGTPE]i|[numkMGTPE]))?")

@@ -19,13 +19,15 @@ from ..common.files import FileVersion
 from ..common.names import is_pod_name
 from ..common.ownership import Values
 from ..kubernetes import flags, option_values
+from . import pod_fields
 
-SETTINGS = ("feature_gates", "admission_plugins", "args", "env", "volumes", "files")
+SETTINGS = ("feature_gates", "admission_plugins", "args", "env", "volumes", *pod_fields.FIELDS, "files")
 _VOLUME_NAME = re.compile(r"[a-z0-9](?:[-a-z0-9]{0,61}[a-z0-9])?")
 # Where a mount would stand over the component's binary and its libraries, or over what every container needs.
 _OF_THE_IMAGE = frozenset(
     ("/", "/bin", "/dev", "/lib", "/lib64", "/proc", "/sbin", "/sys", "/usr", "/usr/bin", "/usr/lib", "/usr/local")
 ) | {"/usr/local/bin", "/usr/local/sbin", "/usr/sbin"}
+_ACCOUNT = re.compile(r"[0-9]{1,9}|[A-Za-z_][A-Za-z0-9_.@-]*\$?")
 _ENV_NAME = re.compile(r"[A-Za-z_.-][A-Za-z0-9_.-]*")
 _PLUGIN_NAME = re.compile(r"[A-Za-z][A-Za-z0-9]*")
 _PLUGIN_STATES = {"enabled": "enabled", "disabled": "disabled", "default": None}
@@ -38,11 +40,16 @@ _OWN_OPTION = {
 
 @dataclasses.dataclass(frozen=True)
 class WantedFile:
-    """A file that the task names. version: None when the task removes it. sensitive: never show its content."""
+    """A file that the task names. version: None when the task removes it. sensitive: never show its content.
+
+    owner, group: a name of the node's or a number, None to leave what is there.
+    """
 
     path: str
     version: FileVersion | None
     sensitive: bool
+    owner: str | None = None
+    group: str | None = None
 
 
 @dataclasses.dataclass(frozen=True)
@@ -79,6 +86,9 @@ def parse_wish(params: t.Mapping[str, t.Any]) -> Wish:
         },
         "env": {name: _environment(name, value) for name, value in (params["env"] or {}).items()},
         "volumes": {volume["name"]: _volume(volume) for volume in params["volumes"] or []},
+        pod_fields.RESOURCES: pod_fields.desired_resources(params[pod_fields.RESOURCES] or {}),
+        pod_fields.PROBES: pod_fields.desired_probes(params[pod_fields.PROBES] or {}),
+        pod_fields.PRIORITY: pod_fields.desired_priority(params[pod_fields.PRIORITY] or {}),
     }
     if values["admission_plugins"] and params["name"] != "kube-apiserver":
         raise Refusal(
@@ -156,9 +166,11 @@ def _wanted_file(entry: t.Mapping[str, t.Any]) -> WantedFile:
         raise Refusal(f"files: {path} has no content.")
     if entry["state"] != "present":
         return WantedFile(path, None, entry["sensitive"])
-    return WantedFile(
-        path, FileVersion(_file_content(path, entry["content"]), int(entry["mode"], 8)), entry["sensitive"]
-    )
+    for key in ("owner", "group"):
+        if entry[key] is not None and not _ACCOUNT.fullmatch(entry[key]):
+            raise Refusal(f"files: invalid {key} {entry[key]!r} of {path}: must be a name or a number.")
+    version = FileVersion(_file_content(path, entry["content"]), int(entry["mode"], 8))
+    return WantedFile(path, version, entry["sensitive"], entry["owner"], entry["group"])
 
 
 def _file_content(path: str, content: t.Any) -> bytes:

@@ -10,7 +10,8 @@ from __future__ import annotations
 
 from ..documents.yaml_edit import Path
 from .manifest import Manifest
-from .plan import HIDDEN, PolicyFileChange, StaticPodPlan
+from .plan import HIDDEN, StaticPodPlan
+from .policy_files import PolicyFileChange
 
 _DIFFERENT = "(hidden, different)"
 

@@ -4,7 +4,7 @@
 
 # PRIVATE to the collection: no promise of stability to code outside it.
 
-"""A static pod's manifest as values that can be read and changed: flags, gates, plugins, environment, volumes.
+"""A static pod's manifest as values that can be read and changed: flags, gates, plugins, environment, volumes, single fields.
 
 C(Manifest.values) and C(Manifest.change) speak the language of C(ownership): a field, a key, a value.
 """
@@ -21,6 +21,7 @@ from ..common.errors import Refusal
 from ..common.ownership import Change, Values
 from ..documents.yaml_edit import Document, Operation, Path
 from ..kubernetes import flags
+from . import pod_fields
 
 _MERGED_FLAGS = {
     flags.FEATURE_GATES: "feature_gates",
@@ -85,6 +86,7 @@ class Manifest:
             raise Refusal(f"{source}: no container is named {name}; found: {', '.join(map(str, names)) or 'none'}.")
         manifest = cls(document, index)
         manifest._check_argument_types()
+        manifest._check_path_types()
         manifest.values(), manifest.mounts(), manifest.probes()  # a pod that cannot be read through is no pod
         return manifest
 
@@ -95,9 +97,24 @@ class Manifest:
             if wrong:
                 why = f"{list_name} holds {wrong[0]!r}, which is no text; the kubelet refuses such a pod."
                 self._refuse(self._container_path + (list_name,), why)
-        if not self.container.get("command"):
-            why = f"container {self.container.get('name')} has no command, so its flags cannot be known."
-            self._refuse(self._container_path, why)
+
+    def _check_path_types(self) -> None:
+        mounts = enumerate(self.container.get("volumeMounts") or [])
+        volumes = enumerate(self.pod["spec"].get("volumes") or [])
+        paths: dict[Path, t.Any] = {
+            **{
+                self._container_path + ("volumeMounts", index, "mountPath"): mount["mountPath"]
+                for index, mount in mounts
+            },
+            **{
+                ("spec", "volumes", index, "hostPath", "path"): volume["hostPath"]["path"]
+                for index, volume in volumes
+                if volume.get("hostPath")
+            },
+        }
+        for place, path in paths.items():
+            if not isinstance(path, str):
+                self._refuse(place, f"the path is {path!r}, which is no text: was a template not rendered?")
 
     # -- reading -------------------------------------------------------------------------------------------------------
 
@@ -117,8 +134,14 @@ class Manifest:
         return t.cast(dict[str, t.Any], self.pod["spec"]["containers"][self.container_index])
 
     @property
+    def entrypoint(self) -> str | None:
+        """What the container starts; None when the manifest leaves that to the image."""
+        command = self.container.get("command")
+        return t.cast(str, command[0]) if command else None
+
+    @property
     def arguments(self) -> list[str]:
-        """The command line as written, the binary's name first."""
+        """The command line as written: the program's name first, if the manifest names one."""
         return list(self.container.get("command") or []) + list(self.container.get("args") or [])
 
     @property
@@ -140,6 +163,13 @@ class Manifest:
             # A shorter one is no secret, and every other number in a message would be hidden with it.
             if name in referenced and value and len(value) >= _SHORTEST_SECRET
         }
+
+    @property
+    def program(self) -> str:
+        """The name of the component's program; where a shell or the image tells which that is, the container's name."""
+        command = self.container.get("command") or [""]
+        name = posixpath.basename(command[0])
+        return str(self.container["name"]) if not name or name in _SHELLS else name
 
     def expected_arguments(self) -> list[str | None]:
         """The command line of the running process: C($(VAR)) expanded as the kubelet does.
@@ -170,7 +200,8 @@ class Manifest:
     def probes(self) -> list[dict[str, t.Any]]:
         """The container's own probes, each once.
 
-        kind (http, tcp, or the kind that cannot be run from outside), host, port; of http also scheme, path, headers.
+        kind (http, tcp, or grpc and exec, which only the kubelet runs), host, port (not of exec); of http also scheme, path,
+        headers.
         """
         found: list[dict[str, t.Any]] = []
         for name in _PROBES:
@@ -180,6 +211,15 @@ class Manifest:
                 if described not in found:
                     found.append(described)
         return found
+
+    def seconds_until_killed(self) -> int:
+        """How long the kubelet leaves a container that does not work, when nothing but its liveness tells that and only the
+        kubelet can ask for it: before that the container counts as ready. 0 for every other."""
+        probe = self.container.get("livenessProbe")
+        if not probe or self.container.get("readinessProbe") or self._probe(probe)["kind"] in ("http", "tcp"):
+            return 0
+        failures = int(probe.get("failureThreshold") or 3) * int(probe.get("periodSeconds") or 10)
+        return int(probe.get("initialDelaySeconds") or 0) + failures + int(probe.get("timeoutSeconds") or 1)
 
     def _probe(self, probe: t.Mapping[str, t.Any]) -> dict[str, t.Any]:
         if "httpGet" in probe:
@@ -198,7 +238,9 @@ class Manifest:
                 "host": probe["tcpSocket"].get("host") or "127.0.0.1",
                 "port": self._port(probe["tcpSocket"]["port"]),
             }
-        return {"kind": "grpc" if "grpc" in probe else "exec"}
+        if "grpc" in probe:
+            return {"kind": "grpc", "host": "127.0.0.1", "port": self._port(probe["grpc"]["port"])}
+        return {"kind": "exec"}
 
     def _port(self, port: int | str) -> int:
         if isinstance(port, int):
@@ -228,6 +270,7 @@ class Manifest:
                 for entry in self.container.get("env") or []
             },
             "volumes": self._volume_values(),
+            **pod_fields.values(self.pod["spec"], self.container),
             "annotations": dict((self.pod.get("metadata") or {}).get("annotations") or {}),
         }
 
@@ -260,7 +303,11 @@ class Manifest:
 
     def change(self, change: Change) -> Manifest:
         """The manifest with one value changed; every other byte stays. Raises Refusal when that cannot be done."""
-        changed: Manifest = getattr(self, f"_change_{change.field}")(change.key, change.after)
+        changed: Manifest = (
+            self._change_field(change)
+            if change.field in pod_fields.FIELDS
+            else getattr(self, f"_change_{change.field}")(change.key, change.after)
+        )
         changed._check_argument_types()
         if changed.values() != self._values_after(change):
             self._refuse(
@@ -286,6 +333,19 @@ class Manifest:
     @property
     def _container_path(self) -> Path:
         return ("spec", "containers", self.container_index)
+
+    def _change_field(self, change: Change) -> Manifest:
+        path = pod_fields.place(change.field, change.key, self._container_path)
+        if change.field == pod_fields.PROBES and not self._at(path[:-1]):
+            why = f"container {self.container.get('name')} has no {path[-2]}, and this module changes the times of probes that are there."
+            self._refuse(self._container_path, why)
+        return self._remove(path) if change.after is None else self._put(path, change.after)
+
+    def _put(self, path: Path, value: t.Any) -> Manifest:
+        """Set a value, with the mappings around it that are missing."""
+        if self._at(path[:-1]) is None:
+            return self._put(path[:-1], {path[-1]: value})
+        return self._set_key(path[:-1], path[-1], value)
 
     def _change_args(self, key: str, after: t.Sequence[str] | None) -> Manifest:
         return self._set_flag(key, list(after or []))
@@ -370,8 +430,14 @@ class Manifest:
 
     def _set_flag(self, name: str, wanted: t.Sequence[str]) -> Manifest:
         """Give a flag exactly these values, in this order: replace, then append behind, then drop what is too much."""
-        if posixpath.basename(self.arguments[0]) in _SHELLS:
-            why = f"the component is started by a shell ({self.arguments[0]}), so --{name} would not reach it. Start it directly."
+        if self.entrypoint is None:
+            why = (
+                f"container {self.container.get('name')} has no command: its image decides what is started, so --{name} cannot be"
+                " changed here. env, volumes and files can; write a command to have flags changed, too."
+            )
+            self._refuse(self._container_path, why)
+        if posixpath.basename(self.entrypoint) in _SHELLS:
+            why = f"the component is started by a shell ({self.entrypoint}), so --{name} would not reach it. Start it directly."
             self._refuse(self._argument_path(0), why)
         manifest = self
         for number, value in enumerate(wanted):
@@ -418,8 +484,8 @@ class Manifest:
         return self._apply("add", path + (len(existing),), item)
 
     def _remove(self, path: Path) -> Manifest:
-        """Take an entry away, and its list or mapping with it when nothing else is in it: YAML has no empty block."""
-        return self._apply("remove", path if len(self._at(path[:-1])) > 1 else path[:-1])
+        """Take an entry away, and every list and mapping around it in which nothing else is: YAML has no empty block."""
+        return self._apply("remove", path) if len(self._at(path[:-1])) > 1 else self._remove(path[:-1])
 
     def _set_key(self, path: Path, key: str | int, value: t.Any) -> Manifest:
         """Set a key of a mapping; None takes it away."""
@@ -433,7 +499,7 @@ class Manifest:
     def _at(self, path: Path) -> t.Any:
         data: t.Any = self.pod
         for step in path:
-            data = data.get(step) if isinstance(data, dict) else data[step]
+            data = data.get(step) if isinstance(data, dict) else None if data is None else data[step]
         return data
 
 

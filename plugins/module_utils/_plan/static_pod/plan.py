@@ -8,7 +8,6 @@
 
 from __future__ import annotations
 
-import base64
 import dataclasses
 import hashlib
 import posixpath
@@ -16,11 +15,13 @@ import typing as t
 
 from ..common import ownership
 from ..common.errors import Refusal
-from ..common.files import FileChange, FileVersion, digest_of
+from ..common.files import FileVersion, digest_of
 from ..common.ownership import Change, Record
 from ..kubernetes import flags
+from . import pod_fields
 from .desired import Wish
 from .manifest import Manifest
+from .policy_files import PolicyFileChange, PolicyFiles
 
 FILES_ANNOTATION = "nodecraft.kubeadm/files-checksum"
 
@@ -37,25 +38,17 @@ class State:
     manifest: the manifest as it stands.
     record: what we own of it.
     files: every file that the wish or the record names, None when it does not exist.
+    users, groups: the number of each owner and group that the wish names.
     """
 
     manifest: Manifest
     record: Record
     files: t.Mapping[str, FileVersion | None]
+    users: t.Mapping[str, int] = dataclasses.field(default_factory=dict)
+    groups: t.Mapping[str, int] = dataclasses.field(default_factory=dict)
 
 
 # ---- the plan ----------------------------------------------------------------------------------------------------------
-
-
-@dataclasses.dataclass(frozen=True)
-class PolicyFileChange(FileChange):
-    """One policy file that changes.
-
-    wanted: the task asks for this content; otherwise what stood there before us goes back.
-    """
-
-    sensitive: bool
-    wanted: bool
 
 
 @dataclasses.dataclass(frozen=True)
@@ -72,26 +65,30 @@ class StaticPodPlan:
 
 def plan(wish: Wish, state: State) -> StaticPodPlan:
     """Work out a wish against what the node has. Raises Refusal for what cannot be done safely."""
-    live = {
-        **state.manifest.values(),
-        "files": {path: file.digest for path, file in state.files.items() if file is not None},
-    }
-    wanted = dict(wish.values)
-    wanted["files"] = {entry.path: digest_of(entry.version) for entry in wish.files}
+    files = PolicyFiles(wish.files, state.record.get("files", {}), state.files, state.users, state.groups)
+    live = state.manifest.values()
+    resources = pod_fields.as_written(wish.values[pod_fields.RESOURCES], live[pod_fields.RESOURCES])
     resolution = ownership.resolve(
-        wish=wanted, live=live, record=_comparable(state.record), state=wish.state, purge=wish.purge
+        wish={**wish.values, pod_fields.RESOURCES: resources, "files": files.targets()},
+        live={**live, "files": files.values()},
+        record={**state.record, "files": files.comparable()},
+        state=wish.state,
+        purge=wish.purge,
     )
-    file_changes = tuple(_file_change(change, wish, state) for change in resolution.changes if change.field == "files")
-    record = _with_originals(resolution.record, state, file_changes)
+    file_changes = tuple(files.change(change) for change in resolution.changes if change.field == "files")
+    record = dict(resolution.record)
+    if "files" in record:
+        record["files"] = files.with_originals(record["files"], file_changes)
     manifest = state.manifest
     for change in resolution.changes:
         if change.field != "files":
             manifest = manifest.change(change)
     manifest = _with_checksum(manifest, record, file_changes)
     _refuse_shared_mount_paths(manifest)
+    pod_fields.refuse_contradictions(live, manifest.values())
     _refuse_anonymous_probes(wish, state.manifest, manifest)
     _refuse_unreachable_probes(state.manifest, manifest)
-    open_files = [entry.path for entry in wish.files if not entry.sensitive]
+    open_files = [change.path for change in file_changes if not change.sensitive]
     return StaticPodPlan(
         before=state.manifest,
         after=manifest,
@@ -100,63 +97,6 @@ def plan(wish: Wish, state: State) -> StaticPodPlan:
         record=record,
         warnings=resolution.warnings,
     )
-
-
-def _file_change(change: Change, wish: Wish, state: State) -> PolicyFileChange:
-    named = next((entry for entry in wish.files if entry.path == change.key), None)
-    version = named.version if named else None
-    wanted = version is not None and change.after == version.digest
-    before = state.files.get(change.key)
-    if change.after is None:
-        after = None
-    elif version is not None and wanted:
-        after = version.in_place_of(before)
-    else:
-        after = _load_original(state.record["files"][change.key].original).in_place_of(before)
-    return PolicyFileChange(change.key, before, after, named is None or named.sensitive, wanted)
-
-
-# The record holds the whole former content of a file that we replaced; everything else compares digests.
-
-
-def _comparable(record: Record) -> Record:
-    files = {
-        path: ownership.Owned(owned.set, _digest_only(owned.original))
-        for path, owned in record.get("files", {}).items()
-    }
-    return {
-        **{field: keys for field, keys in record.items() if field != "files"},
-        **({"files": files} if files else {}),
-    }
-
-
-def _digest_only(original: t.Mapping[str, t.Any] | None) -> dict[str, t.Any] | None:
-    return None if original is None else _load_original(original).digest
-
-
-def _with_originals(record: Record, state: State, changes: t.Sequence[PolicyFileChange]) -> Record:
-    if "files" not in record:
-        return record
-    before = {change.path: change.before for change in changes}
-    files = {}
-    for path, owned in record["files"].items():
-        known = state.record.get("files", {}).get(path)
-        # Unlike a flag, which a kubeadm upgrade may write anew, a file that we made is nobody else's to change.
-        original = known.original if known else _dump_original(before[path])
-        files[path] = ownership.Owned(owned.set, original)
-    return {**record, "files": files}
-
-
-def _dump_original(file: FileVersion | None) -> dict[str, str] | None:
-    return (
-        None
-        if file is None
-        else {"content": base64.b64encode(file.content).decode("ascii"), "mode": f"{file.mode:04o}"}
-    )
-
-
-def _load_original(original: t.Mapping[str, t.Any]) -> FileVersion:
-    return FileVersion(base64.b64decode(original["content"]), int(original["mode"], 8))
 
 
 def _with_checksum(manifest: Manifest, record: Record, changes: t.Sequence[PolicyFileChange]) -> Manifest:
@@ -235,9 +175,9 @@ def without_secrets(change: Change, open_files: t.Container[str]) -> Change:
     if change.field == "env":
         return dataclasses.replace(change, before=change.before and HIDDEN, after=change.after and HIDDEN)
     if change.field == "files" and change.key not in open_files:
-        return dataclasses.replace(change, before=_mode_only(change.before), after=_mode_only(change.after))
+        return dataclasses.replace(change, before=_without_content(change.before), after=_without_content(change.after))
     return change
 
 
-def _mode_only(digest: dict[str, t.Any] | None) -> dict[str, t.Any] | None:
-    return None if digest is None else {"mode": digest["mode"]}
+def _without_content(digest: dict[str, t.Any] | None) -> dict[str, t.Any] | None:
+    return None if digest is None else {key: value for key, value in digest.items() if key != "sha256"}

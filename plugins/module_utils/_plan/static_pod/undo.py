@@ -15,10 +15,12 @@ from ..common.ownership import Change
 from ..transaction import undo
 from ..transaction.undo import WayBack, WrittenFile
 from . import plan as static_pod
+from .desired import SETTINGS
 from .manifest import Manifest
-from .plan import PolicyFileChange, State, StaticPodPlan
+from .plan import State, StaticPodPlan
+from .policy_files import PolicyFileChange
 
-_SETTINGS = ("feature_gates", "admission_plugins", "args", "env", "volumes")
+_SETTINGS = tuple(field for field in SETTINGS if field != "files")
 
 
 def plan(name: str, way: WayBack | None, state: State, warnings: t.Sequence[str] = ()) -> StaticPodPlan:

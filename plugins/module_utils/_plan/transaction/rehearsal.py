@@ -58,10 +58,13 @@ _PLAIN_ERROR = re.compile(
 )
 
 
-def obstacle(component: str, arguments: t.Sequence[str | None]) -> str | None:
-    """Why a component's start cannot be rehearsed; None when it can. An argument of None is one only the kubelet knows."""
+def obstacle(component: str, arguments: t.Sequence[str | None], program: str | None) -> str | None:
+    """Why a component's start cannot be rehearsed; None when it can. An argument of None is one only the kubelet knows.
+    program: what the manifest names to be started."""
     if component not in (*_DEFAULT_PORTS, "etcd"):
         return f"{component} is no component whose start is known to stop at a missing file"
+    if program is None:
+        return "its manifest has no command, so only its image knows what is started"
     if None in arguments:
         return "an argument is made from a value that only the kubelet knows (valueFrom)"
     if flags.last(t.cast(t.Sequence[str], arguments), "service-account-signing-endpoint"):

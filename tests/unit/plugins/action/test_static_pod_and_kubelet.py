@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 nodecraft.kubeadm contributors
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""A task with one of the modules that start a transaction reaches the follower."""
+"""A task reaches what runs on the controller: the follower of a transaction, or the credentials for the API."""
 
 from __future__ import annotations
 
@@ -10,9 +10,17 @@ import subprocess
 import sys
 
 import pytest
+import yaml
 from ansible_collections.nodecraft.kubeadm.tests.contracts.project import ROOT
 
 NAMES = sorted(path.stem for path in (ROOT / "plugins/action").glob("*.py"))
+GROUPS = yaml.safe_load((ROOT / "meta/runtime.yml").read_text(encoding="utf-8"))["action_groups"]
+# By the one that starts a transaction, or the one that asks the API.
+BASES = {
+    "kubelet": "TransactionFollower",
+    "static_pod": "TransactionFollower",
+    **{name: "ApiCredentials" for name in GROUPS["api"] if isinstance(name, str)},
+}
 
 # The steps by which Ansible finds what runs a task: a routing of the module comes first, then an action of its name.
 # In a process of its own: once Ansible loads collections, it does so for all of a process.
@@ -29,12 +37,12 @@ print(json.dumps(found))
 """
 
 
-def test_there_is_one_for_each_module_that_starts_a_transaction() -> None:
-    assert NAMES == ["kubelet", "static_pod"]
+def test_there_is_one_for_each_module_that_needs_one() -> None:
+    assert sorted(BASES) == NAMES
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_a_task_reaches_the_follower(name: str) -> None:
+def test_a_task_reaches_its_plugin(name: str) -> None:
     whole = f"nodecraft.kubeadm.{name}"
     done = subprocess.run(
         [sys.executable, "-c", PROGRAM, whole],
@@ -46,4 +54,4 @@ def test_a_task_reaches_the_follower(name: str) -> None:
     resolved, action, bases = json.loads(done.stdout)[whole]
     assert resolved, "the module"
     assert action == f"ansible_collections.nodecraft.kubeadm.plugins.action.{name}.ActionModule"
-    assert bases[1:3] == ["TransactionFollower", "ActionBase"]
+    assert bases[1:3] == [BASES[name], "ActionBase"]

@@ -31,6 +31,8 @@ def test_the_defaults(start: Start, handed: list[t.Any]) -> None:
     assert steps.report() == {
         "name": "kubelet",
         "node": None,
+        "cluster": {"ca_sha256": "", "server": "", "machine_id": ""},
+        "control_plane": [],
         "operations": [],
         "diff": [],
         "files": [],

@@ -4,17 +4,20 @@
 
 from __future__ import annotations
 
+import os
+import subprocess
+import sys
 import typing as t
 
 import pytest
-from ansible_collections.nodecraft.kubeadm.plugins.module_utils._module import api_module
+from ansible_collections.nodecraft.kubeadm.plugins.module_utils._module import pyyaml
 from ansible_collections.nodecraft.kubeadm.plugins.modules import node_label
 from ansible_collections.nodecraft.kubeadm.tests.unit.support.fake_api import FakeApi
 from ansible_collections.nodecraft.kubeadm.tests.unit.support.module_api import Start, fixture_api, fixture_play
 
 __all__ = ["fixture_api", "fixture_play"]
 
-KEYS = {"changed", "nodes", "diff", "rehearsal"}
+KEYS = {"api", "changed", "nodes", "diff", "rehearsal"}
 
 
 def test_a_change_and_none(play: Start, api: FakeApi) -> None:
@@ -58,13 +61,36 @@ def test_parameters_that_cannot_be(play: Start, parameters: dict[str, t.Any], me
     assert message in play(node_label, **parameters)["msg"]
 
 
-def test_the_name_of_a_missing_package() -> None:
-    assert api_module._lacking("no_such_package") == "no_such_package"
-    assert api_module._lacking("json") is None
+def test_who_was_asked_is_told(play: Start, api: FakeApi) -> None:
+    asked = play(node_label, nodes=["w1"], labels={"a": 1})
+    assert asked["api"] == {"host": os.uname().nodename, "server": api.url}
+    assert play(node_label, nodes=["nobody"], labels={"a": 1})["api"]["server"] == api.url
+    assert play(node_label, labels={"a": 1})["api"] == {"host": os.uname().nodename, "server": None}
 
 
-def test_without_kubernetes_core_its_options_are_no_mistake(play: Start, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(api_module, "AUTH_ARG_SPEC", {})
-    monkeypatch.setattr(api_module, "MISSING", "The collection kubernetes.core is missing")
-    result = play(node_label, nodes=["w1"], labels={}, kubeconfig="x")
-    assert "The collection kubernetes.core is missing" in result["msg"]
+def test_a_kubeconfig_in_the_task_is_not_shown(play: Start) -> None:
+    kubeconfig = {"users": [{"name": "me", "user": {"token": "a secret word"}}]}
+    result = play(node_label, nodes=["w1"], labels={"a": "a secret word"}, kubeconfig=kubeconfig)
+    assert "the value of a is '********'" in result["msg"]
+    assert "a secret word" not in repr(result)
+
+
+def test_nothing_but_pyyaml_is_needed() -> None:
+    """A control plane has neither kubernetes nor jsonpatch nor urllib3, nor the collection kubernetes.core."""
+    code = f"""
+import sys
+sys.modules.update(dict.fromkeys(("kubernetes", "jsonpatch", "urllib3", "requests", "ansible_collections.kubernetes")))
+sys.path[:] = {sys.path!r}
+import {node_label.__name__} as module
+print(module.connect.__name__)
+"""
+    done = subprocess.run([sys.executable, "-c", code], check=False, capture_output=True, text=True)
+    assert (done.stdout, done.stderr) == ("connect\n", "")
+
+
+@pytest.mark.parametrize("respawned", [True, False])
+def test_without_pyyaml_the_package_is_named(play: Start, monkeypatch: pytest.MonkeyPatch, respawned: bool) -> None:
+    monkeypatch.setattr(pyyaml, "yaml", None)
+    monkeypatch.setattr(pyyaml, "has_respawned", lambda: respawned)
+    monkeypatch.setattr(pyyaml, "probe_interpreters_for_module", lambda paths, module: None)
+    assert "python3-yaml" in play(node_label, nodes=["w1"], labels={})["msg"]

@@ -23,7 +23,7 @@ def test_what_is_read(play: Start, api: FakeApi, check_mode: bool) -> None:
     api.pods = [pod("plugin", namespace="nodecraft-device-plugin", labels=LABELS)]
     api.behind = {"plugin": {"holdings": [], "allocatable": {"example.com/dongle": ["a"]}}}
     result = play(pod_resource_info, **TOKEN, _ansible_check_mode=check_mode)
-    assert set(result) == {"changed", "nodes", "allocations"}
+    assert set(result) == {"api", "changed", "nodes", "allocations"}
     assert (result["changed"], result["allocations"]) == (False, [])
     assert result["nodes"]["w1"]["resources"]["example.com/dongle"]["free"] == ["a"]
     assert "warnings" not in result

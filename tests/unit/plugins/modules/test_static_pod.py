@@ -7,10 +7,11 @@ from __future__ import annotations
 import importlib.util
 import json
 import os
+import sys
 import typing as t
 
 import pytest
-from ansible_collections.nodecraft.kubeadm.plugins.module_utils._module import node_module, runner
+from ansible_collections.nodecraft.kubeadm.plugins.module_utils._module import node_module, pyyaml, runner
 from ansible_collections.nodecraft.kubeadm.plugins.modules import static_pod
 from ansible_collections.nodecraft.kubeadm.tests.unit.support import static_pods as samples
 
@@ -113,13 +114,39 @@ def test_without_pyyaml_the_package_is_named(
     start: Start, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], respawned: bool
 ) -> None:
     find = importlib.util.find_spec
-    monkeypatch.setattr(node_module, "yaml", None, raising=False)
+    monkeypatch.setattr(pyyaml, "yaml", None)
     monkeypatch.setattr(importlib.util, "find_spec", lambda name, *rest: None if name == "yaml" else find(name, *rest))
-    monkeypatch.setattr(node_module, "has_respawned", lambda: respawned)
-    monkeypatch.setattr(node_module, "probe_interpreters_for_module", lambda paths, module: None)
+    monkeypatch.setattr(pyyaml, "has_respawned", lambda: respawned)
+    monkeypatch.setattr(pyyaml, "probe_interpreters_for_module", lambda paths, module: None)
     with pytest.raises(SystemExit):
         start(static_pod.main, name="kube-apiserver")
-    assert "python3-yaml" in failure(capsys)
+    assert f"PyYAML is missing for {sys.executable}, which is Python 3." in (found := failure(capsys))
+    assert "/usr/bin/python3 cannot step in" in found
+    assert "python3-yaml" in found
+
+
+@pytest.mark.parametrize(("status", "goes_on"), [(0, True), (1, False)])
+def test_the_systems_python_steps_in_when_it_is_new_enough(
+    start: Start, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], status: int, goes_on: bool
+) -> None:
+    """RHEL 8 has PyYAML for a Python 3.6 that understands nothing of this."""
+    asked: list[list[str]] = []
+    taken: list[str] = []
+    monkeypatch.setattr(pyyaml, "yaml", None)
+    monkeypatch.setattr(pyyaml, "has_respawned", lambda: False)
+    monkeypatch.setattr(pyyaml, "probe_interpreters_for_module", lambda paths, module: paths[0])
+    monkeypatch.setattr(pyyaml, "respawn_module", taken.append)
+
+    def run(module: node_module.NodeModule, arguments: list[str], **_options: t.Any) -> tuple[int, str, str]:
+        asked.append(arguments)
+        return status, "", ""
+
+    monkeypatch.setattr(node_module.NodeModule, "run_command", run)
+    with pytest.raises(SystemExit):
+        start(static_pod.main, name="kube-apiserver")
+    assert asked == [["/usr/bin/python3", "-c", "import sys; sys.exit(sys.version_info < (3, 9))"]]
+    assert taken == (["/usr/bin/python3"] if goes_on else [])
+    assert "PyYAML is missing" in failure(capsys)
 
 
 def test_parameters_do_not_reach_the_nodes_log(

@@ -9,28 +9,14 @@ from pathlib import Path
 import pytest
 from ansible_collections.nodecraft.kubeadm.tests.unit.support.device_plugin_role import OURS, Play, written
 
-# containerd's program with the names of its images in a file.
-CTR = """#!/bin/sh
-case "$*" in
-  *"images list --quiet name==$IMAGE") if test -f "$STATE/loaded"; then echo "$IMAGE"; fi ;;
-  *"images import "*) cat "$5" > "$STATE/archive" && echo imported >> "$STATE/imports"; if test -n "$RIGHT"; then touch "$STATE/loaded"; fi ;;
-  *) echo "unexpected: $*" >&2; exit 1 ;;
-esac
-"""
 
-
-@pytest.fixture(name="containerd")
-def fixture_containerd(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """The folder in which the stand-in for ctr keeps what it got."""
-    folder = tmp_path / "containerd"
+@pytest.fixture(name="runtime")
+def fixture_runtime(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """The folder that stands in for the node's container runtime."""
+    folder = tmp_path / "runtime"
     folder.mkdir()
-    program = folder / "ctr"
-    program.write_text(CTR, encoding="utf-8")
-    program.chmod(0o755)
-    monkeypatch.setenv("PATH", f"{folder}:{Path('/usr/local/bin')}:/usr/bin:/bin")
-    monkeypatch.setenv("STATE", str(folder))
-    monkeypatch.setenv("IMAGE", OURS["device_plugin_image"])
-    monkeypatch.setenv("RIGHT", "1")
+    (folder / "right").touch()
+    monkeypatch.setenv("STUB_RUNTIME", str(folder))
     (tmp_path / "image.tar").write_text("an image", encoding="utf-8")
     return folder
 
@@ -39,26 +25,26 @@ ARCHIVE = {**OURS, "device_plugin_image_archive": "{{ playbook_dir }}/image.tar"
 ONE_NODE = {"stub_selected": ["node-w2"]}
 
 
-def test_an_image_is_loaded_once_where_the_plugin_goes(play: Play, containerd: Path) -> None:
+def test_an_image_is_loaded_once_where_the_plugin_goes(play: Play, runtime: Path) -> None:
     changed = {"post_tasks": [{"ansible.builtin.debug": {"var": "device_plugin_report.changed"}}]}
     outcome = play(ARCHIVE, "-v", stub={**ONE_NODE, "stub_same": True}, **changed)
     assert outcome.status == 0, outcome.output
     assert '"device_plugin_report.changed": true' in outcome.output
-    assert (containerd / "archive").read_text(encoding="utf-8") == "an image"
+    assert (runtime / "archive").read_text(encoding="utf-8") == "an image"
     outcome = play(ARCHIVE, stub={**ONE_NODE, "stub_same": True}, **changed)
     assert outcome.status == 0, outcome.output
     assert '"device_plugin_report.changed": false' in outcome.output
-    assert (containerd / "imports").read_text(encoding="utf-8") == "imported\n"
+    assert (runtime / "imports").read_text(encoding="utf-8") == f"{OURS['device_plugin_image']}\n"
     assert outcome.output.count("changed=0") == 3
     assert not list(Path("/var/tmp").glob("nodecraft-device-plugin-*"))  # noqa: S108
 
 
-def test_check_mode_loads_nothing(play: Play, containerd: Path) -> None:
+def test_check_mode_loads_nothing(play: Play, runtime: Path) -> None:
     outcome = play(ARCHIVE, "--check", stub=ONE_NODE)
     assert outcome.status == 0, outcome.output
-    assert not (containerd / "imports").exists()
+    assert not (runtime / "imports").exists()
     assert "w2                         : ok" in outcome.output
-    assert "changed=1" in outcome.output
+    assert "changed=2" in outcome.output
 
 
 def test_an_image_is_not_loaded_into_a_batch_only(play: Play) -> None:
@@ -68,8 +54,8 @@ def test_an_image_is_not_loaded_into_a_batch_only(play: Play) -> None:
     assert outcome.calls == []
 
 
-def test_an_archive_of_another_image(play: Play, containerd: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("RIGHT", "")
+def test_an_archive_of_another_image(play: Play, runtime: Path) -> None:
+    (runtime / "right").unlink()
     outcome = play(ARCHIVE, stub=ONE_NODE)
     assert outcome.status != 0
     assert "there is still no image localhost/nodecraft-device-plugin:1" in outcome.output

@@ -1,122 +1,135 @@
 # SPDX-FileCopyrightText: 2026 nodecraft.kubeadm contributors
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""From options to a client, with stand-ins for kubernetes and kubernetes.core."""
+"""From options to a client."""
 
 from __future__ import annotations
 
-import types
+import json
 import typing as t
 from pathlib import Path
 
 import pytest
-import yaml
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._api import connection
-from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.common.errors import KubeadmError
+from ansible_collections.nodecraft.kubeadm.plugins.module_utils._api.client import ApiError, Client
+from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.common.errors import KubeadmError, Refusal
+from ansible_collections.nodecraft.kubeadm.tests.unit.support.fake_api import FakeApi, Refused
+from ansible_collections.nodecraft.kubeadm.tests.unit.support.nodes import node
 
-
-class ConfigException(Exception):
-    """As kubernetes' own."""
-
-
-class Configuration:
-    """What is used of kubernetes' own. Its token is another one each time, as that of a refreshed login."""
-
-    host = "https://api.example.com:6443/"
-    verify_ssl = True
-    connection_pool_maxsize = 1
-    cert_file: str | None = None
-    key_file: str | None = None
-    ssl_ca_cert: str | None = None
-
-    def __init__(self) -> None:
-        self.token = 0
-
-    def auth_settings(self) -> dict[str, dict[str, t.Any]]:
-        self.token += 1
-        return {
-            "BearerToken": {"in": "header", "key": "authorization", "value": f"Bearer {self.token}"},
-            "none": {"in": "header", "key": "other", "value": None},
-        }
+Json = dict[str, t.Any]
+Serve = t.Callable[..., FakeApi]
 
 
 class Module:
-    """What is used of AnsibleModule."""
+    """What is used of ApiModule."""
 
     def __init__(self, **params: t.Any) -> None:
         self.params = {"concurrency": 3, **params}
         self.warnings: list[str] = []
+        self.client: Client | None = None
 
     def warn(self, message: str) -> None:
         self.warnings.append(message)
 
 
-@pytest.fixture(name="configuration")
-def fixture_configuration(monkeypatch: pytest.MonkeyPatch) -> Configuration:
-    """A configuration that the stand-ins find."""
-    found = Configuration()
-    client = types.SimpleNamespace(
-        ApiClient=lambda given: types.SimpleNamespace(rest_client=types.SimpleNamespace(pool_manager=given))
-    )
-    monkeypatch.setattr(
-        connection,
-        "kubernetes",
-        types.SimpleNamespace(client=client, config=types.SimpleNamespace(ConfigException=ConfigException)),
-    )
-    core = types.SimpleNamespace(
-        _create_auth_spec=lambda module: {},
-        _create_configuration=lambda spec: found,
-        _create_headers=lambda module: {"Impersonate-User": "x"},
-    )
-    monkeypatch.setattr(connection, "core", core)
-    return found
+@pytest.fixture(name="admin")
+def fixture_admin(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> t.Callable[..., Module]:
+    """A module on a control plane. server: of its admin.conf. own: where its own API server listens."""
+    monkeypatch.delenv("K8S_AUTH_KUBECONFIG", raising=False)
+    manifest = tmp_path / "kube-apiserver.yaml"
+    monkeypatch.setattr(connection, "MANIFEST", str(manifest))
+
+    def admin(server: str, own: str = "", **params: t.Any) -> Module:
+        context = {"name": "a", "context": {"cluster": "a", "user": "a"}}
+        cluster = {"name": "a", "cluster": {"server": server}}
+        content = {"clusters": [cluster], "users": [{"name": "a"}], "contexts": [context], "current-context": "a"}
+        (tmp_path / "admin.conf").write_text(json.dumps(content), encoding="utf-8")
+        if own:
+            monkeypatch.setattr(connection, "own_address", lambda manifest: manifest["own"])
+            manifest.write_text(json.dumps({"own": own}), encoding="utf-8")
+        return Module(admin_conf=str(tmp_path / "admin.conf"), **params)
+
+    return admin
 
 
-def test_a_client_of_kubernetes_cores_configuration(configuration: Configuration) -> None:
-    client = connection.connect(Module())
-    assert client.url == "https://api.example.com:6443"
-    assert client._headers() == {"Impersonate-User": "x", "authorization": "Bearer 1"}
-    assert client._headers()["authorization"] == "Bearer 2"
-    assert configuration.connection_pool_maxsize == 3
-    assert client._patience == 60
+def test_patience_is_what_the_task_waits_for() -> None:
+    for params, seconds in (({}, 60), ({"wait": True, "wait_timeout": 5}, 5), ({"wait": False, "wait_timeout": 5}, 60)):
+        module = Module(host="https://a/", **params)
+        client = connection.connect(module)
+        assert (client.url, client._patience, module.client) == ("https://a", seconds, client)
 
 
-def test_patience_is_what_the_task_waits_for(configuration: Configuration) -> None:
-    assert connection.connect(Module(wait=True, wait_timeout=5))._patience == 5
-    assert connection.connect(Module(wait=False, wait_timeout=5))._patience == 60
-
-
-def test_an_unchecked_certificate_is_told_unless_it_was_asked_for(configuration: Configuration) -> None:
-    configuration.verify_ssl = False
-    module = Module()
+def test_an_unchecked_certificate_is_told_unless_it_was_asked_for(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("K8S_AUTH_VERIFY_SSL", "false")
+    module = Module(host="https://a")
     connection.connect(module)
-    assert "the certificate of https://api.example.com:6443/ is not checked" in module.warnings[0]
-    module = Module(validate_certs=False)
+    assert "the certificate of https://a is not checked" in module.warnings[0]
+    module = Module(host="https://a", validate_certs=False)
     connection.connect(module)
     assert module.warnings == []
 
 
-@pytest.mark.parametrize(
-    "error",
-    [
-        ConfigException("no context"),
-        FileNotFoundError(2, "No such file"),
-        ValueError("x"),
-        TypeError("list indices must be integers"),
-        KeyError("clusters"),
-        yaml.YAMLError("no YAML"),
-    ],
-)
-def test_no_credentials(configuration: Configuration, monkeypatch: pytest.MonkeyPatch, error: Exception) -> None:
-    def fail(spec: t.Any) -> t.NoReturn:
-        raise error
+def test_a_control_planes_own_server_answers_where_the_first_does_not(
+    admin: t.Callable[..., Module], serve: Serve
+) -> None:
+    api = serve(node("w1"))
+    for trouble, connections in (("http://127.0.0.1:1", 0), (serve(), 1)):
+        first = trouble if isinstance(trouble, str) else trouble.url
+        if isinstance(trouble, FakeApi):
+            trouble.balancer = 503
+        client = connection.connect(admin(first, api.url))
+        assert client.get("nodes/w1")["metadata"]["name"] == "w1"
+        assert (client.answered, client.url) == (api.url, api.url)
+        assert client.get("nodes/w1")
+        if isinstance(trouble, FakeApi):
+            assert trouble.connections == connections
 
-    monkeypatch.setattr(f"{connection.__name__}.core._create_configuration", fail)
+
+def test_what_a_control_planes_account_is_refused(admin: t.Callable[..., Module], serve: Serve, tmp_path: Path) -> None:
+    api = serve()
+    api.troubles = [Refused(401, "Unauthorized")]
+    with pytest.raises(ApiError, match=r"admin\.conf on .* has run out .*kubeadm certs renew admin\.conf"):
+        connection.connect(admin(api.url)).get("nodes/w1")
+    api.answers = {"/api/v1/nodes/w1": Refused(403, "cannot get resource nodes")}
+    with pytest.raises(ApiError, match=r"kubeadm:cluster-admins gives it\.$"):
+        connection.connect(admin(api.url)).get("nodes/w1")
+    (tmp_path / "super-admin.conf").touch()
+    api.answers = {"/api/v1/nodes/w1": Refused(403, "cannot get resource nodes")}
+    with pytest.raises(ApiError, match=r"super-admin\.conf there still has every right"):
+        connection.connect(admin(api.url)).get("nodes/w1")
+
+
+def test_an_api_has_to_be_that_of_the_nodes(serve: Serve) -> None:
+    w1 = node("w1")
+    w1["status"]["nodeInfo"] = {"machineID": "1"}
+    api = serve(w1)
+    own = {"ca_sha256": "0a", "machine_ids": {"w1": "1"}}
+    client = connection.connect(Module(host=api.url, cluster=own))
+    assert client.get("nodes/w1")
+    assert client.get("nodes/w1")
+    assert len(api.asked("GET")) == 3
+    client = connection.connect(Module(host=api.url, cluster={**own, "machine_ids": {"w1": "2"}}))
+    for _round in range(2):
+        with pytest.raises(Refusal, match=r"w1 ran on other machines .*Nothing was changed"):
+            client.patch("nodes/w1", [], dry_run=False)
+        with pytest.raises(Refusal):
+            client.once().get("nodes/w1")
+    assert api.asked("PATCH") == []
+
+
+def test_an_api_that_shows_the_nodes_authority_needs_no_request(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(
+        "ansible_collections.nodecraft.kubeadm.plugins.module_utils._api.credentials._context", lambda _: None
+    )
+    (tmp_path / "ca").write_text("-----BEGIN CERTIFICATE-----\nYQ==\n-----END CERTIFICATE-----", encoding="utf-8")
+    digest = "ca978112ca1bbdcafac231b39a23dc4da786eff8147c4e72b9807785afee48bb"
+    options = {"host": "https://a", "ca_cert": str(tmp_path / "ca"), "cluster": {"ca_sha256": f"00,{digest}"}}
+    assert connection.connect(Module(**options))._check is None
+    assert connection.connect(Module(**options, validate_certs=False))._check is not None
+    assert connection.connect(Module(**{**options, "cluster": {"ca_sha256": "00"}}))._check is not None
+
+
+def test_no_credentials() -> None:
     with pytest.raises(KubeadmError, match="there are no usable credentials for the Kubernetes API"):
-        connection.connect(Module())
-
-
-@pytest.mark.parametrize("option", ["cert_file", "key_file", "ssl_ca_cert"])
-def test_a_file_that_is_not_there_is_named(configuration: Configuration, tmp_path: Path, option: str) -> None:
-    setattr(configuration, option, str(tmp_path / "nope.pem"))
-    with pytest.raises(KubeadmError, match=r"no usable credentials .*No such file or directory: .*nope\.pem"):
         connection.connect(Module())

@@ -223,6 +223,19 @@ def test_nobody_answers(desk: Desk) -> None:
     assert (report["answered"], report["holder"], report["operations"]) == (False, None, [])
 
 
+def test_an_api_of_others_is_no_reason_to_go_on_without_it(desk: Desk) -> None:
+    """With one node and no answer a role does: here somebody answered."""
+
+    def refuse_it(_client: object) -> t.NoReturn:
+        raise Refusal("not proven")
+
+    steps = LeaseSteps(DEFAULTS, connect=lambda: client_of(desk.api.url, desk.clock, check=refuse_it), dry=False)
+    with pytest.raises(Refusal), steps.session():
+        steps.read()
+    assert steps.report()["answered"] is True
+    assert desk.api.requests == []
+
+
 def test_nobody_is_asked_without_credentials() -> None:
     def connect() -> t.Any:
         raise KubeadmError("there are no usable credentials")

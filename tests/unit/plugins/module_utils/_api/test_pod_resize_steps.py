@@ -406,7 +406,7 @@ def test_a_version_that_is_not_tested(web: FakePods) -> None:
 
 def test_what_is_documented_is_returned(web: FakePods) -> None:
     done = run(web, owner=OWNER, template="report")
-    assert set(done.report) | {"rehearsal"} == documented("pod_resize")
+    assert set(done.report) | {"api", "rehearsal"} == documented("pod_resize")
     assert set(done.pods["web-1"]) == documented("pod_resize", "pods")
     assert set(done.pods["web-1"]["operations"][0]) == documented("pod_resize", "pods", "operations")
     assert set(done.template) == documented("pod_resize", "templates")

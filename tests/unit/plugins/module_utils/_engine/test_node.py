@@ -8,7 +8,13 @@ import os
 from pathlib import Path
 
 import pytest
-from ansible_collections.nodecraft.kubeadm.plugins.module_utils._engine.node import LOG_LINES, Host, Process, log_tail
+from ansible_collections.nodecraft.kubeadm.plugins.module_utils._engine.node import (
+    LOG_LINES,
+    Host,
+    Process,
+    log_files,
+    log_tail,
+)
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._engine.static_pod import count_starts
 from ansible_collections.nodecraft.kubeadm.tests.unit.support.fake_node import FakeNode
 
@@ -40,6 +46,7 @@ def test_a_process_is_known_by_its_pods_uid(tmp_path: Path, cgroup: str) -> None
     add(tmp_path, 8, cgroup.replace(UID, "f" * 32), "kube-apiserver")
     add(tmp_path, 9, cgroup, "/pause")
     add(tmp_path, 10, cgroup)
+    add(tmp_path, 13, f"0::/kubepods.slice/kubepods-pod{UID}.slice/crio-conmon-{CONTAINER}.scope", "/usr/bin/conmon")
     add(tmp_path, 11, "0::/system.slice/sshd.service", "kube-apiserver")
     (tmp_path / "12").mkdir()
     (tmp_path / "self").mkdir()
@@ -50,28 +57,23 @@ def test_a_process_is_known_by_its_pods_uid(tmp_path: Path, cgroup: str) -> None
     assert not process.runs(["/usr/local/bin/kube-apiserver", "--y", ""])
 
 
-def test_pods_are_known_by_their_log_folders(tmp_path: Path) -> None:
-    for name in (
-        f"kube-system_a-n1_{UID}",
-        "kube-system_a-n1_123-456",
-        f"kube-system_a-n12_{UID}",
-        f"x_kube-system_a-n1_{UID}",
-    ):
-        (tmp_path / name).mkdir()
-    host = Host(pod_logs=str(tmp_path))
-    assert host.pod_folders("kube-system_a-n1_") == {UID: str(tmp_path / f"kube-system_a-n1_{UID}")}
-    assert Host(pod_logs=str(tmp_path / "none")).pod_folders("x") == {}
-
-
 def test_logs_in_the_order_of_their_starts(tmp_path: Path) -> None:
-    folder = tmp_path / "c"
-    folder.mkdir()
-    for name in ("10.log", "9.log", "0.log", "10.log.20260101-000000.gz", "x.log"):
-        (folder / name).write_text("", encoding="ascii")
-    host = Host()
-    assert [os.path.basename(path) for path in host.log_files(str(tmp_path), "c")] == ["0.log", "9.log", "10.log"]
-    assert count_starts(host, str(tmp_path), "c") == 11
-    assert count_starts(host, str(tmp_path), "none") == 0
+    for name in (
+        "c/10.log",
+        "c/9.log",
+        "c/0.log",
+        "c/10.log.20260101-000000.gz",
+        "c/x.log",
+        "new/c/0.log",
+        "new/c/9.log",
+    ):
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / name).write_text("", encoding="ascii")
+    own, new = str(tmp_path), str(tmp_path / "new")
+    assert [os.path.basename(path) for path in log_files([own], "c")] == ["0.log", "9.log", "10.log"]
+    assert log_files([own, new], "c")[2:] == [f"{own}/c/9.log", f"{new}/c/9.log", f"{own}/c/10.log"]
+    assert count_starts([own, new], "c") == 11
+    assert count_starts([own], "none") == 0
 
 
 def test_the_tail_of_a_log_without_the_runtimes_columns(tmp_path: Path) -> None:
@@ -89,3 +91,20 @@ def test_when_a_process_started(node: FakeNode) -> None:
     ticks = os.sysconf("SC_CLK_TCK")
     assert node.host.started(pid) == pytest.approx(1700000000 + 100 * pid / ticks)
     assert node.host.started(99999) is None
+
+
+@pytest.mark.parametrize(
+    ("arguments", "exactly", "of_image"),
+    [
+        (["manager", "--log=4"], True, True),
+        (["/kube-vip", "manager", "--log=4"], False, True),
+        (["haproxy", "-W", "manager", "--log=4"], False, True),
+        (["/kube-vip", "manager", "--log=5"], False, False),
+        (["--log=4"], False, False),
+    ],
+)
+def test_before_the_arguments_of_an_image_stand_its_own(arguments: list[str], exactly: bool, of_image: bool) -> None:
+    process = Process("uid", 1, "container", tuple(arguments))
+    assert process.runs(["manager", None if of_image else "--log=4"]) is exactly
+    assert process.runs(["manager", "--log=4"], of_image=True) is of_image
+    assert process.runs([], of_image=True)

@@ -106,3 +106,27 @@ def test_a_credential_that_is_none_is_named(tmp_path: Path, text: str | None) ->
     if text is not None:
         path.write_text(text, encoding="ascii")
     assert "names no API server" in probes.api_get(str(path), "/x")[1]
+
+
+def test_this_very_server_is_asked_and_has_to_be_the_one_of_the_kubeconfig(tmp_path: Path, secure: Web) -> None:
+    path = tmp_path / "admin.conf"
+    (tmp_path / "ca.crt").write_text(CERTIFICATE_PEM, encoding="ascii")
+
+    def asked(server: str, *fields: str) -> probes.Answer:
+        lines = [f"    {field}\n" for field in (f"server: {server}", *fields)]
+        path.write_text(f"clusters:\n- cluster:\n{''.join(lines)}{kubeconfig()}", encoding="ascii")
+        return probes.ask(str(path), "/api/v1/namespaces/x", secure.address)
+
+    trusted = "certificate-authority: ca.crt"
+    assert asked("https://unit-tests:6443", trusted).is_ok()
+    assert asked("https://other:6443", trusted, "tls-server-name: unit-tests").is_ok()
+    assert asked("https://other:6443", "insecure-skip-tls-verify: true").is_ok()
+    assert secure.requests == ["/api/v1/namespaces/x"] * 3
+    for fields in ((), (trusted,), (trusted, "tls-server-name: another"), ("certificate-authority: none.crt",)):
+        answer = asked("https://other:6443", *fields)
+        assert (answer.is_ok(), answer.is_final, answer.status) == (False, True, None)
+        assert "cannot be asked" in answer.why
+    assert len(secure.requests) == 3, "the certificate went to nobody else"
+    secure.admission = 403
+    answer = asked("https://unit-tests:6443", trusted)
+    assert (answer.refused, answer.is_final, answer.why) == (True, False, "the API server answers 403")

@@ -22,6 +22,7 @@ from ansible_collections.nodecraft.kubeadm.plugins.module_utils._node import jou
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.common.errors import Busy, KubeadmError
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.common.files import FileChange, FileVersion
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.kubelet.plan import KubeletFileChange
+from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.static_pod.policy_files import PolicyFileChange
 from ansible_collections.nodecraft.kubeadm.tests.unit.support import static_pods as samples
 from ansible_collections.nodecraft.kubeadm.tests.unit.support.fake_node import NAME, OLD, FakeNode
 from ansible_collections.nodecraft.kubeadm.tests.unit.support.fake_run import FakeRun
@@ -143,3 +144,15 @@ def test_a_file_that_was_closed_since_it_was_read_is_not_opened_again(
     # A mode that a task asks for is what it gets; a kubelet's file keeps its own.
     assert entry["after"]["mode"] == mode
     assert (entry["after"]["uid"], entry["after"]["gid"]) == (os.getuid(), os.getgid())
+
+
+@pytest.mark.parametrize(("chosen", "owner"), [((), None), (("gid", "uid"), (7, 8))])
+def test_an_owner_that_a_task_chose_is_what_a_file_gets(
+    tmp_path: Path, chosen: tuple[str, ...], owner: tuple[int, int] | None
+) -> None:
+    path = tmp_path / "file"
+    path.write_bytes(b"old")
+    after = FileVersion(b"new", 0o600, 7, 8)
+    entry = journals.file_entry(PolicyFileChange(str(path), FileVersion(b"old", 0o644), after, False, True, chosen))
+    assert entry["after"] is not None
+    assert (entry["after"]["uid"], entry["after"]["gid"]) == (owner or (os.getuid(), os.getgid()))

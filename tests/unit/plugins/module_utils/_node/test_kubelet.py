@@ -9,6 +9,7 @@ import os
 import pytest
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._node.kubelet import read_kubelet
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.common.errors import KubeadmError
+from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.kubernetes.clusters import ClusterIdentity
 from ansible_collections.nodecraft.kubeadm.tests.unit.support.fake_node import FakeNode
 from ansible_collections.nodecraft.kubeadm.tests.unit.support.fake_run import FakeRun, add_kubelet
 
@@ -31,6 +32,14 @@ def test_flags_win_over_the_configuration(node: FakeNode, run: FakeRun) -> None:
     )
     kubelet = read_kubelet(run, proc=str(node.proc))
     assert (kubelet.manifest_dir, kubelet.node_name) == ("/other", "cp2")
+
+
+def test_the_cluster_that_it_belongs_to(node: FakeNode, run: FakeRun) -> None:
+    add_kubelet(node)
+    path = node.proc / "50/root/etc/kubernetes/kubelet.conf"
+    path.parent.mkdir(parents=True)
+    path.write_text("clusters: [{name: c, cluster: {server: 'https://x:6443'}}]", encoding="utf-8")
+    assert read_kubelet(run, proc=str(node.proc)).cluster == ClusterIdentity(server="https://x:6443")
 
 
 def test_without_flags_the_hosts_name_counts(node: FakeNode, run: FakeRun) -> None:
@@ -57,6 +66,25 @@ def test_where_the_kubelet_tells_its_health(
 
 
 @pytest.mark.parametrize(
+    ("flags", "config", "places"),
+    [
+        ([], "", {}),
+        (
+            ["--kubeconfig=/k.conf"],
+            "podLogsDir: /data/logs\n",
+            {"more_pod_logs": ["/data/logs"], "kubelet_conf": "/k.conf"},
+        ),
+        (["--root-dir", "/data/kubelet"], "", {"kubelet_root": "/data/kubelet"}),
+    ],
+)
+def test_where_the_kubelet_keeps_its_pods_their_logs_and_its_credential(
+    node: FakeNode, run: FakeRun, flags: list[str], config: str, places: dict[str, object]
+) -> None:
+    add_kubelet(node, "kubelet", "--config=/var/lib/kubelet/config.yaml", *flags, config=f"staticPodPath: /m\n{config}")
+    assert read_kubelet(run, proc=str(node.proc)).places == places
+
+
+@pytest.mark.parametrize(
     ("flags", "config", "runtime"),
     [
         ([], "", "unix:///run/containerd/containerd.sock"),
@@ -71,9 +99,31 @@ def test_the_kubelets_container_runtime(
     assert read_kubelet(run, proc=str(node.proc)).runtime == runtime
 
 
-@pytest.mark.parametrize("config", ["", "kind: KubeletConfiguration\n"])
-def test_a_worker_is_no_control_plane(node: FakeNode, run: FakeRun, config: str) -> None:
-    add_kubelet(node, config=config)
+def test_the_folder_of_fragments_counts_as_for_the_kubelet(node: FakeNode, run: FakeRun) -> None:
+    """Among them our own: a port that it sets must not have every later change of a static pod refused."""
+    add_kubelet(
+        node,
+        "kubelet",
+        "--config=/var/lib/kubelet/config.yaml",
+        "--config-dir=/etc/kubernetes/kubelet.conf.d",
+        config="staticPodPath: /m\nhealthzPort: 1\nhealthzBindAddress: 10.0.0.11\n",
+    )
+    folder = node.proc / "50/root/etc/kubernetes/kubelet.conf.d"
+    for name, text in (
+        ("a/10.conf", "containerRuntimeEndpoint: unix:///a\nhealthzPort: 2\nstaticPodPath: /other\n"),
+        ("zz-nodecraft-kubeadm.conf", '{"healthzPort": 3, "healthzBindAddress": null}\n'),
+        ("zzz.yaml", "healthzPort: 4\n"),
+    ):
+        (folder / name).parent.mkdir(parents=True, exist_ok=True)
+        (folder / name).write_text(text, encoding="utf-8")
+    kubelet = read_kubelet(run, proc=str(node.proc))
+    assert kubelet.healthz is not None
+    assert (kubelet.healthz["host"], kubelet.healthz["port"]) == ("127.0.0.1", 3)
+    assert (kubelet.runtime, kubelet.manifest_dir) == ("unix:///a", "/other")
+
+
+def test_a_worker_is_no_control_plane(node: FakeNode, run: FakeRun) -> None:
+    add_kubelet(node, config="kind: KubeletConfiguration\n")
     with pytest.raises(KubeadmError, match=r"is no kubeadm control plane.*staticPodPath"):
         read_kubelet(run, proc=str(node.proc))
 

@@ -33,6 +33,7 @@ from ansible_collections.nodecraft.kubeadm.plugins.module_utils._node import (
 )
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.common import verdict as verdicts
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.common.errors import KubeadmError, Refusal
+from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.kubelet import generator as kubelet_generator
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.kubelet import layout as kubelet_layout
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.transaction import rehearsal
 from ansible_collections.nodecraft.kubeadm.tests.unit.support import kubelets
@@ -119,6 +120,8 @@ def fixture_node(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Node:
     monkeypatch.setattr(transactions, "_UNIT_FILE", str(tmp_path / "unit.service"))
     monkeypatch.setattr(kubelet_layout, "CONFIG_DIR", str(tmp_path / "kubelet.conf.d"))
     monkeypatch.setattr(kubelet_layout, "DROP_IN", str(tmp_path / "kubelet.service.d" / "20-nodecraft-kubeadm.conf"))
+    monkeypatch.setattr(kubelet_generator, "GENERATOR", str(tmp_path / "generators" / "nodecraft-kubeadm-kubelet"))
+    monkeypatch.setattr(kubelet_generator, "DERIVED", str(tmp_path / "run" / "zzzz-derived.conf"))
     monkeypatch.setattr(
         pkgutil, "get_data", lambda package, name: (CODE / package.rpartition(".")[2] / name).read_bytes()
     )
@@ -404,6 +407,49 @@ def end_well(node: Node, journal: t.Any) -> None:
     transactions.mark_followed("kubelet", transactions.history("kubelet")[-1])
 
 
+@pytest.mark.parametrize(("text", "ports"), [("", [10248]), ("healthzPort: 7\n", [7]), ("healthzPort: 0\n", [])])
+def test_the_port_of_its_health(text: str, ports: list[int]) -> None:
+    instance = kubelet_units.instance(kubelets.state(main=kubelets.MAIN_TEXT + text).layout())
+    assert [probe["port"] for probe in instance["probes"]] == ports
+
+
+def test_a_unit_without_variables_gets_a_generator(node: Node) -> None:
+    node.answers *= 2
+    node.kubeadm.write_text(
+        f"[Service]\nExecStart=\nExecStart=/usr/bin/kubelet --config={node.main} --hostname-override=w1\n",
+        encoding="utf-8",
+    )
+    node.write("proc/7/cmdline", f"/usr/bin/kubelet\0--config={node.main}\0--hostname-override=w1\0")
+    journal = carry_out(node, args={"v": 4})
+    drop_in, generator = journal["files"][:2]
+    assert (drop_in["path"], generator["path"]) == (kubelet_layout.DROP_IN, kubelet_generator.GENERATOR)
+    assert (generator["after"]["mode"], content_of(generator["after"])) == (0o755, kubelet_generator.TEXT.encode())
+    assert journal["watch"]["after"]["arguments"][-1] == "--v=4"
+    end_well(node, journal)
+    # systemd made it of the generator, at whatever time.
+    derived = node.write(
+        "run/zzzz-derived.conf",
+        f"[Service]\nExecStart=\nExecStart=/usr/bin/kubelet --config={node.main} --hostname-override=w1 $NODECRAFT_KUBEADM_ARGS\n",
+    )
+    os.utime(derived, (time.time() + 1000, time.time() + 1000))
+    node.shown["DropInPaths"] += f" {derived}"
+    steps = node.steps(args={"v": 4})
+    with steps.session():
+        steps.read()
+        assert steps.plan().operations == ()
+    gone = carry_out(node, state="absent")
+    assert [(entry["path"], entry["after"]) for entry in gone["files"][:2]] == [
+        (kubelet_layout.DROP_IN, None),
+        (kubelet_generator.GENERATOR, None),
+    ]
+    assert gone["watch"]["after"]["arguments"] == [
+        "/usr/bin/kubelet",
+        f"--config={node.main}",
+        "--hostname-override=w1",
+    ]
+    assert str(node.root / "generators") in gone["obsolete"]
+
+
 def test_the_last_change_is_taken_back(node: Node) -> None:
     node.answers *= 4
     first = carry_out(node, config={"maxPods": 50})
@@ -464,6 +510,35 @@ def test_without_any_change_that_is_said(node: Node) -> None:
 # ---- the report --------------------------------------------------------------------------------------------------------
 
 
+def test_the_cluster_of_the_running_kubelet_is_told(node: Node) -> None:
+    process = node.root / "proc/7/cmdline"
+    process.write_text(process.read_text(encoding="utf-8").replace("kubelet.conf", "other.conf"), encoding="utf-8")
+    node.write("proc/7/root/etc/kubernetes/other.conf", "clusters: [{name: c, cluster: {server: 'https://x:6443'}}]")
+    node.write("proc/7/root/etc/machine-id", "m\n")
+    expected = {"ca_sha256": "", "server": "https://x:6443", "machine_id": "m"}
+    assert kubelet_report.read_all(run=node.run, warn=pytest.fail, host=node.host)["cluster"] == expected
+    steps = node.steps()
+    assert steps.report()["cluster"] == dict.fromkeys(expected, "")
+    with steps.session():
+        steps.read()
+    assert steps.report()["cluster"] == expected
+
+
+def test_why_it_counts_as_a_control_plane_is_told(node: Node) -> None:
+    assert kubelet_report.read_all(run=node.run, warn=pytest.fail, host=node.host)["control_plane"] == []
+    node.write("proc/20/cmdline", "kube-apiserver\0")
+    node.write("proc/20/cgroup", "0::/init.scope\n")
+    for pid in (1, 20):
+        node.write(f"proc/{pid}/ns/none", "").with_name("net").symlink_to("net:[1]")
+    expected = ["kube-apiserver runs in the host's network as process 20"]
+    assert kubelet_report.read_all(run=node.run, warn=pytest.fail, host=node.host)["control_plane"] == expected
+    steps = node.steps()
+    assert steps.report()["control_plane"] == []
+    with steps.session():
+        steps.read()
+    assert steps.report()["control_plane"] == expected
+
+
 def test_the_report_names_what_sets_what(node: Node) -> None:
     found = kubelet_report.read_all(run=node.run, warn=pytest.fail, host=node.host)
     assert set(found) == documented("kubelet_info")
@@ -496,8 +571,8 @@ def test_the_report_tells_a_state_file_that_does_not_match(node: Node) -> None:
 
 
 def test_the_report_tells_why_a_unit_would_be_refused(node: Node) -> None:
-    node.shown.update(MainPID="0", DropInPaths="")
-    node.write("kubelet.service", "[Service]\nExecStart=/usr/bin/kubelet --hostname-override=w1\n")
+    late = node.write("zzzzz.conf", "[Service]\nExecStart=\nExecStart=/usr/bin/kubelet --hostname-override=w1\n")
+    node.shown.update(MainPID="0", DropInPaths=str(late))
     found = kubelet_report.read_all(run=node.run, warn=pytest.fail, host=node.host)
-    assert "not the unit of kubeadm's packages" in found["obstacle"]
+    assert f"{late}:3 sets ExecStart in a drop-in that is read after" in found["obstacle"]
     assert (found["process"], found["in_step"]) == (None, False)

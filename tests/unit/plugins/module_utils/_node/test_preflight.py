@@ -16,9 +16,11 @@ from ansible_collections.nodecraft.kubeadm.plugins.module_utils._engine.node imp
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._engine.probes import run_probe
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._node import preflight, rehearsals, static_pods
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._node.kubelet import Kubelet
+from ansible_collections.nodecraft.kubeadm.plugins.module_utils._node.runtime import runtime_at
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.common.errors import Refusal
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.common.files import FileVersion
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.common.verdict import ACCEPTED
+from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.kubernetes.clusters import ClusterIdentity
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.static_pod import plan as static_pod
 from ansible_collections.nodecraft.kubeadm.tests.unit.support import static_pods as samples
 from ansible_collections.nodecraft.kubeadm.tests.unit.support.authority import Authority, Pair
@@ -44,7 +46,8 @@ class Site:
         (self.data / "member" / "db").write_text("live", encoding="ascii")
         self.clock = Clock()
         self.healthz: Probe | None = None
-        run.answers["env crictl"] = HERE
+        self.force = False
+        run.answers["crictl"] = HERE
 
     def write(self, name: str, pair: Pair) -> None:
         for ending, content in zip(("crt", "key"), pair):
@@ -63,21 +66,33 @@ class Site:
     def start(self, pod: static_pods.StaticPod) -> None:
         """Have the static pod run what its manifest says."""
         (self.root / "pods" / f"{pod.log_prefix}{UID}").mkdir()
+        self.start_process(pod)
+
+    def start_process(self, pod: static_pods.StaticPod) -> None:
+        """The component's process, in the node's network as kubeadm's are."""
+        for pid in (1, 100):
+            (self.root / "proc" / str(pid) / "ns").mkdir(parents=True)
+            (self.root / "proc" / str(pid) / "ns" / "net").symlink_to("net:[1]")
         process = self.root / "proc" / "100"
-        process.mkdir()
         (process / "cgroup").write_text(f"0::/kubepods/pod{UID}/{'b' * 64}\n", encoding="ascii")
         (process / "cmdline").write_text("".join(f"{item}\0" for item in pod.manifest.arguments), encoding="utf-8")
 
     @property
     def node(self) -> preflight.PreflightContext:
         return preflight.PreflightContext(
-            kubelet=Kubelet(1, "kubelet", "/m", "cp1", self.healthz, "unix:///run/c.sock"),
+            kubelet=Kubelet(1, "kubelet", "/m", "cp1", self.healthz, "unix:///run/c.sock", ClusterIdentity()),
             run=self.run,
-            host=Host(str(self.root / "proc"), str(self.root / "pods")),
+            host=Host(
+                proc=str(self.root / "proc"),
+                pod_logs=str(self.root / "pods"),
+                container_logs=str(self.root / "links"),
+                kubelet_root=str(self.root / "kubelet"),
+            ),
             clock=self.clock,
             sleep=self.clock.sleep,
             patience=PATIENCE,
             kubeconfig=str(self.root / "admin.conf"),
+            force=self.force,
         )
 
     def check(self, pod: static_pods.StaticPod, **args: t.Any) -> tuple[str, ...]:
@@ -179,7 +194,7 @@ def test_an_expired_certificate_can_be_replaced(site: Site, authority: Authority
 def test_an_image_that_is_not_there_stops_a_change_and_no_repair(site: Site) -> None:
     pod = api_server(site)
     site.start(pod)
-    site.run.answers["env crictl"] = NOT_HERE
+    site.run.answers["crictl"] = NOT_HERE
     with pytest.raises(Refusal, match=r"image registry\.k8s\.io/kube-apiserver:v1\.34\.4 is not on .*Pull it first"):
         site.check(pod, v=4)
     site.web.up = False
@@ -190,7 +205,7 @@ def test_an_image_that_is_not_there_stops_a_change_and_no_repair(site: Site) -> 
 def test_an_image_of_which_nobody_can_tell_stops_nothing(site: Site) -> None:
     pod = api_server(site)
     site.start(pod)
-    site.run.answers["env"] = site.run.answers["env crictl"] = (127, "", "No such file or directory")
+    site.run.answers["ctr"] = site.run.answers["crictl"] = (127, "", "No such file or directory")
     assert site.check(pod, v=4) == ()
 
 
@@ -330,6 +345,31 @@ def test_a_running_member_is_not_started_over_other_data(
         site.check(etcd_pod, **moved)
 
 
+def test_a_member_whose_logs_are_elsewhere_runs_all_the_same(site: Site, etcd_pod: static_pods.StaticPod) -> None:
+    """Its kubelet has another podLogsDir."""
+    (site.root / "kubelet" / "pods" / UID / "containers" / "etcd").mkdir(parents=True)
+    site.start_process(etcd_pod)
+    (warning,) = site.check(etcd_pod, snapshot_count=5000)
+    assert "etcd has one member" in warning
+    with pytest.raises(Refusal, match=r"the member on .* runs, and would start over other data"):
+        site.check(etcd_pod, data_dir=f"{site.data}/other")
+
+
+@pytest.mark.parametrize("change", [{"data_dir": "other"}, {"snapshot_count": 5000}])
+def test_a_member_that_cannot_be_matched_is_not_taken_for_a_stopped_one(
+    site: Site, etcd_pod: static_pods.StaticPod, change: dict[str, t.Any]
+) -> None:
+    site.start_process(etcd_pod)
+    with pytest.raises(
+        Refusal, match=r"etcd on .* runs in the node's network \(PID 100\), and could not be matched"
+    ) as raised:
+        site.check(etcd_pod, **change)
+    assert "is down" not in str(raised.value)
+    (site.root / "proc" / "100" / "ns" / "net").unlink()
+    (site.root / "proc" / "100" / "ns" / "net").symlink_to("net:[2]")
+    assert all("does not run" in warning for warning in site.check(etcd_pod, **change)), "a hosted control plane's"
+
+
 def test_a_volume_that_moves_the_data_is_found_as_well(site: Site, etcd_pod: static_pods.StaticPod) -> None:
     site.start(etcd_pod)
     (site.root / "elsewhere").mkdir()
@@ -393,7 +433,10 @@ def test_nothing_below_etcds_data_is_opened(
     try:
         plan = site.plan(etcd_pod, snapshot_count=5000)
         preflight.check(etcd_pod, plan, site.node)
-        verdict = rehearsals.rehearse(etcd_pod, plan, run=site.run, clock=site.clock, host=site.node.host)
+        runtime = runtime_at(site.node.kubelet.runtime, site.run)
+        verdict = rehearsals.rehearse(
+            etcd_pod, plan, run=site.run, runtime=runtime, clock=site.clock, host=site.node.host
+        )
     finally:
         opened = _watched.pop()
     assert verdict.verdict == ACCEPTED

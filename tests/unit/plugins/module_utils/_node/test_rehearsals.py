@@ -6,10 +6,10 @@ from __future__ import annotations
 
 import base64
 import typing as t
-from pathlib import Path
 
 import pytest
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._node import rehearsals, static_pods
+from ansible_collections.nodecraft.kubeadm.plugins.module_utils._node.runtime import runtime_at
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.common.errors import KubeadmError
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.common.verdict import (
     ACCEPTED,
@@ -20,15 +20,18 @@ from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.common.ver
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.static_pod import plan as static_pod
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.transaction import rehearsal
 from ansible_collections.nodecraft.kubeadm.tests.unit.support import static_pods as samples
-from ansible_collections.nodecraft.kubeadm.tests.unit.support.fake_node import NAME, OLD, FakeNode
+from ansible_collections.nodecraft.kubeadm.tests.unit.support.fake_node import NAME, FakeNode
 from ansible_collections.nodecraft.kubeadm.tests.unit.support.fake_run import FakeRun
+
+RUNTIME = "unix:///run/containerd/containerd.sock"
 
 
 def rehearse(master: FakeNode, run: FakeRun, **wish: t.Any) -> Verdict:
     pod = static_pods.read_static_pod(wish.get("name", NAME), str(master.manifests), "cp1")
     files = {entry["path"]: None for entry in wish.get("files", [])}
     plan = static_pod.plan(samples.wish(**wish), static_pod.State(pod.manifest, {}, files))
-    return rehearsals.rehearse(pod, plan, run=run, clock=master.clock, host=master.host)
+    runtime = runtime_at(RUNTIME, run)
+    return rehearsals.rehearse(pod, plan, run=run, runtime=runtime, clock=master.clock, host=master.host)
 
 
 def test_the_new_command_line_is_tried_with_the_running_binary(master: FakeNode, run: FakeRun) -> None:
@@ -84,38 +87,21 @@ def test_what_cannot_be_rehearsed_runs_nothing(master: FakeNode, run: FakeRun) -
     assert run.calls == []
 
 
-def test_a_component_that_is_down_is_tried_out_of_its_image(master: FakeNode, run: FakeRun) -> None:
-    text = OLD.replace("registry.k8s.io/kube-apiserver:v1.37.2", "example.com/api:v1")
-    master.foreign_edit(text)
-    master.kubelet.kill(master.kubelet.instances[0])
-
-    def mount(arguments: list[str], **options: t.Any) -> tuple[int, str, str]:
-        if arguments[:5] == ["ctr", "--namespace", "k8s.io", "images", "mount"]:
-            assert arguments[5] == "example.com/api:v1"
-            binaries = Path(arguments[6]) / "usr/local/bin"
-            binaries.mkdir(parents=True)
-            (binaries / NAME).write_text("binary", encoding="ascii")
-        return run(arguments, **options)
-
-    run.answers["ctr"] = (0, "", "")
-    pod = static_pods.read_static_pod(NAME, str(master.manifests), "cp1")
-    plan = static_pod.plan(samples.wish(args={"v": 4}), static_pod.State(pod.manifest, {}, {}))
-    verdict = rehearsals.rehearse(pod, plan, run=mount, clock=master.clock, host=master.host)
-    assert verdict.verdict == ACCEPTED
-    assert run.requests[0]["binary"].endswith("/usr/local/bin/kube-apiserver")
-    assert run.calls[-1][3:5] == ["images", "unmount"]
-
-
-def test_an_image_that_cannot_be_opened_is_named(master: FakeNode, run: FakeRun) -> None:
-    master.kubelet.kill(master.kubelet.instances[0])
-    run.answers["ctr"] = (1, "", "image not found\n")
-    with pytest.raises(KubeadmError, match=r"does not run .*image not found"):
+def test_a_sandbox_that_cannot_be_built_says_what_to_do(master: FakeNode, run: FakeRun) -> None:
+    run.answers["timeout"] = (125, "", "sandbox: Operation not permitted: unshare\n")
+    with pytest.raises(KubeadmError, match="set rehearse: false"):
         rehearse(master, run, args={"v": 4})
 
 
-def test_an_image_without_the_binary_is_named_and_unmounted(master: FakeNode, run: FakeRun) -> None:
-    master.kubelet.kill(master.kubelet.instances[0])
-    run.answers["ctr"] = (0, "", "")
-    with pytest.raises(KubeadmError, match="the image holds no kube-apiserver"):
-        rehearse(master, run, args={"v": 4})
-    assert run.calls[-1][3:5] == ["images", "unmount"]
+def test_the_component_sees_its_image_and_its_volumes(master: FakeNode, run: FakeRun) -> None:
+    volume = samples.volume("audit", "/etc/audit", mount_path="/audit", path_type="DirectoryOrCreate")
+    root = master.show_root(master.kubelet.instances[0].pid)
+    rehearse(master, run, args={"v": 4}, volumes=[volume])
+    targets = {mount["target"]: mount["source"] for mount in run.requests[0]["mounts"]}
+    assert targets == {"/": str(root), rehearsal.FOLDER: rehearsal.FOLDER, "/audit": "/etc/audit"}
+
+
+def test_a_component_that_runs_needs_no_program_of_the_runtime(master: FakeNode, run: FakeRun) -> None:
+    run.answers["ctr"] = run.answers["crictl"] = (127, "", "there is no program ctr in /usr/bin")
+    assert rehearse(master, run, args={"v": 4}).verdict == ACCEPTED
+    assert [call[0] for call in run.calls] == ["timeout"]

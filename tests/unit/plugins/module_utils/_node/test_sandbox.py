@@ -6,10 +6,11 @@ from __future__ import annotations
 
 import base64
 import os
+import typing as t
 from pathlib import Path
 
 import pytest
-from ansible_collections.nodecraft.kubeadm.plugins.module_utils._node.sandbox import provide
+from ansible_collections.nodecraft.kubeadm.plugins.module_utils._node.sandbox import build, provide, within
 
 
 def encoded(text: str) -> str:
@@ -62,3 +63,61 @@ def test_what_has_to_exist_is_an_error_when_it_does_not(tmp_path: Path) -> None:
     with pytest.raises(FileNotFoundError) as error:
         provide(str(tmp_path / "none"), str(tmp_path / "target"), None, {})
     assert error.value.filename == str(tmp_path / "none")
+
+
+# Entries of these folders are links, since nothing else can be shown without mounting it.
+
+
+def test_a_folder_in_which_another_volume_is_shown_is_composed_around_it(tmp_path: Path) -> None:
+    outer, inner, root = tmp_path / "kubernetes", tmp_path / "controls", tmp_path / "root"
+    for folder, link in ((outer, "admin.conf"), (inner, "policy.yaml")):
+        folder.mkdir()
+        (folder / link).symlink_to("elsewhere")
+    mounts: list[dict[str, t.Any]] = [
+        {"source": str(inner), "target": "/etc/kubernetes/admission-controls", "missing": None},
+        {"source": str(outer), "target": "/etc/kubernetes", "missing": None},
+    ]
+    build(str(root), mounts, {f"{inner}/events.yaml": encoded("events")})
+    shown = root / "etc/kubernetes"
+    assert sorted(os.listdir(shown)) == ["admin.conf", "admission-controls"]
+    assert sorted(os.listdir(shown / "admission-controls")) == ["events.yaml", "policy.yaml"]
+    assert list(outer.iterdir()) == [outer / "admin.conf"]
+
+
+def test_volumes_are_shown_in_the_components_own_root(tmp_path: Path) -> None:
+    image, root = tmp_path / "image", tmp_path / "root"
+    (image / "usr").mkdir(parents=True)
+    (image / "usr/lib64").symlink_to("lib")
+    (image / "lib64").symlink_to("usr/lib64")
+    (image / "etc").symlink_to("/usr/etc")
+    (image / "usr/etc").symlink_to("../usr/conf")
+    mounts: list[dict[str, t.Any]] = [
+        {"source": str(tmp_path / "none"), "target": "/etc/policies", "missing": "folder"},
+        {"source": str(image), "target": "/", "missing": None},
+    ]
+    build(str(root), mounts, {})
+    assert os.readlink(root / "lib64") == "usr/lib64"
+    assert os.readlink(root / "usr/lib64") == "lib"
+    assert (root / "usr/conf/policies").is_dir()
+    assert (root / "tmp").is_dir()
+    assert not (tmp_path / "usr").exists()
+
+
+@pytest.mark.parametrize(
+    ("path", "found"),
+    [
+        ("/a/b", "/a/b"),
+        ("/absolute/x", "/usr/x"),
+        ("/relative/x", "/usr/x"),
+        ("/usr/up/x", "/x"),
+        ("/../../x/./y", "/x/y"),
+        ("/loop/x", "/loop/x"),
+        ("/", ""),
+    ],
+)
+def test_links_are_followed_within_a_root(tmp_path: Path, path: str, found: str) -> None:
+    (tmp_path / "usr").mkdir()
+    links = {"absolute": "/usr", "relative": "./usr", "usr/up": "../..", "loop": "/loop"}
+    for name, target in links.items():
+        (tmp_path / name).symlink_to(target)
+    assert within(str(tmp_path), path) == f"{tmp_path}{found}"

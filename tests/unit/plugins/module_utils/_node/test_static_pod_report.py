@@ -5,6 +5,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 from pathlib import Path
 
 import pytest
@@ -20,7 +21,10 @@ from ansible_collections.nodecraft.kubeadm.tests.unit.support.static_pod_runs im
 
 def test_what_is_told_of_a_node(master: FakeNode, run: FakeRun) -> None:
     master.allowed.add(pod("--v=4").encode())
-    carry_out(master, run, args={"v": 4})
+    machine = master.proc / "50/root/etc/machine-id"
+    machine.parent.mkdir()
+    machine.write_text("m\n", encoding="ascii")
+    assert carry_out(master, run, args={"v": 4})["cluster"]["machine_id"] == "m"
     (master.manifests / ".hidden").write_text("x", encoding="ascii")
     found = read_all(None, None, run=run, warn=pytest.fail, host=master.host)
     assert (found["node"], found["manifest_dir"], found["unreadable_files"]) == ("cp1", str(master.manifests), [])
@@ -28,6 +32,7 @@ def test_what_is_told_of_a_node(master: FakeNode, run: FakeRun) -> None:
     assert set(found) == documented("static_pod_info")
     assert set(told) == documented("static_pod_info", "static_pods")
     assert set(told["way_back"]) == documented("static_pod_info", "static_pods", "way_back")
+    assert found["cluster"] == {"ca_sha256": "", "server": "", "machine_id": "m"}
     assert told["name"] == NAME
     assert told["args"] == {"v": ["4"]}
     assert told["owned"] == {"args": ["v"]}
@@ -38,6 +43,16 @@ def test_what_is_told_of_a_node(master: FakeNode, run: FakeRun) -> None:
     assert told["last_transaction"]["outcome"] == COMMITTED
     assert told["last_known_good"] == master.closed()["id"]
     assert (told["open_transaction"], told["error"], told["stray_files"]) == (None, None, [])
+
+
+def test_a_component_that_is_not_recognised_is_not_called_down(master: FakeNode, run: FakeRun) -> None:
+    for folder in master.pod_logs.iterdir():
+        shutil.rmtree(folder)
+    (told,) = read_all(NAME, None, run=run, warn=pytest.fail, host=master.host)["static_pods"]
+    assert (told["process"], told["ready"]) == (None, False)
+    pid = master.kubelet.instances[0].pid
+    assert f"runs in the node's network (PID {pid}), and could not be matched to the static pod" in told["problem"]
+    assert "is down" not in told["problem"]
 
 
 def test_what_is_told_of_a_node_in_trouble(master: FakeNode, run: FakeRun, tmp_path: Path) -> None:

@@ -206,3 +206,65 @@ def test_a_volume_that_an_argument_needs_cannot_be_taken_away() -> None:
 
 def test_files_that_were_named_before_are_not_questioned() -> None:
     check({"args": {"v": 4}})  # client-ca-file of the sample is on no disk here
+
+
+# ---- owners of files -------------------------------------------------------------------------------------------------
+
+
+def test_owners_are_looked_up_on_the_node() -> None:
+    files = samples.wish(
+        files=[
+            samples.file("/a", owner="root", group="0"),
+            samples.file("/b", owner="12345", group="root"),
+            samples.file("/c"),
+        ]
+    ).files
+    assert static_pods.read_accounts(files) == ({"root": 0, "12345": 12345}, {"0": 0, "root": 0})
+
+
+@pytest.mark.parametrize("kind", ["owner", "group"])
+def test_an_owner_that_the_node_does_not_know_is_refused(kind: str) -> None:
+    files = samples.wish(files=[samples.file("/a", **{kind: "no-such-account"})]).files
+    with pytest.raises(Refusal, match=rf"files: invalid {kind} 'no-such-account' of /a: must be a name that .* knows"):
+        static_pods.read_accounts(files)
+
+
+# ---- volumes inside of volumes ---------------------------------------------------------------------------------------
+
+
+def nested(tmp_path: Path, **outer: t.Any) -> dict[str, t.Any]:
+    """A task with a volume in another one."""
+    inner = tmp_path / "inner"
+    (tmp_path / "outer").mkdir(exist_ok=True)
+    inner.mkdir(exist_ok=True)
+    return {
+        "volumes": [
+            samples.volume("inner", str(inner), mount_path="/outer/controls"),
+            samples.volume("outer", str(tmp_path / "outer"), mount_path="/outer", **outer),
+        ]
+    }
+
+
+def refuse_unreachable_files(wish: dict[str, t.Any]) -> None:
+    files = {entry["path"]: None for entry in wish.get("files", [])}
+    static_pods.refuse_unreachable_files(
+        static_pod.plan(samples.wish(**wish), static_pod.State(samples.manifest(), {}, files))
+    )
+
+
+def test_a_volume_in_a_read_only_one_needs_its_place_there(tmp_path: Path) -> None:
+    with pytest.raises(
+        Refusal, match=rf"volumes: /outer/controls lies inside of /outer, .* no {tmp_path}/outer/controls on"
+    ):
+        refuse_unreachable_files(nested(tmp_path))
+    (tmp_path / "outer/controls").mkdir()
+    refuse_unreachable_files(nested(tmp_path))
+
+
+def test_the_place_of_a_volume_is_made_where_the_runtime_may_write(tmp_path: Path) -> None:
+    refuse_unreachable_files(nested(tmp_path, read_only=False))
+
+
+def test_the_place_of_a_volume_may_come_with_the_change(tmp_path: Path) -> None:
+    file = samples.file(str(tmp_path / "outer/controls/policy.yaml"), "x")
+    refuse_unreachable_files({**nested(tmp_path), "files": [file]})

@@ -12,14 +12,16 @@ from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.documents.
     quote_argument,
     quote_assignment,
     read_service,
-    with_drop_in,
+    with_file,
 )
 from hypothesis import given
 from hypothesis import strategies as st
 
+UNIT = "/etc/u.service"
+
 
 def command(text: str, environment: str = "") -> list[str]:
-    return read_service([TextFile.of("u", f"[Service]\n{text}")], {"/e": environment}).command
+    return read_service([TextFile.of(UNIT, f"[Service]\n{text}")], {"/e": environment}, "w1.example.com").command
 
 
 @pytest.mark.parametrize(
@@ -38,6 +40,11 @@ def command(text: str, environment: str = "") -> list[str]:
         ("Environment=A=1\nEnvironmentFile=-/e\nExecStart=/k $A", ["/k", "file"]),
         ("ExecStart=/k $$A", ["/k", "$A"]),
         ("[Other]\nExecStart=/x\n[Service]\nExecStart=/k", ["/k"]),
+        ("ExecStart=/k %H %l %n %N %p %%", ["/k", "w1.example.com", "w1", "u.service", "u", "u", "%"]),
+        ("Environment=A=%l\nExecStart=/k $A", ["/k", "w1"]),
+        ("EnvironmentFile=-/%%e\nEnvironmentFile=/e\nExecStart=/k $A", ["/k", "file"]),
+        ("ExecStart=/k a\\\\\n[Install]\n", ["/k", "a\\"]),
+        ("ExecStart=/k 'a; b'", ["/k", "a; b"]),
     ],
 )
 def test_command_lines(text: str, wanted: list[str]) -> None:
@@ -63,11 +70,15 @@ def test_environment_files(text: str, wanted: list[str]) -> None:
 @pytest.mark.parametrize(
     ("text", "words"),
     [
-        ("", "has 0 commands"),
-        ("ExecStart=/a\nExecStart=/b", "has 2 commands"),
-        ("ExecStart=@/a b", "a form that is not understood"),
-        ("ExecStart=/a %n", "u:2: the specifier %n"),
-        ("ExecStart=/a 'b", "u:2: a quotation mark is not closed"),
+        ("", "give 0 commands in ExecStart .none."),
+        ("ExecStart=/a\nExecStart=/b", rf"give 2 commands in ExecStart .{UNIT}:2, {UNIT}:3."),
+        ("ExecStart=@/a b", "is not understood here. Write one command"),
+        ("ExecStart=/a %q", f"{UNIT}:2: the specifier %q is not understood here .*Write there what it stands for"),
+        ("EnvironmentFile=/e%q\nExecStart=/a", f"{UNIT}:2: the specifier %q"),
+        ("ExecStart=/a 'b", f"{UNIT}:2: a quotation mark is not closed"),
+        ("ExecStart=:/a b", f"{UNIT}:2: ExecStart=:/a b is not understood"),
+        ("ExecStart=a b", f"{UNIT}:2: ExecStart=a b is not understood"),
+        ("ExecStart=/a b ; /c", f"{UNIT}:2: ExecStart=/a b ; /c is not understood"),
         ("ExecStart=/a \\q", "the escape"),
         ("ExecStart=/a $?", "is not understood"),
         ("EnvironmentFile=/e\nExecStart=/a $A", "/e:1: a value over several lines"),
@@ -83,8 +94,8 @@ def test_sources_are_files_and_lines() -> None:
         TextFile.of("u", "[Service]\nEnvironmentFile=-/e\nExecStart=/k \\\n $A $B c\n"),
         TextFile.of("d/1.conf", "[Service]\n\n# comment\nEnvironment=B=b\n"),
     ]
-    assert environment_files(unit) == ["/e"]
-    service = read_service(unit, {"/e": "X=1\nA=a\n"})
+    assert environment_files(unit, "w1") == ["/e"]
+    service = read_service(unit, {"/e": "X=1\nA=a\n"}, "w1")
     assert [(argument.text, str(argument.source), argument.variable) for argument in service.arguments] == [
         ("/k", "u:3", None),
         ("a", "/e:2", "A"),
@@ -95,12 +106,16 @@ def test_sources_are_files_and_lines() -> None:
 
 def test_drop_ins_are_read_by_name_whatever_their_folder() -> None:
     unit = [TextFile.of("u", ""), TextFile.of("/usr/u.d/10-a.conf", ""), TextFile.of("/etc/u.d/30-c.conf", "")]
-    assert [file.path for file in with_drop_in(unit, "/etc/u.d/20-b.conf", "x")][1:] == [
-        "/usr/u.d/10-a.conf",
-        "/etc/u.d/20-b.conf",
-        "/etc/u.d/30-c.conf",
-    ]
-    assert with_drop_in(with_drop_in(unit, "/etc/u.d/20-b.conf", "x"), "/etc/u.d/20-b.conf", None) == unit
+    added = TextFile.of("/etc/u.d/20-b.conf", "x")
+    with_it = with_file(unit, added.path, added.version)
+    assert [file.path for file in with_it][1:] == ["/usr/u.d/10-a.conf", "/etc/u.d/20-b.conf", "/etc/u.d/30-c.conf"]
+    assert with_file(with_it, added.path, None) == unit
+
+
+def test_the_units_own_file_is_changed_in_its_place() -> None:
+    unit = [TextFile.of("/usr/u.service", "a"), TextFile.of("/etc/u.d/10-a.conf", "")]
+    changed = TextFile.of("/usr/u.service", "b")
+    assert with_file(unit, changed.path, changed.version) == [changed, unit[1]]
 
 
 _TEXT = st.text(st.characters(blacklist_categories=("Cs", "Cc", "Zl", "Zp"), blacklist_characters="\x85"), min_size=1)

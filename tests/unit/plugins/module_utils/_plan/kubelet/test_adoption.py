@@ -1,17 +1,19 @@
 # SPDX-FileCopyrightText: 2026 nodecraft.kubeadm contributors
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Entries of the administrator's variable that move into our files, and back."""
+"""Entries of others' variables that move into our files, and back."""
 
 from __future__ import annotations
 
+import dataclasses
 import typing as t
 
 import pytest
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.common.errors import Refusal
-from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.common.files import FileVersion
+from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.common.files import FileVersion, TextFile
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.kubelet import layout as kubelet_layout
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.kubelet import plan as kubelet
-from ansible_collections.nodecraft.kubeadm.tests.unit.support import kubelets
+from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.kubelet.state import State
+from ansible_collections.nodecraft.kubeadm.tests.unit.support import kubelet_layouts, kubelets
 from ansible_collections.nodecraft.kubeadm.tests.unit.support.kubelets import (
     EXTRA,
     after,
@@ -45,6 +47,84 @@ def test_entries_of_the_administrator_are_moved_and_come_back(extra: str, left: 
         back = after(changed, kubelet.plan(gone, changed))
         assert back.variables[EXTRA] == extra
         assert (back.unit, back.fragments, back.record) == (before.unit, before.fragments, {})
+
+
+FLAGS_ENV = 'KUBELET_KUBEADM_ARGS="--node-ip=10.0.0.1 --max-pods=20 --feature-gates=A=false,B=true"\n'
+HCLOUD_TEXT = '# by hand\n[Service]\nEnvironment="HTTPS_PROXY=http://u:s3cret@p" "KUBELET_EXTRA_ARGS=--cloud-provider=external --max-pods=20"\n'
+
+
+@pytest.mark.parametrize(
+    ("before", "path", "left", "given"),
+    [
+        (
+            state(environment={**state().environment, kubelets.FLAGS: FileVersion(FLAGS_ENV.encode(), 0o644)}),
+            kubelets.FLAGS,
+            'KUBELET_KUBEADM_ARGS="--node-ip=10.0.0.1 --feature-gates=B=true"\n',
+            {"config": {"maxPods": 50}, "feature_gates": {"A": True}},
+        ),
+        (
+            state(drop_ins={kubelet_layouts.HCLOUD: HCLOUD_TEXT}, environment={kubelets.FLAGS: None, EXTRA: None}),
+            kubelet_layouts.HCLOUD,
+            HCLOUD_TEXT.replace(" --max-pods=20", ""),
+            {"config": {"maxPods": 50}},
+        ),
+        (
+            state(
+                unit=(TextFile.of(kubelet_layouts.ETC_UNIT, "[Service]\nEnvironment=A=--v=2\nExecStart=/k $A $B\n"),)
+            ),
+            kubelet_layouts.ETC_UNIT,
+            "[Service]\nEnvironment=A=\nExecStart=/k $A $B\n",
+            {"args": {"v": 4}},
+        ),
+        (
+            kubelet_layouts.KUBESPRAY.state(),
+            kubelet_layouts.KUBELET_ENV,
+            t.cast("str", kubelet_layouts.KUBESPRAY.environment[kubelet_layouts.KUBELET_ENV]).replace('"--v=2"', '""'),
+            {"args": {"v": 4}},
+        ),
+        (
+            kubelet_layouts.RPM.state(),
+            kubelet_layouts.SYSCONFIG,
+            "KUBELET_EXTRA_ARGS=\n",
+            {"config": {"failSwapOn": True}},
+        ),
+    ],
+    ids=["kubeadm-flags.env", "hcloud", "unit", "kubespray", "sysconfig"],
+)
+def test_entries_of_any_file_of_variables_are_moved_and_come_back(
+    before: State, path: str, left: str, given: dict[str, t.Any]
+) -> None:
+    plan = kubelet.plan(wish(adopt=True, **given), before)
+    changed = after(before, plan)
+    assert changed.texts[path] == left
+    assert kubelet.plan(wish(adopt=True, purge=True, **given), changed).operations == ()
+    back = after(changed, kubelet.plan(wish(state="absent"), changed))
+    assert (back.unit, back.environment, back.fragments, back.record) == (before.unit, before.environment, (), {})
+    assert "s3cret" not in str(kubelet.diff(plan))
+
+
+def test_what_a_packages_unit_says_is_not_edited() -> None:
+    packaged = kubelets.KUBEADM_TEXT.replace("[Service]\n", "[Service]\nEnvironment=KUBELET_EXTRA_ARGS=--v=2\n")
+    before = state(drop_ins={kubelets.KUBEADM: packaged}, environment={kubelets.FLAGS: None, EXTRA: None})
+    with pytest.raises(
+        Refusal,
+        match=rf"{kubelets.KUBEADM}:3 makes it .*belongs to a package.*below /etc/systemd/system/kubelet.service.d",
+    ):
+        kubelet.plan(wish(adopt=True, args={"v": 4}), before)
+
+
+def test_a_flag_of_exec_start_itself_is_named_with_its_line() -> None:
+    with pytest.raises(Refusal, match=r"10-kubeadm\.conf:6 makes it .*Take it out there, run systemctl daemon-reload"):
+        kubelet.plan(
+            wish(adopt=True, config={"maxPods": 50}),
+            dataclasses.replace(
+                kubelet_layouts.MINIKUBE.state(running=None),
+                unit=tuple(
+                    TextFile.of(file.path, file.text.replace("--node-ip", "--max-pods=9 --node-ip"))
+                    for file in kubelet_layouts.MINIKUBE.state().unit
+                ),
+            ),
+        )
 
 
 def test_the_administrators_file_keeps_mode_and_owner() -> None:

@@ -158,14 +158,21 @@ def test_a_drop_in_that_repeats_an_old_unit_is_written_anew() -> None:
         ({"args": {"v": 4}}, "KUBELET_EXTRA_ARGS='--v 2'\n", f"{EXTRA}:1"),
         ({"args": {"node-ip": "10.0.0.2"}}, "", f"{kubelets.FLAGS}:1"),
         ({"args": {"node-ip": None}}, "", f"{kubelets.FLAGS}:1"),
-        ({"register_with_taints": [TAINT]}, "KUBELET_EXTRA_ARGS=--register-with-taints=a=b:NoSchedule\n", f"{EXTRA}:1"),
     ],
 )
 def test_what_wins_over_the_wish_is_named(given: dict[str, t.Any], extra: str, source: str) -> None:
-    with pytest.raises(Refusal) as caught:
+    with pytest.raises(Refusal, match=rf"but {source} makes it .*or set adopt: true") as caught:
         kubelet.plan(wish(**given), state(extra))
-    assert source in str(caught.value)
-    assert ("adopt: true" in str(caught.value)) is (EXTRA in source)
+    assert kubelet.plan(wish(adopt=True, **given), state(extra)).operations, caught.value
+
+
+def test_adopting_is_not_advised_where_it_would_not_help() -> None:
+    other_taint = "KUBELET_EXTRA_ARGS=--register-with-taints=a=b:NoSchedule\n"
+    for adopt in (False, True):
+        with pytest.raises(
+            Refusal, match=rf"{EXTRA}:1 makes it unset .* Take it out there, run systemctl daemon-reload"
+        ):
+            kubelet.plan(wish(register_with_taints=[TAINT], adopt=adopt), state(other_taint))
 
 
 def test_a_fragment_behind_ours_is_named_with_its_line() -> None:
@@ -174,12 +181,12 @@ def test_a_fragment_behind_ours_is_named_with_its_line() -> None:
         kubelet.plan(wish(config={"maxPods": 50}, force=True), state(fragments=behind))
 
 
-def test_a_later_drop_in_that_sets_the_hook_is_named() -> None:
+def test_a_later_drop_in_that_sets_the_hook_has_another_variable_used() -> None:
     path = "/etc/systemd/system/kubelet.service.d/30-mine.conf"
-    with pytest.raises(Refusal, match=rf"{path}:2 sets KUBELET_CONFIG_ARGS after"):
-        kubelet.plan(
-            wish(args={"v": 4}), state(drop_ins={path: "[Service]\nEnvironment=KUBELET_CONFIG_ARGS=--config=/x\n"})
-        )
+    plan = kubelet.plan(
+        wish(args={"v": 4}), state(drop_ins={path: "[Service]\nEnvironment=KUBELET_CONFIG_ARGS=--config=/x\n"})
+    )
+    assert plan.after.command[2:5] == ["--kubeconfig=/etc/kubernetes/kubelet.conf", "--v=4", "--config=/x"]
 
 
 def test_fragments_that_nobody_reads_need_force() -> None:

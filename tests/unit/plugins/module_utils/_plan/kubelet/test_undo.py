@@ -14,7 +14,8 @@ from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.common.own
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.kubelet import layout as kubelet_layout
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.kubelet import plan as kubelet
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.kubelet import undo as kubelet_undo
-from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.kubelet.plan import KubeletPlan, State
+from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.kubelet.plan import KubeletPlan
+from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.kubelet.state import State
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.transaction.undo import WayBack, WrittenFile
 from ansible_collections.nodecraft.kubeadm.tests.unit.support import kubelets
 from ansible_collections.nodecraft.kubeadm.tests.unit.support.undos import file, way
@@ -58,7 +59,7 @@ def test_the_first_change_goes_back_to_nothing_of_ours(wish: dict[str, t.Any], o
     plan = take_back(state, taken)
     assert list(plan.operations) == operations
     assert_same(kubelets.after(state, plan), before)
-    assert plan.after.command == kubelet_layout.layout(before.unit, before.variables, before.main, ()).command
+    assert plan.after.command == before.layout().command
 
 
 def test_a_later_change_goes_back_to_the_one_before() -> None:

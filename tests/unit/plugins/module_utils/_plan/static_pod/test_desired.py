@@ -83,13 +83,13 @@ def test_files() -> None:
         files=[
             samples.file("/a", "ä", mode="0640", sensitive=True),
             samples.file("/b", None, state="absent"),
-            samples.file("/c", ""),
+            samples.file("/c", "", owner="etcd", group="0"),
         ]
     )
     assert wish.files == (
         WantedFile("/a", FileVersion("ä".encode(), 0o640), True),
         WantedFile("/b", None, False),
-        WantedFile("/c", FileVersion(b"", 0o600), False),
+        WantedFile("/c", FileVersion(b"", 0o600), False, "etcd", "0"),
     )
 
 
@@ -117,6 +117,8 @@ BAD: dict[str, tuple[dict[str, t.Any], str]] = {
     "name with capitals": ({"name": "Kube"}, "name: 'Kube'"),
     "empty name": ({"name": ""}, "name: ''"),
     "name that ends in a dot": ({"name": "a."}, "name: 'a.'"),
+    "owner with a colon": ({"files": [samples.file("/a", owner="a:b")]}, "files: invalid owner 'a:b' of /a"),
+    "empty group": ({"files": [samples.file("/a", group="")]}, "files: invalid group '' of /a"),
     "gate value": ({"feature_gates": {"A": "maybe"}}, "feature_gates: A is 'maybe'"),
     "gate value empty": ({"feature_gates": {"A": ""}}, "feature_gates: A is ''"),
     "gate value number": ({"feature_gates": {"A": 2}}, "feature_gates: A is 2"),

@@ -80,7 +80,7 @@ def test_probes_with_their_defaults() -> None:
         ("tcpSocket: {port: 1}", {"kind": "tcp", "host": "127.0.0.1", "port": 1}),
         ("tcpSocket: {port: probe-port, host: 10.0.0.1}", {"kind": "tcp", "host": "10.0.0.1", "port": 10259}),
         ("exec: {command: [x]}", {"kind": "exec"}),
-        ("grpc: {port: 1}", {"kind": "grpc"}),
+        ("grpc: {port: 1}", {"kind": "grpc", "host": "127.0.0.1", "port": 1}),
         (
             "httpGet: {port: 1, httpHeaders: [{name: Authorization, value: Bearer x}]}",
             {
@@ -195,7 +195,14 @@ NO_MANIFEST = {
         "apiVersion: v1\nkind: Pod\nspec:\n  containers:\n  - name: a\n  - name: b\n",
         "no container is named kube-apiserver; found: a, b",
     ),
-    "no command": ("apiVersion: v1\nkind: Pod\nspec:\n  containers:\n  - name: a\n    args: [b]\n", "has no command"),
+    "path of a mount that is a template": (
+        samples.API_SERVER.replace("mountPath: /etc/kubernetes/pki", "mountPath: {pki_dir}"),
+        "the path is {'pki_dir': None}, which is no text: was a template not rendered?",
+    ),
+    "path of a volume that is a number": (
+        samples.API_SERVER.replace("path: /etc/kubernetes/pki", "path: 5"),
+        "the path is 5, which is no text",
+    ),
     "argument that is a number": (samples.with_command("--x", "5"), "command holds 5"),
     "argument that is a mapping": (samples.with_command("--x: 5"), "command holds {'--x': 5}"),
     "argument that is nothing": (samples.with_command(""), "command holds None"),

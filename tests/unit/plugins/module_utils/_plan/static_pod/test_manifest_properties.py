@@ -42,6 +42,17 @@ _VOLUME = "    volumeMounts:\n    - {name: certs, mountPath: /mnt/certs%s}\n%s  
 _GONE = samples.volume("certs", "/certs", state="absent")
 _MOVED = samples.volume("certs", "/etc/a", mount_path="/mnt/certs", read_only=False)
 
+_NOTHING: Json = {
+    "feature_gates": {},
+    "admission_plugins": {},
+    "args": {},
+    "env": {},
+    "volumes": [],
+    "resources": {},
+    "probes": {},
+    "priority": {},
+}
+
 # What a search found, made small: the rest of the manifest, the wish, and whether it can be fulfilled.
 FOUND = {
     "value of the next list": ("    command: [kube-apiserver, --v]\n    args: ['1']\n", {"args": {"v": "2"}}, True),
@@ -83,7 +94,7 @@ FOUND = {
 
 @pytest.mark.parametrize(("rest", "wish", "fulfilled"), FOUND.values(), ids=FOUND)
 def test_what_was_found_before(rest: str, wish: Json, fulfilled: bool) -> None:
-    whole = {"feature_gates": {}, "admission_plugins": {}, "args": {}, "env": {}, "volumes": [], **wish}
+    whole = {**_NOTHING, **wish}
     assert _is_fulfilled_or_refused(Case(_POD + rest, yaml.safe_load(_POD + rest), (whole,))) is fulfilled
 
 
@@ -93,7 +104,7 @@ def _is_fulfilled_or_refused(case: Case) -> bool:
     for wish in case.wishes:
         done, refusal = _plan(now, **wish)
         if done is None:
-            assert re.search(r"\bline \d+: |^volumes: ", refusal)
+            assert re.search(r"\bline \d+: |^volumes: |^priority: ", refusal)
             refused = True
             continue
         _assert_exact(now, done, wish)

@@ -14,10 +14,10 @@ from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.static_pod
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.static_pod.diff import diff
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.static_pod.plan import (
     FILES_ANNOTATION,
-    PolicyFileChange,
     State,
     StaticPodPlan,
 )
+from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.static_pod.policy_files import PolicyFileChange
 from ansible_collections.nodecraft.kubeadm.tests.unit.support import static_pods as samples
 from ansible_collections.nodecraft.kubeadm.tests.unit.support import yaml_texts
 from ansible_collections.nodecraft.kubeadm.tests.unit.support.static_pods import POLICY, following, planned, state
@@ -121,6 +121,8 @@ def test_a_replaced_file_comes_back_with_mode_and_bytes() -> None:
     assert done.record["files"][POLICY].original == {
         "content": base64.b64encode(original.content).decode(),
         "mode": "0444",
+        "uid": 0,
+        "gid": 0,
     }
     back = planned(following(done, before), purge=True)
     assert back.files == (PolicyFileChange(POLICY, FileVersion(b"ours", 0o600), original, True, False),)

@@ -1,0 +1,147 @@
+# Copyright (c) 2026, nodecraft.kubeadm contributors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+# PRIVATE to the collection: no promise of stability to code outside it.
+
+"""Which credentials a module uses: what its options name, else the variables K8S_AUTH_*, else the cluster's own admin.conf.
+
+Nothing is picked up that nobody named for this run: neither C(~/.kube/config), whose current context may be any cluster, nor the
+account of a pod.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import os
+import typing as t
+
+from .._plan.common.errors import KubeadmError
+from .credentials import Credentials, User, basic, read_text
+from .kubeconfig import load
+
+Json = dict[str, t.Any]
+Environment = t.Mapping[str, str]
+
+_PREFIX = "K8S_AUTH_"
+# Each option with the variables that stand for it, the first of which counts.
+_VARIABLES: dict[str, tuple[str, ...]] = {
+    "kubeconfig": ("KUBECONFIG",),
+    "context": ("CONTEXT",),
+    "host": ("HOST",),
+    "api_key": ("API_KEY",),
+    "username": ("USERNAME",),
+    "password": ("PASSWORD",),
+    "validate_certs": ("VALIDATE_CERTS", "VERIFY_SSL"),
+    "ca_cert": ("CA_CERT", "SSL_CA_CERT"),
+    "client_cert": ("CLIENT_CERT", "CERT_FILE"),
+    "client_key": ("CLIENT_KEY", "KEY_FILE"),
+    "proxy": ("PROXY",),
+    "no_proxy": ("NO_PROXY",),
+    "persist_config": ("PERSIST_CONFIG",),
+    "impersonate_user": ("IMPERSONATE_USER",),
+    "impersonate_groups": ("IMPERSONATE_GROUPS",),
+}
+_PROXY_HEADERS = ("proxy_basic_auth", "basic_auth", "user_agent")
+_ACCOUNT = ("api_key", "username", "password", "client_cert", "client_key")
+# Where an option says where the credentials are, the variables do not add others.
+_INSTEAD = {"kubeconfig": ("host", "context", "ca_cert", *_ACCOUNT), "host": ("kubeconfig", "context")}
+_WAYS_OUT = (
+    "Set kubeconfig to a file there, or host with api_key or with client_cert and client_key, or the variables K8S_AUTH_*; or run the task"
+    " on a control plane of the inventory as root, whose admin.conf needs no other set-up. ~/.kube/config is used only where it is named."
+)
+
+
+def find(params: t.Mapping[str, t.Any], environment: Environment) -> Credentials:
+    """The credentials of a task. params: the options of a module. Raises KubeadmError when there are none that can be used."""
+    named = merged(params, environment)
+    try:
+        if named.get("kubeconfig"):
+            found = load(named["kubeconfig"], named.get("context"), persist=bool(named.get("persist_config")))
+        elif named.get("host"):
+            found = Credentials("the options of the task", named["host"])
+        elif params.get("admin_conf"):
+            found = load(params["admin_conf"], named.get("context"))
+        else:
+            raise KubeadmError(
+                "none are named for it, neither by an option nor by K8S_AUTH_KUBECONFIG or K8S_AUTH_HOST."
+            )
+        return _with_options(found, named)
+    except (KubeadmError, OSError, ValueError) as exc:
+        problem = f"{exc.filename}: {exc.strerror}" if isinstance(exc, OSError) else str(exc).rstrip(".")
+        raise KubeadmError(
+            f"{os.uname().nodename}: there are no usable credentials for the Kubernetes API: {problem}. {_WAYS_OUT}"
+        ) from exc
+
+
+def is_admin_conf(params: t.Mapping[str, t.Any], environment: Environment) -> bool:
+    """Whether nothing is named, so that the cluster's own admin.conf is used."""
+    named = merged(params, environment)
+    return not named.get("kubeconfig") and not named.get("host") and bool(params.get("admin_conf"))
+
+
+def merged(params: t.Mapping[str, t.Any], environment: Environment) -> Json:
+    """The options, and what the variables say where an option is not set."""
+    own = {name: params[name] for name in _VARIABLES if params.get(name) is not None}
+    instead = {other for name, others in _INSTEAD.items() if own.get(name) for other in others}
+    found = {name: _variable(name, environment) for name in _VARIABLES if name not in instead}
+    headers = {
+        name: environment.get(f"{_PREFIX}PROXY_HEADERS_{name.upper()}") or (params.get("proxy_headers") or {}).get(name)
+        for name in _PROXY_HEADERS
+    }
+    return {**{name: value for name, value in found.items() if value is not None}, **own, "proxy_headers": headers}
+
+
+def _variable(name: str, environment: Environment) -> t.Any:
+    texts = (environment.get(f"{_PREFIX}{variable}") for variable in _VARIABLES[name])
+    text = next(filter(None, texts), None)
+    if text is None:
+        return None
+    if name in ("validate_certs", "persist_config"):
+        return text.lower() not in ("0", "false", "no")
+    return list(filter(None, text.split(","))) if name == "impersonate_groups" else text
+
+
+def _with_options(found: Credentials, named: Json) -> Credentials:
+    """What a kubeconfig says with what the task says otherwise."""
+    changes: Json = {"user": _user(found.user, named)}
+    if named.get("host"):
+        changes["server"] = named["host"]
+    if named.get("validate_certs") is not None:
+        changes["verify"] = named["validate_certs"]
+    if named.get("ca_cert"):
+        changes["authority"] = read_text(named["ca_cert"])
+    for name in ("proxy", "no_proxy"):
+        if named.get(name) is not None:
+            changes[name] = named[name]
+    changes["proxy_headers"] = _proxy_headers(named["proxy_headers"])
+    return dataclasses.replace(found, **changes)
+
+
+def _user(user: User, named: Json) -> User:
+    account: Json = {}
+    if named.get("api_key"):
+        account["Authorization"] = f"Bearer {named['api_key']}"
+    elif named.get("username"):
+        account["Authorization"] = basic(named["username"], named.get("password") or "")
+    for name, header in (("impersonate_user", "Impersonate-User"), ("impersonate_groups", "Impersonate-Group")):
+        if named.get(name):
+            account[header] = named[name]
+    former = user.headers
+    if named.get("client_cert") and named.get("client_key"):
+        certificate, key = read_text(named["client_cert"]), read_text(named["client_key"])
+    else:
+        certificate, key = user.certificate, user.key
+    return User(certificate, key, lambda: {**former(), **account})
+
+
+def _proxy_headers(named: t.Mapping[str, str | None]) -> dict[str, str]:
+    """What a proxy is told of who asks it."""
+    found = {}
+    for name, header in (("proxy_basic_auth", "Proxy-Authorization"), ("basic_auth", "Authorization")):
+        user, _colon, password = (named.get(name) or "").partition(":")
+        if user:
+            found[header] = basic(user, password)
+    if named.get("user_agent"):
+        found["User-Agent"] = str(named["user_agent"])
+    return found

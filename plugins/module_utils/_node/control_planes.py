@@ -1,0 +1,71 @@
+# Copyright (c) 2026, nodecraft.kubeadm contributors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+# PRIVATE to the collection: no promise of stability to code outside it.
+
+"""Reads why a node counts as a control plane."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import re
+import typing as t
+
+from .._engine import probes
+from .._engine.node import Host
+from .._plan.kubernetes.control_planes import COMPONENTS, component_of_pod, role_label
+from .kubelet_units import KubeletUnit
+from .static_pods import manifest_files
+
+try:
+    import yaml
+except ImportError:
+    yaml = None  # type: ignore[assignment]  # the module respawns or names the missing package
+
+ETCD_DATA = "/var/lib/etcd"
+_LOCK = re.compile(r"^\d+: (?:FLOCK|POSIX|OFDLCK)\s.*\s[0-9a-f]+:[0-9a-f]+:(\d+)\s", re.MULTILINE)
+
+
+def reasons(
+    unit: KubeletUnit, host: Host, *, etcd_data: str = ETCD_DATA, ask: probes.Ask = probes.api_get
+) -> list[str]:
+    """Why this node counts as a control plane; empty when it does not.
+
+    The API is asked with the kubelet's own credential, and only about a node on which nothing else says so.
+    """
+    folder = unit.layout.settings.field(("staticPodPath",))
+    found = [*_manifests(str(folder) if folder else ""), *_processes(host), *_data(host, etcd_data)]
+    if found:
+        return found
+    node, dummy = ask(unit.kubeconfig, f"/api/v1/nodes/{unit.node_name}")
+    label = role_label(node)
+    return [f"its Node has the label {label}"] if label else []
+
+
+def _manifests(folder: str) -> t.Iterator[str]:
+    """A pod that cannot be read is none that the kubelet would start."""
+    for path in manifest_files(folder) if os.path.isdir(folder) else []:
+        with contextlib.suppress(OSError, ValueError, yaml.YAMLError):
+            with open(path, encoding="utf-8") as stream:
+                component = component_of_pod(yaml.safe_load(stream))
+            if component:
+                yield f"{path} is a manifest of {component}"
+
+
+def _processes(host: Host) -> t.Iterator[str]:
+    """One with a network of its own belongs to a hosted control plane, or to a rehearsal."""
+    for component in COMPONENTS:
+        for process in host.in_host_network(component, others=()):
+            yield f"{component} runs in the host's network as process {process.pid}"
+
+
+def _data(host: Host, folder: str) -> t.Iterator[str]:
+    """etcd keeps its database locked while it runs, wherever it runs."""
+    database = os.path.join(folder, "member", "snap", "db")
+    with contextlib.suppress(OSError):
+        inode = os.stat(database).st_ino
+        with open(os.path.join(host.proc, "locks"), encoding="ascii") as stream:
+            if str(inode) in _LOCK.findall(stream.read()):
+                yield f"{folder} is the data directory of an etcd that runs"

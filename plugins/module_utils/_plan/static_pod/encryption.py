@@ -1,0 +1,190 @@
+# Copyright (c) 2026, nodecraft.kubeadm contributors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+# PRIVATE to the collection: no promise of stability to code outside it.
+
+"""Encryption at rest: which change of an EncryptionConfiguration could leave stored values that no API server can read.
+
+For each resource the configuration lists providers and their keys. All of them read, the first one writes. So what reads may
+go only when no stored value needs it, and what writes must be readable before: by the other API servers, which still have
+the former file, and by this one after a rollback.
+"""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import dataclasses
+import typing as t
+
+from ..common.errors import KubeadmError
+from ..documents import configuration
+
+STEPS = (
+    "A key is rotated in steps, each on all API servers before the next one: add the new key behind the one in use; put it"
+    " first; write all stored values again (kubectl get secrets --all-namespaces -o json | kubectl replace -f -, and the same"
+    " for every other encrypted resource); remove the old key. Encryption is switched on and off in the same steps, with"
+    " identity as the other key."
+)
+ENCRYPTED = b"k8s:enc:"  # no plain value begins with it
+_KINDS = (b"EncryptionConfiguration", b"EncryptionConfig")
+_KMS = "kms"
+_ANY = "*"
+
+
+@dataclasses.dataclass(frozen=True)
+class Key:
+    """What reads stored values, and writes them where it comes first.
+
+    kind: aescbc, aesgcm, secretbox, kms v1, kms v2 or identity. name: of the key, or of the KMS provider.
+    material: the secret, or where the KMS is: never shown, only compared.
+    """
+
+    kind: str
+    name: str = ""
+    material: t.Any = dataclasses.field(default=None, repr=False)
+
+    @property
+    def mark(self) -> bytes:
+        """What the values that it wrote begin with; nothing for plain text."""
+        if self == IDENTITY:
+            return b""
+        kind, dummy, version = self.kind.partition(" ")
+        return f"k8s:enc:{kind}:{version or 'v1'}:{self.name}:".encode()
+
+    def wrote(self, value: bytes) -> bool:
+        """Whether a stored value, or its beginning, is by a key of this name."""
+        return value.startswith(self.mark) if self.mark else not value.startswith(ENCRYPTED)
+
+    def __str__(self) -> str:
+        if self == IDENTITY:
+            return "identity (plain text)"
+        return f"{self.kind} {'provider' if self.kind.startswith(_KMS) else 'key'} {self.name}"
+
+
+IDENTITY = Key("identity")
+
+Resource = tuple[str, str]  # its name and its API group; both may be a star
+Count = t.Callable[[str, Key], int]
+
+
+@dataclasses.dataclass(frozen=True)
+class Encryption:
+    """A configuration: the keys of each resource that it names, in their order."""
+
+    keys: t.Mapping[Resource, tuple[Key, ...]]
+
+    def keys_of(self, resource: Resource) -> tuple[Key, ...]:
+        """The keys of a resource, as the API server looks them up."""
+        for known in (resource, (_ANY, resource[1]), (_ANY, _ANY)):
+            if known in self.keys:
+                return self.keys[known]
+        return (IDENTITY,)
+
+    def is_foreign(self, value: bytes) -> bool:
+        """Whether a stored value, or its beginning, was written by a key that is nowhere in this configuration."""
+        return value.startswith(ENCRYPTED) and not any(key.wrote(value) for keys in self.keys.values() for key in keys)
+
+
+NONE = Encryption({})
+
+
+# ---- reading ---------------------------------------------------------------------------------------------------------
+
+
+def holds_keys(content: bytes) -> bool:
+    """Whether a file is an EncryptionConfiguration, whatever else is wrong with it."""
+    return any(kind in content for kind in _KINDS)
+
+
+def parse(content: bytes) -> Encryption:
+    """Read a configuration. Raises Refusal, without a word of the content, when it is none."""
+    return configuration.read(content, "EncryptionConfiguration", _encryption)
+
+
+def _encryption(data: t.Any) -> Encryption:
+    keys: dict[Resource, tuple[Key, ...]] = {}
+    for entry in data["resources"]:
+        own = tuple(key for provider in entry["providers"] for key in _keys(provider))
+        if not own:
+            raise ValueError
+        for resource in entry["resources"]:
+            name, dummy, group = resource.partition(".")
+            keys[name, group] = keys.get((name, group), ()) + own
+    return Encryption(keys)
+
+
+def _keys(provider: t.Mapping[str, t.Any]) -> t.Iterator[Key]:
+    for kind, settings in provider.items():
+        if kind == IDENTITY.kind:
+            yield IDENTITY
+        elif kind == _KMS:
+            yield Key(f"{_KMS} {settings.get('apiVersion') or 'v1'}", str(settings["name"]), settings["endpoint"])
+        else:
+            for key in settings["keys"]:
+                yield Key(kind, str(key["name"]), _material(str(key["secret"])))
+
+
+def _material(secret: str) -> str | bytes:
+    try:
+        return base64.b64decode(secret)
+    except (binascii.Error, ValueError):
+        return secret
+
+
+# ---- judging ---------------------------------------------------------------------------------------------------------
+
+
+def name_of(resource: Resource) -> str:
+    """A resource as configurations write it."""
+    return ".".join(resource) if resource[1] or resource[0] == _ANY else resource[0]
+
+
+def findings(before: Encryption, after: Encryption, count: Count) -> list[str]:
+    """What speaks against a change, one sentence each; empty when every stored value stays readable.
+
+    count: how many stored values of a resource a key wrote; raises KubeadmError when that cannot be known. It is asked only
+    for a key that goes.
+    """
+    found: dict[str, dict[str, None]] = {}
+    for resource in dict.fromkeys([*before.keys, *after.keys]):
+        name = name_of(resource)
+        for problem in _problems(name, before.keys_of(resource), after.keys_of(resource), count):
+            found.setdefault(problem, {})[name] = None
+    return [f"{', '.join(resources)}: {problem}" for problem, resources in found.items()]
+
+
+def _problems(resource: str, before: t.Sequence[Key], after: t.Sequence[Key], count: Count) -> t.Iterator[str]:
+    former, writer = before[0], after[0]
+    if writer not in before:
+        yield (
+            f"{writer} would write values that the other API servers, and this one after a rollback, cannot read, because it is"
+            " not in the present configuration"
+        )
+    elif writer == IDENTITY != former:
+        yield "values would be stored in plain text from now on"
+    for key in before:
+        if key not in after:
+            name = f"{key} (another one gets its name)" if _twins(key, after) else str(key)
+            if key == former:
+                yield f"{name} would be removed, and values are written with it up to this moment"
+            else:
+                yield from _uses(resource, key, name, count)
+    for key in after:
+        if _twins(key, after) and not _twins(key, before):
+            yield f"{key} would be the name of two different keys, and stored values do not tell which of them wrote"
+
+
+def _uses(resource: str, key: Key, name: str, count: Count) -> t.Iterator[str]:
+    try:
+        number = count(resource, key)
+    except KubeadmError as exc:
+        yield f"{name} would be removed, and whether stored values need it cannot be known ({str(exc).rstrip('.')})"
+    else:
+        if number:
+            yield f"{name} would be removed, and {number} stored value{'s need' if number > 1 else ' needs'} it"
+
+
+def _twins(key: Key, keys: t.Iterable[Key]) -> bool:
+    return any((key.kind, key.name) == (each.kind, each.name) and key != each for each in keys)

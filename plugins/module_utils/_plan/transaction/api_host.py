@@ -1,0 +1,74 @@
+# Copyright (c) 2026, nodecraft.kubeadm contributors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+# PRIVATE to the collection: no promise of stability to code outside it.
+
+"""Which host asks the API for a role, and as whom.
+
+What is named counts: a host, or credentials in the environment of the controller. Else a control plane of the inventory asks with its own
+admin.conf, if possible one that does not restart its API server meanwhile.
+"""
+
+from __future__ import annotations
+
+import typing as t
+
+ADMIN_CONF = "/etc/kubernetes/admin.conf"
+CONTROL_PLANES = "kube_control_plane"
+
+_CONTROLLER = "localhost"
+_BECOME = "ansible_become"
+
+
+class ApiHost(t.NamedTuple):
+    """Who asks. become: whether as root, which admin.conf is readable for."""
+
+    host: str
+    become: bool
+
+
+def elect(
+    candidates: t.Sequence[str],
+    named: str = "",
+    *,
+    variables: t.Sequence[str] = (),
+    hostvars: t.Mapping[str, t.Mapping[str, t.Any]],
+    reachable: t.Collection[str] = (),
+    changing: t.Collection[str] = (),
+    impaired: t.Collection[str] = (),
+) -> ApiHost:
+    """Who asks the API. candidates: the control planes.
+
+    named: the host that the user names. variables: the values of K8S_AUTH_KUBECONFIG and K8S_AUTH_HOST on the controller.
+    hostvars: the variables of each host. reachable: the hosts that answered in this run and were not lost. changing: those that have their
+    turn. impaired: those whose API server is not ready.
+    Where nothing is left, the controller asks, and says that it has no credentials.
+    """
+
+    def rank(host: str) -> tuple[bool, bool, bool]:
+        return host in impaired, host not in reachable, host in changing
+
+    if named:
+        host = named
+    elif any(variables) or not candidates:
+        host = _CONTROLLER
+    else:
+        host = min(candidates, key=rank)  # of those that are equal, the first one
+    own = host in candidates
+    if host not in hostvars or (host == _CONTROLLER and not own):
+        return ApiHost(host, own)  # the variable of all hosts is also the controller's
+    return ApiHost(host, _is_true(hostvars[host].get(_BECOME, own)))
+
+
+def has_admin_conf(host: str, groups: t.Mapping[str, t.Collection[str]], *, is_local: bool) -> bool:
+    """Whether the admin.conf of the host where a task runs is that of the inventory's cluster.
+
+    is_local: it is the controller itself. Its own may be that of any cluster, unless it is a control plane of the inventory.
+    """
+    return host in groups.get(CONTROL_PLANES if is_local else "all", ())
+
+
+def _is_true(value: t.Any) -> bool:
+    """As Ansible reads it."""
+    return str(value).lower() in ("true", "yes", "on", "1", "t", "y")

@@ -1,0 +1,71 @@
+# SPDX-FileCopyrightText: 2026 nodecraft.kubeadm contributors
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""A playbook holds the lock of its lab itself, so that it is known to work on when who started it is killed."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import time
+import typing as t
+from pathlib import Path
+
+import pytest
+from ansible_collections.nodecraft.kubeadm.lab.guard import only_playbook
+from ansible_collections.nodecraft.kubeadm.tests.sessions.places import COLLECTIONS, ROOT
+
+LAB = f"unit-{os.getpid()}"
+PLAYBOOK = f"""#!{sys.executable}
+import os, pathlib, sys, time
+pathlib.Path(os.environ["STARTED"]).write_text(str(os.getpid()))
+time.sleep(60)
+"""
+STARTERS = {
+    # As nox does.
+    "alone.py": f"import subprocess; subprocess.run([{sys.executable!r}, 'lab/alone.py', {LAB!r}, 'ansible-playbook'])",
+    "Lab.play": f"""
+from pathlib import Path
+from ansible_collections.nodecraft.kubeadm.lab.runs import Lab
+Lab({LAB!r}, "1.37", 1, 2).play("down", Path("/dev/null"))
+""",
+}
+
+
+def free() -> bool:
+    """Whether no playbook works on the lab, by the lock."""
+    try:
+        with only_playbook(LAB):
+            return True
+    except SystemExit:
+        return False
+
+
+@pytest.mark.parametrize("starter", STARTERS.values(), ids=STARTERS)
+def test_the_lock_is_held_until_the_playbook_ends_also_when_who_started_it_is_killed(
+    starter: str, tmp_path: Path
+) -> None:
+    program, started = tmp_path / "ansible-playbook", tmp_path / "started"
+    program.write_text(PLAYBOOK, encoding="utf-8")
+    program.chmod(0o755)
+    environment = {
+        **os.environ,
+        "PATH": f"{tmp_path}:{os.environ['PATH']}",
+        "PYTHONPATH": os.pathsep.join([str(COLLECTIONS), *sys.path]),
+        "STARTED": str(started),
+    }
+    with subprocess.Popen([sys.executable, "-c", starter], cwd=ROOT, env=environment) as process:
+        until(lambda: started.exists() and started.read_text(encoding="utf-8") != "")
+        process.kill()
+    playbook = int(started.read_text(encoding="utf-8"))
+    assert not free()
+    os.kill(playbook, signal.SIGKILL)
+    until(free)
+
+
+def until(holds: t.Callable[[], bool]) -> None:
+    deadline = time.monotonic() + 60
+    while not holds():
+        assert time.monotonic() < deadline
+        time.sleep(0.05)

@@ -1,0 +1,70 @@
+# SPDX-FileCopyrightText: 2026 nodecraft.kubeadm contributors
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""What a program says of the lab that it made, and whose labs it removes."""
+
+from __future__ import annotations
+
+import typing as t
+from pathlib import Path
+
+import pytest
+from ansible_collections.nodecraft.kubeadm.lab.labs import Ours
+from ansible_collections.nodecraft.kubeadm.lab.runs import Lab
+
+
+class LabOnPaper(Lab):
+    """Keeps which playbooks were run, and fails at one of them."""
+
+    played: t.ClassVar[list[tuple[str, dict[str, t.Any]]]] = []
+    fails: t.ClassVar[str] = ""
+
+    def play(self, playbook: str, log: Path, *, show: bool = False, **variables: t.Any) -> None:
+        self.played.append((playbook, variables))
+        if playbook == self.fails:
+            raise SystemExit(f"{playbook} failed")
+
+
+@pytest.fixture(autouse=True)
+def nothing_played(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(LabOnPaper, "played", [])
+
+
+def ours() -> Ours:
+    return Ours(LabOnPaper("x", "1.99", 1, 2), "demo")
+
+
+def test_what_is_asked_for_is_checked_before_anything_is_removed(tmp_path: Path) -> None:
+    ours().start(tmp_path / "log")
+    (down, checked), (up, asked) = LabOnPaper.played
+    assert (down, up) == ("down", "up")
+    assert checked == {
+        "lab_program": "demo",
+        "lab_kubernetes": "1.99",
+        "lab_control_planes": 1,
+        "lab_workers": 2,
+        "lab_grace_seconds": 30,
+        "lab_node_status_seconds": 10,
+    }
+    assert asked == {**checked, "lab_introduced": False}
+
+
+def test_what_was_refused_is_not_removed_afterwards(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(LabOnPaper, "fails", "down")
+    lab = ours()
+    with pytest.raises(SystemExit):
+        lab.start(tmp_path / "log")
+    lab.tidy(tmp_path / "log")
+    assert [playbook for playbook, _variables in LabOnPaper.played] == ["down"]
+    assert capsys.readouterr().out == "Interrupted.\n"
+
+
+def test_a_lab_is_removed_when_that_is_done(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    lab = ours()
+    lab.start(tmp_path / "log")
+    lab.tidy(tmp_path / "log")
+    assert LabOnPaper.played[-1] == ("down", {})
+    begun, ended = capsys.readouterr().out.splitlines()
+    assert begun.startswith("Interrupted: lab x is being removed (usually 5 s)")
+    assert ended == "Lab x is removed."

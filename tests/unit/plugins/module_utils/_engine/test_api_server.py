@@ -1,0 +1,164 @@
+# SPDX-FileCopyrightText: 2026 nodecraft.kubeadm contributors
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""What is verified of an API server whose probes pass: whom it answers, and that its kubelet reported it."""
+
+from __future__ import annotations
+
+import typing as t
+
+import pytest
+from ansible_collections.nodecraft.kubeadm.plugins.module_utils._engine.api_server import GUARDED
+from ansible_collections.nodecraft.kubeadm.plugins.module_utils._engine.journal import COMMITTED, RESTORED, WAITING
+from ansible_collections.nodecraft.kubeadm.tests.unit.support.fake_node import MIRROR, NEW, OLD, Behaviour, FakeNode
+from ansible_collections.nodecraft.kubeadm.tests.unit.support.web import Web, kubeconfig
+
+OWN_NODE = "/api/v1/nodes/cp1"
+
+
+def watch(node: FakeNode) -> dict[str, t.Any]:
+    """What a journal says of the clients of an API server."""
+    for path in (node.kubeconfig, node.kubelet_conf):
+        path.write_text(kubeconfig(), encoding="ascii")
+    admin, kubelet = str(node.kubeconfig), str(node.kubelet_conf)
+    sides = {
+        side: {**node.instance(text), "server": node.web.address} for side, text in (("before", OLD), ("after", NEW))
+    }
+    return {
+        **sides,
+        "credentials": [{"kubeconfig": admin, "path": GUARDED}, {"kubeconfig": kubelet, "path": OWN_NODE}],
+        "mirror": {"kubeconfig": kubelet, "path": MIRROR},
+    }
+
+
+def change(node: FakeNode, after: t.Callable[[], object] = lambda: None) -> t.Any:
+    """A change of this API server. after: what happens when it stands."""
+    node.prepare(watch=watch(node))
+    node.once(WAITING, after)
+    return node.run()
+
+
+def test_who_is_answered_is_a_part_of_the_proof(node: FakeNode) -> None:
+    result = change(node)
+    assert (result["outcome"], result["notes"]) == (COMMITTED, [])
+    assert result["proof"]["clients"] == [f"{node.kubeconfig}: 200", f"{node.kubelet_conf}: 200"]
+    assert result["proof"]["config_hash"] == result["proof"]["uid"]
+
+
+@pytest.mark.parametrize("path", [GUARDED, OWN_NODE])
+@pytest.mark.parametrize("status", [401, 403, 500, 503])
+def test_a_client_that_is_not_answered_any_more_is_a_failure(node: FakeNode, path: str, status: int) -> None:
+    """Its probes ask nobody who they are, so all of them pass."""
+    result = change(node, lambda: node.web.statuses.update({path: status}))
+    assert (result["outcome"], node.manifest.read_text(encoding="utf-8")) == (RESTORED, OLD)
+    owner = node.kubeconfig if path == GUARDED else node.kubelet_conf
+    assert f"answers {status} to the client of {owner}, which it admitted before the change" in result["reason"]
+    assert (result["proof"]["clients"], result["proof"]["config_hash"]) == ([], None)
+
+
+def test_a_node_without_its_object_is_answered(node: FakeNode) -> None:
+    node.web.statuses[OWN_NODE] = 404
+    assert change(node)["proof"]["clients"][1] == f"{node.kubelet_conf}: 404"
+
+
+@pytest.mark.parametrize("status", [401, 403])
+def test_a_client_that_was_refused_before_is_noted_and_not_asked_for(node: FakeNode, status: int) -> None:
+    """Such as a certificate that has expired: no repair would be possible."""
+    node.web.statuses[OWN_NODE] = status
+    result = change(node)
+    assert result["outcome"] == COMMITTED
+    assert result["proof"]["clients"] == [f"{node.kubeconfig}: 200"]
+    (note,) = result["notes"]
+    asked = f"before the change, asked with {node.kubelet_conf}, the API server answers {status}"
+    assert note == f"{asked}, so that is no part of the proof"
+
+
+def test_an_api_server_that_was_down_has_to_answer(node: FakeNode) -> None:
+    """A repair that lets nobody in is none."""
+    node.kubelet.enabled = False
+    node.kubelet.kill(node.kubelet.instances[0])
+    node.kubelet._answer()
+    node.prepare(watch=watch(node))
+    node.at(25, lambda: setattr(node.kubelet, "enabled", True))
+    node.once(WAITING, lambda: node.web.statuses.update({GUARDED: 401}))
+    result = node.run()
+    assert (result["outcome"], node.manifest.read_text(encoding="utf-8")) == (RESTORED, OLD)
+    assert f"answers 401 to the client of {node.kubeconfig}" in result["reason"]
+
+
+def test_an_address_that_never_answered_is_not_the_right_one(node: FakeNode, web: Web) -> None:
+    """It was healthy before, so it answers somewhere."""
+    given = watch(node)
+    for side in ("before", "after"):
+        given[side]["server"] = {"scheme": "http", "host": "127.0.0.1", "port": 1}
+    result = node.change(watch=given)
+    assert (result["outcome"], result["proof"]["clients"]) == (COMMITTED, [])
+    assert web.requests
+    assert f"asked with {node.kubelet_conf}, the API server cannot be asked" in result["notes"][1]
+
+
+def test_an_api_server_that_does_not_know_yet_who_may_do_what_is_waited_for(node: FakeNode) -> None:
+    def refuse() -> None:
+        node.web.admission = 403
+        node.at(6 + 3 + 5, lambda: setattr(node.web, "admission", 200))
+
+    assert change(node, refuse)["outcome"] == COMMITTED
+
+
+@pytest.mark.parametrize("config", [None, kubeconfig(**{"client-certificate-data": "A", "client-key-data": "A"})])
+def test_a_credential_that_is_none_is_noted(node: FakeNode, config: str | None) -> None:
+    given = watch(node)
+    node.kubelet_conf.unlink()
+    if config is not None:
+        node.kubelet_conf.write_text(config, encoding="ascii")
+    result = node.change(watch=given)
+    assert (result["outcome"], result["proof"]["clients"]) == (COMMITTED, [f"{node.kubeconfig}: 200"])
+    assert f"asked with {node.kubelet_conf}, " in result["notes"][0]
+
+
+# ---- the mirror pod --------------------------------------------------------------------------------------------------
+
+
+def test_a_kubelet_that_reports_late_is_waited_for(node: FakeNode) -> None:
+    node.kubelet.reports_after = 10.0
+    assert change(node)["proof"]["config_hash"]
+
+
+def test_a_kubelet_that_never_reports_the_new_one_is_a_failure(node: FakeNode) -> None:
+    result = change(node, lambda: setattr(node.kubelet, "reports_after", 1000.0))
+    assert (result["outcome"], node.manifest.read_text(encoding="utf-8")) == (RESTORED, OLD)
+    assert (
+        "the kubelet did not report the new kube-apiserver to it: its mirror pod has the config.hash"
+        in result["reason"]
+    )
+
+
+def test_a_kubelet_that_had_not_reported_the_former_one_proves_nothing(node: FakeNode) -> None:
+    node.kubelet.reports_after = 1000.0
+    node.web.statuses[MIRROR] = 404
+    result = change(node)
+    assert (result["outcome"], result["proof"]["config_hash"]) == (COMMITTED, None)
+    assert "before the change asked for its mirror pod, the API server answers 404, so that" in result["notes"][0]
+
+
+# ---- journals of a former version ------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(("before", "after", "outcome"), [(200, 401, RESTORED), (403, 401, COMMITTED)])
+def test_a_journal_that_names_one_client(node: FakeNode, before: int, after: int, outcome: str) -> None:
+    node.kubeconfig.write_text(kubeconfig(), encoding="ascii")
+    node.web.admission = before
+    node.prepare(watch={"client": node.web.metrics(str(node.kubeconfig))})
+    node.once(WAITING, lambda: setattr(node.web, "admission", after))
+    assert node.run()["outcome"] == outcome
+
+
+@pytest.mark.parametrize(("admits", "outcome"), [(True, RESTORED), (False, COMMITTED)])
+def test_a_journal_whose_former_state_is_of_a_former_version(node: FakeNode, admits: bool, outcome: str) -> None:
+    node.kubeconfig.write_text(kubeconfig(), encoding="ascii")
+    node.kubelet.behaviours["--v=2"] = Behaviour(start=1.0)
+    uids = [node.kubelet.instances[0].uid]
+    before = {"healthy": True, "admits": admits, "uids": uids, "starts": {uids[0]: 1}}
+    journal = node.journal(watch={"client": node.web.metrics(str(node.kubeconfig))})
+    node.prepare(phase="applying", before=before, watch=journal["watch"])
+    node.web.admission = 401
+    assert node.run()["outcome"] == outcome

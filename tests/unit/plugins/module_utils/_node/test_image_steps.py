@@ -1,0 +1,66 @@
+# SPDX-FileCopyrightText: 2026 nodecraft.kubeadm contributors
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""An image, looked for and loaded."""
+
+from __future__ import annotations
+
+import pytest
+from ansible_collections.nodecraft.kubeadm.plugins.module_utils._node.image_steps import ImageSteps
+from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.common.errors import KubeadmError
+from ansible_collections.nodecraft.kubeadm.tests.unit.support.fake_node import NODE, FakeNode
+from ansible_collections.nodecraft.kubeadm.tests.unit.support.fake_run import FakeRun, add_kubelet
+
+IMAGE = "localhost/plugin:1"
+ARCHIVE = "/var/tmp/plugin.tar"  # noqa: S108  # nothing is read
+HERE, MISSING = (0, "", ""), (1, "", f'no such image "{IMAGE}" present')
+
+
+def steps(node: FakeNode, run: FakeRun, archive: str | None = ARCHIVE) -> ImageSteps:
+    """The steps up to the plan, on a node with CRI-O that has no static pods."""
+    add_kubelet(node, config="containerRuntimeEndpoint: unix:///run/crio/crio.sock\n")
+    found = ImageSteps({"name": IMAGE, "archive": archive}, run=run, host=node.host)
+    with found.session():
+        found.read()
+    return found
+
+
+def test_an_image_that_is_missing_is_loaded(node: FakeNode, run: FakeRun) -> None:
+    run.answers.update({"crictl": MISSING, "podman load": (0, "Loaded image: x\n", "")})
+    found = steps(node, run)
+    assert found.notes() == []
+    assert found.plan().operations
+    run.answers["crictl"] = HERE
+    found.apply()
+    assert run.ran(f"podman load --quiet --input={ARCHIVE}")
+    assert found.report() == {"name": IMAGE, "node": NODE, "runtime": "CRI-O", "present": False}
+
+
+@pytest.mark.parametrize(("present", "archive"), [(HERE, ARCHIVE), (HERE, None), (MISSING, None)])
+def test_nothing_is_loaded_that_is_there_or_has_no_archive(
+    node: FakeNode, run: FakeRun, present: tuple[int, str, str], archive: str | None
+) -> None:
+    run.answers["crictl"] = present
+    found = steps(node, run, archive)
+    assert not found.plan().operations
+    assert found.report()["present"] is (present == HERE)
+
+
+def test_an_archive_of_something_else_is_refused(node: FakeNode, run: FakeRun) -> None:
+    run.answers.update({"crictl": MISSING, "podman load": (0, "Loaded image: localhost/other:1\n", "")})
+    found = steps(node, run)
+    with pytest.raises(KubeadmError, match=r"still no image localhost/plugin:1.*Loaded image: localhost/other:1"):
+        found.apply()
+
+
+def test_a_runtime_without_its_program_is_named(node: FakeNode, run: FakeRun) -> None:
+    missing = (127, "", "there is no program podman in /usr/bin")
+    run.answers.update({"crictl": missing, "podman": missing})
+    found = steps(node, run)
+    assert found.report()["present"] is None
+    with pytest.raises(KubeadmError, match=r"CRI-O at /run/crio/crio.sock: there is no program podman"):
+        found.apply()
+
+
+def test_a_version_that_is_not_tested_is_worth_a_warning(node: FakeNode, run: FakeRun) -> None:
+    run.answers["/usr/bin/kubelet --version"] = (0, "Kubernetes v1.20.0\n", "")
+    assert "1.20" in steps(node, run).notes()[0]

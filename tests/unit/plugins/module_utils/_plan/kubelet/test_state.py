@@ -1,0 +1,87 @@
+# SPDX-FileCopyrightText: 2026 nodecraft.kubeadm contributors
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Kubelets of every layout before, with and after a change."""
+
+from __future__ import annotations
+
+import dataclasses
+import typing as t
+
+import pytest
+from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.kubelet import generator as kubelet_generator
+from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.kubelet import layout as kubelet_layout
+from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.kubelet import plan as kubelet
+from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.kubelet import undo as kubelet_undo
+from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.transaction.undo import WrittenFile
+from ansible_collections.nodecraft.kubeadm.tests.unit.support.kubelet_layouts import ALL
+from ansible_collections.nodecraft.kubeadm.tests.unit.support.kubelets import FRAGMENT, TAINT, after, wish
+from ansible_collections.nodecraft.kubeadm.tests.unit.support.undos import way
+
+WISHES: dict[str, dict[str, t.Any]] = {
+    "gate": {"feature_gates": {"Mine": True}},
+    "field": {"config": {"podPidsLimit": 50}},
+    "flag": {"args": {"log-flush-frequency": "7s"}},
+    "taint": {"register_with_taints": [TAINT]},
+}
+
+
+@pytest.mark.parametrize("given", WISHES.values(), ids=WISHES)
+@pytest.mark.parametrize("name", sorted(ALL))
+def test_every_plan_on_every_layout(name: str, given: dict[str, t.Any]) -> None:
+    layout = ALL[name]
+    before = layout.state()
+    plan = kubelet.plan(wish(**given), before)
+    changed = after(before, plan)
+    gained = [argument for argument in changed.layout().command if argument not in layout.command.split()]
+    assert gained == [
+        "--log-flush-frequency=7s" if "args" in given else f"--config-dir={kubelet_layout.CONFIG_DIR}",
+    ]
+    sources = {argument.text: argument for argument in changed.layout().service.arguments}
+    assert sources[gained[0]].variable == layout.variable
+    assert (kubelet_generator.GENERATOR in {change.path for change in plan.files}) is layout.derived
+    assert kubelet.plan(wish(**given, purge=True), changed).operations == ()
+    assert_same(after(changed, kubelet.plan(wish(state="absent"), changed)), before)
+
+    files = [WrittenFile(each.path, each.before, each.after, each.after) for each in plan.files]
+    undone = kubelet_undo.plan(way(*files, record=before.record), changed, force=False)
+    assert undone.operations
+    assert_same(after(changed, undone), before)
+    files = [WrittenFile(each.path, each.before, each.after, each.after) for each in undone.files]
+    again = kubelet_undo.plan(way(*files, record=changed.record), after(changed, undone), force=False)
+    assert_same(after(after(changed, undone), again), changed)
+
+
+def assert_same(found: t.Any, wanted: t.Any) -> None:
+    for field in dataclasses.fields(wanted):
+        assert getattr(found, field.name) == getattr(wanted, field.name), field.name
+
+
+def test_arguments_are_said_to_stand_where_they_were_derived_from() -> None:
+    changed = after(ALL["minikube"].state(), kubelet.plan(wish(args={"v": 4}), ALL["minikube"].state()))
+    sources = {argument.text: str(argument.source) for argument in changed.layout().service.arguments}
+    assert sources["--node-ip=192.168.49.2"] == "/etc/systemd/system/kubelet.service.d/10-kubeadm.conf:6"
+    assert sources["--v=4"] == f"{kubelet_layout.DROP_IN}:3"
+
+
+def test_a_generator_that_somebody_made_inert_is_mended() -> None:
+    changed = after(ALL["minikube"].state(), kubelet.plan(wish(args={"v": 4}), ALL["minikube"].state()))
+    assert changed.generator is not None
+    inert = dataclasses.replace(
+        changed,
+        unit=tuple(file for file in changed.unit if file.path != kubelet_generator.DERIVED),
+        generator=dataclasses.replace(changed.generator, mode=0o644),
+        running=tuple(ALL["minikube"].command.split()),
+    )
+    plan = kubelet.plan(wish(), inert)
+    assert [(change.field, change.key, change.after) for change in plan.operations] == [
+        ("unit", kubelet_generator.VARIABLE, "--v=4")
+    ]
+    assert [(change.path, change.keeps) for change in plan.files] == [(kubelet_generator.GENERATOR, ("uid", "gid"))]
+    assert after(inert, plan) == changed
+
+
+def test_a_file_that_the_kubelet_does_not_read_changes_nothing() -> None:
+    state = ALL["rpm"].state()
+    version = state.unit[0].version
+    assert state.with_files({"/etc/default/kubelet": version}) == state
+    assert state.with_files({FRAGMENT: version}).foreign_fragments == ()

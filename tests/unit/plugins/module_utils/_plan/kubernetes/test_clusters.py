@@ -1,0 +1,125 @@
+# SPDX-FileCopyrightText: 2026 nodecraft.kubeadm contributors
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""What a kubeconfig says of its cluster, and which nodes belong to the same one."""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import json
+import typing as t
+
+import pytest
+from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.kubernetes.clusters import (
+    ClusterIdentity,
+    Endpoint,
+    by_cluster,
+    conflict,
+    endpoint,
+    fingerprints,
+)
+
+NOTHING = Endpoint("", "", "")
+
+
+def pem(content: bytes) -> str:
+    """What looks like a certificate."""
+    body = base64.encodebytes(content).decode("ascii")
+    return f"-----BEGIN CERTIFICATE-----\n{body}-----END CERTIFICATE-----\n"
+
+
+def digest(content: bytes) -> str:
+    return hashlib.sha256(content).hexdigest()
+
+
+def kubeconfig(*clusters: dict[str, t.Any], **given: t.Any) -> str:
+    """A kubeconfig whose clusters are called c0, c1 ..., each with a context k0, k1 ..."""
+    return json.dumps(
+        {
+            "clusters": [{"name": f"c{number}", "cluster": cluster} for number, cluster in enumerate(clusters)],
+            "contexts": [
+                {"name": f"k{number}", "context": {"cluster": f"c{number}"}} for number in range(len(clusters))
+            ],
+            **given,
+        }
+    )
+
+
+ONE = {"server": "https://one:6443", "certificate-authority-data": base64.b64encode(b"one").decode("ascii")}
+TWO = {"server": "https://two:6443", "certificate-authority": "pki/ca.crt"}
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        (kubeconfig(ONE, TWO, **{"current-context": "k0"}), Endpoint("https://one:6443", "one", "")),
+        (kubeconfig(ONE, TWO, **{"current-context": "k1"}), Endpoint("https://two:6443", "", "pki/ca.crt")),
+        (kubeconfig(TWO), Endpoint("https://two:6443", "", "pki/ca.crt")),
+        (kubeconfig({**ONE, **TWO}), Endpoint("https://two:6443", "one", "")),
+        (kubeconfig({"server": None}), NOTHING),
+        (kubeconfig(ONE, TWO), NOTHING),
+        (kubeconfig(ONE, contexts=None), Endpoint("https://one:6443", "one", "")),
+        (kubeconfig({**ONE, "certificate-authority-data": "a"}), NOTHING),
+        ("", NOTHING),
+        ("a: [", NOTHING),
+        ("- 1", NOTHING),
+    ],
+)
+def test_the_endpoint_of_a_kubeconfig(text: str, expected: Endpoint) -> None:
+    assert endpoint(text) == expected
+
+
+def test_certificates_are_told_by_their_der_form() -> None:
+    assert fingerprints(pem(b"a") + "# a comment\n" + pem(b"b") + pem(b"a")) == ",".join(
+        sorted((digest(b"a"), digest(b"b")))
+    )
+    assert fingerprints("-----BEGIN CERTIFICATE-----\n!\n-----END CERTIFICATE-----\n" + pem(b"a")) == digest(b"a")
+    assert fingerprints("") == ""
+
+
+@pytest.mark.parametrize(
+    ("one", "other", "same"),
+    [
+        (("a", "https://x"), ("a", "https://y"), True),
+        (("a", "https://x"), ("b", "https://x"), False),
+        (("a,b", "https://x"), ("b,c", "https://y"), True),
+        (("a", "https://x"), ("", "https://x"), True),
+        (("a", "https://x"), ("", "https://y"), False),
+        (("", "https://x"), ("", "https://x"), True),
+        (("a", "https://x"), ("", ""), False),
+        (("", ""), ("", ""), False),
+    ],
+)
+def test_nodes_of_one_cluster_trust_a_certificate_in_common(
+    one: tuple[str, str], other: tuple[str, str], same: bool
+) -> None:
+    first, second = ClusterIdentity(*one, "m1"), ClusterIdentity(*other, "m2")
+    assert first.is_same_cluster(second) is same
+    assert second.is_same_cluster(first) is same
+
+
+def told(authority: str, server: str = "https://x:6443") -> dict[str, str]:
+    """What a module tells of a node's cluster."""
+    return {"ca_sha256": authority, "server": server, "machine_id": "m"}
+
+
+def test_a_cluster_whose_authority_is_being_replaced_is_one() -> None:
+    nodes = {name: ClusterIdentity(authority) for name, authority in {"a": "1", "b": "2", "c": "3", "d": "1,2"}.items()}
+    assert by_cluster(nodes) == [["a", "b", "d"], ["c"]]
+
+
+def test_nodes_of_one_cluster_are_in_no_conflict() -> None:
+    assert conflict({"cp1": told("a"), "w1": told("a", "https://127.0.0.1:6443"), "w2": {}, "w3": None}) == ""
+    assert conflict({"w1": told("", "")}) == ""
+    assert conflict({}) == ""
+
+
+def test_a_conflict_names_the_hosts_of_each_cluster_and_what_to_do() -> None:
+    nodes = {"a1": told("1" * 64), "b1": told("", "https://y:6443"), "a2": told("1" * 64), "c1": told("", "")}
+    assert conflict(nodes) == (
+        "The hosts of this run belong to 3 clusters: a1, a2 (https://x:6443, authority 111111111111);"
+        " b1 (https://y:6443, authority not named);"
+        " c1 (not known: the kubeconfig of its kubelet cannot be read)."
+        " One run changes one cluster, with its Lease and its credentials: run each by itself,"
+        " with --limit a1,a2 and --limit b1 and --limit c1."
+    )

@@ -1,0 +1,65 @@
+# SPDX-FileCopyrightText: 2026 nodecraft.kubeadm contributors
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Which API is that of nodes."""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+
+import pytest
+from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.common.errors import Refusal
+from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.kubernetes.proof import OwnCluster
+
+
+def certificate(text: str) -> str:
+    return f"-----BEGIN CERTIFICATE-----\n{base64.b64encode(text.encode()).decode()}\n-----END CERTIFICATE-----\n"
+
+
+def digest(text: str) -> str:
+    return hashlib.sha256(text.encode()).hexdigest()
+
+
+def own(*authorities: str, **machines: str) -> OwnCluster:
+    found = OwnCluster.parse({"ca_sha256": ",".join(map(digest, authorities)), "machine_ids": machines})
+    assert found is not None
+    return found
+
+
+def nodes(**machines: str | None) -> dict[str, dict[str, object]]:
+    return {name: {"status": {"nodeInfo": {"machineID": text}}} for name, text in machines.items()}
+
+
+def test_an_authority_that_the_kubelets_trust() -> None:
+    assert own("a").trusts(certificate("a"))
+    assert own("a", "b").trusts(certificate("b"))
+    # Of the two, the other one may have vouched for the server.
+    assert not own("a").trusts(certificate("a") + certificate("b"))
+    assert not own("a").trusts(certificate("b"))
+    assert not own("a").trusts("")
+    assert not own().trusts(certificate("a"))
+    assert OwnCluster.parse(None) is None
+    assert OwnCluster.parse({}) == OwnCluster(frozenset(), {})
+
+
+def test_machines_that_are_the_nodes() -> None:
+    own("a", w1="1", w2="2", w3="").check_machines(nodes(w1="1", w3="9"), "https://a", "x")
+
+
+@pytest.mark.parametrize(
+    ("machines", "told"),
+    [
+        ({"w1": "1", "w2": "3"}, r"its Node w2 ran on other machines"),
+        ({"w1": "2", "w2": "3"}, r"its Nodes w1, w2 ran on other machines"),
+        ({}, "none of its Nodes can be told to be one of theirs"),
+        ({"w9": "1"}, "none of its Nodes can be told"),
+        ({"w1": None}, "its Node w1 ran"),
+    ],
+)
+def test_an_api_of_others(machines: dict[str, str | None], told: str) -> None:
+    with pytest.raises(
+        Refusal, match=rf"the API at https://a is not proven .*{told} .*credentials come from x: name those"
+    ):
+        own("a", w1="1", w2="2").check_machines(nodes(**machines), "https://a", "x")
+    with pytest.raises(Refusal, match="none of its Nodes"):
+        own("a").check_machines(nodes(w1="1"), "https://a", "x")

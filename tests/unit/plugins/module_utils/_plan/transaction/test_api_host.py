@@ -1,0 +1,67 @@
+# SPDX-FileCopyrightText: 2026 nodecraft.kubeadm contributors
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Who asks the API."""
+
+from __future__ import annotations
+
+import typing as t
+
+import pytest
+from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.transaction.api_host import elect, has_admin_conf
+
+THREE = ["cp1", "cp2", "cp3"]
+
+
+@pytest.mark.parametrize(
+    ("found", "who"),
+    [
+        ({"reachable": THREE}, "cp1"),
+        ({"reachable": THREE, "changing": ["cp1"]}, "cp2"),
+        ({"reachable": ["cp2", "cp3"]}, "cp2"),
+        ({"reachable": ["cp1", "cp3"], "changing": ["cp1"]}, "cp3"),
+        ({"reachable": ["cp1"], "changing": ["cp1"]}, "cp1"),
+        ({"reachable": ["cp1"], "impaired": ["cp1"]}, "cp2"),
+        ({"reachable": THREE, "impaired": ["cp1", "cp2"]}, "cp3"),
+        ({"reachable": [], "changing": ["cp1"]}, "cp2"),
+    ],
+)
+def test_of_three_control_planes(found: dict[str, t.Any], who: str) -> None:
+    assert elect(THREE, hostvars={}, **found) == (who, True)
+
+
+def test_with_one_control_plane_that_one_answers() -> None:
+    assert elect(["cp1"], hostvars={}, changing=["cp1"], impaired=["cp1"]) == ("cp1", True)
+
+
+def test_the_order() -> None:
+    hostvars: dict[str, dict[str, t.Any]] = {"cp1": {}, "bastion": {}, "localhost": {"ansible_become": True}}
+    assert elect(["cp1"], hostvars=hostvars) == ("cp1", True)
+    assert elect(["cp1"], variables=["", ""], hostvars=hostvars) == ("cp1", True)
+    assert elect(["cp1"], variables=["", "https://a"], hostvars=hostvars) == ("localhost", False)
+    assert elect(["cp1"], "bastion", variables=["/a"], hostvars=hostvars) == ("bastion", False)
+    assert elect(["cp1"], "cp1", variables=["/a"], hostvars=hostvars) == ("cp1", True)
+    assert elect(["cp1"], "localhost", hostvars=hostvars) == ("localhost", False)
+    assert elect([], hostvars=hostvars) == ("localhost", False)
+
+
+@pytest.mark.parametrize(("value", "become"), [(True, True), ("yes", True), (False, False), ("false", False)])
+def test_the_variable_of_the_host_counts(value: t.Any, become: bool) -> None:
+    assert elect(["cp1"], hostvars={"cp1": {"ansible_become": value}}) == ("cp1", become)
+    assert elect([], "bastion", hostvars={"bastion": {"ansible_become": value}}) == ("bastion", become)
+
+
+@pytest.mark.parametrize(
+    ("host", "is_local", "has"),
+    [
+        ("cp1", False, True),
+        ("w1", False, True),
+        ("localhost", True, False),
+        ("cp1", True, True),
+        ("w1", True, False),
+        ("x", False, False),
+    ],
+)
+def test_whose_admin_conf_is_the_clusters(host: str, is_local: bool, has: bool) -> None:
+    groups = {"all": ["cp1", "w1", "localhost"], "kube_control_plane": ["cp1"], "kube_node": ["w1"]}
+    assert has_admin_conf(host, groups, is_local=is_local) is has
+    assert not has_admin_conf("cp1", {}, is_local=True)
