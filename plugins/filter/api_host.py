@@ -74,8 +74,10 @@ _value:
 """
 
 
-def _elect(*given: t.Any, **more: t.Any) -> dict[str, t.Any]:
-    return api_host.elect(*given, **more)._asdict()
+def _elect(
+    candidates: t.Sequence[str], named: str = "", *, hostvars: t.Mapping[str, t.Any], **more: t.Any
+) -> dict[str, t.Any]:
+    return api_host.elect(candidates, named, hostvars=hostvars, **more)._asdict()
 
 
 class FilterModule:
