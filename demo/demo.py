@@ -34,7 +34,7 @@ PARTS: dict[str, t.Callable[[Story], None]] = {
     "take_back": take_back,
 }
 WORKERS = 2  # as many as parts 2 and 3 are about
-GRACE = 3  # seconds; each restart of an API server that stands still for kubeadm's 30 would show nothing more
+GRACE = 1  # seconds; each restart of an API server that stands still for kubeadm's 30 would show nothing more
 COLLECTION_MIN_READY = 10  # the default of both roles
 MIN_READY = 1  # seconds that a change is watched after it is ready
 NODE_STATUS = 2  # seconds; what a kubelet is told of its node or by a plugin, the API has up to that much later

@@ -4,7 +4,6 @@
 
 from __future__ import annotations
 
-import itertools
 import json
 import time
 import typing as t
@@ -25,21 +24,19 @@ from ansible_collections.nodecraft.kubeadm.lab.waiting import Waiting
 
 PLUGIN = "ExtendedResourceToleration"
 LABEL = "example.com/rack"
-# The controller manager would show nothing that these two do not, and take half a minute.
-COMPONENTS = ("kube-apiserver", "kube-scheduler")
+# Another component would show nothing that this one does not, and each takes half a minute to change and to take back.
+API_SERVER = "kube-apiserver"
 LONGEST_LOOK = 60  # seconds until the nodes are ready
 # What each usually takes on two cores at a load of 3, in seconds.
-PLANNING, COMPONENT, KUBELET, NODES = 45, 18, 60, 15
+PLANNING, COMPONENT, KUBELETS, NODES = 30, 18, 60, 15
 
 
 class ChangeFollower(Follower):
-    """Prints each component and each kubelet as soon as its change is committed, and says what comes next."""
+    """Prints each static pod and each kubelet as soon as its change is committed, and says what comes next."""
 
-    def __init__(self, story: Story, what: str, usually: float, components: t.Sequence[str]) -> None:
+    def __init__(self, story: Story, what: str, usually: float) -> None:
         super().__init__(what, usually)
         self.story = story
-        self.components = components
-        self.left = list(components)
         self.kubelets_done = False  # before that, the same tasks only plan
 
     def on_event(self, event: Json, waiting: Waiting) -> None:
@@ -48,15 +45,10 @@ class ChangeFollower(Follower):
             self._show(event["action"], event["result"])
         if event["event"] == "task":
             self._turn(event["name"].rpartition(" : ")[2], waiting)
-        elif event["event"] == "transaction" and event["action"] == "static_pod" and self.left:
-            waiting.turn_to(f"{self.left[0]} restarts with its gate", COMPONENT)
 
     def _turn(self, task: str, waiting: Waiting) -> None:
-        if task.startswith("Change ") and task.removeprefix("Change ") in self.story.lab.control_plane_names:
-            self.left = list(self.components)
-            waiting.turn_to(f"{task.removeprefix('Change ')}: {self.left[0]} restarts with its gate", COMPONENT)
-        elif task == "Change the kubelet":
-            waiting.turn_to("the kubelets restart with their gate, one batch after the other", KUBELET)
+        if task == "Change the kubelet":
+            waiting.turn_to("the kubelets restart with their gate, one batch after the other", KUBELETS)
         elif task == "Taint the nodes" and self.kubelets_done:
             waiting.turn_to("the API gets taint, resources and label, and the placement guard is tried", NODES)
 
@@ -65,8 +57,6 @@ class ChangeFollower(Follower):
             self.kubelets_done = True
             tell(f"{result['node']}: kubelet {ending(result['transaction'])}", 3)
             return
-        if result["name"] in self.left:
-            self.left.remove(result["name"])
         if result["node"] == self.story.lab.first:
             show_component(result)
         proof = result["transaction"].get("proof") or {}
@@ -88,7 +78,7 @@ def change(story: Story) -> None:
     story.start = lab.look(), lab.node_objects()
     task = _api_server(story)
     tell(
-        f"One run: the gate on scheduler and kubelets, too, four dongles, a taint and a label on {first}; the API server stays as it is",
+        f"One run: the gate on all kubelets, too, four dongles, a taint and a label on {first}; the API server stays as it is",
         3,
     )
     story.ask(
@@ -96,7 +86,7 @@ def change(story: Story) -> None:
             "all": {
                 "vars": {
                     **story.settings,
-                    "control_plane_static_pods": list(COMPONENTS),
+                    "control_plane_static_pods": [API_SERVER],
                     "control_plane_feature_gates": {story.gate: True},
                     "control_plane_admission_plugins": {PLUGIN: "enabled"},
                     "node_kubelet_feature_gates": {story.gate: True},
@@ -113,7 +103,7 @@ def change(story: Story) -> None:
             }
         }
     )
-    follower = ChangeFollower(story, "site.yml plans and rehearses everything on all nodes", PLANNING, COMPONENTS[1:])
+    follower = ChangeFollower(story, "site.yml plans and rehearses everything on all nodes", PLANNING)
     run = story.run("1-change.json", "--diff", follower=follower)
     if run.rc != 0:
         raise SystemExit(f"site.yml failed: {' '.join(run.reasons)}")
@@ -123,10 +113,9 @@ def change(story: Story) -> None:
     story.facts["change"] = {"seconds": run.seconds, "components": components, "kubelets": kubelets}
     story.claim(
         [(result["node"], result["name"]) for result in components]
-        == [(node, COMPONENTS[0]) for node in lab.control_plane_names]
-        + [(node, component) for node in lab.control_plane_names for component in COMPONENTS[1:]]
+        == [(node, API_SERVER) for node in lab.control_plane_names]
         and [result["node"] for result in kubelets] == lab.names,
-        f"every component and every kubelet changed once, one after the other ({task.seconds:.0f} s and {run.seconds:.0f} s)",
+        f"every API server and every kubelet changed once, one after the other ({task.seconds:.0f} s and {run.seconds:.0f} s)",
     )
     _judge(story, components)
 
@@ -134,7 +123,7 @@ def change(story: Story) -> None:
 def _api_server(story: Story) -> Run:
     """The first change: what is seen first."""
     options = {
-        "name": COMPONENTS[0],
+        "name": API_SERVER,
         "feature_gates": {story.gate: True},
         "admission_plugins": {PLUGIN: "enabled"},
         "min_ready_seconds": story.settings["control_plane_min_ready_seconds"],
@@ -149,7 +138,7 @@ def _api_server(story: Story) -> Run:
         f"check mode: the node's own API server accepts it in a rehearsal, and nothing was changed ({planned.seconds:.0f} s)",
         holds=planned.rc == 0 and found == [True] * len(story.lab.control_plane_names),
     )
-    follower = ChangeFollower(story, "the API server restarts", COMPONENT, COMPONENTS[:1])
+    follower = ChangeFollower(story, "the API server restarts", COMPONENT)
     run = run_module(story.lab, name, options, output / "1-api-server.json", host=nodes, follower=follower)
     if run.rc != 0:
         raise SystemExit(f"static_pod failed: {' '.join(run.reasons)}")
@@ -158,23 +147,15 @@ def _api_server(story: Story) -> Run:
 
 def _judge(story: Story, components: list[Json]) -> None:
     lab, (before, _nodes), after = story.lab, story.start, story.lab.look()
-    argument = f"--feature-gates={story.gate}=true"
+    added = {f"--feature-gates={story.gate}=true", f"--enable-admission-plugins=NodeRestriction,{PLUGIN}"}
     story.claim(
-        all(
-            argument in arguments(after[name], component)
-            for name in lab.control_plane_names
-            for component in COMPONENTS
-        )
-        and all(
-            f"--enable-admission-plugins=NodeRestriction,{PLUGIN}" in arguments(after[name], "kube-apiserver")
-            for name in lab.control_plane_names
-        ),
-        "the control plane runs with them, merged with NodeRestriction",
+        all(added <= set(arguments(after[name], API_SERVER)) for name in lab.control_plane_names),
+        "the API server runs with them, the plugin merged with NodeRestriction",
     )
     # Its process may be another one by now: with the gate of in-place resize, a kubelet of 1.32 recreates static pods.
     proof = components[0]["transaction"]["proof"]
     story.claim(
-        proof["arguments"][1:] == arguments(after[lab.first], "kube-apiserver")
+        proof["arguments"][1:] == arguments(after[lab.first], API_SERVER)
         and proof["feature_gates"].get(story.gate) is True,
         f"proof: pid {proof['pid']} of pod {proof['uid'][:13]}... had this command line, its own metrics the gate",
     )
@@ -202,15 +183,14 @@ def _judge(story: Story, components: list[Json]) -> None:
 def _judge_manifests(story: Story, before: Look, after: Look) -> None:
     """The manifests of every control plane have what was asked for, and are else as they were."""
     gate, plugins = f"- --feature-gates={story.gate}=true", "- --enable-admission-plugins=NodeRestriction"
-    api_server, scheduler = (f"{component}.yaml" for component in COMPONENTS)
-    wanted = {api_server: [f"+ {gate}", f"+ {plugins},{PLUGIN}", f"- {plugins}"], scheduler: [f"+ {gate}"]}
+    file, wanted = f"{API_SERVER}.yaml", sorted([f"+ {gate}", f"+ {plugins},{PLUGIN}", f"- {plugins}"])
     expected, found = (
         {name: dict(look[name]["manifests"]) for name in story.lab.control_plane_names} for look in (before, after)
     )
-    for name, file in itertools.product(story.lab.control_plane_names, wanted):
-        # Of a file that changes, the lines that differ.
+    for name in story.lab.control_plane_names:
+        # Of the file that changes, the lines that differ.
         texts = ["".join(side[name].get(file, {}).get("lines", [])) for side in (expected, found)]
-        expected[name][file] = {**expected[name][file], "lines": sorted(wanted[file])}
+        expected[name][file] = {**expected[name][file], "lines": wanted}
         found[name][file] = {**found[name].get(file, {}), "lines": sorted(changed_lines(*texts))}
     story.claim_same(
         "1-manifests",

@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import time
 
-from ansible_collections.nodecraft.kubeadm.demo.part_change import COMPONENTS
+from ansible_collections.nodecraft.kubeadm.demo.part_change import API_SERVER
 from ansible_collections.nodecraft.kubeadm.demo.story import Look, Story, commands, kubelets, side
 from ansible_collections.nodecraft.kubeadm.lab.console import tell
 from ansible_collections.nodecraft.kubeadm.lab.runs import OF_PLUGINS, Follower
@@ -19,13 +19,14 @@ def take_back(story: Story) -> None:
     """The desired state is empty."""
     tell("8. An empty wish")
     nothing = {
-        "control_plane_static_pods": list(COMPONENTS),
+        "control_plane_static_pods": [API_SERVER],
         "control_plane_feature_gates": {},
         "placement_guard_state": "absent",
     }
     story.ask({"all": {"vars": {**story.settings, **nothing}}})
     run = story.run(
-        "8-take-back.json", follower=Follower("everything is taken back, with a restart of each component", 100)
+        "8-take-back.json",
+        follower=Follower("everything is taken back, with a restart of the API server and of each kubelet", 75),
     )
     story.facts["take_back"] = {"seconds": run.seconds}
     (before, nodes), after = story.start, story.lab.look()

@@ -9,7 +9,7 @@ import typing as t
 from pathlib import Path
 
 import pytest
-from ansible_collections.nodecraft.kubeadm.demo.part_change import COMPONENTS, ChangeFollower, _judge_manifests
+from ansible_collections.nodecraft.kubeadm.demo.part_change import API_SERVER, ChangeFollower, _judge_manifests
 from ansible_collections.nodecraft.kubeadm.demo.story import Story
 from ansible_collections.nodecraft.kubeadm.lab.runs import Lab
 from ansible_collections.nodecraft.kubeadm.lab.waiting import Waiting
@@ -33,23 +33,19 @@ def transaction(action: str, **result: t.Any) -> Json:
 
 @pytest.fixture
 def follower(tmp_path: Path) -> ChangeFollower:
-    return ChangeFollower(Story(Lab("demo", "1.32", 1, 2), tmp_path, 3), "planning", 5, COMPONENTS)
+    return ChangeFollower(Story(Lab("demo", "1.32", 1, 2), tmp_path, 3), "planning", 5)
 
 
-def test_each_component_is_told_at_once_and_the_first_one_is_the_first_effect(
+def test_each_change_is_told_at_once_and_the_first_one_is_the_first_effect(
     follower: ChangeFollower, capsys: pytest.CaptureFixture[str]
 ) -> None:
     waiting = Waiting("planning")
-    follower.on_event(task("Change demo-cp1"), waiting)
-    assert waiting._what == "demo-cp1: kube-apiserver restarts with its gate"
-    follower.on_event(transaction("static_pod", name="kube-apiserver"), waiting)
-    assert waiting._what == "kube-scheduler restarts with its gate"
+    follower.on_event(transaction("static_pod", name=API_SERVER), waiting)
     lines = capsys.readouterr().out.splitlines()
     assert lines[0].startswith("   demo-cp1: kube-apiserver, rehearsal accepted in 1.0 s; committed after 9 s")
     assert lines[1:3] == ["     - a", "     + b"]
     assert lines[3].startswith("   first effect after 0 s: kube-apiserver of demo-cp1 runs with InPlace")
-    for name in COMPONENTS[1:]:
-        follower.on_event(transaction("static_pod", name=name), waiting)
+    follower.on_event(transaction("static_pod", name=API_SERVER, node="demo-cp2"), waiting)
     assert "first effect" not in capsys.readouterr().out
 
 
@@ -76,18 +72,19 @@ BEFORE: Json = {
     "etcd.yaml": manifest(),
     "kube-apiserver.yaml": manifest(PLUGINS),
     "kube-controller-manager.yaml": manifest(),
-    "kube-scheduler.yaml": manifest("    - --leader-elect=true"),
+    "kube-scheduler.yaml": manifest(),
 }
 AFTER: Json = {
     **BEFORE,
     "kube-apiserver.yaml": manifest(f"{PLUGINS},ExtendedResourceToleration", f"    - --feature-gates={GATE}=true"),
-    "kube-scheduler.yaml": manifest(f"    - --feature-gates={GATE}=true", "    - --leader-elect=true"),
 }
 CHANGED: dict[str, Json] = {
     "the controller manager": {"kube-controller-manager.yaml": manifest("    - --profiling=true")},
-    "garbage in the scheduler": {"kube-scheduler.yaml": manifest("garbage")},
-    "a line more of the scheduler": {
-        "kube-scheduler.yaml": manifest(f"    - --feature-gates={GATE}=true", "    - --leader-elect=true", "# x")
+    "garbage in the API server": {"kube-apiserver.yaml": manifest("garbage")},
+    "a line more of the API server": {
+        "kube-apiserver.yaml": manifest(
+            f"{PLUGINS},ExtendedResourceToleration", f"    - --feature-gates={GATE}=true", "# x"
+        )
     },
     "three other lines of the API server": {"kube-apiserver.yaml": manifest("a", "b")},
     "an owner": {"kube-apiserver.yaml": {**AFTER["kube-apiserver.yaml"], "owner": [1, 1]}},

@@ -242,3 +242,13 @@ def test_gates_of_a_control_plane_that_is_not_there_are_refused(stage: Stage) ->
     outcome = stage.playbook("feature_gates", {"kube_node": {"w1": {"control_plane_feature_gates": {"A": True}}}})
     assert outcome.status != 0
     assert "control_plane_feature_gates is set, and the inventory has no host in kube_control_plane" in outcome.output
+
+
+def test_no_role_asks_a_node_again_for_what_another_read(stage: Stage) -> None:
+    host = {"stub": {API: "on", KUBELET: "on"}, "stub_nodes": {}, "stub_kubelet_info": "gone", **ASKED}
+    outcome = stage.playbook("site", {"kube_control_plane": {"cp1": host}, "kube_node": {"w1": host}})
+    assert outcome.status == 0, outcome.output
+    asked = [call["arguments"] for call in outcome.calls if call["component"] == NODES]
+    assert asked
+    assert all(sorted(each["per_node"]) == ["cp1", "w1"] for each in asked)
+    assert {each["cluster"]["ca_sha256"] for each in asked} == {"a"}
