@@ -1,0 +1,24 @@
+# Copyright (c) 2026, nodecraft.kubeadm contributors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+# PRIVATE to the collection: no promise of stability to code outside it.
+
+"""Values of templates as plain Python values.
+
+From 2.19 on, ansible-core hands over containers whose items are templated when they are read one by one. What takes a shortcut to
+their storage, such as the encoder of JSON, meets values that are no values yet.
+"""
+
+from __future__ import annotations
+
+import typing as t
+
+
+def plain(value: t.Any) -> t.Any:
+    """The same value in dictionaries and lists of Python alone, each item read as a template reads it."""
+    if isinstance(value, t.Mapping):
+        return {key: plain(value[key]) for key in value}
+    if isinstance(value, t.Sequence) and not isinstance(value, (str, bytes)):
+        return [plain(value[number]) for number in range(len(value))]
+    return value

@@ -1,0 +1,118 @@
+# Copyright (c) 2026, nodecraft.kubeadm contributors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+# PRIVATE to the collection: no promise of stability to code outside it.
+
+"""What a rollout came to, as lines for people: one for each change and each of its operations."""
+
+from __future__ import annotations
+
+import json
+import typing as t
+
+Result = t.Mapping[str, t.Any]
+
+_UPGRADE = "WARNING: a kubeadm upgrade writes the manifests again and so undoes this; run the role again after one."
+
+
+def static_pods(reports: t.Mapping[str, t.Mapping[str, Result]], lost: t.Collection[str] = ()) -> list[str]:
+    """Of each host, by its name, what its components came to. lost: hosts whose connection broke in the middle of their change."""
+    lines: list[str] = []
+    for host, components in reports.items():
+        for component, result in components.items():
+            lines += _change(f"{host} {component}", result, _proven_pod, _argument, is_lost=host in lost)
+        if not any(result["operations"] for result in components.values()):
+            lines.append(f"{host}: nothing to change")
+    if any(_is_undone_by_upgrade(result) for components in reports.values() for result in components.values()):
+        lines.append(_UPGRADE)
+    return lines
+
+
+def kubelets(reports: t.Mapping[str, Result], lost: t.Collection[str] = ()) -> list[str]:
+    """Of each host, by its name, what its kubelet came to. lost: hosts whose connection broke in the middle of their change."""
+    lines: list[str] = []
+    for host, result in reports.items():
+        lines += _change(host, result, _proven_kubelet, _setting, is_lost=host in lost)
+        if not result.get("operations"):
+            lines.append(f"{host}: nothing to change")
+    return lines
+
+
+def _change(
+    what: str,
+    result: Result,
+    proven: t.Callable[[Result], str],
+    shown: t.Callable[[t.Any], str],
+    *,
+    is_lost: bool,
+) -> list[str]:
+    """The lines of one component on one host."""
+    lines = []
+    if result.get("previous_transaction"):
+        lines.append(
+            f"{what}: an earlier run that was not followed to its end: {proven(result['previous_transaction'])}"
+        )
+    if result.get("operations"):
+        rehearsal = result["rehearsal"]
+        line = f"{what}: {_ending(result, proven, is_lost=is_lost)}; rehearsal {rehearsal['verdict']} in {_seconds(rehearsal)}"
+        lines.append(f"{line}; takes back {result['takes_back']}" if result.get("takes_back") else line)
+    lines += [
+        f"    {each['field']} {each['key']}: {shown(each['before'])} -> {shown(each['after'])}"
+        for each in result.get("operations") or ()
+    ]
+    return lines
+
+
+def _ending(result: Result, proven: t.Callable[[Result], str], *, is_lost: bool) -> str:
+    transaction = result.get("transaction")
+    if transaction:
+        return proven(transaction) if transaction.get("outcome") else "end not seen"
+    if is_lost:
+        return "lost"
+    return "failed" if result.get("failed") else "planned"
+
+
+def _proven_pod(transaction: Result) -> str:
+    proof = transaction.get("proof")
+    process = f", now pid {proof['pid']} of pod {proof['uid']}" if proof else ""
+    outage = _seconds(transaction, "outage_seconds")
+    return f"{transaction['outcome']} after {_seconds(transaction)}, outage {outage}{process}"
+
+
+def _proven_kubelet(transaction: Result) -> str:
+    proof = transaction.get("proof")
+    process = f", now pid {proof['pid']}" if proof else ""
+    outage = _seconds(transaction, "outage_seconds")
+    return f"{transaction['outcome']} after {_seconds(transaction)}, not healthy for {outage}{process}"
+
+
+def _seconds(entry: Result, key: str = "seconds") -> str:
+    return f"{entry.get(key) or 0:.1f} s"
+
+
+def _argument(value: t.Any) -> str:
+    """A value of a static pod. Of a file, and of what has several lines in the manifest, only that it differs."""
+    if isinstance(value, t.Mapping):
+        return "other content"
+    if isinstance(value, list):
+        return ",".join(map(str, value))
+    return _scalar(value)
+
+
+def _setting(value: t.Any) -> str:
+    """A value of a kubelet's configuration."""
+    if isinstance(value, (t.Mapping, list)):
+        return json.dumps(value)
+    return '""' if value == "" else _scalar(value)
+
+
+def _scalar(value: t.Any) -> str:
+    if value is None:
+        return "unset"
+    return str(value).lower() if isinstance(value, bool) else str(value)
+
+
+def _is_undone_by_upgrade(result: Result) -> bool:
+    transaction = result.get("transaction") or {}
+    return bool(result.get("operations")) and transaction.get("outcome") == "committed" and not result.get("takes_back")

@@ -1,0 +1,36 @@
+# SPDX-FileCopyrightText: 2026 nodecraft.kubeadm contributors
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Values whose items become values when they are read."""
+
+from __future__ import annotations
+
+import json
+import typing as t
+
+from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.common.plain import plain
+
+
+class LazyList(list[t.Any]):
+    """As the containers of ansible-core: what is stored is no value yet."""
+
+    def __getitem__(self, number: t.Any) -> t.Any:
+        return f"read {super().__getitem__(number)}"
+
+
+class LazyDict(dict[str, t.Any]):
+    """The same."""
+
+    def __getitem__(self, key: str) -> t.Any:
+        value = super().__getitem__(key)
+        return value if isinstance(value, (dict, list)) else f"read {value}"
+
+
+def test_items_are_read_one_by_one() -> None:
+    lazy = LazyDict(a=1, b=LazyList([2, 3]), c=LazyDict(d=4))
+    assert json.loads(json.dumps(plain(lazy))) == {"a": "read 1", "b": ["read 2", "read 3"], "c": {"d": "read 4"}}
+
+
+def test_other_values_stay() -> None:
+    for value in (None, True, 1, 1.5, "text", b"bytes"):
+        assert plain(value) is value
+    assert plain(("a", ["b"])) == ["a", ["b"]]

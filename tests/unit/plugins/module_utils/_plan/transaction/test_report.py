@@ -1,0 +1,103 @@
+# SPDX-FileCopyrightText: 2026 nodecraft.kubeadm contributors
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""What people read at the end of a rollout."""
+
+from __future__ import annotations
+
+import typing as t
+
+import pytest
+from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.transaction import report
+
+Json = dict[str, t.Any]
+
+GATE = {"field": "feature_gates", "key": "A", "before": None, "after": True}
+REHEARSAL = {"verdict": "accepted", "seconds": 0.25}
+COMMITTED = {"outcome": "committed", "seconds": 9.04, "outage_seconds": 2.0, "proof": {"pid": 7, "uid": "u"}}
+WARNING = "WARNING: a kubeadm upgrade writes the manifests again and so undoes this; run the role again after one."
+
+
+def result(**other: t.Any) -> Json:
+    return {"operations": [GATE], "rehearsal": REHEARSAL, "transaction": None, "failed": False, **other}
+
+
+def kubelet(**other: t.Any) -> str:
+    """The first line of a kubelet's change on w1."""
+    return report.kubelets({"w1": result(**other)})[0]
+
+
+def test_a_static_pod_tells_process_and_outage_and_that_an_upgrade_undoes_it() -> None:
+    assert report.static_pods({"cp1": {"kube-apiserver": result(transaction=COMMITTED)}}) == [
+        "cp1 kube-apiserver: committed after 9.0 s, outage 2.0 s, now pid 7 of pod u; rehearsal accepted in 0.2 s",
+        "    feature_gates A: unset -> true",
+        WARNING,
+    ]
+
+
+def test_a_kubelet_tells_its_process() -> None:
+    assert report.kubelets({"w1": result(transaction=COMMITTED)}) == [
+        "w1: committed after 9.0 s, not healthy for 2.0 s, now pid 7; rehearsal accepted in 0.2 s",
+        "    feature_gates A: unset -> true",
+    ]
+
+
+def test_what_did_not_begin_or_did_not_end_says_so() -> None:
+    assert kubelet().startswith("w1: planned; rehearsal")
+    assert kubelet(failed=True).startswith("w1: failed; rehearsal")
+    assert kubelet(transaction={"id": "1", "outcome": None}).startswith("w1: end not seen; rehearsal")
+    restored = {"outcome": "restored", "seconds": 3, "outage_seconds": None, "proof": None}
+    assert (
+        kubelet(transaction=restored) == "w1: restored after 3.0 s, not healthy for 0.0 s; rehearsal accepted in 0.2 s"
+    )
+    lost = report.kubelets({"w1": result(failed=True), "w2": result()}, lost=["w1"])
+    assert [line.partition(";")[0] for line in lost if line.startswith("w")] == ["w1: lost", "w2: planned"]
+
+
+def test_a_host_that_is_lost_after_its_change_tells_how_that_ended() -> None:
+    (line, *_) = report.static_pods({"cp1": {"etcd": result(transaction=COMMITTED)}}, lost=["cp1"])
+    assert line.startswith("cp1 etcd: committed")
+
+
+def test_what_is_taken_back_is_named_and_no_upgrade_undoes_that() -> None:
+    lines = report.static_pods({"cp1": {"etcd": result(transaction=COMMITTED, takes_back="20261125T1")}})
+    assert lines[0].endswith("; takes back 20261125T1")
+    assert WARNING not in lines
+
+
+@pytest.mark.parametrize("outcome", ["restored", "alarm"])
+def test_no_upgrade_undoes_what_was_not_committed(outcome: str) -> None:
+    assert WARNING not in report.static_pods({"cp1": {"etcd": result(transaction={**COMMITTED, "outcome": outcome})}})
+    assert WARNING not in report.static_pods({"cp1": {"etcd": result()}})
+
+
+def test_an_earlier_change_is_told_where_nothing_is_to_change() -> None:
+    assert report.kubelets({"w1": result(operations=[], previous_transaction=COMMITTED)}) == [
+        "w1: an earlier run that was not followed to its end: committed after 9.0 s, not healthy for 2.0 s, now pid 7",
+        "w1: nothing to change",
+    ]
+
+
+def test_hosts_without_a_change_have_one_line() -> None:
+    unchanged = {"etcd": result(operations=[]), "kube-apiserver": result(operations=[])}
+    assert report.static_pods({"cp1": unchanged}) == ["cp1: nothing to change"]
+    changed = report.static_pods({"cp1": {**unchanged, "etcd": result()}})
+    assert "cp1: nothing to change" not in changed
+    assert report.kubelets({"w1": {"failed": True, "msg": "refused"}}) == ["w1: nothing to change"]
+
+
+@pytest.mark.parametrize(
+    ("value", "argument", "setting"),
+    [
+        (None, "unset", "unset"),
+        (False, "false", "false"),
+        (3, "3", "3"),
+        ("x", "x", "x"),
+        ("", "", '""'),
+        (["a", 1], "a,1", '["a", 1]'),
+        ({"a": None}, "other content", '{"a": null}'),
+    ],
+)
+def test_values_are_shown_as_an_argument_or_a_setting(value: t.Any, argument: str, setting: str) -> None:
+    change = result(operations=[{**GATE, "after": value}])
+    assert report.static_pods({"cp1": {"etcd": change}})[1] == f"    feature_gates A: unset -> {argument}"
+    assert report.kubelets({"w1": change})[1] == f"    feature_gates A: unset -> {setting}"
