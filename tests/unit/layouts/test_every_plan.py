@@ -8,6 +8,7 @@ import typing as t
 
 import pytest
 import yaml
+from ansible_collections.nodecraft.kubeadm.plugins.module_utils._node import static_pods as node_static_pods
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.common.errors import Refusal
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.kubelet import generator as kubelet_generator
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.kubelet import layout as kubelet_layout
@@ -134,6 +135,33 @@ def test_all_of_it_at_once_comes_back(node: str, name: str) -> None:
 def test_a_pod_without_a_command_takes_no_flags(wish: dict[str, t.Any]) -> None:
     with pytest.raises(Refusal, match="no command"):
         static_pods.planned(State(manifest("kubespray", "nginx-proxy"), {}, {}), name="nginx-proxy", **wish)
+
+
+@pytest.mark.parametrize(("node", "name"), PODS)
+def test_a_manifest_is_read_as_the_kubelet_reads_it(node: str, name: str) -> None:
+    read = manifest(node, name)
+    port = {"kube-controller-manager": 10257, "kube-scheduler": 10259, "etcd": 2381, "nginx-proxy": 8081}.get(name)
+    if name == "kube-apiserver":
+        port = 8443 if node == "minikube" else 6443
+    assert {probe["port"] for probe in read.probes()} == {port}
+    assert len(read.mounts()) == len(read.pod["spec"]["volumes"])
+    assert read.entrypoint == (None if name in FOREIGN else name)
+    assert read.text == layouts.load(node).manifests[name]
+
+
+@pytest.mark.parametrize(
+    ("path", "on_node"),
+    [
+        ("/etc/kubernetes/admission-controls.yaml", "/etc/kubernetes/admission-controls/admission-controls.yaml"),
+        ("/etc/kubernetes/ssl/secrets_encryption.yaml", "/etc/kubernetes/ssl/secrets_encryption.yaml"),
+        ("/etc/kubernetes/audit-policy/x.yaml", "/etc/kubernetes/audit-policy/x.yaml"),
+        ("/var/log/audit/kube-apiserver-audit.log", "/var/log/kubernetes/audit/kube-apiserver-audit.log"),
+    ],
+)
+def test_the_paths_of_kubespray_are_followed_through_its_mounts(path: str, on_node: str) -> None:
+    mount = node_static_pods.covering(path, manifest("kubespray", "kube-apiserver").mounts())
+    assert mount is not None
+    assert node_static_pods.on_host(path, mount) == on_node
 
 
 # ---- kubelets --------------------------------------------------------------------------------------------------------
