@@ -192,6 +192,9 @@ def test_a_kubelet_is_changed_and_comes_back(node: str, given: dict[str, t.Any])
     assert written <= {fragment, kubelet_layout.DROP_IN, kubelet_generator.GENERATOR}
     assert kubelet.diff(plan)
     changed = kubelets.after(before, plan)
+    sources = {argument.text: argument.variable for argument in changed.layout().service.arguments}
+    gained = set(sources) - set(files.command.split())
+    assert {sources[argument] for argument in gained} <= {files.variable}
     assert set(files.command.split()) <= set(changed.layout().command)
     assert kubelet.plan(kubelets.wish(**given, purge=True), changed).operations == ()
     for gone in ({"purge": True}, {"state": "absent"}):
