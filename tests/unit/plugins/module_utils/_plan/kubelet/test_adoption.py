@@ -83,7 +83,13 @@ HCLOUD_TEXT = '# by hand\n[Service]\nEnvironment="HTTPS_PROXY=http://u:s3cret@p"
             {"args": {"v": 4}},
         ),
         (
-            kubelet_layouts.RPM.state(),
+            kubelet_layouts.RPM.state(
+                running=None,
+                environment={
+                    kubelets.FLAGS: None,
+                    kubelet_layouts.SYSCONFIG: FileVersion(b"KUBELET_EXTRA_ARGS=--fail-swap-on=false\n", 0o644),
+                },
+            ),
             kubelet_layouts.SYSCONFIG,
             "KUBELET_EXTRA_ARGS=\n",
             {"config": {"failSwapOn": True}},

@@ -33,12 +33,15 @@ def test_every_plan_on_every_layout(name: str, given: dict[str, t.Any]) -> None:
     plan = kubelet.plan(wish(**given), before)
     changed = after(before, plan)
     gained = [argument for argument in changed.layout().command if argument not in layout.command.split()]
-    assert gained == [
-        "--log-flush-frequency=7s" if "args" in given else f"--config-dir={kubelet_layout.CONFIG_DIR}",
-    ]
+    by_flag = ["--log-flush-frequency=7s"] if "args" in given else []
+    by_file = [] if by_flag or layout.config_dir else [f"--config-dir={kubelet_layout.CONFIG_DIR}"]
+    assert gained == by_flag + by_file
     sources = {argument.text: argument for argument in changed.layout().service.arguments}
-    assert sources[gained[0]].variable == layout.variable
-    assert (kubelet_generator.GENERATOR in {change.path for change in plan.files}) is layout.derived
+    assert {sources[argument].variable for argument in gained} <= {layout.variable}
+    written = {change.path for change in plan.files}
+    assert (kubelet_generator.GENERATOR in written) is layout.derived
+    if not by_flag:
+        assert f"{layout.config_dir or kubelet_layout.CONFIG_DIR}/{kubelet_layout.FRAGMENT}" in written
     assert kubelet.plan(wish(**given, purge=True), changed).operations == ()
     assert_same(after(changed, kubelet.plan(wish(state="absent"), changed)), before)
 
