@@ -162,12 +162,20 @@ def test_a_second_pass_tells_of_those_that_take_part(play: Play) -> None:
     assert [call["host"] for call in outcome.calls if call["step"] == "ask"][-2:] == ["w2", "w2"]
 
 
+def test_hosts_that_skip_the_role_are_left_out_wherever_they_stand(play: Play) -> None:
+    outcome = play("changes", "changes", "changes", roles=[{**ROLE, "when": "inventory_hostname == 'w1'"}], vars=ASKED)
+    assert outcome.status == 0, outcome.output
+    assert changed(outcome) == ["w1"]
+
+
 def test_check_mode_plans_and_asks_and_changes_nothing(play: Play) -> None:
     outcome = play("changes", "changes", options=["--check"])
     assert outcome.status == 0, outcome.output
     assert {call["step"] for call in outcome.calls} == {"plan", "ask"}
     limits = {"cp1": {"max_pods": 1}, "w1": {"max_pods": 1}}
-    assert asked(outcome) == [{"nodes": ["cp1", "w1"], "readmission": True, "limits": limits}]
+    assert [{**call, "cluster": {}} for call in asked(outcome)] == [
+        {"nodes": ["cp1", "w1"], "readmission": True, "limits": limits, "cluster": {}}
+    ]
 
 
 # ---- what stops it before the first write ----------------------------------------------------------------------------
@@ -333,9 +341,13 @@ def test_force_restarts_under_such_pods(play: Play) -> None:
     assert "default/picky" not in outcome.output
 
 
+# Ansible counts a host that cannot be reached among the errors, although the task says to ignore it.
+@pytest.mark.parametrize("keywords", [{}, {"any_errors_fatal": True}])
 @pytest.mark.parametrize("trouble", ["silent", "gone"])
-def test_an_api_that_cannot_be_asked_is_refused_with_the_ways_out(play: Play, trouble: str) -> None:
-    outcome = play("changes", "changes", api={trouble: True})
+def test_an_api_that_cannot_be_asked_is_refused_with_the_ways_out(
+    play: Play, trouble: str, keywords: dict[str, t.Any]
+) -> None:
+    outcome = play("changes", "changes", api={trouble: True}, **keywords)
     assert outcome.status != 0
     assert changed(outcome) == []
     assert "the API does not tell which pods of w1" in outcome.output
@@ -367,7 +379,7 @@ def test_what_was_asked_for_is_compared_after_every_batch(play: Play) -> None:
     outcome = play("changes", "changes", vars={f"node_kubelet_{name}": value for name, value in wish.items()})
     assert outcome.status == 0, outcome.output
     assert [call["step"] for call in outcome.calls][-4:] == ["change", "ask", "change", "ask"]
-    assert asked(outcome)[1:] == [{"kubelets": {"cp1": wish}}, {"kubelets": {"w1": wish}}]
+    assert [call["kubelets"] for call in asked(outcome)[1:]] == [{"cp1": wish}, {"w1": wish}]
 
 
 @pytest.mark.parametrize("keywords", [{}, {"ignore_errors": True}])
