@@ -39,8 +39,9 @@ def batches(outcome: Outcome) -> list[set[str]]:
 
 
 def asked(outcome: Outcome) -> list[dict[str, t.Any]]:
-    """What the API was asked for, in its order."""
-    return [call["arguments"] for call in outcome.calls if call["step"] == "ask"]
+    """What the API was asked for of single nodes, in its order."""
+    found = [call["arguments"] for call in outcome.calls if call["step"] == "ask"]
+    return [arguments for arguments in found if arguments.keys() & {"nodes", "kubelets"}]
 
 
 @pytest.fixture(name="play")
@@ -299,6 +300,52 @@ def test_an_api_that_knows_no_control_plane_says_nothing(stage: Stage) -> None:
     assert "WARNING" not in outcome.output
 
 
+# ---- hosts that cannot be reached, and nodes that are not in the run -------------------------------------------------
+
+GONE = {"stub_kubelet_info": "gone", "stub": {"kubelet": "gone"}}
+
+
+def at_most(number: int, **variables: t.Any) -> dict[str, t.Any]:
+    """The keywords of a play that may leave out so many hosts, and that stops at every error."""
+    return {"vars": {"node_kubelet_max_unreachable": number, **variables}, "any_errors_fatal": True}
+
+
+def test_a_worker_that_cannot_be_reached_may_be_left_out(play: Play) -> None:
+    outcome = play(
+        *ALL, each={"w2": GONE}, api={"control_planes": ["cp1"], "others": ["w9", "w1"]}, **at_most(1, **ASKED)
+    )
+    assert outcome.status == 0, outcome.output
+    assert changed(outcome) == ["cp1", "w1", "w3"]
+    (report,) = outcome.reports
+    assert "w2: left out, because it cannot be reached" in report
+    assert "not in this run: w9" in report
+    told = outcome.statistics["node_kubelet_report"]
+    assert told["w2"]["unreachable"] is True
+    assert told["w2"]["msg"].startswith("left out, because it cannot be reached: ")
+    assert sorted(told) == ["cp1", "w1", "w2", "w3"]
+
+
+@pytest.mark.parametrize(
+    ("gone", "number", "told"),
+    [
+        (["w1", "w2"], 1, "node_kubelet_max_unreachable is 1, and 2 would be left out."),
+        (["cp1"], 1, "A control plane is never left out, and cp1 is one."),
+    ],
+)
+def test_more_of_them_or_a_control_plane_may_not(play: Play, gone: list[str], number: int, told: str) -> None:
+    outcome = play(*ALL, each=dict.fromkeys(gone, GONE), **at_most(number))
+    assert outcome.status != 0
+    assert told in outcome.output
+    assert (planned(outcome), changed(outcome)) == ([], [])
+
+
+def test_a_control_plane_of_another_name_may_not_be_left_out(play: Play) -> None:
+    outcome = play(*ALL, each={"w2": GONE}, api={"control_planes": ["cp1", "cp2"]}, **at_most(1))
+    assert outcome.status != 0
+    assert "w2 cannot be reached, and the cluster has the control plane cp2" in outcome.output
+    assert changed(outcome) == []
+
+
 # ---- what the API knows ----------------------------------------------------------------------------------------------
 
 
@@ -363,7 +410,7 @@ def test_who_asks_the_api(play: Play, named: str, asks: tuple[str, bool]) -> Non
     outcome = play("changes", "changes", each=each, become=True, vars={**ASKED, "node_kubelet_api_host": named})
     assert outcome.status == 0, outcome.output
     found = [call for call in outcome.calls if call["step"] == "ask"]
-    assert [(call["asks"], call["becomes"]) for call in found] == [asks] * 3
+    assert [(call["asks"], call["becomes"]) for call in found] == [asks] * 4
     assert found[0]["arguments"]["cluster"] == {"ca_sha256": "a", "machine_ids": {"cp1": "", "w1": ""}}
 
 
