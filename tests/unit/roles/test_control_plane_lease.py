@@ -171,12 +171,13 @@ def test_a_plan_older_than_another_run_is_made_anew(play: Play) -> None:
     [
         ("silent", "set control_plane_lease: false"),
         ("stranger", "set control_plane_lease: false"),
+        ("gone", "set control_plane_lease: false"),
         ("refused", "a roll-out of the same wish failed on cp1."),
     ],
 )
 def test_without_the_lease_nothing_is_changed(play: Play, answer: str, told: str) -> None:
     stubs = {"api": "changes", "lease": {"held": answer}}
-    outcome = play(stubs, "changes", ignore_errors=answer == "refused")
+    outcome = play(stubs, "changes", ignore_errors=answer == "refused", any_errors_fatal=answer == "gone")
     assert course(outcome) == [("held", "cp1")]
     assert told in " ".join(outcome.output.split())
 
@@ -283,7 +284,8 @@ def test_a_node_that_stays_busy_is_no_failed_wish(play: Play) -> None:
     assert "cp2" not in outcome.hosts("change", API_SERVER)
 
 
-def test_a_lease_that_cannot_be_let_go_fails_nothing(play: Play) -> None:
-    outcome = play({"api": "changes", "lease": {"released": "silent"}})
+@pytest.mark.parametrize("trouble", ["silent", "gone"])
+def test_a_lease_that_cannot_be_let_go_fails_nothing(play: Play, trouble: str) -> None:
+    outcome = play({"api": "changes", "lease": {"released": trouble}}, any_errors_fatal=True)
     assert outcome.status == 0, outcome.output
     assert "WARNING: the Lease is still held by" in outcome.output

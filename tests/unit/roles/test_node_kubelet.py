@@ -39,8 +39,9 @@ def batches(outcome: Outcome) -> list[set[str]]:
 
 
 def asked(outcome: Outcome) -> list[dict[str, t.Any]]:
-    """What the API was asked for, in its order."""
-    return [call["arguments"] for call in outcome.calls if call["step"] == "ask"]
+    """What the API was asked for of single nodes, in its order."""
+    found = [call["arguments"] for call in outcome.calls if call["step"] == "ask"]
+    return [arguments for arguments in found if arguments.keys() & {"nodes", "kubelets"}]
 
 
 @pytest.fixture(name="play")
@@ -162,12 +163,20 @@ def test_a_second_pass_tells_of_those_that_take_part(play: Play) -> None:
     assert [call["host"] for call in outcome.calls if call["step"] == "ask"][-2:] == ["w2", "w2"]
 
 
+def test_hosts_that_skip_the_role_are_left_out_wherever_they_stand(play: Play) -> None:
+    outcome = play("changes", "changes", "changes", roles=[{**ROLE, "when": "inventory_hostname == 'w1'"}], vars=ASKED)
+    assert outcome.status == 0, outcome.output
+    assert changed(outcome) == ["w1"]
+
+
 def test_check_mode_plans_and_asks_and_changes_nothing(play: Play) -> None:
     outcome = play("changes", "changes", options=["--check"])
     assert outcome.status == 0, outcome.output
     assert {call["step"] for call in outcome.calls} == {"plan", "ask"}
     limits = {"cp1": {"max_pods": 1}, "w1": {"max_pods": 1}}
-    assert asked(outcome) == [{"nodes": ["cp1", "w1"], "readmission": True, "limits": limits}]
+    assert [{**call, "cluster": {}} for call in asked(outcome)] == [
+        {"nodes": ["cp1", "w1"], "readmission": True, "limits": limits, "cluster": {}}
+    ]
 
 
 # ---- what stops it before the first write ----------------------------------------------------------------------------
@@ -291,6 +300,52 @@ def test_an_api_that_knows_no_control_plane_says_nothing(stage: Stage) -> None:
     assert "WARNING" not in outcome.output
 
 
+# ---- hosts that cannot be reached, and nodes that are not in the run -------------------------------------------------
+
+GONE = {"stub_kubelet_info": "gone", "stub": {"kubelet": "gone"}}
+
+
+def at_most(number: int, **variables: t.Any) -> dict[str, t.Any]:
+    """The keywords of a play that may leave out so many hosts, and that stops at every error."""
+    return {"vars": {"node_kubelet_max_unreachable": number, **variables}, "any_errors_fatal": True}
+
+
+def test_a_worker_that_cannot_be_reached_may_be_left_out(play: Play) -> None:
+    outcome = play(
+        *ALL, each={"w2": GONE}, api={"control_planes": ["cp1"], "others": ["w9", "w1"]}, **at_most(1, **ASKED)
+    )
+    assert outcome.status == 0, outcome.output
+    assert changed(outcome) == ["cp1", "w1", "w3"]
+    (report,) = outcome.reports
+    assert "w2: left out, because it cannot be reached" in report
+    assert "not in this run: w9" in report
+    told = outcome.statistics["node_kubelet_report"]
+    assert told["w2"]["unreachable"] is True
+    assert told["w2"]["msg"].startswith("left out, because it cannot be reached: ")
+    assert sorted(told) == ["cp1", "w1", "w2", "w3"]
+
+
+@pytest.mark.parametrize(
+    ("gone", "number", "told"),
+    [
+        (["w1", "w2"], 1, "node_kubelet_max_unreachable is 1, and 2 would be left out."),
+        (["cp1"], 1, "A control plane is never left out, and cp1 is one."),
+    ],
+)
+def test_more_of_them_or_a_control_plane_may_not(play: Play, gone: list[str], number: int, told: str) -> None:
+    outcome = play(*ALL, each=dict.fromkeys(gone, GONE), **at_most(number))
+    assert outcome.status != 0
+    assert told in outcome.output
+    assert (planned(outcome), changed(outcome)) == ([], [])
+
+
+def test_a_control_plane_of_another_name_may_not_be_left_out(play: Play) -> None:
+    outcome = play(*ALL, each={"w2": GONE}, api={"control_planes": ["cp1", "cp2"]}, **at_most(1))
+    assert outcome.status != 0
+    assert "w2 cannot be reached, and the cluster has the control plane cp2" in outcome.output
+    assert changed(outcome) == []
+
+
 # ---- what the API knows ----------------------------------------------------------------------------------------------
 
 
@@ -333,9 +388,13 @@ def test_force_restarts_under_such_pods(play: Play) -> None:
     assert "default/picky" not in outcome.output
 
 
+# Ansible counts a host that cannot be reached among the errors, although the task says to ignore it.
+@pytest.mark.parametrize("keywords", [{}, {"any_errors_fatal": True}])
 @pytest.mark.parametrize("trouble", ["silent", "gone"])
-def test_an_api_that_cannot_be_asked_is_refused_with_the_ways_out(play: Play, trouble: str) -> None:
-    outcome = play("changes", "changes", api={trouble: True})
+def test_an_api_that_cannot_be_asked_is_refused_with_the_ways_out(
+    play: Play, trouble: str, keywords: dict[str, t.Any]
+) -> None:
+    outcome = play("changes", "changes", api={trouble: True}, **keywords)
     assert outcome.status != 0
     assert changed(outcome) == []
     assert "the API does not tell which pods of w1" in outcome.output
@@ -351,7 +410,7 @@ def test_who_asks_the_api(play: Play, named: str, asks: tuple[str, bool]) -> Non
     outcome = play("changes", "changes", each=each, become=True, vars={**ASKED, "node_kubelet_api_host": named})
     assert outcome.status == 0, outcome.output
     found = [call for call in outcome.calls if call["step"] == "ask"]
-    assert [(call["asks"], call["becomes"]) for call in found] == [asks] * 3
+    assert [(call["asks"], call["becomes"]) for call in found] == [asks] * 4
     assert found[0]["arguments"]["cluster"] == {"ca_sha256": "a", "machine_ids": {"cp1": "", "w1": ""}}
 
 
@@ -367,7 +426,7 @@ def test_what_was_asked_for_is_compared_after_every_batch(play: Play) -> None:
     outcome = play("changes", "changes", vars={f"node_kubelet_{name}": value for name, value in wish.items()})
     assert outcome.status == 0, outcome.output
     assert [call["step"] for call in outcome.calls][-4:] == ["change", "ask", "change", "ask"]
-    assert asked(outcome)[1:] == [{"kubelets": {"cp1": wish}}, {"kubelets": {"w1": wish}}]
+    assert [call["kubelets"] for call in asked(outcome)[1:]] == [{"cp1": wish}, {"w1": wish}]
 
 
 @pytest.mark.parametrize("keywords", [{}, {"ignore_errors": True}])

@@ -84,6 +84,30 @@ def test_a_control_plane_asks_with_its_own_admin_conf(play: Play, stage: Stage) 
     assert ("localhost", False, None) in who(play())
 
 
+def test_a_control_plane_that_cannot_be_reached_does_not_end_a_play_that_stops_at_every_error(stage: Stage) -> None:
+    """Ansible counts a host that cannot be reached among the errors, although the task says to ignore it."""
+    planes = {"cp1": {"stub_kubelet_info": "gone"}, "cp2": {}}
+    groups = {"kube_control_plane": planes, "kube_node": {"w1": {}, "w2": {}}}
+    outcome = stage.play(groups, hosts="kube_node", roles=[ROLE], any_errors_fatal=True)
+    assert outcome.status == 0, outcome.output
+    assert {host for host, _root, _authority in who(outcome)} == {"cp2"}
+
+
+def test_a_worker_that_cannot_be_reached_may_be_left_out(stage: Stage) -> None:
+    groups = {"kube_control_plane": {"cp1": {}}, "kube_node": {"w1": {"stub_kubelet_info": "gone"}, "w2": {}}}
+    limit = {"node_resources_max_unreachable": 1}
+    outcome = stage.play(groups, roles=[ROLE], vars=limit, any_errors_fatal=True)
+    assert outcome.status == 0, outcome.output
+    assert asked(outcome) == [(name, ["cp1", "w2"]) for name in MODULES]
+    (report,) = outcome.reports
+    assert "w1: left out, because it cannot be reached" in report
+    assert outcome.statistics["node_resources_report"]["w1"]["unreachable"] is True
+    groups["kube_control_plane"]["cp1"] = {"stub_kubelet_info": "gone"}
+    refused = stage.play(groups, roles=[ROLE], vars={"node_resources_max_unreachable": 2})
+    assert "A control plane is never left out, and cp1 is one." in refused.output
+    assert refused.calls == outcome.calls
+
+
 def test_hosts_that_are_out_of_step_are_refused(play: Play) -> None:
     asks = "until test -s $STUB_LOG; do sleep 0.1; done"
     late = {"name": "Come when cp1 asks", "ansible.builtin.shell": asks, "when": "inventory_hostname == 'w1'"}

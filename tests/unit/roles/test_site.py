@@ -128,6 +128,19 @@ def test_a_control_plane_outside_its_group_is_refused_where_settings_would_miss_
     assert (told in outcome.output) == refused
 
 
+def test_a_worker_that_cannot_be_reached_may_be_left_out_of_the_whole_run(stage: Stage) -> None:
+    def host(behaviour: str, **variables: t.Any) -> Json:
+        limits = {"node_kubelet_max_unreachable": 1, "node_resources_max_unreachable": 1}
+        return {"stub": {API: "on", KUBELET: behaviour}, **ASKED, **limits, **variables}
+
+    workers = {"w1": host("on"), "w2": host("gone", stub_kubelet_info="gone")}
+    outcome = stage.playbook("site", {"kube_control_plane": {"cp1": host("on")}, "kube_node": workers})
+    assert outcome.status == 0, outcome.output
+    assert (outcome.hosts("change", API), outcome.hosts("change", KUBELET)) == (["cp1"], ["cp1", "w1"])
+    (taints,) = [call["arguments"] for call in outcome.calls if (call["step"], call["component"]) == ("change", NODES)]
+    assert sorted(taints["per_node"]) == ["cp1", "w1"]
+
+
 def test_nothing_to_do_is_planned_once_and_not_changed(play: Play) -> None:
     outcome = play("nothing", "nothing")
     assert outcome.status == 0, outcome.output

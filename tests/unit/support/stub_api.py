@@ -11,6 +11,8 @@ import typing as t
 from ansible.errors import AnsibleConnectionFailure
 from ansible.plugins.action import ActionBase
 
+PLANE = "node-role.kubernetes.io/control-plane"
+
 
 class ActionModule(ActionBase):
     """C(stub_api): C(rejected) and C(differences) by node; C(silent) or C(gone), which say that nothing is answered.
@@ -18,7 +20,7 @@ class ActionModule(ActionBase):
     C(devices): node -> how many devices a plugin offers there, a list with one number for each look at the node, the last for
     all that follow; C(silent) among them is a look without an answer.
     C(control_planes): the nodes that have the label of control planes.
-    C(offered): node -> its extended resources, for a look at all nodes.
+    C(offered): node -> its extended resources, for a look at all nodes. C(others): nodes without any.
     """
 
     def run(self, tmp: t.Any = None, task_vars: dict[str, t.Any] | None = None) -> dict[str, t.Any]:
@@ -45,11 +47,11 @@ class ActionModule(ActionBase):
             raise AnsibleConnectionFailure("gone")
         if answer.get("silent") or "silent" in devices.values():
             return {"failed": True, "msg": "no credentials."}
-        if "label_selector" in arguments:
-            return {"changed": False, "nodes": {name: {} for name in answer.get("control_planes", [])}}
         if not nodes:
-            offered = answer.get("offered", {})
-            return {"changed": False, "nodes": {name: {"extended_resources": offered[name]} for name in offered}}
+            offered = {**{name: {} for name in answer.get("others", [])}, **answer.get("offered", {})}
+            found = {name: {"labels": {}, "extended_resources": offered[name]} for name in offered}
+            planes = {name: {"labels": {PLANE: ""}} for name in answer.get("control_planes", [])}
+            return {"changed": False, "nodes": {**found, **planes}}
         found = {name: self._node(name, arguments, answer, devices[name]) for name in nodes}
         return {"changed": False, "nodes": found}
 

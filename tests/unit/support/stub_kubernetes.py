@@ -29,6 +29,8 @@ class ActionModule(ActionBase):
             "component": component,
             "arguments": arguments,
             "becomes": self._connection.become is not None,
+            "asks": self._task.delegate_to,
+            "environment": self._templar.template(self._task.environment),
         }
         with open(os.environ["STUB_LOG"], "a", encoding="utf-8") as log:
             log.write(json.dumps(call) + "\n")

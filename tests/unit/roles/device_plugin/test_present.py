@@ -7,13 +7,14 @@ from __future__ import annotations
 import pytest
 from ansible_collections.nodecraft.kubeadm.tests.unit.support.device_plugin_role import (
     OURS,
+    ROLE,
     THEIRS,
     D,
     Play,
     named,
     written,
 )
-from ansible_collections.nodecraft.kubeadm.tests.unit.support.plays import Json
+from ansible_collections.nodecraft.kubeadm.tests.unit.support.plays import Json, Stage
 
 # What is mounted below a folder of the host is read-only as well. The API server takes that only with readOnly.
 READ_ONLY, WRITABLE = (True, "IfPossible"), (False, None)
@@ -82,6 +83,19 @@ def test_one_host_asks_for_all_before_and_after(play: Play) -> None:
     assert [look.get("wait", False) for look in looks] == [False, True]
     assert looks[0]["cdi"] is False
     assert looks[1]["expected"] == OURS["device_plugin_expected"]
+
+
+@pytest.mark.parametrize("state", ["present", "absent"])
+def test_a_control_plane_that_is_named_asks_as_root_with_its_own_admin_conf(stage: Stage, state: str) -> None:
+    workers: Json = {name: {"device_plugin_node_name": f"node-{name}"} for name in ("w1", "w2")}
+    variables = {**OURS, "device_plugin_api_host": "cp1", "device_plugin_state": state}
+    outcome = stage.play(
+        {"kube_control_plane": {"cp1": {}}, "kube_node": workers}, hosts="kube_node", roles=[ROLE], vars=variables
+    )
+    assert outcome.status == 0, outcome.output
+    calls = [call for call in outcome.calls if call["component"] in ("k8s", "k8s_info", "device_plugin_info")]
+    assert {(call["asks"], call["becomes"]) for call in calls} == {("cp1", True)}
+    assert all({"K8S_AUTH_KUBECONFIG": "/etc/kubernetes/admin.conf"} in call["environment"] for call in calls)
 
 
 def test_what_runs_the_nodes_is_asked_before_devices_are_handed_out_by_cdi(play: Play) -> None:

@@ -1,0 +1,104 @@
+# Copyright (c) 2026, nodecraft.kubeadm contributors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+# PRIVATE to the collection: no promise of stability to code outside it.
+
+"""Which nodes of its cluster a run reaches: hosts that cannot be reached, and nodes that it does not name."""
+
+from __future__ import annotations
+
+import dataclasses
+import typing as t
+
+from . import control_planes
+
+_SHOWN = 10  # of a cluster of hundreds
+
+
+def objection(
+    unreachable: t.Mapping[str, str],
+    grouped: t.Collection[str],
+    *,
+    hosts: t.Collection[str],
+    limit: int,
+    variable: str,
+) -> str:
+    """Why hosts that cannot be reached must not be left out of a run; empty when they may be.
+
+    unreachable: host -> why. grouped: the hosts that the inventory names as control planes. hosts: all that take part. limit: how many may
+    be left out, as the variable says.
+    """
+    if not unreachable:
+        return ""
+    told = _listed([f"{host} ({why.rstrip('.')})" if why else host for host, why in unreachable.items()])
+    planes = [host for host in unreachable if host in grouped]
+    way_out = "Repair that, or name the hosts of the run with --limit"
+    if limit < 0 or len(unreachable) > limit:
+        return (
+            f"cannot be reached: {told}. {variable} is {limit}, and {len(unreachable)} would be left out. {way_out}, or set"
+            f" {variable} to a number that you can do without."
+        )
+    if planes:
+        return f"cannot be reached: {told}. A control plane is never left out, and {_listed(planes)} is one. {way_out}."
+    if not grouped:
+        return (
+            f"cannot be reached: {told}. Whether that is a control plane, which is never left out, is not known, because the inventory has"
+            f" none in the group {control_planes.GROUP}. Put them there, or name their group in {control_planes.GROUP}_group."
+        )
+    if len(unreachable) == len(hosts):
+        return f"cannot be reached: {told}. No host of this run is left. {way_out}."
+    return ""
+
+
+@dataclasses.dataclass(frozen=True)
+class Coverage:
+    """What is to be said of a run, by the nodes that the API knows; all is empty when it reaches all of them."""
+
+    warning: str = ""
+    refusal: str = ""
+    missing: tuple[str, ...] = ()
+
+
+def judge(
+    nodes: t.Mapping[str, t.Mapping[str, t.Any]],
+    reached: t.Collection[str],
+    *,
+    left_out: t.Sequence[str] = (),
+    grouped: t.Sequence[str] = (),
+    has_control_plane: bool = False,
+    settings: t.Mapping[str, t.Any] | None = None,
+) -> Coverage:
+    """Judge a run. nodes: all nodes that the API knows, by name, each with its labels. reached: the nodes of the run.
+
+    left_out: its hosts that cannot be reached. grouped: the hosts that the inventory names as control planes. has_control_plane: whether a
+    node of the run is one. settings: variables that are for control planes.
+    """
+    planes = sorted(name for name, node in nodes.items() if control_planes.role_label({"metadata": node}))
+    missing = tuple(missing_nodes(nodes, [*reached, *left_out]))
+    absence = control_planes.Absence() if has_control_plane else control_planes.absence(planes, grouped, settings or {})
+    # A host that the inventory names as a control plane takes no part, or would have been reached.
+    strangers = [name for name in planes if name not in reached and name not in grouped]
+    if left_out and strangers and not absence.refusal:
+        return Coverage(
+            refusal=f"{_listed(left_out)} cannot be reached, and the cluster has the control plane {_listed(strangers)}, which this run does not"
+            f" reach. A control plane is never left out: put {_listed(strangers)} into the group {control_planes.GROUP} under that name, or"
+            " repair the hosts that cannot be reached.",
+            missing=missing,
+        )
+    return Coverage(absence.warning, absence.refusal, missing)
+
+
+def missing_nodes(nodes: t.Iterable[str], run: t.Collection[str]) -> list[str]:
+    """The nodes of a cluster that a run does not name, in alphabetical order. run: the names of its nodes and hosts."""
+    return sorted(set(nodes).difference(run))
+
+
+def told_missing(missing: t.Sequence[str]) -> str:
+    """A line about them; empty when there are none."""
+    return f"not in this run: {_listed(missing)}" if missing else ""
+
+
+def _listed(names: t.Sequence[str]) -> str:
+    rest = len(names) - _SHOWN
+    return ", ".join(names[:_SHOWN]) + (f" and {rest} more" if rest > 0 else "")
