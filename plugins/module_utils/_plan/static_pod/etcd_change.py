@@ -75,8 +75,8 @@ def refuse_other_identity(before: Manifest, after: Manifest) -> None:
     ]
     if moved:
         raise Refusal(
-            f"args: by {'; '.join(moved)} etcd's cluster would not know this member, or it would not know its data. Such settings hold"
-            " from the first start of a member on: remove the member and join the node again instead."
+            f"args: etcd's cluster knows this member by what would change: {'; '.join(moved)}. It holds from the member's first start"
+            " on. Remove the member and join the node again instead."
         )
 
 
