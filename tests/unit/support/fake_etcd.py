@@ -30,14 +30,16 @@ def _text(value: bytes) -> str:
 
 
 class FakeEtcd:
-    """A member at C(url).
+    """A member at C(url), over TLS where somebody signs its certificate.
 
     healthy: what it says of itself. members: of its cluster; None when it does not tell. values: by key; None when it does not tell.
     revision: of its store. alarms: by member, of its cluster; None when it does not tell. size: of its database. takes: whether it takes
     writes. raises: the alarm that its next write raises. snapshot: what it sends as one; spoilt: what happens to that on its way.
     """
 
-    def __init__(self, folder: Path, authority: Authority, server: Pair, *, newest_tls: bool = False) -> None:
+    def __init__(
+        self, folder: Path, authority: Authority | None = None, server: Pair | None = None, *, newest_tls: bool = False
+    ) -> None:
         self.healthy = True
         self.members: list[dict[str, t.Any]] | None = []
         self.values: dict[str, bytes] | None = {}
@@ -48,6 +50,16 @@ class FakeEtcd:
         self.snapshot = b"database" * 16384
         self.spoilt: t.Callable[[list[bytes]], list[bytes]] = lambda pieces: pieces
         self._server = _Server(("127.0.0.1", 0), self._handler())
+        scheme = "http"
+        if authority and server:
+            scheme = "https"
+            self._ask_for_certificates(folder, authority, server, newest_tls=newest_tls)
+        self.url = f"{scheme}://127.0.0.1:{self._server.server_address[1]}"
+        self.members = [self.member(THIS, [self.url])]
+        self._thread = threading.Thread(target=self._server.serve_forever, kwargs={"poll_interval": 0.01})
+        self._thread.start()
+
+    def _ask_for_certificates(self, folder: Path, authority: Authority, server: Pair, *, newest_tls: bool) -> None:
         context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
         if newest_tls:
             context.minimum_version = ssl.TLSVersion.TLSv1_3
@@ -57,10 +69,6 @@ class FakeEtcd:
         context.verify_mode = ssl.CERT_REQUIRED
         context.load_verify_locations(cadata=authority.certificate.decode("ascii"))
         self._server.socket = context.wrap_socket(self._server.socket, server_side=True, do_handshake_on_connect=False)
-        self.url = f"https://127.0.0.1:{self._server.server_address[1]}"
-        self.members = [self.member(THIS, [self.url])]
-        self._thread = threading.Thread(target=self._server.serve_forever, kwargs={"poll_interval": 0.01})
-        self._thread.start()
 
     @staticmethod
     def member(identifier: str, urls: list[str], *, learner: bool = False, name: str | None = None) -> dict[str, t.Any]:
@@ -148,7 +156,8 @@ class FakeEtcd:
 
             def setup(self) -> None:
                 super().setup()
-                self.request.do_handshake()
+                if isinstance(self.request, ssl.SSLSocket):
+                    self.request.do_handshake()
 
             def do_GET(self) -> None:
                 etcd.requests.append(self.path)

@@ -6,13 +6,10 @@ from __future__ import annotations
 
 import os
 import pkgutil
-import typing as t
 from pathlib import Path
 
 import pytest
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._node import state, transactions
-from ansible_collections.nodecraft.kubeadm.tests.unit.support.authority import Authority, Pair
-from ansible_collections.nodecraft.kubeadm.tests.unit.support.fake_etcd import FakeEtcd
 from ansible_collections.nodecraft.kubeadm.tests.unit.support.fake_node import FakeNode
 from ansible_collections.nodecraft.kubeadm.tests.unit.support.fake_run import FakeRun, add_kubelet
 from ansible_collections.nodecraft.kubeadm.tests.unit.support.preflight_site import Site
@@ -43,27 +40,7 @@ def fixture_master(node: FakeNode, monkeypatch: pytest.MonkeyPatch) -> FakeNode:
     return node
 
 
-@pytest.fixture(name="authority", scope="session")
-def fixture_authority(tmp_path_factory: pytest.TempPathFactory) -> Authority:
-    """Who signs the certificates of the tests."""
-    return Authority(tmp_path_factory.mktemp("pki") / "authority")
-
-
 @pytest.fixture(name="site")
 def fixture_site(tmp_path: Path, web: Web, run: FakeRun) -> Site:
     """A node whose programs say that all is well."""
     return Site(tmp_path, web, run)
-
-
-@pytest.fixture(name="server", scope="module")
-def fixture_server(authority: Authority) -> Pair:
-    """The certificate of a server."""
-    return authority.issue()
-
-
-@pytest.fixture(name="member")
-def fixture_member(tmp_path: Path, authority: Authority, server: Pair) -> t.Iterator[FakeEtcd]:
-    """A member of etcd."""
-    member = FakeEtcd(tmp_path, authority, server)
-    yield member
-    member.close()
