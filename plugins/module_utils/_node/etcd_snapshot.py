@@ -68,7 +68,7 @@ def _failed(why: str) -> KubeadmError:
 def _write(access: Access, path: str) -> int:
     """Write what the member sends. Returns how many bytes it announced."""
     announced = written = 0
-    with open(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW, 0o600), "wb") as stream:
+    with open(os.open(path, os.O_WRONLY | os.O_NOFOLLOW | os.O_CREAT | os.O_EXCL, 0o600), "wb") as stream:
         for content, left in _pieces(access):
             if not announced:
                 announced = len(content) + left
