@@ -35,8 +35,13 @@ notes:
   - Before anything is written, also in check mode, the module looks for what would keep the component from coming up, such as
     an expired certificate, an image that is not on the node, or an etcd that does not answer. What is wrong already and not
     touched by the change is only a warning when the component is not healthy, so that it can be repaired.
-  - Of C(etcd) nothing but the flags is rehearsed, because a second etcd would open the live database. Its member is not stopped
-    when the others would be no majority without it.
+  - Of C(etcd) nothing but the flags is rehearsed, because a second etcd would open the live database.
+  - Before a member of etcd is stopped, its cluster has no alarm and no learner, the other members have caught up, and they are a majority
+    without it; see O(force) for what else. Afterwards a key is written through the changed member and deleted again, no
+    alarm was added, and every other member that answers has reached that revision.
+  - Flags by which the cluster of C(etcd) knows the member (C(name), C(initial-*), C(listen-peer-urls), C(data-dir) and C(wal-dir)) are not
+    changed, and neither is C(quota-backend-bytes) to less than 1.2 times the size of the database.
+  - An C(etcd) that kube-apiserver reaches elsewhere than at a static pod of its own node is external, and refused.
 options:
   name:
     description:
@@ -197,6 +202,9 @@ options:
         and that kubelets, administrators or kube-system can meet, and C(PodSecurity) or C(ImagePolicyWebhook) enforced in
         kube-system. What is so already and stays so is no reason.
       - Set it for one run, when all stored values were written again or none is left. What is forced is a warning.
+      - Change a running member of etcd although its cluster has an alarm or a learner, another member does not answer or has not caught
+        up, or the others are no majority without it. A snapshot of this member is saved on its node first and verified, see
+        RV(snapshot); where that fails, nothing is changed.
     type: bool
     default: false
   manifest_dir:
@@ -312,6 +320,13 @@ manifest:
   returned: always
   type: str
   sample: /etc/kubernetes/manifests/kube-apiserver.yaml
+snapshot:
+  description: >-
+    Path on the node of the snapshot of etcd that was saved before a forced change of it, and read back. V(null) when none was saved. It
+    holds all of the cluster, its secrets included; remove it when it is not needed any more.
+  returned: always
+  type: str
+  sample: /var/lib/nodecraft-kubeadm/etcd/snapshots/20260101T000000.000000Z.db
 diff:
   description: The difference of the manifest and of each file. Empty unless diff mode is on.
   returned: always
@@ -403,7 +418,9 @@ transaction:
       description: >-
         What was seen of the running process: C(uid) of the pod, C(pid), C(container_id), C(arguments), C(probes), and
         C(feature_gates) as the process itself reports them, or C(feature_gates_note) why it could not be asked. Of an API server
-        also C(clients), the kubeconfigs of this node with the status that each was answered, and C(config_hash) of the mirror pod.
+        also C(clients), the kubeconfigs of this node with the status that each was answered, and C(config_hash) of the mirror pod. Of
+        etcd also C(etcd), with the C(revision) of a write through this member, the C(members) that have reached it, those that are
+        C(unreachable), and the C(alarms).
       type: dict
     confirmed:
       description: Whether the controller confirmed the change; V(null) when O(confirm) was off.

@@ -231,6 +231,12 @@ _PROOF = {
         "                if False:\n",
         "policy_that_is_not_used",
     ),
+    "etcd-proof": _edit(
+        "a member of etcd is proven by a write, its alarms and the others' revision",
+        "self.etcd.failure() or ",
+        "",
+        "etcd_that_does_less",
+    ),
     "confirmation": _edit(
         "a change that asks for a word from outside waits for it",
         "and self._is_confirmed():",

@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import dataclasses
 import typing as t
+from pathlib import Path
 
 import pytest
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._engine.journal import (
@@ -13,12 +14,15 @@ from ansible_collections.nodecraft.kubeadm.plugins.module_utils._engine.journal 
     COMMITTED,
     PROVING,
     RESTORED,
+    SIDES,
     UNHEALTHY,
     WAITING,
+    save_journal,
 )
 from ansible_collections.nodecraft.kubeadm.tests.faults.conftest import Make
 from ansible_collections.nodecraft.kubeadm.tests.faults.scenarios import HOPELESS, QUICK, SCENARIOS, Scenario, snapshot
 from ansible_collections.nodecraft.kubeadm.tests.faults.station import Station, manifest
+from ansible_collections.nodecraft.kubeadm.tests.unit.support.fake_etcd import FakeEtcd
 from ansible_collections.nodecraft.kubeadm.tests.unit.support.fake_node import NAME, Behaviour
 
 GOOD, BAD = SCENARIOS[2], SCENARIOS[3]
@@ -207,3 +211,36 @@ def test_without_rollback_the_new_state_stays_and_is_told(make: Make) -> None:
     assert told["outcome"] == UNHEALTHY
     assert "E1 it cannot start" in told["log"]
     assert "--v=3" in station.manifest.read_text(encoding="utf-8")
+
+
+@pytest.mark.parametrize(
+    ("fault", "words"),
+    [
+        ({"takes": False}, "takes no write through the changed member"),
+        ({"raises": "NOSPACE"}, "has the alarm NOSPACE of member 10 since the change"),
+        ({"lags": True}, "cp11 is at 1"),
+    ],
+    ids=["takes no write", "raises an alarm", "is not followed"],
+)
+def test_an_etcd_that_does_less_than_before_is_restored(
+    make: Make, tmp_path: Path, fault: dict[str, t.Any], words: str
+) -> None:
+    """Its probes pass all the same."""
+    member, other = FakeEtcd(tmp_path), FakeEtcd(tmp_path)
+    member.members = [member.member("10", [member.url]), member.member("11", [other.url])]
+    other.revision = 1 if fault.pop("lags", False) else 100
+    try:
+        station = begin(make, QUICK)
+        old = snapshot(station)
+        journal = station.opened()
+        for side in SIDES:
+            journal["watch"][side]["etcd"] = {"url": member.url}
+        save_journal(str(station.state), journal)
+        station.at(1.0, lambda: vars(member).update(fault))
+        told = finish(station)
+    finally:
+        member.close()
+        other.close()
+    assert told["outcome"] == RESTORED
+    assert words in told["reason"]
+    assert snapshot(station) == old

@@ -99,6 +99,36 @@ class Probe(_Target, total=False):
     key: str
 
 
+class _EtcdAddress(t.TypedDict):
+    url: str
+
+
+class EtcdClient(_EtcdAddress, total=False):
+    """How a member of etcd is asked from its own node. certificate, key, authority: files."""
+
+    certificate: str
+    key: str
+    authority: str
+
+
+class EtcdFormer(t.TypedDict):
+    """What a member told before the change. writes: whether it took a write; None when it did not answer. alarms: None when they are
+    not known."""
+
+    writes: bool | None
+    alarms: list[str] | None
+
+
+class EtcdProof(t.TypedDict):
+    """What a changed member told. revision: of the write through it. members: those that have reached it. unreachable: those that
+    could not be asked. alarms: which were there before, too."""
+
+    revision: int
+    members: list[str]
+    unreachable: list[str]
+    alarms: list[str]
+
+
 class _Process(t.TypedDict):
     arguments: t.Sequence[str | None]
     probes: list[Probe]
@@ -107,11 +137,12 @@ class _Process(t.TypedDict):
 class Instance(_Process, total=False):
     """How the component is recognised before the change, or after it. arguments: None stands for any. written: of a static pod,
     the arguments as they stand in its manifest. server: of an API server, where it answers. of_image: whether these are arguments of a
-    program that only the image names."""
+    program that only the image names. etcd: of a member of etcd, how it is asked."""
 
     written: t.Sequence[str]
     server: Address
     of_image: bool
+    etcd: EtcdClient
 
 
 class _Sides(t.TypedDict):
@@ -214,6 +245,7 @@ class Former(t.TypedDict, total=False):
     clients: dict[str, bool | None]
     mirrored: bool | None
     reported: bool
+    etcd: EtcdFormer
     uids: list[str]
     starts: dict[str, int]
     invocation: str
@@ -289,6 +321,7 @@ class Progress(t.TypedDict, total=False):
     gates_note: str
     clients: list[str]
     config_hash: str
+    etcd: EtcdProof
     times: dict[str, float]
     notes: list[str]
     log: list[str]

@@ -14,6 +14,7 @@ import typing as t
 from . import mirror_pod
 from .api_server import ApiServer
 from .errors import EngineError
+from .etcd import EtcdMember
 from .files import Json, read_bytes
 from .journal import (
     ON_TRIAL,
@@ -197,9 +198,10 @@ class StaticPodWatcher:
         self.run = run
         self.ask = ask
         self.api_server = ApiServer(journal, clock, sleep)
+        self.etcd = EtcdMember(journal, clock, sleep)
 
     def what_runs(self) -> Former:
-        """UIDs, how often each was started, and whether it admits the client that must not be locked out."""
+        """UIDs, how often each was started, whom an API server answers, and whether etcd takes writes."""
         found = find(self.host, self.watch)
         if found.unmatched:
             raise EngineError(f"{self.journal['name']} {told_unmatched(found.unmatched)}")
@@ -209,6 +211,7 @@ class StaticPodWatcher:
             "reported": self._is_reported(),
             "starts": {uid: count_starts(paths, self.watch["container"]) for uid, paths in found.logs.items()},
             **self.api_server.observe(uids[0] if len(uids) == 1 else None),
+            **self.etcd.observe(),
         }
 
     def _is_reported(self) -> bool:
@@ -262,11 +265,11 @@ class StaticPodWatcher:
         self.run(["systemctl", "restart", "--no-block", KUBELET])
 
     def verify(self) -> str | None:
-        """Whether the API server answers its clients, and the process itself reports the wanted feature gates."""
+        """Whether an API server answers its clients, etcd takes writes, and the process itself reports the wanted feature gates."""
         process = self.look().process
         if process is None:
             return f"{self.journal['name']} was healthy, and is gone"
-        return self.api_server.failure(process.uid) or self._wrong_gates()
+        return self.api_server.failure(process.uid) or self.etcd.failure() or self._wrong_gates()
 
     def _wrong_gates(self) -> str | None:
         wanted = self.watch.get("feature_gates") or {}
@@ -301,4 +304,5 @@ class StaticPodWatcher:
             "feature_gates_note": self.journal.get("gates_note") if is_new else None,
             "clients": self.journal.get("clients", []) if is_new else [],
             "config_hash": self.journal.get("config_hash") if is_new else None,
+            "etcd": self.journal.get("etcd") if is_new else None,
         }

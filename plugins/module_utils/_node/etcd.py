@@ -8,6 +8,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
 import http.client
 import json
@@ -16,17 +17,17 @@ import ssl
 import typing as t
 import urllib.parse
 
+from .._engine.etcd import MEMBERS, Etcd, EtcdError, context_of, reason_of, request, revision_of
 from .._engine.files import Json
-from .._engine.journal import Probe
-from .._engine.probes import PROBE_TIMEOUT
+from .._engine.journal import EtcdClient, Probe
 from .._plan.common.errors import KubeadmError
-from .._plan.static_pod import etcd_quorum
+from .._plan.static_pod.etcd_change import Cluster
+from .._plan.static_pod.etcd_quorum import Member
 from . import certificates
 from .component_files import ComponentFiles
 
 # A full etcd still answers, and the API server lives with it; kubeadm's probes see it in the same way.
 HEALTH = "/health?exclude=NOSPACE"
-_MEMBERS = "/v3/cluster/member/list"
 _LOOPBACK = ("127.0.0.1", "localhost", "::1")
 
 
@@ -77,35 +78,6 @@ def _failed(url: str, exc: Exception) -> Health:
     """An address that serves programs of another protocol only, or asks for a newer TLS alone, may well be healthy."""
     is_other = isinstance(exc, http.client.HTTPException) or "PROTOCOL_VERSION" in str(getattr(exc, "reason", ""))
     return Health(None if is_other else False, f"{url}: {reason_of(exc)}")
-
-
-def request(method: str, url: str, path: str, context: ssl.SSLContext | None, body: str = "{}") -> tuple[int, bytes]:
-    """Make a request to an address: (status, body). body: of a POST."""
-    address = urllib.parse.urlsplit(url)
-    connection: http.client.HTTPConnection
-    if address.scheme == "https":
-        connection = http.client.HTTPSConnection(
-            address.hostname or "", address.port or 443, timeout=PROBE_TIMEOUT, context=context
-        )
-    else:
-        connection = http.client.HTTPConnection(address.hostname or "", address.port or 80, timeout=PROBE_TIMEOUT)
-    try:
-        connection.request(method, path, body=body if method == "POST" else None)
-        response = connection.getresponse()
-        return response.status, response.read()
-    finally:
-        connection.close()
-
-
-def reason_of(exc: Exception) -> str:
-    """Why an address did not answer."""
-    if isinstance(exc, ssl.SSLCertVerificationError):
-        return f"its certificate is not trusted ({exc.verify_message})"
-    if isinstance(exc, ssl.SSLError):
-        return f"it turns the certificate down that it is shown, or speaks no TLS ({exc.reason or exc})"
-    if isinstance(exc, http.client.HTTPException):
-        return f"it cannot be asked for its health ({type(exc).__name__})"
-    return str(exc)
 
 
 # ---- as the API server -----------------------------------------------------------------------------------------------
@@ -168,17 +140,10 @@ class Access:
                 certificate, key = checks
         return cls(url, certificate, key, authority)
 
-    def context(self) -> ssl.SSLContext:
-        """For its own member and the others. Raises OSError when a file cannot be read."""
-        context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
-        context.check_hostname = False  # each member is asked at an address that the cluster itself tells
-        if self.authority:
-            context.load_verify_locations(self.authority)
-        else:
-            context.verify_mode = ssl.CERT_NONE
-        if self.certificate and self.key:
-            context.load_cert_chain(self.certificate, self.key, password="")
-        return context
+    def client(self) -> EtcdClient:
+        """The same in a journal."""
+        files = {"certificate": self.certificate, "key": self.key, "authority": self.authority}
+        return t.cast(EtcdClient, {"url": self.url, **{name: path for name, path in files.items() if path}})
 
     def probe(self, url: str) -> Probe:
         """A probe in a journal that asks this member at an address."""
@@ -188,27 +153,57 @@ class Access:
         return t.cast(Probe, {"kind": "http", **where, **pair})
 
 
-def read_members(access: Access) -> list[etcd_quorum.Member]:
-    """The members of the cluster, each with its health. Raises KubeadmError when this member does not tell."""
+def read_cluster(access: Access) -> Cluster:
+    """The members of the cluster as its own member tells them, each with its health and how far it is.
+
+    Raises KubeadmError when this member does not tell.
+    """
     try:
-        context = access.context() if access.url.startswith("https://") else None
-        status, body = request("POST", access.url, _MEMBERS, context)
-        if status != 200:
-            raise KubeadmError(f"{access.url}{_MEMBERS} answers {status}")
-        answer = json.loads(body)
+        member = Etcd(access.client())
+        answer = member.ask(MEMBERS)
         this = answer["header"]["member_id"]
-        return [_member(entry, this, access, context) for entry in answer["members"]]
-    except (http.client.HTTPException, OSError, ValueError, TypeError, LookupError) as exc:
-        raise KubeadmError(f"{access.url}: {reason_of(exc)}") from exc
+        context = context_of(access.client()) if access.url.startswith("https://") else None
+        members = [_member(entry, this, access, context) for entry in answer["members"]]
+        status = {entry["ID"]: member.status(_urls(entry, this, access)) for entry in answer["members"]}
+        revisions = {key: None if each is None else revision_of(each) for key, each in status.items()}
+        furthest = max((each for each in revisions.values() if each is not None), default=0)
+        # They are asked one after the other while others write, so who seems to be behind is asked again.
+        behind = tuple(
+            name
+            for entry, name in zip(answer["members"], (found.name for found in members))
+            if entry["ID"] != this and not _has_reached(furthest, revisions, entry, member, access)
+        )
+        size = (status[this] or {}).get("dbSize")
+        return Cluster(tuple(members), _alarms(member, status[this] or {}), behind, int(size) if size else None)
+    except (EtcdError, OSError, ValueError, TypeError, LookupError) as exc:
+        raise KubeadmError(str(exc) if isinstance(exc, EtcdError) else f"{access.url}: {reason_of(exc)}") from exc
 
 
-def _member(entry: Json, this: str, access: Access, context: ssl.SSLContext | None) -> etcd_quorum.Member:
-    is_this = entry["ID"] == this
-    # A member that was added and not started yet has neither name nor address.
-    urls = [access.url] if is_this else entry.get("clientURLs") or []
-    return etcd_quorum.Member(
+def _alarms(member: Etcd, status: Json) -> tuple[str, ...]:
+    """Without a majority a member does not answer for all; it tells those that it knows of with its own state."""
+    with contextlib.suppress(EtcdError):
+        return tuple(member.alarms())
+    return tuple(str(error).strip() for error in status.get("errors") or [] if "alarm:" in str(error))
+
+
+def _has_reached(
+    furthest: int, revisions: t.Mapping[str, int | None], entry: Json, member: Etcd, access: Access
+) -> bool:
+    revision = revisions[entry["ID"]]
+    if revision is None:
+        return True  # that it does not answer is told by its health
+    return revision >= furthest or (member.revision(_urls(entry, "", access)) or 0) >= furthest
+
+
+def _urls(entry: Json, this: str, access: Access) -> list[str]:
+    """A member that was added and not started yet has neither name nor address."""
+    return [access.url] if entry["ID"] == this else list(entry.get("clientURLs") or [])
+
+
+def _member(entry: Json, this: str, access: Access, context: ssl.SSLContext | None) -> Member:
+    return Member(
         name=entry.get("name") or entry["ID"],
         votes=not entry.get("isLearner", False),
-        healthy=any(ask_health(url, context).ok for url in urls),
-        is_this=is_this,
+        healthy=any(ask_health(url, context).ok for url in _urls(entry, this, access)),
+        is_this=entry["ID"] == this,
     )

@@ -25,10 +25,11 @@ from .._plan.static_pod.desired import Wish
 from .._plan.static_pod.diff import diff
 from .._plan.transaction import messages
 from .._plan.transaction.undo import PREVIOUS, WayBack, refuse_settings
-from . import journals, preflight, rehearsals, static_pods, transactions, way_back
+from . import etcd_preflight, journals, preflight, rehearsals, static_pods, transactions, way_back
 from .api_clients import ApiClients
 from .journals import TransactionSettings
 from .kubelet import Kubelet, read_kubelet, version_of
+from .preflight_context import PreflightContext
 from .runtime import runtime_at
 from .state import Run
 from .transaction_steps import TransactionSteps
@@ -55,6 +56,7 @@ class StaticPodSteps(TransactionSteps):
         self._state: static_pod.State | None = None
         self._way: WayBack | None = None
         self._plan: static_pod.StaticPodPlan | None = None
+        self._snapshot: str | None = None
 
     def _parse(self) -> None:
         if self._params["state"] == PREVIOUS:
@@ -69,10 +71,12 @@ class StaticPodSteps(TransactionSteps):
         self._read_transactions()
         wish = t.cast(Wish, self._wish)
         folder = self._params["manifest_dir"] or kubelet.manifest_dir
+        if self._name == static_pods.ETCD:
+            etcd_preflight.refuse_external(folder, kubelet.node_name)
         self._pod = static_pods.read_static_pod(self._name, folder, kubelet.node_name)
         _refuse_pods_as_files(wish, folder)
         paths = {entry.path for entry in wish.files} | set(self._pod.record.get("files", {}))
-        preflight.refuse_files_among_data(self._pod, paths)
+        etcd_preflight.refuse_files_among_data(self._pod, paths)
         users, groups = static_pods.read_accounts(wish.files)
         self._state = static_pod.State(
             self._pod.manifest, self._pod.record, static_pods.read_files(paths), users, groups
@@ -102,8 +106,8 @@ class StaticPodSteps(TransactionSteps):
         warnings = preflight.check(t.cast(static_pods.StaticPod, self._pod), plan, self._fitness())
         return dataclasses.replace(plan, warnings=(*plan.warnings, *warnings))
 
-    def _fitness(self) -> preflight.PreflightContext:
-        return preflight.PreflightContext(
+    def _fitness(self) -> PreflightContext:
+        return PreflightContext(
             kubelet=t.cast(Kubelet, self._kubelet),
             run=self._run,
             host=self._host,
@@ -148,7 +152,12 @@ class StaticPodSteps(TransactionSteps):
         settings = t.cast(TransactionSettings, self._settings)
         journal = journals.static_pod_journal(pod, plan, settings, self._clients(), places)
         if self._name == static_pods.ETCD:
-            preflight.add_member_probes(journal, plan)
+            etcd_preflight.add_member(journal, plan)
+            self._snapshot = etcd_preflight.save_snapshot(pod, plan, self._fitness())
+            if self._snapshot:
+                journal["notes"].append(
+                    f"a snapshot of etcd was saved before the change, and read back: {self._snapshot}"
+                )
         self._start(way_back.enter(journal, self._way) if self._way else journal)
 
     def report(self) -> dict[str, t.Any]:
@@ -157,6 +166,7 @@ class StaticPodSteps(TransactionSteps):
         return {
             **self._report(plan.operations if plan else (), diff(plan) if plan and self._diff else ()),
             "manifest": self._pod.path if self._pod else None,
+            "snapshot": self._snapshot,
             "takes_back": self._way.transaction if self._way and plan and plan.operations else None,
         }
 

@@ -14,6 +14,7 @@ import json
 import ssl
 import typing as t
 
+from .._engine.etcd import reason_of, request
 from .._engine.files import Json
 from .._plan.common.errors import KubeadmError
 from . import etcd
@@ -73,9 +74,9 @@ def _page(url: str, context: ssl.SSLContext | None, first: bytes, end: bytes, re
         "revision": revision,
     }
     try:
-        status, body = etcd.request("POST", url, _RANGE, context, json.dumps(question))
+        status, body = request("POST", url, _RANGE, context, json.dumps(question))
         if status != 200:
             raise KubeadmError(f"{url}{_RANGE} answers {status}")
         return t.cast(Json, json.loads(body))
     except (http.client.HTTPException, OSError, ValueError) as exc:
-        raise KubeadmError(f"{url}: {etcd.reason_of(exc)}") from exc
+        raise KubeadmError(f"{url}: {reason_of(exc)}") from exc

@@ -5,6 +5,7 @@
 from __future__ import annotations
 
 import base64
+import hashlib
 import http.server
 import json
 import ssl
@@ -29,17 +30,36 @@ def _text(value: bytes) -> str:
 
 
 class FakeEtcd:
-    """A member at C(url).
+    """A member at C(url), over TLS where somebody signs its certificate.
 
     healthy: what it says of itself. members: of its cluster; None when it does not tell. values: by key; None when it does not tell.
+    revision: of its store. alarms: by member, of its cluster; None when it does not tell. size: of its database. takes: whether it takes
+    writes. raises: the alarm that its next write raises. snapshot: what it sends as one; spoilt: what happens to that on its way.
     """
 
-    def __init__(self, folder: Path, authority: Authority, server: Pair, *, newest_tls: bool = False) -> None:
+    def __init__(
+        self, folder: Path, authority: Authority | None = None, server: Pair | None = None, *, newest_tls: bool = False
+    ) -> None:
         self.healthy = True
         self.members: list[dict[str, t.Any]] | None = []
         self.values: dict[str, bytes] | None = {}
         self.requests: list[str] = []
+        self.revision, self.size, self.takes = 7, 4096, True
+        self.alarms: dict[str, str] | None = {}
+        self.raises: str | None = None
+        self.snapshot = b"database" * 16384
+        self.spoilt: t.Callable[[list[bytes]], list[bytes]] = lambda pieces: pieces
         self._server = _Server(("127.0.0.1", 0), self._handler())
+        scheme = "http"
+        if authority and server:
+            scheme = "https"
+            self._ask_for_certificates(folder, authority, server, newest_tls=newest_tls)
+        self.url = f"{scheme}://127.0.0.1:{self._server.server_address[1]}"
+        self.members = [self.member(THIS, [self.url])]
+        self._thread = threading.Thread(target=self._server.serve_forever, kwargs={"poll_interval": 0.01})
+        self._thread.start()
+
+    def _ask_for_certificates(self, folder: Path, authority: Authority, server: Pair, *, newest_tls: bool) -> None:
         context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
         if newest_tls:
             context.minimum_version = ssl.TLSVersion.TLSv1_3
@@ -49,10 +69,6 @@ class FakeEtcd:
         context.verify_mode = ssl.CERT_REQUIRED
         context.load_verify_locations(cadata=authority.certificate.decode("ascii"))
         self._server.socket = context.wrap_socket(self._server.socket, server_side=True, do_handshake_on_connect=False)
-        self.url = f"https://127.0.0.1:{self._server.server_address[1]}"
-        self.members = [self.member(THIS, [self.url])]
-        self._thread = threading.Thread(target=self._server.serve_forever, kwargs={"poll_interval": 0.01})
-        self._thread.start()
 
     @staticmethod
     def member(identifier: str, urls: list[str], *, learner: bool = False, name: str | None = None) -> dict[str, t.Any]:
@@ -84,6 +100,54 @@ class FakeEtcd:
             answer["count"] = str(len(keys))
         return {**answer, "more": True} if page != keys else answer
 
+    def _header(self) -> dict[str, str]:
+        return {"member_id": THIS, "revision": str(self.revision)}
+
+    def write(self, path: str, question: dict[str, t.Any]) -> dict[str, t.Any] | None:
+        """The answer to a put or a deletion."""
+        if not self.takes:
+            return None
+        self.values = self.values or {}
+        key = base64.b64decode(question["key"]).decode()
+        self.revision += 1
+        if self.raises:
+            self.alarms = {**(self.alarms or {}), THIS: self.raises}
+        if path.endswith("/put"):
+            self.values[key] = base64.b64decode(question["value"])
+            return {"header": self._header()}
+        deleted = self.values.pop(key, None)
+        return {"header": self._header(), **({} if deleted is None else {"deleted": "1"})}
+
+    def maintenance(self, path: str) -> dict[str, t.Any] | None:
+        """The answer to a question for the status or the alarms."""
+        if path.endswith("/status"):
+            return {"header": self._header(), "dbSize": str(self.size)}
+        if self.alarms is None:
+            return None
+        found = [{"memberID": member, "alarm": alarm} for member, alarm in self.alarms.items()]
+        return {"header": self._header(), **({"alarms": found} if found else {})}
+
+    def stream(self) -> bytes:
+        """A snapshot as it goes over the wire."""
+        pieces = [self.snapshot[at : at + 32768] for at in range(0, len(self.snapshot), 32768)]
+        left = len(self.snapshot)
+        lines = []
+        for piece in pieces:
+            left -= len(piece)
+            lines.append({"result": {"remaining_bytes": str(left), "blob": _text(piece)}})
+        lines.append({"result": {"blob": _text(hashlib.sha256(self.snapshot).digest())}})
+        return b"".join(self.spoilt([json.dumps(line).encode() + b"\n" for line in lines]))
+
+    def answer(self, path: str, question: dict[str, t.Any]) -> dict[str, t.Any] | None:
+        """What it says to a question; None when it does not tell."""
+        if path.endswith("/kv/range"):
+            return self.range(question)
+        if "/kv/" in path:
+            return self.write(path, question)
+        if "/maintenance/" in path:
+            return self.maintenance(path)
+        return None if self.members is None else {"header": self._header(), "members": self.members}
+
     def _handler(self) -> type[http.server.BaseHTTPRequestHandler]:
         etcd = self
 
@@ -92,7 +156,8 @@ class FakeEtcd:
 
             def setup(self) -> None:
                 super().setup()
-                self.request.do_handshake()
+                if isinstance(self.request, ssl.SSLSocket):
+                    self.request.do_handshake()
 
             def do_GET(self) -> None:
                 etcd.requests.append(self.path)
@@ -103,10 +168,12 @@ class FakeEtcd:
                 # What arrives after the end of a connection resets it, and the caller may lose the answer.
                 question = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
                 etcd.requests.append(self.path)
-                if self.path.endswith("/kv/range"):
-                    found = etcd.range(question)
-                else:
-                    found = None if etcd.members is None else {"header": {"member_id": THIS}, "members": etcd.members}
+                if self.path.endswith("/snapshot"):
+                    self.send_response(200)
+                    self.end_headers()
+                    self.wfile.write(etcd.stream())
+                    return
+                found = etcd.answer(self.path, question)
                 self._answer(404 if found is None else 200, found or {})
 
             def _answer(self, status: int, body: t.Any) -> None:

@@ -13,6 +13,7 @@ from ansible.plugins.action import ActionBase
 
 Change = dict[str, t.Any]
 ID = "20260101T000000.000000Z-abcdef"
+SNAPSHOT = "/var/lib/nodecraft-kubeadm/etcd/snapshots/1.db"
 SETTING: list[Change] = [{"field": "args", "key": "v", "before": None, "after": ["5"]}]
 ON: Change = {"field": "feature_gates", "key": "A", "before": None, "after": True}
 OFF: Change = {"field": "feature_gates", "key": "B", "before": True, "after": None}
@@ -26,7 +27,7 @@ def cluster_of(authority: str) -> dict[str, str]:
 
 class ActionModule(ActionBase):
     """C(stub): component -> changes, nothing, refused (by the rehearsal), gone, restored, lost (in the middle), unseen (its
-    end), or busy; for gates on, off, or both. A list: one for each call, the last for all that follow.
+    end), forced (over a snapshot), or busy; for gates on, off, or both. A list: one for each call, the last for all that follow.
     C(stub_cluster): the authority of the node's cluster, a by default. C(stub_control_plane): whether the kubelet finds a control
     plane, which it does on hosts called cp1, cp2 ... by default.
     """
@@ -68,7 +69,12 @@ class ActionModule(ActionBase):
         proof = {"pid": 1, "uid": "u"}
         transaction = {"id": ID, "outcome": outcome, "seconds": 1.0, "outage_seconds": 1.0, "proof": proof}
         failure = {"failed": True, "changed": False, "msg": "restored"} if outcome == "restored" else {}
-        return {**result, "transaction": transaction, **failure}
+        return {
+            **result,
+            "transaction": transaction,
+            **({"snapshot": SNAPSHOT} if behaviour == "forced" else {}),
+            **failure,
+        }
 
     @staticmethod
     def _calls(host: str, name: str) -> int:
@@ -87,6 +93,7 @@ class ActionModule(ActionBase):
             "name": name,
             "node": host,
             "manifest": "/m",
+            "snapshot": None,
             "files": [],
             "control_plane": [],
             "limits": {"max_pods": 1},

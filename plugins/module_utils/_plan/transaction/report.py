@@ -56,7 +56,8 @@ def _change(
     if result.get("operations"):
         rehearsal = result["rehearsal"]
         line = f"{what}: {_ending(result, proven, is_lost=is_lost)}; rehearsal {rehearsal['verdict']} in {_seconds(rehearsal)}"
-        lines.append(f"{line}; takes back {result['takes_back']}" if result.get("takes_back") else line)
+        named = {"takes back": result.get("takes_back"), "snapshot": result.get("snapshot")}
+        lines.append("; ".join([line, *(f"{word} {value}" for word, value in named.items() if value)]))
     lines += [
         f"    {each['field']} {each['key']}: {shown(each['before'])} -> {shown(each['after'])}"
         for each in result.get("operations") or ()

@@ -8,6 +8,8 @@ import typing as t
 from pathlib import Path
 
 import pytest
+from ansible_collections.nodecraft.kubeadm.tests.unit.support.authority import Authority, Pair
+from ansible_collections.nodecraft.kubeadm.tests.unit.support.fake_etcd import FakeEtcd
 from ansible_collections.nodecraft.kubeadm.tests.unit.support.fake_node import FakeNode
 from ansible_collections.nodecraft.kubeadm.tests.unit.support.web import Web
 
@@ -28,3 +30,23 @@ def fixture_node(tmp_path: Path, web: Web) -> t.Iterator[FakeNode]:
     node.look()
     node.assert_only_whole_files_appeared()
     node.watcher.close()
+
+
+@pytest.fixture(name="authority", scope="session")
+def fixture_authority(tmp_path_factory: pytest.TempPathFactory) -> Authority:
+    """Who signs the certificates of the tests."""
+    return Authority(tmp_path_factory.mktemp("pki") / "authority")
+
+
+@pytest.fixture(name="server", scope="module")
+def fixture_server(authority: Authority) -> Pair:
+    """The certificate of a server."""
+    return authority.issue()
+
+
+@pytest.fixture(name="member")
+def fixture_member(tmp_path: Path, authority: Authority, server: Pair) -> t.Iterator[FakeEtcd]:
+    """A member of etcd."""
+    member = FakeEtcd(tmp_path, authority, server)
+    yield member
+    member.close()

@@ -10,9 +10,10 @@ from pathlib import Path
 
 import pytest
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._node import state, transactions
-from ansible_collections.nodecraft.kubeadm.tests.unit.support.authority import Authority
 from ansible_collections.nodecraft.kubeadm.tests.unit.support.fake_node import FakeNode
 from ansible_collections.nodecraft.kubeadm.tests.unit.support.fake_run import FakeRun, add_kubelet
+from ansible_collections.nodecraft.kubeadm.tests.unit.support.preflight_site import Site
+from ansible_collections.nodecraft.kubeadm.tests.unit.support.web import Web
 
 CODE = Path(state.__file__).parents[1]
 
@@ -39,7 +40,7 @@ def fixture_master(node: FakeNode, monkeypatch: pytest.MonkeyPatch) -> FakeNode:
     return node
 
 
-@pytest.fixture(name="authority", scope="session")
-def fixture_authority(tmp_path_factory: pytest.TempPathFactory) -> Authority:
-    """Who signs the certificates of the tests."""
-    return Authority(tmp_path_factory.mktemp("pki") / "authority")
+@pytest.fixture(name="site")
+def fixture_site(tmp_path: Path, web: Web, run: FakeRun) -> Site:
+    """A node whose programs say that all is well."""
+    return Site(tmp_path, web, run)

@@ -4,7 +4,6 @@
 
 from __future__ import annotations
 
-import typing as t
 from pathlib import Path
 
 import pytest
@@ -17,18 +16,6 @@ from ansible_collections.nodecraft.kubeadm.tests.unit.support import static_pods
 from ansible_collections.nodecraft.kubeadm.tests.unit.support.authority import Authority, Pair
 from ansible_collections.nodecraft.kubeadm.tests.unit.support.fake_etcd import FakeEtcd
 from ansible_collections.nodecraft.kubeadm.tests.unit.support.web import Web
-
-
-@pytest.fixture(name="server", scope="module")
-def fixture_server(authority: Authority) -> Pair:
-    return authority.issue()
-
-
-@pytest.fixture(name="member")
-def fixture_member(tmp_path: Path, authority: Authority, server: Pair) -> t.Iterator[FakeEtcd]:
-    member = FakeEtcd(tmp_path, authority, server)
-    yield member
-    member.close()
 
 
 @pytest.fixture(name="caller")
@@ -160,7 +147,7 @@ def test_the_members_are_read_with_their_health(member: FakeEtcd, caller: Caller
         member.member("12", ["https://127.0.0.1:1", member.url], learner=True),
         member.member("13", []),
     ]
-    found = etcd.read_members(access)
+    found = etcd.read_cluster(access).members
     assert [(each.name, each.votes, each.healthy, each.is_this) for each in found] == [
         ("cp10", True, True, True),
         ("cp11", True, False, False),
@@ -173,10 +160,10 @@ def test_the_members_are_read_with_their_health(member: FakeEtcd, caller: Caller
 def test_a_member_that_does_not_tell_is_an_error(member: FakeEtcd, caller: Caller) -> None:
     for pair in ("stranger", "none"):
         with pytest.raises(KubeadmError, match=r"https://127\.0\.0\.1"):
-            etcd.read_members(etcd.Access.of(etcd_files(caller, member.url, pair=pair)))
+            etcd.read_cluster(etcd.Access.of(etcd_files(caller, member.url, pair=pair)))
     member.members = None
     with pytest.raises(KubeadmError, match="answers 404"):
-        etcd.read_members(etcd.Access.of(etcd_files(caller, member.url)))
+        etcd.read_cluster(etcd.Access.of(etcd_files(caller, member.url)))
 
 
 def test_the_engine_can_ask_a_member(member: FakeEtcd, caller: Caller) -> None:

@@ -60,8 +60,13 @@ def test_a_host_that_is_lost_after_its_change_tells_how_that_ended() -> None:
 
 def test_what_is_taken_back_is_named_and_no_upgrade_undoes_that() -> None:
     lines = report.static_pods({"cp1": {"etcd": result(transaction=COMMITTED, takes_back="20261125T1")}})
-    assert lines[0].endswith("; takes back 20261125T1")
+    assert lines[0].endswith("in 0.2 s; takes back 20261125T1")
     assert WARNING not in lines
+
+
+def test_a_snapshot_is_named() -> None:
+    (line, *_) = report.static_pods({"cp1": {"etcd": result(snapshot="/var/lib/x.db")}})
+    assert line == "cp1 etcd: planned; rehearsal accepted in 0.2 s; snapshot /var/lib/x.db"
 
 
 @pytest.mark.parametrize("outcome", ["restored", "alarm"])

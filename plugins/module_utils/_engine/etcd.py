@@ -1,0 +1,280 @@
+# Copyright (c) 2026, nodecraft.kubeadm contributors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+# PRIVATE to the collection: no promise of stability to code outside it.
+
+"""A member of etcd: how it is asked, and what is verified of one whose probes pass.
+
+Its health says that its cluster has a leader. It does not say that this member takes writes, that no alarm keeps them away, or that
+the others have what it wrote. All requests are etcd's own JSON over HTTP, which needs no client library.
+"""
+
+from __future__ import annotations
+
+import base64
+import contextlib
+import http.client
+import json
+import ssl
+import typing as t
+import urllib.parse
+
+from .files import POLL_SECONDS, Json
+from .journal import SIDES, EtcdClient, EtcdFormer, EtcdProof, Former, Journal, Side, StaticPodWatch
+from .probes import PROBE_TIMEOUT
+from .watcher import HICCUP_SECONDS
+
+PROOF_KEY = "nodecraft-kubeadm/proof"
+MEMBERS = "/v3/cluster/member/list"
+STATUS = "/v3/maintenance/status"
+ALARMS = "/v3/maintenance/alarm"
+PUT = "/v3/kv/put"
+DELETE = "/v3/kv/deleterange"
+
+
+class EtcdError(Exception):
+    """A member did not answer, or refused. status: of its answer; None when there is none."""
+
+    def __init__(self, text: str, status: int | None = None) -> None:
+        super().__init__(text)
+        self.status = status
+
+
+# ---- requests --------------------------------------------------------------------------------------------------------
+
+
+def context_of(client: EtcdClient) -> ssl.SSLContext:
+    """For a member and the others of its cluster. Raises OSError when a file cannot be read."""
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+    context.check_hostname = False  # each member is asked at an address that the cluster itself tells
+    if "authority" in client:
+        context.load_verify_locations(client["authority"])
+    else:
+        context.verify_mode = ssl.CERT_NONE
+    if "certificate" in client and "key" in client:
+        context.load_cert_chain(client["certificate"], client["key"], password="")
+    return context
+
+
+def connect(url: str, context: ssl.SSLContext | None, timeout: float = PROBE_TIMEOUT) -> http.client.HTTPConnection:
+    """A connection to an address."""
+    address = urllib.parse.urlsplit(url)
+    if address.scheme == "https":
+        return http.client.HTTPSConnection(
+            address.hostname or "", address.port or 443, timeout=timeout, context=context
+        )
+    return http.client.HTTPConnection(address.hostname or "", address.port or 80, timeout=timeout)
+
+
+def request(method: str, url: str, path: str, context: ssl.SSLContext | None, body: str = "{}") -> tuple[int, bytes]:
+    """Make a request to an address: (status, body). body: of a POST."""
+    connection = connect(url, context)
+    try:
+        connection.request(method, path, body=body if method == "POST" else None)
+        response = connection.getresponse()
+        return response.status, response.read()
+    finally:
+        connection.close()
+
+
+def reason_of(exc: Exception) -> str:
+    """Why an address did not answer."""
+    if isinstance(exc, ssl.SSLCertVerificationError):
+        return f"its certificate is not trusted ({exc.verify_message})"
+    if isinstance(exc, ssl.SSLError):
+        return f"it turns the certificate down that it is shown, or speaks no TLS ({exc.reason or exc})"
+    if isinstance(exc, http.client.HTTPException):
+        return f"it cannot be asked for its health ({type(exc).__name__})"
+    return str(exc)
+
+
+class Etcd:
+    """The members of a cluster, asked with the certificate of one of them. Every question raises EtcdError."""
+
+    def __init__(self, client: EtcdClient) -> None:
+        self.url = client["url"]
+        try:
+            self._context = context_of(client) if self.url.startswith("https://") else None
+        except (OSError, ValueError) as exc:
+            raise EtcdError(f"{self.url}: {exc}") from exc
+
+    def ask(self, path: str, question: Json | None = None, url: str | None = None) -> Json:
+        """A member's answer. url: of another one."""
+        url = url or self.url
+        try:
+            status, body = request("POST", url, path, self._context, json.dumps(question or {}))
+            answer = json.loads(body) if status == 200 else None
+        except (http.client.HTTPException, OSError, ValueError) as exc:
+            raise EtcdError(f"{url}: {reason_of(exc)}") from exc
+        if not isinstance(answer, dict):
+            raise EtcdError(f"{url}{path} answers {status}{_words(body)}", status)
+        return answer
+
+    def write(self, value: str) -> int:
+        """Write a key through this member and delete it again: the revision that its cluster has then."""
+        key = _text(PROOF_KEY)
+        self.ask(PUT, {"key": key, "value": _text(value)})
+        answer = self.ask(DELETE, {"key": key})
+        if _number(answer.get("deleted")) < 1:
+            raise EtcdError(f"{self.url} deleted nothing of what it had been given to write", 200)
+        return revision_of(answer)
+
+    def alarms(self) -> list[str]:
+        """The alarms of all members, each as kind and member."""
+        found = self.ask(ALARMS, {"action": "GET"}).get("alarms") or []
+        return sorted(f"{entry.get('alarm', 'NONE')} of member {entry.get('memberID')}" for entry in found)
+
+    def others(self) -> list[tuple[str, list[str]]]:
+        """The name and addresses of each other member. One that was not started yet has none."""
+        answer = self.ask(MEMBERS)
+        this = (answer.get("header") or {}).get("member_id")
+        return [
+            (entry.get("name") or str(entry.get("ID")), entry.get("clientURLs") or [])
+            for entry in answer.get("members") or []
+            if entry.get("ID") != this
+        ]
+
+    def status(self, urls: t.Sequence[str]) -> Json | None:
+        """What a member with these addresses says of itself; None when it does not answer."""
+        for url in urls:
+            with contextlib.suppress(EtcdError):
+                return self.ask(STATUS, url=url)
+        return None
+
+    def revision(self, urls: t.Sequence[str]) -> int | None:
+        """The revision that a member with these addresses has reached; None when it does not answer."""
+        status = self.status(urls)
+        return None if status is None else revision_of(status)
+
+
+def _text(value: str) -> str:
+    return base64.b64encode(value.encode("utf-8")).decode("ascii")
+
+
+def _number(value: t.Any) -> int:
+    """Numbers of 64 bits are texts in etcd's JSON, and left out when they are 0."""
+    try:
+        return int(value or 0)
+    except (TypeError, ValueError):
+        return 0
+
+
+def revision_of(answer: Json) -> int:
+    """The revision of the store that an answer tells."""
+    return _number((answer.get("header") or {}).get("revision"))
+
+
+def _words(body: bytes) -> str:
+    try:
+        message = json.loads(body).get("message")
+    except (ValueError, AttributeError):
+        return ""
+    return f" ({message})" if message else ""
+
+
+# ---- the proof -------------------------------------------------------------------------------------------------------
+
+
+class EtcdMember:
+    """The member of a journal; of another component nothing is asked."""
+
+    def __init__(self, journal: Journal, clock: t.Callable[[], float], sleep: t.Callable[[float], None]) -> None:
+        self.journal = journal
+        self.watch = t.cast(StaticPodWatch, journal["watch"])
+        self.clock = clock
+        self.sleep = sleep
+
+    def observe(self) -> Former:
+        """What it told before the change: what it did not do then is no part of the proof."""
+        if not all("etcd" in self.watch[side] for side in SIDES):
+            return {}
+        found: EtcdFormer = {"writes": None, "alarms": None}
+        try:
+            found["alarms"] = Etcd(self.watch["before"]["etcd"]).alarms()
+            self._write("before")
+            found["writes"] = True
+        except EtcdError as exc:
+            found["writes"] = None if exc.status is None else False
+            self._note(f"before the change etcd took no write through this member: {exc}")
+        return {"etcd": found}
+
+    def failure(self) -> str | None:
+        """Why the changed member is not proven; None when it is."""
+        former = self.journal["before"].get("etcd")
+        if former is None:
+            return None
+        proof: EtcdProof = {"revision": 0, "members": [], "unreachable": [], "alarms": []}
+        failure = self._not_written(former, proof) or self._alarmed(former, proof) or self._left_behind(proof)
+        if failure is None:
+            self.journal["etcd"] = proof
+        return failure
+
+    def _write(self, side: Side) -> int:
+        """A write may meet an election, so it is tried again for a moment."""
+        limit = self.clock() + HICCUP_SECONDS
+        while True:
+            try:
+                return Etcd(self.watch[side]["etcd"]).write(self.journal["id"])
+            except EtcdError:
+                if self.clock() >= limit:
+                    raise
+            self.sleep(POLL_SECONDS)
+
+    def _not_written(self, former: EtcdFormer, proof: EtcdProof) -> str | None:
+        try:
+            proof["revision"] = self._write("after")
+        except EtcdError as exc:
+            failure = f"etcd takes no write through the changed member: {exc}"
+            # What was full before is not filled by the change. A member that was down could not tell.
+            if former["writes"] is False or (former["writes"] is None and self._has_alarm()):
+                self._note(f"{failure}; that is no part of the proof")
+                return None
+            return failure
+        return None
+
+    def _has_alarm(self) -> bool:
+        try:
+            return bool(Etcd(self.watch["after"]["etcd"]).alarms())
+        except EtcdError:
+            return False
+
+    def _alarmed(self, former: EtcdFormer, proof: EtcdProof) -> str | None:
+        """An alarm that the write raised stands by now. One stays until somebody disarms it, also where the change is rolled back."""
+        try:
+            proof["alarms"] = Etcd(self.watch["after"]["etcd"]).alarms()
+        except EtcdError as exc:
+            return f"etcd does not tell its alarms: {exc}"
+        if former["alarms"] is None:
+            if proof["alarms"]:
+                self._note(f"etcd has the alarm {', '.join(proof['alarms'])}; whether it had it before is not known")
+            return None
+        new = [alarm for alarm in proof["alarms"] if alarm not in former["alarms"]]
+        if not new:
+            return None
+        return f"etcd has the alarm {', '.join(new)} since the change; it stays until etcdctl alarm disarm"
+
+    def _left_behind(self, proof: EtcdProof) -> str | None:
+        """Whether every other member that can be asked has what was written through this one."""
+        limit = self.clock() + HICCUP_SECONDS
+        while True:
+            try:
+                member = Etcd(self.watch["after"]["etcd"])
+                revisions = {name: member.revision(urls) for name, urls in member.others()}
+            except EtcdError as exc:
+                return f"etcd does not tell its members: {exc}"
+            behind = {name: each for name, each in revisions.items() if each is not None and each < proof["revision"]}
+            if not behind or self.clock() >= limit:
+                break
+            self.sleep(POLL_SECONDS)
+        proof["members"] = sorted(name for name, each in revisions.items() if each is not None)
+        proof["unreachable"] = sorted(name for name, each in revisions.items() if each is None)
+        for name in proof["unreachable"]:
+            self._note(f"member {name} of etcd could not be asked whether it has reached revision {proof['revision']}")
+        told = ", ".join(f"{name} is at {each}" for name, each in sorted(behind.items()))
+        return f"not all members of etcd have reached revision {proof['revision']}: {told}" if behind else None
+
+    def _note(self, text: str) -> None:
+        notes = self.journal.setdefault("notes", [])
+        if text not in notes:
+            notes.append(text)

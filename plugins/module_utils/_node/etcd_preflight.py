@@ -1,0 +1,199 @@
+# Copyright (c) 2026, nodecraft.kubeadm contributors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+# PRIVATE to the collection: no promise of stability to code outside it.
+
+"""The preflight of a change of etcd: what its member, its data and its cluster would lose."""
+
+from __future__ import annotations
+
+import dataclasses
+import os
+import socket
+import typing as t
+import urllib.parse
+
+from .._engine.journal import SIDES, Journal
+from .._plan.common.errors import KubeadmError, Refusal
+from .._plan.common.files import FileVersion
+from .._plan.kubernetes import flags
+from .._plan.static_pod import etcd_change
+from .._plan.static_pod import plan as static_pod
+from .._plan.static_pod.manifest import Manifest
+from . import etcd, etcd_snapshot, static_pods
+from .component_files import ComponentFiles
+from .preflight_context import PreflightContext, is_healthy, patiently, runs
+from .state import read_version
+from .static_pods import API_SERVER, ETCD
+
+# Where a member keeps what the cluster would not know again.
+_DATA = ("data-dir", "wal-dir")
+_FORCE = "force: true changes it all the same, after a snapshot of this member was saved on its node and verified."
+
+
+def check(pod: static_pods.StaticPod, plan: static_pod.StaticPodPlan, node: PreflightContext) -> list[str]:
+    """What the user should know of a change of a member. Raises Refusal."""
+    etcd_change.refuse_other_identity(plan.before, plan.after)
+    warnings = _other_data(pod, plan, node)
+    if not runs(pod, node):
+        return warnings  # it is stopped already, and tells nothing
+    cluster, failure = patiently(lambda: _ask(plan), _is_fine, node)
+    if cluster is None:
+        return [*warnings, *_judge_silence(pod, failure, node)]
+    etcd_change.refuse_small_quota(plan.before, plan.after, cluster.size, os.uname().nodename)
+    return [*warnings, *_judge(pod, cluster, node)]
+
+
+_Told = tuple[t.Optional[etcd_change.Cluster], str]
+
+
+def _ask(plan: static_pod.StaticPodPlan) -> _Told:
+    """What the member tells of its cluster, or why it does not. It is asked as it runs now."""
+    try:
+        return etcd.read_cluster(etcd.Access.of(ComponentFiles(plan.before))), ""
+    except KubeadmError as exc:
+        return None, str(exc)
+
+
+def _is_fine(told: _Told) -> bool:
+    return told[0] is not None and not etcd_change.risks(told[0])[0]
+
+
+def _judge(pod: static_pods.StaticPod, cluster: etcd_change.Cluster, node: PreflightContext) -> list[str]:
+    """Refuse a risk while there is something to lose, unless it is forced."""
+    found, verdict = etcd_change.risks(cluster)
+    warnings = [verdict.warning] if verdict.warning else []
+    if not found:
+        return warnings
+    if node.force:
+        return [*warnings, *(f"forced: {risk}" for risk in found)]
+    if verdict.refusal or is_healthy(pod, node):
+        raise Refusal(f"refused before anything was written on {os.uname().nodename}: {' '.join(found)} {_FORCE}")
+    return [*warnings, *(f"{risk} This member is not healthy, so the change is tried all the same." for risk in found)]
+
+
+def _judge_silence(pod: static_pods.StaticPod, failure: str, node: PreflightContext) -> list[str]:
+    problem = f"the members of the etcd cluster could not be asked for on {os.uname().nodename} ({failure})"
+    if is_healthy(pod, node):
+        raise Refusal(
+            f"refused before anything was written: {problem}, so it is not known whether a majority is left without this"
+            " one. See that the member answers there with its own certificates."
+        )
+    return [f"{problem}; this one is not healthy, so the change is tried all the same."]
+
+
+# ---- a forced change -------------------------------------------------------------------------------------------------
+
+
+def save_snapshot(pod: static_pods.StaticPod, plan: static_pod.StaticPodPlan, node: PreflightContext) -> str | None:
+    """Where a snapshot was saved before a change that is a risk and forced; None where it is neither.
+
+    Raises KubeadmError when it could not be: then a member that runs is not stopped.
+    """
+    if pod.name != ETCD or not node.force or not runs(pod, node):
+        return None
+    access = etcd.Access.of(ComponentFiles(plan.before))
+    told = _ask(plan)
+    if _is_fine(told):
+        return None
+    return etcd_snapshot.save(access)
+
+
+# ---- its data --------------------------------------------------------------------------------------------------------
+
+
+def _other_data(pod: static_pods.StaticPod, plan: static_pod.StaticPodPlan, node: PreflightContext) -> list[str]:
+    """A member that starts over another folder is an empty one, and may look healthy."""
+    before, after = ComponentFiles(plan.before), ComponentFiles.planned(plan)
+    if flags.gate_value(after.flag("force-new-cluster") or "false") is True:
+        raise Refusal(
+            "args: force-new-cluster makes a new cluster of one member out of this one's data, at every start. It is for a"
+            " disaster, by hand, and must not stay in a manifest."
+        )
+    moved = [
+        f"{flag}: {_data(before, flag)} -> {_data(after, flag)}"
+        for flag in _DATA
+        if _data(before, flag) != _data(after, flag)
+    ]
+    if not moved:
+        return []
+    if runs(pod, node):
+        raise Refusal(
+            f"refused before anything was written: the member on {os.uname().nodename} runs, and would start over other data"
+            f" ({'; '.join(moved)}). Moving a member's data is done by hand, with the member stopped."
+        )
+    return [
+        f"{pod.name} on {os.uname().nodename} does not run, and starts over other data with this change ({'; '.join(moved)})"
+    ]
+
+
+def refuse_files_among_data(pod: static_pods.StaticPod, paths: t.Iterable[str]) -> None:
+    """Nothing of a member's data is read or written by us, so no file that a task names may stand there."""
+    if pod.name != ETCD:
+        return
+    files = ComponentFiles(pod.manifest)
+    folders = [folder for folder in (_data(files, flag) for flag in _DATA) if folder]
+    for path in paths:
+        if any(os.path.commonpath([path, folder]) == folder for folder in folders):
+            raise Refusal(f"files: {path} on {os.uname().nodename} lies among the data of etcd; name another folder.")
+
+
+def _data(files: ComponentFiles, flag: str) -> str | None:
+    path = files.flag(flag)
+    try:
+        return path and files.place(path)
+    except KubeadmError:
+        return path
+
+
+# ---- its proof -------------------------------------------------------------------------------------------------------
+
+
+def add_member(journal: Journal, plan: static_pod.StaticPodPlan) -> None:
+    """Have the transaction ask the member, too, at the address by which its clients reach it, whatever the manifest's own
+    probes ask: theirs is another port, which shows nothing of certificates."""
+    try:
+        url = etcd.Access.of(ComponentFiles(plan.before)).url
+        accesses = [etcd.Access.of(ComponentFiles(manifest)) for manifest in (plan.before, plan.after)]
+    except KubeadmError:
+        return  # its arguments do not tell where
+    for side, access in zip(SIDES, accesses):
+        journal["watch"][side]["probes"].append(access.probe(url))
+        journal["watch"][side]["etcd"] = dataclasses.replace(access, url=url).client()
+
+
+# ---- where it is -----------------------------------------------------------------------------------------------------
+
+
+def refuse_external(folder: str, node_name: str) -> None:
+    """Refuse an etcd that is no static pod of this node. A node without an API server tells nothing. Raises Refusal."""
+    api_server, member = (_manifest(name, folder) for name in (API_SERVER, ETCD))
+    if api_server is None:
+        return
+    servers = ComponentFiles(api_server).flags("etcd-servers")
+    listening = [] if member is None else ComponentFiles(member).flags("listen-client-urls")
+    if servers and (member is None or etcd_change.is_external(_places(servers), _places(listening))):
+        etcd_change.refuse_external(node_name, servers)
+
+
+def _manifest(name: str, folder: str) -> Manifest | None:
+    try:
+        path, dummy = static_pods.find(name, folder)
+        return Manifest.parse(t.cast(FileVersion, read_version(path)).text, path, name)
+    except KubeadmError:
+        return None
+
+
+def _places(urls: t.Iterable[str]) -> list[tuple[str, int]]:
+    """The addresses of these, names resolved as this node does."""
+    found: list[tuple[str, int]] = []
+    for url in urls:
+        parts = urllib.parse.urlsplit(url)
+        host, port = parts.hostname or "", parts.port or 2379
+        found.append((host, port))
+        try:
+            found += [(str(entry[4][0]), port) for entry in socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)]
+        except OSError:
+            continue
+    return found

@@ -1,0 +1,59 @@
+# Copyright (c) 2026, nodecraft.kubeadm contributors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+# PRIVATE to the collection: no promise of stability to code outside it.
+
+"""What the checks of a preflight use of a node."""
+
+from __future__ import annotations
+
+import dataclasses
+import typing as t
+
+from .._engine.files import POLL_SECONDS
+from .._engine.node import Host
+from . import static_pods
+from .kubelet import Kubelet
+from .state import Run
+
+
+@dataclasses.dataclass(frozen=True)
+class PreflightContext:
+    """What the checks use of a node.
+
+    patience: seconds for a moment's weakness. kubeconfig: of the node's administrator. force: as in the module's option.
+    """
+
+    kubelet: Kubelet
+    run: Run
+    host: Host
+    clock: t.Callable[[], float]
+    sleep: t.Callable[[float], None]
+    patience: float
+    kubeconfig: str
+    force: bool
+
+
+Answer = t.TypeVar("Answer")
+
+
+def patiently(ask: t.Callable[[], Answer], is_fine: t.Callable[[Answer], bool], node: PreflightContext) -> Answer:
+    """The first answer that is fine, or the last one when none was within the node's patience."""
+    limit = node.clock() + node.patience
+    while True:
+        answer = ask()
+        if is_fine(answer) or node.clock() >= limit:
+            return answer
+        node.sleep(POLL_SECONDS)
+
+
+def is_healthy(pod: static_pods.StaticPod, node: PreflightContext) -> bool:
+    """Whether a component runs what its manifest says, and is ready."""
+    sight = static_pods.watch_until_healthy(pod, node.host, seconds=node.patience, clock=node.clock, sleep=node.sleep)
+    return sight.healthy
+
+
+def runs(pod: static_pods.StaticPod, node: PreflightContext) -> bool:
+    """Whether a component has a process."""
+    return static_pods.running_process(pod, node.host) is not None

@@ -1,0 +1,168 @@
+# Copyright (c) 2026, nodecraft.kubeadm contributors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+# PRIVATE to the collection: no promise of stability to code outside it.
+
+"""What a change of an etcd member must not do, and what makes it a risk."""
+
+from __future__ import annotations
+
+import dataclasses
+import typing as t
+
+from ..common.errors import Refusal
+from ..kubernetes import flags
+from .etcd_quorum import Member, QuorumVerdict, judge
+from .manifest import Manifest
+
+# By these the cluster knows a member, or a member its data. initial-* and discovery* as well.
+_IDENTITY = frozenset(("config-file", "data-dir", "listen-peer-urls", "name", "wal-dir"))
+_IDENTITY_PREFIXES = ("discovery", "initial-")
+_ENVIRONMENT = "ETCD_"
+_QUOTA = "quota-backend-bytes"
+# etcd's own, where nothing or 0 is given. A negative one sets no limit.
+_DEFAULT_QUOTA = 2 * 1024**3
+# A database that is nearly as large as its quota is full soon, and then every write is refused.
+_ROOM = 1.2
+_ANYWHERE = ("0.0.0.0", "::")  # noqa: S104  # compared, not bound
+_LOOPBACK = ("127.0.0.1", "::1", "localhost")
+
+
+@dataclasses.dataclass(frozen=True)
+class Cluster:
+    """What a member tells of its cluster.
+
+    alarms: each as kind and member. behind: names of other members that have not reached the revision of the furthest one. size: bytes
+    of this member's database; None when it is not known.
+    """
+
+    members: tuple[Member, ...]
+    alarms: tuple[str, ...] = ()
+    behind: tuple[str, ...] = ()
+    size: int | None = None
+
+
+# ---- settings --------------------------------------------------------------------------------------------------------
+
+
+def setting(manifest: Manifest, name: str) -> str | None:
+    """A setting as etcd reads it: the flag, or else the environment variable of its name."""
+    arguments = [argument for argument in manifest.expected_arguments() if argument is not None]
+    value = flags.last(arguments, name)
+    return value if value is not None else manifest.environment.get(_variable(name))
+
+
+def _variable(name: str) -> str:
+    return _ENVIRONMENT + name.upper().replace("-", "_")
+
+
+def _names(manifest: Manifest) -> set[str]:
+    variables = (
+        name[len(_ENVIRONMENT) :].lower().replace("_", "-")
+        for name in manifest.environment
+        if name.startswith(_ENVIRONMENT)
+    )
+    return {flag.name for flag in flags.parse(manifest.arguments)} | set(variables)
+
+
+def refuse_other_identity(before: Manifest, after: Manifest) -> None:
+    """Raises Refusal for a change of what the cluster knows the member by."""
+    moved = [
+        f"{name}: {_shown(before, name)} -> {_shown(after, name)}"
+        for name in sorted(_names(before) | _names(after))
+        if (name in _IDENTITY or name.startswith(_IDENTITY_PREFIXES)) and setting(before, name) != setting(after, name)
+    ]
+    if moved:
+        raise Refusal(
+            f"args: etcd's cluster knows this member by what would change: {'; '.join(moved)}. It holds from the member's first start"
+            " on. Remove the member and join the node again instead."
+        )
+
+
+def _shown(manifest: Manifest, name: str) -> str:
+    """As the manifest has it: values of environment variables are not shown."""
+    written = flags.last(manifest.arguments, name)
+    if written is None and _variable(name) in manifest.environment:
+        return f"$({_variable(name)})"
+    return "unset" if written is None else written
+
+
+def refuse_small_quota(before: Manifest, after: Manifest, size: int | None, node: str) -> None:
+    """Raises Refusal for a new quota that the database fills already, or nearly. size: None when it is not known."""
+    if size is None or setting(before, _QUOTA) == setting(after, _QUOTA):
+        return
+    quota = _quota(setting(after, _QUOTA))
+    least = int(_ROOM * size)
+    if quota is None or quota >= least:
+        return
+    given = setting(after, _QUOTA)
+    which = f"{_QUOTA} {given} is {_amount(quota)}" if given else f"etcd's default of {_QUOTA} is {_amount(quota)}"
+    raise Refusal(
+        f"args: {which}, and the database on {node} has {_amount(size)}. A full etcd refuses every write, so the quota must be at"
+        f" least {_ROOM} times that: {least} ({_amount(least)})."
+    )
+
+
+def _quota(value: str | None) -> int | None:
+    """Bytes; None for no limit, and for what is no number, which the rehearsal refuses."""
+    if value is None:
+        return _DEFAULT_QUOTA
+    try:
+        number = int(value, 0)  # Go reads other bases as well
+    except ValueError:
+        return None
+    return None if number < 0 else number or _DEFAULT_QUOTA
+
+
+def _amount(size: int) -> str:
+    return f"{size / 1024**3:.1f} GiB" if size >= 1024**3 else f"{size / 1024**2:.1f} MiB"
+
+
+# ---- the cluster -----------------------------------------------------------------------------------------------------
+
+
+def risks(cluster: Cluster) -> tuple[list[str], QuorumVerdict]:
+    """What makes it a risk to stop this member, one sentence each, and what is known of its majority."""
+    verdict = judge(cluster.members)
+    others = [member for member in cluster.members if not member.is_this]
+    found = [verdict.refusal] if verdict.refusal else []
+    if cluster.alarms:
+        found.append(
+            f"etcd has the alarm {', '.join(cluster.alarms)}. See etcdctl alarm list; after the repair, etcdctl alarm disarm."
+        )
+    learners = [member.name for member in cluster.members if not member.votes]
+    if learners:
+        found.append(f"{', '.join(learners)} is a learner, so a change of the members is under way. Let it end first.")
+    silent = [member.name for member in others if member.votes and not member.healthy]
+    if silent and not verdict.refusal:
+        found.append(f"{', '.join(silent)} of etcd is not healthy. Bring it back first.")
+    late = [name for name in cluster.behind if name not in silent]
+    if late:
+        found.append(f"{', '.join(late)} of etcd has not caught up with the others yet. Let it do so first.")
+    return found, verdict
+
+
+# ---- where it is -----------------------------------------------------------------------------------------------------
+
+
+def is_external(servers: t.Sequence[tuple[str, int]], listening: t.Sequence[tuple[str, int]]) -> bool:
+    """Whether none of the addresses that an API server uses is one at which this node's own member listens.
+
+    Each as host and port. An API server without any, or a member that names none, tells nothing.
+    """
+    if not servers or not listening:
+        return False
+    own = set(listening)
+    for host, port in listening:
+        if host in _LOOPBACK or host in _ANYWHERE:
+            own |= {(each, port) for each in _LOOPBACK}
+    return not any(server in own for server in servers)
+
+
+def refuse_external(node: str, servers: t.Sequence[str]) -> t.NoReturn:
+    """Raises Refusal for an etcd that does not run as a static pod of this node."""
+    raise Refusal(
+        f"etcd is external: kube-apiserver on {node} uses {', '.join(servers)}, which is no static pod of this node. This collection"
+        " changes etcd where kubeadm runs it as a static pod beside the API server. Take etcd out of the settings of this node."
+    )

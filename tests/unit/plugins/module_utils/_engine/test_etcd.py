@@ -1,0 +1,139 @@
+# SPDX-FileCopyrightText: 2026 nodecraft.kubeadm contributors
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""What is proven of a member of etcd that is healthy."""
+
+from __future__ import annotations
+
+import typing as t
+from pathlib import Path
+
+import pytest
+from ansible_collections.nodecraft.kubeadm.plugins.module_utils._engine.etcd import PROOF_KEY, Etcd, EtcdError
+from ansible_collections.nodecraft.kubeadm.plugins.module_utils._engine.files import Json
+from ansible_collections.nodecraft.kubeadm.plugins.module_utils._engine.journal import COMMITTED, RESTORED
+from ansible_collections.nodecraft.kubeadm.tests.unit.support.authority import Authority, Pair
+from ansible_collections.nodecraft.kubeadm.tests.unit.support.fake_etcd import FakeEtcd
+from ansible_collections.nodecraft.kubeadm.tests.unit.support.fake_node import NEW, OLD, FakeNode
+
+SECONDS_OF_THE_SWITCH = 2.0
+
+
+@pytest.fixture(name="client")
+def fixture_client(tmp_path: Path, member: FakeEtcd, authority: Authority, server: Pair) -> dict[str, str]:
+    """How the member is asked."""
+    found = {"url": member.url}
+    for name, content in {
+        "certificate": server.certificate,
+        "key": server.key,
+        "authority": authority.certificate,
+    }.items():
+        (tmp_path / name).write_bytes(content)
+        found[name] = str(tmp_path / name)
+    return found
+
+
+def change(node: FakeNode, client: dict[str, str], meanwhile: t.Callable[[], object] = lambda: None) -> Json:
+    """A change of the node's static pod as of a member of etcd. meanwhile: what happens while it stops."""
+    due = node.clock.now + SECONDS_OF_THE_SWITCH
+    happened: list[object] = []
+    node.clock.watchers.append(lambda: happened.append(meanwhile()) if not happened and node.clock.now >= due else None)
+    sides = {side: {**node.instance(text), "etcd": client} for side, text in (("before", OLD), ("after", NEW))}
+    return node.change(watch=sides)
+
+
+@pytest.fixture(name="other")
+def fixture_other(tmp_path: Path, authority: Authority, server: Pair, member: FakeEtcd) -> t.Iterator[FakeEtcd]:
+    """Another member, which reaches what is written through the first one when C(follows) says so."""
+    (tmp_path / "other").mkdir()
+    other = FakeEtcd(tmp_path / "other", authority, server)
+    other.revision = 100
+    assert member.members is not None
+    member.members += [member.member("11", [other.url]), member.member("12", [])]
+    yield other
+    other.close()
+
+
+def test_a_write_through_the_changed_member_is_proven_and_leaves_nothing(
+    node: FakeNode, client: dict[str, str], member: FakeEtcd, other: FakeEtcd
+) -> None:
+    result = change(node, client)
+    assert result["outcome"] == COMMITTED
+    proof = {"revision": member.revision, "members": ["cp11"], "unreachable": ["12"], "alarms": []}
+    assert result["proof"]["etcd"] == proof
+    assert member.values == {}
+    assert member.requests.count("/v3/kv/put") == 2
+    assert any("member 12 of etcd could not be asked" in note for note in result["notes"])
+    assert other.requests == ["/v3/maintenance/status"]
+
+
+@pytest.mark.parametrize(
+    ("fault", "words"),
+    [
+        ({"takes": False}, "takes no write through the changed member"),
+        ({"raises": "NOSPACE"}, "has the alarm NOSPACE of member 10 since the change"),
+        ({"alarms": None}, "does not tell its alarms"),
+        ({"members": None}, "does not tell its members"),
+    ],
+)
+def test_a_member_that_does_less_than_before_is_restored(
+    node: FakeNode, client: dict[str, str], member: FakeEtcd, fault: dict[str, t.Any], words: str
+) -> None:
+    result = change(node, client, lambda: vars(member).update(fault))
+    assert result["outcome"] == RESTORED
+    assert words in result["reason"]
+
+
+def test_members_that_do_not_get_what_is_written_are_no_success(
+    node: FakeNode, client: dict[str, str], member: FakeEtcd, other: FakeEtcd
+) -> None:
+    result = change(node, client, lambda: setattr(other, "revision", 1))
+    assert result["outcome"] == RESTORED
+    assert f"have reached revision {member.revision}: cp11 is at 1" in result["reason"]
+
+
+def test_a_member_that_follows_is_waited_for(node: FakeNode, client: dict[str, str], other: FakeEtcd) -> None:
+    def fall_behind() -> None:
+        other.revision = 1
+        limit = node.clock.now + 12.0
+        node.clock.watchers.append(lambda: setattr(other, "revision", 100) if node.clock.now > limit else None)
+
+    assert change(node, client, fall_behind)["outcome"] == COMMITTED
+
+
+def test_what_was_so_before_is_no_part_of_the_proof(node: FakeNode, client: dict[str, str], member: FakeEtcd) -> None:
+    member.takes, member.alarms = False, {"10": "NOSPACE"}
+    result = change(node, client)
+    assert result["outcome"] == COMMITTED
+    assert result["proof"]["etcd"]["alarms"] == ["NOSPACE of member 10"]
+    assert any("before the change etcd took no write" in note for note in result["notes"])
+    assert any("that is no part of the proof" in note for note in result["notes"])
+
+
+@pytest.mark.parametrize(("alarms", "outcome"), [({"10": "NOSPACE"}, COMMITTED), ({}, RESTORED)])
+def test_what_a_member_that_was_down_could_not_tell_is_judged_by_its_alarms(
+    node: FakeNode, client: dict[str, str], member: FakeEtcd, alarms: dict[str, str], outcome: str
+) -> None:
+    member.takes, member.alarms = False, alarms
+    gone = {**client, "url": "https://127.0.0.1:1"}
+    sides = {"before": {**node.instance(OLD), "etcd": gone}, "after": {**node.instance(NEW), "etcd": client}}
+    assert node.change(watch=sides)["outcome"] == outcome
+
+
+def test_of_another_component_nothing_is_asked(node: FakeNode, member: FakeEtcd) -> None:
+    result = node.change()
+    assert result["outcome"] == COMMITTED
+    assert result["proof"]["etcd"] is None
+    assert member.requests == []
+
+
+def test_the_key_is_one_of_our_own() -> None:
+    assert PROOF_KEY == "nodecraft-kubeadm/proof"
+
+
+def test_what_cannot_be_asked_says_why(client: dict[str, str], member: FakeEtcd) -> None:
+    with pytest.raises(EtcdError, match="No such file"):
+        Etcd({**client, "key": "/none"})  # type: ignore[typeddict-item]
+    member.alarms = None
+    with pytest.raises(EtcdError, match=r"/v3/maintenance/alarm answers 404") as raised:
+        Etcd(client).alarms()  # type: ignore[arg-type]
+    assert raised.value.status == 404

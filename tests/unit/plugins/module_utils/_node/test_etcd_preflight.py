@@ -1,0 +1,336 @@
+# SPDX-FileCopyrightText: 2026 nodecraft.kubeadm contributors
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The preflight of a change of etcd: its identity, its data, its cluster, and the snapshot before a forced change."""
+
+from __future__ import annotations
+
+import pkgutil
+import sys
+import typing as t
+from pathlib import Path
+
+import pytest
+from ansible_collections.nodecraft.kubeadm.plugins.module_utils._engine.probes import run_probe
+from ansible_collections.nodecraft.kubeadm.plugins.module_utils._node import (
+    etcd_preflight,
+    preflight,
+    rehearsals,
+    state,
+    static_pods,
+)
+from ansible_collections.nodecraft.kubeadm.plugins.module_utils._node.runtime import runtime_at
+from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.common.errors import Refusal
+from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.common.verdict import ACCEPTED
+from ansible_collections.nodecraft.kubeadm.tests.unit.support import static_pods as samples
+from ansible_collections.nodecraft.kubeadm.tests.unit.support.authority import Authority, Pair
+from ansible_collections.nodecraft.kubeadm.tests.unit.support.fake_etcd import FakeEtcd
+from ansible_collections.nodecraft.kubeadm.tests.unit.support.preflight_site import UID, Site
+
+
+@pytest.fixture(name="etcd_pod")
+def fixture_etcd_pod(site: Site, member: FakeEtcd, authority: Authority, server: Pair) -> static_pods.StaticPod:
+    """The static pod of the member."""
+    site.write("server", server)
+    (site.pki / "ca.crt").write_bytes(authority.certificate)
+    text = samples.etcd(f"--listen-client-urls={member.url}", "--name=cp10").replace(
+        "/etc/kubernetes/pki/etcd", str(site.pki)
+    )
+    return site.pod("etcd", text)
+
+
+def others(member: FakeEtcd, *healthy: bool) -> None:
+    """Further members of the cluster."""
+    assert member.members is not None
+    urls = (member.url if each else "https://127.0.0.1:1" for each in healthy)
+    member.members += [member.member(str(number), [url]) for number, url in enumerate(urls, 20)]
+
+
+def test_a_single_member_is_stopped_with_a_warning(site: Site, etcd_pod: static_pods.StaticPod) -> None:
+    site.start(etcd_pod)
+    (warning,) = site.check(etcd_pod, snapshot_count=5000)
+    assert "etcd has one member" in warning
+
+
+def test_a_member_that_the_majority_needs_is_not_stopped(
+    site: Site, etcd_pod: static_pods.StaticPod, member: FakeEtcd
+) -> None:
+    site.start(etcd_pod)
+    others(member, True, True)
+    assert site.check(etcd_pod, snapshot_count=5000) == ()
+    assert member.members is not None
+    member.members[2]["clientURLs"] = ["https://127.0.0.1:1"]
+    with pytest.raises(Refusal, match=r"would lose its majority .*cp10 healthy, cp20 healthy, cp21 not healthy"):
+        site.check(etcd_pod, snapshot_count=5000)
+
+
+def test_a_member_that_is_down_already_is_not_asked_for(
+    site: Site, etcd_pod: static_pods.StaticPod, member: FakeEtcd
+) -> None:
+    others(member, True, False)
+    assert site.check(etcd_pod, snapshot_count=5000) == ()
+    assert member.requests == []
+
+
+def test_a_majority_that_cannot_be_known_is_not_risked(
+    site: Site, etcd_pod: static_pods.StaticPod, member: FakeEtcd
+) -> None:
+    site.start(etcd_pod)
+    member.members = None
+    with pytest.raises(Refusal, match=r"could not be asked for .*answers 404.* whether a majority is left"):
+        site.check(etcd_pod, snapshot_count=5000)
+    site.web.status = 503
+    (warning,) = site.check(etcd_pod, snapshot_count=5000)
+    assert "is tried all the same" in warning
+
+
+@pytest.mark.parametrize(
+    ("flag", "value"),
+    [
+        ("data_dir", "/other"),
+        ("wal_dir", "/other"),
+        ("name", "other"),
+        ("initial_cluster_state", "new"),
+        ("listen_peer_urls", "https://10.0.0.12:2380"),
+    ],
+)
+def test_what_the_cluster_knows_a_member_by_is_not_changed(
+    site: Site, etcd_pod: static_pods.StaticPod, flag: str, value: str
+) -> None:
+    with pytest.raises(Refusal, match=rf"{flag.replace('_', '-')}: .* -> {value}"):
+        site.check(etcd_pod, **{flag: value})
+    site.start(etcd_pod)
+    with pytest.raises(Refusal, match=rf"{flag.replace('_', '-')}: .* -> {value}"):
+        site.check(etcd_pod, **{flag: value})
+
+
+def test_a_running_member_is_not_started_over_other_data(site: Site, etcd_pod: static_pods.StaticPod) -> None:
+    (warning,) = site.check_volume(etcd_pod)
+    assert "other data" in warning
+    site.start(etcd_pod)
+    with pytest.raises(Refusal, match=r"other data \(data-dir: .*elsewhere\)"):
+        site.check_volume(etcd_pod)
+
+
+def test_a_member_whose_logs_are_elsewhere_runs_all_the_same(site: Site, etcd_pod: static_pods.StaticPod) -> None:
+    """Its kubelet has another podLogsDir."""
+    (site.root / "kubelet" / "pods" / UID / "containers" / "etcd").mkdir(parents=True)
+    site.start_process(etcd_pod)
+    (warning,) = site.check(etcd_pod, snapshot_count=5000)
+    assert "etcd has one member" in warning
+    with pytest.raises(Refusal, match=r"the member on .* runs, and would start over other data"):
+        site.check_volume(etcd_pod)
+
+
+def test_a_member_that_cannot_be_matched_is_not_taken_for_a_stopped_one(
+    site: Site, etcd_pod: static_pods.StaticPod
+) -> None:
+    site.start_process(etcd_pod)
+    matched = r"etcd on .* runs in the node's network \(PID 100\), and could not be matched"
+    for check in (site.check_volume, lambda pod: site.check(pod, snapshot_count=5000)):
+        with pytest.raises(Refusal, match=matched) as raised:
+            check(etcd_pod)
+        assert "is down" not in str(raised.value)
+    (site.root / "proc" / "100" / "ns" / "net").unlink()
+    (site.root / "proc" / "100" / "ns" / "net").symlink_to("net:[2]")
+    (warning,) = site.check_volume(etcd_pod)
+    assert "does not run" in warning, "a hosted control plane's"
+    assert site.check(etcd_pod, snapshot_count=5000) == ()
+
+
+@pytest.mark.parametrize("value", [True, "1", "true"])
+def test_a_new_cluster_is_not_made_by_a_manifest(site: Site, etcd_pod: static_pods.StaticPod, value: t.Any) -> None:
+    with pytest.raises(Refusal, match="force-new-cluster"):
+        site.check(etcd_pod, force_new_cluster=value)
+    assert site.check(etcd_pod, force_new_cluster="false") == ()
+
+
+def test_the_proof_asks_the_member_where_its_clients_do(
+    site: Site, etcd_pod: static_pods.StaticPod, member: FakeEtcd
+) -> None:
+    journal: t.Any = {"watch": {"before": {"probes": []}, "after": {"probes": []}}}
+    site.write("renewed", Pair(*((site.pki / f"server.{ending}").read_bytes() for ending in ("crt", "key"))))
+    change = {"cert_file": f"{site.pki}/renewed.crt", "key_file": f"{site.pki}/renewed.key"}
+    etcd_preflight.add_member(journal, site.plan(etcd_pod, listen_client_urls="https://127.0.0.1:1", **change))
+    (before,), (after,) = (journal["watch"][side]["probes"] for side in ("before", "after"))
+    assert run_probe(before)[0]
+    # Where its clients look for it now, whatever it listens at then; with the certificates that it has then.
+    renewed = {"certificate": f"{site.pki}/renewed.crt", "key": f"{site.pki}/renewed.key"}
+    assert after == {**before, **renewed}
+    clients = [journal["watch"][side]["etcd"] for side in ("before", "after")]
+    assert clients[0]["url"] == member.url
+    assert clients[1] == {**clients[0], **renewed}
+
+
+def test_no_file_is_put_among_the_data(site: Site, etcd_pod: static_pods.StaticPod) -> None:
+    etcd_preflight.refuse_files_among_data(etcd_pod, [f"{site.data}-other/policy.yaml", "/etc/x"])
+    for path in (f"{site.data}/x", f"{site.data}/member/snap/db"):
+        with pytest.raises(Refusal, match="among the data of etcd"):
+            etcd_preflight.refuse_files_among_data(etcd_pod, [path])
+    etcd_preflight.refuse_files_among_data(site.pod("kube-apiserver", samples.API_SERVER), [f"{site.data}/x"])
+
+
+_watched: list[list[str]] = []
+
+
+def _remember(event: str, arguments: tuple[t.Any, ...]) -> None:
+    if _watched and event in ("open", "os.listdir", "os.scandir", "os.chmod", "os.rename", "os.remove", "os.truncate"):
+        _watched[-1].append(str(arguments[0]))
+
+
+sys.addaudithook(_remember)
+
+
+def test_nothing_below_etcds_data_is_opened(
+    site: Site, etcd_pod: static_pods.StaticPod, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # Here the collection's folders are no packages.
+    code = Path(rehearsals.__file__).parent
+    monkeypatch.setattr(pkgutil, "get_data", lambda package, name: (code / name).read_bytes())
+    site.start(etcd_pod)
+    process = site.root / "proc" / "100" / "exe"
+    process.write_text("a binary", encoding="ascii")
+    site.run.answers["timeout"] = (0, "etcd Version: 3.6.5\n", "")
+    _watched.append([])
+    try:
+        plan = site.plan(etcd_pod, snapshot_count=5000)
+        preflight.check(etcd_pod, plan, site.node)
+        runtime = runtime_at(site.node.kubelet.runtime, site.run)
+        verdict = rehearsals.rehearse(
+            etcd_pod, plan, run=site.run, runtime=runtime, clock=site.clock, host=site.node.host
+        )
+    finally:
+        opened = _watched.pop()
+    assert verdict.verdict == ACCEPTED
+    assert str(process) in opened, "what is opened is seen"
+    assert [path for path in opened if path.startswith(str(site.data))] == []
+    (request,) = site.run.requests
+    assert (request["mounts"], request["staged"]) == ([], {})
+    assert request["arguments"][-1] == "--version"
+
+
+# ---- its cluster -----------------------------------------------------------------------------------------------------
+
+
+@pytest.fixture(name="other")
+def fixture_other(tmp_path: Path, authority: Authority, server: Pair, member: FakeEtcd) -> t.Iterator[FakeEtcd]:
+    """Another member of the cluster; a third one is well."""
+    (tmp_path / "other").mkdir()
+    other = FakeEtcd(tmp_path / "other", authority, server)
+    assert member.members is not None
+    member.members += [member.member("11", [other.url]), member.member("12", [member.url])]
+    yield other
+    other.close()
+
+
+@pytest.mark.parametrize("force", [False, True])
+def test_an_alarm_is_a_risk(site: Site, etcd_pod: static_pods.StaticPod, member: FakeEtcd, force: bool) -> None:
+    site.start(etcd_pod)
+    others(member, True, True)
+    member.alarms = {"20": "NOSPACE"}
+    site.force = force
+    if force:
+        (warning,) = site.check(etcd_pod, snapshot_count=5000)
+        assert warning.startswith("forced: etcd has the alarm NOSPACE of member 20")
+    else:
+        with pytest.raises(Refusal, match=r"etcd has the alarm NOSPACE of member 20.*force: true"):
+            site.check(etcd_pod, snapshot_count=5000)
+
+
+def test_a_learner_is_a_risk(site: Site, etcd_pod: static_pods.StaticPod, member: FakeEtcd) -> None:
+    site.start(etcd_pod)
+    others(member, True, True)
+    assert member.members is not None
+    member.members.append(member.member("30", [member.url], learner=True))
+    with pytest.raises(Refusal, match="cp30 is a learner"):
+        site.check(etcd_pod, snapshot_count=5000)
+
+
+def test_a_member_that_is_behind_is_a_risk_until_it_has_caught_up(
+    site: Site, etcd_pod: static_pods.StaticPod, member: FakeEtcd, other: FakeEtcd
+) -> None:
+    site.start(etcd_pod)
+    other.revision = member.revision - 1
+    with pytest.raises(Refusal, match="cp11 of etcd has not caught up"):
+        site.check(etcd_pod, snapshot_count=5000)
+    site.clock.watchers.append(lambda: setattr(other, "revision", member.revision))
+    assert site.check(etcd_pod, snapshot_count=5000) == ()
+
+
+def test_a_silent_member_is_a_risk_also_where_a_majority_is_left(
+    site: Site, etcd_pod: static_pods.StaticPod, member: FakeEtcd
+) -> None:
+    site.start(etcd_pod)
+    others(member, True, True, True, False)
+    with pytest.raises(Refusal, match="cp23 of etcd is not healthy"):
+        site.check(etcd_pod, snapshot_count=5000)
+
+
+def test_a_risk_does_not_keep_from_a_repair(site: Site, etcd_pod: static_pods.StaticPod, member: FakeEtcd) -> None:
+    site.start(etcd_pod)
+    others(member, True, True)
+    member.alarms = {"20": "NOSPACE"}
+    site.web.status = 503
+    (warning,) = site.check(etcd_pod, snapshot_count=5000)
+    assert "not healthy, so the change is tried all the same" in warning
+
+
+def test_a_quota_that_the_database_fills_is_refused_also_when_forced(
+    site: Site, etcd_pod: static_pods.StaticPod, member: FakeEtcd
+) -> None:
+    site.start(etcd_pod)
+    site.force = True
+    member.size = 100 * 1024**2
+    with pytest.raises(Refusal, match=r"is 119\.0 MiB, and the database on .* has 100\.0 MiB"):
+        site.check(etcd_pod, quota_backend_bytes=119 * 1024**2)
+    (warning,) = site.check(etcd_pod, quota_backend_bytes=120 * 1024**2)
+    assert "one member" in warning
+
+
+# ---- a forced change -------------------------------------------------------------------------------------------------
+
+
+def test_a_snapshot_is_saved_before_what_is_forced_alone(
+    site: Site, etcd_pod: static_pods.StaticPod, member: FakeEtcd, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(state, "STATE_DIR", str(site.root / "state"))
+    plan = site.plan(etcd_pod, snapshot_count=5000)
+    site.start(etcd_pod)
+    others(member, True, False)
+    assert etcd_preflight.save_snapshot(etcd_pod, plan, site.node) is None
+    site.force = True
+    path = etcd_preflight.save_snapshot(etcd_pod, plan, site.node)
+    assert path is not None
+    assert Path(path).read_bytes()[:-32] == member.snapshot
+    assert Path(path).stat().st_mode & 0o7777 == 0o600
+    assert member.members is not None
+    member.members[-1]["clientURLs"] = [member.url]
+    assert etcd_preflight.save_snapshot(etcd_pod, plan, site.node) is None, "there is no risk"
+
+
+# ---- where it is -----------------------------------------------------------------------------------------------------
+
+
+def api_server(servers: str) -> str:
+    return samples.with_command(f"--etcd-servers={servers}")
+
+
+@pytest.mark.parametrize(
+    "servers",
+    ["https://127.0.0.1:2379", "https://localhost:2379", "https://10.9.9.9:2379,https://10.0.0.11:2379"],
+)
+def test_an_etcd_of_the_node_is_its_own(tmp_path: Path, servers: str) -> None:
+    listening = "--listen-client-urls=https://127.0.0.1:2379,https://10.0.0.11:2379"
+    (tmp_path / "etcd.yaml").write_text(samples.etcd(listening), encoding="utf-8")
+    etcd_preflight.refuse_external(str(tmp_path), "cp1")  # without an API server nobody can tell
+    (tmp_path / "kube-apiserver.yaml").write_text(api_server(servers), encoding="utf-8")
+    etcd_preflight.refuse_external(str(tmp_path), "cp1")
+
+
+@pytest.mark.parametrize("has_member", [True, False])
+def test_an_external_etcd_is_refused_by_name(tmp_path: Path, has_member: bool) -> None:
+    (tmp_path / "kube-apiserver.yaml").write_text(api_server("https://10.9.9.9:2379"), encoding="utf-8")
+    if has_member:
+        listening = "--listen-client-urls=https://127.0.0.1:2379,https://10.0.0.11:2379"
+        (tmp_path / "etcd.yaml").write_text(samples.etcd(listening), encoding="utf-8")
+    with pytest.raises(Refusal, match=r"etcd is external: kube-apiserver on cp1 uses https://10\.9\.9\.9:2379"):
+        etcd_preflight.refuse_external(str(tmp_path), "cp1")

@@ -1,0 +1,163 @@
+# SPDX-FileCopyrightText: 2026 nodecraft.kubeadm contributors
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""What a change of an etcd member must not do, and what makes it a risk."""
+
+from __future__ import annotations
+
+import pytest
+from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.common.errors import Refusal
+from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.static_pod import etcd_change
+from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.static_pod.etcd_quorum import Member
+from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.static_pod.manifest import Manifest
+from ansible_collections.nodecraft.kubeadm.tests.unit.support import static_pods as samples
+
+GIB = 1024**3
+MEMBERS = tuple(Member(name, votes=True, healthy=True, is_this=name == "a") for name in "abc")
+
+
+def etcd(*arguments: str, **environment: str) -> Manifest:
+    """A member's manifest with these flags and environment variables."""
+    text = samples.etcd(*arguments)
+    entries = "".join(f"    - name: {name}\n      value: '{value}'\n" for name, value in environment.items())
+    return samples.manifest(
+        text.replace("    name: etcd\n", f"    env:\n{entries}    name: etcd\n") if entries else text, "etcd"
+    )
+
+
+# ---- identity --------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("before", "after"),
+    [
+        (etcd("--name=a"), etcd("--name=b")),
+        (etcd("--name=a"), etcd()),
+        (etcd(), etcd("--initial-cluster-state=existing")),
+        (
+            etcd("--initial-advertise-peer-urls=https://10.0.0.1:2380"),
+            etcd("--initial-advertise-peer-urls=https://10.0.0.2:2380"),
+        ),
+        (etcd("--listen-peer-urls=https://10.0.0.1:2380"), etcd("--listen-peer-urls=https://10.0.0.2:2380")),
+        (etcd(), etcd("--data-dir=/other")),
+        (etcd(), etcd("--wal-dir=/other")),
+        (etcd(), etcd("--config-file=/etc/etcd.yaml")),
+        (etcd(), etcd("--discovery-srv=example.org")),
+        (etcd(), etcd(ETCD_NAME="b")),
+        (etcd(ETCD_INITIAL_CLUSTER="a"), etcd(ETCD_INITIAL_CLUSTER="b")),
+        (etcd("--name=$(NODE)", NODE="a"), etcd("--name=$(NODE)", NODE="b")),
+    ],
+)
+def test_what_the_cluster_knows_a_member_by_is_not_changed(before: Manifest, after: Manifest) -> None:
+    with pytest.raises(Refusal, match="knows this member by what would change"):
+        etcd_change.refuse_other_identity(before, after)
+    etcd_change.refuse_other_identity(before, before)
+
+
+@pytest.mark.parametrize(
+    ("before", "after"),
+    [
+        (etcd("--name=a"), etcd("--name", "a")),
+        (etcd("--name=a"), etcd("--name=a", ETCD_NAME="b")),  # a flag wins
+        (etcd("--snapshot-count=1"), etcd("--snapshot-count=2")),
+        (etcd(), etcd("--initial=1")),
+    ],
+)
+def test_what_leaves_the_identity_alone_is_no_reason(before: Manifest, after: Manifest) -> None:
+    etcd_change.refuse_other_identity(before, after)
+
+
+def test_values_of_the_environment_are_not_shown() -> None:
+    with pytest.raises(Refusal) as raised:
+        etcd_change.refuse_other_identity(etcd(), etcd(ETCD_NAME="secret"))
+    assert "name: unset -> $(ETCD_NAME)" in str(raised.value)
+    assert "secret" not in str(raised.value)
+
+
+# ---- the quota -------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("quota", "size", "words"),
+    [
+        ("--quota-backend-bytes=1048576", 2 * 1024**2, r"quota-backend-bytes 1048576 is 1\.0 MiB, .* has 2\.0 MiB"),
+        ("--quota-backend-bytes=3221225472", 3 * GIB, r"is 3\.0 GiB, .* has 3\.0 GiB.* \(3\.6 GiB\)"),
+        ("--quota-backend-bytes=0", 2 * GIB, r"is 2\.0 GiB"),
+        ("--quota-backend-bytes=0x100000", 2 * 1024**2, r"is 1\.0 MiB"),
+        ("", 2 * GIB, r"etcd's default of quota-backend-bytes is 2\.0 GiB"),
+    ],
+)
+def test_a_quota_that_the_database_nearly_fills_is_refused(quota: str, size: int, words: str) -> None:
+    with pytest.raises(Refusal, match=words):
+        etcd_change.refuse_small_quota(
+            etcd("--quota-backend-bytes=8589934592"), etcd(*filter(None, [quota])), size, "cp1"
+        )
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "size"),
+    [
+        ("", "--quota-backend-bytes=1258291", 1024**2),
+        ("", "--quota-backend-bytes=-1", 5 * GIB),
+        ("", "--quota-backend-bytes=many", 5 * GIB),  # the rehearsal's to refuse
+        ("--quota-backend-bytes=1", "--quota-backend-bytes=1", 5 * GIB),
+        ("", "--quota-backend-bytes=1", None),
+    ],
+)
+def test_other_quotas_are_taken(before: str, after: str, size: int | None) -> None:
+    etcd_change.refuse_small_quota(etcd(*filter(None, [before])), etcd(after), size, "cp1")
+
+
+def test_the_least_quota_is_taken() -> None:
+    for size in (1, 7, 1024**2, 3 * GIB + 1):
+        least = int(1.2 * size)
+        etcd_change.refuse_small_quota(etcd(), etcd(f"--quota-backend-bytes={least}"), size, "cp1")
+        if least > 1:
+            with pytest.raises(Refusal, match=rf"times that: {least} "):
+                etcd_change.refuse_small_quota(etcd(), etcd(f"--quota-backend-bytes={least - 1}"), size, "cp1")
+
+
+# ---- the cluster -----------------------------------------------------------------------------------------------------
+
+
+def risks(*members: Member, alarms: tuple[str, ...] = (), behind: tuple[str, ...] = ()) -> list[str]:
+    return etcd_change.risks(etcd_change.Cluster(members or MEMBERS, alarms, behind))[0]
+
+
+def test_a_cluster_that_is_well_is_no_risk() -> None:
+    assert risks() == []
+    assert risks(MEMBERS[0]) == []
+
+
+def test_each_risk_is_told() -> None:
+    learner = Member("d", votes=False, healthy=True, is_this=False)
+    silent = Member("c", votes=True, healthy=False, is_this=False)
+    assert "NOSPACE of member 1" in risks(alarms=("NOSPACE of member 1",))[0]
+    assert "d is a learner" in risks(*MEMBERS, learner)[0]
+    assert "b of etcd has not caught up" in risks(behind=("b",))[0]
+    (lost,) = risks(*MEMBERS[:2], silent, behind=("c",))
+    assert "would lose its majority" in lost
+    more = tuple(Member(name, votes=True, healthy=True, is_this=False) for name in "de")
+    (one,) = risks(*MEMBERS[:2], silent, *more)
+    assert "c of etcd is not healthy" in one
+
+
+# ---- where it is -----------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("servers", "listening", "external"),
+    [
+        ([("127.0.0.1", 2379)], [("127.0.0.1", 2379), ("10.0.0.1", 2379)], False),
+        ([("10.0.0.9", 2379), ("10.0.0.1", 2379)], [("10.0.0.1", 2379)], False),
+        ([("localhost", 2379)], [("127.0.0.1", 2379)], False),
+        ([("127.0.0.1", 2379)], [("0.0.0.0", 2379)], False),  # noqa: S104  # compared, not bound
+        ([("10.0.0.9", 2379)], [("127.0.0.1", 2379), ("10.0.0.1", 2379)], True),
+        ([("127.0.0.1", 2389)], [("127.0.0.1", 2379)], True),
+        ([], [("127.0.0.1", 2379)], False),
+        ([("10.0.0.9", 2379)], [], False),
+    ],
+)
+def test_an_etcd_elsewhere_is_external(
+    servers: list[tuple[str, int]], listening: list[tuple[str, int]], external: bool
+) -> None:
+    assert etcd_change.is_external(servers, listening) is external
