@@ -16,6 +16,7 @@ import os
 import typing as t
 
 from .._plan.common.errors import KubeadmError
+from .._plan.kubernetes.kubeconfigs import Json, context_of, entry_of
 from .credentials import Credentials, HeaderValues, User, basic, read_text
 
 try:
@@ -28,7 +29,6 @@ try:
 except ImportError:
     yaml = None  # type: ignore[assignment]  # ApiModule starts anew with a Python that has it
 
-Json = dict[str, t.Any]
 Source = t.Union[str, Json]
 
 _KINDS = ("clusters", "users", "contexts")
@@ -44,9 +44,9 @@ def load(source: Source, context: str | None = None, *, persist: bool = False) -
     shown = source if isinstance(source, str) else "the kubeconfig that the task holds"
     try:
         config = _read(source)
-        entry = _context_of(config, context, shown)
-        cluster = _named(config, "clusters", entry["cluster"], shown)
-        user = _named(config, "users", entry["user"], shown) if entry.get("user") else {}
+        entry = context_of(config, shown, context)
+        cluster = entry_of(config, "clusters", entry["cluster"], shown)
+        user = entry_of(config, "users", entry["user"], shown) if entry.get("user") else {}
         foreign = next((kind for kind in _FOREIGN if user.get(kind)), "")
         who = (
             _foreign_user(source, context, persist, f"{shown}: the user {entry.get('user')}", foreign)
@@ -91,21 +91,6 @@ def _absolute(kind: str, entry: Json, folder: str) -> Json:
     inner = entry.get(kind[:-1]) or {}
     paths = {name: os.path.join(folder, inner[name]) for name in _FILES.get(kind, ()) if inner.get(name)}
     return {**entry, kind[:-1]: {**inner, **paths}}
-
-
-def _context_of(config: Json, name: str | None, shown: str) -> Json:
-    wanted = name or config.get("current-context")
-    if not wanted:
-        raise KubeadmError(f"{shown} has no current-context; name one with context.")
-    return _named(config, "contexts", wanted, shown)
-
-
-def _named(config: Json, kind: str, name: str, shown: str) -> Json:
-    for entry in config.get(kind) or []:
-        if entry["name"] == name:
-            return t.cast(Json, entry.get(kind[:-1]) or {})
-    known = ", ".join(str(entry["name"]) for entry in config.get(kind) or [])
-    raise KubeadmError(f"{shown} has no {kind[:-1]} {name}; it has {known or 'none'}.")
 
 
 def _credentials(source: str, cluster: Json, user: User) -> Credentials:

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import contextlib
 import datetime
+import json
 import os
 import re
 import subprocess
@@ -147,8 +148,16 @@ def log_tail(path: str, lines: int = LOG_LINES) -> list[str]:
             text = stream.read().decode("utf-8", "replace")
     except OSError:
         return []
-    columns = (line.split(" ", 3) for line in text.splitlines() if line)
-    return [column[3] if len(column) == 4 else " ".join(column) for column in columns][-lines:]
+    return [_written(line) for line in text.splitlines() if line][-lines:]
+
+
+def _written(line: str) -> str:
+    """What the component wrote: behind the columns of containerd and CRI-O, or in the JSON of Docker, which cri-dockerd leaves."""
+    if line.startswith('{"log":'):
+        with contextlib.suppress(ValueError):
+            return str(json.loads(line)["log"]).rstrip("\n")
+    columns = line.split(" ", 3)
+    return columns[3] if len(columns) == 4 else line
 
 
 def last_words(paths: t.Sequence[str]) -> list[str]:

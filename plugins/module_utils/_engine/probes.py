@@ -54,13 +54,17 @@ def http_get(
     timeout: float = PROBE_TIMEOUT,
     headers: t.Mapping[str, str] | None = None,
     server_name: str | None = None,
+    proxy: Proxy | None = None,
 ) -> tuple[int, bytes]:
     """One GET request. address: scheme, host, port. server_name: whose certificate it has to show, when not its host's."""
     connection: http.client.HTTPConnection
+    host, port = (proxy.host, proxy.port) if proxy else (address["host"], address["port"])
     if address["scheme"] == "https":
-        connection = _Connection(address, server_name or address["host"], context, timeout)
+        connection = _Connection(host, port, server_name or address["host"], context, timeout)
     else:
-        connection = http.client.HTTPConnection(address["host"], address["port"], timeout=timeout)
+        connection = http.client.HTTPConnection(host, port, timeout=timeout)
+    if proxy:
+        connection.set_tunnel(address["host"], address["port"], proxy.headers)
     try:
         connection.request("GET", path, headers=headers or {})
         response = connection.getresponse()
@@ -69,11 +73,34 @@ def http_get(
         connection.close()
 
 
+class Proxy(t.NamedTuple):
+    """What stands before an API server. headers: for itself."""
+
+    host: str
+    port: int
+    headers: t.Mapping[str, str]
+
+
+def _proxy(kubeconfig: str) -> Proxy | None:
+    """The proxy that a kubeconfig names. Raises ValueError for one of another kind; its user is not shown."""
+    url = _field(kubeconfig, "proxy-url")
+    if url is None:
+        return None
+    place = urllib.parse.urlsplit(url)
+    if place.scheme != "http" or not place.hostname:
+        raise ValueError(f"its proxy-url is {url.rpartition('@')[2]}; it must be http://HOST:PORT")
+    headers = {}
+    if place.username is not None:
+        who = f"{urllib.parse.unquote(place.username)}:{urllib.parse.unquote(place.password or '')}"
+        headers["Proxy-Authorization"] = f"Basic {base64.b64encode(who.encode()).decode()}"
+    return Proxy(place.hostname, place.port or 80, headers)
+
+
 class _Connection(http.client.HTTPSConnection):
     """One to a server that is known by another name than the address by which it is reached."""
 
-    def __init__(self, address: Address, server_name: str, context: ssl.SSLContext, timeout: float) -> None:
-        super().__init__(address["host"], address["port"], timeout=timeout, context=context)
+    def __init__(self, host: str, port: int, server_name: str, context: ssl.SSLContext, timeout: float) -> None:
+        super().__init__(host, port, timeout=timeout, context=context)
         self._server_name, self._tls = server_name, context
 
     def connect(self) -> None:
@@ -164,8 +191,10 @@ def ask(kubeconfig: str, path: str, at: Address | None = None) -> Answer:
         _trust(context, text, os.path.dirname(kubeconfig))
         address: Address = at or {"scheme": server.scheme, "host": server.hostname or "", "port": server.port or 443}
         name = _field(text, "tls-server-name") or server.hostname
+        # This very server is on this node.
+        proxy = None if at else _proxy(text)
         is_final = False
-        status, body = http_get(address, path, context=context, server_name=name)
+        status, body = http_get(address, path, context=context, server_name=name, proxy=proxy)
     except (OSError, ValueError, OverflowError, TypeError, http.client.HTTPException) as exc:
         is_final = is_final or isinstance(exc, ssl.SSLCertVerificationError)
         return Answer(None, b"", f"the API server cannot be asked: {exc}", is_final)

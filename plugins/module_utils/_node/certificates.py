@@ -11,7 +11,6 @@ Nodes have no library for certificates, but every Python has OpenSSL: a pair is 
 
 from __future__ import annotations
 
-import base64
 import contextlib
 import dataclasses
 import os
@@ -19,12 +18,8 @@ import ssl
 import typing as t
 
 from .._plan.common.errors import KubeadmError
+from .._plan.kubernetes.clusters import endpoint
 from .component_files import ComponentFiles, hosts
-
-try:
-    import yaml
-except ImportError:
-    yaml = None  # type: ignore[assignment]  # the module respawns or names the missing package
 
 _EXPIRED, _NOT_YET_VALID = 10, 9  # OpenSSL's words for what is wrong with a certificate
 _OTHER_NAME = (62, 64)  # a host's name, an IP address
@@ -141,10 +136,13 @@ def authority_of(kubeconfig: str) -> bytes | None:
     """The authority that a kubeconfig trusts; None when it cannot be told."""
     try:
         with open(kubeconfig, encoding="utf-8") as stream:
-            cluster = yaml.safe_load(stream)["clusters"][0]["cluster"]
-        return base64.b64decode(cluster["certificate-authority-data"])
-    except (OSError, ValueError, LookupError, TypeError, yaml.YAMLError):
+            found = endpoint(stream.read())
+        if found.authority_file:
+            with open(os.path.join(os.path.dirname(kubeconfig), found.authority_file), "rb") as file:
+                return file.read()
+    except (OSError, ValueError):
         return None
+    return found.authority.encode("ascii", "replace") or None
 
 
 # ---- one pair --------------------------------------------------------------------------------------------------------

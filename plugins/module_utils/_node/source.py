@@ -9,6 +9,7 @@
 from __future__ import annotations
 
 import io
+import os
 import pkgutil
 import sys
 import typing as t
@@ -45,8 +46,15 @@ def source_of(module: t.Any) -> str:
 def _read(package: str, file: str) -> bytes:
     data = pkgutil.get_data(package, file)
     if data is None:
-        raise KubeadmError(f"the source of {package}.{file[: -len('.py')]} is not in this module's archive")
+        raise _missing(f"{package}.{file[: -len('.py')]}")
     return data
+
+
+def _missing(name: str) -> KubeadmError:
+    return KubeadmError(
+        f"{os.uname().nodename}: the source of {name} is not in this module's archive. The strategies of Mitogen do not send it: use one"
+        " of Ansible's own, such as strategy: ansible.builtin.linear. Nothing was changed."
+    )
 
 
 def zipapp_of(module: t.Any) -> bytes:
@@ -58,8 +66,11 @@ def zipapp_of(module: t.Any) -> bytes:
     own = package.rpartition(".")[2]
     # Older Pythons find nothing in a folder of an archive that has no __init__.py.
     files = {"__main__.py": _MAIN.format(package=own, module=name).encode("ascii"), f"{own}/__init__.py": b""}
-    for found in pkgutil.iter_modules(sys.modules[package].__path__):
-        files[f"{own}/{found.name}.py"] = _read(package, f"{found.name}.py")
+    packed = {found.name for found in pkgutil.iter_modules(sys.modules[package].__path__)}
+    if name not in packed:
+        raise _missing(module.__name__)
+    for found in sorted(packed):
+        files[f"{own}/{found}.py"] = _read(package, f"{found}.py")
     stream = io.BytesIO()
     with zipfile.ZipFile(stream, "w", zipfile.ZIP_STORED) as archive:
         for path in sorted(files):

@@ -14,6 +14,9 @@ import hashlib
 import re
 import typing as t
 
+from ..common.errors import KubeadmError
+from . import kubeconfigs
+
 try:
     import yaml
 except ImportError:
@@ -93,11 +96,7 @@ def _described(identity: ClusterIdentity) -> str:
 def endpoint(kubeconfig: str) -> Endpoint:
     """What the current context of a kubeconfig uses, or its only cluster. All is empty when the text is no kubeconfig."""
     try:
-        data = yaml.safe_load(kubeconfig)
-        clusters = {str(entry["name"]): entry["cluster"] for entry in data["clusters"]}
-        contexts = {entry["name"]: entry["context"]["cluster"] for entry in data.get("contexts") or []}
-        only = next(iter(clusters)) if len(clusters) == 1 else ""
-        cluster = clusters[contexts.get(data.get("current-context"), only)]
+        cluster = kubeconfigs.cluster_of(yaml.safe_load(kubeconfig))
         encoded = cluster.get("certificate-authority-data") or ""
         return Endpoint(
             server=str(cluster.get("server") or ""),
@@ -105,7 +104,7 @@ def endpoint(kubeconfig: str) -> Endpoint:
             # The kubelet takes the data where both are there.
             authority_file="" if encoded else str(cluster.get("certificate-authority") or ""),
         )
-    except (yaml.YAMLError, ValueError, LookupError, TypeError, AttributeError):
+    except (KubeadmError, yaml.YAMLError, ValueError, LookupError, TypeError, AttributeError):
         return Endpoint("", "", "")
 
 

@@ -4,6 +4,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 from pathlib import Path
 
@@ -84,6 +85,15 @@ def test_the_tail_of_a_log_without_the_runtimes_columns(tmp_path: Path) -> None:
     assert tail == ["line 1998", "line 1999", "odd line"]
     assert len(log_tail(str(path))) == LOG_LINES
     assert log_tail(str(tmp_path / "none")) == []
+
+
+def test_the_tail_of_a_log_of_docker(tmp_path: Path) -> None:
+    path = tmp_path / "0.log"
+    said = json.dumps(
+        {"log": 'E1125 "no" such flag\n', "stream": "stderr", "time": "2026-01-01T00:00:00Z"}, separators=(",", ":")
+    )
+    path.write_text(f'{said}\n{{"log":"cut of', encoding="ascii")
+    assert log_tail(str(path)) == ['E1125 "no" such flag', '{"log":"cut of']
 
 
 def test_when_a_process_started(node: FakeNode) -> None:

@@ -4,12 +4,17 @@
 
 from __future__ import annotations
 
+import base64
+import contextlib
 import socket
+import socketserver
+import threading
 import typing as t
 from pathlib import Path
 
 import pytest
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._engine import probes
+from ansible_collections.nodecraft.kubeadm.plugins.module_utils._engine.journal import Address
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._engine.probes import http_get, read_gates, run_probe
 from ansible_collections.nodecraft.kubeadm.tests.unit.support.web import CERTIFICATE_PEM, Web, kubeconfig
 
@@ -130,3 +135,65 @@ def test_this_very_server_is_asked_and_has_to_be_the_one_of_the_kubeconfig(tmp_p
     secure.admission = 403
     answer = asked("https://unit-tests:6443", trusted)
     assert (answer.refused, answer.is_final, answer.why) == (True, False, "the API server answers 403")
+
+
+# ---- a proxy ---------------------------------------------------------------------------------------------------------
+
+
+@pytest.fixture(name="proxy")
+def fixture_proxy() -> t.Iterator[tuple[int, list[str]]]:
+    """The port of a proxy that asks for the user "me", and what it was asked for."""
+    asked: list[str] = []
+
+    class Tunnel(socketserver.StreamRequestHandler):
+        def handle(self) -> None:
+            target = self.rfile.readline().decode().split()[1]
+            headers = dict(line.split(": ", 1) for line in iter(lambda: self.rfile.readline().decode().strip(), ""))
+            asked.append(target)
+            if headers.get("Proxy-Authorization") != f"Basic {base64.b64encode(b'me:s@t').decode()}":
+                self.wfile.write(b"HTTP/1.0 407 Proxy Authentication Required\r\n\r\n")
+                return
+            self.wfile.write(b"HTTP/1.0 200 OK\r\n\r\n")
+            host, _colon, port = target.rpartition(":")
+            with socket.create_connection((host, int(port))) as server:
+                other = threading.Thread(target=self._copy, args=(server, self.connection))
+                other.start()
+                self._copy(self.connection, server)
+                other.join()
+
+        @staticmethod
+        def _copy(source: socket.socket, target: socket.socket) -> None:
+            with contextlib.suppress(OSError):
+                while data := source.recv(65536):
+                    target.sendall(data)
+                target.shutdown(socket.SHUT_WR)
+
+    with socketserver.ThreadingTCPServer(("127.0.0.1", 0), Tunnel) as server:
+        server.daemon_threads = True
+        thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01})
+        thread.start()
+        yield server.server_address[1], asked
+        server.shutdown()
+        thread.join()
+
+
+def test_the_proxy_of_a_kubeconfig_is_used(tmp_path: Path, secure: Web, proxy: tuple[int, list[str]]) -> None:
+    path, (port, asked) = tmp_path / "kubelet.conf", proxy
+    (tmp_path / "ca.crt").write_text(CERTIFICATE_PEM, encoding="ascii")
+
+    def ask(url: str, at: Address | None = None) -> probes.Answer:
+        fields = ["certificate-authority: ca.crt", "tls-server-name: unit-tests", f"proxy-url: {url}"]
+        lines = [f"    {field}\n" for field in (f"server: https://127.0.0.1:{secure.port}", *fields)]
+        path.write_text(f"clusters:\n- cluster:\n{''.join(lines)}{kubeconfig()}", encoding="ascii")
+        return probes.ask(str(path), "/api/v1/namespaces/x", at)
+
+    url = f"http://me:s%40t@127.0.0.1:{port}"
+    assert ask(url).is_ok()
+    assert asked == [f"127.0.0.1:{secure.port}"]
+    # The server of this very node is asked without it.
+    assert ask(url, secure.address).is_ok()
+    assert len(asked) == 1
+    assert "407" in ask(f"http://127.0.0.1:{port}").why
+    answer = ask("socks5://me:secret@127.0.0.1:1080")
+    assert (answer.is_final, answer.status) == (True, None)
+    assert "its proxy-url is 127.0.0.1:1080; it must be http://HOST:PORT" in answer.why

@@ -5,9 +5,12 @@
 from __future__ import annotations
 
 import importlib
+import importlib.machinery
+import importlib.util
 import os
 import subprocess
 import sys
+import types
 import typing as t
 import zipfile
 from pathlib import Path
@@ -49,6 +52,21 @@ def test_a_source_that_was_not_shipped_is_named(monkeypatch: pytest.MonkeyPatch,
     monkeypatch.syspath_prepend(str(tmp_path))
     with pytest.raises(KubeadmError, match=r"unshipped_folder\.program is not in this module's archive"):
         source_of(importlib.import_module("unshipped_folder.program"))
+
+
+@pytest.mark.parametrize("pack", [source_of, zipapp_of])
+def test_a_way_of_shipping_without_sources_is_named(
+    monkeypatch: pytest.MonkeyPatch, pack: t.Callable[[t.Any], t.Any]
+) -> None:
+    """As Mitogen does: modules come over the wire, their loader has no get_data, and their packages have no directory."""
+    loader = types.SimpleNamespace(create_module=lambda spec: None, exec_module=lambda module: None)
+    for name in ("wired", "wired.program"):
+        spec = importlib.machinery.ModuleSpec(name, loader, is_package=name == "wired")  # type: ignore[arg-type]
+        monkeypatch.setitem(sys.modules, name, importlib.util.module_from_spec(spec))
+    with pytest.raises(
+        KubeadmError, match=r"wired\.program is not in .* Mitogen .* strategy: ansible\.builtin\.linear"
+    ):
+        pack(sys.modules["wired.program"])
 
 
 # ---- a program of several files --------------------------------------------------------------------------------------
