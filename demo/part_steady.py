@@ -10,7 +10,7 @@ from ansible_collections.nodecraft.kubeadm.demo.story import Story, arguments, e
 from ansible_collections.nodecraft.kubeadm.lab.console import tell
 from ansible_collections.nodecraft.kubeadm.lab.runs import Follower, run_module
 
-TRIED = 15  # seconds that an API server which cannot become ready gets
+TRIED = 8  # seconds that an API server which cannot become ready gets
 # No etcd answers in that time: the API server starts, takes every argument, and never becomes ready.
 NEVER_READY = {"name": "kube-apiserver", "args": {"etcd-healthcheck-timeout": "1ns"}, "wait_timeout": TRIED}
 
