@@ -215,6 +215,9 @@ def test_a_play_that_does_not_keep_its_hosts_in_step_is_refused(play: Play) -> N
     ("variables", "words"),
     [
         ({"node_kubelet_feature_gate": {}}, "did you mean node_kubelet_feature_gates?"),
+        # All of them at once, not one in each run.
+        ({"node_kubelet_zz": 1, "node_kubelet_yy": 1}, "does not know node_kubelet_yy; correct it, or list it in"),
+        ({"node_kubelet_zz": 1, "node_kubelet_yy": 1}, "does not know node_kubelet_zz; correct it, or list it in"),
         ({"node_kubelet_max_unavailable": 0}, "node_kubelet_max_unavailable must be at least 1"),
         ({"node_kubelet_node_name": "other"}, "node_kubelet_node_name of cp1 is other, but its kubelet goes by cp1"),
     ],

@@ -8,7 +8,8 @@ import itertools
 import typing as t
 
 import pytest
-from ansible_collections.nodecraft.kubeadm.tests.unit.support.plays import Json, Outcome, Stage
+import yaml
+from ansible_collections.nodecraft.kubeadm.tests.unit.support.plays import ROOT, Json, Outcome, Stage
 
 API, KUBELET, NODES = "kube-apiserver", "kubelet", "node_taint"
 
@@ -139,6 +140,15 @@ def test_a_worker_that_cannot_be_reached_may_be_left_out_of_the_whole_run(stage:
     assert (outcome.hosts("change", API), outcome.hosts("change", KUBELET)) == (["cp1"], ["cp1", "w1"])
     (taints,) = [call["arguments"] for call in outcome.calls if (call["step"], call["component"]) == ("change", NODES)]
     assert sorted(taints["per_node"]) == ["cp1", "w1"]
+
+
+def test_the_file_that_the_documentation_has_for_awx_plays_the_playbook(stage: Stage) -> None:
+    text = (ROOT / "docs/site.md").read_text(encoding="utf-8").partition("## In AWX")[2]
+    (entry,) = yaml.safe_load(text.partition("```yaml\n")[2].partition("```")[0])
+    hosts = {"stub": {API: "on"}, "node_resources_node_name": "cp1", **ASKED}
+    outcome = stage.imported(entry, {"kube_control_plane": {"cp1": hosts}})
+    assert outcome.status == 0, outcome.output
+    assert outcome.hosts("change", API) == ["cp1"]
 
 
 def test_nothing_to_do_is_planned_once_and_not_changed(play: Play) -> None:

@@ -86,7 +86,12 @@ class Stage:
         self, name: str, groups: t.Mapping[str, Json], *options: str, variables: Json | None = None
     ) -> Outcome:
         """Run a playbook of the collection. variables: that stand where it is imported."""
-        return self._run(groups, {"import_playbook": f"nodecraft.kubeadm.{name}", "vars": variables or {}}, *options)
+        entry = {"import_playbook": f"nodecraft.kubeadm.{name}", "vars": variables or {}}
+        return self.imported(entry, groups, *options)
+
+    def imported(self, entry: Json, groups: t.Mapping[str, Json], *options: str) -> Outcome:
+        """Run what a user's own playbook imports. entry: of that playbook."""
+        return self._run(groups, entry, *options)
 
     def _run(self, groups: t.Mapping[str, Json], play: Json, *options: str) -> Outcome:
         local = {"ansible_connection": "local", "ansible_python_interpreter": sys.executable}
