@@ -87,14 +87,17 @@ def test_a_control_plane_asks_with_its_own_admin_conf(play: Play, stage: Stage) 
 def test_a_control_plane_that_cannot_be_reached_does_not_end_a_play_that_stops_at_every_error(stage: Stage) -> None:
     """Ansible counts a host that cannot be reached among the errors, although the task says to ignore it."""
     planes = {"cp1": {"stub_kubelet_info": "gone"}, "cp2": {}}
-    groups = {"kube_control_plane": planes, "kube_node": {"w1": {}, "w2": {}}}
+    groups: dict[str, Json] = {"kube_control_plane": planes, "kube_node": {"w1": {}, "w2": {}}}
     outcome = stage.play(groups, hosts="kube_node", roles=[ROLE], any_errors_fatal=True)
     assert outcome.status == 0, outcome.output
     assert {host for host, _root, _authority in who(outcome)} == {"cp2"}
 
 
 def test_a_worker_that_cannot_be_reached_may_be_left_out(stage: Stage) -> None:
-    groups = {"kube_control_plane": {"cp1": {}}, "kube_node": {"w1": {"stub_kubelet_info": "gone"}, "w2": {}}}
+    groups: dict[str, Json] = {
+        "kube_control_plane": {"cp1": {}},
+        "kube_node": {"w1": {"stub_kubelet_info": "gone"}, "w2": {}},
+    }
     limit = {"node_resources_max_unreachable": 1}
     outcome = stage.play(groups, roles=[ROLE], vars=limit, any_errors_fatal=True)
     assert outcome.status == 0, outcome.output
