@@ -125,26 +125,29 @@ class Etcd:
         found = self.ask(ALARMS, {"action": "GET"}).get("alarms") or []
         return sorted(f"{entry.get('alarm', 'NONE')} of member {entry.get('memberID')}" for entry in found)
 
-    def others(self) -> list[tuple[str, list[str]]]:
-        """The name and addresses of each other member. One that was not started yet has none."""
-        answer = self.ask(MEMBERS)
-        this = (answer.get("header") or {}).get("member_id")
-        return [
-            (entry.get("name") or str(entry.get("ID")), entry.get("clientURLs") or [])
-            for entry in answer.get("members") or []
-            if entry.get("ID") != this
-        ]
+    def members(self) -> list[Json]:
+        """All members of its cluster."""
+        return list(self.ask(MEMBERS).get("members") or [])
 
-    def status(self, urls: t.Sequence[str]) -> Json | None:
-        """What a member with these addresses says of itself; None when it does not answer."""
+    def others(self) -> list[Json]:
+        """Each other member. One that was not started yet has neither name nor addresses."""
+        answer = self.ask(MEMBERS)
+        this = _this(answer)
+        return [entry for entry in answer.get("members") or [] if entry.get("ID") != this]
+
+    def status(self, urls: t.Sequence[str], member: str) -> Json | None:
+        """What a member says of itself at these addresses; None when it does not answer. That another member answers there, such as
+        this one at an address of its own host, tells nothing of it."""
         for url in urls:
             with contextlib.suppress(EtcdError):
-                return self.ask(STATUS, url=url)
+                answer = self.ask(STATUS, url=url)
+                if _this(answer) == member:
+                    return answer
         return None
 
-    def revision(self, urls: t.Sequence[str]) -> int | None:
+    def revision(self, urls: t.Sequence[str], member: str) -> int | None:
         """The revision that a member with these addresses has reached; None when it does not answer."""
-        status = self.status(urls)
+        status = self.status(urls, member)
         return None if status is None else revision_of(status)
 
 
@@ -158,6 +161,16 @@ def _number(value: t.Any) -> int:
         return int(value or 0)
     except (TypeError, ValueError):
         return 0
+
+
+def _this(answer: Json) -> str:
+    """The member that answers."""
+    return str((answer.get("header") or {}).get("member_id"))
+
+
+def name_of(entry: Json) -> str:
+    """The name of a member in the list; its ID when it was not started yet."""
+    return entry.get("name") or str(entry.get("ID"))
 
 
 def revision_of(answer: Json) -> int:
@@ -189,14 +202,18 @@ class EtcdMember:
         """What it told before the change: what it did not do then is no part of the proof."""
         if not all("etcd" in self.watch[side] for side in SIDES):
             return {}
-        found: EtcdFormer = {"writes": None, "alarms": None}
+        found: EtcdFormer = {"writes": None, "alarms": None, "members": None}
         try:
-            found["alarms"] = Etcd(self.watch["before"]["etcd"]).alarms()
             self._write("before")
             found["writes"] = True
         except EtcdError as exc:
-            found["writes"] = None if exc.status is None else False
+            # That there is no leader for a moment is no property of the member.
+            found["writes"] = None if exc.status is None or exc.status == 503 else False
             self._note(f"before the change etcd took no write through this member: {exc}")
+        with contextlib.suppress(EtcdError):
+            # Behind the write: an alarm that this one raised is none of the change.
+            found["alarms"] = Etcd(self.watch["before"]["etcd"]).alarms()
+            found["members"] = sorted(str(entry.get("ID")) for entry in Etcd(self.watch["before"]["etcd"]).members())
         return {"etcd": found}
 
     def failure(self) -> str | None:
@@ -205,10 +222,27 @@ class EtcdMember:
         if former is None:
             return None
         proof: EtcdProof = {"revision": 0, "members": [], "unreachable": [], "alarms": []}
-        failure = self._not_written(former, proof) or self._alarmed(former, proof) or self._left_behind(proof)
+        failure = (
+            self._elsewhere(former)
+            or self._not_written(former, proof)
+            or self._alarmed(former, proof)
+            or self._left_behind(proof)
+        )
         if failure is None:
             self.journal["etcd"] = proof
         return failure
+
+    def _elsewhere(self, former: EtcdFormer) -> str | None:
+        """A member that makes a cluster of its own takes writes, has no alarm, and nobody is behind it."""
+        known = former.get("members")
+        if not known:
+            return None
+        try:
+            found = {str(entry.get("ID")) for entry in Etcd(self.watch["after"]["etcd"]).members()}
+        except EtcdError as exc:
+            return f"etcd does not tell its members: {exc}"
+        gone = [member for member in known if member not in found]
+        return f"etcd is another cluster than before: member {', '.join(gone)} is not in it" if gone else None
 
     def _write(self, side: Side) -> int:
         """A write may meet an election, so it is tried again for a moment."""
@@ -260,19 +294,23 @@ class EtcdMember:
         while True:
             try:
                 member = Etcd(self.watch["after"]["etcd"])
-                revisions = {name: member.revision(urls) for name, urls in member.others()}
+                others = member.others()
+                names = {str(entry["ID"]): name_of(entry) for entry in others}
+                told = {
+                    each: member.revision(entry.get("clientURLs") or [], each) for each, entry in zip(names, others)
+                }
             except EtcdError as exc:
                 return f"etcd does not tell its members: {exc}"
-            behind = {name: each for name, each in revisions.items() if each is not None and each < proof["revision"]}
+            behind = {names[each]: at for each, at in told.items() if at is not None and at < proof["revision"]}
             if not behind or self.clock() >= limit:
                 break
             self.sleep(POLL_SECONDS)
-        proof["members"] = sorted(name for name, each in revisions.items() if each is not None)
-        proof["unreachable"] = sorted(name for name, each in revisions.items() if each is None)
+        proof["members"] = sorted(names[each] for each, at in told.items() if at is not None)
+        proof["unreachable"] = sorted(names[each] for each, at in told.items() if at is None)
         for name in proof["unreachable"]:
             self._note(f"member {name} of etcd could not be asked whether it has reached revision {proof['revision']}")
-        told = ", ".join(f"{name} is at {each}" for name, each in sorted(behind.items()))
-        return f"not all members of etcd have reached revision {proof['revision']}: {told}" if behind else None
+        words = ", ".join(f"{name} is at {at}" for name, at in sorted(behind.items()))
+        return f"not all members of etcd have reached revision {proof['revision']}: {words}" if behind else None
 
     def _note(self, text: str) -> None:
         notes = self.journal.setdefault("notes", [])

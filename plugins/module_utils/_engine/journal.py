@@ -117,6 +117,7 @@ class EtcdFormer(t.TypedDict):
 
     writes: bool | None
     alarms: list[str] | None
+    members: list[str] | None  # IDs; None when they are not known
 
 
 class EtcdProof(t.TypedDict):

@@ -163,8 +163,11 @@ def read_cluster(access: Access) -> Cluster:
         answer = member.ask(MEMBERS)
         this = answer["header"]["member_id"]
         context = context_of(access.client()) if access.url.startswith("https://") else None
-        members = [_member(entry, this, access, context) for entry in answer["members"]]
-        status = {entry["ID"]: member.status(_urls(entry, this, access)) for entry in answer["members"]}
+        status = {entry["ID"]: member.status(_urls(entry, this, access), entry["ID"]) for entry in answer["members"]}
+        members = [
+            _member(entry, this, access, context, is_there=status[entry["ID"]] is not None)
+            for entry in answer["members"]
+        ]
         revisions = {key: None if each is None else revision_of(each) for key, each in status.items()}
         furthest = max((each for each in revisions.values() if each is not None), default=0)
         # They are asked one after the other while others write, so who seems to be behind is asked again.
@@ -192,7 +195,7 @@ def _has_reached(
     revision = revisions[entry["ID"]]
     if revision is None:
         return True  # that it does not answer is told by its health
-    return revision >= furthest or (member.revision(_urls(entry, "", access)) or 0) >= furthest
+    return revision >= furthest or (member.revision(_urls(entry, "", access), entry["ID"]) or 0) >= furthest
 
 
 def _urls(entry: Json, this: str, access: Access) -> list[str]:
@@ -200,10 +203,11 @@ def _urls(entry: Json, this: str, access: Access) -> list[str]:
     return [access.url] if entry["ID"] == this else list(entry.get("clientURLs") or [])
 
 
-def _member(entry: Json, this: str, access: Access, context: ssl.SSLContext | None) -> Member:
+def _member(entry: Json, this: str, access: Access, context: ssl.SSLContext | None, *, is_there: bool) -> Member:
+    """is_there: whether the very member answers at its addresses; health does not say whose it is."""
     return Member(
         name=entry.get("name") or entry["ID"],
         votes=not entry.get("isLearner", False),
-        healthy=any(ask_health(url, context).ok for url in _urls(entry, this, access)),
+        healthy=is_there and any(ask_health(url, context).ok for url in _urls(entry, this, access)),
         is_this=entry["ID"] == this,
     )

@@ -15,6 +15,7 @@ import typing as t
 import urllib.parse
 
 from .._engine.journal import SIDES, Journal
+from .._engine.probes import run_probe
 from .._plan.common.errors import KubeadmError, Refusal
 from .._plan.common.files import FileVersion
 from .._plan.kubernetes import flags
@@ -35,6 +36,7 @@ _FORCE = "force: true changes it all the same, after a snapshot of this member w
 def check(pod: static_pods.StaticPod, plan: static_pod.StaticPodPlan, node: PreflightContext) -> list[str]:
     """What the user should know of a change of a member. Raises Refusal."""
     etcd_change.refuse_other_identity(plan.before, plan.after)
+    _refuse_no_clients(plan)
     warnings = _other_data(pod, plan, node)
     if not runs(pod, node):
         return warnings  # it is stopped already, and tells nothing
@@ -56,6 +58,16 @@ def _ask(plan: static_pod.StaticPodPlan) -> _Told:
         return None, str(exc)
 
 
+def _refuse_no_clients(plan: static_pod.StaticPodPlan) -> None:
+    """A member that listens where etcd itself likes is out of reach for its API server, and nothing could prove it."""
+    if ComponentFiles(plan.before).flags("listen-client-urls") and not ComponentFiles(plan.after).flags(
+        "listen-client-urls"
+    ):
+        raise Refusal(
+            "args: without listen-client-urls etcd listens at http://localhost:2379 only, and no API server reaches it."
+        )
+
+
 def _is_fine(told: _Told) -> bool:
     return told[0] is not None and not etcd_change.risks(told[0])[0]
 
@@ -68,7 +80,9 @@ def _judge(pod: static_pods.StaticPod, cluster: etcd_change.Cluster, node: Prefl
         return warnings
     if node.force:
         return [*warnings, *(f"forced: {risk}" for risk in found)]
-    if verdict.refusal or is_healthy(pod, node):
+    # With this alarm no member says that it is healthy, and nothing that is done to one of them repairs it.
+    is_corrupt = any(alarm.startswith("CORRUPT") or "alarm:CORRUPT" in alarm for alarm in cluster.alarms)
+    if verdict.refusal or is_corrupt or is_healthy(pod, node):
         raise Refusal(f"refused before anything was written on {os.uname().nodename}: {' '.join(found)} {_FORCE}")
     return [*warnings, *(f"{risk} This member is not healthy, so the change is tried all the same." for risk in found)]
 
@@ -106,15 +120,18 @@ def save_snapshot(pod: static_pods.StaticPod, plan: static_pod.StaticPodPlan, no
 def _other_data(pod: static_pods.StaticPod, plan: static_pod.StaticPodPlan, node: PreflightContext) -> list[str]:
     """A member that starts over another folder is an empty one, and may look healthy."""
     before, after = ComponentFiles(plan.before), ComponentFiles.planned(plan)
-    if flags.gate_value(after.flag("force-new-cluster") or "false") is True:
+    if flags.gate_value(etcd_change.setting(plan.after, "force-new-cluster") or "false") is True:
         raise Refusal(
             "args: force-new-cluster makes a new cluster of one member out of this one's data, at every start. It is for a"
             " disaster, by hand, and must not stay in a manifest."
         )
     moved = [
-        f"{flag}: {_data(before, flag)} -> {_data(after, flag)}"
+        f"{flag}: {was} -> {will_be}"
         for flag in _DATA
-        if _data(before, flag) != _data(after, flag)
+        for was, will_be in [
+            (_data(before, etcd_change.setting(plan.before, flag)), _data(after, etcd_change.setting(plan.after, flag)))
+        ]
+        if was != will_be
     ]
     if not moved:
         return []
@@ -133,14 +150,13 @@ def refuse_files_among_data(pod: static_pods.StaticPod, paths: t.Iterable[str]) 
     if pod.name != ETCD:
         return
     files = ComponentFiles(pod.manifest)
-    folders = [folder for folder in (_data(files, flag) for flag in _DATA) if folder]
+    folders = [folder for folder in (_data(files, etcd_change.setting(pod.manifest, flag)) for flag in _DATA) if folder]
     for path in paths:
         if any(os.path.commonpath([path, folder]) == folder for folder in folders):
             raise Refusal(f"files: {path} on {os.uname().nodename} lies among the data of etcd; name another folder.")
 
 
-def _data(files: ComponentFiles, flag: str) -> str | None:
-    path = files.flag(flag)
+def _data(files: ComponentFiles, path: str | None) -> str | None:
     try:
         return path and files.place(path)
     except KubeadmError:
@@ -150,7 +166,7 @@ def _data(files: ComponentFiles, flag: str) -> str | None:
 # ---- its proof -------------------------------------------------------------------------------------------------------
 
 
-def add_member(journal: Journal, plan: static_pod.StaticPodPlan) -> None:
+def add_member(journal: Journal, plan: static_pod.StaticPodPlan, path: str) -> None:
     """Have the transaction ask the member, too, at the address by which its clients reach it, whatever the manifest's own
     probes ask: theirs is another port, which shows nothing of certificates."""
     try:
@@ -161,6 +177,25 @@ def add_member(journal: Journal, plan: static_pod.StaticPodPlan) -> None:
     for side, access in zip(SIDES, accesses):
         journal["watch"][side]["probes"].append(access.probe(url))
         journal["watch"][side]["etcd"] = dataclasses.replace(access, url=url).client()
+    _add_api_server(journal, os.path.dirname(path))
+
+
+def _add_api_server(journal: Journal, folder: str) -> None:
+    """Have it ask as the API server of this node, too, where that is answered now: its certificate is another one than the member's."""
+    api_server = _manifest(API_SERVER, folder)
+    if api_server is None:
+        return
+    files = ComponentFiles(api_server)
+    pair = [files.flag(f"etcd-{part}") for part in ("certfile", "keyfile")]
+    try:
+        certificate, key = (files.place(path) for path in pair if path)
+        access = etcd.Access(files.flags("etcd-servers")[0], certificate, key)
+    except (KubeadmError, ValueError, IndexError):
+        return
+    probe = access.probe(access.url)
+    if run_probe(probe)[0]:
+        for side in SIDES:
+            journal["watch"][side]["probes"].append(probe)
 
 
 # ---- where it is -----------------------------------------------------------------------------------------------------

@@ -31,7 +31,8 @@ _TIMEOUT = 60.0
 _DIGEST = hashlib.sha256().digest_size
 _SECTOR = 512
 _PIECE = 1024 * 1024
-_MARGIN = 16 * 1024 * 1024
+# The member that is started anew afterwards sets aside up to two segments of its log, 64 MB each, and dies where it cannot.
+_MARGIN = 512 * 1024 * 1024
 
 
 def folder() -> str:
@@ -73,6 +74,8 @@ def _write(access: Access, path: str) -> int:
             if not announced:
                 announced = len(content) + left
                 _require_room(announced)
+            if not content and left:
+                raise _failed(f"{access.url} cannot read its own database to the end. Look at its disk")
             stream.write(content)
             written += len(content)
         stream.flush()

@@ -41,6 +41,7 @@ class FakeEtcd:
         self, folder: Path, authority: Authority | None = None, server: Pair | None = None, *, newest_tls: bool = False
     ) -> None:
         self.healthy = True
+        self._here = threading.local()
         self.members: list[dict[str, t.Any]] | None = []
         self.values: dict[str, bytes] | None = {}
         self.requests: list[str] = []
@@ -49,7 +50,7 @@ class FakeEtcd:
         self.raises: str | None = None
         self.snapshot = b"database" * 16384
         self.spoilt: t.Callable[[list[bytes]], list[bytes]] = lambda pieces: pieces
-        self._server = _Server(("127.0.0.1", 0), self._handler())
+        self._server = _Server(("0.0.0.0", 0), self._handler())
         scheme = "http"
         if authority and server:
             scheme = "https"
@@ -75,6 +76,9 @@ class FakeEtcd:
         """An entry of the list, with what a real one leaves out."""
         entry: dict[str, t.Any] = {"ID": identifier, "peerURLs": ["https://127.0.0.1:2380"]}
         if urls:
+            if identifier != THIS:
+                # One fake stands for several members: each is asked at an address of its own.
+                urls = [url if url.endswith(":1") else url.replace("127.0.0.1", f"127.0.0.{identifier}") for url in urls]
             entry.update(name=name or f"cp{identifier}", clientURLs=urls)
         if learner:
             entry["isLearner"] = True
@@ -101,7 +105,7 @@ class FakeEtcd:
         return {**answer, "more": True} if page != keys else answer
 
     def _header(self) -> dict[str, str]:
-        return {"member_id": THIS, "revision": str(self.revision)}
+        return {"member_id": getattr(self._here, "member", THIS), "revision": str(self.revision)}
 
     def write(self, path: str, question: dict[str, t.Any]) -> dict[str, t.Any] | None:
         """The answer to a put or a deletion."""
@@ -165,6 +169,8 @@ class FakeEtcd:
                 self._answer(200 if etcd.healthy else 503, health)
 
             def do_POST(self) -> None:
+                last = self.request.getsockname()[0].rpartition(".")[2]
+                etcd._here.member = THIS if last == "1" else last
                 # What arrives after the end of a connection resets it, and the caller may lose the answer.
                 question = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
                 etcd.requests.append(self.path)

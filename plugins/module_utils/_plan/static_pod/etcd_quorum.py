@@ -50,7 +50,8 @@ def judge(members: t.Sequence[Member]) -> QuorumVerdict:
         )
     if len(others) >= needed:
         return QuorumVerdict()
-    if len(healthy) < needed:
+    # A member that answers well reads with a majority behind it, whatever is seen of the others from here.
+    if len(healthy) < needed and not any(member.is_this for member in healthy):
         return QuorumVerdict(
             warning=f"etcd has no majority ({_count(voters)}), so stopping this member takes nothing away."
             " A member becomes healthy only with a majority: set rollback: false for those that come back before it"
