@@ -166,9 +166,9 @@ def _data(files: ComponentFiles, path: str | None) -> str | None:
 # ---- its proof -------------------------------------------------------------------------------------------------------
 
 
-def add_member(journal: Journal, plan: static_pod.StaticPodPlan, path: str) -> None:
+def add_member(journal: Journal, plan: static_pod.StaticPodPlan, folder: str) -> None:
     """Have the transaction ask the member, too, at the address by which its clients reach it, whatever the manifest's own
-    probes ask: theirs is another port, which shows nothing of certificates."""
+    probes ask: theirs is another port, which shows nothing of certificates. folder: of the manifests."""
     try:
         url = etcd.Access.of(ComponentFiles(plan.before)).url
         accesses = [etcd.Access.of(ComponentFiles(manifest)) for manifest in (plan.before, plan.after)]
@@ -177,11 +177,11 @@ def add_member(journal: Journal, plan: static_pod.StaticPodPlan, path: str) -> N
     for side, access in zip(SIDES, accesses):
         journal["watch"][side]["probes"].append(access.probe(url))
         journal["watch"][side]["etcd"] = dataclasses.replace(access, url=url).client()
-    _add_api_server(journal, os.path.dirname(path))
+    _add_api_server(journal, folder, url)
 
 
-def _add_api_server(journal: Journal, folder: str) -> None:
-    """Have it ask as the API server of this node, too, where that is answered now: its certificate is another one than the member's."""
+def _add_api_server(journal: Journal, folder: str, url: str) -> None:
+    """Have it ask as the API server of this node does, too, where that is answered now: its certificate is another one."""
     api_server = _manifest(API_SERVER, folder)
     if api_server is None:
         return
@@ -189,10 +189,9 @@ def _add_api_server(journal: Journal, folder: str) -> None:
     pair = [files.flag(f"etcd-{part}") for part in ("certfile", "keyfile")]
     try:
         certificate, key = (files.place(path) for path in pair if path)
-        access = etcd.Access(files.flags("etcd-servers")[0], certificate, key)
-    except (KubeadmError, ValueError, IndexError):
+    except (KubeadmError, ValueError):
         return
-    probe = access.probe(access.url)
+    probe = etcd.Access(url, certificate, key).probe(url)
     if run_probe(probe)[0]:
         for side in SIDES:
             journal["watch"][side]["probes"].append(probe)

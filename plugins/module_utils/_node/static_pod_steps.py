@@ -152,7 +152,7 @@ class StaticPodSteps(TransactionSteps):
         settings = t.cast(TransactionSettings, self._settings)
         journal = journals.static_pod_journal(pod, plan, settings, self._clients(), places)
         if self._name == static_pods.ETCD:
-            etcd_preflight.add_member(journal, plan, pod.path)
+            etcd_preflight.add_member(journal, plan, os.path.dirname(pod.path))
             self._snapshot = etcd_preflight.save_snapshot(pod, plan, self._fitness())
             if self._snapshot:
                 journal["notes"].append(

@@ -34,13 +34,15 @@ class FakeEtcd:
 
     healthy: what it says of itself. members: of its cluster; None when it does not tell. values: by key; None when it does not tell.
     revision: of its store. alarms: by member, of its cluster; None when it does not tell. size: of its database. takes: whether it takes
-    writes. raises: the alarm that its next write raises. snapshot: what it sends as one; spoilt: what happens to that on its way.
+    writes. refusal: the status of an answer that tells nothing. raises: the alarm that its next write raises. snapshot: what it sends
+    as one; spoilt: what happens to that on its way.
     """
 
     def __init__(
         self, folder: Path, authority: Authority | None = None, server: Pair | None = None, *, newest_tls: bool = False
     ) -> None:
         self.healthy = True
+        self.refusal = 404
         self._here = threading.local()
         self.members: list[dict[str, t.Any]] | None = []
         self.values: dict[str, bytes] | None = {}
@@ -50,7 +52,7 @@ class FakeEtcd:
         self.raises: str | None = None
         self.snapshot = b"database" * 16384
         self.spoilt: t.Callable[[list[bytes]], list[bytes]] = lambda pieces: pieces
-        self._server = _Server(("0.0.0.0", 0), self._handler())
+        self._server = _Server(("0.0.0.0", 0), self._handler())  # noqa: S104  # a loopback address for each member
         scheme = "http"
         if authority and server:
             scheme = "https"
@@ -77,8 +79,9 @@ class FakeEtcd:
         entry: dict[str, t.Any] = {"ID": identifier, "peerURLs": ["https://127.0.0.1:2380"]}
         if urls:
             if identifier != THIS:
-                # One fake stands for several members: each is asked at an address of its own.
-                urls = [url if url.endswith(":1") else url.replace("127.0.0.1", f"127.0.0.{identifier}") for url in urls]
+                urls = [
+                    url if url.endswith(":1") else url.replace("127.0.0.1", f"127.0.0.{identifier}") for url in urls
+                ]
             entry.update(name=name or f"cp{identifier}", clientURLs=urls)
         if learner:
             entry["isLearner"] = True
@@ -169,6 +172,7 @@ class FakeEtcd:
                 self._answer(200 if etcd.healthy else 503, health)
 
             def do_POST(self) -> None:
+                # One fake stands for several members, each at an address of its own.
                 last = self.request.getsockname()[0].rpartition(".")[2]
                 etcd._here.member = THIS if last == "1" else last
                 # What arrives after the end of a connection resets it, and the caller may lose the answer.
@@ -180,7 +184,7 @@ class FakeEtcd:
                     self.wfile.write(etcd.stream())
                     return
                 found = etcd.answer(self.path, question)
-                self._answer(404 if found is None else 200, found or {})
+                self._answer(etcd.refusal if found is None else 200, found or {})
 
             def _answer(self, status: int, body: t.Any) -> None:
                 self.send_response(status)

@@ -9,6 +9,7 @@
 from __future__ import annotations
 
 import dataclasses
+import re
 import typing as t
 
 from ..common.errors import Refusal
@@ -21,6 +22,7 @@ _IDENTITY = frozenset(("config-file", "data-dir", "listen-peer-urls", "name", "w
 _IDENTITY_PREFIXES = ("discovery", "initial-")
 _ENVIRONMENT = "ETCD_"
 _QUOTA = "quota-backend-bytes"
+_OCTAL = re.compile("[+-]?0[0-7_]+")
 # etcd's own, where nothing or 0 is given. A negative one sets no limit.
 _DEFAULT_QUOTA = 2 * 1024**3
 # A database that is nearly as large as its quota is full soon, and then every write is refused.
@@ -109,7 +111,9 @@ def _quota(value: str | None) -> int | None:
     if value is None:
         return _DEFAULT_QUOTA
     try:
-        number = int(value, 0)  # Go reads other bases as well
+        number = int(
+            value, 8 if _OCTAL.fullmatch(value) else 0
+        )  # Go reads other bases as well, and a leading zero as C does
     except ValueError:
         return None
     return None if number < 0 else number or _DEFAULT_QUOTA
@@ -153,9 +157,13 @@ def is_external(servers: t.Sequence[tuple[str, int]], listening: t.Sequence[tupl
     """
     if not servers or not listening:
         return False
-    own = set(listening)
+    # What listens on all addresses of its node may be meant by any.
+    own = {
+        *listening,
+        *(server for server in servers for host, port in listening if host in _ANYWHERE and server[1] == port),
+    }
     for host, port in listening:
-        if host in _LOOPBACK or host in _ANYWHERE:
+        if host in _LOOPBACK:
             own |= {(each, port) for each in _LOOPBACK}
     return not any(server in own for server in servers)
 

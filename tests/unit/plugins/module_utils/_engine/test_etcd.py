@@ -83,6 +83,54 @@ def test_a_member_that_does_less_than_before_is_restored(
     assert words in result["reason"]
 
 
+def test_a_member_that_became_a_cluster_of_its_own_is_restored(
+    node: FakeNode, client: dict[str, str], member: FakeEtcd
+) -> None:
+    """It takes writes, has no alarm, and there is nobody who could be behind it."""
+    assert member.members is not None
+    member.members += [member.member("11", [member.url]), member.member("12", [member.url])]
+    result = change(
+        node, client, lambda: vars(member).update(members=member.members and member.members[:1], revision=1)
+    )
+    assert result["outcome"] == RESTORED
+    assert "another cluster than before: member 11, 12 is not in it" in result["reason"]
+
+
+def test_an_address_at_which_another_member_answers_tells_nothing(
+    node: FakeNode, client: dict[str, str], member: FakeEtcd
+) -> None:
+    assert member.members is not None
+    member.members += [{"ID": each, "name": f"cp{each}", "clientURLs": [member.url]} for each in ("11", "12")]
+    proof = change(node, client)["proof"]["etcd"]
+    assert (proof["members"], proof["unreachable"]) == ([], ["cp11", "cp12"])
+
+
+def test_an_alarm_that_the_first_write_raises_is_none_of_the_change(
+    node: FakeNode, client: dict[str, str], member: FakeEtcd
+) -> None:
+    """The quota is met by the write before the change, which is there to raise it."""
+    member.takes = False
+    node.clock.watchers.append(lambda: setattr(member, "alarms", {"10": "NOSPACE"}))
+    assert change(node, client)["outcome"] == COMMITTED
+
+
+def test_a_moment_without_a_leader_does_not_waive_the_proof(
+    node: FakeNode, client: dict[str, str], member: FakeEtcd
+) -> None:
+    member.takes, member.refusal = False, 503
+    assert change(node, client)["outcome"] == RESTORED
+
+
+def test_two_members_of_one_name_are_two(
+    node: FakeNode, client: dict[str, str], member: FakeEtcd, other: FakeEtcd
+) -> None:
+    assert member.members is not None
+    member.members[1:] = [member.member("11", [other.url], name="same"), member.member("12", [member.url], name="same")]
+    result = change(node, client, lambda: setattr(other, "revision", 1))
+    assert result["outcome"] == RESTORED
+    assert "same is at 1" in result["reason"]
+
+
 def test_members_that_do_not_get_what_is_written_are_no_success(
     node: FakeNode, client: dict[str, str], member: FakeEtcd, other: FakeEtcd
 ) -> None:

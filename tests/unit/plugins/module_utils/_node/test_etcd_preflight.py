@@ -21,6 +21,7 @@ from ansible_collections.nodecraft.kubeadm.plugins.module_utils._node import (
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._node.runtime import runtime_at
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.common.errors import Refusal
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.common.verdict import ACCEPTED
+from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.static_pod import plan as static_pod
 from ansible_collections.nodecraft.kubeadm.tests.unit.support import static_pods as samples
 from ansible_collections.nodecraft.kubeadm.tests.unit.support.authority import Authority, Pair
 from ansible_collections.nodecraft.kubeadm.tests.unit.support.fake_etcd import FakeEtcd
@@ -150,7 +151,8 @@ def test_the_proof_asks_the_member_where_its_clients_do(
     journal: t.Any = {"watch": {"before": {"probes": []}, "after": {"probes": []}}}
     site.write("renewed", Pair(*((site.pki / f"server.{ending}").read_bytes() for ending in ("crt", "key"))))
     change = {"cert_file": f"{site.pki}/renewed.crt", "key_file": f"{site.pki}/renewed.key"}
-    etcd_preflight.add_member(journal, site.plan(etcd_pod, listen_client_urls="https://127.0.0.1:1", **change))
+    plan = site.plan(etcd_pod, listen_client_urls="https://127.0.0.1:1", **change)
+    etcd_preflight.add_member(journal, plan, str(site.root))
     (before,), (after,) = (journal["watch"][side]["probes"] for side in ("before", "after"))
     assert run_probe(before)[0]
     # Where its clients look for it now, whatever it listens at then; with the certificates that it has then.
@@ -159,6 +161,61 @@ def test_the_proof_asks_the_member_where_its_clients_do(
     clients = [journal["watch"][side]["etcd"] for side in ("before", "after")]
     assert clients[0]["url"] == member.url
     assert clients[1] == {**clients[0], **renewed}
+
+
+@pytest.mark.parametrize("is_trusted", [True, False])
+def test_the_proof_asks_as_the_api_server_does_where_that_is_answered(
+    site: Site, etcd_pod: static_pods.StaticPod, server: Pair, authority: Authority, is_trusted: bool
+) -> None:
+    """In the last step of a rotation the member may trust its own clients and none of the API server's."""
+    site.write("apiserver-etcd-client", server if is_trusted else Authority(site.root / "other").issue())
+    flags = [
+        f"--etcd-{part}={site.pki}/apiserver-etcd-client.{end}"
+        for part, end in (("certfile", "crt"), ("keyfile", "key"))
+    ]
+    (site.root / "kube-apiserver.yaml").write_text(
+        samples.with_command(*flags).replace("/etc/kubernetes/pki", str(site.pki)), encoding="utf-8"
+    )
+    journal: t.Any = {"watch": {"before": {"probes": []}, "after": {"probes": []}}}
+    etcd_preflight.add_member(journal, site.plan(etcd_pod, snapshot_count=5000), str(site.root))
+    for side in ("before", "after"):
+        used = [probe["certificate"] for probe in journal["watch"][side]["probes"]]
+        assert (f"{site.pki}/apiserver-etcd-client.crt" in used) is is_trusted
+
+
+def test_a_member_without_an_address_for_its_clients_is_refused(site: Site, etcd_pod: static_pods.StaticPod) -> None:
+    site.start(etcd_pod)
+    with pytest.raises(Refusal, match="without listen-client-urls"):
+        site.check(etcd_pod, listen_client_urls=None)
+
+
+def test_what_starts_a_new_cluster_is_refused_as_an_environment_variable_too(
+    site: Site, etcd_pod: static_pods.StaticPod
+) -> None:
+    site.start(etcd_pod)
+    wish = samples.wish(name="etcd", env={"ETCD_FORCE_NEW_CLUSTER": "true"})
+    with pytest.raises(Refusal, match="force-new-cluster"):
+        preflight.check(etcd_pod, static_pod.plan(wish, static_pod.State(etcd_pod.manifest, {}, {})), site.node)
+
+
+def test_another_member_that_answers_does_not_speak_for_one_that_is_down(
+    site: Site, etcd_pod: static_pods.StaticPod, member: FakeEtcd
+) -> None:
+    """Both advertise an address at which this member answers, such as 127.0.0.1."""
+    site.start(etcd_pod)
+    assert member.members is not None
+    member.members += [{"ID": each, "name": f"cp{each}", "clientURLs": [member.url]} for each in ("20", "21")]
+    with pytest.raises(Refusal, match=r"would lose its majority .*cp20 not healthy, cp21 not healthy"):
+        site.check(etcd_pod, snapshot_count=5000)
+
+
+def test_with_a_corrupt_member_nothing_is_tried(site: Site, etcd_pod: static_pods.StaticPod, member: FakeEtcd) -> None:
+    """No member says that it is healthy then."""
+    site.start(etcd_pod)
+    others(member, True, True)
+    member.alarms, member.healthy, site.web.status = {"20": "CORRUPT"}, False, 503
+    with pytest.raises(Refusal, match="has the alarm CORRUPT of member 20"):
+        site.check(etcd_pod, snapshot_count=5000)
 
 
 def test_no_file_is_put_among_the_data(site: Site, etcd_pod: static_pods.StaticPod) -> None:
@@ -303,7 +360,7 @@ def test_a_snapshot_is_saved_before_what_is_forced_alone(
     assert Path(path).read_bytes()[:-32] == member.snapshot
     assert Path(path).stat().st_mode & 0o7777 == 0o600
     assert member.members is not None
-    member.members[-1]["clientURLs"] = [member.url]
+    member.members[-1] = member.member("21", [member.url])
     assert etcd_preflight.save_snapshot(etcd_pod, plan, site.node) is None, "there is no risk"
 
 

@@ -41,6 +41,10 @@ def test_a_snapshot_is_saved_whole_and_for_root_only(access: Access, member: Fak
     assert sorted(os.listdir(path.parent)) == sorted([path.name, os.path.basename(other)])
 
 
+# What a member sends for ever that cannot read its file.
+ENDLESS = json.dumps({"result": {"remaining_bytes": "98304", "blob": ""}}).encode() + b"\n"
+
+
 def other_byte(lines: list[bytes]) -> list[bytes]:
     """One letter of what is sent is another one."""
     return [lines[0].replace(b"ZGF0", b"ZGF1", 1), *lines[1:]]
@@ -53,6 +57,7 @@ def other_byte(lines: list[bytes]) -> list[bytes]:
         (lambda lines: lines[1:], "digest"),
         (lambda lines: lines[:2], "sent 65536"),
         (lambda lines: lines[:1] + lines, "sent"),
+        (lambda lines: [lines[0], *[ENDLESS] * 1000], "cannot read its own database to the end"),
         (other_byte, "is not that of its content"),
         (lambda lines: lines[:2] + [json.dumps({"error": {"message": "no"}}).encode() + b"\n"], "ended with"),
         (lambda lines: [b"{"], "could not be saved"),

@@ -83,6 +83,7 @@ def test_values_of_the_environment_are_not_shown() -> None:
         ("--quota-backend-bytes=3221225472", 3 * GIB, r"is 3\.0 GiB, .* has 3\.0 GiB.* \(3\.6 GiB\)"),
         ("--quota-backend-bytes=0", 2 * GIB, r"is 2\.0 GiB"),
         ("--quota-backend-bytes=0x100000", 2 * 1024**2, r"is 1\.0 MiB"),
+        ("--quota-backend-bytes=04000000", 2 * 1024**2, r"is 1\.0 MiB"),
         ("", 2 * GIB, r"etcd's default of quota-backend-bytes is 2\.0 GiB"),
     ],
 )

@@ -47,7 +47,12 @@ def test_of_one_member_the_outage_is_said(cluster: str) -> None:
     assert "one member" in str(verdict.warning)
 
 
-@pytest.mark.parametrize("cluster", ["hdd", "ddh", "ddd", "dh", "hddd"])
+@pytest.mark.parametrize("cluster", ["hdd", "hddd"])
+def test_a_member_that_is_healthy_has_a_majority_behind_it_whatever_is_seen_of_the_others(cluster: str) -> None:
+    assert "would lose its majority" in str(judge(members(cluster)).refusal)
+
+
+@pytest.mark.parametrize("cluster", ["ddh", "ddd", "dh"])
 def test_a_majority_that_is_lost_already_cannot_be_taken_away(cluster: str) -> None:
     verdict = judge(members(cluster))
     assert verdict.refusal is None
