@@ -21,7 +21,7 @@ description:
 positional: reached
 options:
   _input:
-    description: All nodes that the API knows, as C(nodes) of M(nodecraft.kubeadm.node_resource_info).
+    description: All nodes that the API knows, as C(nodes) of M(nodecraft.kubeadm.node_resource_info). V(null) when it does not tell.
     type: dict
     required: true
   reached:
@@ -78,7 +78,9 @@ class FilterModule:
         return {"run_coverage": _judge}
 
 
-def _judge(nodes: t.Mapping[str, t.Mapping[str, t.Any]], reached: t.Collection[str], **more: t.Any) -> dict[str, t.Any]:
+def _judge(
+    nodes: t.Mapping[str, t.Mapping[str, t.Any]] | None, reached: t.Collection[str], **more: t.Any
+) -> dict[str, t.Any]:
     found = coverage.judge(nodes, reached, **more)
     return {
         **dataclasses.asdict(found),

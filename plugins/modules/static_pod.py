@@ -39,8 +39,8 @@ notes:
   - Before a member of etcd is stopped, its cluster has no alarm and no learner, the other members have caught up, and they are a majority
     without it; see O(force) for what else. Afterwards a key is written through the changed member and deleted again, no
     alarm was added, and every other member that answers has reached that revision.
-  - Flags by which the cluster of C(etcd) knows the member (C(name), C(initial-*), C(listen-peer-urls), C(data-dir) and C(wal-dir)) are not
-    changed, and neither is C(quota-backend-bytes) to less than 1.2 times the size of the database.
+  - Flags by which the cluster of C(etcd) knows the member (C(name), C(initial-*), C(discovery*), C(listen-peer-urls), C(data-dir), C(wal-dir) and
+    C(config-file)) are not changed, and neither is C(quota-backend-bytes) to less than 1.2 times the size of the database.
   - An C(etcd) that kube-apiserver reaches elsewhere than at a static pod of its own node is external, and refused.
 options:
   name:

@@ -111,7 +111,12 @@ def save_snapshot(pod: static_pods.StaticPod, plan: static_pod.StaticPodPlan, no
     told = _ask(plan)
     if _is_fine(told):
         return None
-    return etcd_snapshot.save(access)
+    try:
+        return etcd_snapshot.save(access)
+    except KubeadmError as exc:
+        if told[0] is not None:
+            raise
+        raise KubeadmError(f"{exc} Without force a member that is not healthy is changed without a snapshot.") from exc
 
 
 # ---- its data --------------------------------------------------------------------------------------------------------
@@ -203,12 +208,20 @@ def _add_api_server(journal: Journal, folder: str, url: str) -> None:
 def refuse_external(folder: str, node_name: str) -> None:
     """Refuse an etcd that is no static pod of this node. A node without an API server tells nothing. Raises Refusal."""
     api_server, member = (_manifest(name, folder) for name in (API_SERVER, ETCD))
-    if api_server is None:
-        return
+    if api_server is None or (member is None and _has_manifest(ETCD, folder)):
+        return  # what is wrong with a manifest that cannot be read is said where it is read
     servers = ComponentFiles(api_server).flags("etcd-servers")
     listening = [] if member is None else ComponentFiles(member).flags("listen-client-urls")
     if servers and (member is None or etcd_change.is_external(_places(servers), _places(listening))):
         etcd_change.refuse_external(node_name, servers)
+
+
+def _has_manifest(name: str, folder: str) -> bool:
+    try:
+        static_pods.find(name, folder)
+    except KubeadmError:
+        return False
+    return True
 
 
 def _manifest(name: str, folder: str) -> Manifest | None:

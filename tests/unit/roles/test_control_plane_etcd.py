@@ -8,7 +8,8 @@ import typing as t
 from pathlib import Path
 
 import pytest
-from ansible_collections.nodecraft.kubeadm.tests.unit.support.plays import Outcome, Stage
+from ansible_collections.nodecraft.kubeadm.plugins.module_utils._node import state
+from ansible_collections.nodecraft.kubeadm.tests.unit.support.plays import ROOT, Outcome, Stage
 
 API_SERVER = "kube-apiserver"
 ETCD = {"args": {"snapshot-count": 5000}}
@@ -32,6 +33,23 @@ def test_etcd_is_left_alone_where_nobody_asks_for_it(stage: Stage) -> None:
     assert outcome.status == 0, outcome.output
     assert done(outcome, "change") == [("cp1", API_SERVER)]
     assert "etcd" not in {component for dummy, component in done(outcome, "plan")}
+
+
+def test_a_node_that_cannot_be_reached_ends_the_run_before_the_others_are_planned(stage: Stage) -> None:
+    away = {"ansible_connection": "ansible.builtin.ssh", "ansible_host": "127.0.0.1", "ansible_port": 1}
+    stub = {"stub": {API_SERVER: "changes"}}
+    outcome = stage.play(
+        {"kube_control_plane": {"cp1": stub, "cp2": {**stub, **away}}},
+        roles=[{"role": "nodecraft.kubeadm.control_plane"}],
+    )
+    assert outcome.status != 0
+    assert outcome.calls == []
+    assert "keep its hosts in step" not in outcome.output
+
+
+def test_the_record_of_etcd_is_looked_for_where_the_modules_keep_it() -> None:
+    text = (ROOT / "roles/control_plane/vars/main.yml").read_text(encoding="utf-8")
+    assert f"""__control_plane_etcd_trace: "{state.state_folder("etcd")}{{{{ '/owned.json'""" in text
 
 
 @pytest.mark.slice

@@ -7,7 +7,7 @@ from __future__ import annotations
 import typing as t
 
 import pytest
-from ansible_collections.nodecraft.kubeadm.tests.unit.support.plays import Outcome, Stage
+from ansible_collections.nodecraft.kubeadm.tests.unit.support.plays import Json, Outcome, Stage
 
 ROLE = {"role": "nodecraft.kubeadm.node_kubelet"}
 REJECTED = {"rejected": {"w2": [{"pod": "default/picky", "reason": "selects nodes with disk=fast"}]}}
@@ -347,6 +347,22 @@ def test_a_control_plane_of_another_name_may_not_be_left_out(play: Play) -> None
     assert outcome.status != 0
     assert "w2 cannot be reached, and the cluster has the control plane cp2" in outcome.output
     assert changed(outcome) == []
+
+
+def test_nobody_is_left_out_while_the_api_does_not_tell_the_control_planes(play: Play) -> None:
+    outcome = play(*ALL, each={"w2": GONE}, api={"silent": True}, **at_most(1, node_kubelet_force=True))
+    assert outcome.status != 0
+    assert "w2 cannot be reached, and the API does not tell which nodes are control planes" in outcome.output
+    assert changed(outcome) == []
+
+
+def test_settings_of_control_planes_need_not_be_defined_on_the_host_that_asks(stage: Stage) -> None:
+    wish = {"control_plane_components": {"kube-apiserver": {"args": {"x": "{{ of_planes }}"}}}}
+    host = {"stub": {"kubelet": "changes"}, **wish}
+    groups: dict[str, Json] = {"a_node": {"w1": host}, "kube_control_plane": {"cp1": {**host, "of_planes": "y"}}}
+    outcome = stage.play(groups, roles=[ROLE])
+    assert outcome.status == 0, outcome.output
+    assert changed(outcome) == ["cp1", "w1"]
 
 
 # ---- what the API knows ----------------------------------------------------------------------------------------------

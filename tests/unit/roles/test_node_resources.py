@@ -111,6 +111,14 @@ def test_a_worker_that_cannot_be_reached_may_be_left_out(stage: Stage) -> None:
     assert refused.calls == outcome.calls
 
 
+def test_a_host_whose_name_is_given_is_not_asked_and_so_not_left_out(stage: Stage) -> None:
+    away = {"stub_kubelet_info": "gone", "node_resources_node_name": "n1"}
+    groups: dict[str, Json] = {"kube_control_plane": {"cp1": {}}, "kube_node": {"w1": away}}
+    outcome = stage.play(groups, roles=[ROLE], vars={"node_resources_max_unreachable": 1})
+    assert outcome.status == 0, outcome.output
+    assert asked(outcome) == [(name, ["cp1", "n1"]) for name in MODULES]
+
+
 def test_hosts_that_are_out_of_step_are_refused(play: Play) -> None:
     asks = "until test -s $STUB_LOG; do sleep 0.1; done"
     late = {"name": "Come when cp1 asks", "ansible.builtin.shell": asks, "when": "inventory_hostname == 'w1'"}

@@ -34,13 +34,13 @@ def objection(
     told = _listed([f"{host} ({why.rstrip('.')})" if why else host for host, why in unreachable.items()])
     planes = [host for host in unreachable if host in grouped]
     way_out = "Repair that, or name the hosts of the run with --limit"
+    if planes:
+        return f"cannot be reached: {told}. A control plane is never left out, and {_listed(planes)} is one. {way_out}."
     if limit < 0 or len(unreachable) > limit:
         return (
             f"cannot be reached: {told}. {variable} is {limit}, and {len(unreachable)} would be left out. {way_out}, or set"
             f" {variable} to a number that you can do without."
         )
-    if planes:
-        return f"cannot be reached: {told}. A control plane is never left out, and {_listed(planes)} is one. {way_out}."
     if not grouped:
         return (
             f"cannot be reached: {told}. Whether that is a control plane, which is never left out, is not known, because the inventory has"
@@ -61,7 +61,7 @@ class Coverage:
 
 
 def judge(
-    nodes: t.Mapping[str, t.Mapping[str, t.Any]],
+    nodes: t.Mapping[str, t.Mapping[str, t.Any]] | None,
     reached: t.Collection[str],
     *,
     left_out: t.Sequence[str] = (),
@@ -69,11 +69,14 @@ def judge(
     has_control_plane: bool = False,
     settings: t.Mapping[str, t.Any] | None = None,
 ) -> Coverage:
-    """Judge a run. nodes: all nodes that the API knows, by name, each with its labels. reached: the nodes of the run.
+    """Judge a run. nodes: all nodes that the API knows, by name, each with its labels; None when it does not tell. reached: the nodes of
+    the run.
 
     left_out: its hosts that cannot be reached. grouped: the hosts that the inventory names as control planes. has_control_plane: whether a
     node of the run is one. settings: variables that are for control planes.
     """
+    if nodes is None:
+        return Coverage(refusal=_unknown(left_out)) if left_out else Coverage()
     planes = sorted(name for name, node in nodes.items() if control_planes.role_label({"metadata": node}))
     missing = tuple(missing_nodes(nodes, [*reached, *left_out]))
     absence = control_planes.Absence() if has_control_plane else control_planes.absence(planes, grouped, settings or {})
@@ -87,6 +90,13 @@ def judge(
             missing=missing,
         )
     return Coverage(absence.warning, absence.refusal, missing)
+
+
+def _unknown(left_out: t.Sequence[str]) -> str:
+    return (
+        f"{_listed(left_out)} cannot be reached, and the API does not tell which nodes are control planes, which are never left out."
+        " Repair that, or name the hosts of the run with --limit."
+    )
 
 
 def missing_nodes(nodes: t.Iterable[str], run: t.Collection[str]) -> list[str]:

@@ -20,6 +20,7 @@ from .manifest import Manifest
 # By these the cluster knows a member, or a member its data. initial-* and discovery* as well.
 _IDENTITY = frozenset(("config-file", "data-dir", "listen-peer-urls", "name", "wal-dir"))
 _IDENTITY_PREFIXES = ("discovery", "initial-")
+_TIMING = frozenset(("initial-election-tick-advance",))
 _ENVIRONMENT = "ETCD_"
 _QUOTA = "quota-backend-bytes"
 _OCTAL = re.compile("[+-]?0[0-7_]+")
@@ -73,7 +74,9 @@ def refuse_other_identity(before: Manifest, after: Manifest) -> None:
     moved = [
         f"{name}: {_shown(before, name)} -> {_shown(after, name)}"
         for name in sorted(_names(before) | _names(after))
-        if (name in _IDENTITY or name.startswith(_IDENTITY_PREFIXES)) and setting(before, name) != setting(after, name)
+        if name not in _TIMING
+        and (name in _IDENTITY or name.startswith(_IDENTITY_PREFIXES))
+        and setting(before, name) != setting(after, name)
     ]
     if moved:
         raise Refusal(
@@ -172,5 +175,6 @@ def refuse_external(node: str, servers: t.Sequence[str]) -> t.NoReturn:
     """Raises Refusal for an etcd that does not run as a static pod of this node."""
     raise Refusal(
         f"etcd is external: kube-apiserver on {node} uses {', '.join(servers)}, which is no static pod of this node. This collection"
-        " changes etcd where kubeadm runs it as a static pod beside the API server. Take etcd out of the settings of this node."
+        " changes etcd where kubeadm runs it as a static pod beside the API server. Take etcd out of the settings of this node, and out of"
+        " control_plane_static_pods where this collection had changed a member of it before."
     )

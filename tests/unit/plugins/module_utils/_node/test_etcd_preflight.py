@@ -383,6 +383,13 @@ def test_an_etcd_of_the_node_is_its_own(tmp_path: Path, servers: str) -> None:
     etcd_preflight.refuse_external(str(tmp_path), "cp1")
 
 
+@pytest.mark.parametrize("text", ["kind: [", "---\nkind: Pod\n---\nkind: Pod\n"])
+def test_a_manifest_that_cannot_be_read_is_no_external_etcd(tmp_path: Path, text: str) -> None:
+    (tmp_path / "kube-apiserver.yaml").write_text(api_server("https://127.0.0.1:2379"), encoding="utf-8")
+    (tmp_path / "etcd.yaml").write_text(text, encoding="utf-8")
+    etcd_preflight.refuse_external(str(tmp_path), "cp1")
+
+
 @pytest.mark.parametrize("has_member", [True, False])
 def test_an_external_etcd_is_refused_by_name(tmp_path: Path, has_member: bool) -> None:
     (tmp_path / "kube-apiserver.yaml").write_text(api_server("https://10.9.9.9:2379"), encoding="utf-8")
