@@ -16,7 +16,7 @@ version_added: 0.1.0
 author:
   - nodecraft.kubeadm contributors (@nodecraft)
 description:
-  - Settings of control planes reach nobody when the inventory names no control plane, and a control plane that cannot be reached must not be
+  - Settings of control planes have no effect when the inventory names no control plane, and a control plane that cannot be reached must not be
     left out.
 positional: reached
 options:

@@ -274,7 +274,7 @@ class EtcdMember:
             return False
 
     def _alarmed(self, former: EtcdFormer, proof: EtcdProof) -> str | None:
-        """An alarm that the write raised stands by now. One stays until somebody disarms it, also where the change is rolled back."""
+        """An alarm that the write raised stands by now. One stays until it is disarmed, also where the change is rolled back."""
         try:
             proof["alarms"] = Etcd(self.watch["after"]["etcd"]).alarms()
         except EtcdError as exc:

@@ -123,12 +123,12 @@ def save_snapshot(pod: static_pods.StaticPod, plan: static_pod.StaticPodPlan, no
 
 
 def _other_data(pod: static_pods.StaticPod, plan: static_pod.StaticPodPlan, node: PreflightContext) -> list[str]:
-    """A member that starts over another folder is an empty one, and may look healthy."""
+    """A member that starts over another directory is an empty one, and may look healthy."""
     before, after = ComponentFiles(plan.before), ComponentFiles.planned(plan)
     if flags.gate_value(etcd_change.setting(plan.after, "force-new-cluster") or "false") is True:
         raise Refusal(
             "args: force-new-cluster makes a new cluster of one member out of this one's data, at every start. It is for a"
-            " disaster, by hand, and must not stay in a manifest."
+            " disaster, manually, and must not stay in a manifest."
         )
     moved = [
         f"{flag}: {was} -> {will_be}"
@@ -143,7 +143,7 @@ def _other_data(pod: static_pods.StaticPod, plan: static_pod.StaticPodPlan, node
     if runs(pod, node):
         raise Refusal(
             f"refused before anything was written: the member on {os.uname().nodename} runs, and would start over other data"
-            f" ({'; '.join(moved)}). Moving a member's data is done by hand, with the member stopped."
+            f" ({'; '.join(moved)}). Moving a member's data is done manually, with the member stopped."
         )
     return [
         f"{pod.name} on {os.uname().nodename} does not run, and starts over other data with this change ({'; '.join(moved)})"
@@ -158,7 +158,9 @@ def refuse_files_among_data(pod: static_pods.StaticPod, paths: t.Iterable[str]) 
     folders = [folder for folder in (_data(files, etcd_change.setting(pod.manifest, flag)) for flag in _DATA) if folder]
     for path in paths:
         if any(os.path.commonpath([path, folder]) == folder for folder in folders):
-            raise Refusal(f"files: {path} on {os.uname().nodename} lies among the data of etcd; name another folder.")
+            raise Refusal(
+                f"files: {path} on {os.uname().nodename} lies among the data of etcd; name another directory."
+            )
 
 
 def _data(files: ComponentFiles, path: str | None) -> str | None:
