@@ -15,8 +15,8 @@ from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.kubernetes
     told_missing,
 )
 
-HOSTS = ["cp1", "cp2", "w1", "w2"]
-GROUPED = ["cp1", "cp2"]
+HOSTS = ("cp1", "cp2", "w1", "w2")
+GROUPED = ("cp1", "cp2")
 
 
 def objects(

@@ -54,7 +54,7 @@ def test_what_did_not_begin_or_did_not_end_says_so() -> None:
 
 
 def test_a_host_that_is_lost_after_its_change_tells_how_that_ended() -> None:
-    (line, *_) = report.static_pods({"cp1": {"etcd": result(transaction=COMMITTED)}}, lost=["cp1"])
+    line = report.static_pods({"cp1": {"etcd": result(transaction=COMMITTED)}}, lost=["cp1"])[0]
     assert line.startswith("cp1 etcd: committed")
 
 
@@ -65,7 +65,7 @@ def test_what_is_taken_back_is_named_and_no_upgrade_undoes_that() -> None:
 
 
 def test_a_snapshot_is_named() -> None:
-    (line, *_) = report.static_pods({"cp1": {"etcd": result(snapshot="/var/lib/x.db")}})
+    line = report.static_pods({"cp1": {"etcd": result(snapshot="/var/lib/x.db")}})[0]
     assert line == "cp1 etcd: planned; rehearsal accepted in 0.2 s; snapshot /var/lib/x.db"
 
 
