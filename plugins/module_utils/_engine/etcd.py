@@ -212,8 +212,9 @@ class EtcdMember:
             self._note(f"before the change etcd took no write through this member: {exc}")
         with contextlib.suppress(EtcdError):
             # Behind the write: an alarm that this one raised is none of the change.
-            found["alarms"] = Etcd(self.watch["before"]["etcd"]).alarms()
-            found["members"] = sorted(str(entry.get("ID")) for entry in Etcd(self.watch["before"]["etcd"]).members())
+            member = Etcd(self.watch["before"]["etcd"])
+            found["alarms"] = member.alarms()
+            found["members"] = sorted(str(entry.get("ID")) for entry in member.members())
         return {"etcd": found}
 
     def failure(self) -> str | None:

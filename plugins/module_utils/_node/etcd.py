@@ -17,7 +17,7 @@ import ssl
 import typing as t
 import urllib.parse
 
-from .._engine.etcd import MEMBERS, Etcd, EtcdError, context_of, reason_of, request, revision_of
+from .._engine.etcd import MEMBERS, Etcd, EtcdError, context_of, name_of, reason_of, request, revision_of
 from .._engine.files import Json
 from .._engine.journal import EtcdClient, Probe
 from .._plan.common.errors import KubeadmError
@@ -206,7 +206,7 @@ def _urls(entry: Json, this: str, access: Access) -> list[str]:
 def _member(entry: Json, this: str, access: Access, context: ssl.SSLContext | None, *, is_there: bool) -> Member:
     """is_there: whether the very member answers at its addresses; health does not say whose it is."""
     return Member(
-        name=entry.get("name") or entry["ID"],
+        name=name_of(entry),
         votes=not entry.get("isLearner", False),
         healthy=is_there and any(ask_health(url, context).ok for url in _urls(entry, this, access)),
         is_this=entry["ID"] == this,
