@@ -4,13 +4,30 @@
 
 from __future__ import annotations
 
+import os
+import typing as t
 from pathlib import Path
 
 import pytest
+from ansible_collections.nodecraft.kubeadm.tests.unit.roles.mutations import CHOSEN, MUTATIONS
 from ansible_collections.nodecraft.kubeadm.tests.unit.support.plays import Stage
+from ansible_collections.nodecraft.kubeadm.tests.unit.support.web import Web
 
 
 @pytest.fixture(name="stage")
 def fixture_stage(tmp_path: Path) -> Stage:
-    """A folder of its own for the plays of a test."""
-    return Stage(tmp_path)
+    """A directory of its own for the plays of a test, without the safeguard that the environment names, if it names one."""
+    stage = Stage(tmp_path)
+    if chosen := os.environ.get(CHOSEN):
+        MUTATIONS[chosen].take_out(stage)
+    return stage
+
+
+@pytest.fixture(name="confirm_url")
+def fixture_confirm_url() -> t.Iterator[str]:
+    """An address that answers the controller, as it has to before a change that it is to confirm."""
+    web = Web()
+    try:
+        yield f"http://127.0.0.1:{web.port}/readyz"
+    finally:
+        web.close()

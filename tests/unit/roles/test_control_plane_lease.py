@@ -51,11 +51,11 @@ def lease(outcome: Outcome, step: str) -> Json:
 
 
 @pytest.mark.slice
-def test_the_lease_is_taken_for_the_changes_and_renewed_before_each_turn(play: Play) -> None:
+def test_the_lease_is_taken_for_the_changes_and_renewed_before_each_turn(play: Play, confirm_url: str) -> None:
     wish = {
         "control_plane_wait_timeout": 400,
         "control_plane_confirm": True,
-        "control_plane_confirm_url": "https://lb:6443",
+        "control_plane_confirm_url": confirm_url,
     }
     outcome = play("nothing", "changes", "changes", variables=wish)
     assert outcome.status == 0, outcome.output
@@ -76,7 +76,7 @@ def test_the_lease_is_taken_for_the_changes_and_renewed_before_each_turn(play: P
     holders = {call["arguments"]["holder"] for call in outcome.calls if call["component"] == "lease"}
     assert [holder.count("@") for holder in holders] == [1]
     change = next(call["arguments"] for call in outcome.calls if call["step"] == "change")
-    assert (change["confirm"], change["confirm_url"]) == (True, "https://lb:6443")
+    assert (change["confirm"], change["confirm_url"]) == (True, confirm_url)
     assert not {"confirm_timeout", "confirm_ca_cert"} & set(change)
     released = lease(outcome, "released")["arguments"]
     assert released["completed"] is True
@@ -147,7 +147,9 @@ def test_check_mode_only_looks_at_it(play: Play) -> None:
     assert outcome.hosts("plan", API_SERVER).count("cp2") == 2
 
 
-@pytest.mark.parametrize(("ending", "told"), [("restored", "restored"), ("lost", "it was lost in the middle")])
+@pytest.mark.parametrize(
+    ("ending", "told"), [("restored", "the former state was put back"), ("lost", "it was lost in the middle")]
+)
 def test_a_failed_roll_out_leaves_its_mark(play: Play, ending: str, told: str) -> None:
     outcome = play("changes", ending, "changes")
     assert outcome.status != 0

@@ -37,12 +37,14 @@ Play = t.Callable[..., Outcome]
 
 @pytest.fixture(name="play")
 def fixture_play(stage: Stage) -> Play:
-    """Run the playbook on cp1, cp2 and w1 with these ways back. components: or none is named."""
+    """Run the playbook on cp1, cp2 and w1 with these ways back. components: or none is named. stubs: of all hosts."""
 
-    def play(cp1: Json, cp2: Json, w1: Json, *options: str, components: str = "", nodes: str = "") -> Outcome:
+    def play(
+        cp1: Json, cp2: Json, w1: Json, *options: str, components: str = "", nodes: str = "", **stubs: Json
+    ) -> Outcome:
         groups = {"kube_control_plane": {"cp1": host(cp1), "cp2": host(cp2)}, "kube_node": {"w1": host(w1)}}
         given = ["-e", f"rollback_components={components}", "-e", f"rollback_nodes={nodes}"]
-        return stage.playbook("rollback", groups, *given, *options)
+        return stage.playbook("rollback", groups, *given, *options, variables=stubs)
 
     return play
 
@@ -120,8 +122,7 @@ def test_one_node_may_be_named(play: Play) -> None:
 
 
 def test_nodes_that_are_not_named_are_left_out_when_no_api_answers(play: Play) -> None:
-    silent = json.dumps({"stub_lease": {"held": "silent"}})
-    outcome = play({API: way()}, {API: way()}, {}, "-e", silent, components=API, nodes="cp1")
+    outcome = play({API: way()}, {API: way()}, {}, components=API, nodes="cp1", stub_lease={"held": "silent"})
     assert changes(outcome) == []
     assert "set control_plane_lease: false" in " ".join(outcome.output.split())
 

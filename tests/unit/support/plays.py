@@ -1,9 +1,14 @@
 # SPDX-FileCopyrightText: 2026 nodecraft.kubeadm contributors
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Plays roles and playbooks of the collection as they are, run by Ansible, with modules that change nothing and ask nobody."""
+"""Plays roles and playbooks of the collection as they are, run by Ansible, on nodes whose modules change nothing and ask nothing.
+
+Only the modules have stand-ins, which reach the hosts as the real ones do. Roles, playbooks, action plugins, filters and utilities
+are those of the collection.
+"""
 
 from __future__ import annotations
 
+import collections
 import dataclasses
 import json
 import os
@@ -15,30 +20,66 @@ from pathlib import Path
 
 HERE = Path(__file__).parent
 ROOT = HERE.parents[2]
+PARTS = HERE / "stage"
 # What stands in for which module.
 STUBS = {
-    "stub_transaction.py": ("static_pod", "kubelet", "node_transaction"),
-    "stub_api.py": ("node_resource_info",),
-    "stub_info.py": ("static_pod_info", "kubelet_info"),
-    "stub_image.py": ("node_image",),
-    "stub_lease.py": ("rollout_lease",),
-    "stub_kubernetes.py": ("device_plugin_info",),
-    "stub_results.py": ("pod_resize", "placement_guard"),
-    "stub_nodes.py": ("node_taint", "node_extended_resource", "node_label"),
+    "transaction.py": ("static_pod", "kubelet"),
+    "follower.py": ("node_transaction",),
+    "api.py": ("node_resource_info",),
+    "info.py": ("static_pod_info", "kubelet_info"),
+    "image.py": ("node_image",),
+    "lease.py": ("rollout_lease",),
+    "kubernetes.py": ("device_plugin_info",),
+    "results.py": ("pod_resize", "placement_guard"),
+    "nodes.py": ("node_taint", "node_extended_resource", "node_label"),
 }
 # The same for kubernetes.core.
-CORE_STUBS = {"stub_kubernetes.py": ("k8s", "k8s_info")}
+CORE_STUBS = {"kubernetes.py": ("k8s", "k8s_info")}
+STAND_INS = {name for stubs in (STUBS, CORE_STUBS) for names in stubs.values() for name in names}
+# What is the collection's own. Of its modules, those that have no stand-in.
+LINKED = (
+    "meta",
+    "playbooks",
+    "roles",
+    "plugins/action",
+    "plugins/doc_fragments",
+    "plugins/filter",
+    "plugins/plugin_utils",
+)
+FILLED = ("plugins/modules", "plugins/module_utils")
+CONTROLLER = "localhost"
+# A module knows its arguments and its environment. The first line of both is that of a shell, and `exec` leaves none behind.
+INTERPRETER = """\
+#!/bin/sh
+export STUB_MACHINE='{host}'
+echo "module {host} ${{1##*/}}" >> "$STUB_RUNS"
+exec '{python}' "$@"
+"""
+SUDO = """\
+#!/bin/sh
+while [ "${1#-}" != "$1" ]; do
+  if [ "$1" = -u ]; then shift; fi
+  shift
+done
+export STUB_BECOMES=1
+exec "$@"
+"""
 
 Json = dict[str, t.Any]
 
 
 @dataclasses.dataclass(frozen=True)
 class Outcome:
-    """What came of a play. calls: what the stand-ins were asked for, in its order."""
+    """What came of a play. calls: what the stand-ins were asked for, in its order.
+
+    tasks: host -> its tasks that began (includes and skipped ones too) and the modules that ran for them, each try and each item
+    of a loop. What a module other than the stand-ins did counts for the host on which it ran.
+    """
 
     status: int
     output: str
     calls: list[Json]
+    tasks: dict[str, int]
 
     def hosts(self, step: str, component: str) -> list[str]:
         """The hosts on which a component was planned (C(plan)) or changed (C(change)), in their order."""
@@ -57,26 +98,50 @@ class Outcome:
 
 
 class Stage:
-    """A folder with the collection, in which plays run. environment: of the controller, besides ours."""
+    """A directory with the collection, in which plays run. environment: of the controller, besides ours."""
 
     def __init__(self, folder: Path) -> None:
         self.environment: dict[str, str] = {}
         self._folder = folder
         self._log = folder / "calls"
+        self._runs = folder / "runs"
         self._log.touch()
-        collection = folder / "ansible_collections/nodecraft/kubeadm"
-        self._put_stubs(collection, STUBS)
+        self._runs.touch()
+        self._collection = folder / "ansible_collections/nodecraft/kubeadm"
+        self._put_stubs(self._collection, STUBS)
         self._put_stubs(folder / "ansible_collections/kubernetes/core", CORE_STUBS)
-        for name in ("meta", "playbooks", "roles", "plugins/modules", "plugins/filter", "plugins/module_utils"):
-            (collection / name).symlink_to(ROOT / name)
+        for name in LINKED:
+            (self._collection / name).symlink_to(ROOT / name)
+        for name in FILLED:
+            _link_children(ROOT / name, self._collection / name)
+        _write_program(folder / "sudo", SUDO)
 
     @staticmethod
     def _put_stubs(collection: Path, stubs: t.Mapping[str, t.Sequence[str]]) -> None:
-        actions = collection / "plugins/action"
-        actions.mkdir(parents=True)
-        for stub, modules in stubs.items():
-            for module in modules:
-                shutil.copy(HERE / stub, actions / f"{module}.py")
+        modules, utils = (collection / name for name in FILLED)
+        modules.mkdir(parents=True)
+        utils.mkdir()
+        shutil.copy(PARTS / "module_utils/stand_in.py", utils)
+        for stub, names in stubs.items():
+            for name in names:
+                shutil.copy(PARTS / "modules" / stub, modules / f"{name}.py")
+
+    def replace(self, file: str, text: str, instead: str) -> None:
+        """Play with another text in a file of the collection. Raises AssertionError unless it stands there exactly once."""
+        path = self._collection
+        for part in Path(file).parts:
+            path /= part
+            if path.is_symlink():
+                target = path.resolve()
+                path.unlink()
+                if target.is_dir():
+                    path.mkdir()
+                    _link_children(target, path)
+                else:
+                    shutil.copy(target, path)
+        content = path.read_text(encoding="utf-8")
+        assert content.count(text) == 1, f"{file} must have {text!r} once, and has it {content.count(text)} times"
+        path.write_text(content.replace(text, instead), encoding="utf-8")
 
     def play(self, groups: t.Mapping[str, Json], *options: str, **keywords: t.Any) -> Outcome:
         """Run one play on all hosts. groups: group -> host -> its variables. options: of C(ansible-playbook)."""
@@ -94,27 +159,92 @@ class Stage:
         return self._run(groups, entry, *options)
 
     def _run(self, groups: t.Mapping[str, Json], play: Json, *options: str) -> Outcome:
-        local = {"ansible_connection": "local", "ansible_python_interpreter": sys.executable}
-        inventory = {group: {"hosts": hosts, "vars": local} for group, hosts in groups.items()}
-        (self._folder / "inventory.yml").write_text(json.dumps(inventory), encoding="utf-8")
-        (self._folder / "play.yml").write_text(json.dumps([play]), encoding="utf-8")
+        self.put_on(groups, play)
+        before = len(self._runs.read_text(encoding="utf-8"))
         done = subprocess.run(
-            [sys.executable, "-m", "ansible", "playbook", "--inventory=inventory.yml", *options, "play.yml"],
+            self.command(*options),
             cwd=self._folder,
-            env={
-                **{name: value for name, value in os.environ.items() if not name.startswith("K8S_AUTH_")},
-                **self.environment,
-                "ANSIBLE_COLLECTIONS_PATH": str(self._folder),
-                "ANSIBLE_HOME": str(self._folder / "home"),
-                "ANSIBLE_NOCOLOR": "true",
-                "ANSIBLE_SHOW_CUSTOM_STATS": "true",
-                "ANSIBLE_FORCE_COLOR": "false",
-                "LC_ALL": "C.UTF-8",
-                "STUB_LOG": str(self._log),
-            },
+            env=self.variables(),
             capture_output=True,
             text=True,
             check=False,
         )
         calls = [json.loads(line) for line in self._log.read_text(encoding="utf-8").splitlines()]
-        return Outcome(done.returncode, done.stdout + done.stderr, calls)
+        runs = self._runs.read_text(encoding="utf-8")[before:]
+        return Outcome(done.returncode, done.stdout + done.stderr, calls, counted(runs))
+
+    def put_on(self, groups: t.Mapping[str, Json], play: Json) -> None:
+        """Write down what is played, and what stand-ins are to do: the variables of hosts, or of the play, whose names begin with stub."""
+        inventory = {
+            group: {"hosts": {host: {**self._place(host), **variables} for host, variables in hosts.items()}}
+            for group, hosts in groups.items()
+        }
+        said = {CONTROLLER: _of_stubs(play.get("vars", {}))}
+        for hosts in groups.values():
+            for host, variables in hosts.items():
+                said[host] = {**said[CONTROLLER], **said.get(host, {}), **_of_stubs(variables)}
+        for name, content in (("inventory.yml", inventory), ("play.yml", [play]), ("said.json", said)):
+            (self._folder / name).write_text(json.dumps(content), encoding="utf-8")
+
+    def _place(self, host: str) -> Json:
+        """How Ansible gets to a host, and that the modules of its tasks are told whose they are, wherever they run."""
+        told = {"ansible_target_log_info": host}
+        if host == CONTROLLER:
+            return {**told, "ansible_connection": "local", "ansible_python_interpreter": sys.executable}
+        program = self._folder / "machines" / host / "python"
+        _write_program(program, INTERPRETER.format(host=host, python=sys.executable))
+        return {**told, "ansible_connection": "stage", "ansible_python_interpreter": str(program)}
+
+    @staticmethod
+    def command(*options: str) -> list[str]:
+        """What runs the play that was put on."""
+        return [sys.executable, "-m", "ansible", "playbook", "--inventory=inventory.yml", *options, "play.yml"]
+
+    def variables(self) -> dict[str, str]:
+        """The environment for that."""
+        return {
+            **{name: value for name, value in os.environ.items() if not name.startswith("K8S_AUTH_")},
+            **self.environment,
+            "ANSIBLE_BECOME_EXE": str(self._folder / "sudo"),
+            "ANSIBLE_CALLBACKS_ENABLED": "stage_starts",
+            "ANSIBLE_CALLBACK_PLUGINS": str(PARTS / "callback"),
+            "ANSIBLE_COLLECTIONS_PATH": str(self._folder),
+            "ANSIBLE_CONNECTION_PLUGINS": str(PARTS / "connection"),
+            "ANSIBLE_HOME": str(self._folder / "home"),
+            "ANSIBLE_NOCOLOR": "true",
+            "ANSIBLE_REMOTE_TMP": str(self._folder / "remote"),
+            "ANSIBLE_SHOW_CUSTOM_STATS": "true",
+            "ANSIBLE_FORCE_COLOR": "false",
+            "LC_ALL": "C.UTF-8",
+            "STUB_LOG": str(self._log),
+            "STUB_RUNS": str(self._runs),
+            "STUB_SAID": str(self._folder / "said.json"),
+        }
+
+
+def counted(runs: str) -> dict[str, int]:
+    """host -> how many tasks and modules ran. runs: the lines of the callback, of the interpreters and of the stand-ins."""
+    found: collections.Counter[str] = collections.Counter()
+    for line in runs.splitlines():
+        kind, host, *rest = line.split(" ")
+        # A stand-in tells for whom it ran, its interpreter only where.
+        if kind != "module" or "".join(rest).removeprefix("AnsiballZ_").removesuffix(".py") not in STAND_INS:
+            found[host] += 1
+    return dict(found)
+
+
+def _of_stubs(variables: Json) -> Json:
+    return {name: value for name, value in variables.items() if name.startswith("stub")}
+
+
+def _link_children(source: Path, target: Path) -> None:
+    """Links to all that is in a directory and not in the other yet."""
+    for child in source.iterdir():
+        if child.name != "__pycache__" and not (target / child.name).exists():
+            (target / child.name).symlink_to(child)
+
+
+def _write_program(path: Path, text: str) -> None:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(text, encoding="utf-8")
+    path.chmod(0o755)

@@ -95,7 +95,7 @@ def test_a_control_plane_that_is_named_asks_as_root_with_its_own_admin_conf(stag
     assert outcome.status == 0, outcome.output
     calls = [call for call in outcome.calls if call["component"] in ("k8s", "k8s_info", "device_plugin_info")]
     assert {(call["asks"], call["becomes"]) for call in calls} == {("cp1", True)}
-    assert all({"K8S_AUTH_KUBECONFIG": "/etc/kubernetes/admin.conf"} in call["environment"] for call in calls)
+    assert all(call["environment"] == {"K8S_AUTH_KUBECONFIG": "/etc/kubernetes/admin.conf"} for call in calls)
 
 
 def test_what_runs_the_nodes_is_asked_before_devices_are_handed_out_by_cdi(play: Play) -> None:

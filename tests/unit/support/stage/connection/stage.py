@@ -1,0 +1,56 @@
+# SPDX-FileCopyrightText: 2026 nodecraft.kubeadm contributors
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The way to the hosts of the stage, which are processes of this machine."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+
+from ansible.errors import AnsibleConnectionFailure
+from ansible.plugins.connection import ConnectionBase
+
+DOCUMENTATION = """
+name: stage
+short_description: Runs commands on this machine, as if it were another one
+description: Nothing of the credentials that the controller has is known there, and 255 is a lost connection, as with ssh.
+author: nodecraft.kubeadm contributors (@nodecraft)
+extends_documentation_fragment: connection_pipelining
+options: {}
+"""
+
+_CONNECTION_LOST = 255
+
+
+class Connection(ConnectionBase):
+    """Of no host in particular: which one it is, its interpreter says."""
+
+    transport = "stage"
+    has_pipelining = True
+
+    def _connect(self) -> Connection:
+        self._connected = True
+        return self
+
+    def exec_command(self, cmd: str, in_data: bytes | None = None, sudoable: bool = True) -> tuple[int, bytes, bytes]:
+        """Run a command. Raises AnsibleConnectionFailure when it says that the connection is lost."""
+        environment = {name: value for name, value in os.environ.items() if not name.startswith("K8S_AUTH_")}
+        done = subprocess.run(
+            ["/bin/sh", "-c", cmd], input=in_data or b"", env=environment, capture_output=True, check=False
+        )
+        if done.returncode == _CONNECTION_LOST:
+            raise AnsibleConnectionFailure("gone")
+        return done.returncode, done.stdout, done.stderr
+
+    def put_file(self, in_path: str, out_path: str) -> None:
+        """Copy a file to the host."""
+        shutil.copyfile(in_path, out_path)
+
+    def fetch_file(self, in_path: str, out_path: str) -> None:
+        """Copy a file from the host."""
+        shutil.copyfile(in_path, out_path)
+
+    def close(self) -> None:
+        """Forget that there was a connection."""
+        self._connected = False

@@ -1,0 +1,77 @@
+# SPDX-FileCopyrightText: 2026 nodecraft.kubeadm contributors
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""What all stand-ins share: who asks them for what, what they are to do, and the log in which they note it.
+
+The stage sets in their environment: C(STUB_LOG), the file of calls. C(STUB_SAID), what each host's variables say. C(STUB_RUNS), a line
+for each process. C(STUB_MACHINE), by the interpreter of each host: the host that they run on. C(STUB_BECOMES), by its sudo.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+import typing as t
+
+from ansible.module_utils import basic
+
+Json = dict[str, t.Any]
+
+# With which ssh says that it, and not what it ran, has failed. The stage's connection takes it the same way.
+_CONNECTION_LOST = 255
+
+
+class StandIn:
+    """One call of a module. component: the module's name. host: whose task it is. machine: where it runs. dry: check mode."""
+
+    def __init__(self) -> None:
+        given = basic._load_params()
+        self.component: str = given["_ansible_module_name"].rpartition(".")[2]
+        self.host: str = given["_ansible_target_log_info"] or "localhost"
+        self.machine = os.environ.get("STUB_MACHINE", "localhost")
+        self.dry: bool = given["_ansible_check_mode"]
+        self.arguments: Json = {name: value for name, value in given.items() if not name.startswith("_ansible_")}
+        _append(os.environ["STUB_RUNS"], f"stand-in {self.host}")
+
+    def said(self, name: str, default: t.Any, host: str | None = None) -> t.Any:
+        """A variable of the host whose task it is, or of another one."""
+        with open(os.environ["STUB_SAID"], encoding="utf-8") as file:
+            return json.load(file).get(host or self.host, {}).get(name, default)
+
+    def calls(self) -> list[Json]:
+        """What was noted until now."""
+        with open(os.environ["STUB_LOG"], encoding="utf-8") as log:
+            return [json.loads(line) for line in log]
+
+    def note(self, step: str | None = None, component: str | None = None, **more: t.Any) -> None:
+        """Note this call. step: of what, plan or change by default. component: or the name of the module."""
+        call = {
+            "step": step or ("plan" if self.dry else "change"),
+            "host": self.host,
+            "component": component or self.component,
+            "arguments": self.arguments,
+            "becomes": "STUB_BECOMES" in os.environ,
+            "asks": self.machine,
+            **more,
+        }
+        _append(os.environ["STUB_LOG"], json.dumps(call))
+
+
+def answer(result: Json) -> t.NoReturn:
+    """End with a result."""
+    sys.stdout.write(json.dumps(result))
+    sys.exit(1 if result.get("failed") else 0)
+
+
+def lose_connection() -> t.NoReturn:
+    """End as if the node were gone."""
+    sys.exit(_CONNECTION_LOST)
+
+
+def _append(path: str, line: str) -> None:
+    # In one write: others write at the same time.
+    descriptor = os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o600)
+    try:
+        os.write(descriptor, f"{line}\n".encode())
+    finally:
+        os.close(descriptor)

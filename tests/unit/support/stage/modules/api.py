@@ -1,0 +1,68 @@
+# SPDX-FileCopyrightText: 2026 nodecraft.kubeadm contributors
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Stands in for C(node_resource_info): answers as the host's variable C(stub_api) says, and notes the call.
+
+C(stub_api): C(rejected) and C(differences) by node; C(silent) or C(gone), which say that nothing is answered.
+C(devices): node -> how many devices a plugin offers there, a list with one number for each look at the node, the last for
+all that follow; C(silent) among them is a look without an answer.
+C(control_planes): the nodes that have the label of control planes.
+C(offered): node -> its extended resources, for a look at all nodes. C(others): nodes without any.
+"""
+
+from __future__ import annotations
+
+import typing as t
+
+from ..module_utils import stand_in
+
+PLANE = "node-role.kubernetes.io/control-plane"
+Json = dict[str, t.Any]
+
+
+def devices_of(said: Json, name: str, looks: int) -> t.Any:
+    """How many devices a node offers after so many looks."""
+    offered = said.get("devices", {}).get(name, [0])
+    return offered[min(looks, len(offered) - 1)]
+
+
+def all_nodes(said: Json) -> Json:
+    """What a look at the whole cluster finds."""
+    offered = {**{name: {} for name in said.get("others", [])}, **said.get("offered", {})}
+    found: Json = {name: {"labels": {}, "extended_resources": offered[name]} for name in offered}
+    return {**found, **{name: {"labels": {PLANE: ""}} for name in said.get("control_planes", [])}}
+
+
+def one_node(name: str, arguments: Json, said: Json, devices: t.Any) -> Json:
+    """What a look at a node finds."""
+    differences = said.get("differences", {}).get(name, [])
+    return {
+        "extended_resources": {
+            "example.com/dongle": {"allocatable": str(devices), "device_plugin": True},
+            # What no device plugin offers.
+            "example.com/patched": {"allocatable": str(devices), "device_plugin": False},
+        }
+        if devices is not None
+        else {},
+        "readmission": said.get("rejected", {}).get(name, []) if arguments.get("readmission") else None,
+        "kubelet": {"config": {}, "differences": differences} if "kubelets" in arguments else None,
+    }
+
+
+def main() -> t.NoReturn:
+    """Look at no cluster."""
+    call = stand_in.StandIn()
+    said = call.said("stub_api", {})
+    asked = [noted["arguments"].get("nodes", []) for noted in call.calls() if noted["step"] == "ask"]
+    call.note("ask", "api")
+    if said.get("gone"):
+        stand_in.lose_connection()
+    nodes = [*call.arguments.get("nodes", []), *call.arguments.get("kubelets", {})]
+    devices = {name: devices_of(said, name, sum(name in names for names in asked)) for name in nodes}
+    if said.get("silent") or "silent" in devices.values():
+        stand_in.answer({"failed": True, "msg": "no credentials."})
+    one_by_one = {name: one_node(name, call.arguments, said, devices[name]) for name in nodes}
+    stand_in.answer({"changed": False, "nodes": one_by_one if nodes else all_nodes(said)})
+
+
+if __name__ == "__main__":
+    main()

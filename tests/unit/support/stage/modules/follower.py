@@ -1,0 +1,40 @@
+# SPDX-FileCopyrightText: 2026 nodecraft.kubeadm contributors
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Stands in for C(node_transaction): tells how the last change ended, which the stand-in that changed has noted."""
+
+from __future__ import annotations
+
+import typing as t
+
+from ..module_utils import stand_in
+
+
+def main() -> t.NoReturn:
+    """Without an ending, the engine does not run any more. No call is noted: how often the follower asks is its own affair."""
+    call = stand_in.StandIn()
+    own = (call.host, call.arguments["name"])
+    changes = [noted for noted in call.calls() if noted["step"] == "change" and "ending" in noted]
+    ending = next(noted["ending"] for noted in reversed(changes) if (noted["host"], noted["component"]) == own)
+    transaction = {
+        "id": call.arguments["id"],
+        "outcome": ending,
+        "reason": "" if ending == "committed" else "it did not become healthy",
+        "healthy": True,
+        "seconds": 1.0,
+        "outage_seconds": 1.0,
+        "proof": {"pid": 1, "uid": "u"},
+    }
+    stand_in.answer(
+        {
+            "changed": False,
+            "phase": "closed" if ending else "waiting",
+            "message": ending or "stopped, waiting for the new one",
+            "running": False,
+            "transaction": transaction if ending else None,
+            "busy": False,
+        }
+    )
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,35 @@
+# SPDX-FileCopyrightText: 2026 nodecraft.kubeadm contributors
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Stands in for the module that loads images: a node's runtime is a directory, named by a variable of the environment.
+
+C(STUB_RUNTIME): the directory. C(right): is there while archives hold what they should. C(loaded): is there when an image is.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import typing as t
+
+from ..module_utils import stand_in
+
+
+def main() -> t.NoReturn:
+    """Load nothing into a runtime."""
+    call = stand_in.StandIn()
+    folder, arguments = os.environ["STUB_RUNTIME"], call.arguments
+    present = os.path.exists(f"{folder}/loaded")
+    changed = "archive" in arguments and not present
+    if changed and not call.dry:
+        shutil.copy(arguments["archive"], f"{folder}/archive")
+        with open(f"{folder}/imports", "a", encoding="utf-8") as imports:
+            imports.write(f"{arguments['name']}\n")
+        if not os.path.exists(f"{folder}/right"):
+            stand_in.answer({"failed": True, "msg": f"there is still no image {arguments['name']}"})
+        with open(f"{folder}/loaded", "w", encoding="utf-8"):
+            pass
+    stand_in.answer({"changed": changed, "present": present})
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,45 @@
+# SPDX-FileCopyrightText: 2026 nodecraft.kubeadm contributors
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Stands in for C(rollout_lease): answers as the host's variable C(stub_lease) says, and notes the call.
+
+C(stub_lease): state -> well (the default), stale, overtaken, silent, stranger, refused or gone.
+What is C(renewed) is a second C(held) of the same run.
+"""
+
+from __future__ import annotations
+
+import typing as t
+
+from ..module_utils import stand_in
+
+FAILURES: dict[str, dict[str, t.Any]] = {
+    "silent": {"msg": "the API server did not answer for 60 s.", "answered": False},
+    "stranger": {"msg": "there are no usable credentials.", "answered": None},
+    "refused": {"msg": "a roll-out of the same wish failed on cp1.", "answered": True},
+}
+
+
+def main() -> t.NoReturn:
+    """Hold no Lease."""
+    call = stand_in.StandIn()
+    arguments = call.arguments
+    state = "renewed" if arguments["state"] == "held" and arguments["wait_timeout"] == 0 else arguments["state"]
+    call.note("look" if call.dry else state, "lease")
+    behaviour = call.said("stub_lease", {}).get(state, "well")
+    if behaviour == "gone":
+        stand_in.lose_connection()
+    result = {
+        "changed": True,
+        "answered": True,
+        "holder": arguments["holder"] if state in ("held", "renewed") and not call.dry else None,
+        "taken_over_from": "them" if behaviour == "overtaken" else None,
+        "stale": behaviour in ("stale", "overtaken"),
+        "waited_seconds": 0.0,
+    }
+    if behaviour in FAILURES:
+        result.update(holder=None, failed=True, changed=False, **FAILURES[behaviour])
+    stand_in.answer(result)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,89 @@
+# SPDX-FileCopyrightText: 2026 nodecraft.kubeadm contributors
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Stands in for modules that change a node: answers as the host's variable C(stub) says, and notes the call."""
+
+from __future__ import annotations
+
+import typing as t
+
+from ..module_utils import stand_in
+
+Change = dict[str, t.Any]
+ID = "20260101T000000.000000Z-abcdef"
+SNAPSHOT = "/var/lib/nodecraft-kubeadm/etcd/snapshots/1.db"
+SETTING: list[Change] = [{"field": "args", "key": "v", "before": None, "after": ["5"]}]
+ON: Change = {"field": "feature_gates", "key": "A", "before": None, "after": True}
+OFF: Change = {"field": "feature_gates", "key": "B", "before": True, "after": None}
+OPERATIONS = {"nothing": [], "on": [ON], "off": [OFF], "both": [ON, OFF]}
+STEPS = ("plan", "change")
+
+
+def behaviour_of(call: stand_in.StandIn, name: str) -> str:
+    """C(stub): component -> changes, nothing, refused (by the rehearsal), gone, restored, lost (in the middle), unseen (its
+    end), forced (over a snapshot), or busy; for gates on, off, or both. A list: one for each call, the last for all that follow.
+    """
+    behaviour = call.said("stub", {}).get(name, "nothing")
+    if not isinstance(behaviour, list):
+        return str(behaviour)
+    before = [(noted["host"], noted["component"]) for noted in call.calls() if noted["step"] in STEPS]
+    return str(behaviour[min(before.count((call.host, name)), len(behaviour) - 1)])
+
+
+def cluster_of(authority: str) -> dict[str, str]:
+    """What tells a cluster with this authority, none for an empty one."""
+    return {"ca_sha256": authority, "server": f"https://{authority}:6443" if authority else "", "machine_id": ""}
+
+
+def plan_of(call: stand_in.StandIn, name: str, behaviour: str) -> dict[str, t.Any]:
+    """What the module says before it changes anything.
+
+    C(stub_cluster): the authority of the node's cluster, a by default. C(stub_control_plane): whether the kubelet finds a control
+    plane, which it does on hosts called cp1, cp2 ... by default.
+    """
+    refused = call.dry and behaviour == "refused"
+    operations = [] if behaviour == "busy" else OPERATIONS.get(behaviour, SETTING)
+    is_control_plane = call.said("stub_control_plane", call.host.startswith("cp")) and behaviour != "busy"
+    return {
+        **({"failed": True, "msg": "refused in the rehearsal"} if refused else {}),
+        **({"failed": True, "msg": "busy"} if behaviour == "busy" else {}),
+        "busy": behaviour == "busy",
+        "name": name,
+        "node": call.host,
+        "cluster": cluster_of(call.said("stub_cluster", "a")),
+        "manifest": "/m",
+        "snapshot": SNAPSHOT if behaviour == "forced" and not call.dry else None,
+        "files": [],
+        "control_plane": ["etcd runs"] if is_control_plane else [],
+        "limits": {"max_pods": 1},
+        "operations": operations,
+        "diff": [],
+        "changed": bool(operations),
+        "rehearsal": {
+            "verdict": "refused" if refused else "accepted",
+            "message": "",
+            "seconds": 0.1,
+            "command": [],
+        },
+        "transaction": None,
+        "previous_transaction": None,
+        "open_transaction": None,
+    }
+
+
+def main() -> t.NoReturn:
+    """Start a transaction where there is something to change. Its end the stand-in for C(node_transaction) tells."""
+    call = stand_in.StandIn()
+    name = call.arguments.get("name", "kubelet")
+    behaviour = behaviour_of(call, name)
+    ending = {"restored": "restored", "unseen": None}.get(behaviour, "committed")
+    call.note(component=name, ending=ending)
+    if behaviour == "gone" or (behaviour == "lost" and not call.dry):
+        stand_in.lose_connection()
+    result = plan_of(call, name, behaviour)
+    if result["operations"] and not call.dry:
+        result["transaction"] = {"id": ID, "requested": {}, "outcome": None, "longest_seconds": 400}
+    stand_in.answer(result)
+
+
+if __name__ == "__main__":
+    main()
