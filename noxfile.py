@@ -37,7 +37,7 @@ from ansible_collections.nodecraft.kubeadm.tests.sessions.places import BUILD, D
 from ansible_collections.nodecraft.kubeadm.tests.sessions.results import run_counted
 from ansible_collections.nodecraft.kubeadm.tests.sessions.sanity import run_sanity
 from ansible_collections.nodecraft.kubeadm.tests.sessions.scenarios import all_scenarios, play_scenarios
-from ansible_collections.nodecraft.kubeadm.tests.sessions.tools import install, run_all, run_pytest
+from ansible_collections.nodecraft.kubeadm.tests.sessions.tools import install, python_with_core, run_all, run_pytest
 from ansible_collections.nodecraft.kubeadm.tests.sessions.unit import run_plays, run_unit_tests
 
 
@@ -303,6 +303,9 @@ def demo(session: nox.Session) -> None:
 def bench(session: nox.Session) -> None:
     """Figures beside those of other ways to the same end."""
     install_device_plugin(session, "ansible", "kubernetes", "jsonpatch")
+    oldest = CORES["2.18"]
+    if "rollout" in os.environ.get("BENCH_ONLY", "rollout").split() and session.python in oldest.pythons:
+        session.env["BENCH_OTHER_PYTHON"] = str(python_with_core(session, oldest.release))
     run_story(session, "bench/bench.py")
 
 

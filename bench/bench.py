@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 nodecraft.kubeadm contributors
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What changes by the collection cost, each beside other ways to the same end, on the same cluster in one run."""
+"""What changes by the collection cost, each beside other ways to the same end, on the same cluster, or stand-in nodes, in one run."""
 
 from __future__ import annotations
 
@@ -17,12 +17,14 @@ from ansible_collections.nodecraft.kubeadm.bench import (
     kubelet,
     nodes,
     pods,
+    rollout,
 )
 from ansible_collections.nodecraft.kubeadm.bench.figures import OUTPUT, Part
 from ansible_collections.nodecraft.kubeadm.lab.guard import end_with_parent, guarded, only_one
 from ansible_collections.nodecraft.kubeadm.lab.labs import Ours
 from ansible_collections.nodecraft.kubeadm.lab.runs import Lab
 from ansible_collections.nodecraft.kubeadm.tests.sessions.console import say
+from ansible_collections.nodecraft.kubeadm.tests.sessions.host import BENCH_WITHOUT_LAB
 
 PARTS: dict[str, t.Callable[[Lab], Part]] = {
     "idle": idle.measure,
@@ -31,6 +33,7 @@ PARTS: dict[str, t.Callable[[Lab], Part]] = {
     "api_server": api_server.measure,
     "pods": pods.measure,
     "device_plugin": device_plugin.measure,
+    "rollout": rollout.measure,
 }
 RUNNING = "Another bench runs in this clone (process {}) and writes into the same folder. Wait for its end, or interrupt it with Ctrl-C."
 
@@ -50,11 +53,12 @@ def arguments() -> argparse.Namespace:
 def measure(asked: argparse.Namespace, ours: Ours) -> None:
     """Measure, print, keep."""
     lab = ours.lab
-    if not asked.standing:
+    on_lab = bool(set(asked.only) - BENCH_WITHOUT_LAB)
+    if on_lab and not asked.standing:
         say(f"Starting lab {lab.name}: Kubernetes {lab.kubernetes} (log: build/bench/lab.log)")
         ours.start(OUTPUT / "lab.log")
     lines: list[str] = []
-    figures: dict[str, t.Any] = {"kubernetes": lab.kubernetes}
+    figures: dict[str, t.Any] = {"kubernetes": lab.kubernetes} if on_lab else {}
     for name in asked.only:
         load = os.getloadavg()[0]
         part = PARTS[name](lab)
@@ -62,7 +66,7 @@ def measure(asked: argparse.Namespace, ours: Ours) -> None:
         figures[name] = {"load": load, **part.figures}
         (OUTPUT / "bench.md").write_text("\n".join(lines), encoding="utf-8")
         (OUTPUT / "bench.json").write_text(json.dumps(figures, indent=2), encoding="utf-8")
-    say("\n".join(["", *lines, f"make lab-down LAB={lab.name} removes the lab."]))
+    say("\n".join(["", *lines, *([f"make lab-down LAB={lab.name} removes the lab."] if on_lab else [])]))
 
 
 def main() -> int:

@@ -12,12 +12,22 @@ from pathlib import Path
 
 import nox
 
-from .places import CONSTRAINTS, RESULTS
+from .places import CONSTRAINTS, ENVS, RESULTS
 
 
 def install(session: nox.Session, *packages: str) -> None:
     """Bring packages into the session's venv, in the pinned versions."""
     session.install("--constraint", str(CONSTRAINTS), *packages)
+
+
+def python_with_core(session: nox.Session, release: str) -> Path:
+    """The session's Python with another release of ansible-core, in a venv of its own."""
+    venv = ENVS / f"ansible-core-{release}"
+    python = venv / "bin" / "python"
+    session.run("python", "-m", "venv", str(venv))
+    command = [str(python), "-m", "pip", "install", "--constraint", str(CONSTRAINTS), f"ansible-core=={release}"]
+    session.run(*command, external=True)
+    return python
 
 
 def run_all(session: nox.Session, commands: t.Sequence[t.Sequence[str]]) -> None:

@@ -78,6 +78,15 @@ def test_an_entry_installs_what_it_needs_and_no_more() -> None:
     assert fake.installed == ["strace"]
 
 
+@pytest.mark.parametrize(("parts", "needs_lab"), [("", True), ("rollout", False), ("rollout nodes", True)])
+def test_parts_of_the_bench_without_a_lab_need_none(
+    monkeypatch: pytest.MonkeyPatch, parts: str, needs_lab: bool
+) -> None:
+    monkeypatch.setenv("BENCH_ONLY", parts)
+    assert host.need_of("bench").lab is needs_lab
+    assert host.need_of("demo").lab is True
+
+
 @pytest.mark.parametrize(
     ("fake", "entry", "sentence"),
     [

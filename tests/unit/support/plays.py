@@ -66,6 +66,14 @@ exec "$@"
 """
 
 Json = dict[str, t.Any]
+# Runs a command in a directory, with an environment. Returns its status and all that it printed.
+Start = t.Callable[[list[str], Path, dict[str, str]], tuple[int, str]]
+
+
+def start(command: list[str], folder: Path, environment: dict[str, str]) -> tuple[int, str]:
+    """Run a command to its end."""
+    done = subprocess.run(command, cwd=folder, env=environment, capture_output=True, text=True, check=False)
+    return done.returncode, done.stdout + done.stderr
 
 
 @dataclasses.dataclass(frozen=True)
@@ -98,11 +106,16 @@ class Outcome:
 
 
 class Stage:
-    """A directory with the collection, in which plays run. environment: of the controller, besides ours."""
+    """A directory with the collection, in which plays run.
 
-    def __init__(self, folder: Path) -> None:
+    environment: of the controller, besides ours. python: of the controller and of the hosts. start_by: how the controller is started.
+    """
+
+    def __init__(self, folder: Path, *, python: str = sys.executable, start_by: Start = start) -> None:
         self.environment: dict[str, str] = {}
         self._folder = folder
+        self._python = python
+        self._start = start_by
         self._log = folder / "calls"
         self._runs = folder / "runs"
         self._log.touch()
@@ -159,30 +172,24 @@ class Stage:
         return self._run(groups, entry, *options)
 
     def _run(self, groups: t.Mapping[str, Json], play: Json, *options: str) -> Outcome:
-        self.put_on(groups, play)
-        before = len(self._runs.read_text(encoding="utf-8"))
-        done = subprocess.run(
-            self.command(*options),
-            cwd=self._folder,
-            env=self.variables(),
-            capture_output=True,
-            text=True,
-            check=False,
-        )
+        self._put_on(groups, play)
+        before = self._runs.stat().st_size
+        command = [self._python, "-m", "ansible", "playbook", "--inventory=inventory.yml", *options, "play.yml"]
+        status, output = self._start(command, self._folder, self._variables())
         calls = [json.loads(line) for line in self._log.read_text(encoding="utf-8").splitlines()]
-        runs = self._runs.read_text(encoding="utf-8")[before:]
-        return Outcome(done.returncode, done.stdout + done.stderr, calls, counted(runs))
+        runs = self._runs.read_bytes()[before:].decode()
+        return Outcome(status, output, calls, counted(runs))
 
-    def put_on(self, groups: t.Mapping[str, Json], play: Json) -> None:
-        """Write down what is played, and what stand-ins are to do: the variables of hosts, or of the play, whose names begin with stub."""
+    def _put_on(self, groups: t.Mapping[str, Json], play: Json) -> None:
+        """Write down what is played, and what the stand-ins are told: variables of hosts, or of the play, whose names begin with stub."""
         inventory = {
             group: {"hosts": {host: {**self._place(host), **variables} for host, variables in hosts.items()}}
             for group, hosts in groups.items()
         }
-        said = {CONTROLLER: _of_stubs(play.get("vars", {}))}
+        said: Json = {"all": _of_stubs(play.get("vars", {})), "hosts": collections.defaultdict(dict)}
         for hosts in groups.values():
             for host, variables in hosts.items():
-                said[host] = {**said[CONTROLLER], **said.get(host, {}), **_of_stubs(variables)}
+                said["hosts"][host].update(_of_stubs(variables))
         for name, content in (("inventory.yml", inventory), ("play.yml", [play]), ("said.json", said)):
             (self._folder / name).write_text(json.dumps(content), encoding="utf-8")
 
@@ -190,18 +197,12 @@ class Stage:
         """How Ansible gets to a host, and that the modules of its tasks are told whose they are, wherever they run."""
         told = {"ansible_target_log_info": host}
         if host == CONTROLLER:
-            return {**told, "ansible_connection": "local", "ansible_python_interpreter": sys.executable}
+            return {**told, "ansible_connection": "local", "ansible_python_interpreter": self._python}
         program = self._folder / "machines" / host / "python"
-        _write_program(program, INTERPRETER.format(host=host, python=sys.executable))
+        _write_program(program, INTERPRETER.format(host=host, python=self._python))
         return {**told, "ansible_connection": "stage", "ansible_python_interpreter": str(program)}
 
-    @staticmethod
-    def command(*options: str) -> list[str]:
-        """What runs the play that was put on."""
-        return [sys.executable, "-m", "ansible", "playbook", "--inventory=inventory.yml", *options, "play.yml"]
-
-    def variables(self) -> dict[str, str]:
-        """The environment for that."""
+    def _variables(self) -> dict[str, str]:
         return {
             **{name: value for name, value in os.environ.items() if not name.startswith("K8S_AUTH_")},
             **self.environment,

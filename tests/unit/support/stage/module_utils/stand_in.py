@@ -36,19 +36,21 @@ class StandIn:
     def said(self, name: str, default: t.Any, host: str | None = None) -> t.Any:
         """A variable of the host whose task it is, or of another one."""
         with open(os.environ["STUB_SAID"], encoding="utf-8") as file:
-            return json.load(file).get(host or self.host, {}).get(name, default)
+            said = json.load(file)
+        return said["hosts"].get(host or self.host, {}).get(name, said["all"].get(name, default))
 
-    def calls(self) -> list[Json]:
-        """What was noted until now."""
+    def calls(self, step: str, component: str, host: str | None = None) -> list[Json]:
+        """What was noted of a step until now, of all hosts or of one."""
+        begin = _beginning(step, component, host)
         with open(os.environ["STUB_LOG"], encoding="utf-8") as log:
-            return [json.loads(line) for line in log]
+            return [json.loads(line) for line in log if line.startswith(begin)]
 
     def note(self, step: str | None = None, component: str | None = None, **more: t.Any) -> None:
         """Note this call. step: of what, plan or change by default. component: or the name of the module."""
         call = {
             "step": step or ("plan" if self.dry else "change"),
-            "host": self.host,
             "component": component or self.component,
+            "host": self.host,
             "arguments": self.arguments,
             "becomes": "STUB_BECOMES" in os.environ,
             "asks": self.machine,
@@ -66,6 +68,12 @@ def answer(result: Json) -> t.NoReturn:
 def lose_connection() -> t.NoReturn:
     """End as if the node were gone."""
     sys.exit(_CONNECTION_LOST)
+
+
+def _beginning(step: str, component: str, host: str | None) -> str:
+    """How the line of a call begins: a long log is not read as a whole by each of hundreds of hosts."""
+    known = {"step": step, "component": component, **({} if host is None else {"host": host})}
+    return json.dumps(known)[:-1]
 
 
 def _append(path: str, line: str) -> None:

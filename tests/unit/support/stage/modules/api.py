@@ -4,7 +4,7 @@
 
 C(stub_api): C(rejected) and C(differences) by node; C(silent) or C(gone), which say that nothing is answered.
 C(devices): node -> how many devices a plugin offers there, a list with one number for each look at the node, the last for
-all that follow; C(silent) among them is a look without an answer.
+all that follow; C(silent) among them is a look without an answer. C(others) among the nodes: each that is not named.
 C(control_planes): the nodes that have the label of control planes.
 C(offered): node -> its extended resources, for a look at all nodes. C(others): nodes without any.
 """
@@ -19,9 +19,13 @@ PLANE = "node-role.kubernetes.io/control-plane"
 Json = dict[str, t.Any]
 
 
-def devices_of(said: Json, name: str, looks: int) -> t.Any:
-    """How many devices a node offers after so many looks."""
-    offered = said.get("devices", {}).get(name, [0])
+def devices_of(call: stand_in.StandIn, said: Json, name: str) -> t.Any:
+    """How many devices a node offers after all looks until now."""
+    devices = said.get("devices", {})
+    offered = devices.get(name, devices.get("others", [0]))
+    if len(offered) == 1:
+        return offered[0]
+    looks = sum(name in noted["arguments"].get("nodes", []) for noted in call.calls("ask", "api"))
     return offered[min(looks, len(offered) - 1)]
 
 
@@ -52,12 +56,11 @@ def main() -> t.NoReturn:
     """Look at no cluster."""
     call = stand_in.StandIn()
     said = call.said("stub_api", {})
-    asked = [noted["arguments"].get("nodes", []) for noted in call.calls() if noted["step"] == "ask"]
+    nodes = [*call.arguments.get("nodes", []), *call.arguments.get("kubelets", {})]
+    devices = {name: devices_of(call, said, name) for name in nodes}
     call.note("ask", "api")
     if said.get("gone"):
         stand_in.lose_connection()
-    nodes = [*call.arguments.get("nodes", []), *call.arguments.get("kubelets", {})]
-    devices = {name: devices_of(said, name, sum(name in names for names in asked)) for name in nodes}
     if said.get("silent") or "silent" in devices.values():
         stand_in.answer({"failed": True, "msg": "no credentials."})
     one_by_one = {name: one_node(name, call.arguments, said, devices[name]) for name in nodes}

@@ -12,9 +12,7 @@ from ..module_utils import stand_in
 def main() -> t.NoReturn:
     """Without an ending, the engine does not run any more. No call is noted: how often the follower asks is its own affair."""
     call = stand_in.StandIn()
-    own = (call.host, call.arguments["name"])
-    changes = [noted for noted in call.calls() if noted["step"] == "change" and "ending" in noted]
-    ending = next(noted["ending"] for noted in reversed(changes) if (noted["host"], noted["component"]) == own)
+    ending = call.calls("change", call.arguments["name"], call.host)[-1]["ending"]
     transaction = {
         "id": call.arguments["id"],
         "outcome": ending,

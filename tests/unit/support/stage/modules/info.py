@@ -29,8 +29,7 @@ def kubelet_of(call: stand_in.StandIn) -> Json:
 
 def pods_of(call: stand_in.StandIn) -> Json:
     """What is said of the static pods."""
-    own = ("look", call.host, "pods")
-    looks = sum((noted["step"], noted["host"], noted["component"]) == own for noted in call.calls())
+    looks = len(call.calls("look", "pods", call.host))
     call.note("look", "pods")
     pods = {"kube-apiserver": "", "etcd": "", **call.said("stub_pods", {})}
     ways = call.said("stub_ways", {})

@@ -15,7 +15,6 @@ SETTING: list[Change] = [{"field": "args", "key": "v", "before": None, "after": 
 ON: Change = {"field": "feature_gates", "key": "A", "before": None, "after": True}
 OFF: Change = {"field": "feature_gates", "key": "B", "before": True, "after": None}
 OPERATIONS = {"nothing": [], "on": [ON], "off": [OFF], "both": [ON, OFF]}
-STEPS = ("plan", "change")
 
 
 def behaviour_of(call: stand_in.StandIn, name: str) -> str:
@@ -25,8 +24,8 @@ def behaviour_of(call: stand_in.StandIn, name: str) -> str:
     behaviour = call.said("stub", {}).get(name, "nothing")
     if not isinstance(behaviour, list):
         return str(behaviour)
-    before = [(noted["host"], noted["component"]) for noted in call.calls() if noted["step"] in STEPS]
-    return str(behaviour[min(before.count((call.host, name)), len(behaviour) - 1)])
+    before = sum(len(call.calls(step, name, call.host)) for step in ("plan", "change"))
+    return str(behaviour[min(before, len(behaviour) - 1)])
 
 
 def cluster_of(authority: str) -> dict[str, str]:
