@@ -49,6 +49,13 @@ def test_a_failure_comes_by_the_way_of_a_real_one(stage: Stage, behaviour: str, 
     assert words in outcome.output
 
 
+def test_what_is_replaced_is_what_the_controller_uses(stage: Stage) -> None:
+    messages = "plugins/module_utils/_plan/transaction/messages.py"
+    stage.replace(messages, "the former state was put back and is proven", "another text")
+    outcome = stage.play({"kube_node": {"w1": {"stub": {"kubelet": "restored"}}}}, tasks=[KUBELET])
+    assert "it did not become healthy; another text" in outcome.output
+
+
 @pytest.mark.parametrize("text", ["no such text", "e"])
 def test_a_text_that_is_not_there_once_is_not_replaced(stage: Stage, text: str) -> None:
     with pytest.raises(AssertionError, match="must have"):
