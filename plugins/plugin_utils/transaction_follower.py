@@ -15,13 +15,13 @@ import urllib.error
 from ansible.errors import AnsibleError
 from ansible.module_utils import urls
 from ansible.module_utils.parsing.convert_bool import boolean
-from ansible.plugins.action import ActionBase
 from ansible.plugins.connection import ConnectionBase
 from ansible.utils.display import Display
 
 from ..module_utils._plan.common.errors import Refusal
 from ..module_utils._plan.transaction import confirmation
 from ..module_utils._plan.transaction import messages as outcome
+from .lock_waiter import LockWaiter
 
 display = Display()
 
@@ -40,19 +40,12 @@ _MAX_IDLE = 3
 _PATIENCE_SECONDS = 120
 
 
-class TransactionFollower(ActionBase):
-    """The follower: progress lines, reconnects, and the outcome in the task's result."""
+class TransactionFollower(LockWaiter):
+    """The follower: waits for others, then progress lines, reconnects, and the outcome in the task's result."""
 
     def run(self, tmp: t.Any = None, task_vars: dict[str, t.Any] | None = None) -> dict[str, t.Any]:
         """Run the module, and follow the transaction that it started, if it did."""
-        result: dict[str, t.Any] = super().run(tmp, task_vars)
-        problem = self._reach() if self._confirms() else ""
-        result.update(self._run_module(task_vars, dry=bool(problem)))
-        result.pop("invocation", None)  # empty, because it would hold environment variables and file contents
-        if problem and (result.get("changed") or result.get("open_transaction")) and not result.get("failed"):
-            url = self._task.args["confirm_url"]
-            refusal = confirmation.unreachable(result["name"], result["node"], url, problem)
-            result.update(failed=True, changed=False, msg=refusal)
+        result = super().run(tmp, task_vars)
         started = result.get("transaction")
         if not started or result.get("failed"):
             return result
@@ -72,15 +65,20 @@ class TransactionFollower(ActionBase):
             result.update(failed=True, msg=failure)
         return result
 
-    def _run_module(self, task_vars: dict[str, t.Any] | None, *, dry: bool) -> dict[str, t.Any]:
-        """Run the module of the task. dry: only plan and rehearse, to see whether there is anything to do."""
+    def _attempt(self, arguments: dict[str, t.Any], task_vars: dict[str, t.Any]) -> dict[str, t.Any]:
+        """One call of the module. Where this controller could not confirm a change, it only plans and rehearses, to see whether
+        there is anything to do."""
+        problem = self._reach() if self._confirms() else ""
         asked = self._task.check_mode
-        self._task.check_mode = asked or dry
+        self._task.check_mode = asked or bool(problem)
         try:
-            answer: dict[str, t.Any] = self._execute_module(task_vars=task_vars)
-            return answer
+            answer = super()._attempt(arguments, task_vars)
         finally:
             self._task.check_mode = asked
+        if problem and (answer.get("changed") or answer.get("open_transaction")) and not answer.get("failed"):
+            refusal = confirmation.unreachable(answer["name"], answer["node"], arguments["confirm_url"], problem)
+            answer.update(failed=True, changed=False, msg=refusal)
+        return answer
 
     def _confirms(self) -> bool:
         """Whether this controller has a word to say. What is wrong with the options, the module tells."""
@@ -121,7 +119,7 @@ class TransactionFollower(ActionBase):
             asked_in_vain = 0 if news is None or news["running"] else asked_in_vain + 1
             if news is None:
                 arguments["confirm"] = None  # whether it was heard, the next answer shows
-                self._show(result, f"cannot be followed ({problem}), trying again; the node goes on by itself", began)
+                self._tell(result, f"cannot be followed ({problem}), trying again; the node goes on by itself", began)
                 time.sleep(_RECONNECT_SECONDS)
                 self._reconnect()
             elif news["transaction"]:
@@ -130,7 +128,7 @@ class TransactionFollower(ActionBase):
                 return None, "its engine does not run"
             else:
                 if news["message"] != arguments["seen"]:
-                    self._show(result, news["message"], began)
+                    self._tell(result, news["message"], began)
                     arguments["seen"] = news["message"]
                 arguments.update(self._word(result, news, began))
         silence = f" (the last question had no answer: {problem})" if problem else ""
@@ -142,7 +140,7 @@ class TransactionFollower(ActionBase):
             return {"wait": _POLL_SECONDS, "confirm": None}
         problem = self._reach()
         if problem:
-            self._show(result, f"is out of this controller's reach ({problem})", began)
+            self._tell(result, f"is out of this controller's reach ({problem})", began)
         return {"wait": _RETRY_SECONDS, "confirm": None if problem else result["transaction"]["id"]}
 
     def _ask(self, arguments: dict[str, t.Any], task_vars: dict[str, t.Any]) -> tuple[dict[str, t.Any] | None, str]:
@@ -179,7 +177,5 @@ class TransactionFollower(ActionBase):
             " transaction up again and reports its end."
         )
 
-    @staticmethod
-    def _show(result: dict[str, t.Any], message: str, began: float) -> None:
-        # Standard output belongs to the callbacks, and some of them print JSON there.
-        display.display(f"{result['node']}: {result['name']} {message}, {time.monotonic() - began:.0f} s", stderr=True)
+    def _tell(self, result: dict[str, t.Any], message: str, began: float) -> None:
+        self._show(f"{result['node']}: {result['name']} {message}", began)

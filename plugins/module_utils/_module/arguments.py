@@ -22,4 +22,5 @@ def transaction_options() -> dict[str, t.Any]:
         "confirm_timeout": {"type": "int", "default": 60},
         "confirm_url": {"type": "str"},
         "confirm_ca_cert": {"type": "path"},
+        "lock_timeout": {"type": "int", "default": 0},
     }

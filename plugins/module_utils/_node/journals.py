@@ -38,6 +38,7 @@ from .._plan.common.files import FileChange, FileVersion
 from .._plan.static_pod import plan as static_pod
 from .._plan.transaction import confirmation
 from .api_clients import ApiClients, advertised
+from .lock_holder import requested_from
 from .state import read_version, record_path, state_folder
 from .static_pods import API_SERVER, StaticPod, instance_of
 
@@ -56,7 +57,7 @@ class TransactionSettings:
     @classmethod
     def of(cls, params: t.Mapping[str, t.Any]) -> TransactionSettings:
         """The settings among a module's parameters. Raises Refusal for those that make no sense."""
-        for key, least in (("wait_timeout", 1), ("min_ready_seconds", 0), ("confirm_timeout", 1)):
+        for key, least in (("wait_timeout", 1), ("min_ready_seconds", 0), ("confirm_timeout", 1), ("lock_timeout", 0)):
             if params[key] < least:
                 raise Refusal(f"{key} is {params[key]}; write a number of seconds of at least {least}.")
         if params["confirm"]:
@@ -111,7 +112,7 @@ def new_journal(name: str, files: list[FileEntry], watch: Watch, settings: Trans
         "format": FORMAT,
         "id": _new_id(history_ids(state_folder(name))),
         "name": name,
-        "requested": {"at": utc_now(), "from": _origin()},
+        "requested": {"at": utc_now(), "from": requested_from(os.environ)},
         "boot": boot_id(),
         "phase": PREPARED,
         "files": files,
@@ -139,10 +140,6 @@ def _new_id(former: t.Sequence[str]) -> str:
         last = datetime.datetime.strptime(former[-1].partition("-")[0], _STAMP).replace(tzinfo=datetime.timezone.utc)
         now = max(now, last + datetime.timedelta(microseconds=1))
     return f"{now.strftime(_STAMP)}-{secrets.token_hex(3)}"
-
-
-def _origin() -> str:
-    return os.environ.get("SSH_CLIENT", "").split(" ")[0] or os.environ.get("SUDO_USER", "") or "this host"
 
 
 def dump_version(version: FileVersion | None) -> StoredVersion | None:

@@ -39,6 +39,7 @@ from .kubelet_units import (
     read_unit,
     watch_until_healthy,
 )
+from .lock_wait import LockWait
 from .state import Run
 from .transaction_steps import TransactionSteps
 
@@ -55,8 +56,9 @@ class KubeletSteps(TransactionSteps):
         run: Run,
         host: Host = NODE,
         patience: float = SETTLE_SECONDS,
+        lock_wait: LockWait | None = None,
     ) -> None:
-        super().__init__(params, name=KUBELET_NAME, dry=dry, diff=diff, run=run, host=host)
+        super().__init__(params, name=KUBELET_NAME, dry=dry, diff=diff, run=run, host=host, lock_wait=lock_wait)
         self._patience = patience
         self._wish: Wish | None = None
         self._unit: KubeletUnit | None = None

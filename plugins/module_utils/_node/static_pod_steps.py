@@ -29,6 +29,7 @@ from . import etcd_preflight, journals, preflight, rehearsals, static_pods, tran
 from .api_clients import ApiClients
 from .journals import TransactionSettings
 from .kubelet import Kubelet, read_kubelet, version_of
+from .lock_wait import LockWait
 from .preflight_context import PreflightContext
 from .runtime import runtime_at
 from .state import Run
@@ -47,8 +48,9 @@ class StaticPodSteps(TransactionSteps):
         run: Run,
         host: Host = NODE,
         patience: float = static_pods.SETTLE_SECONDS,
+        lock_wait: LockWait | None = None,
     ) -> None:
-        super().__init__(params, name=str(params["name"]), dry=dry, diff=diff, run=run, host=host)
+        super().__init__(params, name=str(params["name"]), dry=dry, diff=diff, run=run, host=host, lock_wait=lock_wait)
         self._patience = patience
         self._wish: Wish | None = None
         self._kubelet: Kubelet | None = None

@@ -21,6 +21,7 @@ from .._plan.kubernetes.clusters import ClusterIdentity
 from .._plan.transaction import messages
 from . import transactions
 from .journals import TransactionSettings
+from .lock_wait import LockWait
 from .state import Run, Unusable
 
 
@@ -36,13 +37,16 @@ class TransactionSteps:
         diff: bool,
         run: Run,
         host: Host = NODE,
+        lock_wait: LockWait | None = None,
     ) -> None:
+        """lock_wait: how long others are waited for, when not for the seconds of C(lock_timeout) from now on."""
         self._params = params
         self._name = name
         self._dry = dry
         self._diff = diff
         self._run = run
         self._host = host
+        self._lock_wait = lock_wait or LockWait(params["lock_timeout"])
         self._node: str | None = None
         self._cluster = ClusterIdentity()
         self._settings: TransactionSettings | None = None
@@ -58,11 +62,18 @@ class TransactionSteps:
 
     @contextlib.contextmanager
     def session(self) -> t.Iterator[None]:
-        """Check what was asked, finish what an earlier run left open, then keep other runs out. Raises Busy, Refusal."""
+        """Check what was asked, wait for others, finish what an earlier run left open, then keep other runs out.
+
+        Raises Busy, Refusal.
+        """
         self._parse()
         self._settings = TransactionSettings.of(self._params)
         try:
+            waited = self._lock_wait.until_free(self._name, self._run)
             if not self._dry:
+                if waited:
+                    # The controller may be gone meanwhile. While it is there, it starts another call.
+                    raise Busy(messages.waited(self._name))
                 self._recover()
             # Before anything is looked at that the change of another component upsets; start() asks again, with the node's lock.
             transactions.refuse_beside_another(self._name, run=self._run)

@@ -16,7 +16,17 @@ import typing as t
 
 from .._engine import program
 from .._engine.errors import EngineError, LockHeld
-from .._engine.files import Json, locked, make_folder, read_bytes, read_json, sync_folder, write_atomically, write_json
+from .._engine.files import (
+    LOCK,
+    Json,
+    locked,
+    make_folder,
+    read_bytes,
+    read_json,
+    sync_folder,
+    write_atomically,
+    write_json,
+)
 from .._engine.journal import (
     ALARM,
     CONFIRMED,
@@ -34,7 +44,7 @@ from .._engine.journal import (
 from .._engine.transaction import RESTORE_SECONDS, REVIVAL_SECONDS
 from .._plan.common.errors import Busy, KubeadmError
 from .._plan.common.names import is_pod_name, is_transaction_id
-from . import space
+from . import lock_holder, space
 from .source import zipapp_of
 from .state import STATE_DIR, Run, Unusable, state_folder, told
 
@@ -57,6 +67,7 @@ _UNKNOWN = (
     "proof",
     "confirmed",
 )
+_ADVICE = "Run again when it is done, or set lock_timeout to wait for it."
 # Where the lock of the whole node is: no component is called like that.
 _NODE = ".node"
 _UNIT_FILE = "/etc/systemd/system/nodecraft-kubeadm@.service"
@@ -164,6 +175,13 @@ def exclusive(name: str, *, dry: bool) -> t.Iterator[None]:
         yield
 
 
+def refuse_others(name: str, *, run: Run) -> None:
+    """See that a change of this component could be prepared now. Raises Busy with the run or the engine that is at work on the node."""
+    refuse_beside_another(name, run=run)
+    with exclusive(name, dry=True):
+        left_open(name, run)
+
+
 @contextlib.contextmanager
 def _locked(folder: str, busy: t.Callable[[], str]) -> t.Iterator[None]:
     """Hold a folder's lock. busy: what to say when another process keeps it."""
@@ -201,7 +219,7 @@ def longest_seconds(journal: Journal) -> int:
 
 
 def _busy_node() -> str:
-    return f"another run begins a change on {os.uname().nodename} at this moment. Run again when it is done."
+    return f"another run begins a change on {os.uname().nodename} at this moment{_holder(_NODE)}. {_ADVICE}"
 
 
 def _busy(name: str) -> str:
@@ -209,12 +227,19 @@ def _busy(name: str) -> str:
     with contextlib.suppress(Unusable):
         journal = open_journal(name)
     if journal is None:
-        return f"another run prepares a change of {name} on {os.uname().nodename} at this moment. Run again when it is done."
+        return (
+            f"another run prepares a change of {name} on {os.uname().nodename} at this moment{_holder(name)}. {_ADVICE}"
+        )
     return (
         f"a change of {name} on {os.uname().nodename} is open: transaction {journal['id']}, asked for from"
         f" {journal['requested']['from']} at {journal['requested']['at']}, phase {journal['phase']}. It ends by itself, with a"
-        f" commit or a restore, at most about {longest_seconds(journal)} s after it began; run again then."
+        f" commit or a restore, at most about {longest_seconds(journal)} s after it began. {_ADVICE}"
     )
+
+
+def _holder(name: str) -> str:
+    holder = lock_holder.describe(os.path.join(state_folder(name), LOCK))
+    return f": {holder}" if holder else ""
 
 
 # ---- reading -----------------------------------------------------------------------------------------------------------

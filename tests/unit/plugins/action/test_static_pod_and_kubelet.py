@@ -54,4 +54,5 @@ def test_a_task_reaches_its_plugin(name: str) -> None:
     resolved, action, bases = json.loads(done.stdout)[whole]
     assert resolved, "the module"
     assert action == f"ansible_collections.nodecraft.kubeadm.plugins.action.{name}.ActionModule"
-    assert bases[1:3] == [BASES[name], "ActionBase"]
+    assert BASES[name] == bases[1]
+    assert "ActionBase" in bases
