@@ -22,6 +22,8 @@ from ..module_utils._plan.transaction import messages
 display = Display()
 
 _SLICE_SECONDS = 15
+# After the first one it is shown what is waited for.
+_FIRST_SLICE_SECONDS = 1
 # Between two calls: one that lost a race at its end comes back at once.
 _PAUSE_SECONDS = 1
 
@@ -45,19 +47,22 @@ class LockWaiter(ActionBase):
         arguments, timeout = dict(self._task.args), self._lock_timeout()
         if timeout <= 0:
             return self._attempt(arguments, task_vars)
-        began, seen = time.monotonic(), ""
+        began, seen, slice_seconds = time.monotonic(), "", _FIRST_SLICE_SECONDS
         while True:
             left = max(0, round(began + timeout - time.monotonic()))
-            answer = self._attempt({**arguments, "lock_timeout": min(left, _SLICE_SECONDS)}, task_vars)
+            answer = self._attempt({**arguments, "lock_timeout": min(left, slice_seconds)}, task_vars)
             if not answer.get("busy"):
                 return answer
             reason = str(answer.get("msg", ""))
             if not left:
                 return {**answer, "msg": messages.gave_up(reason, timeout)}
             if reason != seen:
-                self._show(f"{task_vars.get('inventory_hostname')}: waits up to {timeout} s: {reason}", began)
+                self._show(
+                    f"{task_vars.get('inventory_hostname')}: waits up to {timeout} s: {reason.rstrip('.')}", began
+                )
                 seen = reason
             time.sleep(_PAUSE_SECONDS)
+            slice_seconds = _SLICE_SECONDS
 
     def _lock_timeout(self) -> int:
         """How long the task waits. What is wrong with the option, the module tells."""

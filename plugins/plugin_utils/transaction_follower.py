@@ -6,32 +6,24 @@
 
 from __future__ import annotations
 
-import http.client
-import os
 import time
 import typing as t
-import urllib.error
 
 from ansible.errors import AnsibleError
-from ansible.module_utils import urls
-from ansible.module_utils.parsing.convert_bool import boolean
 from ansible.plugins.connection import ConnectionBase
 from ansible.utils.display import Display
 
 from ..module_utils._plan.common.errors import Refusal
-from ..module_utils._plan.transaction import confirmation
 from ..module_utils._plan.transaction import messages as outcome
-from .lock_waiter import LockWaiter
+from .confirmer import Confirmer
 
 display = Display()
 
 _FOLLOWER = "nodecraft.kubeadm.node_transaction"
 _POLL_SECONDS = 5  # of one call of the follower; it returns earlier when there is news
 _RECONNECT_SECONDS = 2
-# The phase in which the engine waits for a word of this controller, the time for one attempt to be able to give it, and
-# between two attempts.
+# The phase in which the engine waits for a word of this controller, and the time between two attempts to be able to give it.
 _CONFIRMING = "confirming"
-_REACH_SECONDS = 5
 _RETRY_SECONDS = 1
 # How often in a row an engine may be found not running before nobody waits for it any more: systemd needs a moment to
 # start it, and again after a fault.
@@ -40,7 +32,7 @@ _MAX_IDLE = 3
 _PATIENCE_SECONDS = 120
 
 
-class TransactionFollower(LockWaiter):
+class TransactionFollower(Confirmer):
     """The follower: waits for others, then progress lines, reconnects, and the outcome in the task's result."""
 
     def run(self, tmp: t.Any = None, task_vars: dict[str, t.Any] | None = None) -> dict[str, t.Any]:
@@ -64,44 +56,6 @@ class TransactionFollower(LockWaiter):
         if failure:
             result.update(failed=True, msg=failure)
         return result
-
-    def _attempt(self, arguments: dict[str, t.Any], task_vars: dict[str, t.Any]) -> dict[str, t.Any]:
-        """One call of the module. Where this controller could not confirm a change, it only plans and rehearses, to see whether
-        there is anything to do."""
-        problem = self._reach() if self._confirms() else ""
-        asked = self._task.check_mode
-        self._task.check_mode = asked or bool(problem)
-        try:
-            answer = super()._attempt(arguments, task_vars)
-        finally:
-            self._task.check_mode = asked
-        if problem and (answer.get("changed") or answer.get("open_transaction")) and not answer.get("failed"):
-            refusal = confirmation.unreachable(answer["name"], answer["node"], arguments["confirm_url"], problem)
-            answer.update(failed=True, changed=False, msg=refusal)
-        return answer
-
-    def _confirms(self) -> bool:
-        """Whether this controller has a word to say. What is wrong with the options, the module tells."""
-        url, confirm = self._task.args.get("confirm_url"), self._task.args.get("confirm")
-        return confirmation.is_url(url) and boolean(confirm, strict=False)
-
-    def _reach(self) -> str:
-        """Why this controller does not reach the API server; empty when it does."""
-        authority = os.path.expanduser(str(self._task.args.get("confirm_ca_cert") or ""))
-        if authority and not os.path.isfile(authority):
-            return f"confirm_ca_cert {authority} is no file on this controller"
-        try:
-            answer = urls.open_url(
-                self._task.args["confirm_url"],
-                timeout=_REACH_SECONDS,
-                validate_certs=bool(authority),
-                ca_path=authority or None,
-            )
-            return confirmation.problem_with(answer.status)
-        except urllib.error.HTTPError as exc:
-            return confirmation.problem_with(exc.code)
-        except (OSError, ValueError, http.client.HTTPException, urls.ConnectionError) as exc:
-            return str(exc) or type(exc).__name__
 
     def _follow(self, result: dict[str, t.Any], task_vars: dict[str, t.Any]) -> tuple[dict[str, t.Any] | None, str]:
         """The outcome of the transaction; None and why, when it was not seen in all the time that it can take, or nobody works on
@@ -136,9 +90,9 @@ class TransactionFollower(LockWaiter):
 
     def _word(self, result: dict[str, t.Any], news: dict[str, t.Any], began: float) -> dict[str, t.Any]:
         """What the next call of the follower says to a change that waits to be confirmed; without a word it asks again soon."""
-        if news["phase"] != _CONFIRMING or not self._confirms():
+        if news["phase"] != _CONFIRMING or not self.confirms():
             return {"wait": _POLL_SECONDS, "confirm": None}
-        problem = self._reach()
+        problem = self.reach()
         if problem:
             self._tell(result, f"is out of this controller's reach ({problem})", began)
         return {"wait": _RETRY_SECONDS, "confirm": None if problem else result["transaction"]["id"]}

@@ -58,6 +58,12 @@ def record_path(name: str) -> str:
     return os.path.join(state_folder(name), "owned.json")
 
 
+def can_take_back(name: str, state: str) -> bool:
+    """Whether there may be something that a task with this C(state) takes back without naming it: with C(present) and purge
+    what this collection owns of a component, otherwise whatever it has changed of it."""
+    return os.path.exists(record_path(name) if state == "present" else state_folder(name))
+
+
 def own_record(name: str) -> ownership.Record:
     """What we own of a component."""
     record = read_json(record_path(name))

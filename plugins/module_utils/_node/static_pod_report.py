@@ -14,6 +14,7 @@ import typing as t
 
 from .._engine.files import Json
 from .._engine.node import NODE, Host, Process, hide
+from .._engine.static_pod import Sight
 from .._plan.common.errors import KubeadmError
 from .._plan.common.ownership import Change
 from .._plan.kubernetes import versions
@@ -58,6 +59,23 @@ def read_all(
     }
 
 
+def readiness(name: str, folder: str, node_name: str, host: Host) -> Json:
+    """Whether a static pod runs what its manifest says and is ready, and what is wrong otherwise, by one look."""
+    try:
+        path, dummy = static_pods.find(name, folder)
+        return _judge(static_pods.look(static_pods.parse_static_pod(name, path, node_name), host))
+    except (KubeadmError, OSError) as exc:
+        return _unready(str(exc))
+
+
+def _judge(sight: Sight) -> Json:
+    return {"ready": True, "problem": None} if sight.healthy else _unready("; ".join((sight.missing(), *sight.probes)))
+
+
+def _unready(problem: str) -> Json:
+    return {"ready": False, "problem": problem}
+
+
 def _describe(name: str, folder: str, node_name: str, host: Host) -> Json:
     return {
         "name": name,
@@ -96,8 +114,7 @@ def _describe_pod(name: str, folder: str, node_name: str, host: Host) -> Json:
     try:
         pod = static_pods.parse_static_pod(name, path, node_name)
     except KubeadmError as exc:
-        return {**nothing, "manifest": path, "ready": False, "problem": str(exc), "stray_files": [], "error": str(exc)}
-    sight = static_pods.look(pod, host)
+        return {**nothing, "manifest": path, **_unready(str(exc)), "stray_files": [], "error": str(exc)}
     values = pod.manifest.values()
     process = static_pods.running_process(pod, host)
     return {
@@ -113,8 +130,7 @@ def _describe_pod(name: str, folder: str, node_name: str, host: Host) -> Json:
         "owned": {field: sorted(keys) for field, keys in pod.record.items()},
         "process": None if process is None else _describe_process(process, pod, host),
         "in_step": process is not None and _in_step(process, pod.manifest),
-        "ready": sight.healthy,
-        "problem": None if sight.healthy else "; ".join((sight.missing(), *sight.probes)),
+        **_judge(static_pods.look(pod, host)),
         "stray_files": static_pods.stray_files(path, others, pod.manifest.pod),
         "error": None,
     }

@@ -49,11 +49,13 @@ class StaticPodSteps(TransactionSteps):
         host: Host = NODE,
         patience: float = static_pods.SETTLE_SECONDS,
         lock_wait: LockWait | None = None,
+        kubelet: Kubelet | None = None,
     ) -> None:
+        """kubelet: of the node, where it was read already."""
         super().__init__(params, name=str(params["name"]), dry=dry, diff=diff, run=run, host=host, lock_wait=lock_wait)
         self._patience = patience
         self._wish: Wish | None = None
-        self._kubelet: Kubelet | None = None
+        self._kubelet = kubelet
         self._pod: static_pods.StaticPod | None = None
         self._state: static_pod.State | None = None
         self._way: WayBack | None = None
@@ -67,7 +69,7 @@ class StaticPodSteps(TransactionSteps):
 
     def read(self) -> None:
         """Read the kubelet, the manifest, our record, and the files that may change."""
-        self._kubelet = kubelet = read_kubelet(self._run, proc=self._host.proc)
+        self._kubelet = kubelet = self._kubelet or read_kubelet(self._run, proc=self._host.proc)
         self._node, self._cluster = kubelet.node_name, kubelet.cluster
         self._host = self._host._replace(**kubelet.places)
         self._read_transactions()

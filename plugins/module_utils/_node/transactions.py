@@ -67,7 +67,7 @@ _UNKNOWN = (
     "proof",
     "confirmed",
 )
-_ADVICE = "Run again when it is done, or set lock_timeout to wait for it."
+_ADVICE = "Run again when it is done; a task with lock_timeout waits for it."
 # Where the lock of the whole node is: no component is called like that.
 _NODE = ".node"
 _UNIT_FILE = "/etc/systemd/system/nodecraft-kubeadm@.service"
@@ -160,10 +160,11 @@ def _enable(name: str) -> None:
 
 
 @contextlib.contextmanager
-def exclusive(name: str, *, dry: bool) -> t.Iterator[None]:
+def exclusive(name: str, *, dry: bool, seconds: float | None = None) -> t.Iterator[None]:
     """Keep engines and other runs out while a change is read, planned and prepared.
 
-    dry: leave no trace on a node that never had a transaction. Raises Busy when somebody is at work.
+    dry: leave no trace on a node that never had a transaction. seconds: how long the lock is tried for, when not for a moment.
+    Raises Busy when somebody is at work.
     """
     folder = state_folder(name)
     if dry and not os.path.isdir(folder):
@@ -171,23 +172,27 @@ def exclusive(name: str, *, dry: bool) -> t.Iterator[None]:
         return
     if not dry:
         make_folder(folder)
-    with _locked(folder, lambda: _busy(name)):
+    with _locked(folder, lambda: _busy(name), seconds):
         yield
 
 
 def refuse_others(name: str, *, run: Run) -> None:
-    """See that a change of this component could be prepared now. Raises Busy with the run or the engine that is at work on the node."""
+    """See that a change of this component could be prepared at this moment.
+
+    Raises Busy with the run or the engine that is at work on the node, Unusable for a journal that cannot be read.
+    """
     refuse_beside_another(name, run=run)
-    with exclusive(name, dry=True):
+    with exclusive(name, dry=True, seconds=0):
         left_open(name, run)
 
 
 @contextlib.contextmanager
-def _locked(folder: str, busy: t.Callable[[], str]) -> t.Iterator[None]:
+def _locked(folder: str, busy: t.Callable[[], str], seconds: float | None = None) -> t.Iterator[None]:
     """Hold a folder's lock. busy: what to say when another process keeps it."""
+    patience = _LOCK_SECONDS if seconds is None else seconds
     with contextlib.ExitStack() as stack:
         try:
-            stack.enter_context(locked(folder, seconds=_LOCK_SECONDS, clock=time.monotonic, sleep=time.sleep))
+            stack.enter_context(locked(folder, seconds=patience, clock=time.monotonic, sleep=time.sleep))
         except LockHeld as exc:
             raise Busy(busy()) from exc
         yield
@@ -288,7 +293,7 @@ def _last(name: str) -> Json | None:
 def summary(name: str) -> Json:
     """What an info module says of a component's transactions."""
     return {
-        "open_transaction": _describe_open(name),
+        "open_transaction": describe_open(name),
         "last_transaction": last(name),
         "last_known_good": last_known_good(state_folder(name)),
         "unreadable_journals": _unreadable(name),
@@ -310,7 +315,8 @@ def _problem(name: str, identifier: str | None) -> str | None:
     return None
 
 
-def _describe_open(name: str) -> Json | None:
+def describe_open(name: str) -> Json | None:
+    """The open transaction of a component: its id, where it is, and who asked for it; None when there is none."""
     try:
         journal = open_journal(name)
     except Unusable as exc:

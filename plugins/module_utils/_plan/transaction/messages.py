@@ -72,7 +72,7 @@ def report(name: str, node: str, transaction: t.Mapping[str, t.Any]) -> str:
 
 def waited(name: str) -> str:
     """Why a call that waited for another run to end does not go on."""
-    return f"another run was at work while a change of {name} waited for it, and is done now. A call that waited changes nothing. Run again."
+    return f"what kept {name} waiting is done now. A call that waited changes nothing. Run again."
 
 
 def gave_up(reason: str, seconds: int) -> str:

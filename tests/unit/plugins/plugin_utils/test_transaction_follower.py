@@ -15,7 +15,7 @@ from ansible.errors import AnsibleConnectionFailure
 from ansible.module_utils import urls
 from ansible.plugins.action import ActionBase
 from ansible.plugins.connection import ConnectionBase
-from ansible_collections.nodecraft.kubeadm.plugins.plugin_utils import lock_waiter, transaction_follower
+from ansible_collections.nodecraft.kubeadm.plugins.plugin_utils import confirmer, lock_waiter, transaction_follower
 from ansible_collections.nodecraft.kubeadm.tests.unit.support.web import CERTIFICATE_PEM, Web
 
 # As nodes give them; the follower's module takes no others.
@@ -221,7 +221,7 @@ class Api:
         self.asked: list[dict[str, t.Any]] = []
         run.args = {"confirm": "yes", "confirm_url": URL}
         fake = types.SimpleNamespace(open_url=self._open, ConnectionError=urls.ConnectionError)
-        monkeypatch.setattr(transaction_follower, "urls", fake)
+        monkeypatch.setattr(confirmer, "urls", fake)
 
     def _open(self, url: str, **options: t.Any) -> t.Any:
         self.asked.append({"url": url, **options})
