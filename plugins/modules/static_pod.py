@@ -419,6 +419,7 @@ import typing as t
 
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._module import runner
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._module.node_module import NodeModule
+from ansible_collections.nodecraft.kubeadm.plugins.module_utils._module.pyyaml import require_yaml
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._module.static_pod_arguments import (
     static_pod_options,
     static_pod_settings,
@@ -434,8 +435,8 @@ def main() -> t.NoReturn:
             **static_pod_settings(),
             **static_pod_options(),
         },
-        needs_yaml=True,
     )
+    require_yaml(module)
     steps = StaticPodSteps(
         module.params,
         dry=module.check_mode,

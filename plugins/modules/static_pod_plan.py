@@ -123,6 +123,7 @@ import typing as t
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._module import runner
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._module.arguments import check_entries
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._module.node_module import NodeModule
+from ansible_collections.nodecraft.kubeadm.plugins.module_utils._module.pyyaml import require_yaml
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._module.static_pod_arguments import (
     static_pod_options,
     static_pod_settings,
@@ -132,9 +133,8 @@ from ansible_collections.nodecraft.kubeadm.plugins.module_utils._node.static_pod
 
 def main() -> t.NoReturn:
     """Hand the plans to the runner."""
-    module = NodeModule(
-        argument_spec={"static_pods": {"type": "dict", "required": True}, **static_pod_options()}, needs_yaml=True
-    )
+    module = NodeModule(argument_spec={"static_pods": {"type": "dict", "required": True}, **static_pod_options()})
+    require_yaml(module)
     check_entries(
         module, "static_pods", {**static_pod_settings(), "only_if_changed": {"type": "bool", "default": False}}
     )

@@ -15,10 +15,11 @@ from .._engine.files import Json
 from .._engine.node import NODE, Host
 from .._plan.common.errors import Busy
 from .._plan.kubernetes.clusters import ClusterIdentity
-from . import static_pods, transactions
+from . import static_pods, transaction_log, transactions
 from .kubelet import Kubelet, read_kubelet
 from .lock_wait import LockWait
-from .state import Run, can_take_back
+from .records import can_take_back
+from .state import Run
 from .static_pod_report import readiness
 from .static_pod_steps import StaticPodSteps
 
@@ -101,5 +102,5 @@ class _PlanSteps(StaticPodSteps):
         return {
             **super().report(),
             **readiness(self._name, folder, kubelet.node_name, host),
-            "open_transaction": transactions.describe_open(self._name),
+            "open_transaction": transaction_log.describe_open(self._name),
         }

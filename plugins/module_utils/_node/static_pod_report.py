@@ -14,7 +14,7 @@ import typing as t
 
 from .._engine.files import Json
 from .._engine.node import NODE, Host, Process, hide
-from .._engine.static_pod import Sight
+from .._engine.static_pod_look import Sight
 from .._plan.common.errors import KubeadmError
 from .._plan.common.ownership import Change
 from .._plan.kubernetes import versions
@@ -24,8 +24,9 @@ from .._plan.static_pod import undo as static_pod_undo
 from .._plan.static_pod.diff import diff
 from .._plan.static_pod.manifest import Manifest
 from .._plan.transaction.undo import WayBack
-from . import static_pods, transactions, way_back
+from . import static_pods, transaction_log, way_back
 from .kubelet import read_kubelet, version_of
+from .manifest_files import manifest_files
 from .state import Run
 
 
@@ -42,7 +43,7 @@ def read_all(
     host = host._replace(**kubelet.places)
     folder = manifest_dir or kubelet.manifest_dir
     # A worker that never had a static pod has no such folder.
-    files = static_pods.manifest_files(folder) if os.path.isdir(folder) else []
+    files = manifest_files(folder) if os.path.isdir(folder) else []
     identities = {path: static_pods.pod_identity(path) for path in files}
     names = sorted({identity[1] for identity in identities.values() if identity})
     pods = [_describe(pod, folder, kubelet.node_name, host) for pod in names if name in (None, pod)]
@@ -80,7 +81,7 @@ def _describe(name: str, folder: str, node_name: str, host: Host) -> Json:
     return {
         "name": name,
         **_describe_pod(name, folder, node_name, host),
-        **transactions.summary(name),
+        **transaction_log.summary(name),
         "way_back": way_back.describe(name, node_name, lambda way: _taken_back(way, name, folder, node_name)),
     }
 

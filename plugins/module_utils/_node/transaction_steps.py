@@ -19,7 +19,7 @@ from .._engine.node import NODE, Host
 from .._plan.common.errors import Busy
 from .._plan.kubernetes.clusters import ClusterIdentity
 from .._plan.transaction import messages
-from . import transactions
+from . import transaction_log, transactions
 from .journals import TransactionSettings
 from .lock_wait import LockWait
 from .state import Run, Unusable
@@ -91,7 +91,7 @@ class TransactionSteps:
     def _read_transactions(self) -> None:
         """See what earlier runs left to tell or to do."""
         try:
-            self._previous = transactions.unreported(self._name)
+            self._previous = transaction_log.unreported(self._name)
         except Unusable as exc:  # it is over; what it was is not known
             self._trouble.append(str(exc))
         left_open = transactions.left_open(self._name, self._run)
@@ -107,7 +107,7 @@ class TransactionSteps:
         if self._previous is not None:
             notes.append(messages.report(self._name, node, self._previous))
             if not self._dry:
-                transactions.mark_followed(self._name, self._previous["id"])
+                transaction_log.mark_followed(self._name, self._previous["id"])
         return notes
 
     def _start(self, journal: Journal) -> None:

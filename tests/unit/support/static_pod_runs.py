@@ -10,7 +10,7 @@ from pathlib import Path
 
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._engine.files import Json
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._engine.journal import copies_of, save_journal
-from ansible_collections.nodecraft.kubeadm.plugins.module_utils._node import transactions
+from ansible_collections.nodecraft.kubeadm.plugins.module_utils._node import transaction_progress
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._node.lock_wait import LockWait
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._node.static_pod_steps import StaticPodSteps
 from ansible_collections.nodecraft.kubeadm.tests.unit.support import static_pods as samples
@@ -60,7 +60,7 @@ def change_while(all_steps: StaticPodSteps, meanwhile: t.Callable[[], object]) -
 
 def report(run: FakeRun, *, dry: bool = False, **given: t.Any) -> Json:
     """What node_transaction tells."""
-    return transactions.report_progress(NAME, given.pop("id", None), wait=0, seen="", dry=dry, run=run, **given)
+    return transaction_progress.report_progress(NAME, given.pop("id", None), wait=0, seen="", dry=dry, run=run, **given)
 
 
 def damage(folder: Path, content: str = "{", identifier: str | None = None) -> None:

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._engine.journal import WAITING
-from ansible_collections.nodecraft.kubeadm.plugins.module_utils._node import state, transactions
+from ansible_collections.nodecraft.kubeadm.plugins.module_utils._node import state, transaction_log, transactions
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._node.lock_wait import LockWait
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._node.static_pod_plans import StaticPodPlans
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.common.errors import Busy, KubeadmError
@@ -151,7 +151,7 @@ def test_what_an_earlier_run_left_is_told_and_stays_untold(master: FakeNode, run
     carry_out(master, run, args={"v": 4})
     results = made(plans(master, run, {NAME: {"args": {"v": 4}}}))
     assert results[NAME]["previous_transaction"]["id"] == master.closed()["id"]
-    assert transactions.unreported(NAME) is not None
+    assert transaction_log.unreported(NAME) is not None
 
 
 def test_without_a_static_pod_the_node_is_told(master: FakeNode, run: FakeRun) -> None:
