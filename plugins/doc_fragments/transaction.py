@@ -62,6 +62,14 @@ options:
     description:
       - File on the controller with the certificates that O(confirm_url) has to be verified by. Without it no certificate is verified.
     type: path
+  lock_timeout:
+    description:
+      - Seconds to wait for another run or an open transaction that is at work on the node. By default the task fails at once.
+      - The wait is on the node. What is waited for is shown, and when the time is over the task fails with RV(busy=true) and says so.
+      - The call that waited changes nothing, and the controller starts another one when the node is free. So nothing is changed
+        either when the connection or the controller is lost during the wait.
+    type: int
+    default: 0
 """
 
     ATTRIBUTES = r"""

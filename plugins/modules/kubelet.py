@@ -397,6 +397,7 @@ import typing as t
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._module import runner
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._module.arguments import transaction_options
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._module.node_module import NodeModule
+from ansible_collections.nodecraft.kubeadm.plugins.module_utils._module.pyyaml import require_yaml
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._node.kubelet_steps import KubeletSteps
 
 _TAINT = {
@@ -420,8 +421,8 @@ def main() -> t.NoReturn:
             "force": {"type": "bool", "default": False},
             **transaction_options(),
         },
-        needs_yaml=True,
     )
+    require_yaml(module)
     steps = KubeletSteps(module.params, dry=module.check_mode, diff=module._diff, run=module.run)
     runner.run(module, steps, rehearse=module.params["rehearse"])
 

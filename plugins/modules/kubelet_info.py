@@ -201,12 +201,14 @@ import typing as t
 
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._module import runner
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._module.node_module import NodeModule
+from ansible_collections.nodecraft.kubeadm.plugins.module_utils._module.pyyaml import require_yaml
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._node.kubelet_report import read_all
 
 
 def main() -> t.NoReturn:
     """Hand the reader to the runner."""
-    module = NodeModule(argument_spec={}, needs_yaml=True)
+    module = NodeModule(argument_spec={})
+    require_yaml(module)
     runner.run_info(module, lambda: read_all(run=module.run, warn=module.warn))
 
 

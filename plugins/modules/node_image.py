@@ -91,14 +91,14 @@ import typing as t
 
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._module import runner
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._module.node_module import NodeModule
+from ansible_collections.nodecraft.kubeadm.plugins.module_utils._module.pyyaml import require_yaml
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._node.image_steps import ImageSteps
 
 
 def main() -> t.NoReturn:
     """Hand the steps to the runner."""
-    module = NodeModule(
-        argument_spec={"name": {"type": "str", "required": True}, "archive": {"type": "path"}}, needs_yaml=True
-    )
+    module = NodeModule(argument_spec={"name": {"type": "str", "required": True}, "archive": {"type": "path"}})
+    require_yaml(module)
     runner.run(module, ImageSteps(module.params, run=module.run), rehearse=False)
 
 

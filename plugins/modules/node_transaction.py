@@ -103,7 +103,7 @@ import typing as t
 
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._module import runner
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._module.node_module import NodeModule
-from ansible_collections.nodecraft.kubeadm.plugins.module_utils._node import transactions
+from ansible_collections.nodecraft.kubeadm.plugins.module_utils._node import transaction_progress
 
 
 def main() -> t.NoReturn:
@@ -116,12 +116,11 @@ def main() -> t.NoReturn:
             "seen": {"type": "str", "default": ""},
             "confirm": {"type": "str"},
         },
-        needs_yaml=False,
     )
     wanted = module.params
     runner.run_info(
         module,
-        lambda: transactions.report_progress(
+        lambda: transaction_progress.report_progress(
             wanted["name"],
             wanted["id"],
             wait=wanted["wait"],

@@ -22,6 +22,7 @@ version_added: 0.1.0
 author:
   - nodecraft.kubeadm contributors (@nodecraft)
 extends_documentation_fragment:
+  - nodecraft.kubeadm.static_pod
   - nodecraft.kubeadm.transaction
   - nodecraft.kubeadm.transaction.attributes
   - nodecraft.kubeadm.transaction.actiongroup_node
@@ -168,51 +169,9 @@ options:
           - present
           - absent
         default: present
-  state:
-    description:
-      - With V(present) the named settings get their values.
-      - With V(absent) those of the named settings that this module set go back to what they were before. Without any setting
-        named, everything that this module ever set goes back. To take away what someone else set, give it the value V(null)
-        with O(state=present).
-      - With V(previous) the last change of this static pod that still stands is taken back, whichever task made it. Each of its files
-        gets the bytes, mode and owner that it had before, in a transaction that is rehearsed and proven like every other. No setting
-        may be given with it. It is refused when a file is not what that change left. Asked again it changes nothing, and does not
-        go back further.
-    type: str
-    choices:
-      - present
-      - absent
-      - previous
-    default: present
-  purge:
-    description:
-      - Also take back what this module set earlier and this task does not name. What it removed because of a V(null) is put
-        back in the same way, so keep the V(null) of a repair in the task.
-      - What others set is never taken back, and neither is a value of ours that someone changed since.
-    type: bool
-    default: false
-  force:
-    description:
-      - Change kube-apiserver although the change could leave stored values that no API server can read, or lock out whom the cluster
-        lives on, while the API server itself is healthy.
-      - Refused without it, in every O(state) and with O(purge), is a change of the encryption configuration that removes a key or a
-        provider which stored values need or may need, that writes with a key which is not in the present configuration, or that
-        writes plain text again. Whether stored values need a key is asked of etcd, with the certificate of the API server.
-      - Refused as well is authorization without C(Node) or C(RBAC) or with C(AlwaysAllow), a webhook that denies when it does not answer
-        and that kubelets, administrators or kube-system can meet, and C(PodSecurity) or C(ImagePolicyWebhook) enforced in
-        kube-system. What is so already and stays so is no reason.
-      - Set it for one run, when all stored values were written again or none is left. What is forced is a warning.
-      - Change a running member of etcd although its cluster has an alarm or a learner, another member does not answer or has not caught
-        up, or the others are no majority without it. A snapshot of this member is saved on its node first and verified, see
-        RV(snapshot); where that fails, nothing is changed.
-    type: bool
-    default: false
-  manifest_dir:
-    description:
-      - Folder of the manifests. By default the kubelet's own C(staticPodPath).
-    type: path
 seealso:
   - module: nodecraft.kubeadm.static_pod_info
+  - module: nodecraft.kubeadm.static_pod_plan
   - module: nodecraft.kubeadm.node_transaction
 """
 
@@ -459,35 +418,13 @@ busy:
 import typing as t
 
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._module import runner
-from ansible_collections.nodecraft.kubeadm.plugins.module_utils._module.arguments import transaction_options
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._module.node_module import NodeModule
+from ansible_collections.nodecraft.kubeadm.plugins.module_utils._module.pyyaml import require_yaml
+from ansible_collections.nodecraft.kubeadm.plugins.module_utils._module.static_pod_arguments import (
+    static_pod_options,
+    static_pod_settings,
+)
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._node.static_pod_steps import StaticPodSteps
-
-
-def _state(*more: str) -> dict[str, t.Any]:
-    return {"type": "str", "choices": ["present", "absent", *more], "default": "present"}
-
-
-_VOLUME = {
-    "name": {"type": "str", "required": True},
-    "host_path": {"type": "str"},
-    "mount_path": {"type": "str"},
-    "read_only": {"type": "bool", "default": True},
-    "path_type": {
-        "type": "str",
-        "choices": ["DirectoryOrCreate", "Directory", "FileOrCreate", "File", "Socket", "CharDevice", "BlockDevice"],
-    },
-    "state": _state(),
-}
-_FILE = {
-    "path": {"type": "path", "required": True},
-    "content": {"type": "raw"},
-    "mode": {"type": "str", "default": "0600"},
-    "owner": {"type": "str"},
-    "group": {"type": "str"},
-    "sensitive": {"type": "bool", "default": False},
-    "state": _state(),
-}
 
 
 def main() -> t.NoReturn:
@@ -495,33 +432,11 @@ def main() -> t.NoReturn:
     module = NodeModule(
         argument_spec={
             "name": {"type": "str", "required": True},
-            "feature_gates": {"type": "dict"},
-            "admission_plugins": {"type": "dict"},
-            "args": {"type": "dict"},
-            "env": {"type": "dict"},
-            "volumes": {
-                "type": "list",
-                "elements": "dict",
-                "options": _VOLUME,
-                "required_if": [("state", "present", ("host_path", "mount_path"))],
-            },
-            "resources": {"type": "dict"},
-            "probes": {"type": "dict"},
-            "priority": {"type": "dict"},
-            "files": {
-                "type": "list",
-                "elements": "dict",
-                "options": _FILE,
-                "required_if": [("state", "present", ("content",))],
-            },
-            "state": _state("previous"),
-            "purge": {"type": "bool", "default": False},
-            "force": {"type": "bool", "default": False},
-            "manifest_dir": {"type": "path"},
-            **transaction_options(),
+            **static_pod_settings(),
+            **static_pod_options(),
         },
-        needs_yaml=True,
     )
+    require_yaml(module)
     steps = StaticPodSteps(
         module.params,
         dry=module.check_mode,

@@ -194,6 +194,7 @@ import typing as t
 
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._module import runner
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._module.node_module import NodeModule
+from ansible_collections.nodecraft.kubeadm.plugins.module_utils._module.pyyaml import require_yaml
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._node.static_pod_report import read_all
 
 
@@ -201,8 +202,8 @@ def main() -> t.NoReturn:
     """Hand the reader to the runner."""
     module = NodeModule(
         argument_spec={"name": {"type": "str"}, "manifest_dir": {"type": "path"}},
-        needs_yaml=True,
     )
+    require_yaml(module)
     name, folder = module.params["name"], module.params["manifest_dir"]
     runner.run_info(module, lambda: read_all(name, folder, run=module.run, warn=module.warn))
 

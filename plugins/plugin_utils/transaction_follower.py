@@ -6,32 +6,24 @@
 
 from __future__ import annotations
 
-import http.client
-import os
 import time
 import typing as t
-import urllib.error
 
 from ansible.errors import AnsibleError
-from ansible.module_utils import urls
-from ansible.module_utils.parsing.convert_bool import boolean
-from ansible.plugins.action import ActionBase
 from ansible.plugins.connection import ConnectionBase
 from ansible.utils.display import Display
 
 from ..module_utils._plan.common.errors import Refusal
-from ..module_utils._plan.transaction import confirmation
 from ..module_utils._plan.transaction import messages as outcome
+from .confirmer import Confirmer
 
 display = Display()
 
 _FOLLOWER = "nodecraft.kubeadm.node_transaction"
 _POLL_SECONDS = 5  # of one call of the follower; it returns earlier when there is news
 _RECONNECT_SECONDS = 2
-# The phase in which the engine waits for a word of this controller, the time for one attempt to be able to give it, and
-# between two attempts.
+# The phase in which the engine waits for a word of this controller, and the time between two attempts to be able to give it.
 _CONFIRMING = "confirming"
-_REACH_SECONDS = 5
 _RETRY_SECONDS = 1
 # How often in a row an engine may be found not running before nobody waits for it any more: systemd needs a moment to
 # start it, and again after a fault.
@@ -40,19 +32,12 @@ _MAX_IDLE = 3
 _PATIENCE_SECONDS = 120
 
 
-class TransactionFollower(ActionBase):
-    """The follower: progress lines, reconnects, and the outcome in the task's result."""
+class TransactionFollower(Confirmer):
+    """The follower: waits for others, then progress lines, reconnects, and the outcome in the task's result."""
 
     def run(self, tmp: t.Any = None, task_vars: dict[str, t.Any] | None = None) -> dict[str, t.Any]:
         """Run the module, and follow the transaction that it started, if it did."""
-        result: dict[str, t.Any] = super().run(tmp, task_vars)
-        problem = self._reach() if self._confirms() else ""
-        result.update(self._run_module(task_vars, dry=bool(problem)))
-        result.pop("invocation", None)  # empty, because it would hold environment variables and file contents
-        if problem and (result.get("changed") or result.get("open_transaction")) and not result.get("failed"):
-            url = self._task.args["confirm_url"]
-            refusal = confirmation.unreachable(result["name"], result["node"], url, problem)
-            result.update(failed=True, changed=False, msg=refusal)
+        result = super().run(tmp, task_vars)
         started = result.get("transaction")
         if not started or result.get("failed"):
             return result
@@ -72,39 +57,6 @@ class TransactionFollower(ActionBase):
             result.update(failed=True, msg=failure)
         return result
 
-    def _run_module(self, task_vars: dict[str, t.Any] | None, *, dry: bool) -> dict[str, t.Any]:
-        """Run the module of the task. dry: only plan and rehearse, to see whether there is anything to do."""
-        asked = self._task.check_mode
-        self._task.check_mode = asked or dry
-        try:
-            answer: dict[str, t.Any] = self._execute_module(task_vars=task_vars)
-            return answer
-        finally:
-            self._task.check_mode = asked
-
-    def _confirms(self) -> bool:
-        """Whether this controller has a word to say. What is wrong with the options, the module tells."""
-        url, confirm = self._task.args.get("confirm_url"), self._task.args.get("confirm")
-        return confirmation.is_url(url) and boolean(confirm, strict=False)
-
-    def _reach(self) -> str:
-        """Why this controller does not reach the API server; empty when it does."""
-        authority = os.path.expanduser(str(self._task.args.get("confirm_ca_cert") or ""))
-        if authority and not os.path.isfile(authority):
-            return f"confirm_ca_cert {authority} is no file on this controller"
-        try:
-            answer = urls.open_url(
-                self._task.args["confirm_url"],
-                timeout=_REACH_SECONDS,
-                validate_certs=bool(authority),
-                ca_path=authority or None,
-            )
-            return confirmation.problem_with(answer.status)
-        except urllib.error.HTTPError as exc:
-            return confirmation.problem_with(exc.code)
-        except (OSError, ValueError, http.client.HTTPException, urls.ConnectionError) as exc:
-            return str(exc) or type(exc).__name__
-
     def _follow(self, result: dict[str, t.Any], task_vars: dict[str, t.Any]) -> tuple[dict[str, t.Any] | None, str]:
         """The outcome of the transaction; None and why, when it was not seen in all the time that it can take, or nobody works on
         it. Raises Refusal when the node knows nothing of it: waiting would bring the same answer."""
@@ -121,7 +73,7 @@ class TransactionFollower(ActionBase):
             asked_in_vain = 0 if news is None or news["running"] else asked_in_vain + 1
             if news is None:
                 arguments["confirm"] = None  # whether it was heard, the next answer shows
-                self._show(result, f"cannot be followed ({problem}), trying again; the node goes on by itself", began)
+                self._tell(result, f"cannot be followed ({problem}), trying again; the node goes on by itself", began)
                 time.sleep(_RECONNECT_SECONDS)
                 self._reconnect()
             elif news["transaction"]:
@@ -130,7 +82,7 @@ class TransactionFollower(ActionBase):
                 return None, "its engine does not run"
             else:
                 if news["message"] != arguments["seen"]:
-                    self._show(result, news["message"], began)
+                    self._tell(result, news["message"], began)
                     arguments["seen"] = news["message"]
                 arguments.update(self._word(result, news, began))
         silence = f" (the last question had no answer: {problem})" if problem else ""
@@ -138,11 +90,11 @@ class TransactionFollower(ActionBase):
 
     def _word(self, result: dict[str, t.Any], news: dict[str, t.Any], began: float) -> dict[str, t.Any]:
         """What the next call of the follower says to a change that waits to be confirmed; without a word it asks again soon."""
-        if news["phase"] != _CONFIRMING or not self._confirms():
+        if news["phase"] != _CONFIRMING or not self.confirms():
             return {"wait": _POLL_SECONDS, "confirm": None}
-        problem = self._reach()
+        problem = self.reach()
         if problem:
-            self._show(result, f"is out of this controller's reach ({problem})", began)
+            self._tell(result, f"is out of this controller's reach ({problem})", began)
         return {"wait": _RETRY_SECONDS, "confirm": None if problem else result["transaction"]["id"]}
 
     def _ask(self, arguments: dict[str, t.Any], task_vars: dict[str, t.Any]) -> tuple[dict[str, t.Any] | None, str]:
@@ -179,7 +131,5 @@ class TransactionFollower(ActionBase):
             " transaction up again and reports its end."
         )
 
-    @staticmethod
-    def _show(result: dict[str, t.Any], message: str, began: float) -> None:
-        # Standard output belongs to the callbacks, and some of them print JSON there.
-        display.display(f"{result['node']}: {result['name']} {message}, {time.monotonic() - began:.0f} s", stderr=True)
+    def _tell(self, result: dict[str, t.Any], message: str, began: float) -> None:
+        self._show(f"{result['node']}: {result['name']} {message}", began)

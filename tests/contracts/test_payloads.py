@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import io
 import zipfile
+import zlib
 from pathlib import Path
 
 import pytest
@@ -15,6 +16,17 @@ from ansible_collections.nodecraft.kubeadm.tests.contracts.project import ROOT
 
 COLLECTIONS = ROOT / "build" / "collections"
 OWN = "ansible_collections/nodecraft/kubeadm/plugins"
+# Kilobytes of our own files in a module's archive, packed one by one; as text on the wire they are a third more. What Ansible adds to
+# every module differs between its versions, and is about 106.
+KILOBYTES = {
+    "kubelet": 167,
+    "kubelet_info": 99,
+    "node_image": 45,
+    "node_transaction": 22,
+    "static_pod": 198,
+    "static_pod_info": 102,
+    "static_pod_plan": 199,
+}
 NODE_MODULES = yaml.safe_load((ROOT / "meta/runtime.yml").read_text(encoding="utf-8"))["action_groups"]["node"]
 
 
@@ -28,6 +40,36 @@ def test_node_module_carries_nothing_of_the_api_side(module: str) -> None:
     payload = payload_of(COLLECTIONS, f"nodecraft.kubeadm.{module}")
     assert f"{OWN}/modules/{module}.py" in payload
     assert foreign(payload) == []
+
+
+def kilobytes(archive: bytes) -> float:
+    """What our own files come to when each is packed."""
+    with zipfile.ZipFile(io.BytesIO(archive)) as opened:
+        own = [opened.read(name) for name in opened.namelist() if name.startswith(f"{OWN}/")]
+    return sum(len(zlib.compress(content)) for content in own) / 1000
+
+
+@pytest.mark.parametrize("module", NODE_MODULES)
+def test_node_module_is_no_larger_than_it_needs_to_be(module: str) -> None:
+    assert set(KILOBYTES) == set(NODE_MODULES)
+    found = kilobytes(archive_of(COLLECTIONS, f"nodecraft.kubeadm.{module}"))
+    assert KILOBYTES[module] * 0.9 <= found <= KILOBYTES[module]
+
+
+def test_a_poll_carries_what_reads_a_journal() -> None:
+    """The follower sends this module every few seconds, for each node that is changed."""
+    payload = payload_of(COLLECTIONS, "nodecraft.kubeadm.node_transaction")
+    utils = f"{OWN}/module_utils/"
+    own = {name[len(utils) :] for name in payload if name.startswith(utils) and not name.endswith("__init__.py")}
+    assert {name for name in own if not name.startswith(("_module/", "_plan/common/"))} == {
+        "_engine/errors.py",
+        "_engine/files.py",
+        "_engine/journal.py",
+        "_node/state.py",
+        "_node/transaction_log.py",
+        "_node/transaction_progress.py",
+    }
+    assert "_module/pyyaml.py" not in own
 
 
 @pytest.mark.parametrize(("module", "room"), [("kubelet", "_module"), ("node_label", "_api")])

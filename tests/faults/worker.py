@@ -143,7 +143,7 @@ def start_transaction(code: types.SimpleNamespace, test: Test, order: Json) -> i
 
 def ask_transactions(code: types.SimpleNamespace, test: Test, order: Json) -> int:
     """A function of the module's side that answers with something that JSON can hold."""
-    test.send(result=getattr(code.transactions, order["function"])(*order["arguments"]))
+    test.send(result=getattr(code.transaction_log, order["function"])(*order["arguments"]))
     return 0
 
 
@@ -183,7 +183,7 @@ def code_of(tree: str) -> types.SimpleNamespace:
     sys.path.insert(0, tree)
     sys.dont_write_bytecode = True  # nor does a program that systemd starts
     base = "ansible_collections.nodecraft.kubeadm.plugins.module_utils"
-    names = ("source", "state", "transactions", "transaction_steps", "static_pod_steps")
+    names = ("source", "state", "transactions", "transaction_log", "transaction_steps", "static_pod_steps")
     modules = {name: importlib.import_module(f"{base}._node.{name}") for name in names}
     modules["runner"] = importlib.import_module(f"{base}._module.runner")
     modules["node"] = importlib.import_module(f"{base}._engine.node")

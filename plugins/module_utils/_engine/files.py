@@ -19,6 +19,8 @@ from .errors import Damaged, LockHeld, OtherFormat
 
 # Of all files of ours that say their format.
 FORMAT = 1
+# The file in the directory of a component that is locked while a change of it is prepared or made.
+LOCK = "lock"
 # Between two tries for a lock, and between two looks at a component.
 POLL_SECONDS = 0.25
 # A disk that is full, broken or read-only; what else keeps an attribute from being written is no fault of the disk.
@@ -170,7 +172,7 @@ def locked(
     folder: str, *, seconds: float, clock: t.Callable[[], float], sleep: t.Callable[[float], None]
 ) -> t.Iterator[None]:
     """Hold the folder's lock. The kernel releases it when the holder dies. Raises LockHeld after C(seconds)."""
-    descriptor = os.open(os.path.join(folder, "lock"), os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+    descriptor = os.open(os.path.join(folder, LOCK), os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
     try:
         limit = clock() + seconds
         while True:

@@ -16,11 +16,12 @@ import re
 import time
 import typing as t
 
-from .errors import Damaged, EngineError
-from .files import Json, read_json, remove, sync_folder
+from .errors import EngineError
+from .files import Json, remove, sync_folder
 from .journal import APPLYING, ON_TRIAL, PREPARED, PROVING, RESTORING, Former, Journal, Mark, Side, UnitWatch
 from .node import LOG_LINES, Host, Process, Run
 from .probes import Ask, run_probe
+from .state_files import named_policy
 from .watcher import WANTED, Seen
 
 # systemd starts a service anew in the same way each time, and a kubelet only every ten seconds.
@@ -34,19 +35,6 @@ LEASES = "/apis/coordination.k8s.io/v1/namespaces/kube-node-lease/leases"
 ASIDE = ".nodecraft-kubeadm-"
 # A kubelet describes its whole machine in one line of its log.
 LOG_WIDTH = 500
-
-
-def named_policy(path: str) -> str | None:
-    """The policy that a kubelet's state file was written under, in small letters; None without a file, and empty for one
-    that names none. Damaged ones are the kubelet's to judge."""
-    try:
-        data = read_json(path)
-    except (Damaged, OSError):
-        return ""
-    if data is None:
-        return None
-    name = data.get("policyName") if isinstance(data, dict) else None
-    return name.lower() if isinstance(name, str) else ""
 
 
 def _condition(thing: Json, kind: str) -> Json | None:

@@ -15,9 +15,9 @@ import os
 import typing as t
 
 from ansible.module_utils.basic import AnsibleModule
-from ansible.module_utils.common.arg_spec import ArgumentSpecValidator
 
 from .._plan.kubernetes.kubeconfigs import secrets
+from .arguments import check_entries
 from .pyyaml import require_yaml
 
 # Called as in kubernetes.core, which need not be there.
@@ -124,11 +124,4 @@ class ApiModule(AnsibleModule):
 
     def check_per_node(self, field: str, option: dict[str, t.Any]) -> None:
         """Hold every entry of C(per_node) to the spec of the module's own option."""
-        validator = ArgumentSpecValidator({field: option})
-        for name, entry in (self.params["per_node"] or {}).items():
-            if not isinstance(entry or {}, dict):
-                self.fail_json(msg=f"per_node: the entry of {name} is {entry!r}; write a mapping with {field}.")
-            result = validator.validate(entry or {})
-            if result.error_messages:
-                self.fail_json(msg=f"per_node: {name}: {'; '.join(result.error_messages)}")
-            self.params["per_node"][name] = result.validated_parameters
+        check_entries(self, "per_node", {field: option})

@@ -4,11 +4,16 @@
 
 # PRIVATE to the collection: no promise of stability to code outside it.
 
-"""Argument specs that several modules share. The doc fragment C(transaction) describes them."""
+"""Argument specs that several modules share, and how entries of an option are held to one. The doc fragment C(transaction) describes them."""
 
 from __future__ import annotations
 
 import typing as t
+
+from ansible.module_utils.common.arg_spec import ArgumentSpecValidator
+
+if t.TYPE_CHECKING:  # pragma: no cover
+    from ansible.module_utils.basic import AnsibleModule
 
 
 def transaction_options() -> dict[str, t.Any]:
@@ -22,4 +27,17 @@ def transaction_options() -> dict[str, t.Any]:
         "confirm_timeout": {"type": "int", "default": 60},
         "confirm_url": {"type": "str"},
         "confirm_ca_cert": {"type": "path"},
+        "lock_timeout": {"type": "int", "default": 0},
     }
+
+
+def check_entries(module: AnsibleModule, option: str, spec: dict[str, t.Any]) -> None:
+    """Hold every entry of an option that maps names to options to this spec, and give them their defaults."""
+    validator = ArgumentSpecValidator(spec)
+    for name, entry in (module.params[option] or {}).items():
+        if not isinstance(entry or {}, dict):
+            module.fail_json(msg=f"{option}: the entry of {name} is {entry!r}; write a mapping with {', '.join(spec)}.")
+        result = validator.validate(entry or {})
+        if result.error_messages:
+            module.fail_json(msg=f"{option}: {name}: {'; '.join(result.error_messages)}")
+        module.params[option][name] = result.validated_parameters

@@ -4,7 +4,7 @@
 
 # PRIVATE to the collection: no promise of stability to code outside it.
 
-"""The AnsibleModule of everything that runs on nodes: as root, quietly, with PyYAML where it is needed."""
+"""The AnsibleModule of everything that runs on nodes: as root, and quietly."""
 
 from __future__ import annotations
 
@@ -13,8 +13,6 @@ import typing as t
 
 from ansible.module_utils.basic import AnsibleModule
 
-from .pyyaml import require_yaml
-
 # Where programs of a container runtime are installed and a path given by sudo need not look.
 _MORE_PROGRAMS = ("/usr/local/sbin", "/usr/local/bin", "/opt/bin")
 
@@ -22,15 +20,13 @@ _MORE_PROGRAMS = ("/usr/local/sbin", "/usr/local/bin", "/opt/bin")
 class NodeModule(AnsibleModule):
     """A module that reads or changes a node."""
 
-    def __init__(self, argument_spec: dict[str, t.Any], *, needs_yaml: bool) -> None:
+    def __init__(self, argument_spec: dict[str, t.Any]) -> None:
         """Parse the parameters and make sure that the node can be worked on; end the module otherwise."""
         super().__init__(argument_spec=argument_spec, supports_check_mode=True)
         if os.geteuid() != 0:
             self.fail_json(
                 msg=f"{os.uname().nodename}: a node's files are root's; set become: true (this ran as uid {os.geteuid()})."
             )
-        if needs_yaml:
-            require_yaml(self)
 
     def _log_invocation(self) -> None:
         """Ansible writes every parameter to the node's syslog. Ours hold environment variables and file contents, and

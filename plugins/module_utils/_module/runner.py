@@ -11,7 +11,7 @@ from __future__ import annotations
 import os
 import typing as t
 
-from .._plan.common.errors import KubeadmError, Refusal
+from .._plan.common.errors import KubeadmError, Refusal, several
 from .._plan.common.verdict import NOT_NEEDED, REFUSED, SKIPPED, Verdict
 
 if t.TYPE_CHECKING:  # pragma: no cover
@@ -59,9 +59,49 @@ class Steps(t.Protocol):
         """The result. Must work after any step, and have the same keys after each."""
 
 
+class Plans(t.Protocol):
+    """What a module hands to the runner that plans several changes and makes none."""
+
+    def read(self) -> None:
+        """Read what all of them have in common. May raise KubeadmError."""
+
+    def members(self) -> t.Mapping[str, Steps]:
+        """The steps of each, by name; asked for after it was read."""
+
+    def report(self, plans: t.Mapping[str, dict[str, t.Any]]) -> dict[str, t.Any]:
+        """The result. Must work after any step, and have the same keys after each.
+
+        plans: by name the result of each as the module of one gives it in check mode, always with C(failed) and C(msg).
+        """
+
+
 def run(module: AnsibleModule, steps: Steps, *, rehearse: bool) -> t.NoReturn:
     """Take a module through its steps and end it."""
-    verdict = Verdict(SKIPPED, "the run ended before")
+    result, failure = _go(module, steps, rehearse=rehearse, dry=module.check_mode)
+    if failure is not None:
+        module.fail_json(msg=failure, **result)
+    module.exit_json(**result)
+
+
+def run_plans(module: AnsibleModule, plans: Plans, *, rehearse: bool) -> t.NoReturn:
+    """Take several plans through their steps, one after the other and whatever becomes of the others, and end the module."""
+    results: dict[str, dict[str, t.Any]] = {}
+    try:
+        plans.read()
+    except (KubeadmError, OSError) as exc:
+        module.fail_json(msg=_told(exc), changed=False, **plans.report(results))
+    for name, steps in plans.members().items():
+        result, failure = _go(module, steps, rehearse=rehearse, dry=True)
+        results[name] = {**result, "failed": failure is not None, "msg": failure}
+    failures = {name: result["msg"] for name, result in results.items() if result["failed"]}
+    if failures:
+        module.fail_json(msg=several(failures), changed=False, **plans.report(results))
+    module.exit_json(changed=False, **plans.report(results))
+
+
+def _go(module: AnsibleModule, steps: Steps, *, rehearse: bool, dry: bool) -> tuple[dict[str, t.Any], str | None]:
+    """Read, plan, rehearse, apply, report: (the result, why it failed or None)."""
+    verdict, changed, failure = Verdict(SKIPPED, "the run ended before"), False, None
     try:
         with steps.session():
             steps.read()
@@ -77,16 +117,12 @@ def run(module: AnsibleModule, steps: Steps, *, rehearse: bool) -> t.NoReturn:
                     module.warn(f"not rehearsed: {verdict.message}")
                 if verdict.verdict == REFUSED:
                     raise Refusal(f"refused in the rehearsal, nothing was changed: {verdict.message}")
-                if not module.check_mode:
+                if not dry:
                     steps.apply()
+            changed = bool(plan.operations)
     except (KubeadmError, OSError) as exc:
-        module.fail_json(
-            msg=_told(exc, " Nothing was changed."),
-            changed=getattr(exc, "changed", False),
-            rehearsal=_shown(verdict),
-            **steps.report(),
-        )
-    module.exit_json(changed=bool(plan.operations), rehearsal=_shown(verdict), **steps.report())
+        changed, failure = getattr(exc, "changed", False), _told(exc, " Nothing was changed.")
+    return {"changed": changed, "rehearsal": _shown(verdict), **steps.report()}, failure
 
 
 def warn_all(module: AnsibleModule, messages: t.Sequence[str]) -> None:

@@ -23,7 +23,7 @@ from .._plan.static_pod import plan as static_pod
 from .._plan.static_pod.manifest import Manifest
 from . import static_pods, stored_values
 from .component_files import ComponentFiles
-from .state import read_version
+from .file_versions import read_version
 
 _ENCRYPTION, _AUTHORIZATION, _ADMISSION = (
     "encryption-provider-config",

@@ -17,7 +17,7 @@ from .._engine import probes
 from .._engine.node import Host
 from .._plan.kubernetes.control_planes import COMPONENTS, component_of_pod, role_label
 from .kubelet_units import KubeletUnit
-from .static_pods import manifest_files
+from .manifest_files import manifest_files
 
 try:
     import yaml

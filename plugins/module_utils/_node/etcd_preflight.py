@@ -24,8 +24,8 @@ from .._plan.static_pod import plan as static_pod
 from .._plan.static_pod.manifest import Manifest
 from . import etcd, etcd_snapshot, static_pods
 from .component_files import ComponentFiles
+from .file_versions import read_version
 from .preflight_context import PreflightContext, is_healthy, patiently, runs
-from .state import read_version
 from .static_pods import API_SERVER, ETCD
 
 # Where a member keeps what the cluster would not know again.

@@ -15,31 +15,24 @@ import os
 import secrets
 import typing as t
 
-from .._engine.files import FORMAT, Json, remove, to_json, write_json
+from .._engine.files import FORMAT, to_json
 from .._engine.journal import (
     PREPARED,
-    STATIC_POD,
-    Address,
     FileEntry,
-    Instance,
     Journal,
-    Places,
-    StaticPodWatch,
-    StoredVersion,
     Watch,
-    content_of,
     history_ids,
-    version_of,
 )
 from .._engine.node import boot_id, utc_now
 from .._plan.common import ownership
 from .._plan.common.errors import Refusal
 from .._plan.common.files import FileChange, FileVersion
-from .._plan.static_pod import plan as static_pod
 from .._plan.transaction import confirmation
-from .api_clients import ApiClients, advertised
-from .state import read_version, record_path, state_folder
-from .static_pods import API_SERVER, StaticPod, instance_of
+from .._plan.transaction.undo import WayBack, WrittenFile
+from .file_versions import dump_version, read_version
+from .lock_holder import requested_from
+from .records import record_data, record_path
+from .state import state_folder
 
 _STAMP = "%Y%m%dT%H%M%S.%fZ"
 
@@ -56,7 +49,7 @@ class TransactionSettings:
     @classmethod
     def of(cls, params: t.Mapping[str, t.Any]) -> TransactionSettings:
         """The settings among a module's parameters. Raises Refusal for those that make no sense."""
-        for key, least in (("wait_timeout", 1), ("min_ready_seconds", 0), ("confirm_timeout", 1)):
+        for key, least in (("wait_timeout", 1), ("min_ready_seconds", 0), ("confirm_timeout", 1), ("lock_timeout", 0)):
             if params[key] < least:
                 raise Refusal(f"{key} is {params[key]}; write a number of seconds of at least {least}.")
         if params["confirm"]:
@@ -67,51 +60,13 @@ class TransactionSettings:
         return cls(params["wait_timeout"], params["min_ready_seconds"], params["rollback"], timeout)
 
 
-def static_pod_journal(
-    pod: StaticPod, plan: static_pod.StaticPodPlan, settings: TransactionSettings, clients: ApiClients, places: Places
-) -> Journal:
-    """The journal of a planned change of a static pod."""
-    before, after = instance_of(plan.before), instance_of(plan.after)
-    address = _address(after)
-    files: list[FileEntry] = [
-        *(file_entry(change) for change in plan.files),
-        {
-            "path": pod.path,
-            "switch": True,
-            "before": dump_version(pod.version),
-            "after": dump_version(dataclasses.replace(pod.version, content=plan.after.text.encode("utf-8"))),
-        },
-        *record_entry(pod.name, before=pod.record, after=plan.record),
-    ]
-    watch: StaticPodWatch = {
-        "kind": STATIC_POD,
-        **pod.logs,
-        "places": places,
-        "before": before,
-        "after": after,
-        "feature_gates": {
-            key: value for key, value in plan.after.values()["feature_gates"].items() if isinstance(value, bool)
-        },
-        "metrics": {**address, "kubeconfig": clients.admin} if address else None,
-        "hidden": plan.after.hidden,
-    }
-    journal = new_journal(pod.name, files, watch, settings)
-    journal["min_ready_seconds"] = max(settings.min_ready_seconds, plan.after.seconds_until_killed())
-    if pod.name == API_SERVER:
-        for instance, manifest in ((before, plan.before), (after, plan.after)):
-            instance["server"] = _address(instance) or advertised(manifest)
-        watch["credentials"], watch["mirror"] = clients.credentials(), clients.mirror(pod.log_prefix)
-        journal["notes"] = clients.missing()
-    return journal
-
-
 def new_journal(name: str, files: list[FileEntry], watch: Watch, settings: TransactionSettings) -> Journal:
     """A journal of whatever kind of component, that has yet to begin."""
     return {
         "format": FORMAT,
         "id": _new_id(history_ids(state_folder(name))),
         "name": name,
-        "requested": {"at": utc_now(), "from": _origin()},
+        "requested": {"at": utc_now(), "from": requested_from(os.environ)},
         "boot": boot_id(),
         "phase": PREPARED,
         "files": files,
@@ -127,11 +82,6 @@ def new_journal(name: str, files: list[FileEntry], watch: Watch, settings: Trans
     }
 
 
-def _address(instance: Instance) -> Address | None:
-    probe = next((probe for probe in instance["probes"] if probe["kind"] == "http"), None)
-    return probe and {"scheme": probe["scheme"], "host": probe["host"], "port": probe["port"]}
-
-
 def _new_id(former: t.Sequence[str]) -> str:
     """The order of ids is that of the changes, also of two in one second, and after a clock was set back. former: in order."""
     now = datetime.datetime.now(datetime.timezone.utc)
@@ -139,23 +89,6 @@ def _new_id(former: t.Sequence[str]) -> str:
         last = datetime.datetime.strptime(former[-1].partition("-")[0], _STAMP).replace(tzinfo=datetime.timezone.utc)
         now = max(now, last + datetime.timedelta(microseconds=1))
     return f"{now.strftime(_STAMP)}-{secrets.token_hex(3)}"
-
-
-def _origin() -> str:
-    return os.environ.get("SSH_CLIENT", "").split(" ")[0] or os.environ.get("SUDO_USER", "") or "this host"
-
-
-def dump_version(version: FileVersion | None) -> StoredVersion | None:
-    """A version of a file in the form of a journal."""
-    return None if version is None else version_of(version.content, version.mode, version.uid, version.gid)
-
-
-def load_version(version: StoredVersion | None) -> FileVersion | None:
-    """A version of a file out of a journal. Raises EngineError when it is damaged."""
-    content = content_of(version)
-    if version is None or content is None:
-        return None
-    return FileVersion(content, version["mode"], version["uid"], version["gid"])
 
 
 def file_entry(change: FileChange) -> FileEntry:
@@ -173,23 +106,9 @@ def record_entry(name: str, *, before: ownership.Record, after: ownership.Record
     """What we own changes in the same transaction as the component, so that the two never disagree."""
     if after == before:
         return []
-    version = FileVersion(to_json(_record_data(after)), 0o600) if after else None
+    version = FileVersion(to_json(record_data(after)), 0o600) if after else None
     path = record_path(name)
     return [{"path": path, "switch": False, "before": dump_version(read_version(path)), "after": dump_version(version)}]
-
-
-def write_record(pod: StaticPod, record: ownership.Record) -> None:
-    """Note what we own, where nothing else changes. Call with the lock."""
-    if record == pod.record:
-        return
-    if record:
-        write_json(record_path(pod.name), _record_data(record))
-    else:
-        remove(record_path(pod.name))
-
-
-def _record_data(record: ownership.Record) -> Json:
-    return {"format": FORMAT, "owned": ownership.dump_record(record)}
 
 
 def missing_folders(paths: t.Iterable[str]) -> list[str]:
@@ -201,3 +120,23 @@ def missing_folders(paths: t.Iterable[str]) -> list[str]:
             missing.add(folder)
             folder = os.path.dirname(folder)
     return sorted(missing)
+
+
+def enter(journal: Journal, way: WayBack) -> Journal:
+    """The journal of a planned change, made one that takes another back: each file gets exactly its former version."""
+    return {
+        **journal,
+        "takes_back": way.transaction,
+        "files": [_entry(file) for file in way.files],
+        "directories": missing_folders(file.path for file in way.files if file.former is not None),
+        "obsolete": [*journal.get("obsolete", []), *reversed(way.folders)],
+    }
+
+
+def _entry(file: WrittenFile) -> FileEntry:
+    return {
+        "path": file.path,
+        "switch": file.switch,
+        "before": dump_version(file.now),
+        "after": dump_version(file.former),
+    }

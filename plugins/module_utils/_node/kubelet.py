@@ -15,7 +15,7 @@ import typing as t
 from .._engine.journal import Places, Probe
 from .._plan.common.errors import KubeadmError, Refusal
 from .._plan.common.files import TextFile
-from .._plan.documents.systemd_unit import Argument, Source
+from .._plan.documents.command_line import Argument, Source
 from .._plan.kubelet import config as kubelet_config
 from .._plan.kubelet.config import ConfigDocument, Settings
 from .._plan.kubernetes import flags

@@ -18,7 +18,7 @@ from .._plan.kubelet import plan as kubelet
 from .._plan.kubernetes import flags
 from .._plan.transaction import rehearsal
 from .kubelet_units import KUBELET_NAME, KubeletUnit
-from .rehearsals import run_in_sandbox, staged
+from .sandbox_runs import run_in_sandbox, staged
 from .state import Run
 
 # What a dynamically linked binary needs, the node's configuration, and the kernel's own folders. Everything else, the

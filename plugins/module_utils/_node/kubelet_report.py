@@ -23,7 +23,7 @@ from .._plan.kubelet import undo as kubelet_undo
 from .._plan.kubelet.config import CONFIG, GATES
 from .._plan.kubernetes import versions
 from .._plan.transaction.undo import WayBack
-from . import control_planes, transactions, way_back
+from . import control_planes, transaction_log, way_back
 from .kubelet_units import KUBELET_NAME, KubeletUnit, read_unit, used_files
 from .state import Run
 
@@ -58,7 +58,7 @@ def read_all(*, run: Run, warn: t.Callable[[str], None], host: Host = NODE) -> J
         and list(unit.state.running) == unit.layout.command
         and not unit.state.newer,
         "obstacle": _obstacle(unit),
-        **transactions.summary(KUBELET_NAME),
+        **transaction_log.summary(KUBELET_NAME),
         "way_back": way_back.describe(KUBELET_NAME, unit.node_name, lambda way: _taken_back(way, unit)),
     }
 

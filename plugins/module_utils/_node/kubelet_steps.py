@@ -26,19 +26,17 @@ from .._plan.kubelet.desired import Wish
 from .._plan.kubernetes import versions
 from .._plan.transaction import messages
 from .._plan.transaction.undo import PREVIOUS, WayBack, refuse_settings
-from . import control_planes, journals, kubelet_rehearsals, transactions, way_back
+from . import control_planes, journals, kubelet_rehearsals, transaction_log, way_back
 from .journals import TransactionSettings
-from .kubelet_units import (
-    KUBELET_NAME,
-    KUBELET_UNIT,
+from .kubelet_health import (
     SETTLE_SECONDS,
-    KubeletUnit,
     ask_why_not_drained,
     has_static_pods,
     instance,
-    read_unit,
     watch_until_healthy,
 )
+from .kubelet_units import KUBELET_NAME, KUBELET_UNIT, KubeletUnit, read_unit
+from .lock_wait import LockWait
 from .state import Run
 from .transaction_steps import TransactionSteps
 
@@ -55,8 +53,9 @@ class KubeletSteps(TransactionSteps):
         run: Run,
         host: Host = NODE,
         patience: float = SETTLE_SECONDS,
+        lock_wait: LockWait | None = None,
     ) -> None:
-        super().__init__(params, name=KUBELET_NAME, dry=dry, diff=diff, run=run, host=host)
+        super().__init__(params, name=KUBELET_NAME, dry=dry, diff=diff, run=run, host=host, lock_wait=lock_wait)
         self._patience = patience
         self._wish: Wish | None = None
         self._unit: KubeletUnit | None = None
@@ -106,7 +105,7 @@ class KubeletSteps(TransactionSteps):
         """Hand the change to the node's engine."""
         unit, plan = t.cast(KubeletUnit, self._unit), t.cast(kubelet.KubeletPlan, self._plan)
         journal = kubelet_journal(unit, plan, t.cast(TransactionSettings, self._settings), self._complaints)
-        self._start(way_back.enter(journal, self._way) if self._way else journal)
+        self._start(journals.enter(journal, self._way) if self._way else journal)
 
     def settle(self) -> None:
         """With nothing to change, see that the kubelet runs and is healthy. Raises KubeadmError when it does not get so."""
@@ -117,7 +116,7 @@ class KubeletSteps(TransactionSteps):
             unit, self._host, run=self._run, seconds=self._patience, clock=time.monotonic, sleep=time.sleep
         )
         if sight.process is None or not sight.probes_ok:
-            last = transactions.last(KUBELET_NAME)
+            last = transaction_log.last(KUBELET_NAME)
             raise KubeadmError(messages.unwell(KUBELET_NAME, unit.node_name, sight.missing(), sight.probes, log, last))
 
     def report(self) -> dict[str, t.Any]:

@@ -13,11 +13,8 @@ import glob
 import os
 import typing as t
 
-from .._engine import probes
-from .._engine.files import POLL_SECONDS
-from .._engine.journal import PREPARED, Instance, Journal
 from .._engine.node import Host
-from .._engine.systemd_unit import UnitSight, UnitWatcher, named_policy
+from .._engine.state_files import named_policy
 from .._plan.common.errors import KubeadmError, Refusal
 from .._plan.common.files import FileVersion, TextFile
 from .._plan.documents.systemd_unit import environment_files, read_service
@@ -26,19 +23,19 @@ from .._plan.kubelet import layout as kubelet_layout
 from .._plan.kubelet import policies as kubelet_policies
 from .._plan.kubelet.layout import Layout
 from .._plan.kubelet.state import State
-from .._plan.kubernetes import flags, pods, versions
+from .._plan.kubernetes import flags, versions
 from .._plan.kubernetes.clusters import ClusterIdentity
 from .cluster_identity import KUBECONFIG, read_identity
-from .kubelet import fragment_paths, healthz_of, registered_name
-from .state import Run, own_record, read_version
+from .file_versions import read_version
+from .kubelet import fragment_paths, registered_name
+from .records import own_record
+from .state import Run
 
 KUBELET_NAME = "kubelet"
 KUBELET_UNIT = "kubelet.service"
 # These go before those of packages, the first of them before the second.
 _STRONGER_UNITS = (f"/etc/systemd/system/{KUBELET_UNIT}", f"/run/systemd/system/{KUBELET_UNIT}")
 _CLOCK_SECONDS = 2  # the start of a process is known to a second
-# systemd waits ten seconds between two starts of what crashed.
-SETTLE_SECONDS = 60.0
 _DEFAULT_ROOT = "/var/lib/kubelet"
 
 
@@ -199,55 +196,3 @@ def _version(binary: str, run: Run) -> tuple[int, int]:
     if status != 0 or version is None:
         raise KubeadmError(f"{binary} --version on {os.uname().nodename} gives no version: {(error or output).strip()}")
     return version
-
-
-# ---- how it is watched ---------------------------------------------------------------------------------------------------
-
-
-def instance(layout: Layout) -> Instance:
-    """How a kubelet with these files is recognised."""
-    probe = healthz_of(layout.settings)
-    return {"arguments": layout.command, "probes": [probe] if probe else []}
-
-
-def watch_until_healthy(
-    unit: KubeletUnit,
-    host: Host,
-    *,
-    run: Run,
-    seconds: float,
-    clock: t.Callable[[], float],
-    sleep: t.Callable[[float], None],
-) -> tuple[UnitSight, list[str]]:
-    """The look at a kubelet that runs and answers, or the last one when it does not get so; and its last words."""
-    watch = {
-        "unit": KUBELET_UNIT,
-        "before": instance(unit.layout),
-        "node": {"name": unit.node_name, "kubeconfig": unit.kubeconfig},
-    }
-    journal = t.cast(Journal, {"phase": PREPARED, "watch": watch})
-    watcher = UnitWatcher(journal, host, run, probes.api_get, clock)
-    limit = clock() + seconds
-    while True:
-        sight = watcher.look()
-        if (sight.process is not None and sight.probes_ok) or clock() >= limit:
-            return sight, watcher.log(sight)
-        sleep(POLL_SECONDS)
-
-
-def has_static_pods(unit: KubeletUnit) -> bool:
-    """Whether the kubelet's folder of static pods holds any."""
-    folder = unit.layout.settings.field(("staticPodPath",))
-    return bool(folder) and any(not os.path.basename(path).startswith(".") for path in glob.glob(f"{folder}/*"))
-
-
-# ---- whether it is drained -----------------------------------------------------------------------------------------------
-
-
-def ask_why_not_drained(unit: KubeletUnit) -> str | None:
-    """Why this node does not count as drained, as its own credential sees it; None when it does."""
-    node, why = probes.api_get(unit.kubeconfig, f"/api/v1/nodes/{unit.node_name}")
-    if node is None:
-        return why
-    found, why = probes.api_get(unit.kubeconfig, f"/api/v1/pods?fieldSelector=spec.nodeName%3D{unit.node_name}")
-    return why if found is None else pods.why_not_drained(node, found["items"])

@@ -8,24 +8,17 @@
 
 from __future__ import annotations
 
-import base64
-import json
-import os
-import sys
 import tempfile
 import typing as t
 
 from .._engine.files import Json
 from .._engine.node import Host, hide
-from .._plan.common.errors import KubeadmError
-from .._plan.common.files import FileChange
 from .._plan.common.verdict import SKIPPED, Verdict
 from .._plan.static_pod import plan as static_pod
 from .._plan.transaction import rehearsal
-from . import sandbox
 from .programs import PATH, program_of
 from .runtime import Runtime
-from .source import source_of
+from .sandbox_runs import base64_of, run_in_sandbox, staged
 from .state import Run
 from .static_pods import StaticPod
 
@@ -69,25 +62,12 @@ def rehearse(
     return Verdict(verdict.verdict, message, round(clock() - began, 2), tuple(shown))
 
 
-def run_in_sandbox(name: str, request: Json, run: Run) -> tuple[int, str]:
-    """Start a component by such a request: (status, all that it said). Raises KubeadmError when it cannot be set up."""
-    status, output, error = run(
-        ["timeout", "--signal=KILL", str(rehearsal.TIME_LIMIT), sys.executable, "-I", "-c", source_of(sandbox)],
-        data=json.dumps(request),
-    )
-    if status == 125:
-        raise KubeadmError(
-            f"the rehearsal of {name} on {os.uname().nodename} could not be set up: {error.strip()}. Mend that, or set rehearse: false."
-        )
-    return status, output + "\n" + error
-
-
 def _files(image: str | None, plan: static_pod.StaticPodPlan | None) -> Json:
     """What the component sees: its image, and of a plan the volumes and files. A program that is linked with nothing needs no image."""
     mounts: list[Json] = [] if image is None else [{"source": image, "target": "/", "missing": None}]
     if plan is None:
         return {"mounts": mounts, "staged": {}}
-    words = {path: _base64(text.encode("utf-8")) for path, text in rehearsal.FILES.items()}
+    words = {path: base64_of(text.encode("utf-8")) for path, text in rehearsal.FILES.items()}
     folder = {"source": rehearsal.FOLDER, "target": rehearsal.FOLDER, "missing": "folder"}
     return {"mounts": [*mounts, folder, *_mounts(plan)], "staged": {**words, **staged(plan.files)}}
 
@@ -97,12 +77,3 @@ def _mounts(plan: static_pod.StaticPodPlan) -> list[Json]:
         {"source": mount.host_path, "target": mount.mount_path, "missing": _MISSING.get(mount.path_type)}
         for mount in plan.after.mounts()
     ]
-
-
-def staged(changes: t.Iterable[FileChange]) -> dict[str, str | None]:
-    """The files that a change brings, as the sandbox shows them; None for one that it removes."""
-    return {change.path: None if change.after is None else _base64(change.after.content) for change in changes}
-
-
-def _base64(content: bytes) -> str:
-    return base64.b64encode(content).decode("ascii")

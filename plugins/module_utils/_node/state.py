@@ -10,14 +10,11 @@ from __future__ import annotations
 
 import contextlib
 import os
-import stat
 import typing as t
 
 from .._engine.errors import Damaged, OtherFormat
-from .._engine.files import Json, read_bytes, read_formatted
-from .._plan.common import ownership
+from .._engine.files import Json, read_formatted
 from .._plan.common.errors import KubeadmError
-from .._plan.common.files import FileVersion
 
 STATE_DIR = "/var/lib/nodecraft-kubeadm"
 
@@ -51,23 +48,3 @@ def read_json(path: str) -> Json | None:
     """A file of our state that says its format; None when it does not exist. Raises Unusable."""
     with told():
         return read_formatted(path)
-
-
-def record_path(name: str) -> str:
-    """The file that says what we own of a component."""
-    return os.path.join(state_folder(name), "owned.json")
-
-
-def own_record(name: str) -> ownership.Record:
-    """What we own of a component."""
-    record = read_json(record_path(name))
-    return ownership.load_record(record["owned"]) if record else {}
-
-
-def read_version(path: str) -> FileVersion | None:
-    """A file as it stands; None when it does not exist."""
-    content = read_bytes(path)
-    if content is None:
-        return None
-    status = os.stat(path)
-    return FileVersion(content, stat.S_IMODE(status.st_mode), status.st_uid, status.st_gid)

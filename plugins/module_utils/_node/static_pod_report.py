@@ -14,6 +14,7 @@ import typing as t
 
 from .._engine.files import Json
 from .._engine.node import NODE, Host, Process, hide
+from .._engine.static_pod_look import Sight
 from .._plan.common.errors import KubeadmError
 from .._plan.common.ownership import Change
 from .._plan.kubernetes import versions
@@ -23,8 +24,9 @@ from .._plan.static_pod import undo as static_pod_undo
 from .._plan.static_pod.diff import diff
 from .._plan.static_pod.manifest import Manifest
 from .._plan.transaction.undo import WayBack
-from . import static_pods, transactions, way_back
+from . import static_pods, transaction_log, way_back
 from .kubelet import read_kubelet, version_of
+from .manifest_files import manifest_files
 from .state import Run
 
 
@@ -41,7 +43,7 @@ def read_all(
     host = host._replace(**kubelet.places)
     folder = manifest_dir or kubelet.manifest_dir
     # A worker that never had a static pod has no such folder.
-    files = static_pods.manifest_files(folder) if os.path.isdir(folder) else []
+    files = manifest_files(folder) if os.path.isdir(folder) else []
     identities = {path: static_pods.pod_identity(path) for path in files}
     names = sorted({identity[1] for identity in identities.values() if identity})
     pods = [_describe(pod, folder, kubelet.node_name, host) for pod in names if name in (None, pod)]
@@ -58,11 +60,28 @@ def read_all(
     }
 
 
+def readiness(name: str, folder: str, node_name: str, host: Host) -> Json:
+    """Whether a static pod runs what its manifest says and is ready, and what is wrong otherwise, by one look."""
+    try:
+        path, dummy = static_pods.find(name, folder)
+        return _judge(static_pods.look(static_pods.parse_static_pod(name, path, node_name), host))
+    except (KubeadmError, OSError) as exc:
+        return _unready(str(exc))
+
+
+def _judge(sight: Sight) -> Json:
+    return {"ready": True, "problem": None} if sight.healthy else _unready("; ".join((sight.missing(), *sight.probes)))
+
+
+def _unready(problem: str) -> Json:
+    return {"ready": False, "problem": problem}
+
+
 def _describe(name: str, folder: str, node_name: str, host: Host) -> Json:
     return {
         "name": name,
         **_describe_pod(name, folder, node_name, host),
-        **transactions.summary(name),
+        **transaction_log.summary(name),
         "way_back": way_back.describe(name, node_name, lambda way: _taken_back(way, name, folder, node_name)),
     }
 
@@ -96,8 +115,7 @@ def _describe_pod(name: str, folder: str, node_name: str, host: Host) -> Json:
     try:
         pod = static_pods.parse_static_pod(name, path, node_name)
     except KubeadmError as exc:
-        return {**nothing, "manifest": path, "ready": False, "problem": str(exc), "stray_files": [], "error": str(exc)}
-    sight = static_pods.look(pod, host)
+        return {**nothing, "manifest": path, **_unready(str(exc)), "stray_files": [], "error": str(exc)}
     values = pod.manifest.values()
     process = static_pods.running_process(pod, host)
     return {
@@ -113,8 +131,7 @@ def _describe_pod(name: str, folder: str, node_name: str, host: Host) -> Json:
         "owned": {field: sorted(keys) for field, keys in pod.record.items()},
         "process": None if process is None else _describe_process(process, pod, host),
         "in_step": process is not None and _in_step(process, pod.manifest),
-        "ready": sight.healthy,
-        "problem": None if sight.healthy else "; ".join((sight.missing(), *sight.probes)),
+        **_judge(static_pods.look(pod, host)),
         "stray_files": static_pods.stray_files(path, others, pod.manifest.pod),
         "error": None,
     }

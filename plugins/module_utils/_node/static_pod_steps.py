@@ -25,11 +25,22 @@ from .._plan.static_pod.desired import Wish
 from .._plan.static_pod.diff import diff
 from .._plan.transaction import messages
 from .._plan.transaction.undo import PREVIOUS, WayBack, refuse_settings
-from . import etcd_preflight, journals, preflight, rehearsals, static_pods, transactions, way_back
+from . import (
+    etcd_preflight,
+    journals,
+    preflight,
+    rehearsals,
+    static_pod_journals,
+    static_pods,
+    transaction_log,
+    way_back,
+)
 from .api_clients import ApiClients
 from .journals import TransactionSettings
 from .kubelet import Kubelet, read_kubelet, version_of
+from .lock_wait import LockWait
 from .preflight_context import PreflightContext
+from .records import write_record
 from .runtime import runtime_at
 from .state import Run
 from .transaction_steps import TransactionSteps
@@ -47,11 +58,14 @@ class StaticPodSteps(TransactionSteps):
         run: Run,
         host: Host = NODE,
         patience: float = static_pods.SETTLE_SECONDS,
+        lock_wait: LockWait | None = None,
+        kubelet: Kubelet | None = None,
     ) -> None:
-        super().__init__(params, name=str(params["name"]), dry=dry, diff=diff, run=run, host=host)
+        """kubelet: of the node, where it was read already."""
+        super().__init__(params, name=str(params["name"]), dry=dry, diff=diff, run=run, host=host, lock_wait=lock_wait)
         self._patience = patience
         self._wish: Wish | None = None
-        self._kubelet: Kubelet | None = None
+        self._kubelet = kubelet
         self._pod: static_pods.StaticPod | None = None
         self._state: static_pod.State | None = None
         self._way: WayBack | None = None
@@ -65,7 +79,7 @@ class StaticPodSteps(TransactionSteps):
 
     def read(self) -> None:
         """Read the kubelet, the manifest, our record, and the files that may change."""
-        self._kubelet = kubelet = read_kubelet(self._run, proc=self._host.proc)
+        self._kubelet = kubelet = self._kubelet or read_kubelet(self._run, proc=self._host.proc)
         self._node, self._cluster = kubelet.node_name, kubelet.cluster
         self._host = self._host._replace(**kubelet.places)
         self._read_transactions()
@@ -128,7 +142,7 @@ class StaticPodSteps(TransactionSteps):
         """
         pod, plan = t.cast(static_pods.StaticPod, self._pod), t.cast(static_pod.StaticPodPlan, self._plan)
         if not self._dry:
-            journals.write_record(pod, plan.record)
+            write_record(self._name, before=pod.record, after=plan.record)
         if self._open is not None:  # it is in the middle of a change
             return
         sight = static_pods.watch_until_healthy(
@@ -136,7 +150,7 @@ class StaticPodSteps(TransactionSteps):
         )
         if not sight.healthy:
             log = [hide(line, pod.manifest.hidden) for line in last_words(sight.logs)]
-            last = transactions.last(self._name)
+            last = transaction_log.last(self._name)
             raise KubeadmError(messages.unwell(self._name, str(self._node), sight.missing(), sight.probes, log, last))
 
     def rehearse(self) -> Verdict:
@@ -150,7 +164,7 @@ class StaticPodSteps(TransactionSteps):
         pod, plan = t.cast(static_pods.StaticPod, self._pod), t.cast(static_pod.StaticPodPlan, self._plan)
         places = t.cast(Kubelet, self._kubelet).places
         settings = t.cast(TransactionSettings, self._settings)
-        journal = journals.static_pod_journal(pod, plan, settings, self._clients(), places)
+        journal = static_pod_journals.static_pod_journal(pod, plan, settings, self._clients(), places)
         if self._name == static_pods.ETCD:
             etcd_preflight.add_member(journal, plan, os.path.dirname(pod.path))
             self._snapshot = etcd_preflight.save_snapshot(pod, plan, self._fitness())
@@ -158,7 +172,7 @@ class StaticPodSteps(TransactionSteps):
                 journal["notes"].append(
                     f"a snapshot of etcd was saved before the change, and read back: {self._snapshot}"
                 )
-        self._start(way_back.enter(journal, self._way) if self._way else journal)
+        self._start(journals.enter(journal, self._way) if self._way else journal)
 
     def report(self) -> dict[str, t.Any]:
         """The result of the module, whatever step it reached."""

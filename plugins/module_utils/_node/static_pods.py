@@ -21,15 +21,17 @@ from .._engine.journal import Instance, Logs, Probe
 from .._engine.node import Host, Process
 from .._engine.pods import find as find_processes
 from .._engine.probes import Ask, api_get
-from .._engine.static_pod import Sight, told_unmatched
-from .._engine.static_pod import look as look_for
+from .._engine.static_pod_look import Sight, told_unmatched
+from .._engine.static_pod_look import look as look_for
 from .._plan.common import ownership
 from .._plan.common.errors import KubeadmError, Refusal
 from .._plan.common.files import FileVersion
 from .._plan.static_pod import plan as static_pod
 from .._plan.static_pod.desired import WantedFile
 from .._plan.static_pod.manifest import Manifest, Mount
-from .state import own_record, read_version
+from .file_versions import read_version
+from .manifest_files import manifest_files
+from .records import own_record
 
 try:
     import yaml
@@ -147,18 +149,6 @@ def _decode(path: str) -> str:
 
 
 # ---- the folder --------------------------------------------------------------------------------------------------------
-
-
-def manifest_files(manifest_dir: str) -> list[str]:
-    """Every file that the kubelet takes for a static pod: any name without a leading dot. Folders are passed over."""
-    try:
-        names = sorted(name for name in os.listdir(manifest_dir) if not name.startswith("."))
-    except OSError as exc:
-        raise KubeadmError(
-            f"{os.uname().nodename} is no kubeadm control plane: its folder for static pods cannot be read ({exc.strerror}: {manifest_dir})."
-        ) from exc
-    paths = (os.path.join(manifest_dir, name) for name in names)
-    return [path for path in paths if not os.path.isdir(path)]
 
 
 def find(name: str, manifest_dir: str) -> tuple[str, list[str]]:

@@ -19,8 +19,9 @@ from .._engine.node import NODE, Host
 from .._plan.common.errors import Busy
 from .._plan.kubernetes.clusters import ClusterIdentity
 from .._plan.transaction import messages
-from . import transactions
+from . import transaction_log, transactions
 from .journals import TransactionSettings
+from .lock_wait import LockWait
 from .state import Run, Unusable
 
 
@@ -36,13 +37,16 @@ class TransactionSteps:
         diff: bool,
         run: Run,
         host: Host = NODE,
+        lock_wait: LockWait | None = None,
     ) -> None:
+        """lock_wait: how long others are waited for, when not for the seconds of C(lock_timeout) from now on."""
         self._params = params
         self._name = name
         self._dry = dry
         self._diff = diff
         self._run = run
         self._host = host
+        self._lock_wait = lock_wait or LockWait(params["lock_timeout"])
         self._node: str | None = None
         self._cluster = ClusterIdentity()
         self._settings: TransactionSettings | None = None
@@ -58,11 +62,18 @@ class TransactionSteps:
 
     @contextlib.contextmanager
     def session(self) -> t.Iterator[None]:
-        """Check what was asked, finish what an earlier run left open, then keep other runs out. Raises Busy, Refusal."""
+        """Check what was asked, wait for others, finish what an earlier run left open, then keep other runs out.
+
+        Raises Busy, Refusal.
+        """
         self._parse()
         self._settings = TransactionSettings.of(self._params)
         try:
+            waited = self._lock_wait.until_free(self._name, self._run)
             if not self._dry:
+                if waited:
+                    # The controller may be gone meanwhile. While it is there, it starts another call.
+                    raise Busy(messages.waited(self._name))
                 self._recover()
             # Before anything is looked at that the change of another component upsets; start() asks again, with the node's lock.
             transactions.refuse_beside_another(self._name, run=self._run)
@@ -80,7 +91,7 @@ class TransactionSteps:
     def _read_transactions(self) -> None:
         """See what earlier runs left to tell or to do."""
         try:
-            self._previous = transactions.unreported(self._name)
+            self._previous = transaction_log.unreported(self._name)
         except Unusable as exc:  # it is over; what it was is not known
             self._trouble.append(str(exc))
         left_open = transactions.left_open(self._name, self._run)
@@ -96,7 +107,7 @@ class TransactionSteps:
         if self._previous is not None:
             notes.append(messages.report(self._name, node, self._previous))
             if not self._dry:
-                transactions.mark_followed(self._name, self._previous["id"])
+                transaction_log.mark_followed(self._name, self._previous["id"])
         return notes
 
     def _start(self, journal: Journal) -> None:

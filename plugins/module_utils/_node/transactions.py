@@ -15,48 +15,38 @@ import time
 import typing as t
 
 from .._engine import program
-from .._engine.errors import EngineError, LockHeld
-from .._engine.files import Json, locked, make_folder, read_bytes, read_json, sync_folder, write_atomically, write_json
+from .._engine.errors import LockHeld
+from .._engine.files import (
+    LOCK,
+    Json,
+    locked,
+    make_folder,
+    read_bytes,
+    sync_folder,
+    write_atomically,
+)
 from .._engine.journal import (
-    ALARM,
-    CONFIRMED,
-    CONFIRMING,
     PREPARED,
     Journal,
     copies_of,
     drop_journal,
-    history_ids,
-    last_known_good,
-    load_journal,
-    result_of,
     save_journal,
 )
 from .._engine.transaction import RESTORE_SECONDS, REVIVAL_SECONDS
 from .._plan.common.errors import Busy, KubeadmError
-from .._plan.common.names import is_pod_name, is_transaction_id
-from . import space
+from .._plan.common.names import is_pod_name
+from . import lock_holder, space
 from .source import zipapp_of
-from .state import STATE_DIR, Run, Unusable, state_folder, told
+from .state import STATE_DIR, Run, Unusable, state_folder
+from .transaction_log import UNIT, is_active, open_journal
+from .transaction_progress import follow
 
-UNIT = "nodecraft-kubeadm@{name}.service"
 # An engine that has just filed its journal away, or a check of another run, is done in a moment.
 _LOCK_SECONDS = 5.0
-# Between two looks at what the engine says: two small files, and somebody waits for them.
-_NEWS_SECONDS = 0.1
 # Between two looks at whether an engine is at work at all, and how often in a row it may not be: systemd needs a moment.
 _ROUND_SECONDS = 2.0
 _MAX_IDLE = 3
-# What nobody knows of a transaction whose journal cannot be read.
-_UNKNOWN = (
-    "takes_back",
-    "healthy",
-    "ended",
-    "seconds",
-    "restart_seconds",
-    "outage_seconds",
-    "proof",
-    "confirmed",
-)
+_ADVICE = "Run again when it is done; a task with lock_timeout waits for it."
 # Where the lock of the whole node is: no component is called like that.
 _NODE = ".node"
 _UNIT_FILE = "/etc/systemd/system/nodecraft-kubeadm@.service"
@@ -149,10 +139,11 @@ def _enable(name: str) -> None:
 
 
 @contextlib.contextmanager
-def exclusive(name: str, *, dry: bool) -> t.Iterator[None]:
+def exclusive(name: str, *, dry: bool, seconds: float | None = None) -> t.Iterator[None]:
     """Keep engines and other runs out while a change is read, planned and prepared.
 
-    dry: leave no trace on a node that never had a transaction. Raises Busy when somebody is at work.
+    dry: leave no trace on a node that never had a transaction. seconds: how long the lock is tried for, when not for a moment.
+    Raises Busy when somebody is at work.
     """
     folder = state_folder(name)
     if dry and not os.path.isdir(folder):
@@ -160,16 +151,27 @@ def exclusive(name: str, *, dry: bool) -> t.Iterator[None]:
         return
     if not dry:
         make_folder(folder)
-    with _locked(folder, lambda: _busy(name)):
+    with _locked(folder, lambda: _busy(name), seconds):
         yield
 
 
+def refuse_others(name: str, *, run: Run) -> None:
+    """See that a change of this component could be prepared at this moment.
+
+    Raises Busy with the run or the engine that is at work on the node, Unusable for a journal that cannot be read.
+    """
+    refuse_beside_another(name, run=run)
+    with exclusive(name, dry=True, seconds=0):
+        left_open(name, run)
+
+
 @contextlib.contextmanager
-def _locked(folder: str, busy: t.Callable[[], str]) -> t.Iterator[None]:
+def _locked(folder: str, busy: t.Callable[[], str], seconds: float | None = None) -> t.Iterator[None]:
     """Hold a folder's lock. busy: what to say when another process keeps it."""
+    patience = _LOCK_SECONDS if seconds is None else seconds
     with contextlib.ExitStack() as stack:
         try:
-            stack.enter_context(locked(folder, seconds=_LOCK_SECONDS, clock=time.monotonic, sleep=time.sleep))
+            stack.enter_context(locked(folder, seconds=patience, clock=time.monotonic, sleep=time.sleep))
         except LockHeld as exc:
             raise Busy(busy()) from exc
         yield
@@ -183,7 +185,7 @@ def refuse_beside_another(name: str, *, run: Run) -> None:
     except FileNotFoundError:  # there never was a transaction
         return
     for other in names:
-        if other != name and is_pod_name(other) and _may_be_open(other) and _is_active(other, run):
+        if other != name and is_pod_name(other) and _may_be_open(other) and is_active(other, run):
             raise Busy(_busy(other))
 
 
@@ -201,7 +203,7 @@ def longest_seconds(journal: Journal) -> int:
 
 
 def _busy_node() -> str:
-    return f"another run begins a change on {os.uname().nodename} at this moment. Run again when it is done."
+    return f"another run begins a change on {os.uname().nodename} at this moment{_holder(_NODE)}. {_ADVICE}"
 
 
 def _busy(name: str) -> str:
@@ -209,91 +211,19 @@ def _busy(name: str) -> str:
     with contextlib.suppress(Unusable):
         journal = open_journal(name)
     if journal is None:
-        return f"another run prepares a change of {name} on {os.uname().nodename} at this moment. Run again when it is done."
+        return (
+            f"another run prepares a change of {name} on {os.uname().nodename} at this moment{_holder(name)}. {_ADVICE}"
+        )
     return (
         f"a change of {name} on {os.uname().nodename} is open: transaction {journal['id']}, asked for from"
         f" {journal['requested']['from']} at {journal['requested']['at']}, phase {journal['phase']}. It ends by itself, with a"
-        f" commit or a restore, at most about {longest_seconds(journal)} s after it began; run again then."
+        f" commit or a restore, at most about {longest_seconds(journal)} s after it began. {_ADVICE}"
     )
 
 
-# ---- reading -----------------------------------------------------------------------------------------------------------
-
-
-def open_journal(name: str) -> Journal | None:
-    """The journal of the open transaction; None when there is none. Raises Unusable."""
-    with told():
-        return load_journal(state_folder(name))[0]
-
-
-def closed_journal(name: str, identifier: str) -> Journal | None:
-    """The journal of a transaction that ended; None when it is not known. Raises Unusable."""
-    with told():
-        return load_journal(state_folder(name), identifier)[0]
-
-
-def history(name: str) -> list[str]:
-    """The ids of the transactions that ended, oldest first."""
-    return history_ids(state_folder(name))
-
-
-def outcome(journal: Journal) -> Json:
-    """What a result says of a closed transaction: no file contents."""
-    return {
-        "id": journal["id"],
-        "requested": journal["requested"],
-        "takes_back": journal.get("takes_back"),
-        **result_of(journal),
-    }
-
-
-def last(name: str) -> Json | None:
-    """The outcome of the last transaction that ended; None when there is none, or none that can be read."""
-    with contextlib.suppress(Unusable):  # summary() and unreported() tell of it
-        return _last(name)
-    return None
-
-
-def _last(name: str) -> Json | None:
-    ids = history(name)
-    journal = closed_journal(name, ids[-1]) if ids else None
-    return outcome(journal) if journal else None
-
-
-def summary(name: str) -> Json:
-    """What an info module says of a component's transactions."""
-    return {
-        "open_transaction": _describe_open(name),
-        "last_transaction": last(name),
-        "last_known_good": last_known_good(state_folder(name)),
-        "unreadable_journals": _unreadable(name),
-    }
-
-
-def _unreadable(name: str) -> list[str]:
-    """What is wrong with each journal of which no copy can be used, the open one first."""
-    problems = (_problem(name, identifier) for identifier in (None, *history(name)))
-    return [problem for problem in problems if problem]
-
-
-def _problem(name: str, identifier: str | None) -> str | None:
-    try:
-        with told():
-            load_journal(state_folder(name), identifier)
-    except Unusable as exc:
-        return str(exc)
-    return None
-
-
-def _describe_open(name: str) -> Json | None:
-    try:
-        journal = open_journal(name)
-    except Unusable as exc:
-        return {"id": None, "phase": None, "message": str(exc), "requested": None}
-    if journal is None:
-        return None
-    phase, message = progress(name, journal)
-    return {"id": journal["id"], "phase": phase, "message": message, "requested": journal["requested"]}
+def _holder(name: str) -> str:
+    holder = lock_holder.describe(os.path.join(state_folder(name), LOCK))
+    return f": {holder}" if holder else ""
 
 
 # ---- recovery at the next run ------------------------------------------------------------------------------------------
@@ -323,63 +253,9 @@ def left_open(name: str, run: Run) -> Journal | None:
     Raises Busy when systemd is about to start that engine, Unusable for a journal that cannot be read.
     """
     journal = open_journal(name)
-    if journal is not None and _is_active(name, run):
+    if journal is not None and is_active(name, run):
         raise Busy(_busy(name))
     return journal
-
-
-def _is_active(name: str, run: Run) -> bool:
-    """Whether the engine is at work, or systemd is about to start it."""
-    return run(["systemctl", "is-active", UNIT.format(name=name)])[1].strip() in ("active", "activating", "reloading")
-
-
-# ---- following ---------------------------------------------------------------------------------------------------------
-
-
-def progress(name: str, journal: Journal) -> tuple[str, str]:
-    """(phase, message) of an open transaction, for people. News that a power loss took leave what the journal says."""
-    news = _hint(name, "progress.json")
-    if news.get("id") == journal["id"]:
-        return news["phase"], news["message"]
-    return journal["phase"], "starting"
-
-
-def _hint(name: str, file: str) -> Json:
-    """What a file says that is for people only: nothing when it is not there, or damaged by a power loss."""
-    try:
-        hint = read_json(os.path.join(state_folder(name), file))
-    except EngineError:
-        return {}
-    return hint if isinstance(hint, dict) else {}
-
-
-def follow(
-    name: str,
-    identifier: str,
-    *,
-    seconds: float,
-    seen: str,
-    clock: t.Callable[[], float],
-    sleep: t.Callable[[float], None],
-) -> tuple[Json | None, str, str]:
-    """Wait until a transaction ends or has other news than C(seen), for so many seconds at most.
-
-    Returns (its outcome or None while it is open, phase, message). Raises KubeadmError for an unknown transaction, Unusable
-    for one whose journal cannot be read.
-    """
-    limit = clock() + seconds
-    while True:
-        current = open_journal(name)
-        if current is None or current["id"] != identifier:
-            # Asked in this order: a transaction that ends between the two questions is found by the second.
-            closed = closed_journal(name, identifier)
-            if closed is None:
-                raise _unknown(name, identifier)
-            return outcome(closed), closed["phase"], result_of(closed)["outcome"]
-        phase, message = progress(name, current)
-        if message != seen or clock() >= limit:
-            return None, phase, message
-        sleep(_NEWS_SECONDS)
 
 
 def wait_for_end(
@@ -396,106 +272,10 @@ def wait_for_end(
         ended, dummy, seen = follow(name, identifier, seconds=_ROUND_SECONDS, seen=seen, clock=clock, sleep=sleep)
         if ended is not None:
             return ended
-        idle = 0 if _is_active(name, run) else idle + 1
+        idle = 0 if is_active(name, run) else idle + 1
         if idle > _MAX_IDLE or clock() >= limit:
             raise KubeadmError(
                 f"transaction {identifier} of {name} on {os.uname().nodename} does not end. Ask systemctl status"
                 f" {UNIT.format(name=name)} on the node why. When its journal is damaged, move both copies away once the component"
                 f" runs what it should: {' and '.join(copies_of(state_folder(name)))}."
             )
-
-
-def report_progress(
-    name: str, identifier: str | None, *, wait: int, seen: str, dry: bool, run: Run, confirmed: str | None = None
-) -> Json:
-    """What the module C(node_transaction) returns. confirmed: the id of a transaction that is confirmed before."""
-    if not is_pod_name(name):
-        raise KubeadmError(f"name: {name!r} is neither kubelet nor the name of a static pod.")
-    for option, value in (("id", identifier), ("confirm", confirmed)):
-        if value is not None and not is_transaction_id(value):
-            raise KubeadmError(f"{option}: {value!r} is no id of a transaction.")
-    if confirmed is not None:
-        _confirm(name, confirmed, dry=dry)
-    identifier = confirmed or identifier or _latest(name)
-    if identifier is None:
-        return {
-            "name": name,
-            "phase": None,
-            "message": "there was no transaction",
-            "running": False,
-            "transaction": None,
-        }
-    try:
-        ended, phase, message = follow(
-            name, identifier, seconds=wait, seen=seen, clock=time.monotonic, sleep=time.sleep
-        )
-    except Unusable as exc:
-        return _told_by_nobody(name, identifier, str(exc), running=_is_active(name, run))
-    if ended is not None and not dry:
-        # On a full disk the outcome is told all the same, and once more by the next run.
-        with contextlib.suppress(OSError):
-            mark_followed(name, identifier)
-    running = ended is None and _is_active(name, run)
-    return {"name": name, "phase": phase, "message": message, "running": running, "transaction": ended}
-
-
-def _told_by_nobody(name: str, identifier: str, problem: str, *, running: bool) -> Json:
-    """A journal that cannot be read: an engine at work knows what is in it, but without one nobody does any more."""
-    alarm: Json = {
-        **dict.fromkeys(_UNKNOWN),
-        "id": identifier,
-        "requested": None,
-        "outcome": ALARM,
-        "reason": problem,
-        "notes": [],
-        "log": [],
-    }
-    return {
-        "name": name,
-        "phase": None,
-        "message": problem,
-        "running": running,
-        "transaction": None if running else alarm,
-    }
-
-
-def _confirm(name: str, identifier: str, *, dry: bool) -> None:
-    """Give the engine the word from outside that it waits for. One that comes after the end changes nothing.
-
-    Raises KubeadmError when the transaction is not known, or does not wait for it.
-    """
-    journal = open_journal(name)
-    if journal is None or journal["id"] != identifier:
-        if identifier in history(name):
-            return
-        raise _unknown(name, identifier)
-    if journal["phase"] != CONFIRMING:
-        raise KubeadmError(
-            f"transaction {identifier} of {name} on {os.uname().nodename} waits for no confirmation: it is in phase"
-            f" {journal['phase']}. Confirm it in phase {CONFIRMING}, which there is only with confirm: true."
-        )
-    if not dry:
-        path = os.path.join(state_folder(name), CONFIRMED)
-        write_atomically(path, f"{identifier}\n".encode("ascii"), mode=0o600, uid=0, gid=0)
-
-
-def _unknown(name: str, identifier: str) -> KubeadmError:
-    return KubeadmError(f"transaction {identifier} of {name} is not known on {os.uname().nodename}.")
-
-
-def _latest(name: str) -> str | None:
-    journal = open_journal(name)
-    return str(journal["id"]) if journal else next(reversed(history(name)), None)
-
-
-def mark_followed(name: str, identifier: str) -> None:
-    """Note that somebody was told how a transaction ended."""
-    write_json(os.path.join(state_folder(name), "followed.json"), {"id": identifier})
-
-
-def unreported(name: str) -> Json | None:
-    """The outcome of the last transaction when nobody was told of it. Raises Unusable."""
-    ids = history(name)
-    if not ids or _hint(name, "followed.json").get("id") == ids[-1]:
-        return None
-    return _last(name)

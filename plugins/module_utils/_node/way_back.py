@@ -27,9 +27,10 @@ from .._plan.common.errors import KubeadmError, Refusal
 from .._plan.common.ownership import Change
 from .._plan.transaction import undo
 from .._plan.transaction.undo import COMPONENT, RECORD, WayBack, WrittenFile
-from . import journals, transactions
-from .journals import dump_version, load_version
-from .state import own_record, read_version, record_path, state_folder
+from . import transaction_log
+from .file_versions import load_version, read_version
+from .records import own_record, record_path
+from .state import state_folder
 
 _MAY_STAND = (COMMITTED, UNHEALTHY, ALARM)
 
@@ -66,36 +67,16 @@ def describe(
         return undo.describe(way, (), (), obstacle=str(exc))
 
 
-def enter(journal: Journal, way: WayBack) -> Journal:
-    """The journal of a planned change, made one that takes another back: each file gets exactly its former version."""
-    return {
-        **journal,
-        "takes_back": way.transaction,
-        "files": [_entry(file) for file in way.files],
-        "directories": journals.missing_folders(file.path for file in way.files if file.former is not None),
-        "obsolete": [*journal.get("obsolete", []), *reversed(way.folders)],
-    }
-
-
-def _entry(file: WrittenFile) -> FileEntry:
-    return {
-        "path": file.path,
-        "switch": file.switch,
-        "before": dump_version(file.now),
-        "after": dump_version(file.former),
-    }
-
-
 def _refuse_open(name: str, node: str) -> None:
-    journal = transactions.open_journal(name)
+    journal = transaction_log.open_journal(name)
     if journal is not None:
         raise Refusal(f"transaction {journal['id']} of {name} on {node} is open: it has to end first.")
 
 
 def _ended(name: str, node: str) -> t.Iterator[WayBack]:
     """The transactions that may stand, newest first, each read when it is asked for: an older one need not be readable."""
-    for identifier in reversed(transactions.history(name)):
-        journal = transactions.closed_journal(name, identifier)
+    for identifier in reversed(transaction_log.history(name)):
+        journal = transaction_log.closed_journal(name, identifier)
         if journal is not None and result_of(journal)["outcome"] in _MAY_STAND:
             yield _way(journal, os.path.join(state_folder(name), "history", f"{identifier}.json"), node)
 

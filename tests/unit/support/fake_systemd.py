@@ -21,7 +21,8 @@ from ansible_collections.nodecraft.kubeadm.plugins.module_utils._engine.journal 
     version_of,
 )
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._engine.node import Host
-from ansible_collections.nodecraft.kubeadm.plugins.module_utils._engine.systemd_unit import LEASES, named_policy
+from ansible_collections.nodecraft.kubeadm.plugins.module_utils._engine.state_files import named_policy
+from ansible_collections.nodecraft.kubeadm.plugins.module_utils._engine.systemd_unit import LEASES
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._engine.transaction import Engine
 from ansible_collections.nodecraft.kubeadm.tests.unit.support.fake_node import Clock
 from ansible_collections.nodecraft.kubeadm.tests.unit.support.web import Web

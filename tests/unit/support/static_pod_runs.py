@@ -10,17 +10,26 @@ from pathlib import Path
 
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._engine.files import Json
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._engine.journal import copies_of, save_journal
-from ansible_collections.nodecraft.kubeadm.plugins.module_utils._node import transactions
+from ansible_collections.nodecraft.kubeadm.plugins.module_utils._node import transaction_progress
+from ansible_collections.nodecraft.kubeadm.plugins.module_utils._node.lock_wait import LockWait
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._node.static_pod_steps import StaticPodSteps
 from ansible_collections.nodecraft.kubeadm.tests.unit.support import static_pods as samples
 from ansible_collections.nodecraft.kubeadm.tests.unit.support.fake_node import NAME, FakeNode
 from ansible_collections.nodecraft.kubeadm.tests.unit.support.fake_run import FakeRun
 
 
-def steps(master: FakeNode, run: FakeRun, *, dry: bool = False, diff: bool = True, **wish: t.Any) -> StaticPodSteps:
+def steps(
+    master: FakeNode,
+    run: FakeRun,
+    *,
+    dry: bool = False,
+    diff: bool = True,
+    lock_wait: LockWait | None = None,
+    **wish: t.Any,
+) -> StaticPodSteps:
     """The steps of one run."""
-    given = {"wait_timeout": 20, "min_ready_seconds": 3, **wish}
-    return StaticPodSteps(samples.parameters(**given), dry=dry, diff=diff, run=run, host=master.host, patience=0)
+    given = samples.parameters(**{"wait_timeout": 20, "min_ready_seconds": 3, **wish})
+    return StaticPodSteps(given, dry=dry, diff=diff, run=run, host=master.host, patience=0, lock_wait=lock_wait)
 
 
 def carry_out(master: FakeNode, run: FakeRun, **wish: t.Any) -> Json:
@@ -51,7 +60,7 @@ def change_while(all_steps: StaticPodSteps, meanwhile: t.Callable[[], object]) -
 
 def report(run: FakeRun, *, dry: bool = False, **given: t.Any) -> Json:
     """What node_transaction tells."""
-    return transactions.report_progress(NAME, given.pop("id", None), wait=0, seen="", dry=dry, run=run, **given)
+    return transaction_progress.report_progress(NAME, given.pop("id", None), wait=0, seen="", dry=dry, run=run, **given)
 
 
 def damage(folder: Path, content: str = "{", identifier: str | None = None) -> None:

@@ -68,6 +68,7 @@ def parameters(**given: t.Any) -> dict[str, t.Any]:
         "confirm_timeout": 60,
         "confirm_url": None,
         "confirm_ca_cert": None,
+        "lock_timeout": 0,
         "manifest_dir": None,
     }
     return {**defaults, **given}

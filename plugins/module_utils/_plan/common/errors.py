@@ -8,6 +8,8 @@
 
 from __future__ import annotations
 
+import typing as t
+
 
 class KubeadmError(Exception):
     """A condition that ends the task with a message for the user.
@@ -25,3 +27,8 @@ class Busy(KubeadmError):
 
 class Refusal(KubeadmError):
     """The wish was understood and declined before anything was written."""
+
+
+def several(failures: t.Mapping[str, str]) -> str:
+    """What several failures come to in one message. failures: by the name of what failed, why."""
+    return "; ".join(f"{name}: {failure.rstrip('.')}" for name, failure in failures.items()) + "."

@@ -21,24 +21,13 @@ import typing as t
 
 from ..common.errors import Refusal
 from ..common.files import FileVersion, TextFile
+from .command_line import Argument, Source
 
 # What may stand before the path of a command without changing what the process gets.
 _PREFIXES = "-+!"
 _ESCAPES = {"n": "\n", "t": "\t", "s": " ", "r": "\r", "a": "\a", "b": "\b", "f": "\f", "v": "\v"}
 _VARIABLE = re.compile(r"\$(?:(?P<dollar>\$)|\{(?P<braced>[A-Za-z_][A-Za-z0-9_]*)\}|(?P<plain>[A-Za-z_][A-Za-z0-9_]*))")
 _ASSIGNMENT = re.compile(r"\s*(?P<name>[A-Za-z_][A-Za-z0-9_]*)=(?P<value>.*)", re.DOTALL)
-
-
-@dataclasses.dataclass(frozen=True)
-class Source:
-    """Where something is set."""
-
-    path: str
-    line: int
-
-    def __str__(self) -> str:
-        """As people write it."""
-        return f"{self.path}:{self.line}"
 
 
 @dataclasses.dataclass(frozen=True)
@@ -49,15 +38,6 @@ class Variable:
     value: str
     source: Source
     from_file: bool
-
-
-@dataclasses.dataclass(frozen=True)
-class Argument:
-    """One argument of the command line. variable: the one out of whose words it is; None when C(ExecStart) says it as a whole."""
-
-    text: str
-    source: Source
-    variable: str | None
 
 
 @dataclasses.dataclass(frozen=True)

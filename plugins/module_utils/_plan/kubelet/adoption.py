@@ -17,7 +17,8 @@ import typing as t
 from ..common.errors import Refusal
 from ..common.files import TextFile
 from ..common.ownership import Owned, Record
-from ..documents.systemd_unit import Argument, Variable, file_variables, split, unit_variables
+from ..documents.command_line import Argument
+from ..documents.systemd_unit import Variable, file_variables, split, unit_variables
 from ..kubernetes import flags
 from . import config as kubelet_config
 from .config import ARGS, CONFIG, GATES, TAINTS

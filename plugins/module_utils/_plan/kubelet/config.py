@@ -19,7 +19,7 @@ import typing as t
 
 from ..common.errors import Refusal
 from ..common.files import TextFile
-from ..documents.systemd_unit import Argument, Source
+from ..documents.command_line import Argument, Source
 from ..kubernetes import flags
 
 try:

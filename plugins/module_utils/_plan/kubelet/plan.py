@@ -28,12 +28,13 @@ from . import adoption as kubelet_adoption
 from . import config as kubelet_config
 from . import generator as kubelet_generator
 from . import layout as kubelet_layout
-from . import limits as kubelet_limits
+from . import limit_settings
 from . import policies as kubelet_policies
 from .adoption import Move
 from .config import CONFIG
 from .desired import Wish
 from .layout import FRAGMENT, UNIT, Layout
+from .limits import Limits
 from .own_files import OwnFiles
 from .policies import PolicyChange
 from .state import State, Versions
@@ -83,9 +84,9 @@ class KubeletPlan:
     warnings: tuple[str, ...]
 
     @property
-    def limits(self) -> kubelet_limits.Limits | None:
+    def limits(self) -> Limits | None:
         """What is left to pods afterwards; None when that does not change."""
-        return kubelet_limits.change(self.before.settings, self.after.settings)
+        return limit_settings.change(self.before.settings, self.after.settings)
 
 
 def plan(wish: Wish, state: State) -> KubeletPlan:

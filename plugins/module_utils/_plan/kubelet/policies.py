@@ -17,7 +17,7 @@ import dataclasses
 import typing as t
 
 from ..kubernetes import flags
-from . import limits as kubelet_limits
+from . import limit_settings
 from .config import Settings
 
 # Without this gate a kubelet takes a state file that was written with it for a damaged one.
@@ -121,7 +121,7 @@ def _plain(field: str, default: str) -> _Reader:
 def _reserved_cpus(settings: Settings) -> t.Any:
     """The ids of the reserved CPUs, or else how many the kubelet takes, which are whole ones."""
     try:
-        return kubelet_limits.reserved_cpus(settings) or kubelet_limits.count_reserved_cpus(settings)
+        return limit_settings.reserved_cpus(settings) or limit_settings.count_reserved_cpus(settings)
     except (ValueError, TypeError, AttributeError):
         return None
 

@@ -70,6 +70,16 @@ def report(name: str, node: str, transaction: t.Mapping[str, t.Any]) -> str:
     )
 
 
+def waited(name: str) -> str:
+    """Why a call that waited for another run to end does not go on."""
+    return f"what kept {name} waiting is done now. A call that waited changes nothing. Run again."
+
+
+def gave_up(reason: str, seconds: int) -> str:
+    """Why a task failed that only waited. reason: what is at work on the node."""
+    return f"waited for {seconds} s (lock_timeout), nothing was changed: {reason}"
+
+
 def changed(outcome: str) -> bool:
     """Whether the node differs from before."""
     return outcome in ("committed", "unhealthy", "alarm")

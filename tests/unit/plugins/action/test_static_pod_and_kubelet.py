@@ -15,10 +15,11 @@ from ansible_collections.nodecraft.kubeadm.tests.contracts.project import ROOT
 
 NAMES = sorted(path.stem for path in (ROOT / "plugins/action").glob("*.py"))
 GROUPS = yaml.safe_load((ROOT / "meta/runtime.yml").read_text(encoding="utf-8"))["action_groups"]
-# By the one that starts a transaction, or the one that asks the API.
+# By the one that starts a transaction or plans some, or the one that asks the API.
 BASES = {
     "kubelet": "TransactionFollower",
     "static_pod": "TransactionFollower",
+    "static_pod_plan": "StaticPodPlanner",
     **{name: "ApiCredentials" for name in GROUPS["api"] if isinstance(name, str)},
 }
 
@@ -54,4 +55,5 @@ def test_a_task_reaches_its_plugin(name: str) -> None:
     resolved, action, bases = json.loads(done.stdout)[whole]
     assert resolved, "the module"
     assert action == f"ansible_collections.nodecraft.kubeadm.plugins.action.{name}.ActionModule"
-    assert bases[1:3] == [BASES[name], "ActionBase"]
+    assert BASES[name] == bases[1]
+    assert "ActionBase" in bases

@@ -15,7 +15,7 @@ from ansible.errors import AnsibleConnectionFailure
 from ansible.module_utils import urls
 from ansible.plugins.action import ActionBase
 from ansible.plugins.connection import ConnectionBase
-from ansible_collections.nodecraft.kubeadm.plugins.plugin_utils import transaction_follower
+from ansible_collections.nodecraft.kubeadm.plugins.plugin_utils import confirmer, lock_waiter, transaction_follower
 from ansible_collections.nodecraft.kubeadm.tests.unit.support.web import CERTIFICATE_PEM, Web
 
 # As nodes give them; the follower's module takes no others.
@@ -87,8 +87,9 @@ class Run:
             vvv=lambda message: None,
             warning=self.warnings.append,
         )
-        monkeypatch.setattr(transaction_follower, "time", clock)
-        monkeypatch.setattr(transaction_follower, "display", screen)
+        for part in (lock_waiter, transaction_follower):
+            monkeypatch.setattr(part, "time", clock)
+            monkeypatch.setattr(part, "display", screen)
         monkeypatch.setattr(ActionBase, "run", lambda plugin, tmp=None, task_vars=None: {})
 
     def _sleep(self, seconds: float) -> None:
@@ -220,7 +221,7 @@ class Api:
         self.asked: list[dict[str, t.Any]] = []
         run.args = {"confirm": "yes", "confirm_url": URL}
         fake = types.SimpleNamespace(open_url=self._open, ConnectionError=urls.ConnectionError)
-        monkeypatch.setattr(transaction_follower, "urls", fake)
+        monkeypatch.setattr(confirmer, "urls", fake)
 
     def _open(self, url: str, **options: t.Any) -> t.Any:
         self.asked.append({"url": url, **options})

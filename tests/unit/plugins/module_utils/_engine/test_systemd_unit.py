@@ -12,7 +12,8 @@ from pathlib import Path
 import pytest
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._engine.errors import EngineError
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._engine.journal import COMMITTED, RESTORED, save_journal
-from ansible_collections.nodecraft.kubeadm.plugins.module_utils._engine.systemd_unit import ASIDE, named_policy
+from ansible_collections.nodecraft.kubeadm.plugins.module_utils._engine.state_files import named_policy
+from ansible_collections.nodecraft.kubeadm.plugins.module_utils._engine.systemd_unit import ASIDE
 from ansible_collections.nodecraft.kubeadm.tests.unit.support.fake_systemd import (
     NEW,
     OLD,

@@ -20,7 +20,7 @@ def fixture_module(monkeypatch: pytest.MonkeyPatch) -> NodeModule:
     monkeypatch.setattr(basic, "_ANSIBLE_ARGS", arguments.encode())
     monkeypatch.setattr(basic, "_ANSIBLE_PROFILE", "legacy", raising=False)  # core 2.19 and newer
     monkeypatch.setattr("os.geteuid", lambda: 0)
-    return NodeModule({}, needs_yaml=False)
+    return NodeModule({})
 
 
 def test_a_program_that_is_not_there_does_not_end_the_module(

@@ -196,3 +196,78 @@ def test_a_module_that_cannot_read(error: Exception) -> None:
     with pytest.raises(Ended):
         runner.run_info(t.cast("t.Any", module), read)
     assert module.result == {"failed": True, "msg": told(error)}
+
+
+# ---- several plans ---------------------------------------------------------------------------------------------------
+
+
+class FakePlans:
+    """Plans that have these steps. fails: when what they have in common cannot be read."""
+
+    def __init__(self, fails: Exception | None = None, **members: FakeSteps) -> None:
+        self.fails = fails
+        self.steps = members
+
+    def read(self) -> None:
+        if self.fails is not None:
+            raise self.fails
+
+    def members(self) -> dict[str, FakeSteps]:
+        return self.steps
+
+    def report(self, plans: t.Mapping[str, dict[str, t.Any]]) -> dict[str, t.Any]:
+        return {"plans": dict(plans)}
+
+
+def run_plans(plans: FakePlans, *, rehearse: bool = True, check_mode: bool = False) -> FakeModule:
+    module = FakeModule(check_mode=check_mode)
+    with pytest.raises(Ended):
+        runner.run_plans(t.cast("t.Any", module), t.cast("t.Any", plans), rehearse=rehearse)
+    return module
+
+
+@pytest.mark.parametrize("check_mode", [True, False])
+def test_plans_are_made_one_after_the_other_and_never_applied(check_mode: bool) -> None:
+    one, idle = FakeSteps(), FakeSteps(changes=False)
+    module = run_plans(FakePlans(one=one, idle=idle), check_mode=check_mode)
+    assert one.calls == ["session", "read", "notes", "plan", "rehearse", "release", "report"]
+    assert idle.calls == ["session", "read", "notes", "plan", "settle", "release", "report"]
+    accepted = {"verdict": ACCEPTED, "message": "its words", "seconds": 0.1, "command": ["kube-apiserver"]}
+    assert module.result["plans"]["one"] == {
+        "changed": True,
+        "failed": False,
+        "msg": None,
+        "rehearsal": accepted,
+        "name": "x",
+    }
+    assert module.result["plans"]["idle"]["changed"] is False
+    assert module.result["changed"] is False
+
+
+@pytest.mark.parametrize("error", [KubeadmError("cannot."), OSError(28, "No space left on device", "/var/x")])
+def test_a_plan_that_fails_leaves_the_others(error: Exception) -> None:
+    module = run_plans(FakePlans(bad=FakeSteps(fails_in="read", error=error), good=FakeSteps()))
+    assert (module.result["failed"], module.result["changed"]) == (True, False)
+    assert module.result["msg"] == f"bad: {told(error, ' Nothing was changed.').rstrip('.')}."
+    bad, good = module.result["plans"].values()
+    assert set(bad) == set(good)
+    assert (bad["failed"], bad["msg"], bad["changed"]) == (True, told(error, " Nothing was changed."), False)
+    assert (good["failed"], good["changed"]) == (False, True)
+
+
+def test_every_plan_that_fails_is_named() -> None:
+    module = run_plans(FakePlans(a=FakeSteps(fails_in="plan"), b=FakeSteps(verdict=REFUSED)))
+    assert module.result["msg"] == "a: cannot; b: refused in the rehearsal, nothing was changed: its words."
+
+
+@pytest.mark.parametrize("error", [KubeadmError("no kubelet"), OSError(5, "Input/output error", "/etc/x")])
+def test_without_what_plans_have_in_common_none_is_made(error: Exception) -> None:
+    steps = FakeSteps()
+    module = run_plans(FakePlans(fails=error, one=steps))
+    assert module.result == {"failed": True, "changed": False, "msg": told(error), "plans": {}}
+    assert steps.calls == []
+
+
+def test_plans_are_not_rehearsed_when_that_is_off() -> None:
+    module = run_plans(FakePlans(one=FakeSteps()), rehearse=False)
+    assert module.result["plans"]["one"]["rehearsal"]["verdict"] == SKIPPED

@@ -18,7 +18,7 @@ from ansible_collections.nodecraft.kubeadm.plugins.module_utils._engine.journal 
     copies_of,
 )
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._engine.program import STUCK
-from ansible_collections.nodecraft.kubeadm.plugins.module_utils._node import journals, space, state
+from ansible_collections.nodecraft.kubeadm.plugins.module_utils._node import journals, records, space
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.common.errors import Busy, KubeadmError
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.common.files import FileChange, FileVersion
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.kubelet.plan import KubeletFileChange
@@ -54,7 +54,7 @@ def test_what_a_journal_holds(master: FakeNode, run: FakeRun, monkeypatch: pytes
     assert [entry["path"] for entry in journal["files"]] == [
         str(policy),
         str(master.manifest),
-        state.record_path(NAME),
+        records.record_path(NAME),
     ]
     assert [entry["switch"] for entry in journal["files"]] == [False, True, False]
     first, switch, record = journal["files"]

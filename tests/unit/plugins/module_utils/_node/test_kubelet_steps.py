@@ -25,10 +25,13 @@ from ansible_collections.nodecraft.kubeadm.plugins.module_utils._engine.journal 
 )
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._engine.node import Host
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._node import (
+    kubelet_health,
     kubelet_report,
     kubelet_steps,
     kubelet_units,
+    records,
     state,
+    transaction_log,
     transactions,
 )
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.common import verdict as verdicts
@@ -140,7 +143,7 @@ def carry_out(node: Node, **given: t.Any) -> Json:
         steps.apply()
     assert steps.report()["transaction"]["outcome"] is None
     assert set(steps.report()) | {"rehearsal"} == documented("kubelet")
-    return t.cast("Json", transactions.open_journal("kubelet"))
+    return t.cast("Json", transaction_log.open_journal("kubelet"))
 
 
 def test_a_version_that_is_not_tested(node: Node) -> None:
@@ -178,7 +181,7 @@ def test_the_engine_gets_files_record_and_what_to_watch(node: Node) -> None:
     assert paths == [
         f"{kubelet_layout.CONFIG_DIR}/{kubelet_layout.FRAGMENT}",
         kubelet_layout.DROP_IN,
-        state.record_path("kubelet"),
+        records.record_path("kubelet"),
     ]
     assert journal["directories"] == sorted([kubelet_layout.CONFIG_DIR, str(node.root / "kubelet.service.d")])
     assert [entry["after"]["mode"] for entry in journal["files"]] == [0o600, 0o644, 0o600]
@@ -398,18 +401,18 @@ def end_well(node: Node, journal: t.Any) -> None:
             os.chown(path, entry["after"]["uid"], entry["after"]["gid"])
     folder = state.state_folder("kubelet")
     journal["result"] = {"outcome": COMMITTED, "reason": None, "ended": "2026-01-01T00:01:00Z"}
-    number = len(transactions.history("kubelet"))
+    number = len(transaction_log.history("kubelet"))
     save_journal(folder, journal | {"phase": CLOSED}, f"20260101T00000{number}.000000Z-abcdef")
     drop_journal(folder)
     has_drop_in = os.path.exists(kubelet_layout.DROP_IN)
     node.shown["DropInPaths"] = f"{node.kubeadm} {kubelet_layout.DROP_IN}" if has_drop_in else str(node.kubeadm)
     node.write("proc/7/cmdline", "\0".join([*journal["watch"]["after"]["arguments"], ""]))
-    transactions.mark_followed("kubelet", transactions.history("kubelet")[-1])
+    transaction_log.mark_followed("kubelet", transaction_log.history("kubelet")[-1])
 
 
 @pytest.mark.parametrize(("text", "ports"), [("", [10248]), ("healthzPort: 7\n", [7]), ("healthzPort: 0\n", [])])
 def test_the_port_of_its_health(text: str, ports: list[int]) -> None:
-    instance = kubelet_units.instance(kubelets.state(main=kubelets.MAIN_TEXT + text).layout())
+    instance = kubelet_health.instance(kubelets.state(main=kubelets.MAIN_TEXT + text).layout())
     assert [probe["port"] for probe in instance["probes"]] == ports
 
 

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._engine.journal import COMMITTED, WAITING
-from ansible_collections.nodecraft.kubeadm.plugins.module_utils._node import state, transactions
+from ansible_collections.nodecraft.kubeadm.plugins.module_utils._node import records, transaction_progress
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._node.static_pod_report import read_all
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.common.errors import KubeadmError
 from ansible_collections.nodecraft.kubeadm.tests.unit.support.documents import documented
@@ -103,14 +103,14 @@ def test_no_value_of_the_environment_is_told_of_a_process_that_is_out_of_step(ma
 def test_a_damaged_record_of_one_static_pod_keeps_nobody_from_reading_the_others(
     master: FakeNode, run: FakeRun
 ) -> None:
-    Path(state.record_path(NAME)).write_text("{", encoding="utf-8")
+    Path(records.record_path(NAME)).write_text("{", encoding="utf-8")
     (found,) = read_all(None, None, run=run, warn=pytest.fail, host=master.host)["static_pods"]
     assert found["error"] == found["problem"]
-    assert f"{state.record_path(NAME)} is damaged" in found["error"]
+    assert f"{records.record_path(NAME)} is damaged" in found["error"]
 
 
 @pytest.mark.parametrize("name", ["../owned", "journal"])
 def test_the_name_of_a_file_is_no_id(master: FakeNode, run: FakeRun, name: str) -> None:
     master.prepare()
     with pytest.raises(KubeadmError, match="no id of a transaction"):
-        transactions.report_progress(NAME, name, wait=0, seen="", dry=True, run=run)
+        transaction_progress.report_progress(NAME, name, wait=0, seen="", dry=True, run=run)

@@ -22,11 +22,11 @@ from ansible_collections.nodecraft.kubeadm.plugins.module_utils._engine.journal 
     save_journal,
 )
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._node import (
-    journals,
     preflight,
-    state,
+    records,
+    static_pod_journals,
     static_pods,
-    transactions,
+    transaction_log,
 )
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.common.errors import KubeadmError, Refusal
 from ansible_collections.nodecraft.kubeadm.tests.unit.support import static_pods as samples
@@ -49,7 +49,7 @@ def test_a_change_from_the_wish_to_the_commit(master: FakeNode, run: FakeRun) ->
     assert report["transaction"]["id"] == master.closed()["id"]
     assert master.result()["outcome"] == COMMITTED
     assert "--feature-gates=A=true" in master.manifest.read_text(encoding="utf-8")
-    record = Path(state.record_path(NAME))
+    record = Path(records.record_path(NAME))
     assert record.stat().st_mode & 0o7777 == 0o600
     assert set(json.loads(record.read_text(encoding="utf-8"))["owned"]) == {"args", "feature_gates"}
 
@@ -80,8 +80,8 @@ def test_f40_a_clock_that_was_set_back_makes_a_change_no_older_than_those_before
     master.allowed.add(pod("--v=4").encode())
     started = carry_out(master, run, args={"v": 4})["transaction"]
     assert report(run, id=started["id"])["transaction"]["outcome"] == COMMITTED
-    assert transactions.summary(NAME)["last_known_good"] == transactions.history(NAME)[-1] == started["id"]
-    assert transactions.unreported(NAME) is None
+    assert transaction_log.summary(NAME)["last_known_good"] == transaction_log.history(NAME)[-1] == started["id"]
+    assert transaction_log.unreported(NAME) is None
 
 
 def test_purge_gives_the_bytes_back_and_drops_the_record(master: FakeNode, run: FakeRun) -> None:
@@ -90,14 +90,14 @@ def test_purge_gives_the_bytes_back_and_drops_the_record(master: FakeNode, run: 
     assert static_pods.read_static_pod(NAME, str(master.manifests), "cp1").record
     carry_out(master, run, purge=True)
     assert master.manifest.read_text(encoding="utf-8") == OLD
-    assert not Path(state.record_path(NAME)).exists()
+    assert not Path(records.record_path(NAME)).exists()
 
 
 def test_a_restore_takes_the_record_back_too(master: FakeNode, run: FakeRun) -> None:
     master.allowed.add(pod("--v=4").encode())
     master.kubelet.behaviours["--v=4"] = Behaviour(ready=None)
     master.clock.pace = 4
-    original = journals.static_pod_journal
+    original = static_pod_journals.static_pod_journal
 
     def with_probe(*given: t.Any) -> Journal:
         journal = original(*given)
@@ -106,10 +106,10 @@ def test_a_restore_takes_the_record_back_too(master: FakeNode, run: FakeRun) -> 
         return journal
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(journals, "static_pod_journal", with_probe)  # a probe that answers on this machine
+        patch.setattr(static_pod_journals, "static_pod_journal", with_probe)  # a probe that answers on this machine
         carry_out(master, run, args={"v": 4})
     assert master.result()["outcome"] == RESTORED
-    assert not Path(state.record_path(NAME)).exists()
+    assert not Path(records.record_path(NAME)).exists()
 
 
 def test_check_mode_leaves_no_trace(master: FakeNode, run: FakeRun) -> None:

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._engine.files import write_json
-from ansible_collections.nodecraft.kubeadm.plugins.module_utils._node import state, static_pods
+from ansible_collections.nodecraft.kubeadm.plugins.module_utils._node import records, static_pods
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.common.errors import KubeadmError, Refusal
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.common.files import FileVersion
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.static_pod import plan as static_pod
@@ -106,10 +106,10 @@ def test_what_is_read_of_a_static_pod(master: FakeNode) -> None:
 
 def test_the_record_is_read_or_refused_when_it_is_damaged(master: FakeNode) -> None:
     record = {"format": 1, "owned": {"args": {"v": {"set": ["1"], "original": None}}}}
-    write_json(state.record_path(NAME), record)
+    write_json(records.record_path(NAME), record)
     pod = static_pods.read_static_pod(NAME, str(master.manifests), NODE)
     assert pod.record["args"]["v"].set == ["1"]
-    Path(state.record_path(NAME)).write_text("{", encoding="ascii")
+    Path(records.record_path(NAME)).write_text("{", encoding="ascii")
     with pytest.raises(KubeadmError, match="is damaged"):
         static_pods.read_static_pod(NAME, str(master.manifests), NODE)
 

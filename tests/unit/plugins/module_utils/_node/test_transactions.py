@@ -25,7 +25,12 @@ from ansible_collections.nodecraft.kubeadm.plugins.module_utils._engine.journal 
     file_journal,
     save_journal,
 )
-from ansible_collections.nodecraft.kubeadm.plugins.module_utils._node import state, transactions
+from ansible_collections.nodecraft.kubeadm.plugins.module_utils._node import (
+    records,
+    transaction_log,
+    transaction_progress,
+    transactions,
+)
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._node.state import Unusable
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._node.static_pod_report import read_all
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.common.errors import Busy, KubeadmError, Refusal
@@ -170,14 +175,14 @@ def test_recover_does_not_guess_at_a_damaged_journal(master: FakeNode, run: Fake
 
 def test_a_closed_journal_that_is_damaged_is_told_and_no_obstacle(master: FakeNode, run: FakeRun) -> None:
     master.change()
-    (identifier,) = transactions.history(NAME)
+    (identifier,) = transaction_log.history(NAME)
     damage(master.state, identifier=identifier)
     again = steps(master, run)
     with again.session():
         again.read()
         (note,) = again.notes()
     assert f"{identifier}.json is damaged" in note
-    told = transactions.summary(NAME)
+    told = transaction_log.summary(NAME)
     assert (told["last_transaction"], told["last_known_good"]) == (None, None)
     assert f"{identifier}.json is damaged" in told["unreadable_journals"][0]
 
@@ -221,7 +226,7 @@ def test_a_version_that_is_not_tested(master: FakeNode, run: FakeRun) -> None:
 
 
 def follow(master: FakeNode, identifier: str, seconds: float = 5, seen: str = "") -> tuple[Json | None, str, str]:
-    return transactions.follow(
+    return transaction_progress.follow(
         NAME, identifier, seconds=seconds, seen=seen, clock=master.clock, sleep=master.clock.sleep
     )
 
@@ -270,7 +275,7 @@ def test_a_damaged_hint_is_no_obstacle(master: FakeNode, content: str) -> None:
     (master.state / "progress.json").unlink()
     end(master)
     (master.state / "followed.json").write_text(content, encoding="utf-8")
-    assert transactions.unreported(NAME) is not None
+    assert transaction_log.unreported(NAME) is not None
 
 
 @pytest.mark.parametrize("content", ["{", "[]", "null", "{}", '{"format": 1}', '{"format": 1, "files": [{}]}'])
@@ -278,7 +283,7 @@ def test_a_journal_without_an_intact_copy_is_refused_not_guessed_at(master: Fake
     master.prepare()
     damage(master.state, content)
     with pytest.raises(Unusable, match=r"journal\.json .*Nothing is guessed from it"):
-        transactions.open_journal(NAME)
+        transaction_log.open_journal(NAME)
 
 
 def test_a_journal_of_another_version_is_refused_and_left_as_it_is(master: FakeNode, run: FakeRun) -> None:
@@ -294,15 +299,15 @@ def test_a_journal_of_another_version_is_refused_and_left_as_it_is(master: FakeN
             transactions.left_open(NAME, run)
     assert master.journal_path.read_bytes() == content
     assert not run.ran("systemctl start")
-    told = transactions.summary(NAME)
+    told = transaction_log.summary(NAME)
     assert "format 99" in told["open_transaction"]["message"]
     assert "format 99" in told["unreadable_journals"][0]
 
 
 def test_a_record_of_another_version_is_refused(master: FakeNode) -> None:
-    write_json(state.record_path(NAME), {"format": 99})
+    write_json(records.record_path(NAME), {"format": 99})
     with pytest.raises(Unusable, match=r"owned\.json has format 99"):
-        state.own_record(NAME)
+        records.own_record(NAME)
 
 
 def wait_for_end(master: FakeNode, identifier: str, run: FakeRun) -> Json:
@@ -328,21 +333,21 @@ def test_nobody_waits_for_an_engine_that_is_not_at_work(master: FakeNode, run: F
 
 
 def test_the_follower_marks_what_it_told(master: FakeNode, run: FakeRun) -> None:
-    report = transactions.report_progress(NAME, None, wait=0, seen="", dry=False, run=run)
+    report = transaction_progress.report_progress(NAME, None, wait=0, seen="", dry=False, run=run)
     assert (report["phase"], report["transaction"]) == (None, None)
     master.change()
-    assert transactions.unreported(NAME) is not None
-    transactions.report_progress(NAME, None, wait=0, seen="", dry=True, run=run)
-    assert transactions.unreported(NAME) is not None
-    report = transactions.report_progress(NAME, None, wait=0, seen="", dry=False, run=run)
+    assert transaction_log.unreported(NAME) is not None
+    transaction_progress.report_progress(NAME, None, wait=0, seen="", dry=True, run=run)
+    assert transaction_log.unreported(NAME) is not None
+    report = transaction_progress.report_progress(NAME, None, wait=0, seen="", dry=False, run=run)
     assert report["transaction"]["outcome"] == COMMITTED
-    assert transactions.unreported(NAME) is None
+    assert transaction_log.unreported(NAME) is None
     assert (master.state / "followed.json").stat().st_mode & 0o7777 == 0o600
 
 
 def test_the_follower_takes_no_path_for_a_name(master: FakeNode, run: FakeRun) -> None:
     with pytest.raises(KubeadmError, match="neither kubelet nor the name of a static pod"):
-        transactions.report_progress("../x", None, wait=0, seen="", dry=False, run=run)
+        transaction_progress.report_progress("../x", None, wait=0, seen="", dry=False, run=run)
 
 
 # ---- confirming ------------------------------------------------------------------------------------------------------

@@ -20,7 +20,7 @@ from ansible_collections.nodecraft.kubeadm.plugins.module_utils._engine.journal 
     load_journal,
     save_journal,
 )
-from ansible_collections.nodecraft.kubeadm.plugins.module_utils._node import state, transactions, way_back
+from ansible_collections.nodecraft.kubeadm.plugins.module_utils._node import records, state, transaction_log, way_back
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._node.static_pod_report import read_all
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._node.static_pod_steps import StaticPodSteps
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.common.errors import KubeadmError, Refusal
@@ -96,7 +96,7 @@ class Pod:
     @property
     def owned(self) -> Json | None:
         """What our record says of the arguments."""
-        record = state.read_json(state.record_path(NAME))
+        record = state.read_json(records.record_path(NAME))
         return record["owned"].get("args") if record else None
 
     def told(self) -> Json | None:
@@ -129,7 +129,7 @@ def test_the_last_change_is_taken_back_with_what_is_ours(api: Pod) -> None:
     assert report["takes_back"] == api.node.closed()["takes_back"] == "20260101T000002.000000Z-abcdef"
     assert [operation["before"] for operation in report["operations"]] == [["5"]]
     assert report["diff"][0]["after"] == FOUR
-    assert (transactions.last(NAME) or {})["takes_back"] == report["takes_back"]
+    assert (transaction_log.last(NAME) or {})["takes_back"] == report["takes_back"]
 
 
 def test_asked_again_nothing_changes(api: Pod) -> None:
@@ -150,7 +150,7 @@ def test_a_change_behind_it_can_be_taken_back_in_turn(api: Pod) -> None:
     api.run(args={"v": 5})
     assert api.back()["takes_back"] == "20260101T000003.000000Z-abcdef"
     assert (api.text, api.owned) == (OLD, None)
-    assert not Path(state.record_path(NAME)).exists()
+    assert not Path(records.record_path(NAME)).exists()
 
 
 def test_the_refused_attempts_in_between_are_passed_over(api: Pod) -> None:

@@ -8,10 +8,7 @@ import typing as t
 
 import pytest
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.common.files import TextFile
-from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.documents.systemd_unit import (
-    Argument,
-    Source,
-)
+from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.documents.command_line import Argument, Source
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.kubelet import config as kubelet_config
 from hypothesis import given
 from hypothesis import strategies as st

@@ -9,7 +9,7 @@ from fractions import Fraction
 
 import pytest
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.common.errors import Refusal
-from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.kubelet import desired
+from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.kubelet import desired, limit_settings
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.kubelet import limits as kubelet_limits
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.kubelet import plan as kubelet
 from ansible_collections.nodecraft.kubeadm.tests.unit.plugins.module_utils._plan.kubelet.test_config import settings
@@ -20,7 +20,7 @@ GI = 1024**3
 
 
 def left(*arguments: str, text: str = "{}") -> dict[str, Fraction]:
-    limits = kubelet_limits.limits_of(settings(*arguments, files=[text]))
+    limits = limit_settings.limits_of(settings(*arguments, files=[text]))
     assert limits is not None
     return kubelet_limits.allocatable({**limits, "withdrawn_sysctls": []}, CAPACITY)
 
@@ -66,7 +66,7 @@ def test_flags_win(argument: str, name: str, amount: t.Any) -> None:
     "text", ["maxPods: many", "kubeReserved: [1]", "reservedSystemCPUs: first", "evictionHard: {memory.available: abc}"]
 )
 def test_what_makes_no_sense_is_the_kubelets_to_refuse(text: str) -> None:
-    assert kubelet_limits.limits_of(settings(files=[text])) is None
+    assert limit_settings.limits_of(settings(files=[text])) is None
 
 
 @pytest.mark.parametrize(
@@ -86,7 +86,7 @@ def test_a_plan_tells_them_when_they_change() -> None:
 
 
 def test_huge_pages_are_taken_off_the_memory() -> None:
-    limits = kubelet_limits.limits_of(settings(files=["evictionHard: {}"]))
+    limits = limit_settings.limits_of(settings(files=["evictionHard: {}"]))
     assert limits is not None
     found = kubelet_limits.allocatable({**limits, "withdrawn_sysctls": []}, {**CAPACITY, "hugepages-2Mi": "1Gi"})
     assert found["memory"] == 7 * GI
@@ -94,11 +94,11 @@ def test_huge_pages_are_taken_off_the_memory() -> None:
 
 def test_sysctls_that_are_withdrawn() -> None:
     before, after = (settings(files=[f"allowedUnsafeSysctls: {names}"]) for names in (["a.*", "b"], ["a.b", "b"]))
-    found = kubelet_limits.change(before, after)
+    found = limit_settings.change(before, after)
     assert found is not None
     assert (found["unsafe_sysctls"], found["withdrawn_sysctls"]) == (["a.b", "b"], ["a.*"])
     assert [kubelet_limits.withdrawn(name, found) for name in ("a.b", "a.c", "b", "c")] == [False, True, False, False]
-    assert kubelet_limits.change(after, after) is None
+    assert limit_settings.change(after, after) is None
     safe = {"unsafe_sysctls": [], "withdrawn_sysctls": ["net.*"]}
     assert not kubelet_limits.withdrawn("net.ipv4.tcp_syncookies", safe)
     assert kubelet_limits.withdrawn("net/core/somaxconn", safe)

@@ -1,0 +1,73 @@
+# Copyright (c) 2026, nodecraft.kubeadm contributors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+# PRIVATE to the collection: no promise of stability to code outside it.
+
+"""How a kubelet is watched, and whether its node is drained."""
+
+from __future__ import annotations
+
+import glob
+import os
+import typing as t
+
+from .._engine import probes
+from .._engine.files import POLL_SECONDS
+from .._engine.journal import PREPARED, Instance, Journal
+from .._engine.node import Host
+from .._engine.systemd_unit import UnitSight, UnitWatcher
+from .._plan.kubelet.layout import Layout
+from .._plan.kubernetes import pods
+from .kubelet import healthz_of
+from .kubelet_units import KUBELET_UNIT, KubeletUnit
+from .state import Run
+
+# systemd waits ten seconds between two starts of what crashed.
+SETTLE_SECONDS = 60.0
+
+
+def instance(layout: Layout) -> Instance:
+    """How a kubelet with these files is recognised."""
+    probe = healthz_of(layout.settings)
+    return {"arguments": layout.command, "probes": [probe] if probe else []}
+
+
+def watch_until_healthy(
+    unit: KubeletUnit,
+    host: Host,
+    *,
+    run: Run,
+    seconds: float,
+    clock: t.Callable[[], float],
+    sleep: t.Callable[[float], None],
+) -> tuple[UnitSight, list[str]]:
+    """The look at a kubelet that runs and answers, or the last one when it does not get so; and its last words."""
+    watch = {
+        "unit": KUBELET_UNIT,
+        "before": instance(unit.layout),
+        "node": {"name": unit.node_name, "kubeconfig": unit.kubeconfig},
+    }
+    journal = t.cast(Journal, {"phase": PREPARED, "watch": watch})
+    watcher = UnitWatcher(journal, host, run, probes.api_get, clock)
+    limit = clock() + seconds
+    while True:
+        sight = watcher.look()
+        if (sight.process is not None and sight.probes_ok) or clock() >= limit:
+            return sight, watcher.log(sight)
+        sleep(POLL_SECONDS)
+
+
+def has_static_pods(unit: KubeletUnit) -> bool:
+    """Whether the kubelet's folder of static pods holds any."""
+    folder = unit.layout.settings.field(("staticPodPath",))
+    return bool(folder) and any(not os.path.basename(path).startswith(".") for path in glob.glob(f"{folder}/*"))
+
+
+def ask_why_not_drained(unit: KubeletUnit) -> str | None:
+    """Why this node does not count as drained, as its own credential sees it; None when it does."""
+    node, why = probes.api_get(unit.kubeconfig, f"/api/v1/nodes/{unit.node_name}")
+    if node is None:
+        return why
+    found, why = probes.api_get(unit.kubeconfig, f"/api/v1/pods?fieldSelector=spec.nodeName%3D{unit.node_name}")
+    return why if found is None else pods.why_not_drained(node, found["items"])

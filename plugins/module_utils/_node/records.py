@@ -1,0 +1,47 @@
+# Copyright (c) 2026, nodecraft.kubeadm contributors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+# PRIVATE to the collection: no promise of stability to code outside it.
+
+"""The record of what this collection owns of a component."""
+
+from __future__ import annotations
+
+import os
+
+from .._engine.files import FORMAT, Json, remove, write_json
+from .._plan.common import ownership
+from .state import read_json, state_folder
+
+
+def record_path(name: str) -> str:
+    """The file that says what we own of a component."""
+    return os.path.join(state_folder(name), "owned.json")
+
+
+def own_record(name: str) -> ownership.Record:
+    """What we own of a component."""
+    record = read_json(record_path(name))
+    return ownership.load_record(record["owned"]) if record else {}
+
+
+def write_record(name: str, *, before: ownership.Record, after: ownership.Record) -> None:
+    """Note what we own, where nothing else changes. Call with the lock."""
+    if after == before:
+        return
+    if after:
+        write_json(record_path(name), record_data(after))
+    else:
+        remove(record_path(name))
+
+
+def record_data(record: ownership.Record) -> Json:
+    """What the file holds."""
+    return {"format": FORMAT, "owned": ownership.dump_record(record)}
+
+
+def can_take_back(name: str, state: str) -> bool:
+    """Whether there may be something that a task with this C(state) takes back without naming it: with C(present) and purge
+    what this collection owns of a component, otherwise whatever it has changed of it."""
+    return os.path.exists(record_path(name) if state == "present" else state_folder(name))

@@ -1,0 +1,106 @@
+# Copyright (c) 2026, nodecraft.kubeadm contributors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+# PRIVATE to the collection: no promise of stability to code outside it.
+
+"""The plans of several static pods of a node, for the runner: for each the steps of C(static_pod) in check mode."""
+
+from __future__ import annotations
+
+import dataclasses
+import typing as t
+
+from .._engine.files import Json
+from .._engine.node import NODE, Host
+from .._plan.common.errors import Busy
+from .._plan.kubernetes.clusters import ClusterIdentity
+from . import static_pods, transaction_log, transactions
+from .kubelet import Kubelet, read_kubelet
+from .lock_wait import LockWait
+from .records import can_take_back
+from .state import Run
+from .static_pod_report import readiness
+from .static_pod_steps import StaticPodSteps
+
+_EVERY = ""  # no component is called like that
+
+
+class StaticPodPlans:
+    """One run of the module: reads the kubelet once, and has each static pod planned and rehearsed, one after the other.
+
+    params: C(static_pods) by name, and options that are those of each. patience: seconds for one that has nothing to change to be ready.
+    """
+
+    def __init__(
+        self,
+        params: t.Mapping[str, t.Any],
+        *,
+        run: Run,
+        host: Host = NODE,
+        patience: float = static_pods.SETTLE_SECONDS,
+        lock_wait: LockWait | None = None,
+    ) -> None:
+        self._shared = {key: value for key, value in params.items() if key != "static_pods"}
+        self._entries: dict[str, Json] = params["static_pods"]
+        self._run = run
+        self._host = host
+        self._patience = patience
+        self._lock_wait = lock_wait or LockWait(params["lock_timeout"])
+        self._kubelet: Kubelet | None = None
+        self._busy = False
+
+    def read(self) -> None:
+        """Wait for others at work on the node, and read its kubelet. Raises Busy, KubeadmError."""
+        try:
+            for name in self._entries:
+                self._lock_wait.until_free(name, self._run)
+            # The kubelet may be away while its own change is at work.
+            transactions.refuse_beside_another(_EVERY, run=self._run)
+        except Busy:
+            self._busy = True
+            raise
+        self._kubelet = read_kubelet(self._run, proc=self._host.proc)
+
+    def members(self) -> dict[str, StaticPodSteps]:
+        """The steps of each static pod that is planned."""
+        return {
+            name: _PlanSteps(
+                {**self._shared, **entry, "name": name},
+                dry=True,
+                diff=False,
+                run=self._run,
+                host=self._host,
+                patience=self._patience,
+                lock_wait=self._lock_wait,
+                kubelet=self._kubelet,
+            )
+            for name, entry in self._entries.items()
+            if not entry["only_if_changed"] or can_take_back(name, self._shared["state"])
+        }
+
+    def report(self, plans: t.Mapping[str, Json]) -> Json:
+        """The result of the module. plans: those that were made, or why not, by the name of the static pod."""
+        failed = [plan for plan in plans.values() if plan["failed"]]
+        identity = self._kubelet.cluster if self._kubelet else ClusterIdentity()
+        return {
+            "static_pods": dict(plans),
+            "node": self._kubelet.node_name if self._kubelet else None,
+            "cluster": dataclasses.asdict(identity),
+            # A refusal stays one, however long others are waited for.
+            "busy": self._busy or (bool(failed) and all(plan["busy"] for plan in failed)),
+        }
+
+
+class _PlanSteps(StaticPodSteps):
+    """A plan, and what the static pod is found to be now."""
+
+    def report(self) -> Json:
+        """What the module C(static_pod) reports, and of C(static_pod_info) what a rollout goes by."""
+        kubelet = t.cast(Kubelet, self._kubelet)
+        folder, host = self._params["manifest_dir"] or kubelet.manifest_dir, self._host._replace(**kubelet.places)
+        return {
+            **super().report(),
+            **readiness(self._name, folder, kubelet.node_name, host),
+            "open_transaction": transaction_log.describe_open(self._name),
+        }

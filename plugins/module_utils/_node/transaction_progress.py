@@ -1,0 +1,155 @@
+# Copyright (c) 2026, nodecraft.kubeadm contributors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+# PRIVATE to the collection: no promise of stability to code outside it.
+
+"""Following a transaction of a node, which goes on by itself, and confirming it."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import time
+import typing as t
+
+from .._engine.files import Json, write_atomically
+from .._engine.journal import ALARM, CONFIRMED, CONFIRMING, result_of
+from .._plan.common.errors import KubeadmError
+from .._plan.common.names import is_pod_name, is_transaction_id
+from .state import Run, Unusable, state_folder
+from .transaction_log import (
+    closed_journal,
+    history,
+    is_active,
+    mark_followed,
+    open_journal,
+    outcome,
+    progress,
+)
+
+# Between two looks at what the engine says: two small files, and somebody waits for them.
+_NEWS_SECONDS = 0.1
+# What nobody knows of a transaction whose journal cannot be read.
+_UNKNOWN = (
+    "takes_back",
+    "healthy",
+    "ended",
+    "seconds",
+    "restart_seconds",
+    "outage_seconds",
+    "proof",
+    "confirmed",
+)
+
+
+def follow(
+    name: str,
+    identifier: str,
+    *,
+    seconds: float,
+    seen: str,
+    clock: t.Callable[[], float],
+    sleep: t.Callable[[float], None],
+) -> tuple[Json | None, str, str]:
+    """Wait until a transaction ends or has other news than C(seen), for so many seconds at most.
+
+    Returns (its outcome or None while it is open, phase, message). Raises KubeadmError for an unknown transaction, Unusable
+    for one whose journal cannot be read.
+    """
+    limit = clock() + seconds
+    while True:
+        current = open_journal(name)
+        if current is None or current["id"] != identifier:
+            # Asked in this order: a transaction that ends between the two questions is found by the second.
+            closed = closed_journal(name, identifier)
+            if closed is None:
+                raise _unknown(name, identifier)
+            return outcome(closed), closed["phase"], result_of(closed)["outcome"]
+        phase, message = progress(name, current)
+        if message != seen or clock() >= limit:
+            return None, phase, message
+        sleep(_NEWS_SECONDS)
+
+
+def report_progress(
+    name: str, identifier: str | None, *, wait: int, seen: str, dry: bool, run: Run, confirmed: str | None = None
+) -> Json:
+    """What the module C(node_transaction) returns. confirmed: the id of a transaction that is confirmed before."""
+    if not is_pod_name(name):
+        raise KubeadmError(f"name: {name!r} is neither kubelet nor the name of a static pod.")
+    for option, value in (("id", identifier), ("confirm", confirmed)):
+        if value is not None and not is_transaction_id(value):
+            raise KubeadmError(f"{option}: {value!r} is no id of a transaction.")
+    if confirmed is not None:
+        _confirm(name, confirmed, dry=dry)
+    identifier = confirmed or identifier or _latest(name)
+    if identifier is None:
+        return {
+            "name": name,
+            "phase": None,
+            "message": "there was no transaction",
+            "running": False,
+            "transaction": None,
+        }
+    try:
+        ended, phase, message = follow(
+            name, identifier, seconds=wait, seen=seen, clock=time.monotonic, sleep=time.sleep
+        )
+    except Unusable as exc:
+        return _told_by_nobody(name, identifier, str(exc), running=is_active(name, run))
+    if ended is not None and not dry:
+        # On a full disk the outcome is told all the same, and once more by the next run.
+        with contextlib.suppress(OSError):
+            mark_followed(name, identifier)
+    running = ended is None and is_active(name, run)
+    return {"name": name, "phase": phase, "message": message, "running": running, "transaction": ended}
+
+
+def _told_by_nobody(name: str, identifier: str, problem: str, *, running: bool) -> Json:
+    """A journal that cannot be read: an engine at work knows what is in it, but without one nobody does any more."""
+    alarm: Json = {
+        **dict.fromkeys(_UNKNOWN),
+        "id": identifier,
+        "requested": None,
+        "outcome": ALARM,
+        "reason": problem,
+        "notes": [],
+        "log": [],
+    }
+    return {
+        "name": name,
+        "phase": None,
+        "message": problem,
+        "running": running,
+        "transaction": None if running else alarm,
+    }
+
+
+def _confirm(name: str, identifier: str, *, dry: bool) -> None:
+    """Give the engine the word from outside that it waits for. One that comes after the end changes nothing.
+
+    Raises KubeadmError when the transaction is not known, or does not wait for it.
+    """
+    journal = open_journal(name)
+    if journal is None or journal["id"] != identifier:
+        if identifier in history(name):
+            return
+        raise _unknown(name, identifier)
+    if journal["phase"] != CONFIRMING:
+        raise KubeadmError(
+            f"transaction {identifier} of {name} on {os.uname().nodename} waits for no confirmation: it is in phase"
+            f" {journal['phase']}. Confirm it in phase {CONFIRMING}, which there is only with confirm: true."
+        )
+    if not dry:
+        path = os.path.join(state_folder(name), CONFIRMED)
+        write_atomically(path, f"{identifier}\n".encode("ascii"), mode=0o600, uid=0, gid=0)
+
+
+def _unknown(name: str, identifier: str) -> KubeadmError:
+    return KubeadmError(f"transaction {identifier} of {name} is not known on {os.uname().nodename}.")
+
+
+def _latest(name: str) -> str | None:
+    journal = open_journal(name)
+    return str(journal["id"]) if journal else next(reversed(history(name)), None)

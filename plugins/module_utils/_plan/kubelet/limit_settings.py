@@ -1,0 +1,90 @@
+# Copyright (c) 2026, nodecraft.kubeadm contributors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+# PRIVATE to the collection: no promise of stability to code outside it.
+
+"""The limits that a kubelet's settings come to, and what it reserves."""
+
+from __future__ import annotations
+
+import math
+from fractions import Fraction
+
+from .config import Settings
+from .limits import Limits, share
+
+_MAX_PODS = 110
+_RESOURCES = ("cpu", "memory", "ephemeral-storage")
+_EVICTION = {"memory": "memory.available", "ephemeral-storage": "nodefs.available"}
+# Counts only as a whole: a configuration that names one threshold has no others, unless it asks for the merge.
+_DEFAULT_EVICTION = {"memory.available": "100Mi", "nodefs.available": "10%"}
+
+
+def limits_of(settings: Settings) -> Limits | None:
+    """The limits that settings come to; None when a value makes no sense, which is the kubelet's to refuse.
+
+    Returns C(max_pods), C(pods_per_core) (0: does not count), C(reserved): by resource the amounts that are taken off the
+    capacity, as quantities or as percentages of it, and C(unsafe_sysctls): the patterns of those that are allowed.
+    """
+    try:
+        return {
+            "max_pods": _number(settings, "maxPods", _MAX_PODS),
+            "pods_per_core": _number(settings, "podsPerCore", 0),
+            "reserved": _reserved(settings),
+            "unsafe_sysctls": _unsafe_sysctls(settings),
+        }
+    except (ValueError, TypeError, AttributeError):
+        return None
+
+
+def change(before: Settings, after: Settings) -> Limits | None:
+    """The limits after a change, and C(withdrawn_sysctls), the patterns that were allowed before it; None when nothing changes."""
+    former, limits = limits_of(before), limits_of(after)
+    if limits == former or limits is None:
+        return None
+    allowed = former["unsafe_sysctls"] if former else []
+    return {**limits, "withdrawn_sysctls": [name for name in allowed if name not in limits["unsafe_sysctls"]]}
+
+
+def _unsafe_sysctls(settings: Settings) -> list[str]:
+    value = settings.field(("allowedUnsafeSysctls",)) or []
+    return sorted(value.split(",") if isinstance(value, str) else value)
+
+
+def _number(settings: Settings, field: str, default: int) -> int:
+    # 0 in a file is no number but the default.
+    return int(settings.field((field,)) or default)
+
+
+def _reserved(settings: Settings) -> dict[str, list[str]]:
+    sources = [settings.pairs("kubeReserved") or {}, settings.pairs("systemReserved") or {}]
+    reserved = {name: [source[name] for source in sources if name in source] for name in _RESOURCES}
+    cpus = reserved_cpus(settings)
+    if cpus:
+        reserved["cpu"] = [str(len(cpus))]
+    eviction = settings.pairs("evictionHard")
+    if eviction is None or settings.field(("mergeDefaultEvictionSettings",)) is True:
+        eviction = {**_DEFAULT_EVICTION, **(eviction or {})}
+    for name, signal in _EVICTION.items():
+        # These two switch the threshold off.
+        reserved[name] += [eviction[signal]] if eviction.get(signal, "0%") not in ("0%", "100%") else []
+    for amounts in reserved.values():
+        for amount in amounts:
+            share(Fraction(1), amount)  # what is no amount is found here
+    return reserved
+
+
+def reserved_cpus(settings: Settings) -> list[int]:
+    """The ids of the CPUs that are reserved by name, in order; none when the kubelet takes as many as it reserves.
+
+    Raises ValueError for a list that is none; such as C(0-3,8) is one.
+    """
+    parts = str(settings.field(("reservedSystemCPUs",)) or "").split(",")
+    ranges = [part.split("-") for part in parts if part.strip()]
+    return sorted({cpu for ends in ranges for cpu in range(int(ends[0]), int(ends[-1]) + 1)})
+
+
+def count_reserved_cpus(settings: Settings) -> int:
+    """How many whole CPUs are reserved. Raises ValueError, TypeError and AttributeError for settings that make no sense."""
+    return math.ceil(sum((share(Fraction(1), amount) for amount in _reserved(settings)["cpu"]), Fraction(0)))

@@ -1,0 +1,145 @@
+#!/usr/bin/python
+
+# Copyright (c) 2026, nodecraft.kubeadm contributors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+from __future__ import annotations
+
+DOCUMENTATION = r"""
+module: static_pod_plan
+short_description: Plan and rehearse changes of several static pods of a node
+description:
+  - Plans changes of several static pods of one node and rehearses each, in one call, and changes nothing. For each it returns what
+    M(nodecraft.kubeadm.static_pod) returns in check mode, and what a rollout asks M(nodecraft.kubeadm.static_pod_info) for.
+  - The changes themselves are made by M(nodecraft.kubeadm.static_pod), each in a transaction of its own.
+  - The role P(nodecraft.kubeadm.control_plane#role) uses it.
+version_added: 0.1.0
+author:
+  - nodecraft.kubeadm contributors (@nodecraft)
+extends_documentation_fragment:
+  - nodecraft.kubeadm.static_pod
+  - nodecraft.kubeadm.transaction
+  - nodecraft.kubeadm.transaction.info
+  - nodecraft.kubeadm.transaction.actiongroup_node
+  - nodecraft.kubeadm.versions
+requirements:
+  - PyYAML on the node, for C(ansible_python_interpreter) or for C(/usr/bin/python3)
+  - systemd, and kubeadm's layout of kubelet and static pods
+notes:
+  - The kubelet is read once. Static pods are planned and rehearsed one after the other, each with its own lock, in the order of
+    O(static_pods).
+  - When one is refused, the task fails and names it; the others are planned all the same and stand in the result.
+  - What an earlier run left to tell is a warning here, and stays untold until a run of M(nodecraft.kubeadm.static_pod), or until
+    M(nodecraft.kubeadm.node_transaction) has told it.
+options:
+  static_pods:
+    description:
+      - What is asked for of each static pod, by its name. An entry may have the settings of M(nodecraft.kubeadm.static_pod), which are
+        C(feature_gates), C(admission_plugins), C(args), C(env), C(volumes), C(resources), C(probes), C(priority) and C(files), with the
+        same meaning. All other options are those of every static pod.
+      - With C(only_if_changed) set to V(true) in an entry, a static pod that this collection has not changed on the node is left out. With
+        O(state=present) it counts as changed as long as this collection owns something of it, otherwise when it was ever changed.
+        So what was set earlier can be taken back where it was set, and nothing is asked of a node without such a static pod.
+    type: dict
+    required: true
+seealso:
+  - module: nodecraft.kubeadm.static_pod
+  - module: nodecraft.kubeadm.static_pod_info
+"""
+
+EXAMPLES = r"""
+- name: Plan a feature gate of two components, and take back what was ever set of etcd
+  nodecraft.kubeadm.static_pod_plan:
+    static_pods:
+      kube-apiserver:
+        feature_gates:
+          InPlacePodVerticalScaling: true
+        admission_plugins:
+          ExtendedResourceToleration: enabled
+      kube-scheduler:
+        feature_gates:
+          InPlacePodVerticalScaling: true
+      etcd:
+        only_if_changed: true
+    purge: true
+  register: plan
+
+- name: Show what would change
+  ansible.builtin.debug:
+    msg: "{{ plan.static_pods['kube-apiserver'].operations }}"
+"""
+
+RETURN = r"""
+static_pods:
+  description:
+    - The plan of each static pod by its name, without those that C(only_if_changed) left out. It has all keys that
+      M(nodecraft.kubeadm.static_pod) returns in check mode, with an empty C(diff), and those below.
+    - Empty when the task failed before the kubelet was read.
+  returned: always
+  type: dict
+  contains:
+    changed:
+      description: Whether the static pod would change.
+      type: bool
+    failed:
+      description: Whether the change was refused, or could not be planned.
+      type: bool
+    msg:
+      description: Why; V(null) when it did not fail.
+      type: str
+    ready:
+      description: Whether the component runs what its manifest says and is ready now.
+      type: bool
+    problem:
+      description: What is wrong with it; V(null) when it is ready.
+      type: str
+    open_transaction:
+      description: >-
+        The open transaction as M(nodecraft.kubeadm.static_pod_info) returns it, with C(id), C(phase), C(message) and C(requested); V(null)
+        when there is none.
+      type: dict
+node:
+  description: Name of the node, as its kubelet registers it. V(null) when the task failed before the kubelet was read.
+  returned: always
+  type: str
+  sample: cp1
+cluster:
+  description: >-
+    What tells which cluster the node belongs to, as M(nodecraft.kubeadm.static_pod) returns it. Its values are empty when the task failed
+    before the kubelet was read.
+  returned: always
+  type: dict
+busy:
+  description: >-
+    Whether the task failed only because another run or an open transaction is at work on the node, so that the same task may go on when
+    that is over.
+  returned: always
+  type: bool
+"""
+
+import typing as t
+
+from ansible_collections.nodecraft.kubeadm.plugins.module_utils._module import runner
+from ansible_collections.nodecraft.kubeadm.plugins.module_utils._module.arguments import check_entries
+from ansible_collections.nodecraft.kubeadm.plugins.module_utils._module.node_module import NodeModule
+from ansible_collections.nodecraft.kubeadm.plugins.module_utils._module.pyyaml import require_yaml
+from ansible_collections.nodecraft.kubeadm.plugins.module_utils._module.static_pod_arguments import (
+    static_pod_options,
+    static_pod_settings,
+)
+from ansible_collections.nodecraft.kubeadm.plugins.module_utils._node.static_pod_plans import StaticPodPlans
+
+
+def main() -> t.NoReturn:
+    """Hand the plans to the runner."""
+    module = NodeModule(argument_spec={"static_pods": {"type": "dict", "required": True}, **static_pod_options()})
+    require_yaml(module)
+    check_entries(
+        module, "static_pods", {**static_pod_settings(), "only_if_changed": {"type": "bool", "default": False}}
+    )
+    runner.run_plans(module, StaticPodPlans(module.params, run=module.run), rehearse=module.params["rehearse"])
+
+
+if __name__ == "__main__":
+    main()
