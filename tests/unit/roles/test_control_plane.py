@@ -59,7 +59,7 @@ def test_the_last_changes_of_named_static_pods_are_taken_back(play: Play) -> Non
     assert [call["component"] for call in done] == ["etcd", API_SERVER, API_SERVER]
     given = done[-1]["arguments"]
     assert (given["state"], given["purge"], given["force"]) == ("previous", False, False)
-    assert [given[option] for option in ("feature_gates", "args", "files")] == [{}, {}, []]
+    assert not {"feature_gates", "args", "files"} & set(given)
 
 
 def test_force_reaches_the_plan_and_the_change(play: Play) -> None:

@@ -23,7 +23,7 @@ ROOT = HERE.parents[2]
 PARTS = HERE / "stage"
 # What stands in for which module.
 STUBS = {
-    "transaction.py": ("static_pod", "kubelet"),
+    "transaction.py": ("static_pod", "static_pod_plan", "kubelet"),
     "follower.py": ("node_transaction",),
     "api.py": ("node_resource_info",),
     "info.py": ("static_pod_info", "kubelet_info"),

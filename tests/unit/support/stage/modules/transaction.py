@@ -69,19 +69,49 @@ def plan_of(call: stand_in.StandIn, name: str, behaviour: str) -> dict[str, t.An
     }
 
 
-def main() -> t.NoReturn:
+def change(call: stand_in.StandIn, name: str, arguments: dict[str, t.Any]) -> dict[str, t.Any]:
     """Start a transaction where there is something to change. Its end the stand-in for C(node_transaction) tells."""
-    call = stand_in.StandIn()
-    name = call.arguments.get("name", "kubelet")
     behaviour = behaviour_of(call, name)
     ending = {"restored": "restored", "unseen": None}.get(behaviour, "committed")
-    call.note(component=name, ending=ending)
+    call.note(component=name, ending=ending, arguments=arguments)
     if behaviour == "gone" or (behaviour == "lost" and not call.dry):
         stand_in.lose_connection()
     result = plan_of(call, name, behaviour)
     if result["operations"] and not call.dry:
         result["transaction"] = {"id": ID, "requested": {}, "outcome": None, "longest_seconds": 400}
-    stand_in.answer(result)
+    return result
+
+
+def plan_several(call: stand_in.StandIn, arguments: dict[str, t.Any]) -> dict[str, t.Any]:
+    """Plan each static pod, with its own settings and those of all.
+
+    C(stub_changed): those of them that this collection has changed before.
+    """
+    call.dry = True
+    shared = {name: value for name, value in arguments.items() if name != "static_pods"}
+    plans = {}
+    for name, settings in arguments["static_pods"].items():
+        if not settings.pop("only_if_changed", False) or name in call.said("stub_changed", []):
+            plan = change(call, name, {**settings, **shared, "name": name})
+            plans[name] = {"failed": False, "msg": None, "ready": True, "problem": None, **plan}
+    failures = [plan for plan in plans.values() if plan["failed"]]
+    return {
+        "static_pods": plans,
+        "node": call.host,
+        "cluster": cluster_of(call.said("stub_cluster", "a")),
+        "changed": False,
+        "failed": bool(failures),
+        "busy": bool(failures) and all(plan["busy"] for plan in failures),
+        **({"msg": ", ".join(plan["msg"] for plan in failures)} if failures else {}),
+    }
+
+
+def main() -> t.NoReturn:
+    """Change nothing."""
+    call = stand_in.StandIn()
+    if call.component == "static_pod_plan":
+        stand_in.answer(plan_several(call, call.arguments))
+    stand_in.answer(change(call, call.arguments.get("name", "kubelet"), call.arguments))
 
 
 if __name__ == "__main__":

@@ -1,0 +1,70 @@
+# Copyright (c) 2026, nodecraft.kubeadm contributors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+from __future__ import annotations
+
+import typing as t
+
+from ..module_utils._plan.common.plain import plain
+from ..module_utils._plan.static_pod import requests
+
+DOCUMENTATION = r"""
+name: static_pod_requests
+short_description: Tell what each static pod of a control plane is asked for
+version_added: 0.1.0
+author:
+  - nodecraft.kubeadm contributors (@nodecraft)
+description:
+  - Works out, from what is asked of a control plane as a whole, the option O(nodecraft.kubeadm.static_pod_plan#module:static_pods). The
+    role C(control_plane) uses it.
+  - V(etcd) gets C(only_if_changed) where the desired state does not name it.
+options:
+  _input:
+    description: The names of the static pods, as a list or as text with commas.
+    type: raw
+    required: true
+  state:
+    description: As O(nodecraft.kubeadm.static_pod_plan#module:state). Where it is not V(present), no settings are asked for.
+    type: str
+    required: true
+  feature_gates:
+    description: Feature gates of all components of Kubernetes.
+    type: dict
+    required: true
+  admission_plugins:
+    description: Admission plugins of the API server.
+    type: dict
+    required: true
+  components:
+    description: What a single component gets besides, by its name; it wins over the others.
+    type: dict
+    required: true
+"""
+
+EXAMPLES = r"""
+- name: Plan a feature gate of all components
+  nodecraft.kubeadm.static_pod_plan:
+    static_pods: >-
+      {{ ['kube-apiserver', 'kube-scheduler']
+         | nodecraft.kubeadm.static_pod_requests(state='present', feature_gates={'InPlacePodVerticalScaling': true}, admission_plugins={},
+                                                 components={}) }}
+"""
+
+RETURN = r"""
+_value:
+  description: What is asked for, by static pod.
+  type: dict
+"""
+
+
+class FilterModule:
+    """The filter, under the name that Ansible looks for."""
+
+    def filters(self) -> dict[str, t.Callable[..., t.Any]]:
+        """By name."""
+        return {"static_pod_requests": _requests}
+
+
+def _requests(static_pods: str | t.Sequence[str], **asked: t.Any) -> dict[str, dict[str, t.Any]]:
+    return requests.requests(plain(static_pods), **plain(asked))

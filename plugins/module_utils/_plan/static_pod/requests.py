@@ -1,0 +1,67 @@
+# Copyright (c) 2026, nodecraft.kubeadm contributors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+# PRIVATE to the collection: no promise of stability to code outside it.
+
+"""What a rollout over a control plane asks of each static pod, worked out from what is asked of the control plane as a whole."""
+
+from __future__ import annotations
+
+import typing as t
+
+Settings = t.Mapping[str, t.Any]
+
+ETCD = "etcd"
+_API_SERVER = "kube-apiserver"
+_ALL = 4  # etcd and the three components of Kubernetes
+_PRESENT = "present"
+
+
+def named(static_pods: str | t.Sequence[str]) -> list[str]:
+    """The static pods of a rollout. A variable of the command line is text, with commas."""
+    if isinstance(static_pods, str):
+        return [name.strip() for name in static_pods.split(",") if name.strip()]
+    return list(static_pods)
+
+
+def requests(
+    static_pods: str | t.Sequence[str],
+    *,
+    state: str,
+    feature_gates: Settings,
+    admission_plugins: Settings,
+    components: t.Mapping[str, Settings | None],
+) -> dict[str, dict[str, t.Any]]:
+    """The entries of the option static_pods of the module static_pod_plan, by name, in the given order.
+
+    feature_gates: of the three components of Kubernetes. admission_plugins: of the API server. components: what a single component gets
+    besides, which wins over these. Where state is not present, no settings are asked for.
+
+    etcd is planned on a node where the desired state names it; elsewhere only where this collection has changed it, so that a desired
+    state without it takes back what was set, and an etcd that is no static pod is left alone.
+    """
+    names = named(static_pods)
+    if state != _PRESENT:
+        return {name: _optional(name, is_wanted=len(names) < _ALL) for name in names}
+    return {
+        name: {
+            **_settings(name, components.get(name) or {}, feature_gates, admission_plugins),
+            **_optional(name, is_wanted=name in components),
+        }
+        for name in names
+    }
+
+
+def _settings(name: str, own: Settings, feature_gates: Settings, admission_plugins: Settings) -> dict[str, t.Any]:
+    shared = {
+        "feature_gates": {} if name == ETCD else feature_gates,
+        "admission_plugins": admission_plugins if name == _API_SERVER else {},
+    }
+    merged = {option: {**values, **(own.get(option) or {})} for option, values in shared.items()}
+    rest = {option: value for option, value in own.items() if value is not None}
+    return {**rest, **{option: values for option, values in merged.items() if values}}
+
+
+def _optional(name: str, *, is_wanted: bool) -> dict[str, t.Any]:
+    return {"only_if_changed": True} if name == ETCD and not is_wanted else {}

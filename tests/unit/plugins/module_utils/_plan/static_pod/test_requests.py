@@ -1,0 +1,79 @@
+# SPDX-FileCopyrightText: 2026 nodecraft.kubeadm contributors
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""What a rollout asks of each static pod."""
+
+from __future__ import annotations
+
+import typing as t
+
+import pytest
+from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.static_pod.requests import requests
+
+ALL = ["etcd", "kube-apiserver", "kube-controller-manager", "kube-scheduler"]
+
+
+def asked(static_pods: str | list[str], *, state: str = "present", **more: t.Any) -> dict[str, dict[str, t.Any]]:
+    """The requests; nothing is asked for where nothing is said."""
+    return requests(
+        static_pods, state=state, **{"feature_gates": {}, "admission_plugins": {}, "components": {}, **more}
+    )
+
+
+def test_gates_go_to_all_components_but_etcd_and_plugins_to_the_api_server() -> None:
+    found = asked(ALL, feature_gates={"A": True}, admission_plugins={"P": "enabled"})
+    assert found == {
+        "etcd": {"only_if_changed": True},
+        "kube-apiserver": {"feature_gates": {"A": True}, "admission_plugins": {"P": "enabled"}},
+        "kube-controller-manager": {"feature_gates": {"A": True}},
+        "kube-scheduler": {"feature_gates": {"A": True}},
+    }
+
+
+def test_what_a_component_gets_besides_wins() -> None:
+    own = {
+        "feature_gates": {"A": None, "B": False},
+        "admission_plugins": {"P": "disabled"},
+        "args": {"v": 4},
+        "files": None,
+    }
+    found = asked(
+        ["kube-apiserver"],
+        feature_gates={"A": True, "C": True},
+        admission_plugins={"P": "enabled"},
+        components={"kube-apiserver": own},
+    )
+    assert found["kube-apiserver"] == {
+        "feature_gates": {"A": None, "B": False, "C": True},
+        "admission_plugins": {"P": "disabled"},
+        "args": {"v": 4},
+    }
+
+
+def test_a_component_without_settings_is_asked_for_nothing() -> None:
+    assert asked(["kube-scheduler"], components={"kube-scheduler": None}) == {"kube-scheduler": {}}
+
+
+@pytest.mark.parametrize(
+    ("state", "static_pods", "components", "is_optional"),
+    [
+        ("present", ALL, {}, True),
+        ("present", ALL, {"etcd": {"args": {"snapshot-count": 5}}}, False),
+        # Named, so that what was set is taken back, and an etcd that is no static pod is refused.
+        ("present", ALL, {"etcd": None}, False),
+        ("previous", ALL, {}, True),
+        ("previous", ["etcd"], {}, False),
+        ("previous", "etcd, kube-apiserver", {}, False),
+    ],
+)
+def test_etcd_takes_part_where_it_is_named(
+    state: str, static_pods: str | list[str], components: dict[str, t.Any], is_optional: bool
+) -> None:
+    found = asked(static_pods, state=state, components=components)
+    assert found["etcd"].get("only_if_changed", False) is is_optional
+
+
+def test_a_rollback_asks_for_no_settings() -> None:
+    found = asked(
+        "kube-apiserver", state="previous", feature_gates={"A": True}, components={"kube-apiserver": {"args": {}}}
+    )
+    assert found == {"kube-apiserver": {}}
