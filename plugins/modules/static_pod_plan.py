@@ -40,7 +40,7 @@ options:
         same meaning. All other options are those of every static pod.
       - With C(only_if_changed) set to V(true) in an entry, a static pod that this collection has not changed on the node is left out. With
         O(state=present) it counts as changed as long as this collection owns something of it, otherwise when it was ever changed.
-        So what was set earlier can be taken back where it was set, and nothing is asked of a node without such a static pod.
+        So what was set earlier is reverted where it was set, and nothing is asked of a node without such a static pod.
     type: dict
     required: true
 seealso:
@@ -49,7 +49,7 @@ seealso:
 """
 
 EXAMPLES = r"""
-- name: Plan a feature gate of two components, and take back what was ever set of etcd
+- name: Plan a feature gate of two components, and revert what was ever set of etcd
   nodecraft.kubeadm.static_pod_plan:
     static_pods:
       kube-apiserver:

@@ -41,7 +41,7 @@ def record_data(record: ownership.Record) -> Json:
     return {"format": FORMAT, "owned": ownership.dump_record(record)}
 
 
-def can_take_back(name: str, state: str) -> bool:
-    """Whether there may be something that a task with this C(state) takes back without naming it: with C(present) and purge
+def can_revert(name: str, state: str) -> bool:
+    """Whether there may be something that a task with this C(state) reverts without naming it: with C(present) and purge
     what this collection owns of a component, otherwise whatever it has changed of it."""
     return os.path.exists(record_path(name) if state == "present" else state_folder(name))

@@ -18,7 +18,7 @@ from .._plan.kubernetes.clusters import ClusterIdentity
 from . import static_pods, transaction_log, transactions
 from .kubelet import Kubelet, read_kubelet
 from .lock_wait import LockWait
-from .records import can_take_back
+from .records import can_revert
 from .state import Run
 from .static_pod_report import readiness
 from .static_pod_steps import StaticPodSteps
@@ -76,7 +76,7 @@ class StaticPodPlans:
                 kubelet=self._kubelet,
             )
             for name, entry in self._entries.items()
-            if not entry["only_if_changed"] or can_take_back(name, self._shared["state"])
+            if not entry["only_if_changed"] or can_revert(name, self._shared["state"])
         }
 
     def report(self, plans: t.Mapping[str, Json]) -> Json:

@@ -10,19 +10,14 @@ from __future__ import annotations
 
 import typing as t
 
+from ..kubernetes import versions
+
 Settings = t.Mapping[str, t.Any]
 
-ETCD = "etcd"
+_ETCD = "etcd"
 _API_SERVER = "kube-apiserver"
-_ALL = 4  # etcd and the three components of Kubernetes
+_ALL = len((_ETCD, *versions.COMPONENTS))
 _PRESENT = "present"
-
-
-def named(static_pods: str | t.Sequence[str]) -> list[str]:
-    """The static pods of a rollout. A variable of the command line is text, with commas."""
-    if isinstance(static_pods, str):
-        return [name.strip() for name in static_pods.split(",") if name.strip()]
-    return list(static_pods)
 
 
 def requests(
@@ -39,9 +34,9 @@ def requests(
     besides, which wins over these. Where state is not present, no settings are asked for.
 
     etcd is planned on a node where the desired state names it; elsewhere only where this collection has changed it, so that a desired
-    state without it takes back what was set, and an etcd that is no static pod is left alone.
+    state without it reverts what was set, and an etcd that is no static pod is left alone.
     """
-    names = named(static_pods)
+    names = _named(static_pods)
     if state != _PRESENT:
         return {name: _optional(name, is_wanted=len(names) < _ALL) for name in names}
     return {
@@ -53,9 +48,16 @@ def requests(
     }
 
 
+def _named(static_pods: str | t.Sequence[str]) -> list[str]:
+    """A variable of the command line is text, with commas."""
+    if isinstance(static_pods, str):
+        return [name.strip() for name in static_pods.split(",") if name.strip()]
+    return list(static_pods)
+
+
 def _settings(name: str, own: Settings, feature_gates: Settings, admission_plugins: Settings) -> dict[str, t.Any]:
     shared = {
-        "feature_gates": {} if name == ETCD else feature_gates,
+        "feature_gates": {} if name == _ETCD else feature_gates,
         "admission_plugins": admission_plugins if name == _API_SERVER else {},
     }
     merged = {option: {**values, **(own.get(option) or {})} for option, values in shared.items()}
@@ -64,4 +66,4 @@ def _settings(name: str, own: Settings, feature_gates: Settings, admission_plugi
 
 
 def _optional(name: str, *, is_wanted: bool) -> dict[str, t.Any]:
-    return {"only_if_changed": True} if name == ETCD and not is_wanted else {}
+    return {"only_if_changed": True} if name == _ETCD and not is_wanted else {}
