@@ -77,3 +77,12 @@ class RoleRollout:
             "lines": list(lines),
             **({"ansible_stats": stats} if reports else {}),
         }
+
+    def report(self) -> Json:
+        """Show the lines on the host that speaks, and fail on a host whose turn did not come."""
+        ended = self._pass.own["pass"]
+        lines, own = ended.get("lines") or [], ended.get("report") or {}
+        if own.get("begun") is False and own.get("failed"):
+            return {"failed": True, "msg": own["msg"], **({"report": lines} if lines else {})}
+        # As the module debug does it: shown without -v, too.
+        return {"msg": lines, "_ansible_verbose_always": True} if lines else {}

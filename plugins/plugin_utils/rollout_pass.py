@@ -25,8 +25,8 @@ if t.TYPE_CHECKING:
 
 Json = dict[str, t.Any]
 
-STEPS = ("begin", "decide", "admit", "turn", "verify", "end")
-_REGISTERED = ("pass", "plan", "look", "change", *STEPS[1:-1])
+STEPS = ("begin", "decide", "admit", "turn", "verify", "end", "report")
+_REGISTERED = ("pass", "plan", "look", "change", "decide", "admit", "turn", "verify")
 _UNORDERED = ("free", "host_pinned")  # strategies in which each host goes on by itself
 
 
