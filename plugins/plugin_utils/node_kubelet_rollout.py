@@ -35,7 +35,9 @@ class NodeKubeletRollout(RoleRollout):
 
     def _checked_settings(self) -> Json:
         found = dict(self._settings)
-        found.update({name: boolean(found[name]) for name in _BOOLEANS}, **{name: int(found[name]) for name in _NUMBERS})
+        found.update(
+            {name: boolean(found[name]) for name in _BOOLEANS}, **{name: int(found[name]) for name in _NUMBERS}
+        )
         found["at"] = time.time()
         if found["node_kubelet_max_unavailable"] < 1:
             raise Refusal(
@@ -291,7 +293,9 @@ class NodeKubeletRollout(RoleRollout):
     def _told(self, own_report: Json, decision: Json, admitted: Json) -> Json:
         """The report of all, on the host that speaks."""
         hosts = self._pass.hosts([*decision["planned"], *decision["left_out"]])
-        turns = {host for batch in decision.get("batches", ()) for host in batch} if not self._pass.check_mode else set()
+        turns = (
+            {host for batch in decision.get("batches", ()) for host in batch} if not self._pass.check_mode else set()
+        )
         plan_only = rollout.settings_of(self._pass.own)["plan_only"]
         stopped = [] if plan_only else rollout.stopped_by({host: hosts[host] for host in hosts if host in turns})
         reports = {

@@ -13,10 +13,11 @@ from ansible.plugins.action import ActionBase
 
 from ..module_utils._plan.common.errors import KubeadmError
 from .node_kubelet_rollout import NodeKubeletRollout
+from .node_resources_rollout import NodeResourcesRollout
 from .role_rollout import RoleRollout
 from .rollout_pass import STEPS, Json, RolloutPass
 
-ROLES: dict[str, type[RoleRollout]] = {"node_kubelet": NodeKubeletRollout}
+ROLES: dict[str, type[RoleRollout]] = {"node_kubelet": NodeKubeletRollout, "node_resources": NodeResourcesRollout}
 
 
 class RolloutSteps(ActionBase):
@@ -29,7 +30,11 @@ class RolloutSteps(ActionBase):
         """Take the step that the task names."""
         result: Json = super().run(tmp, task_vars)
         arguments = dict(self._task.args)
-        role, step, settings = arguments.pop("role", ""), arguments.pop("step", ""), arguments.pop("settings", None) or {}
+        role, step, settings = (
+            arguments.pop("role", ""),
+            arguments.pop("step", ""),
+            arguments.pop("settings", None) or {},
+        )
         if role not in ROLES or step not in STEPS:
             raise AnsibleActionFail(
                 f"invalid role {role!r} or step {step!r}: must be one of {', '.join(ROLES)} and one of {', '.join(STEPS)}"

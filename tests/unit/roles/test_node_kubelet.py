@@ -216,7 +216,10 @@ def test_a_play_that_does_not_keep_its_hosts_in_step_is_refused(play: Play) -> N
     outcome = play(*ALL, strategy="free")
     assert outcome.status != 0
     assert (planned(outcome), changed(outcome)) == ([], [])
-    assert "invalid strategy free: must be linear, because a turn begins only when every host has planned." in outcome.output
+    assert (
+        "invalid strategy free: must be linear, because a turn begins only when every host has planned."
+        in outcome.output
+    )
 
 
 @pytest.mark.parametrize(
@@ -240,7 +243,10 @@ def test_variables_that_cannot_be_used(play: Play, variables: dict[str, t.Any], 
 def test_hosts_that_cannot_be_served_together(play: Play) -> None:
     outcome = play("changes", "changes", each={"w1": {"node_kubelet_max_unavailable": 2}})
     assert outcome.status != 0
-    assert "node_kubelet_max_unavailable is 1 on cp1 and 2 on w1. These variables must be the same on all hosts" in outcome.output
+    assert (
+        "node_kubelet_max_unavailable is 1 on cp1 and 2 on w1. These variables must be the same on all hosts"
+        in outcome.output
+    )
     assert changed(outcome) == []
 
 
@@ -503,7 +509,10 @@ def test_a_run_without_restarts_or_without_the_api_holds_none(play: Play, stub: 
     ("lease", "told"),
     [
         ("refused", "a roll-out of the same wish failed on cp1."),
-        ("silent", "did not answer for 60 s. To go on although nothing keeps other runs out, set node_kubelet_lease to false."),
+        (
+            "silent",
+            "did not answer for 60 s. To go on although nothing keeps other runs out, set node_kubelet_lease to false.",
+        ),
         ("stale", "another run held the Lease of the kubelets since everything was planned"),
         ("gone", "gone. To go on although nothing keeps other runs out"),
     ],
