@@ -201,6 +201,11 @@ def lease_renewed_at(lease: Result, before: Hosts) -> float:
     return max(float(each["at"]) for each in [lease, *renewed] if each)
 
 
+def must_renew(since: float, settings: t.Mapping[str, t.Any], now: float) -> bool:
+    """Whether the Lease might not last for one more turn. since, now: seconds since 1970; when it was renewed last."""
+    return now - since >= turn_seconds(settings) / 2
+
+
 # ---- after a change --------------------------------------------------------------------------------------------------
 
 

@@ -179,6 +179,11 @@ def test_when_the_lease_was_renewed() -> None:
     assert rollout.lease_renewed_at(lease, {"w1": host(), "w2": renewed, "w3": host(turn={**OF, "lease": {}})}) == 7.0
 
 
+@pytest.mark.parametrize(("now", "renews"), [(100.0, False), (206.9, False), (207.0, True)])
+def test_the_lease_is_renewed_while_it_lasts_for_a_turn(now: float, renews: bool) -> None:
+    assert rollout.must_renew(100.0, SETTINGS, now) is renews
+
+
 # ---- after a change --------------------------------------------------------------------------------------------------
 
 
