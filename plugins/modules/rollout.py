@@ -26,6 +26,7 @@ options:
     choices:
       - node_kubelet
       - node_resources
+      - placement_guard
     required: true
   step:
     description:
