@@ -274,6 +274,13 @@ def test_a_traceback_without_a_signal_is_shown(capsys: pytest.CaptureFixture[str
     assert capsys.readouterr().out == f"{line}\n"
 
 
+def test_why_a_session_could_not_begin_is_shown(capsys: pytest.CaptureFixture[str]) -> None:
+    why = "nox > Session demo failed: Python interpreter 3.16 not found."
+    lines = f"nox > Running session demo\n{why}\nnox > Session demo failed."
+    assert start.follow(["echo", lines], io.StringIO(), story=True) == 0
+    assert capsys.readouterr().out == f"{why}\n"
+
+
 def test_ctrl_c_in_the_first_moments_is_one_sentence(tmp_path: Path) -> None:
     # Stands for all that is imported.
     (tmp_path / "shutil.py").write_text("import time\nprint('up', flush=True)\ntime.sleep(60)\n", encoding="utf-8")
