@@ -135,11 +135,16 @@ def log_of(entry: str) -> Path:
 
 
 def remains(entry: str) -> str:
-    """What is there of its lab after an entry was interrupted, and how to remove it; empty when nothing is."""
+    """What is there of its lab, and at work for it, after an entry was interrupted, and what to do; empty when nothing is."""
     if entry not in STORIES or host.find("podman") is None:
         return ""
     for number in SIGNALS:
         signal.signal(number, signal.SIG_IGN)
+    return " ".join(filter(None, (remaining_lab(), remaining_builds())))
+
+
+def remaining_lab() -> str:
+    """Whether containers of the lab are there, and how to remove them."""
     label = f"label=nodecraft.lab.directory={BUILD / 'lab' / lab()}"
     command = ["podman", "ps", "--all", "--quiet", "--filter", label]
     try:
@@ -147,6 +152,18 @@ def remains(entry: str) -> str:
     except subprocess.TimeoutExpired:
         return f"podman does not tell what is left: make lab-down LAB={lab()} removes it."
     return f"Lab {lab()} is still there, or a part of it: make lab-down LAB={lab()} removes it." if found else ""
+
+
+def remaining_builds() -> str:
+    """What is still being built: Ansible leaves the compiler at work. Each build holds the lock of its result."""
+    found = []
+    for path in sorted(cache().glob("*.lock")):
+        with contextlib.suppress(OSError), path.open("rb") as lock:
+            try:
+                fcntl.flock(lock, fcntl.LOCK_SH | fcntl.LOCK_NB)
+            except BlockingIOError:
+                found.append(path.stem)
+    return f"{', '.join(found)} is still being built in the background: the next run waits for that." if found else ""
 
 
 def open_log(path: Path) -> t.TextIO:

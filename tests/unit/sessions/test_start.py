@@ -35,8 +35,9 @@ FULL_DISK = (
 
 
 @pytest.fixture(autouse=True)
-def whatever_this_machine_has(monkeypatch: pytest.MonkeyPatch) -> t.Iterator[None]:
-    """Room on the disk; and what an entry changes of the process is as before after each test."""
+def whatever_this_machine_has(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> t.Iterator[None]:
+    """Room on the disk, nothing in the cache; and what an entry changes of the process is as before after each test."""
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
     monkeypatch.setattr(shutil, "disk_usage", lambda _path: mock.Mock(free=2**40))
     former = {number: signal.getsignal(number) for number in start.SIGNALS}
     with mock.patch.dict(os.environ):
@@ -179,6 +180,23 @@ def test_the_last_line_after_an_interruption_says_what_is_left(
     assert last.startswith(f"make {entry}: interrupted. ")
     assert said in last
     assert "make lab-down LAB=sre removes it." in last
+
+
+def test_after_an_interruption_a_compiler_that_goes_on_is_told(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    stand_in(tmp_path, "podman", "", monkeypatch)
+    folder = tmp_path / "cache" / "nodecraft-kubeadm"
+    build_once, done = ROOT / "lab" / "files" / "build-once", folder / "etcd-3.7.0-b"
+    subprocess.run([build_once, done, "touch", f"{done}.part"], check=True)
+    command = [str(build_once), str(folder / "kubernetes-1.37.2-a"), "sh", "-c", "echo begun; read end"]
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as build:
+        assert build.stdout is not None
+        assert build.stdout.readline() == b"begun\n"
+        assert Entry(tmp_path / "build", interrupted, monkeypatch).status == 130
+    assert capsys.readouterr().err == (
+        "make lab-up: interrupted. kubernetes-1.37.2-a is still being built in the background: the next run waits for that.\n"
+    )
 
 
 @pytest.mark.parametrize("name", ["/../../../victim/app", "x" * 300, "sre\n", "Sre", "-x", ""])
