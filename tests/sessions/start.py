@@ -29,6 +29,7 @@ if __name__ == "__main__":
 import contextlib
 import fcntl
 import re
+import shlex
 import shutil
 import subprocess
 import traceback
@@ -122,6 +123,20 @@ def check(entry: str) -> None:
         host.check_root(entry, is_root=os.geteuid() == 0)
     elif host.find("podman") is not None and os.geteuid() != 0:
         raise host.Problem("this needs root: labs are root's. Run the same command as root.")
+    if entry.startswith("test") and host.find("git") is not None:
+        check_clone()
+
+
+def check_clone() -> None:
+    """Refuse tests of a clone whose files git does not tell, such as another user's."""
+    asked = subprocess.run(["git", "ls-files", "Makefile"], cwd=ROOT, check=False, capture_output=True, text=True)
+    if asked.returncode != 0:
+        reason = asked.stderr.partition("\n")[0].removeprefix("fatal: ")
+        advice = "Make a clone with git, and run the same command there."
+        if "ownership" in reason:
+            allow = f"git config --global --add safe.directory {shlex.quote(str(ROOT))}"
+            advice = f"Run {allow}, then the same command again."
+        raise host.Problem(f"git does not tell the files of this clone ({reason}). {advice}")
 
 
 def lab() -> str:

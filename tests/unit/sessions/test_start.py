@@ -237,6 +237,38 @@ def test_a_place_that_venv_refuses_is_named(
     )
 
 
+@pytest.mark.parametrize(
+    ("init", "sentence"),
+    [
+        (
+            True,
+            "(detected dubious ownership in repository at '{0}'). Run git config --global --add safe.directory {0},",
+        ),
+        (False, "(not a git repository (or any of the parent directories): .git). Make a clone with git,"),
+    ],
+    ids=["of another user", "no clone"],
+)
+@pytest.mark.parametrize("entry", ["test", "test-lint", "test-bare"])
+def test_a_clone_whose_files_git_does_not_tell_is_named_before_anything_is_written(
+    entry: str,
+    init: bool,
+    sentence: str,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    if init:
+        subprocess.run(["git", "init", "--quiet"], cwd=tmp_path, check=True)
+    monkeypatch.setattr(start, "ROOT", tmp_path)
+    configs = dict.fromkeys(("GIT_CONFIG_GLOBAL", "GIT_CONFIG_SYSTEM"), os.devnull)
+    for name, value in {"GIT_TEST_ASSUME_DIFFERENT_OWNER": "1", **configs}.items():
+        monkeypatch.setenv(name, value)
+    assert Entry(tmp_path / "build", lambda *_: pytest.fail("It ran."), monkeypatch, entry).status == 2
+    said = capsys.readouterr().err
+    assert said.startswith(f"make {entry}: git does not tell the files of this clone {sentence.format(tmp_path)}"), said
+    assert not (tmp_path / "build").exists()
+
+
 @pytest.mark.parametrize("closed", [">&-", "<&- >&-", "<&- >&- 2>&-"])
 def test_a_closed_output_is_no_mistake(closed: str) -> None:
     done = subprocess.run(
