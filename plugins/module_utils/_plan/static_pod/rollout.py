@@ -21,7 +21,9 @@ from ..kubernetes import clusters, control_planes
 from ..transaction import rollout
 from ..transaction.rollout import NOTHING, Hosts, Registers, Result
 
-Pods = t.Mapping[str, Result]  # what is known of static pods, by name, with C(ready), C(problem) and C(open_transaction)
+Pods = t.Mapping[
+    str, Result
+]  # what is known of static pods, by name, with C(ready), C(problem) and C(open_transaction)
 
 # One host asks for all, so these variables must be the same on all hosts.
 SHARED = ("control_plane_lease", "control_plane_lease_takeover", "control_plane_resume", "control_plane_api_host")
@@ -262,7 +264,8 @@ def is_busy(registers: Registers) -> bool:
 def is_gone(registers: Registers) -> bool:
     """Whether the connection to a host broke in a step of the pass."""
     return any(
-        registers.get(step, NOTHING).get("unreachable") for step in ("plan", "decide", "admit", "observe", "turn", "change")
+        registers.get(step, NOTHING).get("unreachable")
+        for step in ("plan", "decide", "admit", "observe", "turn", "change")
     )
 
 

@@ -1,0 +1,73 @@
+# SPDX-FileCopyrightText: 2026 nodecraft.kubeadm contributors
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Hosts in a rollout over a control plane, as the decisions see them: with the results of their tasks, which a test says in a few words."""
+
+from __future__ import annotations
+
+import typing as t
+
+Json = dict[str, t.Any]
+
+API_SERVER, SCHEDULER, ETCD = "kube-apiserver", "kube-scheduler", "etcd"
+ON: Json = {"field": "feature_gates", "key": "A", "before": None, "after": True}
+SETTINGS: Json = {
+    "control_plane_lease": True,
+    "control_plane_lease_takeover": False,
+    "control_plane_resume": False,
+    "control_plane_api_host": "",
+    "control_plane_busy_timeout": 600,
+    "control_plane_wait_timeout": 300,
+    "control_plane_min_ready_seconds": 10,
+    "confirm_seconds": 0,
+    "node_name": "",
+    "desired": "0123456789abcdef-and-more",
+}
+
+
+def pod(*operations: Json, problem: str | None = None, phase: str | None = None, **more: t.Any) -> Json:
+    """The plan of a static pod. problem: what is wrong with it now. phase: of a transaction that is open."""
+    return {
+        "operations": list(operations),
+        "ready": problem is None,
+        "problem": problem,
+        "open_transaction": {"id": "1", "phase": phase} if phase is not None else None,
+        "previous_transaction": None,
+        "failed": False,
+        "diff": ["not kept"],
+        **more,
+    }
+
+
+def host(name: str, planned: Json | None = None, *, others: Json | None = None, **settings: t.Any) -> Json:
+    """A host that has planned; without what is planned, its API server changes."""
+    pods = {API_SERVER: pod(ON)} if planned is None else planned
+    cluster = {"ca_sha256": "a", "server": "https://a:6443", "machine_id": f"machine-{name}"}
+    return {
+        "pass": {"at_work": True, "pass": name, "settings": {**SETTINGS, **settings}},
+        "plan": {"static_pods": pods, "others": others or {}, "node": name, "cluster": cluster, "failed": False},
+    }
+
+
+def begun(registers: Json, *results: Json, order: t.Sequence[str] = (API_SERVER,)) -> Json:
+    """The same host after its turn. results: of the changes that were made, each in the order of the turn."""
+    own = registers["pass"]["pass"]
+    made = [
+        {"item": {"name": name, "pass": own}, "failed": False, **result}
+        for name, result in zip(order, results, strict=False)
+    ]
+    return {**registers, "turn": {"pass": own, "order": list(order)}, "change": {"results": made}}
+
+
+def refused(registers: Json, step: str, why: str) -> Json:
+    """The same host after a step that failed."""
+    return {**registers, step: {"pass": registers["pass"]["pass"], "failed": True, "msg": why}}
+
+
+def observed(registers: Json, turn: str, pods: t.Sequence[Json] | None = (), **more: t.Any) -> Json:
+    """The same host after it was asked before a turn."""
+    return {**registers, "observe": {"pass": registers["pass"]["pass"], "turn": turn, "static_pods": pods, **more}}
+
+
+def seen(name: str, problem: str | None = None) -> Json:
+    """A static pod as C(static_pod_info) tells it."""
+    return {"name": name, "ready": problem is None, "problem": problem, "open_transaction": None}
