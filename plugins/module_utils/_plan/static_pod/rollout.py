@@ -8,9 +8,9 @@
 
 Hosts and their results are those of C(_plan/transaction/rollout). The plan is the result of the module C(static_pod_plan), and of the pass:
 
-- observe: the static pods of the host before a turn, as C(static_pod_info) tells them. turn: the host whose turn it is.
-- decide: repairs: whether what is down there is changed. order: the static pods to change. turns: of the host that decides for all.
-- change: the result of a loop over C(order) of the step turn, whose items have the pass.
+- look: of a host that has its turn, what each host told of its static pods then. results: each with host, C(static_pods) and msg.
+- turn: C(changes), the static pods to change, each with its name and the pass.
+- change: the result of a loop over these, with each as C(item).
 """
 
 from __future__ import annotations
@@ -144,23 +144,21 @@ def open_transactions(hosts: Hosts) -> list[str]:
 # ---- a turn ----------------------------------------------------------------------------------------------------------
 
 
-def is_observed_first(hosts: Hosts, plan_age: float) -> bool:
-    """Whether the nodes have to be asked before the first turn, too: something was not ready, or the plan is too old to tell.
+def is_ready(hosts: Hosts, plan_age: float) -> bool:
+    """Whether the first turn may begin by what was planned, so that no node has to be asked again.
 
     plan_age: seconds since everything was planned.
     """
-    return plan_age > _FRESH_SECONDS or bool(_blocked_by(hosts, ""))
+    return plan_age <= _FRESH_SECONDS and not _blocked_by({host: planned_pods(each) for host, each in hosts.items()})
 
 
-def awaited(registers: Registers, pods: Pods) -> list[str]:
+def awaited(registers: Registers, pods: t.Iterable[Result]) -> list[str]:
     """What a turn waits for on a host. pods: of this host, as just read.
 
     What is to be repaired does not get ready by itself. Others may only need a moment, such as after their own turn.
     """
-    decided = rollout.of_pass(registers, "decide")
-    is_waiting_for_repair = decided.get("repairs") and state(registers) != "done"
-    repaired = decided["order"] if is_waiting_for_repair else ()
-    return [name for name in _unready(pods) if name not in repaired]
+    repaired = order(registers) if repairs(registers) and state(registers) != "done" else ()
+    return [name for name in _unready(_named(pods)) if name not in repaired]
 
 
 def turn_refusal(hosts: Hosts, host: str, reachable: t.Collection[str], planned: t.Sequence[str]) -> str:
@@ -180,47 +178,54 @@ def turn_refusal(hosts: Hosts, host: str, reachable: t.Collection[str], planned:
     return ""
 
 
-def readiness_refusal(hosts: Hosts, host: str, observed: str) -> str:
-    """Why a host must not be changed while others are not ready; empty when it may.
+def readiness_refusal(hosts: Hosts, host: str) -> str:
+    """Why a host must not be changed while others are not ready; empty when it may. Where no node was asked, the plans tell.
 
-    observed: for whose turn the nodes were asked; empty when what was planned counts. What is down on the host itself and is to be changed may
-    be down: that is what a repair is, and it takes nothing away.
+    What is down on the host itself and is to be changed may be down: that is what a repair is, and it takes nothing away.
     """
-    own = _observed(hosts[host], observed) or {}
-    if any(name in order(hosts[host]) for name in _unready(own)):
+    found = _observed(hosts, host)
+    if any(name in order(hosts[host]) for name in _unready(found[host])):
         return ""
-    found = _blocked_by(hosts, observed)
-    if not found:
+    blocked_by = _blocked_by(found)
+    if not blocked_by:
         return ""
     return (
-        f"{host} was not changed, because not all API servers and etcds are ready, and its own would be one less: {'; '.join(found)}. Repair"
-        " that first; a run that changes what is down may go on."
+        f"{host} was not changed, because not all API servers and etcds are ready, and its own would be one less: {'; '.join(blocked_by)}."
+        " Repair that first; a run that changes what is down may go on."
     )
 
 
-def _blocked_by(hosts: Hosts, observed: str) -> list[str]:
-    """What is not ready, or is not known, in words."""
-    found = []
-    for host, registers in hosts.items():
-        pods = _observed(registers, observed)
-        if pods is None:
-            found.append(f"{host} could not be asked")
-            continue
-        found += [f"{name} on {host} {pods[name]['problem']}" for name in _unready(pods)]
+def _observed(hosts: Hosts, host: str) -> dict[str, Pods | str]:
+    """What is known of the static pods of each host before the turn of one; a text for one that could not be asked, which says why."""
+    told = hosts[host].get("look", NOTHING).get("results") or ()
+    if not told:
+        return {each: planned_pods(registers) for each, registers in hosts.items()}
+    found: dict[str, Pods | str] = dict.fromkeys(hosts, "no answer")
+    for result in told:
+        pods = result.get("static_pods")
+        found[result["host"]] = str(result.get("msg") or "no answer") if pods is None else _named(pods)
     return found
 
 
-def _observed(registers: Registers, observed: str) -> Pods | None:
-    """The static pods of a host before a turn; None when they are not known."""
-    if not observed:
-        return planned_pods(registers)
-    result = rollout.of_pass(registers, "observe")
-    if result.get("turn") != observed or result.get("static_pods") is None:
-        return None
-    return {pod["name"]: pod for pod in result["static_pods"]}
+def _blocked_by(observed: t.Mapping[str, Pods | str]) -> list[str]:
+    """What is not ready, or is not known, in words."""
+    found = []
+    for host, pods in observed.items():
+        if isinstance(pods, str):
+            found.append(f"{host} could not be asked ({pods.rstrip('.')})")
+        else:
+            found += [f"{name} on {host} {pods[name]['problem']}" for name in _unready(pods)]
+    return found
 
 
-def _unready(pods: Pods) -> list[str]:
+def _named(pods: t.Iterable[Result]) -> Pods:
+    return {pod["name"]: pod for pod in pods}
+
+
+def _unready(pods: Pods | str) -> list[str]:
+    """What is vital and not ready; nothing where that is not known."""
+    if isinstance(pods, str):
+        return []
     return [name for name, pod in pods.items() if name in _VITAL and not pod["ready"]]
 
 
@@ -252,7 +257,7 @@ def state(registers: Registers) -> str:
         return "lost"
     if any(change.get("failed") for change in found):
         return "failed"
-    return "done" if len(found) == len(turn["order"]) else "unfinished"
+    return "done" if len(found) == len(turn["changes"]) else "unfinished"
 
 
 def is_busy(registers: Registers) -> bool:
@@ -262,11 +267,8 @@ def is_busy(registers: Registers) -> bool:
 
 
 def is_gone(registers: Registers) -> bool:
-    """Whether the connection to a host broke in a step of the pass."""
-    return any(
-        registers.get(step, NOTHING).get("unreachable")
-        for step in ("plan", "decide", "admit", "observe", "turn", "change")
-    )
+    """Whether the connection to a host broke while it was planned or changed."""
+    return any(registers.get(step, NOTHING).get("unreachable") for step in ("plan", "change"))
 
 
 def stopped_by(hosts: Hosts, reachable: t.Collection[str]) -> list[str]:
