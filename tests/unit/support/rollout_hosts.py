@@ -15,10 +15,11 @@ SETTINGS: Json = {
     "control_plane_lease_takeover": False,
     "control_plane_resume": False,
     "control_plane_api_host": "",
-    "control_plane_busy_timeout": 600,
-    "control_plane_wait_timeout": 300,
-    "control_plane_min_ready_seconds": 10,
-    "confirm_seconds": 0,
+    "busy_timeout": 600,
+    "wait_timeout": 300,
+    "min_ready_seconds": 10,
+    "confirm": False,
+    "confirm_timeout": 60,
     "node_name": "",
     "desired": "0123456789abcdef-and-more",
 }
@@ -55,7 +56,8 @@ def begun(registers: Json, *results: Json, order: t.Sequence[str] = (API_SERVER,
         {"item": {"name": name, "pass": own}, "failed": False, **result}
         for name, result in zip(order, results, strict=False)
     ]
-    return {**registers, "turn": {"pass": own, "order": list(order)}, "change": {"results": made}}
+    changes = [{"name": name, "pass": own} for name in order]
+    return {**registers, "turn": {"pass": own, "changes": changes}, "change": {"results": made}}
 
 
 def refused(registers: Json, step: str, why: str) -> Json:
@@ -63,9 +65,15 @@ def refused(registers: Json, step: str, why: str) -> Json:
     return {**registers, step: {"pass": registers["pass"]["pass"], "failed": True, "msg": why}}
 
 
-def observed(registers: Json, turn: str, pods: t.Sequence[Json] | None = (), **more: t.Any) -> Json:
-    """The same host after it was asked before a turn."""
-    return {**registers, "observe": {"pass": registers["pass"]["pass"], "turn": turn, "static_pods": pods, **more}}
+def looked(registers: Json, **told: t.Sequence[Json] | str) -> Json:
+    """The same host in its turn, after it asked others. told: by host its static pods, or why they are not known."""
+    results = [
+        {"host": name, "static_pods": None, "msg": pods}
+        if isinstance(pods, str)
+        else {"host": name, "static_pods": list(pods)}
+        for name, pods in told.items()
+    ]
+    return {**registers, "look": {"results": results}}
 
 
 def seen(name: str, problem: str | None = None) -> Json:

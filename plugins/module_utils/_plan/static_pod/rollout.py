@@ -52,28 +52,25 @@ _RESULT_KEYS = (
 # ---- before the first write ------------------------------------------------------------------------------------------
 
 
-def refusal(hosts: Hosts, reachable: t.Collection[str], batch: t.Collection[str]) -> str:
+def refusal(hosts: Hosts, host: str, reachable: t.Collection[str], batch: t.Collection[str]) -> str:
     """Why the hosts that take part cannot be changed in one run; empty when they can.
 
-    reachable: the hosts that the play still has. batch: those of them that C(serial) lets in now.
+    host: the one that tells it. reachable: the hosts that the play still has. batch: those of them that C(serial) lets in now.
     """
-    if found := rollout.planning_refusal(hosts, reachable):
-        return found
-    return (
-        rollout.wrong_names(hosts, "control_plane_node_name")
-        or clusters.conflict({host: registers["plan"].get("cluster") for host, registers in hosts.items()})
+    found = (
+        rollout.planning_refusal(hosts, reachable)
+        or rollout.wrong_names(hosts, "control_plane_node_name")
+        or clusters.conflict({each: registers["plan"].get("cluster") for each, registers in hosts.items()})
         or rollout.different_settings(hosts, SHARED)
-        or (_batch_refusal(reachable, batch) if turns(hosts) else "")
     )
-
-
-def _batch_refusal(reachable: t.Collection[str], batch: t.Collection[str]) -> str:
+    if found:
+        return f"Nothing was changed on {host}. {found}"
     kept_out = sorted(set(reachable).difference(batch))
-    if not kept_out:
+    if not kept_out or not turns(hosts):
         return ""
     return (
-        f"serial keeps {', '.join(kept_out)} out: whether their API servers and etcds are ready would not be asked. Leave serial out of the"
-        " play; the role changes one node after the other."
+        f"Nothing was changed on {host}, because serial keeps {', '.join(kept_out)} out: whether their API servers and etcds are ready would not"
+        " be asked. Leave serial out of the play; the role changes one node after the other."
     )
 
 
@@ -329,28 +326,29 @@ def _report(registers: Registers) -> dict[str, dict[str, t.Any]]:
 
 def _not_begun(hosts: Hosts) -> dict[str, dict[str, t.Any]]:
     """The hosts that had something to change and were not begun, each with what is told of it."""
+    waiting = [host for host in turns(hosts) if state(hosts[host]) in ("waiting", "refused")]
+    return {host: {**rollout.not_begun(host, ()), "msg": _reason(hosts, host)} for host in waiting}
+
+
+def _reason(hosts: Hosts, host: str) -> str:
+    """Why a host was not begun, in one line: by its own turn, by the node that stopped the rollout, or by what was said of all."""
+    own = rollout.of_pass(hosts[host], "turn")
+    if own.get("failed"):
+        return str(own["msg"])
     stopped = [
-        host
-        for host, registers in hosts.items()
+        each
+        for each, registers in hosts.items()
         if registers.get("plan", NOTHING).get("failed")
         or is_gone(registers)
-        or state(registers) in ("refused", "unfinished", "failed", "lost")
+        or state(registers) in ("unfinished", "failed", "lost")
     ]
-    found = {}
-    for host in turns(hosts):
-        if state(hosts[host]) in ("waiting", "refused"):
-            refusal = _refusal(hosts, host)
-            found[host] = {**rollout.not_begun(host, stopped), **({"msg": refusal} if refusal else {})}
-    return found
-
-
-def _refusal(hosts: Hosts, host: str) -> str:
-    """What a step said that did not let a host begin, one of its own turn or one for all hosts; empty without one."""
-    steps = [
-        rollout.of_pass(hosts[host], "turn"),
-        *(rollout.of_pass(registers, step) for registers in hosts.values() for step in ("decide", "admit")),
-    ]
-    return next((str(result["msg"]) for result in steps if result.get("failed")), "")
+    if stopped:
+        return f"{host} was not changed, because {', '.join(stopped)} failed or was lost."
+    refused = [each for each, registers in hosts.items() if state(registers) == "refused"]
+    if refused:
+        return f"{host} was not changed, because {', '.join(refused)} was refused its turn."
+    steps = (rollout.of_pass(registers, step) for registers in hosts.values() for step in ("decide", "admit"))
+    return next((str(result["msg"]) for result in steps if result.get("failed")), f"{host} was not changed.")
 
 
 def _plans(registers: Registers) -> t.Mapping[str, t.Any]:

@@ -41,22 +41,17 @@ class Admission:
     is_stale: bool = False
 
 
-def is_wanted(settings: Result) -> bool:
-    """Whether other runs are kept out at all. settings: of the host that decides for all."""
-    return bool(settings["control_plane_lease"])
-
-
 def turn_seconds(registers: Registers) -> int:
     """The longest that the turn of a host takes. Before each change another run at work there may be waited for; the change may be waited
     for, rolled back with a restart of the kubelet, and watched twice."""
     settings = passes.settings_of(registers)
-    wait = settings["control_plane_wait_timeout"]
+    wait = settings["wait_timeout"]
     each = (
-        settings["control_plane_busy_timeout"]
+        settings["busy_timeout"]
         + wait
         + max(wait, _ROLLBACK_SECONDS)
-        + 2 * settings["control_plane_min_ready_seconds"]
-        + settings["confirm_seconds"]
+        + 2 * settings["min_ready_seconds"]
+        + (settings["confirm_timeout"] if settings["confirm"] else 0)
         + _CHANGE_SECONDS
     )
     return _TURN_SECONDS + len(rollout.order(registers)) * int(each)
@@ -80,7 +75,7 @@ def acquisition(hosts: Hosts, settings: Result, holder: str, plan_age: int) -> d
         "wishes": list(dict.fromkeys(desired_digest(hosts[host]) for host in changing)),
         "open_transactions": rollout.open_transactions(hosts),
         "planned_ago": plan_age,
-        "wait_timeout": settings["control_plane_busy_timeout"],
+        "wait_timeout": settings["busy_timeout"],
         "takeover": settings["control_plane_lease_takeover"],
         "resume": settings["control_plane_resume"],
         "cluster": rollout.cluster(hosts),

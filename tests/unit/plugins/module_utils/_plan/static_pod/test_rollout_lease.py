@@ -33,10 +33,10 @@ COMMITTED: Json = {"transaction": {"outcome": "committed"}}
     ("settings", "seconds"),
     [
         ({}, 60 + 600 + 300 + 300 + 2 * 10 + 0 + 180),
-        ({"control_plane_wait_timeout": 400}, 60 + 600 + 400 + 400 + 2 * 10 + 0 + 180),
-        ({"control_plane_wait_timeout": 100}, 60 + 600 + 100 + 300 + 2 * 10 + 0 + 180),
-        ({"confirm_seconds": 60, "control_plane_busy_timeout": 3}, 60 + 3 + 300 + 300 + 2 * 10 + 60 + 180),
-        ({"control_plane_min_ready_seconds": 0}, 60 + 600 + 300 + 300 + 180),
+        ({"wait_timeout": 400}, 60 + 600 + 400 + 400 + 2 * 10 + 0 + 180),
+        ({"wait_timeout": 100}, 60 + 600 + 100 + 300 + 2 * 10 + 0 + 180),
+        ({"confirm": True, "busy_timeout": 3}, 60 + 3 + 300 + 300 + 2 * 10 + 60 + 180),
+        ({"min_ready_seconds": 0}, 60 + 600 + 300 + 300 + 180),
     ],
 )
 def test_a_turn_takes_all_its_waits_at_most(settings: Json, seconds: int) -> None:
