@@ -24,6 +24,7 @@ options:
     description: The role whose rollout it is.
     type: str
     choices:
+      - control_plane
       - node_kubelet
     required: true
   step:
@@ -31,6 +32,7 @@ options:
       - With V(begin) the variables of the role are checked, and every host tells the others what they have to know of it.
       - With V(decide) the host that coordinates works out from all plans who has a turn.
       - With V(admit) it asks the API what speaks against that, and keeps other runs out.
+      - With V(look) it asks another host whether that is ready.
       - With V(turn) a host begins when those before it are done.
       - With V(verify) it sees that its change has the effect that was asked for.
       - With V(end) it tells what became of it.
@@ -39,6 +41,7 @@ options:
       - begin
       - decide
       - admit
+      - look
       - turn
       - verify
       - end

@@ -25,8 +25,9 @@ if t.TYPE_CHECKING:
 
 Json = dict[str, t.Any]
 
-STEPS = ("begin", "decide", "admit", "turn", "verify", "end")
-_REGISTERED = ("pass", "plan", "look", "change", *STEPS[1:-1])
+STEPS = ("begin", "decide", "admit", "look", "turn", "verify", "end")
+_REGISTERED = ("pass", "plan", "change", *STEPS[1:-1])
+_ASKING = ("decide", "admit")  # ask one host after the other until one answers
 _UNORDERED = ("free", "host_pinned")  # strategies in which each host goes on by itself
 
 
@@ -41,8 +42,8 @@ class _Registers(collections.abc.Mapping[str, Json]):
     def __getitem__(self, name: str) -> Json:
         if name not in self._read:
             found = plain(self._variables[self._names[name]])
-            # The step admit asks one host after the other; the last one counts.
-            self._read[name] = (found["results"] or [{}])[-1] if name == "admit" and "results" in found else found
+            # Of the hosts that were asked, the last one counts.
+            self._read[name] = (found["results"] or [{}])[-1] if name in _ASKING and "results" in found else found
         return self._read[name]
 
     def __iter__(self) -> t.Iterator[str]:
@@ -75,6 +76,11 @@ class RolloutPass:
     def play_hosts(self) -> list[str]:
         """The hosts that the play still has."""
         return list(self._variables["ansible_play_hosts"])
+
+    @property
+    def batch_hosts(self) -> list[str]:
+        """Those of them that C(serial) lets in now."""
+        return list(self._variables["ansible_play_batch"])
 
     def registers(self, host: str) -> rollout.Registers:
         """The results of a host's tasks."""

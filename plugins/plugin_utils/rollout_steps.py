@@ -12,11 +12,12 @@ from ansible.errors import AnsibleActionFail
 from ansible.plugins.action import ActionBase
 
 from ..module_utils._plan.common.errors import KubeadmError
+from .control_plane_rollout import ControlPlaneRollout
 from .node_kubelet_rollout import NodeKubeletRollout
 from .role_rollout import RoleRollout
 from .rollout_pass import STEPS, Json, RolloutPass
 
-ROLES: dict[str, type[RoleRollout]] = {"node_kubelet": NodeKubeletRollout}
+ROLES: dict[str, type[RoleRollout]] = {"control_plane": ControlPlaneRollout, "node_kubelet": NodeKubeletRollout}
 
 
 class RolloutSteps(ActionBase):
