@@ -112,13 +112,14 @@ class ControlPlaneRollout(RoleRollout):
         lost = decision["planned"][: decision["planned"].index(host)]
         found["end_api"] = self._api(hosts, lost=lost)
         if decision["lease"].get("stale"):
-            return {**found, "first": [_PLAN]}
+            return {**found, "first": [{"file": _PLAN, "host": "all nodes"}]}
         if host not in decision["turns"] or rollout.settings_of(self._pass.own)["plan_only"]:
             return found
         is_first = host == decision["turns"][0]
         return {
             **found,
-            "first" if control_planes.repairs(self._pass.own) else "then": [_TURN],
+            # With its host, without which it would be one file for all hosts.
+            "first" if control_planes.repairs(self._pass.own) else "then": [{"file": _TURN, "host": host}],
             "asked": [] if is_first and decision["is_ready"] else decision["planned"],
             "turn_api": self._api(hosts, changing=[host]),
         }
