@@ -112,7 +112,8 @@ class ControlPlaneRollout(RoleRollout):
         lost = decision["planned"][: decision["planned"].index(host)]
         found["end_api"] = self._api(hosts, lost=lost)
         if decision["lease"].get("stale"):
-            return {**found, "first": [{"file": _PLAN, "host": "all nodes"}]}
+            # The last include of the file that it repeats, which has no other one to come.
+            return {**found, "then": [{"file": _PLAN, "host": "all nodes"}]}
         if host not in decision["turns"] or rollout.settings_of(self._pass.own)["plan_only"]:
             return found
         is_first = host == decision["turns"][0]
@@ -137,8 +138,9 @@ class ControlPlaneRollout(RoleRollout):
         self, hosts: rollout.Hosts, *, changing: t.Sequence[str] = (), lost: t.Collection[str] = ()
     ) -> Json:
         """Who asks the API. changing: the host that has its turn then. lost: those that cannot be asked then."""
+        known = {*hosts, *self._skipped(hosts)}
         found = self._pass.api_hosts(
-            [*hosts, *self._skipped(hosts)],
+            [each["host"] for each in self._pass.own["pass"]["api"] if each["host"] in known],
             rollout.settings_of(self._pass.own)["control_plane_api_host"],
             reachable=[host for host in self._pass.play_hosts if host not in lost],
             changing=changing,

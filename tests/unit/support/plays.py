@@ -101,7 +101,9 @@ class Outcome:
     @property
     def statistics(self) -> Json:
         """What the run as a whole tells those who started it."""
-        found: Json = json.loads(self.output.rpartition("RUN: ")[2])
+        found: Json
+        # What follows it is of another stream.
+        found, dummy = json.JSONDecoder().raw_decode(self.output.rpartition("RUN: ")[2])
         return found
 
 

@@ -317,11 +317,16 @@ def lost(hosts: Hosts) -> list[str]:
 
 def _report(registers: Registers) -> dict[str, dict[str, t.Any]]:
     """What was changed goes on top of what was planned: of a change whose node is lost, nothing else is known."""
-    made = {change["item"]["name"]: change for change in changes(registers)}
+    made = {change["item"]["name"]: _ended(change) for change in changes(registers)}
     return {
         name: {key: value for key, value in {**plan, **made.get(name, {})}.items() if key in _RESULT_KEYS}
         for name, plan in _plans(registers).items()
     }
+
+
+def _ended(change: Result) -> Result:
+    """A lost connection is a failure, too."""
+    return {**change, "failed": True} if change.get("unreachable") else change
 
 
 def _not_begun(hosts: Hosts) -> dict[str, dict[str, t.Any]]:
@@ -340,13 +345,10 @@ def _reason(hosts: Hosts, host: str) -> str:
         for each, registers in hosts.items()
         if registers.get("plan", NOTHING).get("failed")
         or is_gone(registers)
-        or state(registers) in ("unfinished", "failed", "lost")
+        or state(registers) in ("refused", "unfinished", "failed", "lost")
     ]
     if stopped:
         return f"{host} was not changed, because {', '.join(stopped)} failed or was lost."
-    refused = [each for each, registers in hosts.items() if state(registers) == "refused"]
-    if refused:
-        return f"{host} was not changed, because {', '.join(refused)} was refused its turn."
     steps = (rollout.of_pass(registers, step) for registers in hosts.values() for step in ("decide", "admit"))
     return next((str(result["msg"]) for result in steps if result.get("failed")), f"{host} was not changed.")
 
