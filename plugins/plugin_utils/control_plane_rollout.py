@@ -207,6 +207,12 @@ class ControlPlaneRollout(RoleRollout):
         told_for = {name: reports[name] for name in lost if name in reports}
         return self._ended(own, [line for line in lines if line], told_for)
 
+    def _why_not_begun(self, own_report: Json) -> str:
+        for result in own_report.values():
+            if why := super()._why_not_begun(result):
+                return why
+        return ""
+
     def _released(self, hosts: rollout.Hosts, decision: Json) -> list[str]:
         """Let other runs in again, unless a change may still go on. Returns what to tell."""
         lease = decision.get("lease", {})

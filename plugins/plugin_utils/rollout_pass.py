@@ -25,8 +25,8 @@ if t.TYPE_CHECKING:
 
 Json = dict[str, t.Any]
 
-STEPS = ("begin", "decide", "admit", "look", "turn", "verify", "end")
-_REGISTERED = ("pass", "plan", "change", *STEPS[1:-1])
+STEPS = ("begin", "decide", "admit", "look", "turn", "verify", "end", "report")
+_REGISTERED = ("pass", "plan", "change", "decide", "admit", "look", "turn", "verify")
 _ASKING = ("decide", "admit")  # ask one host after the other until one answers
 _UNORDERED = ("free", "host_pinned")  # strategies in which each host goes on by itself
 

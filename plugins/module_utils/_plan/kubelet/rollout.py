@@ -306,7 +306,7 @@ def judged(
     found = report(registers)
     objection = (admitted.get("objections") or {}).get(host)
     if objection:
-        return {**found, "failed": True, "begun": False, "msg": f"Nothing was changed, because {objection}"}
+        return {**found, "failed": True, "msg": f"Nothing was changed, because {objection}"}
     if has_turn and stopped and not rollout.has_begun(registers):
         return {**found, **rollout.not_begun(host, stopped)}
     if rollout.state(registers) == "lost":

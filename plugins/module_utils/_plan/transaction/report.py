@@ -72,7 +72,7 @@ def _ending(result: Result, proven: t.Callable[[Result], str], *, is_lost: bool)
     if is_lost:
         return "lost"
     if result.get("begun") is False and result.get("failed"):
-        return f"not begun ({result['msg'].rstrip('.')})"
+        return "not begun"
     return "failed" if result.get("failed") else "planned"
 
 
