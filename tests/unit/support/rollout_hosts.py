@@ -53,8 +53,8 @@ def begun(registers: Json, *results: Json, order: t.Sequence[str] = (API_SERVER,
     """The same host after its turn. results: of the changes that were made, each in the order of the turn."""
     own = registers["pass"]["pass"]
     made = [
-        {"item": {"name": name, "pass": own}, "failed": False, **result}
-        for name, result in zip(order, results, strict=False)
+        {"item": {"name": order[number], "pass": own}, "failed": False, **result}
+        for number, result in enumerate(results)
     ]
     changes = [{"name": name, "pass": own} for name in order]
     return {**registers, "turn": {"pass": own, "changes": changes}, "change": {"results": made}}
