@@ -26,6 +26,8 @@ options:
     choices:
       - control_plane
       - node_kubelet
+      - node_resources
+      - placement_guard
     required: true
   step:
     description:
@@ -35,6 +37,7 @@ options:
       - With V(look) it asks another host whether that is ready.
       - With V(turn) a host begins when those before it are done.
       - With V(verify) it sees that its change has the effect that was asked for.
+      - With V(apply) the host that coordinates changes the nodes of all hosts through the API.
       - With V(end) what became of it is worked out, and other runs are let in again.
       - With V(report) one host shows the lines of all, and a host whose turn did not come fails.
     type: str
@@ -45,6 +48,7 @@ options:
       - look
       - turn
       - verify
+      - apply
       - end
       - report
     required: true

@@ -35,7 +35,9 @@ class NodeKubeletRollout(RoleRollout):
 
     def _checked_settings(self) -> Json:
         found = dict(self._settings)
-        found.update({name: boolean(found[name]) for name in _BOOLEANS}, **{name: int(found[name]) for name in _NUMBERS})
+        found.update(
+            {name: boolean(found[name]) for name in _BOOLEANS}, **{name: int(found[name]) for name in _NUMBERS}
+        )
         found["at"] = time.time()
         if found["node_kubelet_max_unavailable"] < 1:
             raise Refusal(
@@ -206,9 +208,8 @@ class NodeKubeletRollout(RoleRollout):
 
     def _renewed(self, lease: Json, before: rollout.Hosts) -> Json:
         """The Lease at the beginning of a turn: renewed when its time would not do for all of it. Raises Refusal when it is another run's."""
-        seconds = kubelets.turn_seconds(rollout.settings_of(self._pass.own))
         since = kubelets.lease_renewed_at(lease, before)
-        if time.time() - since < seconds / 2:
+        if not kubelets.must_renew(since, rollout.settings_of(self._pass.own), time.time()):
             return {**lease, "at": since}
         answer = self._held(lease["holder"], lease["cluster"], wait_timeout=0)
         refusal = kubelets.lease_refusal(answer, check_mode=False)
@@ -291,7 +292,9 @@ class NodeKubeletRollout(RoleRollout):
     def _told(self, own_report: Json, decision: Json, admitted: Json) -> Json:
         """The report of all, on the host that speaks."""
         hosts = self._pass.hosts([*decision["planned"], *decision["left_out"]])
-        turns = {host for batch in decision.get("batches", ()) for host in batch} if not self._pass.check_mode else set()
+        turns = (
+            {host for batch in decision.get("batches", ()) for host in batch} if not self._pass.check_mode else set()
+        )
         plan_only = rollout.settings_of(self._pass.own)["plan_only"]
         stopped = [] if plan_only else rollout.stopped_by({host: hosts[host] for host in hosts if host in turns})
         reports = {

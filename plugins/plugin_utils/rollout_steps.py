@@ -14,10 +14,17 @@ from ansible.plugins.action import ActionBase
 from ..module_utils._plan.common.errors import KubeadmError
 from .control_plane_rollout import ControlPlaneRollout
 from .node_kubelet_rollout import NodeKubeletRollout
+from .node_resources_rollout import NodeResourcesRollout
+from .placement_guard_rollout import PlacementGuardRollout
 from .role_rollout import RoleRollout
 from .rollout_pass import STEPS, Json, RolloutPass
 
-ROLES: dict[str, type[RoleRollout]] = {"control_plane": ControlPlaneRollout, "node_kubelet": NodeKubeletRollout}
+ROLES: dict[str, type[RoleRollout]] = {
+    "control_plane": ControlPlaneRollout,
+    "node_kubelet": NodeKubeletRollout,
+    "node_resources": NodeResourcesRollout,
+    "placement_guard": PlacementGuardRollout,
+}
 
 
 class RolloutSteps(ActionBase):
@@ -30,7 +37,11 @@ class RolloutSteps(ActionBase):
         """Take the step that the task names."""
         result: Json = super().run(tmp, task_vars)
         arguments = dict(self._task.args)
-        role, step, settings = arguments.pop("role", ""), arguments.pop("step", ""), arguments.pop("settings", None) or {}
+        role, step, settings = (
+            arguments.pop("role", ""),
+            arguments.pop("step", ""),
+            arguments.pop("settings", None) or {},
+        )
         if role not in ROLES or step not in STEPS:
             raise AnsibleActionFail(
                 f"invalid role {role!r} or step {step!r}: must be one of {', '.join(ROLES)} and one of {', '.join(STEPS)}"

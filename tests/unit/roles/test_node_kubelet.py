@@ -216,7 +216,10 @@ def test_a_play_that_does_not_keep_its_hosts_in_step_is_refused(play: Play) -> N
     outcome = play(*ALL, strategy="free")
     assert outcome.status != 0
     assert (planned(outcome), changed(outcome)) == ([], [])
-    assert "invalid strategy free: must be linear, because a turn begins only when every host has planned." in outcome.output
+    assert (
+        "invalid strategy free: must be linear, because a turn begins only when every host has planned."
+        in outcome.output
+    )
 
 
 @pytest.mark.parametrize(
@@ -240,7 +243,10 @@ def test_variables_that_cannot_be_used(play: Play, variables: dict[str, t.Any], 
 def test_hosts_that_cannot_be_served_together(play: Play) -> None:
     outcome = play("changes", "changes", each={"w1": {"node_kubelet_max_unavailable": 2}})
     assert outcome.status != 0
-    assert "node_kubelet_max_unavailable is 1 on cp1 and 2 on w1. These variables must be the same on all hosts" in outcome.output
+    assert (
+        "node_kubelet_max_unavailable is 1 on cp1 and 2 on w1. These variables must be the same on all hosts"
+        in outcome.output
+    )
     assert changed(outcome) == []
 
 
@@ -467,64 +473,6 @@ def test_a_kubelet_that_uses_something_else_stops_the_next_batch(play: Play, key
         assert outcome.status != 0
         (report,) = outcome.reports
         assert "w2: not begun" in report
-
-
-# ---- other runs ------------------------------------------------------------------------------------------------------
-
-
-def leases(outcome: Outcome) -> list[tuple[str, str]]:
-    """What was done about the Lease, and where it was asked for."""
-    return [(call["step"], call["asks"]) for call in outcome.calls if call["component"] == "lease"]
-
-
-@pytest.mark.slice
-def test_a_run_that_restarts_kubelets_holds_its_own_lease(play: Play) -> None:
-    outcome = play("changes", "changes")
-    assert outcome.status == 0, outcome.output
-    assert leases(outcome) == [("held", "cp1"), ("released", "cp1")]
-    held, released = [call["arguments"] for call in outcome.calls if call["component"] == "lease"]
-    assert held["name"] == "nodecraft-kubeadm-kubelets"
-    assert held["holder"] == released["holder"]
-    # Two turns, each with the waits of the defaults.
-    assert held["duration"] == 2 * (600 + 2 * (300 + 10) + 120 + 180)
-
-
-@pytest.mark.parametrize(
-    ("stub", "variables"),
-    [("nothing", {}), ("changes", {"node_kubelet_lease": False}), ("changes", {"node_kubelet_check_api": False})],
-)
-def test_a_run_without_restarts_or_without_the_api_holds_none(play: Play, stub: str, variables: Json) -> None:
-    outcome = play(stub, stub, vars=variables)
-    assert outcome.status == 0, outcome.output
-    assert leases(outcome) == []
-
-
-@pytest.mark.parametrize(
-    ("lease", "told"),
-    [
-        ("refused", "a roll-out of the same wish failed on cp1."),
-        ("silent", "did not answer for 60 s. To go on although nothing keeps other runs out, set node_kubelet_lease to false."),
-        ("stale", "another run held the Lease of the kubelets since everything was planned"),
-        ("gone", "gone. To go on although nothing keeps other runs out"),
-    ],
-)
-def test_without_the_lease_nothing_is_changed(play: Play, lease: str, told: str) -> None:
-    outcome = play("changes", "changes", vars={"stub_lease": {"held": lease}})
-    assert outcome.status != 0
-    assert told in outcome.output
-    assert changed(outcome) == []
-
-
-def test_the_lease_is_released_after_a_failure(play: Play) -> None:
-    outcome = play("restored", "changes")
-    assert outcome.status != 0
-    assert [step for step, _asks in leases(outcome)] == ["held", "released"]
-
-
-def test_a_lease_that_cannot_be_released_is_told(play: Play) -> None:
-    outcome = play("changes", "nothing", vars={"stub_lease": {"released": "silent"}})
-    assert outcome.status == 0, outcome.output
-    assert "the Lease nodecraft-kubeadm-kubelets is still held by" in " ".join(outcome.output.split())
 
 
 # ---- what device plugins offer ---------------------------------------------------------------------------------------

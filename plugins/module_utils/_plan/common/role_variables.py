@@ -48,4 +48,6 @@ def text_objection(name: str, value: t.Any) -> str:
     """What is wrong with a variable that must be a mapping, which on the command line is easily a text; empty when it is one."""
     if not isinstance(value, str):
         return ""
-    return f"{name} is no mapping but text; write it in YAML, or as JSON around the name too: -e '{{\"{name}\": {{}}}}'."
+    return (
+        f"{name} is no mapping but text; write it in YAML, or as JSON around the name too: -e '{{\"{name}\": {{}}}}'."
+    )

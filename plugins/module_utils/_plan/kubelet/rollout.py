@@ -61,9 +61,7 @@ def refusal(hosts: Hosts, reachable: t.Collection[str]) -> str:
     if found := rollout.planning_refusal(hosts, reachable):
         return found
     conflict = clusters.conflict({host: registers["plan"].get("cluster") for host, registers in hosts.items()})
-    return (
-        rollout.wrong_names(hosts, "node_kubelet_node_name") or rollout.different_settings(hosts, SHARED) or conflict
-    )
+    return rollout.wrong_names(hosts, "node_kubelet_node_name") or rollout.different_settings(hosts, SHARED) or conflict
 
 
 def has_turn(registers: Registers) -> bool:
@@ -119,9 +117,7 @@ def objections(hosts: Hosts, turns: t.Sequence[str], answer: Result) -> Objectio
         return Objections({}, "")
     if "nodes" not in answer:
         nodes = ", ".join(hosts[host]["plan"]["node"] for host in asking)
-        told = (
-            f"the API does not tell which pods of {nodes} the restarted kubelets would reject: {_said(answer)}. {WAYS_OUT}"
-        )
+        told = f"the API does not tell which pods of {nodes} the restarted kubelets would reject: {_said(answer)}. {WAYS_OUT}"
         return Objections(dict.fromkeys(asking, told), told)
     by_host = {}
     for host in asking:
@@ -188,7 +184,11 @@ def lease_release(holder: str, cluster: Result) -> dict[str, t.Any]:
 def lease_refusal(answer: Result, *, check_mode: bool) -> str:
     """Why kubelets must not be restarted, by the result of C(rollout_lease); empty when this run holds the Lease."""
     if answer.get("failed") or answer.get("unreachable"):
-        way_out = "" if answer.get("answered") else " To go on although nothing keeps other runs out, set node_kubelet_lease to false."
+        way_out = (
+            ""
+            if answer.get("answered")
+            else " To go on although nothing keeps other runs out, set node_kubelet_lease to false."
+        )
         return f"{_said(answer)}.{way_out}"
     if answer["stale"] and not check_mode:
         return "another run held the Lease of the kubelets since everything was planned, and may have changed some. Run again."
@@ -198,7 +198,12 @@ def lease_refusal(answer: Result, *, check_mode: bool) -> str:
 def lease_renewed_at(lease: Result, before: Hosts) -> float:
     """When the Lease was renewed last, in seconds since 1970. lease: as it was taken. before: the hosts of the batch before."""
     renewed = [rollout.of_pass(registers, "turn").get("lease") for registers in before.values()]
-    return max([lease["at"], *(each["at"] for each in renewed if each)])
+    return max(float(each["at"]) for each in [lease, *renewed] if each)
+
+
+def must_renew(since: float, settings: t.Mapping[str, t.Any], now: float) -> bool:
+    """Whether the Lease might not last for one more turn. since, now: seconds since 1970; when it was renewed last."""
+    return now - since >= turn_seconds(settings) / 2
 
 
 # ---- after a change --------------------------------------------------------------------------------------------------
@@ -287,9 +292,11 @@ def report(registers: Registers) -> dict[str, t.Any]:
     if not own.get("at_work") or "operations" not in plan:
         return {}
     begun = rollout.has_begun(registers)
-    found = {key: value for key, value in {**plan, **registers.get("change", NOTHING)}.items() if key in _RESULT_KEYS} if begun else {
-        key: value for key, value in plan.items() if key in _RESULT_KEYS
-    }
+    found = (
+        {key: value for key, value in {**plan, **registers.get("change", NOTHING)}.items() if key in _RESULT_KEYS}
+        if begun
+        else {key: value for key, value in plan.items() if key in _RESULT_KEYS}
+    )
     verified = rollout.of_pass(registers, "verify")
     if verified.get("failed"):
         found.update(failed=True, msg=verified["msg"])
