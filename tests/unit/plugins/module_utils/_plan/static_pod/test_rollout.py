@@ -8,7 +8,7 @@ import typing as t
 
 import pytest
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.static_pod import rollout
-from ansible_collections.nodecraft.kubeadm.tests.unit.support.rollout_hosts import (
+from ansible_collections.nodecraft.kubeadm.tests.unit.support.control_plane_hosts import (
     API_SERVER,
     ETCD,
     ON,

@@ -9,7 +9,7 @@ import typing as t
 import pytest
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.static_pod import rollout_lease
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.static_pod.rollout_lease import Admission
-from ansible_collections.nodecraft.kubeadm.tests.unit.support.rollout_hosts import (
+from ansible_collections.nodecraft.kubeadm.tests.unit.support.control_plane_hosts import (
     API_SERVER,
     ETCD,
     ON,
