@@ -45,7 +45,9 @@ class ControlPlaneRollout(RoleRollout):
 
     def _checked_settings(self) -> Json:
         found = dict(self._settings)
-        found.update({name: boolean(found[name]) for name in _BOOLEANS}, **{name: int(found[name]) for name in _NUMBERS})
+        found.update(
+            {name: boolean(found[name]) for name in _BOOLEANS}, **{name: int(found[name]) for name in _NUMBERS}
+        )
         return found
 
     # ---- before the first write --------------------------------------------------------------------------------------
@@ -88,11 +90,11 @@ class ControlPlaneRollout(RoleRollout):
         earlier = self._pass.own.get("decide", rollout.NOTHING).get("lease") or {}
         holder = earlier.get("holder") or f"{user_and_host()}/{new_id()}"
         request = rollout_lease.acquisition(hosts, rollout.settings_of(self._pass.own), holder, plan_age)
-        answer = self._pass.ask_api("rollout_lease", request)
-        found = rollout_lease.admission(hosts, answer, holder, self._skipped(hosts), dry=self._pass.check_mode)
+        answer = self._pass.ask_api("rollout_lease", request, is_plan=self._is_dry)
+        found = rollout_lease.admission(hosts, answer, holder, self._skipped(hosts), dry=self._is_dry)
         lease = {"holder": holder, "held": found.is_held, "alone": found.is_alone, "stale": found.is_stale}
-        warnings = [found.warning] if found.warning else []
-        result: Json = {"lease": lease, "told": warnings, "warnings": warnings}
+        told = [found.warning] if found.warning else []
+        result: Json = {"lease": lease, "told": told, "warnings": told}
         if found.objection:
             result.update(failed=True, msg=f"Nothing was changed on {self._pass.host}: {found.objection}")
         return result
@@ -134,9 +136,7 @@ class ControlPlaneRollout(RoleRollout):
         """The control planes of the inventory that take no part: by C(--limit), or in the play but without this role."""
         return [host for host in self._pass.control_planes() if host not in hosts]
 
-    def _api(
-        self, hosts: rollout.Hosts, *, changing: t.Sequence[str] = (), lost: t.Collection[str] = ()
-    ) -> Json:
+    def _api(self, hosts: rollout.Hosts, *, changing: t.Sequence[str] = (), lost: t.Collection[str] = ()) -> Json:
         """Who asks the API. changing: the host that has its turn then. lost: those that cannot be asked then."""
         known = {*hosts, *self._skipped(hosts)}
         found = self._pass.api_hosts(
@@ -164,7 +164,7 @@ class ControlPlaneRollout(RoleRollout):
         """Let this host begin when those before it are done and all others are ready."""
         decision, host = self._decision, self._pass.host
         hosts = self._pass.hosts(decision["planned"])
-        needs_lease = self._is_lease_wanted and not self._pass.check_mode
+        needs_lease = self._is_lease_wanted and not self._is_dry
         refusal = (
             control_planes.turn_refusal(hosts, host, self._pass.play_hosts, decision["turns"])
             or rollout_lease.turn_refusal(host, decision["lease"], is_needed=needs_lease)
@@ -190,12 +190,12 @@ class ControlPlaneRollout(RoleRollout):
     def end(self) -> Json:
         """Tell what became of this host, and on one host of all; and let other runs in again."""
         decision, host = self._decision, self._pass.host
-        planned = decision.get("planned") or [*self._pass.hosts()]
-        hosts = self._pass.hosts(planned)
-        settings = rollout.settings_of(self._pass.own) if rollout.is_at_work(self._pass.own) else {}
-        reports = control_planes.reports(hosts, dry=settings.get("plan_only", True))
+        if not decision:  # its plan may be that of an earlier pass
+            return self._ended({})
+        hosts = self._pass.hosts(decision["planned"])
+        reports = control_planes.reports(hosts, dry=rollout.settings_of(self._pass.own)["plan_only"])
         own = reports.get(host, {})
-        if not decision or control_planes.speaker(hosts) != host:
+        if control_planes.speaker(hosts) != host:
             return self._ended(own)
         lost = control_planes.lost(hosts)
         warnings = [*decision.get("told", ()), *self._released(hosts, decision)]
@@ -223,6 +223,11 @@ class ControlPlaneRollout(RoleRollout):
         return [warning] if warning else []
 
     # ---- of the coordinator ------------------------------------------------------------------------------------------
+
+    @property
+    def _is_dry(self) -> bool:
+        """Whether the Lease is only looked at: in check mode, and in the plan of a playbook."""
+        return self._pass.check_mode or bool(rollout.settings_of(self._pass.own)["plan_only"])
 
     @property
     def _is_lease_wanted(self) -> bool:

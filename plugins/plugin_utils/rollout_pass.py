@@ -65,6 +65,8 @@ class RolloutPass:
         self._variables = variables
         self._credentials = credentials
         self._registers: dict[str, _Registers] = {}
+        # What the modules warned of that this step ran.
+        self.warnings: list[t.Any] = []
         self.role = role
         self.host: str = variables["inventory_hostname"]
         self.check_mode: bool = action._task.check_mode
@@ -187,11 +189,15 @@ class RolloutPass:
             shared_loader_obj=action._shared_loader_obj,
         )
         try:
-            if plugin:
-                return t.cast(Json, plain(plugin.run(task_vars=self._variables)))
-            return t.cast(Json, plain(action._execute_module(name, module_args=arguments, task_vars=self._variables)))
+            answer = (
+                plugin.run(task_vars=self._variables)
+                if plugin
+                else action._execute_module(name, module_args=arguments, task_vars=self._variables)
+            )
         except AnsibleConnectionFailure as exc:
             return {"unreachable": True, "msg": str(exc)}
+        self.warnings += answer.pop("warnings", None) or []
+        return t.cast(Json, plain(answer))
 
     def ask_api(self, module: str, arguments: Json, *, is_plan: bool = False) -> Json:
         """The same for a module that asks the API, with the credentials that this step was given."""

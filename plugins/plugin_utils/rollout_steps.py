@@ -52,4 +52,5 @@ class RolloutSteps(ActionBase):
         except KubeadmError as exc:
             found = {"failed": True, "msg": str(exc)}
         number = {} if step == "report" else {"pass": its_pass.own.get("pass", {}).get("pass")}
-        return {**result, "changed": False, **number, **found}
+        warnings = [*its_pass.warnings, *found.pop("warnings", ())]
+        return {**result, "changed": False, **number, **found, **({"warnings": warnings} if warnings else {})}

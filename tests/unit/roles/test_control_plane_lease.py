@@ -254,7 +254,9 @@ def test_a_node_that_is_lost_while_it_is_asked_ends_the_roll_out(play: Play) -> 
 
 
 def test_a_node_that_gets_ready_is_waited_for(play: Play) -> None:
-    outcome = play("changes", {"api": "nothing", "pods": {"etcd": ["starts", "starts", ""], "kube-scheduler": "is down"}})
+    outcome = play(
+        "changes", {"api": "nothing", "pods": {"etcd": ["starts", "starts", ""], "kube-scheduler": "is down"}}
+    )
     assert outcome.status == 0, outcome.output
     assert ("change", "cp1") in course(outcome)
 
