@@ -26,6 +26,7 @@ _BOOLEANS = (
     "control_plane_lease_takeover",
     "control_plane_resume",
     "confirm",
+    "purge",
     "plan_only",
 )
 _NUMBERS = ("wait_timeout", "min_ready_seconds", "busy_timeout", "confirm_timeout")

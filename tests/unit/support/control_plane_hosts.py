@@ -21,7 +21,8 @@ SETTINGS: Json = {
     "confirm": False,
     "confirm_timeout": 60,
     "node_name": "",
-    "desired": "0123456789abcdef-and-more",
+    "desired": "a digest",
+    "purge": True,
 }
 
 

@@ -12,6 +12,7 @@ Hosts and their results are those of C(rollout) beside this file.
 from __future__ import annotations
 
 import dataclasses
+import hashlib
 import typing as t
 
 from ..transaction import rollout as passes
@@ -59,7 +60,9 @@ def turn_seconds(registers: Registers) -> int:
 
 def desired_digest(registers: Registers) -> str:
     """What is asked of a host, without how: a longer timeout makes no other desired state."""
-    return str(passes.settings_of(registers)["desired"])[:_DIGEST_CHARACTERS]
+    settings = passes.settings_of(registers)
+    text = f"{settings['desired']} {settings['purge']}"
+    return hashlib.sha256(text.encode()).hexdigest()[:_DIGEST_CHARACTERS]
 
 
 def acquisition(hosts: Hosts, settings: Result, holder: str, plan_age: int) -> dict[str, t.Any]:

@@ -48,11 +48,19 @@ def test_a_turn_takes_longer_with_each_static_pod() -> None:
     assert rollout_lease.turn_seconds(both) == 60 + 2 * (600 + 300 + 300 + 20 + 180)
 
 
+def test_what_is_asked_for_has_a_short_digest() -> None:
+    digests = {
+        rollout_lease.desired_digest(host("cp1", **more))
+        for more in ({}, {"wait_timeout": 9}, {"purge": False}, {"desired": "another"})
+    }
+    assert [len(digest) for digest in digests] == [16, 16, 16]
+
+
 def test_the_lease_is_acquired_for_the_first_turn() -> None:
     hosts = {
         "cp1": host("cp1", {API_SERVER: pod()}, desired="of none"),
         "cp2": host("cp2", others={ETCD: pod(phase="waiting")}),
-        "cp3": host("cp3", desired="another one, also too long"),
+        "cp3": host("cp3", desired="another"),
         "cp4": host("cp4"),
     }
     settings = {**SETTINGS, "control_plane_lease_takeover": True, "control_plane_resume": True}
@@ -62,7 +70,7 @@ def test_the_lease_is_acquired_for_the_first_turn() -> None:
         "state": "held",
         "holder": "me",
         "duration": rollout_lease.turn_seconds(hosts["cp2"]),
-        "wishes": ["0123456789abcdef", "another one, als"],
+        "wishes": [rollout_lease.desired_digest(hosts[name]) for name in ("cp2", "cp3")],
         "open_transactions": ["etcd on cp2 (waiting)"],
         "planned_ago": 7,
         "wait_timeout": 600,
@@ -201,8 +209,9 @@ def test_what_did_not_come_to_its_end_leaves_the_mark_of_an_earlier_one(hosts: l
 )
 def test_a_failed_rollout_leaves_its_mark(failure: Json, reason: str) -> None:
     request = released(begun(host("cp1"), COMMITTED), begun(host("cp2", desired="b"), failure), host("cp3"))
+    wish = rollout_lease.desired_digest(host("cp2", desired="b"))
     marked = {key: request[key] for key in ("state", "node", "reason", "wishes", "completed")}
-    assert marked == {"state": "halted", "node": "cp2", "reason": reason, "wishes": ["b"], "completed": False}
+    assert marked == {"state": "halted", "node": "cp2", "reason": reason, "wishes": [wish], "completed": False}
 
 
 def test_the_node_that_was_lost_is_named_first() -> None:
