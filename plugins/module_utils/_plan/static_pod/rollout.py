@@ -91,7 +91,7 @@ def order(registers: Registers) -> list[str]:
     plans = _plans(registers)
     changing = [name for name, plan in plans.items() if plan.get("operations") or plan.get("open_transaction")]
     others = [name for name in changing if name != _ETCD]
-    after = [each["after"] for name in others for each in plans[name].get("operations") or ()]
+    after = [each["after"] for name in others for each in plans[name].get("operations", ())]
     switches_on = any(value not in _OFF for value in after)
     return [name for name in changing if name == _ETCD] + (others if switches_on else others[::-1])
 
@@ -124,7 +124,7 @@ def cluster(hosts: Hosts) -> dict[str, t.Any]:
 def planned_pods(registers: Registers) -> Pods:
     """What the plan knows of the static pods of a host, also of those that are not planned."""
     plan = registers.get("plan", NOTHING)
-    return {**(plan.get("others") or {}), **(plan.get("static_pods") or {})}
+    return {**plan.get("others", {}), **plan.get("static_pods", {})}
 
 
 def open_transactions(hosts: Hosts) -> list[str]:
@@ -194,7 +194,7 @@ def readiness_refusal(hosts: Hosts, host: str) -> str:
 
 def _observed(hosts: Hosts, host: str) -> dict[str, Pods | str]:
     """What is known of the static pods of each host before the turn of one; a text for one that could not be asked, which says why."""
-    told = hosts[host].get("look", NOTHING).get("results") or ()
+    told = hosts[host].get("look", NOTHING).get("results")
     if not told:
         return {each: planned_pods(registers) for each, registers in hosts.items()}
     found: dict[str, Pods | str] = dict.fromkeys(hosts, "no answer")

@@ -91,25 +91,26 @@ def admission(hosts: Hosts, answer: Result, holder: str, skipped: t.Sequence[str
     hosts: those that take part. skipped: control planes of the inventory that do not. dry: whether the Lease was only looked at.
     """
     problem = answer.get("msg")
-    if problem is not None and answer.get("answered") is False and _may_be_alone(hosts, skipped):
-        meanwhile = f" (see to it that nobody changes {', '.join(skipped)} meanwhile)" if skipped else ""
-        return Admission(
-            warning=f"going on without the Lease, because this play has one node and no API server answers{meanwhile}: {problem}",
-            is_alone=True,
-        )
     if problem is not None:
-        way_out = (
-            ""
-            if answer.get("answered")
-            else " To go on although nothing keeps other runs out, set control_plane_lease: false."
-        )
-        return Admission(objection=f"{problem}{way_out}")
+        return _without(hosts, f"{problem}", answer.get("answered"), skipped)
     former = answer.get("taken_over_from")
     return Admission(
         warning=f"the Lease {'would be' if dry else 'is'} taken over from {former}." if former else "",
         is_held=answer.get("holder") == holder and not dry,
         is_stale=bool(answer.get("stale")) and not dry,
     )
+
+
+def _without(hosts: Hosts, problem: str, answered: bool | None, skipped: t.Sequence[str]) -> Admission:
+    """What it means that the Lease could not be acquired. answered: whether an API server did; None when none was asked."""
+    if answered is False and _may_be_alone(hosts, skipped):
+        meanwhile = f" (see to it that nobody changes {', '.join(skipped)} meanwhile)" if skipped else ""
+        return Admission(
+            warning=f"going on without the Lease, because this play has one node and no API server answers{meanwhile}: {problem}",
+            is_alone=True,
+        )
+    way_out = "" if answered else " To go on although nothing keeps other runs out, set control_plane_lease: false."
+    return Admission(objection=f"{problem}{way_out}")
 
 
 def _may_be_alone(hosts: Hosts, skipped: t.Sequence[str]) -> bool:
