@@ -10,20 +10,17 @@ import typing as t
 
 from ..module_utils._plan.common import role_variables
 from ..module_utils._plan.common.errors import Refusal
-from .rollout_pass import Json, RolloutPass, new_id
+from .rollout_pass import Json, new_id
+from .steps import Steps
 
 _LEFT_OUT = "kubelet_info"  # the module with which a host is reached
 
 
-class RoleRollout:
-    """The steps of one role in one pass. settings: what the task of the step gives it."""
+class RoleRollout(Steps):
+    """The steps of one role in one pass."""
 
     # Whether the hosts of the play are what is changed, so that none of them may be missing.
     _changes_hosts = True
-
-    def __init__(self, its_pass: RolloutPass, settings: Json) -> None:
-        self._pass = its_pass
-        self._settings = settings
 
     def begin(self) -> Json:
         """Check what the role was given, and tell the other hosts what they have to know of this one.

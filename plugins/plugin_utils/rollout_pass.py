@@ -10,6 +10,7 @@ Results are read as they were registered, without templates, so that no other va
 from __future__ import annotations
 
 import collections.abc
+import getpass
 import os
 import secrets
 import typing as t
@@ -25,7 +26,7 @@ if t.TYPE_CHECKING:
 
 Json = dict[str, t.Any]
 
-STEPS = ("begin", "decide", "admit", "look", "turn", "verify", "apply", "end", "report")
+STEPS = ("begin", "decide", "split", "admit", "look", "turn", "verify", "apply", "end", "report")
 _REGISTERED = ("pass", "plan", "change", "decide", "admit", "look", "turn", "verify", "apply")
 # Of these steps, which ask one host after the other, the last result counts.
 _LOOPING = ("decide", "admit", "apply")
@@ -88,7 +89,7 @@ class RolloutPass:
     def registers(self, host: str) -> rollout.Registers:
         """The results of a host's tasks."""
         if host not in self._registers:
-            self._registers[host] = _Registers(self.role, self._variables["hostvars"].raw_get(host))
+            self._registers[host] = _Registers(self.role, self.host_variables(host))
         return self._registers[host]
 
     @property
@@ -98,7 +99,7 @@ class RolloutPass:
 
     def all_hosts(self) -> t.Iterator[tuple[str, rollout.Registers]]:
         """The hosts of the play one after the other, also those that it has lost."""
-        return ((host, self.registers(host)) for host in self._variables["ansible_play_hosts_all"])
+        return ((host, self.registers(host)) for host in self.all_play_hosts)
 
     def hosts(self, names: t.Iterable[str] | None = None) -> dict[str, rollout.Registers]:
         """The hosts that use the role in this pass, or those of these names."""
@@ -111,12 +112,31 @@ class RolloutPass:
         """The host that decides and asks for all."""
         return rollout.coordinator(self.all_hosts())
 
+    def host_variables(self, host: str) -> t.Mapping[str, t.Any]:
+        """The variables of a host without those of the play and its roles, not worked out: what was registered there, or set as a fact, is."""
+        found: t.Mapping[str, t.Any] = self._variables["hostvars"].raw_get(host)
+        return found
+
+    @staticmethod
+    def plain(value: t.Any) -> t.Any:
+        """A value that was registered or set as a fact, in dictionaries and lists of Python alone."""
+        return plain(value)
+
     # ---- the play ----------------------------------------------------------------------------------------------------
+
+    @property
+    def all_play_hosts(self) -> list[str]:
+        """The hosts of the play, also those that it has lost."""
+        return list(self._variables["ansible_play_hosts_all"])
+
+    def group(self, name: str) -> list[str]:
+        """The hosts of a group of the inventory; none where there is no such group."""
+        return list(self._variables["groups"].get(name, []))
 
     def lost_hosts(self) -> list[str]:
         """The hosts that failed, could not be reached or were ended earlier in this play."""
         left = set(self.play_hosts)
-        return [host for host in self._variables["ansible_play_hosts_all"] if host not in left]
+        return [host for host in self.all_play_hosts if host not in left]
 
     def unordered_strategy(self) -> str:
         """The strategy of the play, if it does not keep its hosts in step; else an empty text."""
@@ -146,6 +166,11 @@ class RolloutPass:
         return list(dict.fromkeys([*groups.get(control_planes.GROUP, []), *groups.get(named, [])]))
 
     # ---- the API and modules -----------------------------------------------------------------------------------------
+
+    @staticmethod
+    def has_api_credentials() -> bool:
+        """Whether the environment of the controller names credentials, so that it asks the API itself."""
+        return any(os.environ.get(name) for name in api_host.CREDENTIAL_VARIABLES)
 
     def api_hosts(
         self,
@@ -211,4 +236,4 @@ def new_id() -> str:
 
 def user_and_host() -> str:
     """Who runs this, for those who meet the Lease."""
-    return f"{os.environ.get('USER') or 'unknown'}@{os.uname().nodename}"
+    return f"{getpass.getuser()}@{os.uname().nodename}"

@@ -16,14 +16,19 @@ from .control_plane_rollout import ControlPlaneRollout
 from .node_kubelet_rollout import NodeKubeletRollout
 from .node_resources_rollout import NodeResourcesRollout
 from .placement_guard_rollout import PlacementGuardRollout
-from .role_rollout import RoleRollout
+from .playbook_steps import PodResizeSteps, RollbackSteps, SiteSteps
 from .rollout_pass import STEPS, Json, RolloutPass
+from .steps import Steps
 
-ROLES: dict[str, type[RoleRollout]] = {
+# Roles, and playbooks.
+ROLES: dict[str, type[Steps]] = {
     "control_plane": ControlPlaneRollout,
     "node_kubelet": NodeKubeletRollout,
     "node_resources": NodeResourcesRollout,
     "placement_guard": PlacementGuardRollout,
+    "site": SiteSteps,
+    "rollback": RollbackSteps,
+    "pod_resize": PodResizeSteps,
 }
 
 

@@ -40,8 +40,8 @@ class StandIn:
         return said["hosts"].get(host or self.host, {}).get(name, said["all"].get(name, default))
 
     def reach_machine(self) -> None:
-        """End as if the machine were gone where C(stub_kubelet_info) of its host says so."""
-        if self.said("stub_kubelet_info", "", self.machine) == "gone":
+        """End as if the machine were gone where C(stub_machine) of its host says so."""
+        if self.said("stub_machine", "", self.machine) == "gone":
             lose_connection()
 
     def calls(self, step: str, component: str, host: str | None = None) -> list[Json]:
