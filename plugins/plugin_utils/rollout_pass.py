@@ -214,7 +214,7 @@ class RolloutPass:
             shared_loader_obj=action._shared_loader_obj,
         )
         try:
-            answer = (
+            answer: Json = (
                 plugin.run(task_vars=self._variables)
                 if plugin
                 else action._execute_module(name, module_args=arguments, task_vars=self._variables)

@@ -295,7 +295,13 @@ def test_a_host_whose_connection_broke_does_not_speak(step: str) -> None:
 
 
 def test_a_change_goes_on_top_of_its_plan_and_only_known_keys_are_kept() -> None:
-    kept = {"node": "cp1", "manifest": "/m", "snapshot": "/s", "takes_back": "7", "rehearsal": {"verdict": "accepted"}}
+    kept: Json = {
+        "node": "cp1",
+        "manifest": "/m",
+        "snapshot": "/s",
+        "takes_back": "7",
+        "rehearsal": {"verdict": "accepted"},
+    }
     registers = begun(host("cp1", {API_SERVER: pod(ON, **kept)}), {**COMMITTED, "changed": True, "msg": None, "env": 1})
     found = rollout.reports({"cp1": registers, "cp2": {"plan": {"unreachable": True}}}, dry=False)
     planned = {"operations": [ON], "open_transaction": None, "previous_transaction": None}
