@@ -24,6 +24,7 @@ options:
     description: The role, or the playbook, whose rollout it is.
     type: str
     choices:
+      - control_plane
       - node_kubelet
       - node_resources
       - placement_guard
@@ -37,6 +38,7 @@ options:
       - With V(decide) the host that coordinates works out from all plans who has a turn.
       - With V(split) the playbook C(site) works out what a host adds, without what it takes away.
       - With V(admit) it asks the API what speaks against that, and keeps other runs out.
+      - With V(look) it asks another host whether that is ready.
       - With V(turn) a host begins when those before it are done.
       - With V(verify) it sees that its change has the effect that was asked for.
       - With V(apply) the host that coordinates changes the nodes of all hosts through the API.
@@ -48,6 +50,7 @@ options:
       - decide
       - split
       - admit
+      - look
       - turn
       - verify
       - apply

@@ -84,8 +84,13 @@ class RoleRollout(Steps):
     def report(self) -> Json:
         """Show the lines on the host that speaks, and fail on a host whose turn did not come."""
         ended = self._pass.own["pass"]
-        lines, own = ended.get("lines") or [], ended.get("report") or {}
-        if own.get("begun") is False and own.get("failed"):
-            return {"failed": True, "msg": own["msg"], **({"report": lines} if lines else {})}
+        lines, why = ended.get("lines") or [], self._why_not_begun(ended.get("report") or {})
+        if why:
+            return {"failed": True, "msg": why, **({"report": lines} if lines else {})}
         # As the module debug does it: shown without -v, too.
         return {"msg": lines, "_ansible_verbose_always": True} if lines else {}
+
+    def _why_not_begun(self, own_report: Json) -> str:
+        """Why the turn of this host did not come; empty when it did, or when there was nothing to change."""
+        is_missed = own_report.get("begun") is False and own_report.get("failed")
+        return str(own_report["msg"]) if is_missed else ""

@@ -26,10 +26,10 @@ if t.TYPE_CHECKING:
 
 Json = dict[str, t.Any]
 
-STEPS = ("begin", "decide", "split", "admit", "turn", "verify", "apply", "end", "report")
-_REGISTERED = ("pass", "plan", "look", "change", "decide", "admit", "turn", "verify", "apply")
+STEPS = ("begin", "decide", "split", "admit", "look", "turn", "verify", "apply", "end", "report")
+_REGISTERED = ("pass", "plan", "change", "decide", "admit", "look", "turn", "verify", "apply")
 # Of these steps, which ask one host after the other, the last result counts.
-_LOOPING = ("admit", "apply")
+_LOOPING = ("decide", "admit", "apply")
 _UNORDERED = ("free", "host_pinned")  # strategies in which each host goes on by itself
 
 
@@ -66,6 +66,8 @@ class RolloutPass:
         self._variables = variables
         self._credentials = credentials
         self._registers: dict[str, _Registers] = {}
+        # What the modules warned of that this step ran.
+        self.warnings: list[t.Any] = []
         self.role = role
         self.host: str = variables["inventory_hostname"]
         self.check_mode: bool = action._task.check_mode
@@ -78,6 +80,11 @@ class RolloutPass:
     def play_hosts(self) -> list[str]:
         """The hosts that the play still has."""
         return list(self._variables["ansible_play_hosts"])
+
+    @property
+    def batch_hosts(self) -> list[str]:
+        """Those of them that C(serial) lets in now."""
+        return list(self._variables["ansible_play_batch"])
 
     def registers(self, host: str) -> rollout.Registers:
         """The results of a host's tasks."""
@@ -207,11 +214,15 @@ class RolloutPass:
             shared_loader_obj=action._shared_loader_obj,
         )
         try:
-            if plugin:
-                return t.cast(Json, plain(plugin.run(task_vars=self._variables)))
-            return t.cast(Json, plain(action._execute_module(name, module_args=arguments, task_vars=self._variables)))
+            answer: Json = (
+                plugin.run(task_vars=self._variables)
+                if plugin
+                else action._execute_module(name, module_args=arguments, task_vars=self._variables)
+            )
         except AnsibleConnectionFailure as exc:
             return {"unreachable": True, "msg": str(exc)}
+        self.warnings += answer.pop("warnings", None) or []
+        return t.cast(Json, plain(answer))
 
     def ask_api(self, module: str, arguments: Json, *, is_plan: bool = False) -> Json:
         """The same for a module that asks the API, with the credentials that this step was given."""

@@ -12,6 +12,7 @@ from ansible.errors import AnsibleActionFail
 from ansible.plugins.action import ActionBase
 
 from ..module_utils._plan.common.errors import KubeadmError
+from .control_plane_rollout import ControlPlaneRollout
 from .node_kubelet_rollout import NodeKubeletRollout
 from .node_resources_rollout import NodeResourcesRollout
 from .placement_guard_rollout import PlacementGuardRollout
@@ -21,6 +22,7 @@ from .steps import Steps
 
 # Roles, and playbooks.
 ROLES: dict[str, type[Steps]] = {
+    "control_plane": ControlPlaneRollout,
     "node_kubelet": NodeKubeletRollout,
     "node_resources": NodeResourcesRollout,
     "placement_guard": PlacementGuardRollout,
@@ -55,4 +57,5 @@ class RolloutSteps(ActionBase):
         except KubeadmError as exc:
             found = {"failed": True, "msg": str(exc)}
         number = {} if step == "report" else {"pass": its_pass.own.get("pass", {}).get("pass")}
-        return {**result, "changed": False, **number, **found}
+        warnings = [*its_pass.warnings, *found.pop("warnings", ())]
+        return {**result, "changed": False, **number, **found, **({"warnings": warnings} if warnings else {})}
