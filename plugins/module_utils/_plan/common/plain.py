@@ -22,3 +22,8 @@ def plain(value: t.Any) -> t.Any:
     if isinstance(value, t.Sequence) and not isinstance(value, (str, bytes)):
         return [plain(value[number]) for number in range(len(value))]
     return value
+
+
+def is_true(value: t.Any) -> bool:
+    """Whether a value is true as Ansible reads it, such as the text C(yes)."""
+    return str(value).lower() in ("true", "yes", "on", "1", "t", "y")
