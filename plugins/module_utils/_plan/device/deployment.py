@@ -237,8 +237,8 @@ def is_changed(settings: Settings, own: rollout.Registers, hosts: t.Iterable[rol
 
     Results of modules may be left from an earlier pass; that they are of this one, those of the steps before and after them tell.
     """
-    decided, verified = rollout.of_pass(own, "decide"), rollout.of_pass(own, "verify")
-    came_to_remove = bool(verified and not verified.get("failed")) if settings.is_present else not decided.get("failed")
+    step = rollout.of_pass(own, "verify" if settings.is_present else "decide")
+    came_to_remove = bool(step) and not step.get("failed")
     loads = [each.get("load", rollout.NOTHING) for each in hosts if rollout.of_pass(each, "turn").get("loads")]
     results = [
         *loads,

@@ -26,9 +26,9 @@ class Cluster:
     def find(self, path: str, *, metadata_only: bool = False) -> Json | None:
         """One object."""
         place, _slash, name = path.rpartition("/")
-        if place == "namespaces":
-            return next(iter(self.list(place, metadata_only=metadata_only)), None)
         found = self.list(place, metadata_only=metadata_only)
+        if place == "namespaces":  # the one that is asked for, whatever its name
+            return next(({"metadata": {**each["metadata"], "name": name}} for each in found), None)
         return next((each for each in found if each["metadata"]["name"] == name), None)
 
     def list(self, path: str, *, metadata_only: bool = False) -> list[Json]:

@@ -1,0 +1,20 @@
+# SPDX-FileCopyrightText: 2026 nodecraft.kubeadm contributors
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The filter, by its name."""
+
+from __future__ import annotations
+
+import base64
+
+from ansible_collections.nodecraft.kubeadm.plugins.filter.device_image_build import FilterModule
+
+
+def test_it_hands_over() -> None:
+    plan = FilterModule().filters()["device_image_build"]
+    request = {"name": "localhost/p:1", "archive": "/p.tar", "source": "/s", "build_options": []}
+    builders, sources = [{"item": "podman", "rc": 0}], [{"files": [{"checksum": "a"}]}]
+    there = {"stat": {"exists": True}}
+    made = plan(request, builders, sources, {}, {}, there, {})
+    assert (made["objection"], made["needed"]) == ("", True)
+    written = {"content": base64.b64encode(made["recipe"].encode()).decode()}
+    assert plan(request, builders, sources, {}, {}, there, written)["needed"] is False
