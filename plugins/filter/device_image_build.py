@@ -4,7 +4,6 @@
 
 from __future__ import annotations
 
-import base64
 import typing as t
 
 from ..module_utils._plan.common.plain import plain
@@ -46,8 +45,8 @@ options:
     type: dict
     required: true
   recipe:
-    description: What M(ansible.builtin.slurp) reads beside the archive.
-    type: dict
+    description: The text beside the archive. Empty when there is none.
+    type: str
     required: true
 """
 
@@ -77,8 +76,7 @@ class FilterModule:
 
 
 def _plan(
-    request: t.Any, builders: t.Any, sources: t.Any, wheels: t.Any, root: t.Any, archive: t.Any, recipe: t.Any
+    request: t.Any, builders: t.Any, sources: t.Any, wheels: t.Any, root: t.Any, archive: t.Any, recipe: str
 ) -> dict[str, t.Any]:
-    text = base64.b64decode(plain(recipe).get("content", "")).decode()
-    found = image_build.found_by(plain(builders), plain(sources), plain(wheels), plain(root), plain(archive), text)
+    found = image_build.found_by(*(plain(each) for each in (builders, sources, wheels, root, archive)), recipe=recipe)
     return image_build.plan(image_build.Request(**plain(request)), found)

@@ -25,6 +25,7 @@ options:
     type: str
     choices:
       - device_plugin
+      - node_kubelet
     required: true
   step:
     description:
@@ -33,7 +34,8 @@ options:
       - With V(admit) it asks the API what speaks against that, and keeps other runs out.
       - With V(turn) a host begins when those before it are done.
       - With V(verify) it sees that its change has the effect that was asked for.
-      - With V(end) it tells what became of it.
+      - With V(end) what became of it is worked out, and other runs are let in again.
+      - With V(report) one host shows the lines of all, and a host whose turn did not come fails.
     type: str
     choices:
       - begin
@@ -42,6 +44,7 @@ options:
       - turn
       - verify
       - end
+      - report
     required: true
   settings:
     description: Values of variables of the role, as far as the step needs them.
@@ -71,7 +74,7 @@ EXAMPLES = r"""
 RETURN = r"""
 pass:
   description: The pass of the role to which the result belongs, which each host names differently.
-  returned: always
+  returned: with all steps but O(step=report)
   type: str
   sample: 5f3c9a17
 report:

@@ -7,7 +7,6 @@
 from __future__ import annotations
 
 import os
-import subprocess
 import sys
 import typing as t
 
@@ -20,6 +19,7 @@ from ..module_utils._plan.device.desired import Settings
 from ..module_utils._plan.transaction import api_host, rollout
 from .role_rollout import RoleRollout
 from .rollout_pass import Json
+from .run_key import digest
 
 # May differ from host to host.
 _OF_ONE_HOST = ("device_plugin_node_name", "device_plugin_ignored_variables")
@@ -42,7 +42,7 @@ class DevicePluginRollout(RoleRollout):
         # A control plane has credentials of its own, which the modules of kubernetes.core do not look for.
         own_credentials = api["become"] and api["host"] in planes
         return {
-            "digests": {name: self._pass.digest(value) for name, value in shared.items()},
+            "digests": {name: digest(value) for name, value in shared.items()},
             "api": api,
             "environment": {"K8S_AUTH_KUBECONFIG": api_host.ADMIN_CONF} if own_credentials else {},
         }
@@ -100,15 +100,9 @@ class DevicePluginRollout(RoleRollout):
 
     def _validation(self, files: Json) -> Json:
         """What the plugin's own reader says on the controller of the text that it would read in its pods."""
-        done = subprocess.run(
-            [sys.executable, "-B", "-m", "nodecraft_device_plugin.validate", "/dev/stdin"],
-            cwd=os.path.join(self._pass.collection_path(), "device_plugin", "src"),
-            input=files["config.yaml"],
-            capture_output=True,
-            text=True,
-            check=False,
-        )
-        return {"rc": done.returncode, "stderr_lines": done.stderr.splitlines()}
+        command = [sys.executable, "-B", "-m", "nodecraft_device_plugin.validate", "/dev/stdin"]
+        source = os.path.join(self._pass.collection_path(), "device_plugin", "src")
+        return self._pass.run_here(command, files["config.yaml"], source)
 
     def _look(self, settings: Settings) -> Json:
         """What is there before anything is written."""

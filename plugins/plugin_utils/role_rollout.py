@@ -10,6 +10,7 @@ import typing as t
 
 from ..module_utils._plan.common import role_variables
 from ..module_utils._plan.common.errors import Refusal
+from ..module_utils._plan.transaction import rollout
 from .rollout_pass import Json, RolloutPass, new_id
 
 _LEFT_OUT = "kubelet_info"  # the module with which a host is reached
@@ -79,3 +80,12 @@ class RoleRollout:
             "lines": list(lines),
             **({"ansible_stats": stats} if reports else {}),
         }
+
+    def report(self) -> Json:
+        """Show the lines on the host that speaks, and fail on a host whose turn did not come."""
+        ended = self._pass.own["pass"]
+        lines, own = ended.get("lines") or [], ended.get("report") or {}
+        if own.get("begun") is False and own.get("failed"):
+            return {"failed": True, "msg": own["msg"], **({"report": lines} if lines else {})}
+        # As the module debug does it: shown without -v, too.
+        return {"msg": lines, "_ansible_verbose_always": True} if lines else {}

@@ -10,15 +10,11 @@ Results are read as they were registered, without templates, so that no other va
 from __future__ import annotations
 
 import collections.abc
-import contextlib
-import hmac
-import json
 import os
 import secrets
-import tempfile
+import shlex
 import typing as t
 
-from ansible import constants
 from ansible.errors import AnsibleConnectionFailure
 
 from ..module_utils._plan.common.plain import plain
@@ -30,8 +26,8 @@ if t.TYPE_CHECKING:
 
 Json = dict[str, t.Any]
 
-STEPS = ("begin", "decide", "admit", "turn", "verify", "end")
-_REGISTERED = ("pass", "plan", "look", "load", "change", "removal", *STEPS[1:-1])
+STEPS = ("begin", "decide", "admit", "turn", "verify", "end", "report")
+_REGISTERED = ("pass", "plan", "look", "load", "change", "removal", "decide", "admit", "turn", "verify")
 _UNORDERED = ("free", "host_pinned")  # strategies in which each host goes on by itself
 
 
@@ -145,11 +141,6 @@ class RolloutPass:
         """The directory of the collection with the role."""
         return os.path.dirname(os.path.dirname(os.path.realpath(self._variables["role_path"])))
 
-    def digest(self, value: t.Any) -> str:
-        """What tells whether hosts have the same value, without telling it: a short secret could be guessed from a mere checksum."""
-        text = json.dumps(value, sort_keys=True, default=str)
-        return hmac.new(run_key(constants.DEFAULT_LOCAL_TMP), text.encode(), "sha256").hexdigest()
-
     def control_planes(self) -> list[str]:
         """The hosts that the inventory names as control planes, whether they take part or not."""
         groups = self._variables["groups"]
@@ -201,6 +192,14 @@ class RolloutPass:
         except AnsibleConnectionFailure as exc:
             return {"unreachable": True, "msg": str(exc)}
 
+    def run_here(self, command: t.Sequence[str], text: str, directory: str) -> Json:
+        """Run a program on the controller, whatever the host. text: its input. Returns C(rc) and C(stderr_lines), as the module command does."""
+        loader, context = self._action._shared_loader_obj.connection_loader, self._action._play_context.copy()
+        local = loader.get("ansible.builtin.local", context, os.devnull)
+        local.cwd = directory
+        status, _stdout, stderr = local.exec_command(shlex.join(command), in_data=text.encode(), sudoable=False)
+        return {"rc": status, "stderr_lines": stderr.decode(errors="replace").splitlines()}
+
     def ask_api(self, module: str, arguments: Json) -> Json:
         """The same for a module that asks the API, with the credentials that this step was given."""
         return self.ask(module, {**self._credentials, **arguments})
@@ -209,21 +208,6 @@ class RolloutPass:
 def new_id() -> str:
     """A text that no other pass and no other run has."""
     return secrets.token_hex(4)
-
-
-def run_key(directory: str) -> bytes:
-    """A key that all processes of a run share. directory: of the run, for its user alone, which Ansible removes at its end."""
-    path = os.path.join(directory, "nodecraft_kubeadm_key")
-    if not os.path.exists(path):
-        descriptor, draft = tempfile.mkstemp(dir=directory)
-        with os.fdopen(descriptor, "wb") as file:
-            file.write(secrets.token_bytes(32))
-        # Whole or not at all, and the first one counts: all hosts begin at once.
-        with contextlib.suppress(FileExistsError):
-            os.link(draft, path)
-        os.unlink(draft)
-    with open(path, "rb") as file:
-        return file.read()
 
 
 def user_and_host() -> str:

@@ -13,10 +13,11 @@ from ansible.plugins.action import ActionBase
 
 from ..module_utils._plan.common.errors import KubeadmError
 from .device_plugin_rollout import DevicePluginRollout
+from .node_kubelet_rollout import NodeKubeletRollout
 from .role_rollout import RoleRollout
 from .rollout_pass import STEPS, Json, RolloutPass
 
-ROLES: dict[str, type[RoleRollout]] = {"device_plugin": DevicePluginRollout}
+ROLES: dict[str, type[RoleRollout]] = {"device_plugin": DevicePluginRollout, "node_kubelet": NodeKubeletRollout}
 
 
 class RolloutSteps(ActionBase):
@@ -43,4 +44,5 @@ class RolloutSteps(ActionBase):
             found: Json = getattr(ROLES[role](its_pass, settings), step)()
         except KubeadmError as exc:
             found = {"failed": True, "msg": str(exc)}
-        return {**result, "changed": False, "pass": its_pass.own.get("pass", {}).get("pass"), **found}
+        number = {} if step == "report" else {"pass": its_pass.own.get("pass", {}).get("pass")}
+        return {**result, "changed": False, **number, **found}

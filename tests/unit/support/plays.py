@@ -101,7 +101,8 @@ class Outcome:
     @property
     def statistics(self) -> Json:
         """What the run as a whole tells those who started it."""
-        found: Json = json.loads(self.output.rpartition("RUN: ")[2])
+        # What was written to the other channel may follow.
+        found: Json = json.JSONDecoder().raw_decode(self.output.rpartition("RUN: ")[2])[0]
         return found
 
 

@@ -24,8 +24,6 @@ Registers = t.Mapping[str, Result]
 Hosts = t.Mapping[str, Registers]  # in the order of the play
 
 NOTHING: Result = {}
-# What the state of a host says of a rollout; all but these let it go on.
-STOPPING = ("failed", "lost", "unfinished", "refused")
 
 
 def is_at_work(registers: Registers) -> bool:
@@ -151,15 +149,18 @@ def turn_refusal(before: Hosts) -> str:
 
 
 def stopped_by(hosts: Hosts) -> list[str]:
-    """The hosts that stopped a rollout, none where it goes on. A host that was refused its turn names those that stopped it."""
+    """The hosts that stopped a rollout, none where it goes on. A host that was refused its turn names those that stopped it.
+
+    One that has no end counts where no other failed: the play ends for all hosts of a batch when one of them fails.
+    """
     found: dict[str, None] = {}
-    for host, registers in hosts.items():
-        how = state(registers)
+    states = {host: state(registers) for host, registers in hosts.items()}
+    for host, how in states.items():
         if how == "refused":
-            found.update(dict.fromkeys(of_pass(registers, "turn").get("stopped_by") or [host]))
-        elif how in STOPPING:
+            found.update(dict.fromkeys(of_pass(hosts[host], "turn").get("stopped_by") or [host]))
+        elif how in ("failed", "lost"):
             found[host] = None
-    return list(found)
+    return list(found) or [host for host, how in states.items() if how == "unfinished"]
 
 
 # ---- the end ---------------------------------------------------------------------------------------------------------

@@ -4,8 +4,6 @@
 
 from __future__ import annotations
 
-import base64
-
 from ansible_collections.nodecraft.kubeadm.plugins.filter.device_image_build import FilterModule
 
 
@@ -14,7 +12,6 @@ def test_it_hands_over() -> None:
     request = {"name": "localhost/p:1", "archive": "/p.tar", "source": "/s", "build_options": []}
     builders, sources = [{"item": "podman", "rc": 0}], [{"files": [{"checksum": "a"}]}]
     there = {"stat": {"exists": True}}
-    made = plan(request, builders, sources, {}, {}, there, {})
+    made = plan(request, builders, sources, {}, {}, there, "")
     assert (made["objection"], made["needed"]) == ("", True)
-    written = {"content": base64.b64encode(made["recipe"].encode()).decode()}
-    assert plan(request, builders, sources, {}, {}, there, written)["needed"] is False
+    assert plan(request, builders, sources, {}, {}, there, made["recipe"])["needed"] is False
