@@ -158,7 +158,7 @@ def _write(*kinds: str) -> dict[str, t.Any]:
 
 
 def removals(settings: Settings, found: Found, mode: Mode) -> list[dict[str, t.Any]]:
-    """The calls that remove objects, in their order: those of each as C(objects).
+    """The calls that remove objects, in their order: those of each as C(objects), and as words as C(label).
 
     C(wait): until they are gone. C(policy): how what belongs to them goes; empty for the default.
     """
@@ -175,7 +175,8 @@ def removals(settings: Settings, found: Found, mode: Mode) -> list[dict[str, t.A
 
 
 def _removal(settings: Settings, some: t.Sequence[Json], *, wait: bool = False, policy: str = "") -> dict[str, t.Any]:
-    return {"objects": [_reference(each, settings.namespace) for each in some], "wait": wait, "policy": policy}
+    references = [_reference(each, settings.namespace) for each in some]
+    return {"objects": references, "label": ", ".join(_called(each) for each in some), "wait": wait, "policy": policy}
 
 
 def _reference(thing: Json, namespace: str) -> dict[str, t.Any]:

@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import pytest
 from ansible_collections.nodecraft.kubeadm.tests.unit.support.device_plugin_role import (
+    FILES,
     OURS,
     ROLE,
     THEIRS,
@@ -194,3 +195,42 @@ def test_check_mode_without_the_namespace_shows_what_would_be_made(play: Play) -
     assert list(written(outcome)) == ["Namespace"]
     assert '"kind": "DaemonSet"' in outcome.output
     assert "changed=2" in outcome.output
+
+
+NAMESPACE = {"Namespace": [named("x", **{"app.kubernetes.io__managed-by": "nodecraft.kubeadm"})]}
+
+
+@pytest.mark.parametrize(
+    ("variables", "stub", "most"),
+    [
+        (OURS, {"stub_same": True, "stub_objects": NAMESPACE}, 12),
+        ({**OURS, "device_plugin_pod_resources_token": "t"}, {"stub_same": True, "stub_objects": NAMESPACE}, 12),
+        ({"device_plugin_state": "absent"}, {}, 12),
+        (OURS, {}, 20),
+        ({**OURS, "device_plugin_pod_resources_token": "t"}, {"stub_objects": {**FILES, **NAMESPACE}}, 20),
+        ({"device_plugin_state": "absent"}, {"stub_objects": {**FILES, **NAMESPACE}}, 20),
+    ],
+)
+def test_it_takes_few_tasks(play: Play, variables: Json, stub: Json, most: int) -> None:
+    outcome = play(variables, stub=stub)
+    assert outcome.status == 0, outcome.output
+    assert max(outcome.tasks.values()) <= most
+    # The others only hear which host asks for all.
+    assert outcome.tasks["w2"] == outcome.tasks["w3"] <= 7
+
+
+def test_what_works_already_is_not_waited_for(play: Play) -> None:
+    outcome = play(OURS, stub={"stub_same": True, "stub_objects": NAMESPACE})
+    assert outcome.status == 0, outcome.output
+    assert [call["component"] for call in outcome.calls] == ["device_plugin_info", "k8s"]
+    (report,) = outcome.reports
+    assert f"node-w1: {D} 4" in report
+
+
+@pytest.mark.parametrize("options", [(), ("--diff",)])
+def test_what_failed_ends_what_is_written_after_it(play: Play, options: tuple[str, ...]) -> None:
+    variables = {**OURS, "device_plugin_pod_resources_token": "t"}
+    outcome = play(variables, *options, stub={"stub_objects": NAMESPACE, "stub_unwritable": "Secret"})
+    assert outcome.status != 0
+    assert "DaemonSet" not in written(outcome)
+    assert not any(call["arguments"].get("wait") for call in outcome.calls)

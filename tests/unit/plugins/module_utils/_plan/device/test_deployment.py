@@ -203,7 +203,9 @@ def test_all_of_a_plugin_is_removed() -> None:
         (["p-config", "p-token"], False, ""),
         (["x"], True, ""),
     ]
-    assert [call["objects"][0] for call in deployment.removals(ABSENT, found, NORMAL)] == [
+    calls = deployment.removals(ABSENT, found, NORMAL)
+    assert [call["label"] for call in calls] == ["DaemonSet p", "ConfigMap p-config, Secret p-token", "Namespace x"]
+    assert [call["objects"][0] for call in calls] == [
         {"apiVersion": "apps/v1", "kind": "DaemonSet", "metadata": {"name": "p", "namespace": "x"}},
         {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "p-config", "namespace": "x"}},
         {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "x"}},
