@@ -78,5 +78,5 @@ class FilterModule:
 def _plan(
     request: t.Any, builders: t.Any, sources: t.Any, wheels: t.Any, root: t.Any, archive: t.Any, recipe: str
 ) -> dict[str, t.Any]:
-    found = image_build.found_by(*(plain(each) for each in (builders, sources, wheels, root, archive)), recipe=recipe)
+    found = image_build.found_by(plain(builders), plain(sources), plain(wheels), plain(root), plain(archive), recipe)
     return image_build.plan(image_build.Request(**plain(request)), found)

@@ -139,7 +139,8 @@ class RolloutPass:
 
     def collection_path(self) -> str:
         """The directory of the collection with the role."""
-        return os.path.dirname(os.path.dirname(os.path.realpath(self._variables["role_path"])))
+        role: str = os.path.realpath(self._variables["role_path"])
+        return os.path.dirname(os.path.dirname(role))
 
     def control_planes(self) -> list[str]:
         """The hosts that the inventory names as control planes, whether they take part or not."""

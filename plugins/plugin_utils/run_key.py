@@ -26,8 +26,9 @@ _LENGTH = 32  # bytes
 
 def digest(value: t.Any) -> str:
     """The digest of a plain value. Every process of the run makes the same."""
+    directory = t.cast(t.Any, constants).DEFAULT_LOCAL_TMP  # the same for all processes, which Ansible forks
     text = json.dumps(value, sort_keys=True, default=str)
-    return hmac.new(key(constants.DEFAULT_LOCAL_TMP), text.encode(), "sha256").hexdigest()
+    return hmac.new(key(directory), text.encode(), "sha256").hexdigest()
 
 
 def key(directory: str) -> bytes:

@@ -213,7 +213,7 @@ def kept(settings: Settings, nodes: t.Mapping[str, Json]) -> dict[str, dict[str,
         known = amounts["device_plugin"] and amounts["capacity"] not in (None, "0")
         return bool(known and (name in names if names else amounts["allocatable"] == "0"))
 
-    found = {
+    found: dict[str, dict[str, Json]] = {
         node: {
             name: {key: amounts[key] for key in ("capacity", "allocatable")}
             for name, amounts in each["extended_resources"].items()

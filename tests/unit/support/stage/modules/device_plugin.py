@@ -11,8 +11,9 @@ from __future__ import annotations
 import os
 import typing as t
 
+from ansible_collections.nodecraft.kubeadm.plugins.module_utils._api import device_plugin_objects
+
 from ..module_utils import stand_in
-from ..module_utils._api import device_plugin_objects
 
 Json = dict[str, t.Any]
 

@@ -341,7 +341,7 @@ def test_what_was_refused() -> None:
 
 
 def test_what_is_told_of_a_plugin_that_is_gone() -> None:
-    look = {"summary": [], "nodes": {}, "problems": [], "others": []}
+    look: Json = {"summary": [], "nodes": {}, "problems": [], "others": []}
     assert deployment.lines(ABSENT, look, {"kept": {}}, changed=True) == ["x/p: not there any more"]
     kept = {"w1": {D: {"capacity": "4", "allocatable": "0"}}}
     assert deployment.report(look, {"kept": kept}, changed=True)["kept"] == kept
