@@ -26,6 +26,8 @@ options:
     choices:
       - device_plugin
       - node_kubelet
+      - node_resources
+      - placement_guard
     required: true
   step:
     description:
@@ -34,6 +36,7 @@ options:
       - With V(admit) it asks the API what speaks against that, and keeps other runs out.
       - With V(turn) a host begins when those before it are done.
       - With V(verify) it sees that its change has the effect that was asked for.
+      - With V(apply) the host that coordinates changes the nodes of all hosts through the API.
       - With V(end) what became of it is worked out, and other runs are let in again.
       - With V(report) one host shows the lines of all, and a host whose turn did not come fails.
     type: str
@@ -43,6 +46,7 @@ options:
       - admit
       - turn
       - verify
+      - apply
       - end
       - report
     required: true

@@ -12,8 +12,8 @@ short_description: Let one run at a time change a control plane
 description:
   - Acquires, renews and releases the Lease O(name) in the namespace C(kube-system). The run that holds it may change the nodes that it is for;
     all others wait.
-  - The roles P(nodecraft.kubeadm.control_plane#role) and P(nodecraft.kubeadm.node_kubelet#role) do this by themselves. Use the module for plays of your own that change static pods
-    with M(nodecraft.kubeadm.static_pod).
+  - The roles P(nodecraft.kubeadm.control_plane#role) and P(nodecraft.kubeadm.node_kubelet#role) do this by themselves. Use
+    the module for plays of your own that change static pods with M(nodecraft.kubeadm.static_pod).
   - A roll-out that failed leaves a mark on the Lease, so that the same wish is not tried on the next node before somebody looked.
   - Whether a Lease has run out is told by the clock of the API server, never by that of the controller.
 version_added: 0.1.0

@@ -208,9 +208,8 @@ class NodeKubeletRollout(RoleRollout):
 
     def _renewed(self, lease: Json, before: rollout.Hosts) -> Json:
         """The Lease at the beginning of a turn: renewed when its time would not do for all of it. Raises Refusal when it is another run's."""
-        seconds = kubelets.turn_seconds(rollout.settings_of(self._pass.own))
         since = kubelets.lease_renewed_at(lease, before)
-        if time.time() - since < seconds / 2:
+        if not kubelets.must_renew(since, rollout.settings_of(self._pass.own), time.time()):
             return {**lease, "at": since}
         answer = self._held(lease["holder"], lease["cluster"], wait_timeout=0)
         refusal = kubelets.lease_refusal(answer, check_mode=False)

@@ -10,7 +10,6 @@ import typing as t
 
 from ..module_utils._plan.common import role_variables
 from ..module_utils._plan.common.errors import Refusal
-from ..module_utils._plan.transaction import rollout
 from .rollout_pass import Json, RolloutPass, new_id
 
 _LEFT_OUT = "kubelet_info"  # the module with which a host is reached
@@ -31,9 +30,7 @@ class RoleRollout:
 
         Raises Refusal when the role cannot serve this host, or not in this play.
         """
-        objections = self._objections()
-        if objections:
-            raise Refusal(f"Nothing was changed on {self._pass.host}. {' '.join(objections)}")
+        self._refuse_variables()
         settings = self._checked_settings()
         lost = self._pass.lost_hosts() if self._changes_hosts else []
         if lost:
@@ -41,15 +38,19 @@ class RoleRollout:
                 f"Nothing was changed on {self._pass.host}: nodes that failed, could not be reached or were ended earlier in this play cannot"
                 f" be planned ({', '.join(lost)}). Repair them, or leave them out with --limit."
             )
-        left_out = self._unreachable() if settings.get("max_unreachable") else ""
+        return self._begun(settings, self._unreachable() if settings.get("max_unreachable") else "")
+
+    @staticmethod
+    def _begun(settings: Json, left_out: str) -> Json:
+        """The result of the step begin. left_out: why this host cannot be reached; empty when it takes part."""
         return {"at_work": True, "pass": new_id(), "settings": settings, "left_out": left_out}
 
     def _checked_settings(self) -> Json:
         """The settings of the step begin in their types. Raises Refusal for those that cannot be used."""
         raise NotImplementedError
 
-    def _objections(self) -> list[str]:
-        """What is wrong with the role's variables and with the play."""
+    def _refuse_variables(self) -> None:
+        """Raise Refusal when something is wrong with the role's variables or with the play."""
         specs, role = self._pass.argument_specs(), self._pass.role
         ignored = self._pass.variable(f"{role}_ignored_variables", [])
         found = role_variables.objections(role, specs, self._pass.variable_names(), ignored=ignored)
@@ -61,7 +62,9 @@ class RoleRollout:
             texts.append(
                 f"invalid strategy {strategy}: must be linear, because a turn begins only when every host has planned."
             )
-        return found + [text for text in texts if text]
+        objections = found + [text for text in texts if text]
+        if objections:
+            raise Refusal(f"Nothing was changed on {self._pass.host}. {' '.join(objections)}")
 
     def _unreachable(self) -> str:
         """Why this host cannot be reached; empty when it can. What else is wrong with it, its plan tells."""

@@ -26,8 +26,10 @@ if t.TYPE_CHECKING:
 
 Json = dict[str, t.Any]
 
-STEPS = ("begin", "decide", "admit", "turn", "verify", "end", "report")
-_REGISTERED = ("pass", "plan", "look", "load", "change", "removal", "decide", "admit", "turn", "verify")
+STEPS = ("begin", "decide", "admit", "turn", "verify", "apply", "end", "report")
+_REGISTERED = ("pass", "plan", "look", "load", "change", "removal", "decide", "admit", "turn", "verify", "apply")
+# Of these steps, which ask one host after the other, the last result counts.
+_LOOPING = ("admit", "apply")
 _UNORDERED = ("free", "host_pinned")  # strategies in which each host goes on by itself
 
 
@@ -42,8 +44,8 @@ class _Registers(collections.abc.Mapping[str, Json]):
     def __getitem__(self, name: str) -> Json:
         if name not in self._read:
             found = plain(self._variables[self._names[name]])
-            # The step admit asks one host after the other; the last one counts.
-            self._read[name] = (found["results"] or [{}])[-1] if name == "admit" and "results" in found else found
+            looped = name in _LOOPING and "results" in found
+            self._read[name] = (found["results"] or [{}])[-1] if looped else found
         return self._read[name]
 
     def __iter__(self) -> t.Iterator[str]:
@@ -171,12 +173,17 @@ class RolloutPass:
         )
         return [each._asdict() for each in found]
 
-    def ask(self, module: str, arguments: Json) -> Json:
-        """Run a module of this collection where the task runs, with its own action plugin. A lost connection is a result that says so."""
+    def ask(self, module: str, arguments: Json, *, is_plan: bool = False) -> Json:
+        """Run a module of this collection where the task runs, with its own action plugin. A lost connection is a result that says so.
+
+        is_plan: in check mode, whatever the mode of the task is, and without a diff.
+        """
         name = f"nodecraft.kubeadm.{module}"
         action = self._action
         task = action._task.copy()
         task.action, task.args = name, arguments
+        if is_plan:
+            task.check_mode, task.diff = True, False
         plugin = action._shared_loader_obj.action_loader.get(
             name,
             task=task,
@@ -201,9 +208,9 @@ class RolloutPass:
         status, _stdout, stderr = local.exec_command(shlex.join(command), in_data=text.encode(), sudoable=False)
         return {"rc": status, "stderr_lines": stderr.decode(errors="replace").splitlines()}
 
-    def ask_api(self, module: str, arguments: Json) -> Json:
+    def ask_api(self, module: str, arguments: Json, *, is_plan: bool = False) -> Json:
         """The same for a module that asks the API, with the credentials that this step was given."""
-        return self.ask(module, {**self._credentials, **arguments})
+        return self.ask(module, {**self._credentials, **arguments}, is_plan=is_plan)
 
 
 def new_id() -> str:

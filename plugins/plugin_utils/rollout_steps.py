@@ -14,10 +14,17 @@ from ansible.plugins.action import ActionBase
 from ..module_utils._plan.common.errors import KubeadmError
 from .device_plugin_rollout import DevicePluginRollout
 from .node_kubelet_rollout import NodeKubeletRollout
+from .node_resources_rollout import NodeResourcesRollout
+from .placement_guard_rollout import PlacementGuardRollout
 from .role_rollout import RoleRollout
 from .rollout_pass import STEPS, Json, RolloutPass
 
-ROLES: dict[str, type[RoleRollout]] = {"device_plugin": DevicePluginRollout, "node_kubelet": NodeKubeletRollout}
+ROLES: dict[str, type[RoleRollout]] = {
+    "device_plugin": DevicePluginRollout,
+    "node_kubelet": NodeKubeletRollout,
+    "node_resources": NodeResourcesRollout,
+    "placement_guard": PlacementGuardRollout,
+}
 
 
 class RolloutSteps(ActionBase):

@@ -167,7 +167,7 @@ def _explained(error: ApiError) -> ApiError:
         return error
     return ApiError(
         f"{error} It needs get, create and update on leases (coordination.k8s.io) in {rollout_lease.LEASE_NAMESPACE}. Without the Lease nothing"
-        " keeps two runs apart; to go on all the same, such as to take back a change that locked you out, do without it (in the role:"
-        " control_plane_lease: false).",
+        " keeps two runs apart; to go on all the same, such as to take back a change that locked you out, do without it (in the"
+        " roles: control_plane_lease or node_kubelet_lease: false).",
         error.status,
     )

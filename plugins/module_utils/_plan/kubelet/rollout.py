@@ -198,7 +198,12 @@ def lease_refusal(answer: Result, *, check_mode: bool) -> str:
 def lease_renewed_at(lease: Result, before: Hosts) -> float:
     """When the Lease was renewed last, in seconds since 1970. lease: as it was taken. before: the hosts of the batch before."""
     renewed = [rollout.of_pass(registers, "turn").get("lease") for registers in before.values()]
-    return max([lease["at"], *(each["at"] for each in renewed if each)])
+    return max(float(each["at"]) for each in [lease, *renewed] if each)
+
+
+def must_renew(since: float, settings: t.Mapping[str, t.Any], now: float) -> bool:
+    """Whether the Lease might not last for one more turn. since, now: seconds since 1970; when it was renewed last."""
+    return now - since >= turn_seconds(settings) / 2
 
 
 # ---- after a change --------------------------------------------------------------------------------------------------

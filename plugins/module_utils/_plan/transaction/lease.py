@@ -203,8 +203,8 @@ def _refuse_open(lease: Lease, request: Request, now: float) -> None:
     if request.open_transactions:
         raise Refusal(
             f"{_described(lease, now)}, and its run left changes open: {', '.join(request.open_transactions)}. Run again when they"
-            " have ended, which nodes do by themselves. When you know that this run is dead, say so: takeover: true (in the role:"
-            " control_plane_lease_takeover)."
+            " have ended, which nodes do by themselves. When you know that this run is dead, say so: takeover: true (in the"
+            f" roles: {_TAKEOVER})."
         )
 
 

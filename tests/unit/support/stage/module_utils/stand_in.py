@@ -39,6 +39,11 @@ class StandIn:
             said = json.load(file)
         return said["hosts"].get(host or self.host, {}).get(name, said["all"].get(name, default))
 
+    def reach_machine(self) -> None:
+        """End as if the machine were gone where C(stub_kubelet_info) of its host says so."""
+        if self.said("stub_kubelet_info", "", self.machine) == "gone":
+            lose_connection()
+
     def calls(self, step: str, component: str, host: str | None = None) -> list[Json]:
         """What was noted of a step until now, of all hosts or of one."""
         begin = _beginning(step, component, host)
