@@ -4,7 +4,10 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
+from ansible.parsing.vault import VaultLib, VaultSecret
 from ansible_collections.nodecraft.kubeadm.tests.unit.support.device_plugin_role import (
     FILES,
     OURS,
@@ -234,3 +237,31 @@ def test_what_failed_ends_what_is_written_after_it(play: Play, options: tuple[st
     assert outcome.status != 0
     assert "DaemonSet" not in written(outcome)
     assert not any(call["arguments"].get("wait") for call in outcome.calls)
+
+
+def test_what_the_look_warns_of_is_shown(play: Play) -> None:
+    outcome = play(OURS, stub={"stub_warnings": ["enable_cdi has to be set"]})
+    assert outcome.status == 0, outcome.output
+    assert outcome.output.count("[WARNING]: enable_cdi has to be set") == 1
+
+
+def test_only_its_own_variables_are_read(stage: Stage, tmp_path: Path) -> None:
+    (tmp_path / "password").write_text("a password", encoding="utf-8")
+    (tmp_path / "other").write_text("another one", encoding="utf-8")
+
+    def vaulted(text: str, password: str) -> Json:
+        # As `!vault` in an inventory of YAML.
+        secret = VaultSecret((tmp_path / password).read_bytes())
+        return {"__ansible_vault": VaultLib([("default", secret)]).encrypt(text).decode()}
+
+    config = {"resources": [{**OURS["device_plugin_config"]["resources"][0], "name": vaulted(D, "password")}]}
+    hosts: Json = {
+        name: {"device_plugin_node_name": f"node-{name}", "device_plugin_config": config} for name in ("w1", "w2")
+    }
+    hosts["w1"].update(unrelated="{{ nowhere }}", closed=vaulted("x", "other"))
+    hosts["w2"].update(unrelated="{{ nowhere }}", closed=vaulted("x", "other"))
+    variables = {name: value for name, value in OURS.items() if name != "device_plugin_config"}
+    password = f"--vault-password-file={tmp_path / 'password'}"
+    outcome = stage.play({"kube_node": hosts}, password, hosts="kube_node", roles=[ROLE], vars=variables)
+    assert outcome.status == 0, outcome.output
+    assert f"name: {D}" in written(outcome)["ConfigMap"]["data"]["config.yaml"]
