@@ -17,37 +17,43 @@ author:
   - nodecraft.kubeadm contributors (@nodecraft)
 description:
   - The entry point C(image) of the role P(nodecraft.kubeadm.device_plugin#role) uses it.
+positional: found
 options:
   _input:
     description: What is asked for, by the names of the role's variables without C(device_plugin_image_). C(name) is the image.
     type: dict
     required: true
-  builders:
-    description: What M(ansible.builtin.command) says of the programs that build images, one result for each.
-    type: list
-    elements: dict
-    required: true
-  sources:
-    description: What M(ansible.builtin.find) finds of the plugin's sources, one result for each place.
-    type: list
-    elements: dict
-    required: true
-  wheels:
-    description: What it finds of wheels.
+  found:
+    description: What is there.
     type: dict
     required: true
-  root:
-    description: What M(ansible.builtin.stat) says of the root file system.
-    type: dict
-    required: true
-  archive:
-    description: What it says of the archive.
-    type: dict
-    required: true
-  recipe:
-    description: The text beside the archive. Empty when there is none.
-    type: str
-    required: true
+    suboptions:
+      builders:
+        description: What M(ansible.builtin.command) says of the programs that build images, one result for each.
+        type: list
+        elements: dict
+        required: true
+      sources:
+        description: What M(ansible.builtin.find) finds of the plugin's sources, one result for each place.
+        type: list
+        elements: dict
+        required: true
+      wheels:
+        description: What it finds of wheels.
+        type: dict
+        required: true
+      root:
+        description: What M(ansible.builtin.stat) says of the root file system.
+        type: dict
+        required: true
+      archive:
+        description: What it says of the archive.
+        type: dict
+        required: true
+      recipe:
+        description: The text beside the archive. Empty when there is none.
+        type: str
+        required: true
 """
 
 EXAMPLES = r"""
@@ -55,7 +61,7 @@ EXAMPLES = r"""
   ansible.builtin.debug:
     msg: "{{ build.builder if build.needed else 'nothing' }}"
   vars:
-    build: "{{ request | nodecraft.kubeadm.device_image_build(builders, sources, wheels, root, archive, recipe) }}"
+    build: "{{ request | nodecraft.kubeadm.device_image_build(found) }}"
 """
 
 RETURN = r"""
@@ -75,8 +81,5 @@ class FilterModule:
         return {"device_image_build": _plan}
 
 
-def _plan(
-    request: t.Any, builders: t.Any, sources: t.Any, wheels: t.Any, root: t.Any, archive: t.Any, recipe: str
-) -> dict[str, t.Any]:
-    found = image_build.found_by(plain(builders), plain(sources), plain(wheels), plain(root), plain(archive), recipe)
-    return image_build.plan(image_build.Request(**plain(request)), found)
+def _plan(request: t.Any, found: t.Any) -> dict[str, t.Any]:
+    return image_build.plan(image_build.Request(**plain(request)), image_build.found_by(**plain(found)))

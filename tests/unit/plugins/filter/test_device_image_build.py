@@ -10,8 +10,14 @@ from ansible_collections.nodecraft.kubeadm.plugins.filter.device_image_build imp
 def test_it_hands_over() -> None:
     plan = FilterModule().filters()["device_image_build"]
     request = {"name": "localhost/p:1", "archive": "/p.tar", "source": "/s", "build_options": []}
-    builders, sources = [{"item": "podman", "rc": 0}], [{"files": [{"checksum": "a"}]}]
     there = {"stat": {"exists": True}}
-    made = plan(request, builders, sources, {}, {}, there, "")
+    found = {
+        "builders": [{"item": "podman", "rc": 0}],
+        "sources": [{"files": [{"checksum": "a"}]}],
+        "wheels": {},
+        "root": {},
+        "archive": there,
+    }
+    made = plan(request, {**found, "recipe": ""})
     assert (made["objection"], made["needed"]) == ("", True)
-    assert plan(request, builders, sources, {}, {}, there, made["recipe"])["needed"] is False
+    assert plan(request, {**found, "recipe": made["recipe"]})["needed"] is False

@@ -37,8 +37,13 @@ def theirs(**changes: t.Any) -> Settings:
     return settings(**{"name": "dongles", "config": {}, **changes})
 
 
+def test_which_plugin_and_what_becomes_of_it() -> None:
+    assert (settings().is_present, settings(state="absent").is_present) == (True, False)
+    assert (settings().is_ours, theirs().is_ours) == (True, False)
+
+
 def test_a_request_without_a_fault() -> None:
-    assert desired.objections(settings(expected=[{"resources": {D: 4}}])) == []
+    assert desired.objections(settings(expected=[{"resources": {D: 4}}], has_token=True)) == []
     assert desired.objections(theirs(files={"a": "b"}, expected=[{"resources": {G: 4}}])) == []
 
 
