@@ -99,7 +99,7 @@ def test_a_whole_name_of_an_image(name: str, is_whole: bool) -> None:
 @pytest.mark.parametrize(
     ("resources", "names"),
     [
-        ([{"name": D}, {"discover": []}, "text", {"name": G}], [D, G]),
+        ([{"name": D}, {"discover": []}, "a name", {"name": G}], [D, G]),
         (5, []),
         ({"name": D}, []),
         (None, []),
