@@ -25,6 +25,7 @@ options:
     type: str
     choices:
       - control_plane
+      - device_plugin
       - node_kubelet
       - node_resources
       - placement_guard

@@ -13,6 +13,7 @@ import collections.abc
 import getpass
 import os
 import secrets
+import shlex
 import typing as t
 
 from ansible.errors import AnsibleConnectionFailure
@@ -27,7 +28,7 @@ if t.TYPE_CHECKING:
 Json = dict[str, t.Any]
 
 STEPS = ("begin", "decide", "split", "admit", "look", "turn", "verify", "apply", "end", "report")
-_REGISTERED = ("pass", "plan", "change", "decide", "admit", "look", "turn", "verify", "apply")
+_REGISTERED = ("pass", "plan", "load", "change", "removal", "decide", "admit", "look", "turn", "verify", "apply")
 # Of these steps, which ask one host after the other, the last result counts.
 _LOOPING = ("decide", "admit", "apply")
 _UNORDERED = ("free", "host_pinned")  # strategies in which each host goes on by itself
@@ -71,6 +72,7 @@ class RolloutPass:
         self.role = role
         self.host: str = variables["inventory_hostname"]
         self.check_mode: bool = action._task.check_mode
+        self.diff_mode: bool = action._task.diff
         # Where modules of this step run.
         self.asked_host: str = action._task.delegate_to or self.host
 
@@ -138,6 +140,11 @@ class RolloutPass:
         left = set(self.play_hosts)
         return [host for host in self.all_play_hosts if host not in left]
 
+    def left_out_by_serial(self) -> list[str]:
+        """The hosts of the play that are not in this batch of it."""
+        batch = set(self._variables["ansible_play_batch"])
+        return [host for host in self.play_hosts if host not in batch]
+
     def unordered_strategy(self) -> str:
         """The strategy of the play, if it does not keep its hosts in step; else an empty text."""
         name = str(self._action._task.get_play().strategy)
@@ -158,6 +165,11 @@ class RolloutPass:
         path = os.path.join(self._variables["role_path"], "meta", "argument_specs.yml")
         found: Json = plain(self._action._loader.load_from_file(path))["argument_specs"]
         return found
+
+    def collection_path(self) -> str:
+        """The directory of the collection with the role."""
+        role: str = os.path.realpath(self._variables["role_path"])
+        return os.path.dirname(os.path.dirname(role))
 
     def control_planes(self) -> list[str]:
         """The hosts that the inventory names as control planes, whether they take part or not."""
@@ -223,6 +235,14 @@ class RolloutPass:
             return {"unreachable": True, "msg": str(exc)}
         self.warnings += answer.pop("warnings", None) or []
         return t.cast(Json, plain(answer))
+
+    def run_here(self, command: t.Sequence[str], text: str, directory: str) -> Json:
+        """Run a program on the controller, whatever the host. text: its input. Returns C(rc) and C(stderr_lines), as the module command does."""
+        loader, context = self._action._shared_loader_obj.connection_loader, self._action._play_context.copy()
+        local = loader.get("ansible.builtin.local", context, os.devnull)
+        local.cwd = directory
+        status, _stdout, stderr = local.exec_command(shlex.join(command), in_data=text.encode(), sudoable=False)
+        return {"rc": status, "stderr_lines": stderr.decode(errors="replace").splitlines()}
 
     def ask_api(self, module: str, arguments: Json, *, is_plan: bool = False) -> Json:
         """The same for a module that asks the API, with the credentials that this step was given."""

@@ -13,6 +13,7 @@ from ansible.plugins.action import ActionBase
 
 from ..module_utils._plan.common.errors import KubeadmError
 from .control_plane_rollout import ControlPlaneRollout
+from .device_plugin_rollout import DevicePluginRollout
 from .node_kubelet_rollout import NodeKubeletRollout
 from .node_resources_rollout import NodeResourcesRollout
 from .placement_guard_rollout import PlacementGuardRollout
@@ -23,6 +24,7 @@ from .steps import Steps
 # Roles, and playbooks.
 ROLES: dict[str, type[Steps]] = {
     "control_plane": ControlPlaneRollout,
+    "device_plugin": DevicePluginRollout,
     "node_kubelet": NodeKubeletRollout,
     "node_resources": NodeResourcesRollout,
     "placement_guard": PlacementGuardRollout,

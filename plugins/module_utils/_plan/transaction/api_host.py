@@ -14,6 +14,8 @@ from __future__ import annotations
 
 import typing as t
 
+from ..common.plain import is_true
+
 ADMIN_CONF = "/etc/kubernetes/admin.conf"
 CONTROL_PLANES = "kube_control_plane"
 
@@ -70,7 +72,7 @@ def _api_host(host: str, hostvars: t.Mapping[str, t.Mapping[str, t.Any]], *, own
     """own: whether it asks with its own admin.conf."""
     if host not in hostvars or (host == _CONTROLLER and not own):
         return ApiHost(host, own)  # the variable of all hosts is also the controller's
-    return ApiHost(host, _is_true(hostvars[host].get(_BECOME, own)))
+    return ApiHost(host, is_true(hostvars[host].get(_BECOME, own)))
 
 
 def has_admin_conf(host: str, groups: t.Mapping[str, t.Collection[str]], *, is_local: bool) -> bool:
@@ -79,8 +81,3 @@ def has_admin_conf(host: str, groups: t.Mapping[str, t.Collection[str]], *, is_l
     is_local: it is the controller itself. Its own may be that of any cluster, unless it is a control plane of the inventory.
     """
     return host in groups.get(CONTROL_PLANES if is_local else "all", ())
-
-
-def _is_true(value: t.Any) -> bool:
-    """As Ansible reads it."""
-    return str(value).lower() in ("true", "yes", "on", "1", "t", "y")
