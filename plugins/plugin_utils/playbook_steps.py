@@ -40,7 +40,7 @@ class SiteSteps(Steps):
     def decide(self) -> Json:
         """Work out from the reports of all hosts what is added and what goes. Refuses control planes that the run would miss."""
         reports = self._reports()
-        if self._settings["reaches_control_planes"]:
+        if site.sets_control_planes(self._settings["roles"], self._settings["named"]):
             planes = self._pass.group(control_planes.GROUP)
             for host, report in reports.items():
                 if report.node_kubelet.get("control_plane") and host not in planes:

@@ -43,6 +43,11 @@ def nothing_named(found: t.Collection[str], wishes: t.Sequence[str]) -> str:
     )
 
 
+def sets_control_planes(roles: t.Collection[str], found: t.Collection[str]) -> bool:
+    """Whether a run sets something for control planes. found: the variables that are named; empty where a playbook does not look for them."""
+    return "control_plane" in roles and (not found or any(name.startswith("control_plane_") for name in found))
+
+
 def strayed(host: str, report: Json) -> str:
     """Why a control plane outside of its group is refused: what a run sets for control planes would not reach it. report: of its kubelet."""
     reasons = "; ".join(report.get("control_plane") or ())
