@@ -23,8 +23,10 @@ extends_documentation_fragment:
   - nodecraft.kubeadm.api.actiongroup_api
   - nodecraft.kubeadm.versions
 notes:
-  - The account needs the verb C(list) on C(nodes), and in O(namespace) C(get) on C(daemonsets), and C(list) on C(pods) and
-    C(controllerrevisions). With C(list) on C(events) and C(get) on C(pods/proxy) the reasons tell more.
+  - For V(nodes) of O(gather_subset) the account needs the verb C(list) on C(nodes), and in O(namespace) C(get) on C(daemonsets), and C(list)
+    on C(pods) and C(controllerrevisions). With C(list) on C(events) and C(get) on C(pods/proxy) the reasons tell more.
+  - For V(objects) and V(others) it needs C(get) on the namespace, on C(daemonsets) and C(secrets), and C(list) on C(configmaps). For V(others)
+    of a namespace that the role made it needs C(list) on all kinds that are read. Of Secrets and of most other objects only the metadata is asked for.
   - The API hears of a kubelet that stops only after about a minute. Until then nodes seem to offer what they did; the plugin of this
     collection, asked through C(pods/proxy), says at once that it is not registered any more.
 options:
@@ -36,6 +38,20 @@ options:
     description: Its namespace.
     type: str
     default: nodecraft-device-plugin
+  gather_subset:
+    description:
+      - What is read. With V(nodes), what nodes offer, held against what is expected.
+      - With V(objects), the objects of the plugin's deployment, as the role P(nodecraft.kubeadm.device_plugin#role) makes them.
+      - With V(others), what else is in O(namespace), if that role made it. When nothing is there that the role did not make, it removes the
+        namespace with the plugin.
+    type: list
+    elements: str
+    choices:
+      - nodes
+      - objects
+      - others
+    default:
+      - nodes
   node_selector:
     description:
       - Labels, with their values, of the nodes that get the plugin, as C(nodeSelector) of the DaemonSet. Every node when it is empty.
@@ -126,7 +142,7 @@ api:
     host: cp1
     server: https://10.0.0.10:6443
 selected:
-  description: Names of the nodes that get the plugin.
+  description: Names of the nodes that get the plugin. This and what else is said of nodes is empty without V(nodes) in O(gather_subset).
   returned: success
   type: list
   elements: str
@@ -174,6 +190,38 @@ nodes:
       allocatable:
         example.com/dongle: "3"
       problem: "example.com/dongle: expected 4, found 3: 1 of 4 devices are unhealthy (usb-A6008isP: it is not there any more)"
+objects:
+  description: >-
+    The objects of the deployment that are there, with V(objects) in O(gather_subset): the namespace, the DaemonSet, the ConfigMaps with the
+    plugin's files, also former ones, and the Secret with its token.
+  returned: success
+  type: list
+  elements: dict
+  contains:
+    kind:
+      description: Its kind.
+      type: str
+    name:
+      description: Its name.
+      type: str
+    labels:
+      description: Its labels.
+      type: dict
+    config_maps:
+      description: Names of the ConfigMaps that the pods of the DaemonSet mount. Empty for other kinds.
+      type: list
+      elements: str
+  sample:
+    - kind: Namespace
+      name: nodecraft-device-plugin
+      labels:
+        app.kubernetes.io/managed-by: nodecraft.kubeadm
+      config_maps: []
+others:
+  description: What else is in the namespace, with V(others) in O(gather_subset), as in RV(objects). What the role made is listed, too.
+  returned: success
+  type: list
+  elements: dict
 """
 
 import typing as t
@@ -190,6 +238,12 @@ def main() -> t.NoReturn:
         argument_spec={
             "name": {"type": "str", "default": "nodecraft-device-plugin"},
             "namespace": {"type": "str", "default": "nodecraft-device-plugin"},
+            "gather_subset": {
+                "type": "list",
+                "elements": "str",
+                "choices": ["nodes", "objects", "others"],
+                "default": ["nodes"],
+            },
             "node_selector": {"type": "dict", "default": {}},
             "tolerations": {"type": "list", "elements": "dict", "default": [{"operator": "Exists"}]},
             "expected": {

@@ -10,10 +10,10 @@ DOCUMENTATION = r"""
 module: rollout_lease
 short_description: Let one run at a time change a control plane
 description:
-  - Takes, renews and lets go the Lease C(nodecraft-kubeadm-control-plane) in the namespace C(kube-system). Whoever holds it may change
-    the nodes of the control plane; everybody else waits.
-  - The role P(nodecraft.kubeadm.control_plane#role) does this by itself. Use the module for plays of your own that change static pods
-    with M(nodecraft.kubeadm.static_pod).
+  - Acquires, renews and releases the Lease O(name) in the namespace C(kube-system). The run that holds it may change the nodes that it is for;
+    all others wait.
+  - The roles P(nodecraft.kubeadm.control_plane#role) and P(nodecraft.kubeadm.node_kubelet#role) do this by themselves. Use
+    the module for plays of your own that change static pods with M(nodecraft.kubeadm.static_pod).
   - A roll-out that failed leaves a mark on the Lease, so that the same wish is not tried on the next node before somebody looked.
   - Whether a Lease has run out is told by the clock of the API server, never by that of the controller.
 version_added: 0.1.0
@@ -34,6 +34,12 @@ notes:
   - An API server that restarts is waited for, for 60 seconds.
   - The account needs the verbs C(get), C(create) and C(update) on C(leases) of C(coordination.k8s.io) in C(kube-system).
 options:
+  name:
+    description:
+      - Name of the Lease. That of the role P(nodecraft.kubeadm.node_kubelet#role) is V(nodecraft-kubeadm-kubelets).
+      - Runs that must not change nodes at the same time must name the same one.
+    type: str
+    default: nodecraft-kubeadm-control-plane
   state:
     description:
       - With V(held) the Lease is taken, or renewed when O(holder) holds it already.
@@ -219,12 +225,14 @@ from ansible_collections.nodecraft.kubeadm.plugins.module_utils._api.connection 
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._api.lease_steps import LeaseSteps
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._module import runner
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._module.api_module import ApiModule
+from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.transaction.lease import LEASE_NAME
 
 
 def main() -> t.NoReturn:
     """Hand the steps to the runner."""
     module = ApiModule(
         argument_spec={
+            "name": {"type": "str", "default": LEASE_NAME},
             "state": {"type": "str", "choices": ["held", "released", "halted"], "default": "held"},
             "holder": {"type": "str", "required": True},
             "duration": {"type": "int", "default": 900},

@@ -20,8 +20,15 @@ SIDES = {"node": "_node", "api": "_api"}
 ATTRIBUTES = ("action_group", "check_mode", "diff_mode", "idempotent")
 
 
+def is_documentation(source: str) -> bool:
+    """Whether a module is that of an action plugin which does all by itself."""
+    return bool(source) and "def main" not in source and "DOCUMENTATION" in source
+
+
 def side_of(source: str) -> str | None:
     """The action group that a module belongs to, by what it imports."""
+    if is_documentation(source):
+        return "api"  # its action plugin hands the credentials on
     tree = ast.parse(source)
     for group, folder in SIDES.items():
         room = f"{imports.UTILS}.{folder}"

@@ -45,6 +45,10 @@ _ADVICE: dict[int, str] = {
     HTTPStatus.FORBIDDEN: "Give the account this right, or the task another account.",
 }
 _STATUS = "Status"  # the kind of what an API server says itself
+_JSON = "application/json"
+# An object without spec, data and status: what an API server does not send, nothing can show.
+_METADATA = "application/json;as=PartialObjectMetadata;g=meta.k8s.io;v=v1"
+_METADATA_LIST = "application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1"
 _JSON_PATCH = "application/json-patch+json"
 _STRATEGIC_MERGE_PATCH = "application/strategic-merge-patch+json"
 _LACKS_A_RIGHT = re.compile(r"\bcannot [a-z]+ (?:resource|path) ")  # admission forbids in other words
@@ -114,14 +118,17 @@ class Client:
         """The same API server, but asked only once: for what is good to know, and not worth waiting for."""
         return Client([self._pool], self._headers, patience=0.0, check=self._check, clock=self.clock, sleep=self.sleep)
 
-    def get(self, path: str) -> Json:
-        """Read one object. path: below C(/api/v1), such as C(nodes/w1), or from the root with a leading slash."""
-        return self._request("GET", path)
+    def get(self, path: str, *, metadata_only: bool = False) -> Json:
+        """Read one object. path: below C(/api/v1), such as C(nodes/w1), or from the root with a leading slash.
 
-    def find(self, path: str) -> Json | None:
+        metadata_only: the API server leaves out all but C(metadata), so that the data of a Secret does not get here.
+        """
+        return self._request("GET", path, accept=_METADATA if metadata_only else _JSON)
+
+    def find(self, path: str, *, metadata_only: bool = False) -> Json | None:
         """Read one object; None where there is none."""
         try:
-            return self.get(path)
+            return self.get(path, metadata_only=metadata_only)
         except ApiError as exc:
             if exc.status != HTTPStatus.NOT_FOUND:
                 raise
@@ -173,13 +180,14 @@ class Client:
         except (TypeError, ValueError) as exc:
             raise KubeadmError(f"{self.url} does not say what time it is: its answers have no header Date.") from exc
 
-    def list(self, path: str, **query: str) -> list[Json]:
-        """Read all objects of a list, page by page."""
+    def list(self, path: str, *, metadata_only: bool = False, **query: str) -> list[Json]:
+        """Read all objects of a list, page by page. metadata_only: as of C(get)."""
+        accept = _METADATA_LIST if metadata_only else _JSON
         items: list[Json] = []
         following = ""
         while True:
             try:
-                page = self._request("GET", path, limit=str(PAGE), **{"continue": following}, **query)
+                page = self._request("GET", path, accept=accept, limit=str(PAGE), **{"continue": following}, **query)
             except ApiError as exc:
                 if exc.status != HTTPStatus.GONE or not following:
                     raise
@@ -204,8 +212,8 @@ class Client:
         """
         return self._request("PATCH", path, body=content, fieldManager=USER_AGENT, dryRun="All" if dry_run else "")
 
-    def _request(self, verb: str, path: str, *, body: t.Any = None, **query: str) -> Json:
-        answer = self._answer(verb, path, body=body, query=query)
+    def _request(self, verb: str, path: str, *, body: t.Any = None, accept: str = _JSON, **query: str) -> Json:
+        answer = self._answer(verb, path, body=body, query=query, headers={"Accept": accept})
         if answer.found is None:
             raise KubeadmError(f"{self.url} is no Kubernetes API server: its answer to {verb} {path} is no JSON.")
         return answer.found
@@ -273,7 +281,7 @@ class Client:
         timeout: float = _TIMEOUT,
     ) -> Answer:
         """Send one request, once, to each address until one answers."""
-        sent = [("Accept", "application/json"), ("User-Agent", USER_AGENT), *(headers or {}).items()]
+        sent = [*{"Accept": _JSON, "User-Agent": USER_AGENT, **(headers or {})}.items()]
         content = None
         if body is not None:
             content = json.dumps(body).encode()

@@ -21,6 +21,7 @@ from .._plan.node import plan as node_plan
 from .._plan.pod import templates as pod_templates
 from .client import Client, Connect, Json, Params
 from .cluster_versions import version_warnings
+from .device_plugin_objects import read_objects
 from .parallel import for_each
 
 PORT = 9808  # where our plugin tells of itself
@@ -28,10 +29,17 @@ _LOOK_AGAIN = 2.0  # seconds between two looks
 
 
 def read(params: Params, *, connect: Connect, warn: t.Callable[[str], None]) -> dict[str, t.Any]:
-    """Hold the nodes against what is expected of them, with C(wait) until they offer it or no further node comes to it in time."""
+    """Read what is asked for: the nodes held against what is expected of them, the objects of the deployment, and what is beside them."""
     for name in (name for entry in params["expected"] for name in entry["nodes"] or []):
         node_names.check_node("expected", name)
-    client = connect()
+    client, subsets = connect(), params["gather_subset"]
+    nodes = _read_nodes(client, params, warn) if "nodes" in subsets else _nodes({}, 0.0)
+    objects = read_objects(client, params["namespace"], params["name"], subsets, workers=params["concurrency"])
+    return {**nodes, **objects}
+
+
+def _read_nodes(client: Client, params: Params, warn: t.Callable[[str], None]) -> dict[str, t.Any]:
+    """With C(wait), until the nodes offer what is expected or no further node comes to it in time."""
     reader = _Reader(client, params)
     began = since = client.clock()
     checks = reader.look()
@@ -49,12 +57,16 @@ def read(params: Params, *, connect: Connect, warn: t.Callable[[str], None]) -> 
             fewest, since = len(_problems(checks)), client.clock()
     if _problems(checks) and reader.seen.daemon_set is not None:
         checks = reader.look_closer()
+    return _nodes(checks, client.clock() - began)
+
+
+def _nodes(checks: t.Mapping[str, NodeCheck], seconds: float) -> dict[str, t.Any]:
     return {
         "selected": sorted(checks),
         "nodes": {name: dataclasses.asdict(check) for name, check in checks.items()},
         "problems": _problems(checks),
         "summary": [f"{name}: {check}" for name, check in checks.items()],
-        "waited_seconds": client.clock() - began,
+        "waited_seconds": seconds,
     }
 
 

@@ -21,7 +21,6 @@ from .conflicts import ATTEMPTS
 from .steps import ApiSteps
 
 _LEASES = f"/apis/coordination.k8s.io/v1/namespaces/{rollout_lease.LEASE_NAMESPACE}/leases"
-_LEASE = f"{_LEASES}/{rollout_lease.LEASE_NAME}"
 _LOOK_AGAIN = 5.0  # seconds between two looks at a Lease that somebody else holds
 
 
@@ -30,7 +29,9 @@ class LeaseSteps(ApiSteps):
 
     def __init__(self, params: Params, *, connect: Connect, dry: bool) -> None:
         super().__init__(params, connect=connect, dry=dry)
+        self._path = f"{_LEASES}/{params['name']}"
         self._request = rollout_lease.Request(
+            name=params["name"],
             holder=params["holder"],
             duration=params["duration"],
             wishes=tuple(params["wishes"]),
@@ -60,7 +61,7 @@ class LeaseSteps(ApiSteps):
         """Read the Lease. Whether anybody answered is told in the result: without an API there may still be a node to repair."""
         self._answered = False
         try:
-            self._found = self._api.find(_LEASE)
+            self._found = self._api.find(self._path)
         except ApiError as exc:
             self._answered = 400 <= exc.status < 500
             raise _explained(exc) from exc
@@ -146,7 +147,7 @@ class LeaseSteps(ApiSteps):
         try:
             if self._found is None:
                 return self._api.create(_LEASES, body, dry_run=self._dry)
-            return self._api.replace(_LEASE, body, dry_run=self._dry)
+            return self._api.replace(self._path, body, dry_run=self._dry)
         except ApiError as exc:
             raise _explained(exc) from exc
 
@@ -154,7 +155,9 @@ class LeaseSteps(ApiSteps):
         self._waited = self._api.clock() - self._began
         left = self._params["wait_timeout"] - self._waited
         if left <= 0:
-            raise KubeadmError(rollout_lease.late(self._found, self._api.server_time(), self._waited))
+            raise KubeadmError(
+                rollout_lease.late(self._found, self._request.name, self._api.server_time(), self._waited)
+            )
         self._api.sleep(min(_LOOK_AGAIN, left, longest))
 
 
@@ -164,7 +167,7 @@ def _explained(error: ApiError) -> ApiError:
         return error
     return ApiError(
         f"{error} It needs get, create and update on leases (coordination.k8s.io) in {rollout_lease.LEASE_NAMESPACE}. Without the Lease nothing"
-        " keeps two runs apart; to go on all the same, such as to take back a change that locked you out, do without it (in the role:"
-        " control_plane_lease: false).",
+        " keeps two runs apart; to go on all the same, such as to take back a change that locked you out, do without it (in the"
+        " roles: control_plane_lease or node_kubelet_lease: false).",
         error.status,
     )

@@ -74,7 +74,7 @@ def who(outcome: Outcome) -> set[tuple[str, bool, str | None]]:
 def test_a_control_plane_asks_with_its_own_admin_conf(play: Play, stage: Stage) -> None:
     assert who(play()) == {("cp1", True, None)}
     outcome = stage.play(
-        {"kube_control_plane": {"cp1": {"stub_kubelet_info": "gone"}, "cp2": {}}, "kube_node": {"w1": {}}},
+        {"kube_control_plane": {"cp1": {"stub_machine": "gone"}, "cp2": {}}, "kube_node": {"w1": {}}},
         hosts="kube_node",
         roles=[ROLE],
     )
@@ -86,7 +86,7 @@ def test_a_control_plane_asks_with_its_own_admin_conf(play: Play, stage: Stage) 
 
 def test_a_control_plane_that_cannot_be_reached_does_not_end_a_play_that_stops_at_every_error(stage: Stage) -> None:
     """Ansible counts a host that cannot be reached among the errors, although the task says to ignore it."""
-    planes = {"cp1": {"stub_kubelet_info": "gone"}, "cp2": {}}
+    planes = {"cp1": {"stub_machine": "gone"}, "cp2": {}}
     groups: dict[str, Json] = {"kube_control_plane": planes, "kube_node": {"w1": {}, "w2": {}}}
     outcome = stage.play(groups, hosts="kube_node", roles=[ROLE], any_errors_fatal=True)
     assert outcome.status == 0, outcome.output
@@ -119,16 +119,32 @@ def test_a_host_whose_name_is_given_is_not_asked_and_so_not_left_out(stage: Stag
     assert asked(outcome) == [(name, ["cp1", "n1"]) for name in MODULES]
 
 
-def test_hosts_that_are_out_of_step_are_refused(play: Play) -> None:
-    asks = "until test -s $STUB_LOG; do sleep 0.1; done"
-    late = {"name": "Come when cp1 asks", "ansible.builtin.shell": asks, "when": "inventory_hostname == 'w1'"}
-    gone = {"name": "Say so", "ansible.builtin.shell": "touch $STUB_LOG.go", "when": "inventory_hostname == 'w1'"}
-    role = {"block": [{"ansible.builtin.include_role": {"name": ROLE["role"]}}], "always": [gone]}
-    outcome = play({"node_taint": "waits", "node_label": "changes"}, strategy="free", roles=[], tasks=[late, role])
+def test_a_play_that_does_not_keep_its_hosts_in_step_is_refused(play: Play) -> None:
+    outcome = play({"node_label": "changes"}, strategy="ansible.builtin.free")
     assert outcome.status != 0
-    assert asked(outcome) == [(name, ["node-cp1"]) for name in MODULES]
-    assert "Nothing was changed on node-w1" in outcome.output
-    assert "strategy has to be linear" in outcome.output
+    assert asked(outcome) == []
+    assert "invalid strategy ansible.builtin.free: must be linear" in outcome.output
+
+
+def test_a_node_that_cannot_be_reached_ends_the_play(stage: Stage) -> None:
+    groups: dict[str, Json] = {"kube_control_plane": {"cp1": {}}, "kube_node": {"w1": {"stub_kubelet_info": "gone"}}}
+    outcome = stage.play(groups, roles=[ROLE])
+    assert outcome.status != 0
+    assert asked(outcome) == []
+    assert "w1 does not tell its name in Kubernetes: gone" in outcome.output
+
+
+def test_two_hosts_that_are_one_node_are_refused(stage: Stage) -> None:
+    host = {"node_resources_node_name": "n1"}
+    outcome = stage.play({"kube_node": {"w1": host, "w2": host}}, roles=[ROLE])
+    assert outcome.status != 0
+    assert "w1, w2 are the same node, n1. Each host of the play must be another node." in outcome.output
+    assert asked(outcome) == []
+
+
+def test_few_tasks(play: Play, stage: Stage) -> None:
+    assert max(play({"node_label": "changes"}).tasks.values()) <= 12
+    assert max(stage.play({"kube_control_plane": {"cp1": {}, "cp2": {}}}, roles=[ROLE]).tasks.values()) <= 12
 
 
 def test_hosts_that_skip_the_role_are_left_out_wherever_they_stand(play: Play) -> None:
@@ -175,7 +191,10 @@ def test_what_is_asked_for_reaches_the_modules(play: Play) -> None:
 def test_hosts_that_ask_for_different_things_are_refused(play: Play) -> None:
     outcome = play(vars={"node_resources_purge": "{{ inventory_hostname == 'w1' }}"})
     assert outcome.status != 0
-    assert "All hosts of a play are served by one task" in outcome.output
+    assert (
+        "node_resources_purge is False on cp1 and True on w1. These variables must be the same on all hosts"
+        in outcome.output
+    )
     assert outcome.calls == []
 
 

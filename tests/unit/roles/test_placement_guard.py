@@ -126,7 +126,10 @@ def test_hosts_that_skip_the_role_are_left_out(play: Play) -> None:
     ("variables", "says"),
     [
         ({**GUARD, "placement_guard_node": ["w1"]}, "did you mean placement_guard_nodes?"),
-        ({**GUARD, "placement_guard_nodes": ["{{ inventory_hostname }}"]}, "placement_guard_nodes has to be the same"),
+        (
+            {**GUARD, "placement_guard_nodes": ["{{ inventory_hostname }}"]},
+            "These variables must be the same on all hosts of the play. Nodes that are kept",
+        ),
     ],
 )
 def test_bad_variables_are_refused_before_anybody_is_asked(play: Play, variables: Json, says: str) -> None:
@@ -148,3 +151,7 @@ def test_the_playbook_asks_once(stage: Stage) -> None:
     outcome = stage.playbook("placement_guard", {"kube_control_plane": {"cp1": GUARD}, "kube_node": {"w1": GUARD}})
     assert outcome.status == 0, outcome.output
     assert [(call["host"], call["step"]) for call in outcome.calls] == [("cp1", "change")]
+
+
+def test_few_tasks(play: Play) -> None:
+    assert max(play(GUARD).tasks.values()) <= 12

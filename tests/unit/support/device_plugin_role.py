@@ -38,10 +38,16 @@ OWN_KEYWORD = {"app.kubernetes.io__managed-by": "nodecraft.kubeadm"}
 Play = t.Callable[..., Outcome]
 
 
+def objects(call: Json) -> list[Json]:
+    """The objects of one call of C(k8s)."""
+    found = call["arguments"]["definition"] if call["component"] == "k8s" else []
+    return found if isinstance(found, list) else [found]
+
+
 def written(outcome: Outcome) -> dict[str, Json]:
     """The objects that were asked for, by kind."""
-    found = [call["arguments"] for call in outcome.calls if call["component"] == "k8s"]
-    return {each["definition"]["kind"]: each["definition"] for each in found if "definition" in each}
+    calls = [call for call in outcome.calls if call["arguments"].get("state") != "absent"]
+    return {each["kind"]: each for call in calls for each in objects(call)}
 
 
 def since(earlier: Outcome, later: Outcome) -> Outcome:
@@ -51,8 +57,8 @@ def since(earlier: Outcome, later: Outcome) -> Outcome:
 
 def removed(outcome: Outcome) -> list[str]:
     """Kinds and names of what was to be removed, in its order."""
-    found = [call["arguments"] for call in outcome.calls if call["component"] == "k8s"]
-    return [f"{each['kind']} {each['name']}" for each in found if each.get("state") == "absent"]
+    calls = [call for call in outcome.calls if call["arguments"].get("state") == "absent"]
+    return [f"{each['kind']} {each['metadata']['name']}" for call in calls for each in objects(call)]
 
 
 def named(name: str, **labels: str) -> Json:

@@ -29,12 +29,12 @@ STUBS = {
     "info.py": ("static_pod_info", "kubelet_info"),
     "image.py": ("node_image",),
     "lease.py": ("rollout_lease",),
-    "kubernetes.py": ("device_plugin_info",),
+    "device_plugin.py": ("device_plugin_info",),
     "results.py": ("pod_resize", "placement_guard"),
     "nodes.py": ("node_taint", "node_extended_resource", "node_label"),
 }
 # The same for kubernetes.core.
-CORE_STUBS = {"kubernetes.py": ("k8s", "k8s_info")}
+CORE_STUBS = {"kubernetes.py": ("k8s",)}
 STAND_INS = {name for stubs in (STUBS, CORE_STUBS) for names in stubs.values() for name in names}
 # What is the collection's own. Of its modules, those that have no stand-in.
 LINKED = (
@@ -101,7 +101,8 @@ class Outcome:
     @property
     def statistics(self) -> Json:
         """What the run as a whole tells those who started it."""
-        found: Json = json.loads(self.output.rpartition("RUN: ")[2])
+        # What was written to the other channel may follow.
+        found: Json = json.JSONDecoder().raw_decode(self.output.rpartition("RUN: ")[2])[0]
         return found
 
 

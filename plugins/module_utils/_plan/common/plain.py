@@ -19,6 +19,15 @@ def plain(value: t.Any) -> t.Any:
     """The same value in dictionaries and lists of Python alone, each item read as a template reads it."""
     if isinstance(value, t.Mapping):
         return {key: plain(value[key]) for key in value}
+    # Before 2.19 a vaulted text is a sequence of letters, with the decrypted text as its data.
+    text = getattr(value, "data", None)
+    if isinstance(text, str):
+        return text
     if isinstance(value, t.Sequence) and not isinstance(value, (str, bytes)):
         return [plain(value[number]) for number in range(len(value))]
     return value
+
+
+def is_true(value: t.Any) -> bool:
+    """Whether a value is true as Ansible reads it, such as the text C(yes)."""
+    return str(value).lower() in ("true", "yes", "on", "1", "t", "y")

@@ -14,8 +14,13 @@ from __future__ import annotations
 
 import typing as t
 
+from ..common.plain import is_true
+
 ADMIN_CONF = "/etc/kubernetes/admin.conf"
 CONTROL_PLANES = "kube_control_plane"
+
+# Of the controller; with one of them it asks itself.
+CREDENTIAL_VARIABLES = ("K8S_AUTH_KUBECONFIG", "K8S_AUTH_HOST")
 
 _CONTROLLER = "localhost"
 _BECOME = "ansible_become"
@@ -28,7 +33,12 @@ class ApiHost(t.NamedTuple):
     become: bool
 
 
-def elect(
+def elect(candidates: t.Sequence[str], named: str = "", **more: t.Any) -> ApiHost:
+    """Who asks the API: the first of those that are ranked. The arguments are the same."""
+    return ranked(candidates, named, **more)[0]
+
+
+def ranked(
     candidates: t.Sequence[str],
     named: str = "",
     *,
@@ -37,10 +47,10 @@ def elect(
     reachable: t.Collection[str] = (),
     changing: t.Collection[str] = (),
     impaired: t.Collection[str] = (),
-) -> ApiHost:
-    """Who asks the API. candidates: the control planes.
+) -> list[ApiHost]:
+    """Who may ask the API, the best first, one at least. candidates: the control planes.
 
-    named: the host that the user names. variables: the values of K8S_AUTH_KUBECONFIG and K8S_AUTH_HOST on the controller.
+    named: the host that the user names. variables: the values of CREDENTIAL_VARIABLES on the controller.
     hostvars: the variables of each host. reachable: the hosts that answered in this run and were not lost. changing: those that have their
     turn. impaired: those whose API server is not ready.
     Where nothing is left, the controller asks, and says that it has no credentials.
@@ -50,15 +60,19 @@ def elect(
         return host in impaired, host not in reachable, host in changing
 
     if named:
-        host = named
+        hosts = [named]
     elif any(variables) or not candidates:
-        host = _CONTROLLER
+        hosts = [_CONTROLLER]
     else:
-        host = min(candidates, key=rank)  # of those that are equal, the first one
-    own = host in candidates
+        hosts = sorted(candidates, key=rank)  # those that are equal stay in their order
+    return [_api_host(host, hostvars, own=host in candidates) for host in hosts]
+
+
+def _api_host(host: str, hostvars: t.Mapping[str, t.Mapping[str, t.Any]], *, own: bool) -> ApiHost:
+    """own: whether it asks with its own admin.conf."""
     if host not in hostvars or (host == _CONTROLLER and not own):
         return ApiHost(host, own)  # the variable of all hosts is also the controller's
-    return ApiHost(host, _is_true(hostvars[host].get(_BECOME, own)))
+    return ApiHost(host, is_true(hostvars[host].get(_BECOME, own)))
 
 
 def has_admin_conf(host: str, groups: t.Mapping[str, t.Collection[str]], *, is_local: bool) -> bool:
@@ -67,8 +81,3 @@ def has_admin_conf(host: str, groups: t.Mapping[str, t.Collection[str]], *, is_l
     is_local: it is the controller itself. Its own may be that of any cluster, unless it is a control plane of the inventory.
     """
     return host in groups.get(CONTROL_PLANES if is_local else "all", ())
-
-
-def _is_true(value: t.Any) -> bool:
-    """As Ansible reads it."""
-    return str(value).lower() in ("true", "yes", "on", "1", "t", "y")

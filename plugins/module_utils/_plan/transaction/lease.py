@@ -4,7 +4,7 @@
 
 # PRIVATE to the collection: no promise of stability to code outside it.
 
-"""The Lease that lets one run at a time change a control plane: what there is to do about it as it stands.
+"""A Lease that lets one run at a time change a control plane, or kubelets: what there is to do about it as it stands.
 
 Times are seconds since 1970 by the clock of the API server, of which every holder has the same one.
 """
@@ -26,6 +26,7 @@ LEASE_NAMESPACE = "kube-system"
 HALTED = "nodecraft.kubeadm/halted"
 LAST_HOLDER = "nodecraft.kubeadm/last-holder"
 
+_TAKEOVER = "control_plane_lease_takeover or node_kubelet_lease_takeover"
 _MARGIN = 5.0  # seconds by which the clocks of several API servers, and the whole seconds of their answers, may differ
 _LONGEST_REASON = 500  # characters; an annotation is no log
 
@@ -43,33 +44,32 @@ class Halt:
 
 @dataclasses.dataclass(frozen=True)
 class Lease:
-    """The Lease as it was read. holder: empty when nobody holds it. renewed: None when its holder never said so."""
+    """The Lease as it was read. name: its own. holder: empty when nobody holds it. renewed: None when its holder never said so."""
 
     holder: str
     last_holder: str
     duration: float
     renewed: float | None
     halt: Halt | None
+    name: str = LEASE_NAME
 
     def left(self, now: float) -> float:
         """Seconds until it runs out; not above 0 when it did. One that was never renewed, such as one made by hand, never does."""
         return float("inf") if self.renewed is None else self.renewed + self.duration - now
 
 
-FREE = Lease(holder="", last_holder="", duration=0.0, renewed=None, halt=None)
-
-
 @dataclasses.dataclass(frozen=True)
 class Request:
     """What a run wants of the Lease.
 
-    holder: who asks. duration: seconds for which it needs it. wishes: digests of what it wants of the nodes.
+    name: of the Lease. holder: who asks. duration: seconds for which it needs it. wishes: digests of what it wants of the nodes.
     open_transactions: changes that nodes still have open, in words. planned_ago: seconds since it planned.
     takeover, resume: the words of a human that another holder is gone, and that a halted wish may be tried again.
     """
 
     holder: str
     duration: int
+    name: str = LEASE_NAME
     wishes: tuple[str, ...] = ()
     open_transactions: tuple[str, ...] = ()
     planned_ago: float = 0.0
@@ -97,33 +97,34 @@ class LeasePlan:
 # ---- reading -----------------------------------------------------------------------------------------------------------
 
 
-def parse(found: Json | None) -> Lease:
+def parse(found: Json | None, name: str = LEASE_NAME) -> Lease:
     """Read a Lease; one that does not exist is free. Raises KubeadmError when somebody made it unreadable."""
     if found is None:
-        return FREE
+        return Lease(holder="", last_holder="", duration=0.0, renewed=None, halt=None, name=name)
     spec, annotations = found.get("spec") or {}, found["metadata"].get("annotations") or {}
     return Lease(
         holder=spec.get("holderIdentity") or "",
         last_holder=annotations.get(LAST_HOLDER, ""),
         duration=float(spec.get("leaseDurationSeconds") or 0),
-        renewed=_seconds(spec.get("renewTime")),
-        halt=_parse_halt(annotations.get(HALTED)),
+        renewed=_seconds(spec.get("renewTime"), name),
+        halt=_parse_halt(annotations.get(HALTED), name),
+        name=name,
     )
 
 
-def _parse_halt(text: str | None) -> Halt | None:
+def _parse_halt(text: str | None, name: str) -> Halt | None:
     if text is None:
         return None
     try:
         return Halt(**json.loads(text))
     except (ValueError, TypeError) as exc:
         raise KubeadmError(
-            f"the annotation {HALTED} of the Lease {LEASE_NAMESPACE}/{LEASE_NAME} cannot be read ({exc}). A roll-out failed, and somebody changed its"
-            f" mark. See that the control plane is well, then remove it: kubectl -n {LEASE_NAMESPACE} annotate lease {LEASE_NAME} {HALTED}-"
+            f"the annotation {HALTED} of the Lease {LEASE_NAMESPACE}/{name} cannot be read ({exc}). A roll-out failed, and somebody changed its"
+            f" mark. See that the control plane is well, then remove it: kubectl -n {LEASE_NAMESPACE} annotate lease {name} {HALTED}-"
         ) from exc
 
 
-def _seconds(text: str | None) -> float | None:
+def _seconds(text: str | None, name: str) -> float | None:
     """A time of the Lease."""
     if not text:
         return None
@@ -131,7 +132,7 @@ def _seconds(text: str | None) -> float | None:
         return seconds_of(text)
     except ValueError as exc:
         raise KubeadmError(
-            f"the Lease {LEASE_NAMESPACE}/{LEASE_NAME} has the time {text!r}, which is none of Kubernetes' own."
+            f"the Lease {LEASE_NAMESPACE}/{name} has the time {text!r}, which is none of Kubernetes' own."
         ) from exc
 
 
@@ -140,7 +141,7 @@ def _seconds(text: str | None) -> float | None:
 
 def hold(found: Json | None, request: Request, now: float) -> LeasePlan:
     """Take the Lease, renew it, or wait for it. Raises Refusal when its mark, or an open change, stands in the way."""
-    lease = parse(found)
+    lease = parse(found, request.name)
     if lease.holder == request.holder:
         return LeasePlan(_written(found, request, now), operations=_operations(lease, holder=request.holder))
     _refuse_halted(lease, request)
@@ -162,7 +163,7 @@ def hold(found: Json | None, request: Request, now: float) -> LeasePlan:
 
 def release(found: Json | None, request: Request, now: float, *, completed: bool) -> LeasePlan:
     """Let the Lease go. completed: the roll-out came to its end, so that the mark of a former one has no meaning any more."""
-    lease = parse(found)
+    lease = parse(found, request.name)
     if lease.holder != request.holder:
         return LeasePlan(None, warnings=_lost(lease, now))
     halt = None if completed else lease.halt
@@ -171,7 +172,7 @@ def release(found: Json | None, request: Request, now: float, *, completed: bool
 
 def halt(found: Json | None, request: Request, now: float, mark: Halt) -> LeasePlan:
     """Let the Lease go and leave the mark of a roll-out that failed."""
-    lease = parse(found)
+    lease = parse(found, request.name)
     if lease.holder not in ("", request.holder):
         return LeasePlan(None, warnings=_lost(lease, now))
     mark = dataclasses.replace(mark, reason=mark.reason[:_LONGEST_REASON], by=request.holder, at=text_of(now))
@@ -180,12 +181,12 @@ def halt(found: Json | None, request: Request, now: float, mark: Halt) -> LeaseP
     return LeasePlan(_freed(found, request, now, mark), _operations(lease, holder="", halt=mark))
 
 
-def late(found: Json | None, now: float, waited: float) -> str:
-    """What a run says that waited in vain."""
-    lease = parse(found)
+def late(found: Json | None, name: str, now: float, waited: float) -> str:
+    """What a run says that waited in vain for the Lease of this name."""
+    lease = parse(found, name)
     return (
         f"waited {waited:.0f} s, and {_held(lease, now)} Run again when it is done. When you know that it is dead, say so:"
-        " takeover: true (in the role: control_plane_lease_takeover)."
+        f" takeover: true (in the roles: {_TAKEOVER})."
     )
 
 
@@ -202,8 +203,8 @@ def _refuse_open(lease: Lease, request: Request, now: float) -> None:
     if request.open_transactions:
         raise Refusal(
             f"{_described(lease, now)}, and its run left changes open: {', '.join(request.open_transactions)}. Run again when they"
-            " have ended, which nodes do by themselves. When you know that this run is dead, say so: takeover: true (in the role:"
-            " control_plane_lease_takeover)."
+            " have ended, which nodes do by themselves. When you know that this run is dead, say so: takeover: true (in the"
+            f" roles: {_TAKEOVER})."
         )
 
 
@@ -212,11 +213,11 @@ def _lost(lease: Lease, now: float) -> tuple[str, ...]:
 
 
 def _held(lease: Lease, now: float) -> str:
-    return f"{lease.holder} is changing the control plane: {_described(lease, now)}."
+    return f"{lease.holder} is at work: {_described(lease, now)}."
 
 
 def _described(lease: Lease, now: float) -> str:
-    name = f"the Lease {LEASE_NAMESPACE}/{LEASE_NAME}"
+    name = f"the Lease {LEASE_NAMESPACE}/{lease.name}"
     if lease.renewed is None:
         return f"{name} has a holder and no renewTime, so it never runs out"
     left = lease.left(now)
@@ -251,7 +252,7 @@ def _shown(mark: Halt | None) -> Json | None:
 
 def _written(found: Json | None, request: Request, now: float) -> Json:
     """The Lease as ours; what others noted in it stays."""
-    body, spec = _copied(found)
+    body, spec = _copied(found, request.name)
     if spec.get("holderIdentity") != request.holder:
         spec["acquireTime"] = text_of(now)
         spec["leaseTransitions"] = spec.get("leaseTransitions", -1) + 1
@@ -261,7 +262,7 @@ def _written(found: Json | None, request: Request, now: float) -> Json:
 
 
 def _freed(found: Json | None, request: Request, now: float, mark: Halt | None) -> Json:
-    body, spec = _copied(found)
+    body, spec = _copied(found, request.name)
     spec.setdefault("leaseDurationSeconds", request.duration)
     spec.update(holderIdentity="", renewTime=text_of(now))
     annotations = body["metadata"]["annotations"]
@@ -272,8 +273,8 @@ def _freed(found: Json | None, request: Request, now: float, mark: Halt | None) 
     return body
 
 
-def _copied(found: Json | None) -> tuple[Json, Json]:
-    body: Json = copy.deepcopy(found) if found else {"metadata": {"name": LEASE_NAME, "namespace": LEASE_NAMESPACE}}
+def _copied(found: Json | None, name: str) -> tuple[Json, Json]:
+    body: Json = copy.deepcopy(found) if found else {"metadata": {"name": name, "namespace": LEASE_NAMESPACE}}
     body.update(apiVersion="coordination.k8s.io/v1", kind="Lease")
     body["metadata"]["annotations"] = body["metadata"].get("annotations") or {}
     body["spec"] = body.get("spec") or {}

@@ -71,6 +71,8 @@ def _ending(result: Result, proven: t.Callable[[Result], str], *, is_lost: bool)
         return proven(transaction) if transaction.get("outcome") else "end not seen"
     if is_lost:
         return "lost"
+    if result.get("begun") is False and result.get("failed"):
+        return "not begun"
     return "failed" if result.get("failed") else "planned"
 
 

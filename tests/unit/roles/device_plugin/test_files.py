@@ -22,6 +22,7 @@ from ansible_collections.nodecraft.kubeadm.tests.unit.support.device_plugin_role
     D,
     Play,
     named,
+    objects,
     removed,
     since,
     written,
@@ -102,9 +103,10 @@ def test_former_configurations_stay_until_no_pod_mounts_them(
 
 def test_a_diff_shows_the_configuration_beside_the_former_one(play: Play) -> None:
     outcome = play(OURS, "--diff", stub={"stub_objects": THERE})
-    found = [call for call in outcome.calls if call["arguments"].get("definition", {}).get("kind") == "ConfigMap"]
-    assert [call["step"] for call in found] == ["plan", "change"]
-    shown, made = (call["arguments"]["definition"] for call in found)
+    calls = [call for call in outcome.calls if call["arguments"].get("state") != "absent"]
+    found = [(call["step"], each) for call in calls for each in objects(call) if each["kind"] == "ConfigMap"]
+    assert [step for step, _each in found] == ["plan", "change"]
+    shown, made = (each for _step, each in found)
     assert (shown["metadata"]["name"], shown["data"]) == (FORMER, made["data"])
     same = {**THERE, "ConfigMap": [named(made["metadata"]["name"], **OWN_KEYWORD)]}
     again = since(outcome, play(OURS, "--diff", stub={"stub_objects": same, "stub_same": True}))

@@ -4,8 +4,12 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
+from ansible.parsing.vault import VaultLib, VaultSecret
 from ansible_collections.nodecraft.kubeadm.tests.unit.support.device_plugin_role import (
+    FILES,
     OURS,
     ROLE,
     THEIRS,
@@ -194,3 +198,70 @@ def test_check_mode_without_the_namespace_shows_what_would_be_made(play: Play) -
     assert list(written(outcome)) == ["Namespace"]
     assert '"kind": "DaemonSet"' in outcome.output
     assert "changed=2" in outcome.output
+
+
+NAMESPACE = {"Namespace": [named("x", **{"app.kubernetes.io__managed-by": "nodecraft.kubeadm"})]}
+
+
+@pytest.mark.parametrize(
+    ("variables", "stub", "most"),
+    [
+        (OURS, {"stub_same": True, "stub_objects": NAMESPACE}, 12),
+        ({**OURS, "device_plugin_pod_resources_token": "t"}, {"stub_same": True, "stub_objects": NAMESPACE}, 12),
+        ({"device_plugin_state": "absent"}, {}, 12),
+        (OURS, {}, 20),
+        ({**OURS, "device_plugin_pod_resources_token": "t"}, {"stub_objects": {**FILES, **NAMESPACE}}, 20),
+        ({"device_plugin_state": "absent"}, {"stub_objects": {**FILES, **NAMESPACE}}, 20),
+    ],
+)
+def test_it_takes_few_tasks(play: Play, variables: Json, stub: Json, most: int) -> None:
+    outcome = play(variables, stub=stub)
+    assert outcome.status == 0, outcome.output
+    assert max(outcome.tasks.values()) <= most
+    # The others only hear which host asks for all.
+    assert outcome.tasks["w2"] == outcome.tasks["w3"] <= 7
+
+
+def test_what_works_already_is_not_waited_for(play: Play) -> None:
+    outcome = play(OURS, stub={"stub_same": True, "stub_objects": NAMESPACE})
+    assert outcome.status == 0, outcome.output
+    assert [call["component"] for call in outcome.calls] == ["device_plugin_info", "k8s"]
+    (report,) = outcome.reports
+    assert f"node-w1: {D} 4" in report
+
+
+@pytest.mark.parametrize("options", [(), ("--diff",)])
+def test_what_failed_ends_what_is_written_after_it(play: Play, options: tuple[str, ...]) -> None:
+    variables = {**OURS, "device_plugin_pod_resources_token": "t"}
+    outcome = play(variables, *options, stub={"stub_objects": NAMESPACE, "stub_unwritable": "Secret"})
+    assert outcome.status != 0
+    assert "DaemonSet" not in written(outcome)
+    assert not any(call["arguments"].get("wait") for call in outcome.calls)
+
+
+def test_what_the_look_warns_of_is_shown(play: Play) -> None:
+    outcome = play(OURS, stub={"stub_warnings": ["enable_cdi has to be set"]})
+    assert outcome.status == 0, outcome.output
+    assert outcome.output.count("[WARNING]: enable_cdi has to be set") == 1
+
+
+def test_only_its_own_variables_are_read(stage: Stage, tmp_path: Path) -> None:
+    (tmp_path / "password").write_text("a password", encoding="utf-8")
+    (tmp_path / "other").write_text("another one", encoding="utf-8")
+
+    def vaulted(text: str, password: str) -> Json:
+        # As `!vault` in an inventory of YAML.
+        secret = VaultSecret((tmp_path / password).read_bytes())
+        return {"__ansible_vault": VaultLib([("default", secret)]).encrypt(text).decode()}
+
+    config = {"resources": [{**OURS["device_plugin_config"]["resources"][0], "name": vaulted(D, "password")}]}
+    hosts: Json = {
+        name: {"device_plugin_node_name": f"node-{name}", "device_plugin_config": config} for name in ("w1", "w2")
+    }
+    hosts["w1"].update(unrelated="{{ nowhere }}", closed=vaulted("x", "other"))
+    hosts["w2"].update(unrelated="{{ nowhere }}", closed=vaulted("x", "other"))
+    variables = {name: value for name, value in OURS.items() if name != "device_plugin_config"}
+    password = f"--vault-password-file={tmp_path / 'password'}"
+    outcome = stage.play({"kube_node": hosts}, password, hosts="kube_node", roles=[ROLE], vars=variables)
+    assert outcome.status == 0, outcome.output
+    assert f"name: {D}" in written(outcome)["ConfigMap"]["data"]["config.yaml"]

@@ -35,6 +35,7 @@ class Desk:
         asked = {
             "name": "p",
             "namespace": "x",
+            "gather_subset": ["nodes"],
             "node_selector": {},
             "tolerations": [{"operator": "Exists"}],
             "expected": [FOUR],
@@ -61,11 +62,31 @@ def test_a_plugin_that_works(desk: Desk) -> None:
         "problems": [],
         "summary": [f"w1: {D} 4"],
         "waited_seconds": 0.0,
+        "objects": [],
+        "others": [],
     }
     assert desk.clock.pauses == []
     assert all(
         "labelSelector=app.kubernetes.io%2Finstance%3Dp" in path for path in desk.api.asked("GET") if PODS in path
     )
+
+
+def test_without_the_nodes_their_part_is_empty(desk: Desk) -> None:
+    desk.api.answers = {
+        "/api/v1/namespaces/x": {"metadata": {"name": "x"}},
+        SETS: Refused(404, "none"),
+        "/api/v1/namespaces/x/configmaps": [],
+    }
+    assert desk.read(gather_subset=["objects", "others"]) == {
+        "selected": [],
+        "nodes": {},
+        "problems": [],
+        "summary": [],
+        "waited_seconds": 0.0,
+        "objects": [{"kind": "Namespace", "name": "x", "labels": {}, "config_maps": []}],
+        "others": [],
+    }
+    assert not [path for path in desk.api.asked("GET") if "nodes" in path]
 
 
 def test_it_is_waited_for(desk: Desk) -> None:

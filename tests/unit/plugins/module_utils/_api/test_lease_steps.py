@@ -16,6 +16,7 @@ from ansible_collections.nodecraft.kubeadm.tests.unit.support.fake_api import LE
 Json = dict[str, t.Any]
 NOW = 1_800_000_000.0
 DEFAULTS: Json = {
+    "name": LEASE_NAME,
     "state": "held",
     "holder": "us",
     "duration": 100,
@@ -144,7 +145,7 @@ def test_a_run_waits_until_a_dead_one_has_run_out(desk: Desk) -> None:
 
 def test_a_run_waits_no_longer_than_it_may(desk: Desk) -> None:
     desk.run(holder="them")
-    with pytest.raises(KubeadmError, match="waited 60 s, and them is changing the control plane"):
+    with pytest.raises(KubeadmError, match="waited 60 s, and them is at work"):
         desk.run()
     assert desk.holder == "them"
     assert desk.last.report()["holder"] == "them"
@@ -210,7 +211,9 @@ def test_an_account_without_the_right(desk: Desk) -> None:
 def test_an_account_that_is_not_known_any_more_is_told_how_to_go_on(desk: Desk) -> None:
     """The change that is to be taken back may be the one that locked it out."""
     desk.api.troubles = [Refused(401, "Unauthorized")]
-    with pytest.raises(KubeadmError, match=r"401, Unauthorized.*locked you out.*control_plane_lease: false"):
+    with pytest.raises(
+        KubeadmError, match=r"401, Unauthorized.*locked you out.*control_plane_lease or node_kubelet_lease: false"
+    ):
         desk.run()
     assert desk.last.report()["answered"] is True
 

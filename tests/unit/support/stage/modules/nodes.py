@@ -26,6 +26,7 @@ def wait_for(path: str) -> None:
 def main() -> t.NoReturn:
     """Change no node."""
     call = stand_in.StandIn()
+    call.reach_machine()
     call.note()
     behaviour = call.said("stub_nodes", {}).get(call.component, "nothing")
     if behaviour == "gone":

@@ -4,10 +4,12 @@
 
 from __future__ import annotations
 
+import collections
 import json
 import typing as t
 
-from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.common.plain import plain
+import pytest
+from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.common.plain import is_true, plain
 
 
 class LazyList(list[t.Any]):
@@ -34,3 +36,20 @@ def test_other_values_stay() -> None:
     for value in (None, True, 1, 1.5, "text", b"bytes"):
         assert plain(value) is value
     assert plain(("a", ["b"])) == ["a", ["b"]]
+
+
+def test_a_text_that_is_a_sequence_of_letters_is_a_text() -> None:
+    found = plain({"a": [collections.UserString("vaulted")]})
+    assert found == {"a": ["vaulted"]}
+    assert type(found["a"][0]) is str
+    assert plain(collections.UserList(["a", "b"])) == ["a", "b"]
+
+
+@pytest.mark.parametrize("value", [True, "yes", "Yes", "on", "1", 1, "true", "t", "y"])
+def test_what_is_true(value: t.Any) -> None:
+    assert is_true(value)
+
+
+@pytest.mark.parametrize("value", [False, None, "", "no", "off", "0", 0, "false", "text"])
+def test_what_is_not(value: t.Any) -> None:
+    assert not is_true(value)

@@ -74,7 +74,7 @@ def test_ours_is_renewed() -> None:
 def test_anothers_is_waited_for_as_long_as_it_lasts() -> None:
     plan = rollout_lease.hold(held(THEM), US, NOW + 30)
     assert (plan.body, plan.wait, plan.stale) == (None, 70.0, True)
-    assert "them@there/2 is changing the control plane" in plan.warnings[0]
+    assert "them@there/2 is at work" in plan.warnings[0]
     assert "renewed 30 s ago and runs out in 70 s" in plan.warnings[0]
 
 
@@ -180,7 +180,7 @@ def test_a_mark_is_left_also_where_the_lease_was_lost_and_once_only() -> None:
 
 
 def test_whoever_waits_in_vain_is_told_what_to_do() -> None:
-    said = rollout_lease.late(held(THEM), NOW + 60, 60.4)
+    said = rollout_lease.late(held(THEM), rollout_lease.LEASE_NAME, NOW + 60, 60.4)
     assert "waited 60 s" in said
     assert "control_plane_lease_takeover" in said
 

@@ -1,0 +1,298 @@
+# Copyright (c) 2026, nodecraft.kubeadm contributors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+# PRIVATE to the collection: no promise of stability to code outside it.
+
+"""Which objects of a device plugin are written and removed, when its nodes are waited for, and what is reported.
+
+An object is a mapping with C(kind), C(name), C(labels) and C(config_maps), as M(nodecraft.kubeadm.device_plugin_info) returns it.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import typing as t
+
+from ..transaction import rollout
+from .desired import OWNER, OWNER_LABEL, Json, Settings, resource_names, token_secret
+
+NAMESPACE, CONFIG_MAP, SECRET, DAEMON_SET = "Namespace", "ConfigMap", "Secret", "DaemonSet"
+
+_API_VERSIONS = {DAEMON_SET: "apps/v1"}
+_ENFORCED = "pod-security.kubernetes.io/enforce"
+_PRIVILEGED = "privileged"
+
+
+@dataclasses.dataclass(frozen=True)
+class Mode:
+    """How Ansible runs: C(--check), C(--diff)."""
+
+    check: bool = False
+    diff: bool = False
+
+
+@dataclasses.dataclass(frozen=True)
+class Found:
+    """The objects that are there under the plugin's names.
+
+    namespace, daemon_set: None where there is none. stale: its files of this role that are not desired any more. foreign: kinds and names
+    of what this role did not make and would write over or remove. former_config: the stale ConfigMap that the pods mount now; empty for none.
+    others: kinds and names of what keeps the namespace.
+    """
+
+    namespace: Json | None
+    daemon_set: Json | None
+    stale: t.Sequence[Json]
+    foreign: t.Sequence[str]
+    former_config: str
+    others: t.Sequence[str]
+
+    @property
+    def owns_namespace(self) -> bool:
+        """Whether this role made the namespace."""
+        return self.namespace is not None and is_owned(self.namespace)
+
+
+def is_owned(thing: Json) -> bool:
+    """Whether this role made an object."""
+    return bool(thing["labels"].get(OWNER_LABEL) == OWNER)
+
+
+def difference(digests: t.Mapping[str, t.Mapping[str, str]]) -> str:
+    """Which variables are not the same on all hosts, as a sentence; empty when all are. digests: of the values, by host and variable."""
+    each = list(digests.values())
+    names = [name for name in each[0] if len({found[name] for found in each}) > 1]
+    if not names:
+        return ""
+    return (
+        f"One host asks for all hosts of a play, so {', '.join(names)} has to be the same for all of them. Set it for all of them, in"
+        " group_vars/all.yml for instance; what differs from node to node belongs into device_plugin_expected."
+    )
+
+
+def sort_out(settings: Settings, config_map: str, objects: t.Sequence[Json], others: t.Sequence[Json]) -> Found:
+    """Tell apart what is there. config_map: what that with the plugin's files is called; empty when it has none."""
+    desired = {
+        CONFIG_MAP: config_map if settings.is_present else "",
+        SECRET: token_secret(settings.name) if settings.is_present and settings.has_token else "",
+    }
+    files = [each for each in objects if each["kind"] in desired]
+    daemon_set = _first(objects, DAEMON_SET)
+    stale = [each for each in files if is_owned(each) and each["name"] != desired[each["kind"]]]
+    named = [*([daemon_set] if daemon_set else []), *(each for each in files if each["name"] == desired[each["kind"]])]
+    stale_configs = [each["name"] for each in stale if each["kind"] == CONFIG_MAP]
+    mounted = [name for name in (daemon_set or {}).get("config_maps", []) if name in stale_configs]
+    return Found(
+        namespace=_first(objects, NAMESPACE),
+        daemon_set=daemon_set,
+        stale=stale,
+        foreign=[_called(each) for each in named if not is_owned(each)],
+        former_config=mounted[0] if mounted else "",
+        others=[_called(each) for each in others if not is_owned(each)],
+    )
+
+
+def refusal(settings: Settings, found: Found) -> str:
+    """Why nothing is written into the cluster, or removed; empty when there is no reason."""
+    if found.foreign:
+        return (
+            f"In the namespace {settings.namespace} this was not made by this role: {', '.join(found.foreign)}; remove it first, or set"
+            " device_plugin_name to another name."
+        )
+    level = (found.namespace or {}).get("labels", {}).get(_ENFORCED, _PRIVILEGED)
+    if settings.is_present and not found.owns_namespace and level != _PRIVILEGED:
+        return (
+            f"The namespace {settings.namespace} takes pods of the level {level} only, and a device plugin mounts directories of the host. Set"
+            " device_plugin_namespace to another one, or the label pod-security.kubernetes.io/enforce of this one to privileged."
+        )
+    return ""
+
+
+def decision(
+    settings: Settings, found: Found, mode: Mode, *, has_files: bool, problems: t.Sequence[str]
+) -> dict[str, t.Any]:
+    """What is to be done. problems: of the nodes before anything was written.
+
+    unsettled: something is left to do even when nothing that is written changes anything. unjudged: the DaemonSet is only shown, because
+    it would be made in a namespace that check mode does not make.
+    """
+    removed = removals(settings, found, mode)
+    return {
+        "writes": writes(settings, found, mode, has_files=has_files) if settings.is_present else [],
+        "removals": removed,
+        "unsettled": bool(removed or (problems and not mode.check)),
+        "unjudged": mode.check and found.namespace is None,
+        "others": list(found.others),
+    }
+
+
+def writes(settings: Settings, found: Found, mode: Mode, *, has_files: bool) -> list[dict[str, t.Any]]:
+    """The calls that write the objects, in their order: the kinds of each as C(kinds).
+
+    One call writes all, because each is a process; Ansible shows differences only of a call with one object, and hides the whole call
+    for a Secret (C(hidden)). C(former): the ConfigMap is compared with that of this name instead (C(check)), because its own name is
+    new and the difference would be all of it; empty for none. Without a namespace the API server cannot judge what is to be in it.
+    """
+    kinds = [] if found.namespace and not found.owns_namespace else [NAMESPACE]
+    if found.namespace or not mode.check:
+        kinds += [CONFIG_MAP] * has_files + [SECRET] * settings.has_token + [DAEMON_SET]
+    if mode.diff:
+        return [call for kind in kinds for call in _compared(kind, found.former_config)]
+    rest = [kind for kind in kinds if kind != SECRET]
+    if SECRET not in kinds:
+        return [_write(*rest)]
+    if found.namespace:
+        return [_write(SECRET), _write(*rest)]
+    return [_write(NAMESPACE), _write(SECRET), _write(*rest[1:])]
+
+
+def _compared(kind: str, former: str) -> list[dict[str, t.Any]]:
+    if kind != CONFIG_MAP or not former:
+        return [_write(kind)]
+    return [{**_write(kind), "former": former, "check": True}, {**_write(kind), "diff": False}]
+
+
+def _write(*kinds: str) -> dict[str, t.Any]:
+    return {"kinds": list(kinds), "hidden": SECRET in kinds, "former": "", "check": False, "diff": True}
+
+
+def removals(settings: Settings, found: Found, mode: Mode) -> list[dict[str, t.Any]]:
+    """The calls that remove objects, in their order: those of each as C(objects), and as words as C(label).
+
+    C(wait): until they are gone. C(policy): how what belongs to them goes; empty for the default.
+    """
+    files = [[each] for each in found.stale] if mode.diff else [list(found.stale)] if found.stale else []
+    calls = [_removal(settings, some) for some in files]
+    if settings.is_present:
+        return calls
+    if found.daemon_set:
+        # Gone when its pods are gone.
+        calls.insert(0, _removal(settings, [found.daemon_set], wait=True, policy="Foreground"))
+    if found.namespace and found.owns_namespace and not found.others:
+        calls.append(_removal(settings, [found.namespace], wait=True))
+    return calls
+
+
+def _removal(settings: Settings, some: t.Sequence[Json], *, wait: bool = False, policy: str = "") -> dict[str, t.Any]:
+    references = [_reference(each, settings.namespace) for each in some]
+    return {"objects": references, "label": ", ".join(_called(each) for each in some), "wait": wait, "policy": policy}
+
+
+def _reference(thing: Json, namespace: str) -> dict[str, t.Any]:
+    place = {} if thing["kind"] == NAMESPACE else {"namespace": namespace}
+    version = _API_VERSIONS.get(thing["kind"], "v1")
+    return {"apiVersion": version, "kind": thing["kind"], "metadata": {"name": thing["name"], **place}}
+
+
+def waits(look: Json, written: Json, mode: Mode) -> bool:
+    """Whether nodes have yet to offer what is expected. look: at them before anything was written."""
+    return not mode.check and bool(written.get("changed") or look["problems"])
+
+
+def doubt(settings: Settings, proof: Json) -> str:
+    """What is wrong after the deployment; empty when every node offers what is expected. proof: the last look at the nodes."""
+    problems = proof.get("problems")
+    if not problems:
+        return ""
+    return (
+        f"The device plugin {settings.namespace}/{settings.name} is deployed, but after {proof['waited_seconds']:.0f} s {len(problems)} of"
+        f" {len(proof['selected'])} nodes do not offer what is expected. {'. '.join(problems)}."
+    )
+
+
+def kept(settings: Settings, nodes: t.Mapping[str, Json]) -> dict[str, dict[str, Json]]:
+    """What kubelets still show of a plugin that is gone, by node and resource, as C(capacity) and C(allocatable).
+
+    Of the resources that the variables name, or else of those that nothing serves. nodes: as M(nodecraft.kubeadm.node_resource_info)
+    returns them.
+    """
+    names = resource_names(settings)
+
+    def is_left(name: str, amounts: Json) -> bool:
+        known = amounts["device_plugin"] and amounts["capacity"] not in (None, "0")
+        return bool(known and (name in names if names else amounts["allocatable"] == "0"))
+
+    found: dict[str, dict[str, Json]] = {
+        node: {
+            name: {key: amounts[key] for key in ("capacity", "allocatable")}
+            for name, amounts in each["extended_resources"].items()
+            if is_left(name, amounts)
+        }
+        for node, each in nodes.items()
+    }
+    return {node: resources for node, resources in found.items() if resources}
+
+
+def is_written(settings: Settings, own: rollout.Registers) -> bool:
+    """Whether this pass came to write objects. own: the results of the host that decided."""
+    decided = rollout.of_pass(own, "decide")
+    if not settings.is_present or not decided or decided.get("failed"):
+        return False
+    # Before anything is written, the image is loaded into other hosts, which may fail.
+    return not settings.has_archive or bool(rollout.of_pass(own, "admit"))
+
+
+def is_changed(settings: Settings, own: rollout.Registers, hosts: t.Iterable[rollout.Registers]) -> bool:
+    """Whether this pass changed anything. own: the results of the host that decided. hosts: those of all, with C(load) for the image.
+
+    Results of modules may be left from an earlier pass; that they are of this one, those of the steps before and after them tell.
+    """
+    step = rollout.of_pass(own, "verify" if settings.is_present else "decide")
+    came_to_remove = bool(step) and not step.get("failed")
+    loads = [each.get("load", rollout.NOTHING) for each in hosts if rollout.of_pass(each, "turn").get("loads")]
+    results = [
+        *loads,
+        *([own.get("change", rollout.NOTHING)] if is_written(settings, own) else []),
+        *([own.get("removal", rollout.NOTHING)] if came_to_remove else []),
+    ]
+    return any(each.get("changed") for each in results)
+
+
+def hidden_warnings(change: Json) -> list[str]:
+    """Warnings of the API server that Ansible does not show, because they are of a call that wrote several objects."""
+    several = [(call.get("result") or {}).get("results") or [] for call in change.get("results") or []]
+    return [str(text) for objects in several for each in objects for text in each.get("warnings") or []]
+
+
+def report(decided: Json, verified: Json, *, changed: bool) -> dict[str, t.Any]:
+    """What is told of the plugin, as the fact C(device_plugin_report). decided, verified: the results of the steps, empty without one."""
+    last = _last_look(decided, verified, changed=changed) or decided
+    return {
+        "changed": changed,
+        "nodes": last.get("nodes", {}),
+        "problems": verified.get("proof", {}).get("problems", []),
+        "kept": verified.get("kept", {}),
+    }
+
+
+def lines(settings: Settings, decided: Json, verified: Json, *, changed: bool) -> list[str]:
+    """What a user reads at the end."""
+    found = list(_last_look(decided, verified, changed=changed).get("summary", []))
+    found += [
+        f"{node}: still shows {name} {amounts['capacity']} ({amounts['allocatable']} for pods); its kubelet forgets that five minutes"
+        " after the plugin ended, but for the name"
+        for node, resources in verified.get("kept", {}).items()
+        for name, amounts in resources.items()
+    ]
+    if decided["others"]:
+        found.append(f"the namespace {settings.namespace} stays, because it has also: {', '.join(decided['others'])}")
+    if found:
+        return found
+    words = "not tried on the nodes" if settings.is_present else "not there any more"
+    return [f"{settings.namespace}/{settings.name}: {words}"]
+
+
+def _last_look(decided: Json, verified: Json, *, changed: bool) -> Json:
+    """The look at the nodes that shows what they offer now; empty when none does. The first one does when it was right and nothing changed."""
+    if "proof" in verified:
+        return t.cast(Json, verified["proof"])
+    return {} if changed or decided.get("problems") else decided
+
+
+def _first(objects: t.Sequence[Json], kind: str) -> Json | None:
+    return next((each for each in objects if each["kind"] == kind), None)
+
+
+def _called(thing: Json) -> str:
+    return f"{thing['kind']} {thing['name']}"

@@ -1,0 +1,330 @@
+# Copyright (c) 2026, nodecraft.kubeadm contributors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+# PRIVATE to the collection: no promise of stability to code outside it.
+
+"""What the role C(node_kubelet) decides: whose kubelet is restarted when, what the API says against it, and what became of each node.
+
+Hosts and their results are those of C(_plan/transaction/rollout). The plan is the result of the module C(kubelet) in check mode.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import typing as t
+
+from ..kubernetes import clusters
+from ..transaction import rollout
+from ..transaction.rollout import NOTHING, Hosts, Registers, Result
+
+SHARED = ("node_kubelet_max_unavailable", "node_kubelet_check_api", "node_kubelet_api_host", "node_kubelet_lease")
+
+WAYS_OUT = (
+    "If it is credentials that lack: a control plane of the inventory asks with its own admin.conf; elsewhere set K8S_AUTH_KUBECONFIG, or"
+    " node_kubelet_api_host to a host that has some. To do without, set node_kubelet_check_api to false."
+)
+
+_RESULT_KEYS = (
+    "changed",
+    "failed",
+    "msg",
+    "node",
+    "cluster",
+    "control_plane",
+    "files",
+    "operations",
+    "takes_back",
+    "rehearsal",
+    "transaction",
+    "previous_transaction",
+    "open_transaction",
+)
+LEASE = "nodecraft-kubeadm-kubelets"
+
+# What a turn takes besides the waits that variables bound: the rehearsal, the restart, and a rollback.
+_TURN_SECONDS = 180
+_KEPT = "Nothing was rolled back, and no later node was changed."
+
+
+# ---- before the first write ------------------------------------------------------------------------------------------
+
+
+def planned(hosts: Hosts) -> Hosts:
+    """The hosts that take part."""
+    return {host: registers for host, registers in hosts.items() if rollout.takes_part(registers)}
+
+
+def refusal(hosts: Hosts, reachable: t.Collection[str]) -> str:
+    """Why the hosts that take part cannot be changed in one run; empty when they can. reachable: the hosts that the play still has."""
+    if found := rollout.planning_refusal(hosts, reachable):
+        return found
+    conflict = clusters.conflict({host: registers["plan"].get("cluster") for host, registers in hosts.items()})
+    return rollout.wrong_names(hosts, "node_kubelet_node_name") or rollout.different_settings(hosts, SHARED) or conflict
+
+
+def has_turn(registers: Registers) -> bool:
+    """Whether there is something to change on a host, or a change that an earlier run left open."""
+    plan = registers["plan"]
+    return bool(plan.get("operations")) or bool(plan.get("open_transaction"))
+
+
+def is_control_plane(registers: Registers) -> bool:
+    """Whether a control plane runs on a host."""
+    return bool(registers["plan"].get("control_plane"))
+
+
+def batches(hosts: Hosts, size: int) -> list[list[str]]:
+    """Who is changed at the same time. size: so many nodes that are no control planes at most."""
+    turns = [host for host, registers in hosts.items() if has_turn(registers)]
+    planes = [host for host in turns if is_control_plane(hosts[host])]
+    return rollout.batches(planes, [host for host in turns if host not in set(planes)], size)
+
+
+def cluster(hosts: Hosts) -> dict[str, t.Any]:
+    """By what the API has to prove to be that of these nodes, as the modules that ask it take it."""
+    identities = {registers["plan"]["node"]: registers["plan"]["cluster"] for registers in hosts.values()}
+    authorities = dict.fromkeys(identity["ca_sha256"] for identity in identities.values())
+    return {
+        "ca_sha256": ",".join(authorities),
+        "machine_ids": {node: identity["machine_id"] for node, identity in identities.items()},
+    }
+
+
+def readmission_question(hosts: Hosts, turns: t.Sequence[str]) -> dict[str, t.Any]:
+    """What the API is asked for of the nodes whose kubelets are restarted, as options of C(node_resource_info)."""
+    plans = [hosts[host]["plan"] for host in turns]
+    return {
+        "nodes": [plan["node"] for plan in plans],
+        "readmission": True,
+        "limits": {plan["node"]: plan["limits"] for plan in plans},
+    }
+
+
+@dataclasses.dataclass(frozen=True)
+class Objections:
+    """What the API says against a rollout. by_host: the reason for each host that has one. told: of all of them, for people."""
+
+    by_host: dict[str, str]
+    told: str
+
+
+def objections(hosts: Hosts, turns: t.Sequence[str], answer: Result) -> Objections:
+    """Judge what the API told of the nodes whose kubelets are restarted. turns: the hosts that have a turn. answer: to the question."""
+    asking = [host for host in turns if not rollout.settings_of(hosts[host])["force"]]
+    if not asking:
+        return Objections({}, "")
+    if "nodes" not in answer:
+        nodes = ", ".join(hosts[host]["plan"]["node"] for host in asking)
+        told = f"the API does not tell which pods of {nodes} the restarted kubelets would reject: {_said(answer)}. {WAYS_OUT}"
+        return Objections(dict.fromkeys(asking, told), told)
+    by_host = {}
+    for host in asking:
+        node = hosts[host]["plan"]["node"]
+        pods = [f"{each['pod']} ({each['reason']})" for each in _of_node(answer, node).get("readmission") or ()]
+        if pods:
+            by_host[host] = (
+                f"the restarted kubelet of {node} would reject pods that run there: {'; '.join(pods)}. Give the node what they need (the"
+                " playbook node_resources gives labels and resources back), or move them away (kubectl drain); or set node_kubelet_force"
+                " to true to lose them."
+            )
+    return Objections(by_host, " ".join(by_host.values()))
+
+
+def offers(answer: Result, node: str) -> dict[str, int]:
+    """What device plugins offer on a node, as numbers by resource. Empty when the API does not tell."""
+    resources = _of_node(answer, node).get("extended_resources") or {}
+    return {
+        name: number
+        for name, entry in resources.items()
+        if entry.get("device_plugin") and (number := int(entry.get("allocatable") or 0)) > 0
+    }
+
+
+# ---- the Lease -------------------------------------------------------------------------------------------------------
+
+
+def turn_seconds(settings: t.Mapping[str, t.Any]) -> int:
+    """The longest that one turn takes, in seconds: another change on the node may be waited for, then the new kubelet, then the former one
+    when it is put back, and at last the devices."""
+    restart = settings["wait_timeout"] + settings["min_ready_seconds"]
+    return int(settings["busy_timeout"] + 2 * restart + settings["allocatable_timeout"] + _TURN_SECONDS)
+
+
+def lease_request(
+    holder: str, cluster: Result, settings: t.Mapping[str, t.Any], *, planned_ago: int
+) -> dict[str, t.Any]:
+    """How the Lease is taken or renewed, as options of C(rollout_lease). It lasts for two turns, so that not each has to renew it."""
+    duration = 2 * turn_seconds(settings)
+    return {
+        "name": LEASE,
+        "state": "held",
+        "holder": holder,
+        "duration": duration,
+        "planned_ago": planned_ago,
+        "cluster": cluster,
+    }
+
+
+def open_transactions(hosts: Hosts) -> list[str]:
+    """The changes that nodes have open, in words: while there is one, a Lease that ran out is not taken over."""
+    return [
+        f"kubelet on {host} ({opened.get('phase') or 'its journal cannot be read'})"
+        for host, registers in hosts.items()
+        if (opened := registers["plan"].get("open_transaction"))
+    ]
+
+
+def lease_release(holder: str, cluster: Result) -> dict[str, t.Any]:
+    """How the Lease is released, as options of C(rollout_lease)."""
+    return {"name": LEASE, "state": "released", "holder": holder, "cluster": cluster}
+
+
+def lease_refusal(answer: Result, *, check_mode: bool) -> str:
+    """Why kubelets must not be restarted, by the result of C(rollout_lease); empty when this run holds the Lease."""
+    if answer.get("failed") or answer.get("unreachable"):
+        way_out = (
+            ""
+            if answer.get("answered")
+            else " To go on although nothing keeps other runs out, set node_kubelet_lease to false."
+        )
+        return f"{_said(answer)}.{way_out}"
+    if answer["stale"] and not check_mode:
+        return "another run held the Lease of the kubelets since everything was planned, and may have changed some. Run again."
+    return ""
+
+
+def lease_renewed_at(lease: Result, before: Hosts) -> float:
+    """When the Lease was renewed last, in seconds since 1970. lease: as it was taken. before: the hosts of the batch before."""
+    renewed = [rollout.of_pass(registers, "turn").get("lease") for registers in before.values()]
+    return max(float(each["at"]) for each in [lease, *renewed] if each)
+
+
+def must_renew(since: float, settings: t.Mapping[str, t.Any], now: float) -> bool:
+    """Whether the Lease might not last for one more turn. since, now: seconds since 1970; when it was renewed last."""
+    return now - since >= turn_seconds(settings) / 2
+
+
+# ---- after a change --------------------------------------------------------------------------------------------------
+
+
+def was_changed(change: Result, *, check_mode: bool) -> bool:
+    """Whether a kubelet was restarted for good."""
+    return bool(change.get("changed")) and not change.get("failed") and not check_mode
+
+
+def expected(plan: Result, wish: Result, *, is_rollback: bool) -> dict[str, dict[str, t.Any]]:
+    """What /configz is compared with, as C(feature_gates) and C(config).
+
+    wish: these two as the variables say. is_rollback: what the plan says of gates and plain fields counts instead. Flags, taints and what is
+    taken out are not compared; a text may be that of a flag, which /configz shows in another type.
+    """
+    if not is_rollback:
+        return {"feature_gates": dict(wish["feature_gates"]), "config": dict(wish["config"])}
+    back = [each for each in plan["operations"] if each["after"] is not None and not isinstance(each["after"], str)]
+    return {
+        field: {each["key"]: each["after"] for each in back if each["field"] == field and "/" not in each["key"]}
+        for field in ("feature_gates", "config")
+    }
+
+
+def is_compared(wish: t.Mapping[str, t.Mapping[str, t.Any]]) -> bool:
+    """Whether there is anything that /configz can be compared with."""
+    return any(value is not None for values in wish.values() for value in values.values())
+
+
+def doubt(node: str, answer: Result) -> str:
+    """What /configz says against a change that was made; empty when nothing. answer: of C(node_resource_info), asked for this node."""
+    begin = f"The kubelet of {node} was changed and is healthy, but"
+    if "nodes" not in answer:
+        return f"{begin} the API could not be asked what it uses: {_said(answer)}. {_KEPT} {WAYS_OUT}"
+    differences = [
+        f"{each['field']} {each['key']} is {'unset' if each['found'] is None else json.dumps(each['found'])}, not {json.dumps(each['expected'])}"
+        for each in (_of_node(answer, node).get("kubelet") or {}).get("differences") or ()
+    ]
+    if not differences:
+        return ""
+    return (
+        f"{begin} /configz says that it does not use what was asked for: {'; '.join(differences)}. {_KEPT} Ask for a value that the kubelet"
+        " takes, or take the setting out."
+    )
+
+
+def missing(offered: t.Mapping[str, int], answer: Result, node: str) -> list[str]:
+    """What device plugins offer less of than before a restart, in words. offered: before."""
+    resources = _of_node(answer, node).get("extended_resources") or {}
+    now = {name: int((resources.get(name) or {}).get("allocatable") or 0) for name in offered}
+    return [f"{name} is {now[name]}, expected {number}" for name, number in offered.items() if now[name] < number]
+
+
+def loss(node: str, answer: Result, lacking: t.Sequence[str], seconds: int) -> str:
+    """What is said of a node on which device plugins offer less; empty when they do not. lacking: as C(missing) has it. seconds: how long
+    they were waited for."""
+    begin = f"The kubelet of {node} was changed and is healthy, but"
+    if "nodes" not in answer:
+        return f"{begin} the API could not be asked whether device plugins offer there what they offered before: {_said(answer)}. {_KEPT} {WAYS_OUT}"
+    if not lacking:
+        return ""
+    return (
+        f"{begin} {seconds} s later pods can be given less there of what device plugins offer than before: {'; '.join(lacking)}. {_KEPT}"
+        " See that the pods of the device plugins run on the node and have registered with its new kubelet (kubectl get pods"
+        f" --all-namespaces --field-selector spec.nodeName={node}); one that did not notice the restart has to be started anew. More time"
+        " gives node_kubelet_allocatable_timeout; 0 does without."
+    )
+
+
+# ---- the end ---------------------------------------------------------------------------------------------------------
+
+
+def report(registers: Registers) -> dict[str, t.Any]:
+    """What became of one host, of its own results alone; empty when it was not even planned.
+
+    What was changed goes on top of what was planned: of a change whose node is lost, nothing else is known.
+    """
+    own = registers.get("pass", NOTHING)
+    if "report" in own:  # it has come to the end already
+        return dict(own["report"])
+    if own.get("left_out"):
+        text = f"left out, because it cannot be reached: {own['left_out']}"
+        return {"changed": False, "failed": False, "unreachable": True, "msg": text, "operations": []}
+    plan = registers.get("plan", NOTHING)
+    if not own.get("at_work") or "operations" not in plan:
+        return {}
+    begun = rollout.has_begun(registers)
+    found = (
+        {key: value for key, value in {**plan, **registers.get("change", NOTHING)}.items() if key in _RESULT_KEYS}
+        if begun
+        else {key: value for key, value in plan.items() if key in _RESULT_KEYS}
+    )
+    verified = rollout.of_pass(registers, "verify")
+    if verified.get("failed"):
+        found.update(failed=True, msg=verified["msg"])
+    return found
+
+
+def judged(
+    host: str, registers: Registers, admitted: Result, stopped: t.Sequence[str], *, has_turn: bool
+) -> dict[str, t.Any]:
+    """The same, with what others decided. admitted: what the coordinator said of all. stopped: the hosts that stopped the rollout.
+
+    has_turn: whether this host was to be changed in this pass.
+    """
+    found = report(registers)
+    objection = (admitted.get("objections") or {}).get(host)
+    if objection:
+        return {**found, "failed": True, "msg": f"Nothing was changed, because {objection}"}
+    if has_turn and stopped and not rollout.has_begun(registers):
+        return {**found, **rollout.not_begun(host, stopped)}
+    if rollout.state(registers) == "lost":
+        found["failed"] = True
+    return {**found, "begun": True} if has_turn and rollout.has_begun(registers) else found
+
+
+def _of_node(answer: Result, node: str) -> Result:
+    found: Result = (answer.get("nodes") or {}).get(node) or {}
+    return found
+
+
+def _said(answer: Result) -> str:
+    return str(answer.get("msg") or "no answer").rstrip(".")

@@ -1,0 +1,96 @@
+# Copyright (c) 2026, nodecraft.kubeadm contributors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+# PRIVATE to the collection: no promise of stability to code outside it.
+
+"""What the role C(node_resources) decides: which nodes one task serves, with what, and what became of each.
+
+Hosts and their results are those of C(_plan/transaction/rollout). What is asked for a node stands in the settings of its host.
+"""
+
+from __future__ import annotations
+
+import collections
+import typing as t
+
+from ..kubernetes import clusters
+from ..transaction import rollout
+from ..transaction.rollout import Hosts, Result
+from . import report
+
+# One task serves all hosts, so these are the same for all.
+SHARED = (
+    "node_resources_purge",
+    "node_resources_wait",
+    "node_resources_wait_timeout",
+    "node_resources_allow_eviction",
+    "node_resources_api_host",
+)
+# The tasks in their order, each by what it changes: a node is kept free before anything is offered there.
+TASKS = {"taints": "node_taint", "resources": "node_extended_resource", "labels": "node_label"}
+_OPTIONS = {
+    "purge": "node_resources_purge",
+    "wait": "node_resources_wait",
+    "wait_timeout": "node_resources_wait_timeout",
+}
+
+
+def refusal(hosts: Hosts) -> str:
+    """Why hosts cannot be served by one task; empty when they can."""
+    settings = {host: rollout.settings_of(registers) for host, registers in hosts.items()}
+    different = rollout.different_settings(hosts, SHARED)
+    if different:
+        return different
+    counted = collections.Counter(each["node"] for each in settings.values())
+    twice = [node for node, number in counted.items() if number > 1]
+    if twice:
+        same = ", ".join(host for host, each in settings.items() if each["node"] == twice[0])
+        return f"{same} are the same node, {twice[0]}. Each host of the play must be another node."
+    return clusters.conflict({host: each["cluster"] for host, each in settings.items()})
+
+
+def control_planes(hosts: Hosts) -> list[str]:
+    """The hosts that run a control plane."""
+    return [host for host, registers in hosts.items() if rollout.settings_of(registers)["control_plane"]]
+
+
+def arguments(kind: str, hosts: Hosts) -> dict[str, t.Any]:
+    """The options of one task for all hosts. kind: a key of TASKS."""
+    settings = [rollout.settings_of(registers) for registers in hosts.values()]
+    told = [each for each in settings if each["cluster"]]
+    found: dict[str, t.Any] = {
+        "per_node": {each["node"]: {kind: each[kind]} for each in settings},
+        **{option: settings[0][variable] for option, variable in _OPTIONS.items()},
+    }
+    if kind == "taints":
+        found["allow_eviction"] = settings[0]["node_resources_allow_eviction"]
+    if told:
+        # By what the API has to prove to be that of the nodes. One whose name stands in the inventory was not asked.
+        found["cluster"] = {
+            "ca_sha256": ",".join(dict.fromkeys(each["cluster"]["ca_sha256"] for each in told)),
+            "machine_ids": {each["node"]: each["cluster"]["machine_id"] for each in told},
+        }
+    return found
+
+
+def outcome(registers: rollout.Registers, applied: Result) -> dict[str, t.Any]:
+    """What became of one host. applied: the results of the tasks for all hosts, by kind; without one that did not run."""
+    begun = registers["pass"]
+    if begun["left_out"]:
+        # Nothing was asked of the API for it.
+        nothing = dict.fromkeys(("node", *TASKS))
+        return {
+            **nothing,
+            "unreachable": True,
+            "msg": f"left out, because it cannot be reached: {begun['left_out']}",
+        }
+    return report.outcome(begun["settings"]["node"], {kind: applied.get(kind) or {} for kind in TASKS})
+
+
+def lines(outcomes: t.Mapping[str, Result]) -> list[str]:
+    """What became of all hosts, as lines. outcomes: by host."""
+    left_out = [host for host, each in outcomes.items() if each.get("unreachable")]
+    return [f"{host}: left out, because it cannot be reached" for host in left_out] + report.lines(
+        each for host, each in outcomes.items() if host not in left_out
+    )

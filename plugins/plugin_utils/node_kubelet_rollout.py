@@ -1,0 +1,339 @@
+# Copyright (c) 2026, nodecraft.kubeadm contributors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""The steps of the role C(node_kubelet): fetches what is decided from, asks the API, and hands over what was decided."""
+
+from __future__ import annotations
+
+import time
+import typing as t
+
+from ansible.module_utils.parsing.convert_bool import boolean
+
+from ..module_utils._plan.common.errors import Refusal
+from ..module_utils._plan.kubelet import rollout as kubelets
+from ..module_utils._plan.kubernetes import coverage
+from ..module_utils._plan.transaction import report, rollout
+from .role_rollout import RoleRollout
+from .rollout_pass import Json, new_id, user_and_host
+
+_BOOLEANS = ("node_kubelet_check_api", "node_kubelet_lease", "lease_takeover", "force", "plan_only")
+_NUMBERS = (
+    "node_kubelet_max_unavailable",
+    "max_unreachable",
+    "wait_timeout",
+    "min_ready_seconds",
+    "busy_timeout",
+    "allocatable_timeout",
+)
+_PLANE_SETTINGS = ("control_plane_feature_gates", "control_plane_admission_plugins", "control_plane_components")
+
+
+class NodeKubeletRollout(RoleRollout):
+    """The steps of one host."""
+
+    def _checked_settings(self) -> Json:
+        found = dict(self._settings)
+        found.update(
+            {name: boolean(found[name]) for name in _BOOLEANS}, **{name: int(found[name]) for name in _NUMBERS}
+        )
+        found["at"] = time.time()
+        if found["node_kubelet_max_unavailable"] < 1:
+            raise Refusal(
+                f"Nothing was changed on {self._pass.host}. Invalid node_kubelet_max_unavailable"
+                f" {found['node_kubelet_max_unavailable']}: must be at least 1."
+            )
+        return found
+
+    # ---- before the first write --------------------------------------------------------------------------------------
+
+    def decide(self) -> Json:
+        """Work out on one host, when all have planned, who has a turn. The others ask nobody."""
+        self._acknowledge()
+        coordinator = self._pass.coordinator
+        if coordinator != self._pass.host:
+            return {"coordinator": coordinator, "api": [{"host": self._pass.host, "become": False}]}
+        hosts = self._pass.hosts()
+        left_out = {name: told for name, each in hosts.items() if (told := each["pass"]["left_out"])}
+        planned = kubelets.planned(hosts)
+        found: Json = {"coordinator": coordinator, "planned": list(planned), "left_out": list(left_out)}
+        refusal = self._left_out_refusal(hosts, left_out) or kubelets.refusal(planned, self._pass.play_hosts)
+        if refusal:
+            return {**found, "failed": True, "msg": f"Nothing was changed. {refusal}"}
+        planes = [host for host, registers in planned.items() if kubelets.is_control_plane(registers)]
+        candidates = list(dict.fromkeys([*planes, *self._pass.control_planes()]))
+        api = self._api_hosts(candidates)
+        size = rollout.settings_of(self._pass.own)["node_kubelet_max_unavailable"]
+        return {
+            **found,
+            "candidates": candidates,
+            # One that the play has reached needs no other.
+            "api": api[:1] if api[0]["host"] in self._pass.play_hosts else api,
+            "batches": kubelets.batches(planned, size),
+        }
+
+    def _acknowledge(self) -> None:
+        """What an earlier run left to tell is told by this one."""
+        plan = self._pass.own.get("plan", rollout.NOTHING)
+        if plan.get("previous_transaction") and not plan.get("operations"):
+            self._pass.ask("node_transaction", {"name": "kubelet", "id": plan["previous_transaction"]["id"]})
+
+    def _left_out_refusal(self, hosts: rollout.Hosts, left_out: t.Mapping[str, str]) -> str:
+        objection = coverage.objection(
+            left_out,
+            self._pass.control_planes(),
+            hosts=hosts,
+            limit=rollout.settings_of(self._pass.own)["max_unreachable"],
+            variable="node_kubelet_max_unreachable",
+        )
+        return f"These {objection}" if objection else ""
+
+    def _api_hosts(self, candidates: t.Sequence[str], changing: t.Sequence[str] = ()) -> list[Json]:
+        """Who may ask the API. candidates: the control planes of the play, then those of the inventory. changing: who has a turn."""
+        lost = [host for host, registers in self._pass.hosts(candidates).items() if rollout.state(registers) == "lost"]
+        return self._pass.api_hosts(
+            candidates,
+            rollout.settings_of(self._pass.own)["node_kubelet_api_host"],
+            reachable=[host for host in self._pass.play_hosts if host not in lost],
+            changing=changing,
+        )
+
+    def admit(self) -> Json:
+        """Ask the API on one host what it says against the restarts, and keep other runs out. The others take their own part of it."""
+        decision = self._decision
+        if not decision or decision.get("failed"):
+            return {"answered": True, "batches": [], "before": []}
+        if self._pass.own["decide"]["coordinator"] != self._pass.host:
+            return {"answered": True, "api": decision["api"][0], **self._own_part(decision)}
+        hosts = self._pass.hosts(decision["planned"])
+        barrier = rollout.step_refusal(hosts, "decide")
+        if barrier:
+            raise Refusal(f"Nothing was changed. {barrier}")
+        turns = [host for batch in decision["batches"] for host in batch]
+        found: Json = {
+            "answered": True,
+            "api": self._here(decision),
+            "cluster": kubelets.cluster(hosts),
+            "refusal": "",
+            **self._own_part(decision),
+        }
+        if turns and rollout.settings_of(self._pass.own)["node_kubelet_check_api"]:
+            found.update(self._asked(hosts, turns, decision))
+        elif turns:
+            found.update(self._judged_coverage(hosts, None, decision["left_out"]))
+        return {**found, "failed": bool(found["refusal"])}
+
+    def _own_part(self, decision: Json) -> Json:
+        """The batch of this host as a list, with the one before it; both are empty when it has no turn."""
+        batches = [] if rollout.settings_of(self._pass.own)["plan_only"] else decision["batches"]
+        number = next((number for number, batch in enumerate(batches) if self._pass.host in batch), None)
+        if number is None:
+            return {"batches": [], "before": []}
+        return {"batches": [batches[number]], "before": batches[number - 1] if number else []}
+
+    def _here(self, decision: Json) -> Json:
+        """The host that is asked."""
+        return t.cast(Json, next(each for each in decision["api"] if each["host"] == self._pass.asked_host))
+
+    def _asked(self, hosts: rollout.Hosts, turns: t.Sequence[str], decision: Json) -> Json:
+        """What the API says of the restarts, and the Lease of those that make them."""
+        cluster = kubelets.cluster(hosts)
+        question = {**kubelets.readmission_question(hosts, turns), "cluster": cluster}
+        answer = self._pass.ask_api("node_resource_info", question)
+        if answer.get("unreachable") and self._pass.asked_host != decision["api"][-1]["host"]:
+            return {"answered": False}
+        nodes = self._pass.ask_api("node_resource_info", {"requested": False, "cluster": cluster}).get("nodes")
+        found = self._judged_coverage(hosts, nodes, decision["left_out"])
+        judged = kubelets.objections(hosts, turns, answer)
+        offers = {host: kubelets.offers(answer, hosts[host]["plan"]["node"]) for host in turns}
+        if judged.told and not found["refusal"]:
+            found.update(refusal=judged.told, msg=f"Nothing was changed, because {judged.told}")
+        found.update(objections=judged.by_host, offers={host: offer for host, offer in offers.items() if offer})
+        if not found["refusal"]:
+            found.update(self._acquired(cluster))
+        return found
+
+    def _judged_coverage(self, hosts: rollout.Hosts, nodes: Json | None, left_out: t.Sequence[str]) -> Json:
+        """What is said of a run by the nodes that the API knows. nodes: these, None when it does not tell."""
+        has_control_plane = any(kubelets.is_control_plane(registers) for registers in hosts.values())
+        # Read only where it counts: what is for control planes need not be defined on the host that asks.
+        settings = {} if has_control_plane else {name: self._pass.variable(name) for name in _PLANE_SETTINGS}
+        found = coverage.judge(
+            nodes,
+            [registers["plan"]["node"] for registers in hosts.values()],
+            left_out=left_out,
+            grouped=self._pass.control_planes(),
+            has_control_plane=has_control_plane,
+            settings=settings,
+        )
+        return {
+            "refusal": found.refusal,
+            "told": coverage.told_missing(found.missing),
+            **({"msg": f"Nothing was changed: {found.refusal}"} if found.refusal else {}),
+            **({"warnings": [found.warning]} if found.warning else {}),
+        }
+
+    # ---- the Lease ---------------------------------------------------------------------------------------------------
+
+    def _acquired(self, cluster: Json) -> Json:
+        """Keep other runs out while kubelets are restarted. In check mode, and in the plan of a playbook, nothing is held."""
+        own = rollout.settings_of(self._pass.own)
+        if not own["node_kubelet_lease"] or own["plan_only"]:
+            return {}
+        holder = f"{user_and_host()}/{new_id()}"
+        answer = self._held(
+            holder,
+            cluster,
+            wait_timeout=own["busy_timeout"],
+            takeover=own["lease_takeover"],
+            open_transactions=kubelets.open_transactions(self._pass.hosts(self._decision["planned"])),
+        )
+        refusal = kubelets.lease_refusal(answer, check_mode=self._pass.check_mode)
+        if refusal:
+            if answer.get("holder") == holder:
+                self._pass.ask_api("rollout_lease", kubelets.lease_release(holder, cluster))
+            return {"refusal": refusal, "msg": f"Nothing was changed: {refusal}"}
+        taken_over = answer.get("taken_over_from")
+        return {
+            **({} if self._pass.check_mode else {"lease": {"holder": holder, "cluster": cluster, "at": time.time()}}),
+            **({"warnings": [f"the Lease {kubelets.LEASE} is taken over from {taken_over}."]} if taken_over else {}),
+        }
+
+    def _held(self, holder: str, cluster: Json, **more: t.Any) -> Json:
+        """Take the Lease, or renew it."""
+        own = rollout.settings_of(self._pass.own)
+        arguments = kubelets.lease_request(holder, cluster, own, planned_ago=int(time.time() - own["at"]))
+        return self._pass.ask_api("rollout_lease", {**arguments, **more})
+
+    def _renewed(self, lease: Json, before: rollout.Hosts) -> Json:
+        """The Lease at the beginning of a turn: renewed when its time would not do for all of it. Raises Refusal when it is another run's."""
+        since = kubelets.lease_renewed_at(lease, before)
+        if not kubelets.must_renew(since, rollout.settings_of(self._pass.own), time.time()):
+            return {**lease, "at": since}
+        answer = self._held(lease["holder"], lease["cluster"], wait_timeout=0)
+        refusal = kubelets.lease_refusal(answer, check_mode=False)
+        if refusal:
+            raise Refusal(f"{self._pass.host} was not changed: {refusal}")
+        return {**lease, "at": time.time()}
+
+    # ---- a turn ------------------------------------------------------------------------------------------------------
+
+    def turn(self) -> Json:
+        """Let this host begin when those before it are done."""
+        admitted = self._coordinator_admit
+        before = self._pass.hosts(self._pass.own["admit"]["before"])
+        why = "the rollout was refused" if not admitted or admitted.get("failed") else rollout.turn_refusal(before)
+        if why:
+            msg = f"{self._pass.host} was not changed, because {why}."
+            return {"failed": True, "msg": msg, "stopped_by": rollout.stopped_by(before)}
+        lease = self._renewed(admitted["lease"], before) if "lease" in admitted else {}
+        (batch,) = self._pass.own["admit"]["batches"]
+        api = self._api_hosts(self._decision["candidates"], changing=batch)[0]
+        return {"api": api, "lease": lease, "offered": admitted.get("offers", {}).get(self._pass.host, {})}
+
+    def verify(self) -> Json:
+        """Ask the API whether the restarted kubelet uses what was asked for, and whether its node has its devices back."""
+        own, settings = self._pass.own, rollout.settings_of(self._pass.own)
+        plan, turn = own["plan"], rollout.of_pass(own, "turn")
+        if not settings["node_kubelet_check_api"] or not kubelets.was_changed(
+            own.get("change", rollout.NOTHING), check_mode=self._pass.check_mode
+        ):
+            return {}
+        wish = kubelets.expected(plan, self._settings, is_rollback=self._settings["state"] == "previous")
+        compared = {"kubelets": {plan["node"]: wish}} if kubelets.is_compared(wish) else {}
+        devices = {"nodes": [plan["node"]]} if turn["offered"] and settings["allocatable_timeout"] > 0 else {}
+        if not compared and not devices:
+            return {}
+        cluster = {"cluster": self._coordinator_admit["cluster"]}
+        answer = self._pass.ask_api("node_resource_info", {**compared, **devices, **cluster})
+        problem = kubelets.doubt(plan["node"], answer) if compared else ""
+        if not problem and devices:
+            problem = self._loss(plan["node"], turn["offered"], answer, {**devices, **cluster})
+        return {"failed": True, "msg": problem} if problem else {}
+
+    def _loss(self, node: str, offered: t.Mapping[str, int], answer: Json, question: Json) -> str:
+        """Wait until a node offers what it did before. A restarted kubelet has nothing of a device plugin until that registered anew."""
+        seconds = rollout.settings_of(self._pass.own)["allocatable_timeout"]
+        look_again = int(self._settings["look_again"])
+        for _look in range(max(1, seconds // max(1, look_again))):
+            if "nodes" in answer and not kubelets.missing(offered, answer, node):
+                return ""
+            time.sleep(look_again)
+            answer = self._pass.ask_api("node_resource_info", question)
+        return kubelets.loss(node, answer, kubelets.missing(offered, answer, node), seconds)
+
+    # ---- the end -----------------------------------------------------------------------------------------------------
+
+    def end(self) -> Json:
+        """Tell what became of this host, and on one host of all; and let other runs in again."""
+        host, own = self._pass.host, self._pass.own
+        decision, admitted = self._decision, self._coordinator_admit
+        has_turn = bool(rollout.of_pass(own, "admit").get("batches")) and not self._pass.check_mode
+        found = kubelets.judged(host, own, admitted, self._stopped(decision) if has_turn else (), has_turn=has_turn)
+        planned = ((name, self._pass.registers(name)) for name in decision.get("planned", ()))
+        if rollout.speaker(planned) != host:
+            return self._ended(found)
+        return self._told(found, decision, admitted)
+
+    def _stopped(self, decision: Json) -> list[str]:
+        """Who stopped the rollout, where this host was waiting for its turn. Read no further than needed."""
+        if rollout.has_begun(self._pass.own):
+            return []
+        turn = rollout.of_pass(self._pass.own, "turn")
+        if turn:
+            return list(turn.get("stopped_by", ()))
+        for batch in decision.get("batches", ()):
+            stopped = [each for each in rollout.stopped_by(self._pass.hosts(batch)) if each != self._pass.host]
+            if stopped:
+                return stopped
+        return []
+
+    def _told(self, own_report: Json, decision: Json, admitted: Json) -> Json:
+        """The report of all, on the host that speaks."""
+        hosts = self._pass.hosts([*decision["planned"], *decision["left_out"]])
+        turns = (
+            {host for batch in decision.get("batches", ()) for host in batch} if not self._pass.check_mode else set()
+        )
+        plan_only = rollout.settings_of(self._pass.own)["plan_only"]
+        stopped = [] if plan_only else rollout.stopped_by({host: hosts[host] for host in hosts if host in turns})
+        reports = {
+            host: kubelets.judged(host, each, admitted, stopped, has_turn=host in turns and not plan_only)
+            for host, each in hosts.items()
+        }
+        lost = [host for host, each in hosts.items() if rollout.state(each) == "lost"]
+        shown = {host: each for host, each in reports.items() if each and host not in decision["left_out"]}
+        lines = [
+            *(f"{host}: left out, because it cannot be reached" for host in decision["left_out"]),
+            admitted.get("told", ""),
+            *report.kubelets(shown, lost),
+            rollout.again(shown),
+        ]
+        ended = self._ended(own_report, [line for line in lines if line], {host: reports[host] for host in lost})
+        return {**ended, **self._released(admitted)}
+
+    def _released(self, admitted: Json) -> Json:
+        lease = admitted.get("lease")
+        if not lease:
+            return {}
+        answer = self._pass.ask_api("rollout_lease", kubelets.lease_release(lease["holder"], lease["cluster"]))
+        if not answer.get("failed") and not answer.get("unreachable"):
+            return {}
+        told = f"the Lease {kubelets.LEASE} is still held by {lease['holder']} until it runs out: {answer.get('msg')}"
+        return {"warnings": [told]}
+
+    # ---- of the coordinator ------------------------------------------------------------------------------------------
+
+    @property
+    def _coordinator(self) -> rollout.Registers:
+        """The results of the host that decided for all, as this host noted it; none before it did."""
+        name = rollout.of_pass(self._pass.own, "decide").get("coordinator")
+        return self._pass.registers(name) if name else {}
+
+    @property
+    def _decision(self) -> Json:
+        return dict(rollout.of_pass(self._coordinator, "decide"))
+
+    @property
+    def _coordinator_admit(self) -> Json:
+        return dict(rollout.of_pass(self._coordinator, "admit"))

@@ -1,0 +1,130 @@
+# Copyright (c) 2026, nodecraft.kubeadm contributors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""The steps of the role C(node_resources): one host asks the API for all, and each tells what became of its node."""
+
+from __future__ import annotations
+
+import typing as t
+
+from ansible.module_utils.parsing.convert_bool import boolean
+
+from ..module_utils._plan.common.errors import Refusal
+from ..module_utils._plan.kubernetes import coverage
+from ..module_utils._plan.node import rollout as resources
+from ..module_utils._plan.transaction import rollout
+from .role_rollout import RoleRollout
+from .rollout_pass import Json
+
+_BOOLEANS = ("node_resources_purge", "node_resources_wait", "node_resources_allow_eviction", "plan_only")
+_NUMBERS = ("node_resources_wait_timeout", "max_unreachable")
+
+
+class NodeResourcesRollout(RoleRollout):
+    """The steps of one host."""
+
+    _changes_hosts = False
+
+    def begin(self) -> Json:
+        """Learn the name of the node as well: from the inventory, from another role of this playbook, or from the node."""
+        self._refuse_variables()
+        settings = self._checked_settings()
+        node = settings.pop("known")
+        left_out = ""
+        if settings["node"]:
+            node = {}
+        elif "cluster" not in node:
+            node = self._pass.ask("kubelet_info", {})
+            left_out = str(node.get("msg") or "no answer") if node.get("unreachable") else ""
+            if node.get("failed") or (left_out and not settings["max_unreachable"]):
+                raise Refusal(
+                    f"Nothing was changed: {self._pass.host} does not tell its name in Kubernetes: {node.get('msg')}"
+                )
+        settings.update(
+            node=settings["node"] or node.get("node"),
+            cluster=node.get("cluster") or {},
+            control_plane=bool(node.get("control_plane")),
+        )
+        return self._begun(settings, left_out)
+
+    def _checked_settings(self) -> Json:
+        found = dict(self._settings)
+        return {
+            **found,
+            **{name: boolean(found[name]) for name in _BOOLEANS},
+            **{name: int(found[name]) for name in _NUMBERS},
+        }
+
+    def decide(self) -> Json:
+        """See on one host whether one task can serve all, and whom it asks. The others ask nobody."""
+        coordinator = self._pass.coordinator
+        if coordinator != self._pass.host:
+            return {"coordinator": coordinator, "api": []}
+        hosts = self._pass.hosts()
+        left_out = {host: told for host, each in hosts.items() if (told := each["pass"]["left_out"])}
+        served = {host: each for host, each in hosts.items() if rollout.takes_part(each)}
+        objection = coverage.objection(
+            left_out,
+            self._pass.control_planes(),
+            hosts=hosts,
+            limit=rollout.settings_of(self._pass.own)["max_unreachable"],
+            variable="node_resources_max_unreachable",
+        )
+        refusal = f"These {objection}" if objection else resources.refusal(served)
+        if refusal:
+            raise Refusal(f"Nothing was changed. {refusal}")
+        candidates = list(dict.fromkeys([*resources.control_planes(served), *self._pass.control_planes()]))
+        named = rollout.settings_of(self._pass.own)["node_resources_api_host"]
+        api = self._pass.api_hosts(candidates, named, reachable=self._pass.play_hosts)
+        return {
+            "coordinator": coordinator,
+            "served": list(served),
+            "left_out": list(left_out),
+            # One that the play has reached needs no other.
+            "api": api[:1] if api[0]["host"] in self._pass.play_hosts else api,
+        }
+
+    def apply(self) -> Json:
+        """Taint all nodes, then advertise their extended resources, then label them; what fails ends it."""
+        decision = rollout.of_pass(self._pass.own, "decide")
+        hosts = self._pass.hosts(decision["served"])
+        is_plan = rollout.settings_of(self._pass.own)["plan_only"]
+        is_last = self._pass.asked_host == decision["api"][-1]["host"]
+        found: Json = {"answered": True}
+        for kind, module in resources.TASKS.items():
+            found[kind] = self._pass.ask_api(module, resources.arguments(kind, hosts), is_plan=is_plan)
+            if found[kind].get("unreachable") and not is_last:
+                return {"answered": False}
+            if found[kind].get("failed") or found[kind].get("unreachable"):
+                found.update(failed=True, msg=found[kind]["msg"])
+                break
+        results = [found[kind] for kind in resources.TASKS if kind in found]
+        diffs = [each for result in results for each in _listed(result.pop("diff", None))]
+        # A plan changes nothing. What it found stands in its operations.
+        return {
+            **found,
+            "changed": any(result.get("changed") for result in results) and not is_plan,
+            **({"diff": diffs} if diffs else {}),
+        }
+
+    def end(self) -> Json:
+        """Tell what became of this node, and on one host of all."""
+        if not rollout.is_at_work(self._pass.own):
+            return self._ended({})
+        coordinator = rollout.of_pass(self._pass.own, "decide").get("coordinator")
+        registers = self._pass.registers(coordinator) if coordinator else {}
+        applied = rollout.of_pass(registers, "apply")
+        own = resources.outcome(self._pass.own, applied)
+        if coordinator != self._pass.host:
+            return self._ended(own)
+        decision = rollout.of_pass(self._pass.own, "decide")
+        hosts = self._pass.hosts([*decision.get("left_out", ()), *decision.get("served", ())])
+        return self._ended(
+            own, resources.lines({host: resources.outcome(each, applied) for host, each in hosts.items()})
+        )
+
+
+def _listed(diff: t.Any) -> list[t.Any]:
+    """The diffs of a result, of which it has none, one or several."""
+    return diff if isinstance(diff, list) else [diff] if diff else []

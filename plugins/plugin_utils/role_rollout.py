@@ -1,0 +1,96 @@
+# Copyright (c) 2026, nodecraft.kubeadm contributors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""What the steps of all roles share: how a pass begins, and how it is told of at its end."""
+
+from __future__ import annotations
+
+import typing as t
+
+from ..module_utils._plan.common import role_variables
+from ..module_utils._plan.common.errors import Refusal
+from .rollout_pass import Json, new_id
+from .steps import Steps
+
+_LEFT_OUT = "kubelet_info"  # the module with which a host is reached
+
+
+class RoleRollout(Steps):
+    """The steps of one role in one pass."""
+
+    # Whether the hosts of the play are what is changed, so that none of them may be missing.
+    _changes_hosts = True
+
+    def begin(self) -> Json:
+        """Check what the role was given, and tell the other hosts what they have to know of this one.
+
+        Raises Refusal when the role cannot serve this host, or not in this play.
+        """
+        self._refuse_variables()
+        settings = self._checked_settings()
+        lost = self._pass.lost_hosts() if self._changes_hosts else []
+        if lost:
+            raise Refusal(
+                f"Nothing was changed on {self._pass.host}: nodes that failed, could not be reached or were ended earlier in this play cannot"
+                f" be planned ({', '.join(lost)}). Repair them, or leave them out with --limit."
+            )
+        return self._begun(settings, self._unreachable() if settings.get("max_unreachable") else "")
+
+    @staticmethod
+    def _begun(settings: Json, left_out: str) -> Json:
+        """The result of the step begin. left_out: why this host cannot be reached; empty when it takes part."""
+        return {"at_work": True, "pass": new_id(), "settings": settings, "left_out": left_out}
+
+    def _checked_settings(self) -> Json:
+        """The settings of the step begin in their types. Raises Refusal for those that cannot be used."""
+        raise NotImplementedError
+
+    def _refuse_variables(self) -> None:
+        """Raise Refusal when something is wrong with the role's variables or with the play."""
+        specs, role = self._pass.argument_specs(), self._pass.role
+        ignored = self._pass.variable(f"{role}_ignored_variables", [])
+        found = role_variables.objections(role, specs, self._pass.variable_names(), ignored=ignored)
+        texts = [
+            role_variables.text_objection(name, self._pass.variable(name)) for name in role_variables.mappings(specs)
+        ]
+        strategy = self._pass.unordered_strategy()
+        if strategy:
+            texts.append(
+                f"invalid strategy {strategy}: must be linear, because a turn begins only when every host has planned."
+            )
+        objections = found + [text for text in texts if text]
+        if objections:
+            raise Refusal(f"Nothing was changed on {self._pass.host}. {' '.join(objections)}")
+
+    def _unreachable(self) -> str:
+        """Why this host cannot be reached; empty when it can. What else is wrong with it, its plan tells."""
+        answer = self._pass.ask(_LEFT_OUT, {})
+        return str(answer.get("msg") or "no answer") if answer.get("unreachable") else ""
+
+    def _ended(self, report: Json, lines: t.Sequence[str] = (), others: Json | None = None) -> Json:
+        """The result of the step end. report: of this host. lines: of all, on the host that speaks. others: reports of hosts that cannot."""
+        reports = {**(others or {}), **({self._pass.host: report} if report else {})}
+        name = f"{self._pass.role}_report"
+        # AWX keeps the statistics of the whole run only, so each host adds itself to one of those.
+        stats = {"data": {name: reports}, "per_host": False, "aggregate": True}
+        return {
+            "at_work": False,
+            "report": report,
+            "lines": list(lines),
+            **({"ansible_stats": stats} if reports else {}),
+        }
+
+    def report(self) -> Json:
+        """Show the lines on the host that speaks, and fail on a host whose turn did not come."""
+        ended = self._pass.own["pass"]
+        lines, why = ended.get("lines") or [], self._why_not_begun(ended.get("report") or {})
+        if why:
+            return {"failed": True, "msg": why, **({"report": lines} if lines else {})}
+        # As the module debug does it: shown without -v, too.
+        return {"msg": lines, "_ansible_verbose_always": True} if lines else {}
+
+    def _why_not_begun(self, own_report: Json) -> str:
+        """Why the turn of this host did not come; empty when it did, or when there was nothing to change."""
+        is_missed = own_report.get("begun") is False and own_report.get("failed")
+        return str(own_report["msg"]) if is_missed else ""

@@ -1,0 +1,407 @@
+# SPDX-FileCopyrightText: 2026 nodecraft.kubeadm contributors
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Which objects of a device plugin are written and removed, and what is reported."""
+
+from __future__ import annotations
+
+import typing as t
+
+import pytest
+from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.device import deployment
+from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.device.deployment import Found, Mode
+from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.device.desired import Settings
+
+Json = dict[str, t.Any]
+D = "example.com/dongle"
+OWNED = {"app.kubernetes.io/managed-by": "nodecraft.kubeadm"}
+CONFIG = "p-config-0000000000"
+NORMAL, CHECK, DIFF = Mode(), Mode(check=True), Mode(diff=True)
+
+
+def settings(**changes: t.Any) -> Settings:
+    """Of a plugin with a resource."""
+    asked: Json = {
+        "state": "present",
+        "name": "p",
+        "namespace": "x",
+        "image": "localhost/p:1",
+        "has_archive": False,
+        "has_token": False,
+        "config": {"resources": [{"name": D}]},
+        "files": {},
+        "expected": [],
+        "pod_spec": {},
+    }
+    return Settings(**{**asked, **changes})
+
+
+PRESENT, ABSENT, WITH_TOKEN = settings(), settings(state="absent"), settings(has_token=True)
+
+
+def thing(kind: str, name: str, labels: Json | None = None, config_maps: t.Sequence[str] = ()) -> Json:
+    """An object, ours unless it has other labels."""
+    return {"kind": kind, "name": name, "labels": OWNED if labels is None else labels, "config_maps": list(config_maps)}
+
+
+NAMESPACE = thing("Namespace", "x")
+DAEMON_SET = thing("DaemonSet", "p", config_maps=["p-config"])
+FORMER = thing("ConfigMap", "p-config")
+TOKEN = thing("Secret", "p-token")
+NOTHING = Found(None, None, [], [], "", [])
+
+
+def sort_out(asked: Settings, *objects: Json, others: t.Sequence[Json] = ()) -> Found:
+    return deployment.sort_out(asked, CONFIG, objects, others)
+
+
+# ---- what is there ---------------------------------------------------------------------------------------------------
+
+
+def test_variables_that_differ_are_named() -> None:
+    same = {"w1": {"a": "1", "b": "2"}, "w2": {"a": "1", "b": "2"}}
+    assert deployment.difference(same) == ""
+    found = deployment.difference({**same, "w3": {"a": "1", "b": "3"}})
+    assert found.startswith("One host asks for all hosts of a play, so b has to be the same for all of them. Set it")
+
+
+def test_nothing_is_there() -> None:
+    assert sort_out(PRESENT) == NOTHING
+
+
+def test_what_is_as_desired() -> None:
+    objects = (NAMESPACE, DAEMON_SET, thing("ConfigMap", CONFIG), TOKEN)
+    found = sort_out(WITH_TOKEN, *objects)
+    assert found == Found(NAMESPACE, DAEMON_SET, [], [], "", [])
+    assert found.owns_namespace
+
+
+def test_former_files_are_stale_and_those_of_others_stay() -> None:
+    theirs = [thing("ConfigMap", "p-config-1111111111", {}), thing("Secret", "p-token", {})]
+    found = sort_out(PRESENT, NAMESPACE, DAEMON_SET, FORMER, *theirs)
+    assert (found.stale, found.foreign, found.former_config) == ([FORMER], [], "p-config")
+    assert sort_out(PRESENT, NAMESPACE, FORMER).former_config == ""
+
+
+def test_what_is_ours_and_goes_with_the_plugin() -> None:
+    found = sort_out(ABSENT, NAMESPACE, DAEMON_SET, thing("ConfigMap", CONFIG), TOKEN)
+    assert [each["name"] for each in found.stale] == [CONFIG, "p-token"]
+
+
+def test_a_token_that_is_not_desired_any_more_is_stale() -> None:
+    assert sort_out(PRESENT, TOKEN).stale == [TOKEN]
+
+
+def test_what_would_be_written_over_is_foreign() -> None:
+    objects = [thing("DaemonSet", "p", {}), thing("ConfigMap", CONFIG, {}), thing("Secret", "p-token", {})]
+    assert sort_out(WITH_TOKEN, *objects).foreign == ["DaemonSet p", f"ConfigMap {CONFIG}", "Secret p-token"]
+    assert sort_out(ABSENT, *objects).foreign == ["DaemonSet p"]
+
+
+def test_what_keeps_the_namespace() -> None:
+    others = [thing("Pod", "p-1"), thing("Deployment", "theirs", {})]
+    assert sort_out(ABSENT, NAMESPACE, others=others).others == ["Deployment theirs"]
+
+
+# ---- what speaks against it ------------------------------------------------------------------------------------------
+
+
+def test_objects_of_others_are_refused() -> None:
+    found = sort_out(ABSENT, thing("DaemonSet", "p", {}))
+    assert "In the namespace x this was not made by this role: DaemonSet p; remove it first" in deployment.refusal(
+        ABSENT, found
+    )
+
+
+def namespace(level: str | None, owned: bool = False) -> Json:
+    label = {} if level is None else {"pod-security.kubernetes.io/enforce": level}
+    return thing("Namespace", "x", {**label, **(OWNED if owned else {})})
+
+
+@pytest.mark.parametrize(
+    ("asked", "found", "is_refused"),
+    [
+        (PRESENT, None, False),
+        (PRESENT, namespace(None), False),
+        (PRESENT, namespace("privileged"), False),
+        (PRESENT, namespace("baseline"), True),
+        (PRESENT, namespace("baseline", owned=True), False),
+        (ABSENT, namespace("baseline"), False),
+    ],
+)
+def test_a_namespace_that_takes_no_such_pods(asked: Settings, found: Json | None, is_refused: bool) -> None:
+    told = deployment.refusal(asked, sort_out(asked, *([found] if found else [])))
+    assert ("takes pods of the level baseline only" in told) is is_refused
+    assert bool(told) is is_refused
+
+
+# ---- what is written -------------------------------------------------------------------------------------------------
+
+ALL = ["Namespace", "ConfigMap", "DaemonSet"]
+THERE, THEIRS = Found(NAMESPACE, None, [], [], "", []), Found(namespace(None), None, [], [], "", [])
+
+
+@pytest.mark.parametrize(
+    ("asked", "found", "mode", "kinds"),
+    [
+        (PRESENT, NOTHING, NORMAL, [ALL]),
+        (PRESENT, THERE, NORMAL, [ALL]),
+        (PRESENT, THEIRS, NORMAL, [ALL[1:]]),
+        (PRESENT, NOTHING, CHECK, [["Namespace"]]),
+        (PRESENT, THERE, CHECK, [ALL]),
+        (PRESENT, THERE, DIFF, [[kind] for kind in ALL]),
+        # A pod does not start without its Secret, and that needs the namespace.
+        (WITH_TOKEN, NOTHING, NORMAL, [["Namespace"], ["Secret"], ["ConfigMap", "DaemonSet"]]),
+        (WITH_TOKEN, THERE, NORMAL, [["Secret"], ALL]),
+        (WITH_TOKEN, THEIRS, NORMAL, [["Secret"], ALL[1:]]),
+        (WITH_TOKEN, NOTHING, CHECK, [["Namespace"]]),
+        (WITH_TOKEN, NOTHING, DIFF, [["Namespace"], ["ConfigMap"], ["Secret"], ["DaemonSet"]]),
+    ],
+)
+def test_calls_that_write(asked: Settings, found: Found, mode: Mode, kinds: list[list[str]]) -> None:
+    calls = deployment.writes(asked, found, mode, has_files=True)
+    assert [call["kinds"] for call in calls] == kinds
+    assert [call["hidden"] for call in calls] == [each == ["Secret"] for each in kinds]
+    assert {(call["former"], call["check"], call["diff"]) for call in calls} == {("", False, True)}
+
+
+def test_a_plugin_without_files_has_no_config_map() -> None:
+    (call,) = deployment.writes(PRESENT, THERE, NORMAL, has_files=False)
+    assert call["kinds"] == ["Namespace", "DaemonSet"]
+
+
+def test_a_difference_is_that_from_the_former_configuration() -> None:
+    found = Found(NAMESPACE, DAEMON_SET, [FORMER], [], "p-config", [])
+    calls = deployment.writes(PRESENT, found, DIFF, has_files=True)
+    assert [(call["kinds"], call["former"], call["check"], call["diff"]) for call in calls] == [
+        (["Namespace"], "", False, True),
+        (["ConfigMap"], "p-config", True, True),
+        (["ConfigMap"], "", False, False),
+        (["DaemonSet"], "", False, True),
+    ]
+    assert len(deployment.writes(PRESENT, found, NORMAL, has_files=True)) == 1
+
+
+# ---- what is removed -------------------------------------------------------------------------------------------------
+
+
+def removed(asked: Settings, found: Found, mode: Mode = NORMAL) -> list[tuple[list[str], bool, str]]:
+    calls = deployment.removals(asked, found, mode)
+    return [([each["metadata"]["name"] for each in call["objects"]], call["wait"], call["policy"]) for call in calls]
+
+
+def test_former_files_are_removed() -> None:
+    found = Found(NAMESPACE, DAEMON_SET, [FORMER, TOKEN], [], "", [])
+    assert removed(PRESENT, found) == [(["p-config", "p-token"], False, "")]
+    assert removed(PRESENT, found, DIFF) == [(["p-config"], False, ""), (["p-token"], False, "")]
+    assert removed(PRESENT, THERE) == []
+
+
+def test_all_of_a_plugin_is_removed() -> None:
+    found = Found(NAMESPACE, DAEMON_SET, [FORMER, TOKEN], [], "", [])
+    assert removed(ABSENT, found) == [
+        (["p"], True, "Foreground"),
+        (["p-config", "p-token"], False, ""),
+        (["x"], True, ""),
+    ]
+    calls = deployment.removals(ABSENT, found, NORMAL)
+    assert [call["label"] for call in calls] == ["DaemonSet p", "ConfigMap p-config, Secret p-token", "Namespace x"]
+    assert [call["objects"][0] for call in calls] == [
+        {"apiVersion": "apps/v1", "kind": "DaemonSet", "metadata": {"name": "p", "namespace": "x"}},
+        {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "p-config", "namespace": "x"}},
+        {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "x"}},
+    ]
+
+
+@pytest.mark.parametrize(
+    "found",
+    [
+        NOTHING,
+        THEIRS,
+        Found(NAMESPACE, None, [], [], "", ["Deployment theirs"]),
+    ],
+)
+def test_a_namespace_that_stays(found: Found) -> None:
+    assert removed(ABSENT, found) == []
+
+
+# ---- how it goes on --------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("stale", "problems", "mode", "unsettled"),
+    [
+        ([], [], NORMAL, False),
+        ([FORMER], [], NORMAL, True),
+        ([FORMER], [], CHECK, True),
+        ([], ["w1: nothing"], NORMAL, True),
+        ([], ["w1: nothing"], CHECK, False),
+    ],
+)
+def test_what_is_left_to_do_when_nothing_changes(
+    stale: list[Json], problems: list[str], mode: Mode, unsettled: bool
+) -> None:
+    found = Found(NAMESPACE, DAEMON_SET, stale, [], "", [])
+    assert deployment.decision(PRESENT, found, mode, has_files=True, problems=problems)["unsettled"] is unsettled
+
+
+def test_a_decision() -> None:
+    found = Found(NAMESPACE, DAEMON_SET, [FORMER], [], "", ["Pod theirs"])
+    decided = deployment.decision(PRESENT, found, NORMAL, has_files=True, problems=[])
+    assert decided["writes"] == deployment.writes(PRESENT, found, NORMAL, has_files=True)
+    assert decided["removals"] == deployment.removals(PRESENT, found, NORMAL)
+    assert decided["others"] == ["Pod theirs"]
+    assert deployment.decision(ABSENT, found, NORMAL, has_files=True, problems=[])["writes"] == []
+
+
+@pytest.mark.parametrize(
+    ("found", "mode", "unjudged"), [(NOTHING, CHECK, True), (NOTHING, NORMAL, False), (THERE, CHECK, False)]
+)
+def test_what_the_api_server_cannot_judge(found: Found, mode: Mode, unjudged: bool) -> None:
+    assert deployment.decision(PRESENT, found, mode, has_files=True, problems=[])["unjudged"] is unjudged
+
+
+@pytest.mark.parametrize(
+    ("problems", "changed", "mode", "waits"),
+    [
+        ([], False, NORMAL, False),
+        ([], True, NORMAL, True),
+        (["w1: nothing"], False, NORMAL, True),
+        (["w1: nothing"], True, CHECK, False),
+    ],
+)
+def test_whether_nodes_are_waited_for(problems: list[str], changed: bool, mode: Mode, waits: bool) -> None:
+    assert deployment.waits({"problems": problems}, {"changed": changed}, mode) is waits
+
+
+def test_what_is_wrong_after_the_deployment() -> None:
+    assert deployment.doubt(PRESENT, {"problems": []}) == ""
+    proof = {"problems": ["w1: a", "w2: b"], "waited_seconds": 299.6, "selected": ["w1", "w2", "w3"]}
+    assert deployment.doubt(PRESENT, proof) == (
+        "The device plugin x/p is deployed, but after 300 s 2 of 3 nodes do not offer what is expected. w1: a. w2: b."
+    )
+
+
+# ---- what is reported ------------------------------------------------------------------------------------------------
+
+
+def amounts(capacity: str | None, allocatable: str, device_plugin: bool = True) -> Json:
+    return {"capacity": capacity, "allocatable": allocatable, "device_plugin": device_plugin, "requested": None}
+
+
+def test_what_kubelets_still_show() -> None:
+    of_nodes: dict[str, Json] = {
+        "w1": {D: amounts("4", "0"), "example.com/other": amounts("1", "0")},
+        "w2": {D: amounts("4", "4", device_plugin=False)},
+        "w3": {D: amounts("0", "0")},
+        "w4": {D: amounts(None, "0")},
+        "w5": {D: amounts("4", "4")},
+    }
+    nodes = {name: {"extended_resources": found} for name, found in of_nodes.items()}
+    assert deployment.kept(ABSENT, nodes) == {
+        "w1": {D: {"capacity": "4", "allocatable": "0"}},
+        "w5": {D: {"capacity": "4", "allocatable": "4"}},
+    }
+    # Without names, that which nothing serves.
+    assert deployment.kept(settings(state="absent", config={}), nodes) == {
+        "w1": {name: {"capacity": each["capacity"], "allocatable": "0"} for name, each in of_nodes["w1"].items()}
+    }
+
+
+LOOK = {"summary": ["w1: first"], "nodes": {"w1": 1}, "problems": [], "others": []}
+PROOF = {"proof": {"summary": ["w1: last"], "nodes": {"w1": 2}, "problems": ["w1: wrong"]}}
+
+
+def test_the_last_look_is_reported() -> None:
+    told = deployment.report(LOOK, PROOF, changed=True)
+    assert told == {"changed": True, "nodes": {"w1": 2}, "problems": ["w1: wrong"], "kept": {}}
+    assert deployment.lines(PRESENT, LOOK, PROOF, changed=True) == ["w1: last"]
+
+
+def test_without_a_change_the_first_look_counts() -> None:
+    told = deployment.report(LOOK, {}, changed=False)
+    assert told == {"changed": False, "nodes": {"w1": 1}, "problems": [], "kept": {}}
+    assert deployment.lines(PRESENT, LOOK, {}, changed=False) == ["w1: first"]
+
+
+@pytest.mark.parametrize(("problems", "changed"), [([], True), (["w1: wrong"], False)])
+def test_what_was_not_tried(problems: list[str], changed: bool) -> None:
+    look = {**LOOK, "problems": problems}
+    assert deployment.report(look, {}, changed=changed)["nodes"] == {"w1": 1}
+    assert deployment.report(look, {}, changed=changed)["problems"] == []
+    assert deployment.lines(PRESENT, look, {}, changed=changed) == ["x/p: not tried on the nodes"]
+
+
+def test_what_was_refused() -> None:
+    assert deployment.report({"failed": True}, {}, changed=False) == {
+        "changed": False,
+        "nodes": {},
+        "problems": [],
+        "kept": {},
+    }
+
+
+def test_what_is_told_of_a_plugin_that_is_gone() -> None:
+    look: Json = {"summary": [], "nodes": {}, "problems": [], "others": []}
+    assert deployment.lines(ABSENT, look, {"kept": {}}, changed=True) == ["x/p: not there any more"]
+    kept = {"w1": {D: {"capacity": "4", "allocatable": "0"}}}
+    assert deployment.report(look, {"kept": kept}, changed=True)["kept"] == kept
+    assert deployment.lines(ABSENT, {**look, "others": ["Pod a", "Pod b"]}, {"kept": kept}, changed=True) == [
+        f"w1: still shows {D} 4 (0 for pods); its kubelet forgets that five minutes after the plugin ended, but for the name",
+        "the namespace x stays, because it has also: Pod a, Pod b",
+    ]
+
+
+def test_warnings_of_calls_with_several_objects_are_told() -> None:
+    several = {"result": {"results": [{"warnings": ["a"]}, {"changed": True}]}}
+    assert deployment.hidden_warnings({"results": [several, {"result": None}, {"result": {"kind": "Secret"}}]}) == ["a"]
+    assert deployment.hidden_warnings({}) == []
+
+
+# ---- what this pass changed ------------------------------------------------------------------------------------------
+
+CHANGED = {"changed": True}
+THIS, EARLIER = {"pass": "2"}, {"pass": "1"}
+
+
+def registers(**results: Json) -> dict[str, Json]:
+    """Of the host that decided. Those of modules are of this pass or of an earlier one."""
+    return {"pass": {"pass": "2", "at_work": True}, "decide": THIS, **results}
+
+
+@pytest.mark.parametrize(
+    ("asked", "own", "is_changed"),
+    [
+        (PRESENT, registers(), False),
+        (PRESENT, registers(change=CHANGED), True),
+        (PRESENT, registers(change=CHANGED, decide=EARLIER), False),
+        (PRESENT, registers(change=CHANGED, decide={**THIS, "failed": True}), False),
+        (settings(has_archive=True), registers(change=CHANGED), False),
+        (settings(has_archive=True), registers(change=CHANGED, admit=EARLIER), False),
+        (settings(has_archive=True), registers(change=CHANGED, admit=THIS), True),
+        (PRESENT, registers(removal=CHANGED), False),
+        (PRESENT, registers(removal=CHANGED, verify=EARLIER), False),
+        (PRESENT, registers(removal=CHANGED, verify=THIS), True),
+        (PRESENT, registers(removal=CHANGED, verify={**THIS, "failed": True}), False),
+        (ABSENT, registers(change=CHANGED), False),
+        (ABSENT, registers(removal=CHANGED), True),
+        (ABSENT, registers(removal=CHANGED, decide={**THIS, "failed": True}), False),
+        (ABSENT, registers(removal=CHANGED, decide=EARLIER), False),
+    ],
+)
+def test_results_of_an_earlier_pass_do_not_count(asked: Settings, own: dict[str, Json], is_changed: bool) -> None:
+    assert deployment.is_changed(asked, own, [own]) is is_changed
+
+
+@pytest.mark.parametrize(
+    ("turn", "load", "is_changed"),
+    [
+        ({**THIS, "loads": True}, CHANGED, True),
+        ({**THIS, "loads": True}, {"changed": False}, False),
+        ({**THIS, "loads": False}, CHANGED, False),
+        ({**EARLIER, "loads": True}, CHANGED, False),
+    ],
+)
+def test_an_image_that_another_host_was_given_is_a_change(turn: Json, load: Json, is_changed: bool) -> None:
+    asked = settings(has_archive=True)
+    assert deployment.is_changed(asked, registers(), [registers(), registers(turn=turn, load=load)]) is is_changed
+    assert not deployment.is_changed(asked, registers(), [registers(turn={**THIS, "loads": True})])

@@ -1,0 +1,329 @@
+# SPDX-FileCopyrightText: 2026 nodecraft.kubeadm contributors
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Whose kubelet is restarted when, what the API says against it, and what is reported of each node."""
+
+from __future__ import annotations
+
+import typing as t
+
+import pytest
+from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.kubelet import rollout
+from ansible_collections.nodecraft.kubeadm.tests.unit.support.rollouts import (
+    BEGUN,
+    DONE,
+    LOST,
+    OF,
+    SETTING,
+    Json,
+    host,
+    refused,
+)
+
+SAME = dict.fromkeys(rollout.SHARED, 1)
+SETTINGS = {"wait_timeout": 10, "min_ready_seconds": 1, "busy_timeout": 5, "allocatable_timeout": 7}
+
+
+def plane(name: str, **more: t.Any) -> Json:
+    return host(name, plan={"control_plane": ["etcd runs"], **more})
+
+
+def idle(name: str, **more: t.Any) -> Json:
+    return host(name, plan={"operations": [], **more})
+
+
+# ---- before the first write ------------------------------------------------------------------------------------------
+
+
+def test_hosts_that_are_left_out_are_not_planned() -> None:
+    out = {"pass": {**OF, "at_work": True, "left_out": "gone"}}
+    assert list(rollout.planned({"w1": host(), "w2": out})) == ["w1"]
+
+
+@pytest.mark.parametrize(
+    ("second", "words"),
+    [
+        (host("w2", settings=SAME), ""),
+        (host("w2", settings=SAME, plan={"failed": True}), "w2 cannot be changed as planned"),
+        (host("w2", settings={**SAME, "node_name": "x"}), "node_kubelet_node_name of w2 is x"),
+        (host("w2", settings={**SAME, "node_kubelet_lease": 0}), "node_kubelet_lease is 1 on w1 and 0 on w2"),
+        (host("w2", settings=SAME, plan={"cluster": {"ca_sha256": "b"}}), "belong to 2 clusters"),
+    ],
+)
+def test_what_refuses_all(second: Json, words: str) -> None:
+    found = rollout.refusal({"w1": host(settings=SAME), "w2": second}, ["w1", "w2"])
+    assert words in found
+    assert bool(found) is bool(words)
+
+
+def test_a_turn_is_for_a_change_or_one_that_is_open() -> None:
+    assert rollout.has_turn(host())
+    assert rollout.has_turn(idle("w1", open_transaction={"phase": "prepared"}))
+    assert not rollout.has_turn(idle("w1"))
+
+
+def test_control_planes_come_first_wherever_they_stand() -> None:
+    hosts = {"w1": host(), "c1": plane("c1"), "w2": idle("w2"), "c2": plane("c2", operations=[]), "w3": host("w3")}
+    assert rollout.batches(hosts, 5) == [["c1"], ["w1", "w3"]]
+
+
+def test_the_cluster_is_told_by_all_nodes() -> None:
+    other = host("w2", plan={"cluster": {"ca_sha256": "b", "machine_id": "2"}})
+    assert rollout.cluster({"w1": host(), "w2": other, "w3": host("w3")}) == {
+        "ca_sha256": "a,b",
+        "machine_ids": {"w1": "id-w1", "w2": "2", "w3": "id-w3"},
+    }
+
+
+def test_what_is_asked_before_the_restarts() -> None:
+    question = rollout.readmission_question({"w1": host("n1"), "w2": host()}, ["w1"])
+    assert question == {"nodes": ["n1"], "readmission": True, "limits": {"n1": {"max_pods": 1}}}
+
+
+FORCED = host(settings={"force": True})
+REJECTED = {"nodes": {"w1": {"readmission": [{"pod": "default/p", "reason": "too big"}]}, "w2": {"readmission": []}}}
+
+
+def test_pods_that_would_not_come_back_are_named() -> None:
+    found = rollout.objections({"w1": host(), "w2": host("w2")}, ["w1", "w2"], REJECTED)
+    assert list(found.by_host) == ["w1"]
+    assert "kubelet of w1 would reject pods that run there: default/p (too big). Give the node" in found.told
+
+
+def test_an_api_that_is_silent_objects_for_all_but_the_forced() -> None:
+    found = rollout.objections({"w1": FORCED, "w2": host("w2")}, ["w1", "w2"], {"msg": "no credentials."})
+    assert list(found.by_host) == ["w2"]
+    assert found.told.startswith(
+        "the API does not tell which pods of w2 the restarted kubelets would reject: no credentials. If"
+    )
+    assert rollout.objections({"w2": host()}, ["w2"], {}).told.count("no answer") == 1
+
+
+@pytest.mark.parametrize("answer", [REJECTED, {}])
+def test_force_takes_no_objection(answer: Json) -> None:
+    assert rollout.objections({"w1": FORCED}, ["w1"], answer) == rollout.Objections({}, "")
+
+
+def test_nothing_to_object_to() -> None:
+    assert rollout.objections({"w2": host("w2")}, ["w2"], REJECTED) == rollout.Objections({}, "")
+
+
+RESOURCES = {
+    "a/plugged": {"allocatable": "4", "device_plugin": True},
+    "a/none": {"allocatable": "0", "device_plugin": True},
+    "a/unset": {"allocatable": None, "device_plugin": True},
+    "a/patched": {"allocatable": "4", "device_plugin": False},
+}
+
+
+def test_what_device_plugins_offer() -> None:
+    assert rollout.offers({"nodes": {"w1": {"extended_resources": RESOURCES}}}, "w1") == {"a/plugged": 4}
+    assert rollout.offers({"msg": "silent"}, "w1") == {}
+
+
+# ---- the Lease -------------------------------------------------------------------------------------------------------
+
+
+def test_how_the_lease_is_held_and_released() -> None:
+    assert rollout.turn_seconds(SETTINGS) == 5 + 2 * 11 + 7 + 180
+    assert rollout.lease_request("me", {"ca_sha256": "a"}, SETTINGS, planned_ago=3) == {
+        "name": "nodecraft-kubeadm-kubelets",
+        "state": "held",
+        "holder": "me",
+        "duration": 428,
+        "planned_ago": 3,
+        "cluster": {"ca_sha256": "a"},
+    }
+    assert rollout.lease_release("me", {}) == {
+        "name": "nodecraft-kubeadm-kubelets",
+        "state": "released",
+        "holder": "me",
+        "cluster": {},
+    }
+
+
+def test_changes_that_are_open_are_told() -> None:
+    hosts = {
+        "w1": host(),
+        "w2": idle("w2", open_transaction={"phase": "applied"}),
+        "w3": idle("w3", open_transaction={"phase": None}),
+    }
+    assert rollout.open_transactions(hosts) == ["kubelet on w2 (applied)", "kubelet on w3 (its journal cannot be read)"]
+
+
+@pytest.mark.parametrize(
+    ("answer", "check_mode", "words"),
+    [
+        ({"stale": False}, False, ""),
+        ({"stale": True}, True, ""),
+        ({"stale": True}, False, "another run held the Lease of the kubelets since everything was planned"),
+        ({"failed": True, "answered": True, "msg": "taken."}, False, "taken."),
+        (
+            {"failed": True, "answered": False, "msg": "silent."},
+            False,
+            "silent. To go on although nothing keeps other runs out",
+        ),
+        ({"unreachable": True, "msg": "gone"}, True, "gone. To go on although"),
+    ],
+)
+def test_what_the_lease_refuses(answer: Json, check_mode: bool, words: str) -> None:
+    found = rollout.lease_refusal(answer, check_mode=check_mode)
+    assert found.startswith(words)
+    assert bool(found) is bool(words)
+    assert ("node_kubelet_lease" in found) is ("To go on" in words)
+
+
+def test_when_the_lease_was_renewed() -> None:
+    lease = {"at": 5.0}
+    renewed = host(turn={**OF, "lease": {"at": 7.0}})
+    assert rollout.lease_renewed_at(lease, {}) == 5.0
+    assert rollout.lease_renewed_at(lease, {"w1": host(), "w2": renewed, "w3": host(turn={**OF, "lease": {}})}) == 7.0
+
+
+@pytest.mark.parametrize(("now", "renews"), [(100.0, False), (206.9, False), (207.0, True)])
+def test_the_lease_is_renewed_while_it_lasts_for_a_turn(now: float, renews: bool) -> None:
+    assert rollout.must_renew(100.0, SETTINGS, now) is renews
+
+
+# ---- after a change --------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("change", "check_mode", "found"),
+    [
+        ({"changed": True}, False, True),
+        ({"changed": True}, True, False),
+        ({"changed": True, "failed": True}, False, False),
+        ({"changed": False}, False, False),
+        ({}, False, False),
+    ],
+)
+def test_what_counts_as_changed(change: Json, check_mode: bool, found: bool) -> None:
+    assert rollout.was_changed(change, check_mode=check_mode) is found
+
+
+def operation(field: str, key: str, after: t.Any) -> Json:
+    return {"field": field, "key": key, "before": None, "after": after}
+
+
+def test_what_is_expected_of_the_kubelet() -> None:
+    wish = {"feature_gates": {"A": True}, "config": {"maxPods": 5}, "state": "present"}
+    assert rollout.expected({}, wish, is_rollback=False) == {"feature_gates": {"A": True}, "config": {"maxPods": 5}}
+    operations = [
+        operation("feature_gates", "B", False),
+        operation("feature_gates", "C", None),
+        operation("config", "maxPods", 7),
+        operation("config", "a/b", 7),
+        operation("config", "text", "7"),
+        operation("args", "v", ["5"]),
+    ]
+    assert rollout.expected({"operations": operations}, wish, is_rollback=True) == {
+        "feature_gates": {"B": False},
+        "config": {"maxPods": 7},
+    }
+
+
+@pytest.mark.parametrize(
+    ("gates", "config", "found"),
+    [({}, {}, False), ({"A": None}, {}, False), ({}, {"a": 0}, True), ({"A": False}, {}, True)],
+)
+def test_what_can_be_compared(gates: Json, config: Json, found: bool) -> None:
+    assert rollout.is_compared({"feature_gates": gates, "config": config}) is found
+
+
+def test_what_the_kubelet_says_that_it_uses() -> None:
+    differences = [
+        {"field": "config", "key": "maxPods", "expected": 50, "found": 110},
+        {"field": "feature_gates", "key": "A", "expected": True, "found": None},
+    ]
+    told = rollout.doubt("w1", {"nodes": {"w1": {"kubelet": {"differences": differences}}}})
+    assert "config maxPods is 110, not 50; feature_gates A is unset, not true. Nothing was rolled back" in told
+    assert rollout.doubt("w1", {"nodes": {"w1": {"kubelet": {"differences": []}}}}) == ""
+    assert "the API could not be asked what it uses: silent. Nothing" in rollout.doubt("w1", {"msg": "silent."})
+
+
+def test_devices_that_are_missing() -> None:
+    answer = {"nodes": {"w1": {"extended_resources": {"a": {"allocatable": "3"}, "b": {"allocatable": "9"}, "c": {}}}}}
+    found = rollout.missing({"a": 4, "b": 4, "c": 1, "d": 2}, answer, "w1")
+    assert found == ["a is 3, expected 4", "c is 0, expected 1", "d is 0, expected 2"]
+    told = rollout.loss("w1", answer, found, 20)
+    assert (
+        "20 s later pods can be given less there of what device plugins offer than before: a is 3, expected 4;" in told
+    )
+    assert rollout.loss("w1", answer, [], 20) == ""
+    assert "could not be asked whether device plugins offer there" in rollout.loss("w1", {}, [], 20)
+
+
+# ---- the end ---------------------------------------------------------------------------------------------------------
+
+
+def test_a_host_that_has_not_planned_has_no_report() -> None:
+    begun = {"pass": {**OF, "at_work": True, "left_out": ""}}
+    assert rollout.report(begun) == {}
+    assert rollout.report({**begun, "plan": {"unreachable": True}}) == {}
+    assert rollout.report({"pass": {"skipped": True}, "plan": host()["plan"]}) == {}
+    assert rollout.report({}) == {}
+
+
+def test_a_host_that_is_left_out_says_why() -> None:
+    found = rollout.report({"pass": {**OF, "at_work": True, "left_out": "no route"}})
+    assert (found["unreachable"], found["failed"]) == (True, False)
+    assert found["msg"] == "left out, because it cannot be reached: no route"
+
+
+def test_a_change_goes_on_top_of_its_plan() -> None:
+    done = host(plan={"changed": True, "rehearsal": "r", "limits": {}}, **DONE, look={})
+    done["change"] = {"transaction": "t", "changed": True, "invocation": {}}
+    found = rollout.report(done)
+    assert (found["transaction"], found["rehearsal"]) == ("t", "r")
+    assert not {"limits", "invocation"} & set(found)
+
+
+def test_what_a_former_pass_changed_is_not_told() -> None:
+    assert "transaction" not in rollout.report(host(turn={"pass": "former"}, change={"transaction": "t"}))
+
+
+def test_a_change_that_is_in_doubt_failed() -> None:
+    found = rollout.report(host(turn=OF, change={"changed": True}, verify={**OF, "failed": True, "msg": "doubt"}))
+    assert (found["failed"], found["msg"]) == (True, "doubt")
+
+
+def test_what_was_told_at_the_end_is_told_again() -> None:
+    assert rollout.report({"pass": {"report": {"msg": "said"}}}) == {"msg": "said"}
+
+
+@pytest.mark.parametrize(
+    ("registers", "has_turn", "stopped", "found"),
+    [
+        (
+            host(),
+            True,
+            ["w0"],
+            {"failed": True, "begun": False, "changed": False, "msg": "w1 was not changed, because w0 failed."},
+        ),
+        (host(), False, ["w0"], {}),
+        (host(), True, [], {}),
+        (
+            host(**refused("w0")),
+            True,
+            ["w0"],
+            {"failed": True, "begun": False, "changed": False, "msg": "w1 was not changed, because w0 failed."},
+        ),
+        (host(**DONE), True, ["w0"], {"begun": True, "changed": True}),
+        (host(**BEGUN), True, [], {"begun": True}),
+        (host(**LOST), True, ["w1"], {"begun": True, "failed": True}),
+    ],
+)
+def test_what_is_told_of_a_host_in_a_rollout(registers: Json, has_turn: bool, stopped: list[str], found: Json) -> None:
+    told = rollout.judged("w1", registers, {}, stopped, has_turn=has_turn)
+    assert {
+        key: value
+        for key, value in told.items()
+        if key not in ("node", "cluster", "control_plane", "operations", "open_transaction")
+    } == found
+    assert told["operations"] == [SETTING]
+
+
+def test_an_objection_is_told_of_its_host() -> None:
+    found = rollout.judged("w1", host(), {"objections": {"w1": "pods would be lost."}}, [], has_turn=True)
+    assert (found["failed"], found["msg"]) == (True, "Nothing was changed, because pods would be lost.")
+    assert "failed" not in rollout.judged("w2", host(), {"objections": {"w1": "x"}}, [], has_turn=True)

@@ -1,0 +1,82 @@
+# SPDX-FileCopyrightText: 2026 nodecraft.kubeadm contributors
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Which nodes one task serves, with what, and what is told of each."""
+
+from __future__ import annotations
+
+import pytest
+from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.node import rollout
+from ansible_collections.nodecraft.kubeadm.tests.unit.support.rollouts import OF, Json
+
+CLUSTER = {"ca_sha256": "a", "server": "", "machine_id": "1"}
+SHARED = dict.fromkeys(rollout.SHARED, 1)
+
+
+def host(node: str, left_out: str = "", **settings: object) -> Json:
+    known = {
+        **SHARED,
+        "node": node,
+        "cluster": {},
+        "control_plane": False,
+        "taints": [],
+        "resources": {},
+        "labels": {"a": "b"},
+    }
+    return {"pass": {**OF, "at_work": True, "left_out": left_out, "settings": {**known, **settings}}}
+
+
+@pytest.mark.parametrize(
+    ("second", "words"),
+    [
+        (host("n2"), ""),
+        (host("n2", node_resources_purge=0), "node_resources_purge is 1 on w1 and 0 on w2"),
+        (host("n1"), "w1, w2 are the same node, n1."),
+        (host("n2", cluster={**CLUSTER, "ca_sha256": "b"}), "belong to 2 clusters"),
+    ],
+)
+def test_what_refuses_all(second: Json, words: str) -> None:
+    found = rollout.refusal({"w1": host("n1", cluster=CLUSTER), "w2": second})
+    assert words in found
+    assert bool(found) is bool(words)
+
+
+def test_which_hosts_are_control_planes() -> None:
+    assert rollout.control_planes({"c1": host("c1", control_plane=True), "w1": host("w1")}) == ["c1"]
+
+
+def test_what_a_task_is_asked_for() -> None:
+    hosts = {"w1": host("n1", taints=["t"]), "w2": host("n2", cluster=CLUSTER)}
+    assert rollout.arguments("labels", hosts) == {
+        "per_node": {"n1": {"labels": {"a": "b"}}, "n2": {"labels": {"a": "b"}}},
+        "purge": 1,
+        "wait": 1,
+        "wait_timeout": 1,
+        "cluster": {"ca_sha256": "a", "machine_ids": {"n2": "1"}},
+    }
+    taints = rollout.arguments("taints", {"w1": hosts["w1"]})
+    assert (taints["per_node"], taints["allow_eviction"]) == ({"n1": {"taints": ["t"]}}, 1)
+    # Where no node was asked which cluster is its own.
+    assert "cluster" not in taints
+
+
+def node(**result: object) -> Json:
+    return {"nodes": {"n1": {"changed": False, "failed": False, "msg": "", "operations": [], **result}}}
+
+
+def test_what_became_of_a_host() -> None:
+    found = rollout.outcome(host("n1"), {"taints": node(changed=True), "resources": node()})
+    assert (found["node"], found["taints"]["changed"], found["labels"]) == ("n1", True, None)
+
+
+def test_a_host_that_is_left_out() -> None:
+    found = rollout.outcome(host("", left_out="no route"), {})
+    assert found == {
+        "node": None,
+        "taints": None,
+        "resources": None,
+        "labels": None,
+        "unreachable": True,
+        "msg": "left out, because it cannot be reached: no route",
+    }
+    lines = rollout.lines({"w2": rollout.outcome(host("n1"), dict.fromkeys(rollout.TASKS, node())), "w1": found})
+    assert lines == ["w1: left out, because it cannot be reached", "n1: nothing to change"]

@@ -1,0 +1,200 @@
+# SPDX-FileCopyrightText: 2026 nodecraft.kubeadm contributors
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Who takes part in a rollout, whose turn it is, and what ends it."""
+
+from __future__ import annotations
+
+import typing as t
+
+import pytest
+from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.transaction import rollout
+from ansible_collections.nodecraft.kubeadm.tests.unit.support.rollouts import (
+    BEGUN,
+    DONE,
+    FAILED,
+    LOST,
+    OF,
+    Json,
+    host,
+    refused,
+)
+
+SKIPPED: Json = {"pass": {"skipped": True}}
+ENDED: Json = {"pass": {**OF, "at_work": False}}
+LEFT_OUT: Json = {"pass": {**OF, "at_work": True, "left_out": "no route"}}
+FORMER: Json = {"pass": "former"}
+
+
+# ---- who takes part --------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("registers", "at_work", "takes_part"),
+    [
+        (host(), True, True),
+        (LEFT_OUT, True, False),
+        (SKIPPED, False, False),
+        (ENDED, False, False),
+        ({}, False, False),
+    ],
+)
+def test_who_takes_part(registers: Json, at_work: bool, takes_part: bool) -> None:
+    assert rollout.is_at_work(registers) is at_work
+    assert rollout.takes_part(registers) is takes_part
+
+
+def test_the_first_host_that_takes_part_coordinates() -> None:
+    hosts = {"w0": SKIPPED, "w1": LEFT_OUT, "w2": host("w2"), "w3": host("w3")}
+    assert rollout.coordinator(hosts.items()) == "w2"
+    assert rollout.coordinator([]) == ""
+
+
+def test_hosts_are_read_no_further_than_the_coordinator() -> None:
+    def hosts() -> t.Iterator[tuple[str, Json]]:
+        yield "w1", host()
+        raise AssertionError("w2 was read")
+
+    assert rollout.coordinator(hosts()) == "w1"
+    assert rollout.speaker(hosts()) == "w1"
+
+
+def test_a_result_of_a_former_pass_is_none() -> None:
+    assert rollout.of_pass(host(turn=OF), "turn") == OF
+    assert rollout.of_pass(host(turn=FORMER), "turn") == {}
+    assert rollout.of_pass(host(), "turn") == {}
+
+
+# ---- before the first write ------------------------------------------------------------------------------------------
+
+
+def test_a_host_that_is_lost_or_failed_to_plan_refuses_all() -> None:
+    hosts = {"w1": host(), "w2": host("w2", plan={"failed": True})}
+    assert rollout.planning_refusal(hosts, ["w1"]).startswith("w2 failed or was lost while everything was planned.")
+    assert rollout.planning_refusal(hosts, ["w1", "w2"]) == "w2 cannot be changed as planned."
+    assert rollout.planning_refusal({"w1": host()}, ["w1"]) == ""
+
+
+def test_a_host_that_has_not_come_to_a_step_refuses_all() -> None:
+    hosts = {"w1": host(), "w2": host(decide=FORMER), "w3": SKIPPED, "w4": LEFT_OUT}
+    assert rollout.step_refusal(hosts, "decide").startswith("w2 is not planned yet, so this play does not keep")
+    assert rollout.step_refusal({"w1": host()}, "decide") == ""
+
+
+def test_settings_that_differ_are_named_with_their_hosts() -> None:
+    hosts = {"w1": host(settings={"a": 1, "b": 1}), "w2": host(settings={"a": 1, "b": 2})}
+    assert rollout.different_settings(hosts, ["a"]) == ""
+    assert rollout.different_settings(hosts, ["a", "b"]) == (
+        "b is 1 on w1 and 2 on w2. These variables must be the same on all hosts of the play."
+    )
+
+
+def test_a_setting_that_differs_by_being_false_is_found() -> None:
+    hosts = {"w1": host(settings={"a": True}), "w2": host(settings={"a": False})}
+    assert rollout.different_settings(hosts, ["a"]).startswith("a is True on w1 and False on w2.")
+
+
+@pytest.mark.parametrize(
+    ("expected", "node", "told"), [("", "w1", False), ("w1", "w1", False), ("x", "w1", True), ("x", None, False)]
+)
+def test_a_node_by_another_name_is_told(expected: str, node: str | None, told: bool) -> None:
+    found = rollout.wrong_names({"h": host(plan={"node": node}, settings={"node_name": expected})}, "the_name")
+    assert found == (
+        "the_name of h is x, but its kubelet goes by w1. Correct the variable or the address of the host."
+        if told
+        else ""
+    )
+
+
+@pytest.mark.parametrize(
+    ("size", "found"), [(1, [["c1"], ["c2"], ["w1"], ["w2"], ["w3"]]), (2, [["c1"], ["c2"], ["w1", "w2"], ["w3"]])]
+)
+def test_control_planes_are_changed_one_by_one_and_first(size: int, found: list[list[str]]) -> None:
+    assert rollout.batches(["c1", "c2"], ["w1", "w2", "w3"], size) == found
+
+
+# ---- a turn ----------------------------------------------------------------------------------------------------------
+
+STATES = {
+    "waiting": host(),
+    "refused": host(**refused("w1")),
+    "unfinished": host(**BEGUN),
+    "lost": host(**LOST),
+    "failed": host(**FAILED),
+    "done": host(**DONE),
+}
+
+
+@pytest.mark.parametrize(("name", "registers"), STATES.items())
+def test_how_far_a_host_is(name: str, registers: Json) -> None:
+    assert rollout.state(registers) == name
+    assert rollout.has_begun(registers) is (name not in ("waiting", "refused"))
+
+
+def test_a_change_that_is_verified_in_vain_failed() -> None:
+    assert rollout.state(host(turn=OF, change={"changed": True}, verify={**OF, "failed": True})) == "failed"
+
+
+def test_a_turn_of_a_former_pass_says_nothing() -> None:
+    assert rollout.state(host(turn=FORMER, change={"failed": True})) == "waiting"
+
+
+@pytest.mark.parametrize(
+    ("before", "why"),
+    [
+        ({}, ""),
+        ({"w1": host(**DONE)}, ""),
+        ({"w1": host(**FAILED), "w2": host(**DONE)}, "w1 failed"),
+        ({"w1": host(**refused("w0"))}, "w0 failed"),
+    ],
+)
+def test_what_keeps_a_turn_from_beginning(before: Json, why: str) -> None:
+    assert rollout.turn_refusal(before) == why
+
+
+@pytest.mark.parametrize("registers", [host(), host(**BEGUN)])
+def test_a_turn_waits_for_the_batch_before(registers: Json) -> None:
+    assert rollout.turn_refusal({"w1": registers}).startswith(
+        "w1 is not changed yet, so this play does not keep its hosts in"
+    )
+
+
+@pytest.mark.parametrize(
+    ("hosts", "stopped"),
+    [
+        (["done", "waiting"], []),
+        (["failed", "lost", "unfinished"], ["failed", "lost"]),
+        (["done", "unfinished"], ["unfinished"]),
+        (["refused", "done"], ["w1"]),
+    ],
+)
+def test_who_stopped_a_rollout(hosts: list[str], stopped: list[str]) -> None:
+    assert rollout.stopped_by({name: STATES[name] for name in hosts}) == stopped
+
+
+def test_a_turn_that_is_refused_for_itself_stops_the_rollout() -> None:
+    assert rollout.stopped_by({"w3": host(**refused())}) == ["w3"]
+
+
+# ---- the end ---------------------------------------------------------------------------------------------------------
+
+
+def test_the_first_host_that_was_not_lost_speaks() -> None:
+    assert rollout.speaker([("w1", STATES["lost"]), ("w2", STATES["failed"])]) == "w2"
+    assert rollout.speaker([("w1", STATES["lost"])]) == ""
+
+
+def test_what_is_told_of_a_host_that_has_not_begun() -> None:
+    found = rollout.not_begun("w3", ["w1", "w2"])
+    assert found == {
+        "failed": True,
+        "begun": False,
+        "changed": False,
+        "msg": "w3 was not changed, because w1, w2 failed.",
+    }
+
+
+def test_how_to_go_on() -> None:
+    failed, waiting, done = {"failed": True, "begun": True}, {"failed": True, "begun": False}, {"failed": False}
+    assert rollout.again({"w1": done, "w2": failed, "w3": waiting}).endswith("run again with --limit w2,w3")
+    # Of one that failed alone the user knows.
+    assert rollout.again({"w1": done, "w2": failed}) == ""

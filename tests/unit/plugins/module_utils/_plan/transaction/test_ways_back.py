@@ -1,0 +1,87 @@
+# SPDX-FileCopyrightText: 2026 nodecraft.kubeadm contributors
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""What is taken back, and what is not taken back at once."""
+
+from __future__ import annotations
+
+import typing as t
+
+import pytest
+from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.transaction import ways_back
+from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.transaction.ways_back import Request
+
+Json = dict[str, t.Any]
+HOSTS = ["cp1", "w1"]
+
+
+def way(after: t.Any = None, **more: t.Any) -> Json:
+    operation = {"field": "config", "key": "maxPods", "before": 5, "after": after}
+    return {"transaction": "T", "ended": "then", "operations": [operation], "obstacle": None, **more}
+
+
+@pytest.mark.parametrize(("value", "names"), [(None, []), ("", []), ("a, b,", ["a", "b"]), (["a"], ["a"]), ([], [])])
+def test_names_as_variables_have_them(value: t.Any, names: list[str]) -> None:
+    assert ways_back.listed(value) == names
+
+
+def test_who_is_looked_at() -> None:
+    pods, kubelet, nothing = (Request([name], ["cp1"]) for name in ("etcd", "kubelet", "kube-proxy"))
+    assert (pods.static_pods, kubelet.static_pods) == (["etcd"], [])
+    assert [each.reads_static_pods("cp1", ["cp1"]) for each in (pods, kubelet, nothing)] == [True, False, False]
+    assert not pods.reads_static_pods("cp1", [])
+    assert not pods.reads_static_pods("cp2", ["cp2"])
+    assert [each.reads_kubelet("cp1") for each in (pods, kubelet)] == [False, True]
+    assert not kubelet.reads_kubelet("w1")
+    # To tell what there is.
+    assert Request([], HOSTS).reads_static_pods("cp1", ["cp1"])
+    assert Request([], HOSTS).reads_kubelet("w1")
+
+
+def test_the_ways_of_a_host() -> None:
+    pods = {"static_pods": [{"name": "etcd", "way_back": {"a": 1}}, {"name": "kube-apiserver", "way_back": None}]}
+    assert ways_back.ways_of(pods, {"way_back": {"b": 1}}) == {"etcd": {"a": 1}, "kubelet": {"b": 1}}
+    assert ways_back.ways_of({}, {}) == {}
+
+
+def test_names_that_are_not_known() -> None:
+    names = ["rollback_node", "rollback_nodes", "rollback_mine", "other"]
+    assert ways_back.misnamed(names, ["rollback_mine"]).startswith(
+        "This playbook does not know rollback_node; it takes"
+    )
+    assert ways_back.misnamed(names[1:], ["rollback_mine"]) == ""
+
+
+@pytest.mark.parametrize(
+    ("components", "nodes", "ways", "words"),
+    [
+        (["kubelet"], HOSTS, {"w1": {"kubelet": way()}}, ""),
+        (["kubelet"], ["w9"], {}, "rollback_nodes names w9, which is no host of this run."),
+        (
+            [],
+            HOSTS,
+            {"w1": {"kubelet": way("x")}},
+            "There is w1 kubelet: config maxPods: 5 -> x (transaction T, ended then).",
+        ),
+        ([], HOSTS, {}, "There is none."),
+        (["kube-proxy"], HOSTS, {}, "rollback_components names kube-proxy; it takes etcd, kube-apiserver,"),
+        (
+            ["kubelet"],
+            HOSTS,
+            {"w1": {"kubelet": way(obstacle="changed since", transaction=None)}},
+            "w1 kubelet: changed since",
+        ),
+        (
+            ["kubelet"],
+            HOSTS,
+            {"cp1": {"kubelet": way()}, "w1": {"kubelet": way(True)}},
+            "Different last changes are not taken back at once: cp1 kubelet: config maxPods: 5 -> unset (transaction T, ended then);"
+            " w1 kubelet: config maxPods: 5 -> true",
+        ),
+        (["etcd"], HOSTS, {"cp1": {"kubelet": way()}, "w1": {"kubelet": way(True)}}, ""),
+        (["kubelet"], ["w1"], {"cp1": {"kubelet": way()}, "w1": {"kubelet": way(True)}}, ""),
+    ],
+)
+def test_what_is_not_taken_back_at_once(components: list[str], nodes: list[str], ways: Json, words: str) -> None:
+    found = ways_back.objection(Request(components, nodes), ways, HOSTS)
+    assert words in found
+    assert bool(found) is bool(words)

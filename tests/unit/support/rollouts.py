@@ -1,0 +1,36 @@
+# SPDX-FileCopyrightText: 2026 nodecraft.kubeadm contributors
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Hosts of a rollout as its decisions see them: by the results of their tasks."""
+
+from __future__ import annotations
+
+import typing as t
+
+Json = dict[str, t.Any]
+
+OF = {"pass": "p"}
+SETTING = {"field": "args", "key": "v", "before": None, "after": ["5"]}
+DONE: Json = {"turn": OF, "change": {"changed": True}, "verify": OF}
+FAILED: Json = {"turn": OF, "change": {"failed": True}}
+LOST: Json = {"turn": OF, "change": {"unreachable": True}}
+BEGUN: Json = {"turn": OF}
+
+
+def host(name: str = "w1", *, plan: Json | None = None, settings: Json | None = None, **registers: Json) -> Json:
+    """A host that takes part and has planned a change. registers: what else its tasks left."""
+    planned = {
+        "node": name,
+        "cluster": {"ca_sha256": "a", "server": "", "machine_id": f"id-{name}"},
+        "control_plane": [],
+        "limits": {"max_pods": 1},
+        "operations": [SETTING],
+        "open_transaction": None,
+        **(plan or {}),
+    }
+    begun = {**OF, "at_work": True, "left_out": "", "settings": {"force": False, "node_name": "", **(settings or {})}}
+    return {"pass": begun, "plan": planned, "decide": OF, **registers}
+
+
+def refused(*stopped: str) -> Json:
+    """What is left by a turn that must not begin."""
+    return {"turn": {**OF, "failed": True, "stopped_by": list(stopped)}}
