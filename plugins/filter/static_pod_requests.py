@@ -21,23 +21,12 @@ description:
   - V(etcd) gets C(only_if_changed) where the desired state does not name it.
 options:
   _input:
-    description: The names of the static pods, as a list or as text with commas.
-    type: raw
-    required: true
-  state:
-    description: As O(nodecraft.kubeadm.static_pod_plan#module:state). Where it is not V(present), no settings are asked for.
-    type: str
-    required: true
-  feature_gates:
-    description: Feature gates of all components of Kubernetes.
-    type: dict
-    required: true
-  admission_plugins:
-    description: Admission plugins of the API server.
-    type: dict
-    required: true
-  components:
-    description: What a single component gets besides, by its name; it wins over the others.
+    description:
+      - What is asked of the control plane. All keys below have to be there.
+      - C(static_pods), the names of the static pods, as a list or as text with commas.
+      - C(state), as O(nodecraft.kubeadm.static_pod_plan#module:state). Where it is not V(present), no settings are asked for.
+      - C(feature_gates) of all components of Kubernetes, and C(admission_plugins) of the API server.
+      - C(components), what a single component gets besides, by its name; it wins over the others.
     type: dict
     required: true
 """
@@ -45,10 +34,15 @@ options:
 EXAMPLES = r"""
 - name: Plan a feature gate of all components
   nodecraft.kubeadm.static_pod_plan:
-    static_pods: >-
-      {{ ['kube-apiserver', 'kube-scheduler']
-         | nodecraft.kubeadm.static_pod_requests(state='present', feature_gates={'InPlacePodVerticalScaling': true}, admission_plugins={},
-                                                 components={}) }}
+    static_pods: "{{ desired | nodecraft.kubeadm.static_pod_requests }}"
+  vars:
+    desired:
+      state: present
+      static_pods: [kube-apiserver, kube-scheduler]
+      feature_gates:
+        InPlacePodVerticalScaling: true
+      admission_plugins: {}
+      components: {}
 """
 
 RETURN = r"""
@@ -66,5 +60,5 @@ class FilterModule:
         return {"static_pod_requests": _requests}
 
 
-def _requests(static_pods: str | t.Sequence[str], **asked: t.Any) -> dict[str, dict[str, t.Any]]:
-    return requests.requests(plain(static_pods), **plain(asked))
+def _requests(desired: t.Mapping[str, t.Any]) -> dict[str, dict[str, t.Any]]:
+    return requests.requests(**plain(desired))

@@ -21,19 +21,25 @@ extends_documentation_fragment:
   - nodecraft.kubeadm.api.actiongroup_api
 options:
   role:
-    description: The role whose rollout it is.
+    description: The role, or the playbook, whose rollout it is.
     type: str
     choices:
+      - control_plane
       - device_plugin
       - node_kubelet
       - node_resources
       - placement_guard
+      - pod_resize
+      - rollback
+      - site
     required: true
   step:
     description:
       - With V(begin) the variables of the role are checked, and every host tells the others what they have to know of it.
       - With V(decide) the host that coordinates works out from all plans who has a turn.
+      - With V(split) the playbook C(site) works out what a host adds, without what it takes away.
       - With V(admit) it asks the API what speaks against that, and keeps other runs out.
+      - With V(look) it asks another host whether that is ready.
       - With V(turn) a host begins when those before it are done.
       - With V(verify) it sees that its change has the effect that was asked for.
       - With V(apply) the host that coordinates changes the nodes of all hosts through the API.
@@ -43,7 +49,9 @@ options:
     choices:
       - begin
       - decide
+      - split
       - admit
+      - look
       - turn
       - verify
       - apply

@@ -99,6 +99,17 @@ static_pods:
         The open transaction as M(nodecraft.kubeadm.static_pod_info) returns it, with C(id), C(phase), C(message) and C(requested); V(null)
         when there is none.
       type: dict
+others:
+  description: >-
+    The other static pods of the node by their names, each with C(ready), C(problem) and C(open_transaction) as in RV(static_pods). Empty when
+    the task failed before the kubelet was read.
+  returned: always
+  type: dict
+  sample:
+    etcd:
+      ready: true
+      problem: null
+      open_transaction: null
 node:
   description: Name of the node, as its kubelet registers it. V(null) when the task failed before the kubelet was read.
   returned: always

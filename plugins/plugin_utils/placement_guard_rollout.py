@@ -41,25 +41,8 @@ class PlacementGuardRollout(RoleRollout):
 
     def admit(self) -> Json:
         """Ask a node which cluster it belongs to, which the API has to be that of, and decide who asks the API."""
-        node = self._pass.ask("kubelet_info", {})
-        here = self._pass.asked_host
-        answered = "cluster" in node
-        if not answered and here != rollout.of_pass(self._pass.own, "decide")["api"][-1]["host"]:
-            return {"answered": False}
-        (api, *_others) = self._pass.api_hosts(
-            self._pass.control_planes(),
-            str(rollout.settings_of(self._pass.own)[_NAMED_HOST] or ""),
-            reachable=[here] if answered else [],
-        )
-        found = node if answered else {"cluster": {"ca_sha256": ""}}
-        return {
-            "answered": True,
-            "api": api,
-            "cluster": {
-                "ca_sha256": found["cluster"]["ca_sha256"],
-                "machine_ids": {found["node"]: found["cluster"]["machine_id"]} if answered else {},
-            },
-        }
+        candidates = [each["host"] for each in rollout.of_pass(self._pass.own, "decide")["api"]]
+        return self._cluster(candidates, str(rollout.settings_of(self._pass.own)[_NAMED_HOST] or ""))
 
     def end(self) -> Json:
         """Tell on one host what became of the guard."""

@@ -10,20 +10,17 @@ import typing as t
 
 from ..module_utils._plan.common import role_variables
 from ..module_utils._plan.common.errors import Refusal
-from .rollout_pass import Json, RolloutPass, new_id
+from .rollout_pass import Json, new_id
+from .steps import Steps
 
 _LEFT_OUT = "kubelet_info"  # the module with which a host is reached
 
 
-class RoleRollout:
-    """The steps of one role in one pass. settings: what the task of the step gives it."""
+class RoleRollout(Steps):
+    """The steps of one role in one pass."""
 
     # Whether the hosts of the play are what is changed, so that none of them may be missing.
     _changes_hosts = True
-
-    def __init__(self, its_pass: RolloutPass, settings: Json) -> None:
-        self._pass = its_pass
-        self._settings = settings
 
     def begin(self) -> Json:
         """Check what the role was given, and tell the other hosts what they have to know of this one.
@@ -87,8 +84,13 @@ class RoleRollout:
     def report(self) -> Json:
         """Show the lines on the host that speaks, and fail on a host whose turn did not come."""
         ended = self._pass.own["pass"]
-        lines, own = ended.get("lines") or [], ended.get("report") or {}
-        if own.get("begun") is False and own.get("failed"):
-            return {"failed": True, "msg": own["msg"], **({"report": lines} if lines else {})}
+        lines, why = ended.get("lines") or [], self._why_not_begun(ended.get("report") or {})
+        if why:
+            return {"failed": True, "msg": why, **({"report": lines} if lines else {})}
         # As the module debug does it: shown without -v, too.
         return {"msg": lines, "_ansible_verbose_always": True} if lines else {}
+
+    def _why_not_begun(self, own_report: Json) -> str:
+        """Why the turn of this host did not come; empty when it did, or when there was nothing to change."""
+        is_missed = own_report.get("begun") is False and own_report.get("failed")
+        return str(own_report["msg"]) if is_missed else ""

@@ -10,6 +10,7 @@ Results are read as they were registered, without templates, so that no other va
 from __future__ import annotations
 
 import collections.abc
+import getpass
 import os
 import secrets
 import shlex
@@ -26,10 +27,10 @@ if t.TYPE_CHECKING:
 
 Json = dict[str, t.Any]
 
-STEPS = ("begin", "decide", "admit", "turn", "verify", "apply", "end", "report")
-_REGISTERED = ("pass", "plan", "look", "load", "change", "removal", "decide", "admit", "turn", "verify", "apply")
+STEPS = ("begin", "decide", "split", "admit", "look", "turn", "verify", "apply", "end", "report")
+_REGISTERED = ("pass", "plan", "load", "change", "removal", "decide", "admit", "look", "turn", "verify", "apply")
 # Of these steps, which ask one host after the other, the last result counts.
-_LOOPING = ("admit", "apply")
+_LOOPING = ("decide", "admit", "apply")
 _UNORDERED = ("free", "host_pinned")  # strategies in which each host goes on by itself
 
 
@@ -66,6 +67,8 @@ class RolloutPass:
         self._variables = variables
         self._credentials = credentials
         self._registers: dict[str, _Registers] = {}
+        # What the modules warned of that this step ran.
+        self.warnings: list[t.Any] = []
         self.role = role
         self.host: str = variables["inventory_hostname"]
         self.check_mode: bool = action._task.check_mode
@@ -80,10 +83,15 @@ class RolloutPass:
         """The hosts that the play still has."""
         return list(self._variables["ansible_play_hosts"])
 
+    @property
+    def batch_hosts(self) -> list[str]:
+        """Those of them that C(serial) lets in now."""
+        return list(self._variables["ansible_play_batch"])
+
     def registers(self, host: str) -> rollout.Registers:
         """The results of a host's tasks."""
         if host not in self._registers:
-            self._registers[host] = _Registers(self.role, self._variables["hostvars"].raw_get(host))
+            self._registers[host] = _Registers(self.role, self.host_variables(host))
         return self._registers[host]
 
     @property
@@ -93,7 +101,7 @@ class RolloutPass:
 
     def all_hosts(self) -> t.Iterator[tuple[str, rollout.Registers]]:
         """The hosts of the play one after the other, also those that it has lost."""
-        return ((host, self.registers(host)) for host in self._variables["ansible_play_hosts_all"])
+        return ((host, self.registers(host)) for host in self.all_play_hosts)
 
     def hosts(self, names: t.Iterable[str] | None = None) -> dict[str, rollout.Registers]:
         """The hosts that use the role in this pass, or those of these names."""
@@ -106,12 +114,31 @@ class RolloutPass:
         """The host that decides and asks for all."""
         return rollout.coordinator(self.all_hosts())
 
+    def host_variables(self, host: str) -> t.Mapping[str, t.Any]:
+        """The variables of a host without those of the play and its roles, not worked out: what was registered there, or set as a fact, is."""
+        found: t.Mapping[str, t.Any] = self._variables["hostvars"].raw_get(host)
+        return found
+
+    @staticmethod
+    def plain(value: t.Any) -> t.Any:
+        """A value that was registered or set as a fact, in dictionaries and lists of Python alone."""
+        return plain(value)
+
     # ---- the play ----------------------------------------------------------------------------------------------------
+
+    @property
+    def all_play_hosts(self) -> list[str]:
+        """The hosts of the play, also those that it has lost."""
+        return list(self._variables["ansible_play_hosts_all"])
+
+    def group(self, name: str) -> list[str]:
+        """The hosts of a group of the inventory; none where there is no such group."""
+        return list(self._variables["groups"].get(name, []))
 
     def lost_hosts(self) -> list[str]:
         """The hosts that failed, could not be reached or were ended earlier in this play."""
         left = set(self.play_hosts)
-        return [host for host in self._variables["ansible_play_hosts_all"] if host not in left]
+        return [host for host in self.all_play_hosts if host not in left]
 
     def left_out_by_serial(self) -> list[str]:
         """The hosts of the play that are not in this batch of it."""
@@ -151,6 +178,11 @@ class RolloutPass:
         return list(dict.fromkeys([*groups.get(control_planes.GROUP, []), *groups.get(named, [])]))
 
     # ---- the API and modules -----------------------------------------------------------------------------------------
+
+    @staticmethod
+    def has_api_credentials() -> bool:
+        """Whether the environment of the controller names credentials, so that it asks the API itself."""
+        return any(os.environ.get(name) for name in api_host.CREDENTIAL_VARIABLES)
 
     def api_hosts(
         self,
@@ -194,11 +226,15 @@ class RolloutPass:
             shared_loader_obj=action._shared_loader_obj,
         )
         try:
-            if plugin:
-                return t.cast(Json, plain(plugin.run(task_vars=self._variables)))
-            return t.cast(Json, plain(action._execute_module(name, module_args=arguments, task_vars=self._variables)))
+            answer: Json = (
+                plugin.run(task_vars=self._variables)
+                if plugin
+                else action._execute_module(name, module_args=arguments, task_vars=self._variables)
+            )
         except AnsibleConnectionFailure as exc:
             return {"unreachable": True, "msg": str(exc)}
+        self.warnings += answer.pop("warnings", None) or []
+        return t.cast(Json, plain(answer))
 
     def run_here(self, command: t.Sequence[str], text: str, directory: str) -> Json:
         """Run a program on the controller, whatever the host. text: its input. Returns C(rc) and C(stderr_lines), as the module command does."""
@@ -220,4 +256,4 @@ def new_id() -> str:
 
 def user_and_host() -> str:
     """Who runs this, for those who meet the Lease."""
-    return f"{os.environ.get('USER') or 'unknown'}@{os.uname().nodename}"
+    return f"{getpass.getuser()}@{os.uname().nodename}"

@@ -12,18 +12,25 @@ from ansible.errors import AnsibleActionFail
 from ansible.plugins.action import ActionBase
 
 from ..module_utils._plan.common.errors import KubeadmError
+from .control_plane_rollout import ControlPlaneRollout
 from .device_plugin_rollout import DevicePluginRollout
 from .node_kubelet_rollout import NodeKubeletRollout
 from .node_resources_rollout import NodeResourcesRollout
 from .placement_guard_rollout import PlacementGuardRollout
-from .role_rollout import RoleRollout
+from .playbook_steps import PodResizeSteps, RollbackSteps, SiteSteps
 from .rollout_pass import STEPS, Json, RolloutPass
+from .steps import Steps
 
-ROLES: dict[str, type[RoleRollout]] = {
+# Roles, and playbooks.
+ROLES: dict[str, type[Steps]] = {
+    "control_plane": ControlPlaneRollout,
     "device_plugin": DevicePluginRollout,
     "node_kubelet": NodeKubeletRollout,
     "node_resources": NodeResourcesRollout,
     "placement_guard": PlacementGuardRollout,
+    "site": SiteSteps,
+    "rollback": RollbackSteps,
+    "pod_resize": PodResizeSteps,
 }
 
 
@@ -52,4 +59,5 @@ class RolloutSteps(ActionBase):
         except KubeadmError as exc:
             found = {"failed": True, "msg": str(exc)}
         number = {} if step == "report" else {"pass": its_pass.own.get("pass", {}).get("pass")}
-        return {**result, "changed": False, **number, **found}
+        warnings = [*its_pass.warnings, *found.pop("warnings", ())]
+        return {**result, "changed": False, **number, **found, **({"warnings": warnings} if warnings else {})}

@@ -29,6 +29,7 @@ if __name__ == "__main__":
 import contextlib
 import fcntl
 import re
+import shlex
 import shutil
 import subprocess
 import traceback
@@ -48,7 +49,8 @@ SESSIONS = {"test-unit": ("unit", "plays_whole", "device_plugin"), "test-sanity"
 STORIES = ("demo", "bench", "lab-up", "lab-down")
 # What lab/tasks/name.yml takes.
 LAB = re.compile(r"[a-z][a-z0-9-]{0,30}")
-OF_NOX = re.compile(r"nox > ")
+# All but why it could not begin: nobody else tells that.
+OF_NOX = re.compile(r"nox > (?!Session \S+ failed: )")
 # With such a line a Python begins to tell how a signal ended it.
 OF_PYTHON = re.compile(r"Traceback \(most recent call last\)|KeyboardInterrupt|Exception ignored |Fatal Python error")
 
@@ -121,6 +123,20 @@ def check(entry: str) -> None:
         host.check_root(entry, is_root=os.geteuid() == 0)
     elif host.find("podman") is not None and os.geteuid() != 0:
         raise host.Problem("this needs root: labs are root's. Run the same command as root.")
+    if entry.startswith("test") and host.find("git") is not None:
+        check_clone()
+
+
+def check_clone() -> None:
+    """Refuse tests of a clone whose files git does not tell, such as another user's."""
+    asked = subprocess.run(["git", "ls-files", "Makefile"], cwd=ROOT, check=False, capture_output=True, text=True)
+    if asked.returncode != 0:
+        reason = asked.stderr.partition("\n")[0].removeprefix("fatal: ")
+        advice = "Make a clone with git, and run the same command there."
+        if "ownership" in reason:
+            allow = f"git config --global --add safe.directory {shlex.quote(str(ROOT))}"
+            advice = f"Run {allow}, then the same command again."
+        raise host.Problem(f"git does not tell the files of this clone ({reason}). {advice}")
 
 
 def lab() -> str:
@@ -134,11 +150,16 @@ def log_of(entry: str) -> Path:
 
 
 def remains(entry: str) -> str:
-    """What is there of its lab after an entry was interrupted, and how to remove it; empty when nothing is."""
+    """What is there of its lab, and at work for it, after an entry was interrupted, and what to do; empty when nothing is."""
     if entry not in STORIES or host.find("podman") is None:
         return ""
     for number in SIGNALS:
         signal.signal(number, signal.SIG_IGN)
+    return " ".join(filter(None, (remaining_lab(), remaining_builds())))
+
+
+def remaining_lab() -> str:
+    """Whether containers of the lab are there, and how to remove them."""
     label = f"label=nodecraft.lab.directory={BUILD / 'lab' / lab()}"
     command = ["podman", "ps", "--all", "--quiet", "--filter", label]
     try:
@@ -146,6 +167,18 @@ def remains(entry: str) -> str:
     except subprocess.TimeoutExpired:
         return f"podman does not tell what is left: make lab-down LAB={lab()} removes it."
     return f"Lab {lab()} is still there, or a part of it: make lab-down LAB={lab()} removes it." if found else ""
+
+
+def remaining_builds() -> str:
+    """What is still being built: Ansible leaves the compiler at work. Each build holds the lock of its result."""
+    found = []
+    for path in sorted(cache().glob("*.lock")):
+        with contextlib.suppress(OSError), path.open("rb") as lock:
+            try:
+                fcntl.flock(lock, fcntl.LOCK_SH | fcntl.LOCK_NB)
+            except BlockingIOError:
+                found.append(path.stem)
+    return f"{', '.join(found)} is still being built in the background: the next run waits for that." if found else ""
 
 
 def open_log(path: Path) -> t.TextIO:

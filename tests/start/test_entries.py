@@ -140,6 +140,8 @@ def no_lab_is_left() -> t.Iterator[None]:
     yield
     if left := containers(f"label=nodecraft.lab={LAB}"):
         podman("rm", "--force", "--time=0", "--volumes", *left)
+    if networks := podman("network", "ls", "--quiet", f"--filter=label=nodecraft.lab={LAB}").split():
+        podman("network", "rm", *networks)
 
 
 @pytest.mark.usefixtures("no_lab_is_left")

@@ -13,11 +13,12 @@ import typing as t
 
 from .._engine.files import Json
 from .._engine.node import NODE, Host
-from .._plan.common.errors import Busy
+from .._plan.common.errors import Busy, KubeadmError
 from .._plan.kubernetes.clusters import ClusterIdentity
 from . import static_pods, transaction_log, transactions
 from .kubelet import Kubelet, read_kubelet
 from .lock_wait import LockWait
+from .manifest_files import manifest_files
 from .records import can_revert
 from .state import Run
 from .static_pod_report import readiness
@@ -85,11 +86,24 @@ class StaticPodPlans:
         identity = self._kubelet.cluster if self._kubelet else ClusterIdentity()
         return {
             "static_pods": dict(plans),
+            "others": self._others(plans),
             "node": self._kubelet.node_name if self._kubelet else None,
             "cluster": dataclasses.asdict(identity),
             # A refusal stays one, however long others are waited for.
             "busy": self._busy or (bool(failed) and all(plan["busy"] for plan in failed)),
         }
+
+    def _others(self, planned: t.Container[str]) -> Json:
+        """What a rollout goes by of the static pods of the node that are not planned."""
+        if self._kubelet is None:
+            return {}
+        folder = self._shared["manifest_dir"] or self._kubelet.manifest_dir
+        try:
+            identities = [static_pods.pod_identity(path) for path in manifest_files(folder)]
+        except KubeadmError:  # the plans tell of it
+            return {}
+        names = sorted({identity[1] for identity in identities if identity})
+        return {name: _observed(name, folder, self._kubelet, self._host) for name in names if name not in planned}
 
 
 class _PlanSteps(StaticPodSteps):
@@ -98,9 +112,13 @@ class _PlanSteps(StaticPodSteps):
     def report(self) -> Json:
         """What the module C(static_pod) reports, and of C(static_pod_info) what a rollout goes by."""
         kubelet = t.cast(Kubelet, self._kubelet)
-        folder, host = self._params["manifest_dir"] or kubelet.manifest_dir, self._host._replace(**kubelet.places)
-        return {
-            **super().report(),
-            **readiness(self._name, folder, kubelet.node_name, host),
-            "open_transaction": transaction_log.describe_open(self._name),
-        }
+        folder = self._params["manifest_dir"] or kubelet.manifest_dir
+        return {**super().report(), **_observed(self._name, folder, kubelet, self._host)}
+
+
+def _observed(name: str, folder: str, kubelet: Kubelet, host: Host) -> Json:
+    """What C(static_pod_info) tells of a static pod, as far as a rollout goes by it."""
+    return {
+        **readiness(name, folder, kubelet.node_name, host._replace(**kubelet.places)),
+        "open_transaction": transaction_log.describe_open(name),
+    }

@@ -1,14 +1,15 @@
 # SPDX-FileCopyrightText: 2026 nodecraft.kubeadm contributors
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What the demo claims of pods."""
+"""What the demo claims of pods, and when they are gone."""
 
 from __future__ import annotations
 
+import time
 import typing as t
 from pathlib import Path
 
 import pytest
-from ansible_collections.nodecraft.kubeadm.demo import part_pods
+from ansible_collections.nodecraft.kubeadm.demo import part_pods, pods
 from ansible_collections.nodecraft.kubeadm.demo.pods import DONGLE
 from ansible_collections.nodecraft.kubeadm.demo.story import Story
 from ansible_collections.nodecraft.kubeadm.lab.runs import Lab
@@ -39,3 +40,32 @@ def test_a_pod_that_does_not_run_breaks_the_claim_that_it_does(phase: str, broke
     story = Story(Lab("x", "1.37", 1, 2), tmp_path, 3)
     part_pods._dongles(story, t.cast(t.Any, PodsOnPaper(phase)), "x-w1")
     assert len(story.broken_claims) == broken
+
+
+class LabWhoseContainersEndLate(Lab):
+    """The API forgets a pod at once; its process runs for some looks more."""
+
+    looks: t.ClassVar[list[set[str]]] = []
+
+    def kubectl(self, *_arguments: str, stdin: str | None = None, check: bool = True) -> str:
+        return ""
+
+    def pods_in_api(self) -> set[str]:
+        return {"static"}
+
+    def pods_on_nodes(self) -> set[str]:
+        return self.looks.pop(0)
+
+
+def test_pods_are_gone_when_their_containers_are(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(time, "sleep", lambda _seconds: None)
+    monkeypatch.setattr(LabWhoseContainersEndLate, "looks", [{"static", "a"}, {"static", "a"}, {"static"}])
+    pods.Pods(LabWhoseContainersEndLate("x", "1.37", 1, 2)).remove_all()
+    assert LabWhoseContainersEndLate.looks == []
+
+
+def test_a_pod_whose_container_stays_ends_the_demo(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(pods, "LONGEST", 0)
+    monkeypatch.setattr(LabWhoseContainersEndLate, "looks", [{"static", "a"}])
+    with pytest.raises(SystemExit, match=r"^Pods whose containers still run after 0 s: a$"):
+        pods.Pods(LabWhoseContainersEndLate("x", "1.37", 1, 2)).remove_all()

@@ -21,7 +21,9 @@ def build(result: Path, *command: str) -> subprocess.CompletedProcess[str]:
 def test_an_interrupted_build_is_made_by_the_next_run(tmp_path: Path) -> None:
     result = tmp_path / "cache" / "thing"
     half = ["sh", "-c", f"echo half > {result}.part; echo begun; exec sleep 60"]
-    with subprocess.Popen([BUILD_ONCE, result, *half], stdout=subprocess.PIPE, start_new_session=True) as process:
+    # Ctrl-C has to reach it, also where the tests themselves were started to take no notice of that.
+    command = ["env", "--default-signal=INT", BUILD_ONCE, result, *half]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, start_new_session=True) as process:
         assert process.stdout is not None
         assert process.stdout.readline() == b"begun\n"
         os.killpg(process.pid, signal.SIGINT)

@@ -33,6 +33,14 @@ class Mutation:
 
 
 MUTATIONS = {
+    "control-plane-goes-on": Mutation(
+        safeguard="control_plane stops after a failure, also where errors are ignored",
+        file="plugins/plugin_utils/control_plane_rollout.py",
+        text='control_planes.turn_refusal(hosts, host, self._pass.play_hosts, decision["turns"])',
+        instead='""',
+        tests="test_control_plane.py",
+        name="test_nothing_is_changed_behind_a_failure_that_is_ignored",
+    ),
     "kubelet-goes-on": Mutation(
         safeguard="node_kubelet stops after a failure, also where errors are ignored",
         file="plugins/module_utils/_plan/transaction/rollout.py",

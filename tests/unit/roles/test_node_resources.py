@@ -74,7 +74,7 @@ def who(outcome: Outcome) -> set[tuple[str, bool, str | None]]:
 def test_a_control_plane_asks_with_its_own_admin_conf(play: Play, stage: Stage) -> None:
     assert who(play()) == {("cp1", True, None)}
     outcome = stage.play(
-        {"kube_control_plane": {"cp1": {"stub_kubelet_info": "gone"}, "cp2": {}}, "kube_node": {"w1": {}}},
+        {"kube_control_plane": {"cp1": {"stub_machine": "gone"}, "cp2": {}}, "kube_node": {"w1": {}}},
         hosts="kube_node",
         roles=[ROLE],
     )
@@ -86,7 +86,7 @@ def test_a_control_plane_asks_with_its_own_admin_conf(play: Play, stage: Stage) 
 
 def test_a_control_plane_that_cannot_be_reached_does_not_end_a_play_that_stops_at_every_error(stage: Stage) -> None:
     """Ansible counts a host that cannot be reached among the errors, although the task says to ignore it."""
-    planes = {"cp1": {"stub_kubelet_info": "gone"}, "cp2": {}}
+    planes = {"cp1": {"stub_machine": "gone"}, "cp2": {}}
     groups: dict[str, Json] = {"kube_control_plane": planes, "kube_node": {"w1": {}, "w2": {}}}
     outcome = stage.play(groups, hosts="kube_node", roles=[ROLE], any_errors_fatal=True)
     assert outcome.status == 0, outcome.output

@@ -35,8 +35,9 @@ FULL_DISK = (
 
 
 @pytest.fixture(autouse=True)
-def whatever_this_machine_has(monkeypatch: pytest.MonkeyPatch) -> t.Iterator[None]:
-    """Room on the disk; and what an entry changes of the process is as before after each test."""
+def whatever_this_machine_has(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> t.Iterator[None]:
+    """Room on the disk, nothing in the cache; and what an entry changes of the process is as before after each test."""
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
     monkeypatch.setattr(shutil, "disk_usage", lambda _path: mock.Mock(free=2**40))
     former = {number: signal.getsignal(number) for number in start.SIGNALS}
     with mock.patch.dict(os.environ):
@@ -181,6 +182,23 @@ def test_the_last_line_after_an_interruption_says_what_is_left(
     assert "make lab-down LAB=sre removes it." in last
 
 
+def test_after_an_interruption_a_compiler_that_goes_on_is_told(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    stand_in(tmp_path, "podman", "", monkeypatch)
+    folder = tmp_path / "cache" / "nodecraft-kubeadm"
+    build_once, done = ROOT / "lab" / "files" / "build-once", folder / "etcd-3.7.0-b"
+    subprocess.run([build_once, done, "touch", f"{done}.part"], check=True)
+    command = [str(build_once), str(folder / "kubernetes-1.37.2-a"), "sh", "-c", "echo begun; read end"]
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as build:
+        assert build.stdout is not None
+        assert build.stdout.readline() == b"begun\n"
+        assert Entry(tmp_path / "build", interrupted, monkeypatch).status == 130
+    assert capsys.readouterr().err == (
+        "make lab-up: interrupted. kubernetes-1.37.2-a is still being built in the background: the next run waits for that.\n"
+    )
+
+
 @pytest.mark.parametrize("name", ["/../../../victim/app", "x" * 300, "sre\n", "Sre", "-x", ""])
 @pytest.mark.parametrize("entry", start.STORIES)
 def test_what_is_no_name_of_a_lab_is_refused_before_anything_is_written(
@@ -217,6 +235,38 @@ def test_a_place_that_venv_refuses_is_named(
     assert capsys.readouterr().err.startswith(
         f"make lab-up: invalid path of this clone {tmp_path}/a:b: must be without :"
     )
+
+
+@pytest.mark.parametrize(
+    ("init", "sentence"),
+    [
+        (
+            True,
+            "(detected dubious ownership in repository at '{0}'). Run git config --global --add safe.directory {0},",
+        ),
+        (False, "(not a git repository (or any of the parent directories): .git). Make a clone with git,"),
+    ],
+    ids=["of another user", "no clone"],
+)
+@pytest.mark.parametrize("entry", ["test", "test-lint", "test-bare"])
+def test_a_clone_whose_files_git_does_not_tell_is_named_before_anything_is_written(
+    entry: str,
+    init: bool,
+    sentence: str,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    if init:
+        subprocess.run(["git", "init", "--quiet"], cwd=tmp_path, check=True)
+    monkeypatch.setattr(start, "ROOT", tmp_path)
+    configs = dict.fromkeys(("GIT_CONFIG_GLOBAL", "GIT_CONFIG_SYSTEM"), os.devnull)
+    for name, value in {"GIT_TEST_ASSUME_DIFFERENT_OWNER": "1", **configs}.items():
+        monkeypatch.setenv(name, value)
+    assert Entry(tmp_path / "build", lambda *_: pytest.fail("It ran."), monkeypatch, entry).status == 2
+    said = capsys.readouterr().err
+    assert said.startswith(f"make {entry}: git does not tell the files of this clone {sentence.format(tmp_path)}"), said
+    assert not (tmp_path / "build").exists()
 
 
 @pytest.mark.parametrize("closed", [">&-", "<&- >&-", "<&- >&- 2>&-"])
@@ -272,6 +322,13 @@ def test_a_traceback_without_a_signal_is_shown(capsys: pytest.CaptureFixture[str
     line = "Traceback (most recent call last):"
     assert start.follow(["echo", line], io.StringIO(), story=True) == 0
     assert capsys.readouterr().out == f"{line}\n"
+
+
+def test_why_a_session_could_not_begin_is_shown(capsys: pytest.CaptureFixture[str]) -> None:
+    why = "nox > Session demo failed: Python interpreter 3.16 not found."
+    lines = f"nox > Running session demo\n{why}\nnox > Session demo failed."
+    assert start.follow(["echo", lines], io.StringIO(), story=True) == 0
+    assert capsys.readouterr().out == f"{why}\n"
 
 
 def test_ctrl_c_in_the_first_moments_is_one_sentence(tmp_path: Path) -> None:

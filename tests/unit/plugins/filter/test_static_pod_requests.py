@@ -9,5 +9,5 @@ from ansible_collections.nodecraft.kubeadm.plugins.filter.static_pod_requests im
 
 def test_it_hands_over() -> None:
     requests = FilterModule().filters()["static_pod_requests"]
-    asked = {"feature_gates": {"A": True}, "admission_plugins": {}, "components": {}}
-    assert requests("kube-scheduler", state="present", **asked) == {"kube-scheduler": {"feature_gates": {"A": True}}}
+    asked = {"state": "present", "feature_gates": {"A": True}, "admission_plugins": {}, "components": {}}
+    assert requests({"static_pods": "kube-scheduler", **asked}) == {"kube-scheduler": {"feature_gates": {"A": True}}}

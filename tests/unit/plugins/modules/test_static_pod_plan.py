@@ -54,6 +54,7 @@ def test_an_entry_has_the_settings_of_a_static_pod(start: Start, handed: list[tu
     assert entries["kube-apiserver"]["files"] == [samples.file("/a/b", "x")]
     assert plans.report({}) == {
         "static_pods": {},
+        "others": {},
         "node": None,
         "cluster": {"ca_sha256": "", "server": "", "machine_id": ""},
         "busy": False,

@@ -80,6 +80,7 @@ def test_a_plan_is_what_the_module_of_one_says_in_check_mode(master: FakeNode, r
     assert set(node_plans.report(results)) == documented("static_pod_plan")
     assert node_plans.report(results) == {
         "static_pods": results,
+        "others": {},
         "node": "cp1",
         "cluster": results[NAME]["cluster"],
         "busy": False,
@@ -112,6 +113,27 @@ def test_a_static_pod_that_is_not_ready_is_planned_and_told(master: FakeNode, ru
     results = made(plans(master, run, {NAME: {}}))
     assert (results[NAME]["ready"], results[NAME]["problem"]) == (False, "is down after 1 start(s)")
     assert "there is nothing to change, but it is down" in results[NAME]["msg"]
+
+
+@pytest.mark.usefixtures("beside")
+def test_what_is_not_planned_is_told_as_far_as_a_rollout_goes_by_it(master: FakeNode, run: FakeRun) -> None:
+    node_plans = plans(master, run, {OTHER: {}})
+    assert node_plans.report({})["others"] == {}, "the kubelet is not read yet"
+    node_plans.read()
+    ready = {"ready": True, "problem": None, "open_transaction": None}
+    assert node_plans.report({OTHER: {"failed": False}})["others"] == {NAME: ready}
+    found = node_plans.report({NAME: {"failed": False}})["others"][OTHER]
+    assert (found["ready"], found["open_transaction"]) == (False, None)
+    assert found["problem"]
+
+
+def test_a_directory_that_cannot_be_read_leaves_nothing_to_tell(
+    master: FakeNode, run: FakeRun, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    node_plans = plans(master, run, {NAME: {}})
+    node_plans.read()
+    monkeypatch.setattr(os, "listdir", lambda path: Path(f"{path}/gone").read_bytes())
+    assert node_plans.report({})["others"] == {}
 
 
 def test_a_look_that_fails_is_a_problem_too(master: FakeNode, run: FakeRun, monkeypatch: pytest.MonkeyPatch) -> None:

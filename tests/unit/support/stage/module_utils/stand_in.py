@@ -40,8 +40,8 @@ class StandIn:
         return said["hosts"].get(host or self.host, {}).get(name, said["all"].get(name, default))
 
     def reach_machine(self) -> None:
-        """End as if the machine were gone where C(stub_kubelet_info) of its host says so."""
-        if self.said("stub_kubelet_info", "", self.machine) == "gone":
+        """End as if the machine were gone where C(stub_machine) of its host says so."""
+        if self.said("stub_machine", "", self.machine) == "gone":
             lose_connection()
 
     def calls(self, step: str, component: str, host: str | None = None) -> list[Json]:
@@ -49,6 +49,16 @@ class StandIn:
         begin = _beginning(step, component, host)
         with open(os.environ["STUB_LOG"], encoding="utf-8") as log:
             return [json.loads(line) for line in log if line.startswith(begin)]
+
+    def pods_said(self, node: str) -> Json:
+        """What is said of the static pods of a node by its variable C(stub_pods): name -> what is wrong (nothing by default), C(open) for a
+        change that is open, or a list of these, one for each look, the last for all that follow. A plan is a look, too."""
+        return {"kube-apiserver": "", "etcd": "", **self.said("stub_pods", {}, node)}
+
+    def looks(self, node: str) -> int:
+        """How often the static pods of a node were looked at until now."""
+        seen = [*self.calls("look", "pods"), *self.calls("look", "planned pods")]
+        return sum(call["asks"] == node for call in seen)
 
     def note(self, step: str | None = None, component: str | None = None, **more: t.Any) -> None:
         """Note this call. step: of what, plan or change by default. component: or the name of the module."""
@@ -62,6 +72,18 @@ class StandIn:
             **more,
         }
         _append(os.environ["STUB_LOG"], json.dumps(call))
+
+
+def pod_of(name: str, said: t.Any, looks: int) -> Json:
+    """What is told of one static pod after so many looks. said: see C(pods_said)."""
+    problem = said[min(looks, len(said) - 1)] if isinstance(said, list) else said
+    is_open = problem == "open"
+    return {
+        "name": name,
+        "ready": not problem or is_open,
+        "problem": None if is_open else problem or None,
+        "open_transaction": {"id": "1", "phase": "waiting"} if is_open else None,
+    }
 
 
 def answer(result: Json) -> t.NoReturn:

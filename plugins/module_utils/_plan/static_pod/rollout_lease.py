@@ -1,0 +1,195 @@
+# Copyright (c) 2026, nodecraft.kubeadm contributors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+# PRIVATE to the collection: no promise of stability to code outside it.
+
+"""What a rollout over a control plane asks of the Lease, as options of the module C(rollout_lease), and what the answers mean for it.
+
+Hosts and their results are those of C(rollout) beside this file.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import hashlib
+import typing as t
+
+from ..transaction import rollout as passes
+from ..transaction.rollout import NOTHING, Hosts, Registers, Result
+from . import rollout
+
+_DIGEST_CHARACTERS = 16
+# What a turn takes besides the waits that variables bound: once, and for each static pod the rehearsal, the restart and the restart of the
+# kubelet. A rollback waits this long at least.
+_TURN_SECONDS = 60
+_CHANGE_SECONDS = 180
+_ROLLBACK_SECONDS = 300
+
+
+@dataclasses.dataclass(frozen=True)
+class Admission:
+    """What the answer to the request for the Lease means. objection: why nothing may be changed; empty when the rollout goes on.
+
+    warning: what to tell. is_held: whether the run holds the Lease. is_alone: whether it goes on without one, because no API server answers
+    and there is one node. is_stale: whether another run may have changed something since everything was planned.
+    """
+
+    objection: str = ""
+    warning: str = ""
+    is_held: bool = False
+    is_alone: bool = False
+    is_stale: bool = False
+
+
+def turn_seconds(registers: Registers) -> int:
+    """The longest that the turn of a host takes. Before each change another run at work there may be waited for; the change may be waited
+    for, rolled back with a restart of the kubelet, and watched twice."""
+    settings = passes.settings_of(registers)
+    wait = settings["wait_timeout"]
+    each = (
+        settings["busy_timeout"]
+        + wait
+        + max(wait, _ROLLBACK_SECONDS)
+        + 2 * settings["min_ready_seconds"]
+        + (settings["confirm_timeout"] if settings["confirm"] else 0)
+        + _CHANGE_SECONDS
+    )
+    return _TURN_SECONDS + len(rollout.order(registers)) * int(each)
+
+
+def desired_digest(registers: Registers) -> str:
+    """What is asked of a host, without how: a longer timeout makes no other desired state."""
+    settings = passes.settings_of(registers)
+    text = f"{settings['desired']} {settings['purge']}"
+    return hashlib.sha256(text.encode()).hexdigest()[:_DIGEST_CHARACTERS]
+
+
+def acquisition(hosts: Hosts, settings: Result, holder: str, plan_age: int) -> dict[str, t.Any]:
+    """The request before the first turn. hosts: those that take part, of which one has a turn at least. settings: of the host that asks.
+
+    plan_age: seconds since everything was planned.
+    """
+    changing = rollout.turns(hosts)
+    return {
+        "state": "held",
+        "holder": holder,
+        "duration": turn_seconds(hosts[changing[0]]),
+        "wishes": list(dict.fromkeys(desired_digest(hosts[host]) for host in changing)),
+        "open_transactions": rollout.open_transactions(hosts),
+        "planned_ago": plan_age,
+        "wait_timeout": settings["busy_timeout"],
+        "takeover": settings["control_plane_lease_takeover"],
+        "resume": settings["control_plane_resume"],
+        "cluster": rollout.cluster(hosts),
+    }
+
+
+def admission(hosts: Hosts, answer: Result, holder: str, skipped: t.Sequence[str], *, dry: bool) -> Admission:
+    """Judge the answer to the request before the first turn.
+
+    hosts: those that take part. skipped: control planes of the inventory that do not. dry: whether the Lease was only looked at.
+    """
+    problem = answer.get("msg")
+    if problem is not None:
+        return _without(hosts, f"{problem}", answer.get("answered"), skipped)
+    former = answer.get("taken_over_from")
+    return Admission(
+        warning=f"the Lease {'would be' if dry else 'is'} taken over from {former}." if former else "",
+        is_held=answer.get("holder") == holder and not dry,
+        is_stale=bool(answer.get("stale")) and not dry,
+    )
+
+
+def _without(hosts: Hosts, problem: str, answered: bool | None, skipped: t.Sequence[str]) -> Admission:
+    """What it means that the Lease could not be acquired. answered: whether an API server did; None when none was asked."""
+    if answered is False and _may_be_alone(hosts, skipped):
+        meanwhile = f" (see to it that nobody changes {', '.join(skipped)} meanwhile)" if skipped else ""
+        return Admission(
+            warning=f"going on without the Lease, because this play has one node and no API server answers{meanwhile}: {problem}",
+            is_alone=True,
+        )
+    way_out = "" if answered else " To go on although nothing keeps other runs out, set control_plane_lease: false."
+    return Admission(objection=f"{problem}{way_out}")
+
+
+def _may_be_alone(hosts: Hosts, skipped: t.Sequence[str]) -> bool:
+    """Whether no other node can be changed meanwhile, or the one node is there to be repaired, which cannot wait for an API."""
+    if len(hosts) != 1:
+        return False
+    return not skipped or all(rollout.repairs(registers) for registers in hosts.values())
+
+
+def turn_refusal(host: str, admitted: Result, *, is_needed: bool) -> str:
+    """Why a host must not be changed without the Lease; empty when it may. admitted: what the step admit told."""
+    if not is_needed or admitted.get("held") or admitted.get("alone"):
+        return ""
+    return f"{host} was not changed, because this run does not hold the Lease of the control plane."
+
+
+def renewal(hosts: Hosts, host: str, holder: str, plan_age: int) -> dict[str, t.Any]:
+    """The request before the turn of a host. plan_age: seconds since everything was planned."""
+    return {
+        "state": "held",
+        "holder": holder,
+        "duration": turn_seconds(hosts[host]),
+        "planned_ago": plan_age,
+        "wait_timeout": 0,
+        "cluster": rollout.cluster(hosts),
+    }
+
+
+def renewal_refusal(host: str, answer: Result) -> str:
+    """Why the answer to a renewal keeps a host from its change; empty when it does not."""
+    if answer.get("msg") is not None:
+        return f"{host} was not changed, because the Lease of this run could not be renewed: {answer['msg']}"
+    if answer.get("stale"):
+        return (
+            f"{host} was not changed, because the Lease of this run had run out, and another run held it since everything was planned. Run"
+            " again."
+        )
+    return ""
+
+
+def release(hosts: Hosts, holder: str) -> dict[str, t.Any] | None:
+    """The last request; None while a host is still changed, whose end is not known. A failed rollout leaves a mark."""
+    if any(rollout.state(registers) == "unfinished" for registers in hosts.values()):
+        return None
+    halted = _halted(hosts)
+    request = {"holder": holder, "completed": _is_completed(hosts), "cluster": rollout.cluster(hosts)}
+    if not halted:
+        return {**request, "state": "released"}
+    return {
+        **request,
+        "state": "halted",
+        "node": halted,
+        "reason": _halted_reason(hosts[halted]),
+        "wishes": [desired_digest(hosts[halted])],
+    }
+
+
+def release_warning(holder: str, answer: Result) -> str:
+    """What to tell when the Lease could not be released; empty when it was."""
+    if answer.get("msg") is None:
+        return ""
+    return f"the Lease is still held by {holder} until it runs out: {answer['msg']}"
+
+
+def _is_completed(hosts: Hosts) -> bool:
+    changing = rollout.turns(hosts)
+    return bool(changing) and all(rollout.state(hosts[host]) == "done" for host in changing)
+
+
+def _halted(hosts: Hosts) -> str:
+    """The node that failed, unless it was only busy. What the change of a lost one came to is not known, so that one comes first."""
+    states = {host: rollout.state(registers) for host, registers in hosts.items()}
+    lost = [host for host, state in states.items() if state == "lost"]
+    failed = [host for host, state in states.items() if state == "failed" and not rollout.is_busy(hosts[host])]
+    return next(iter([*lost, *failed]), "")
+
+
+def _halted_reason(registers: Registers) -> str:
+    if rollout.state(registers) == "lost":
+        return "it was lost in the middle of its change."
+    last: Result = next(iter(rollout.changes(registers)[::-1]), NOTHING)
+    return str(last.get("msg") or "its change failed.")

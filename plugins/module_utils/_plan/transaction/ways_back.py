@@ -1,0 +1,128 @@
+# Copyright (c) 2026, nodecraft.kubeadm contributors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+# PRIVATE to the collection: no promise of stability to code outside it.
+
+"""What the playbook C(rollback) takes back, and what it does not take back at once."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import typing as t
+
+KUBELET = "kubelet"
+STATIC_PODS = ("etcd", "kube-apiserver", "kube-controller-manager", "kube-scheduler")
+KNOWN = ("rollback_components", "rollback_nodes", "rollback_ignored_variables")
+
+Json = t.Mapping[str, t.Any]
+
+
+@dataclasses.dataclass(frozen=True)
+class Request:
+    """Whose last change is taken back. components: by name, empty when none is named. nodes: hosts of the play."""
+
+    components: list[str]
+    nodes: list[str]
+
+    @property
+    def static_pods(self) -> list[str]:
+        """The static pods among the components, in the order in which they are changed."""
+        return [name for name in STATIC_PODS if name in self.components]
+
+    def reads_static_pods(self, host: str, planes: t.Collection[str]) -> bool:
+        """Whether the static pods of a host are looked at. A kubelet that is down tells nothing of them, so only those that are named are."""
+        return host in self.nodes and host in planes and bool(self.static_pods or not self.components)
+
+    def reads_kubelet(self, host: str) -> bool:
+        """Whether the kubelet of a host is looked at."""
+        return host in self.nodes and (KUBELET in self.components or not self.components)
+
+
+def listed(value: t.Any) -> list[str]:
+    """Names as a variable has them: a list, or text with commas, as variables of the command line are."""
+    if isinstance(value, str):
+        return [name.strip() for name in value.split(",") if name.strip()]
+    return list(value or [])
+
+
+@dataclasses.dataclass(frozen=True)
+class _Way:
+    host: str
+    component: str
+    operations: list[Json]
+    obstacle: str
+    text: str
+
+
+def ways_of(pods: Json, kubelet: Json) -> dict[str, Json]:
+    """The ways back of a host by component. pods, kubelet: the results of C(static_pod_info) and C(kubelet_info), empty when not asked."""
+    entries = [*(pods.get("static_pods") or ()), {"name": KUBELET, "way_back": kubelet.get("way_back")}]
+    return {entry["name"]: entry["way_back"] for entry in entries if entry.get("way_back")}
+
+
+def misnamed(names: t.Iterable[str], ignored: t.Collection[str]) -> str:
+    """Why variables are refused; empty when all are known. With rollback_node in place of rollback_nodes all nodes would be taken back."""
+    found = sorted(name for name in names if name.startswith("rollback_") and name not in (*KNOWN, *ignored))
+    if not found:
+        return ""
+    return (
+        f"This playbook does not know {', '.join(found)}; it takes rollback_components and rollback_nodes. Correct it, or list it in"
+        " rollback_ignored_variables when it belongs to something else."
+    )
+
+
+def objection(request: Request, ways: t.Mapping[str, t.Mapping[str, Json]], hosts: t.Collection[str]) -> str:
+    """Why this cannot be taken back at once; empty when it can. ways: host -> component -> its way back. hosts: of the play."""
+    strangers = [node for node in request.nodes if node not in hosts]
+    if strangers:
+        return f"rollback_nodes names {', '.join(strangers)}, which is no host of this run."
+    found = _shown(request, ways)
+    if not request.components:
+        there = "; ".join(way.text for way in found) or "none"
+        return f"Name in rollback_components whose last change shall be taken back. There is {there}."
+    unknown = [name for name in request.components if name not in (*STATIC_PODS, KUBELET)]
+    if unknown:
+        return f"rollback_components names {', '.join(unknown)}; it takes {', '.join(STATIC_PODS)} and {KUBELET}."
+    blocked = [way.text for way in found if way.obstacle]
+    if blocked:
+        return " ".join(blocked)
+    different = [way.text for component in request.components for way in _different(component, found)]
+    if different:
+        return (
+            f"Different last changes are not taken back at once: {'; '.join(different)}. Take one node after the other, with rollback_nodes or"
+            " --limit."
+        )
+    return ""
+
+
+def _different(component: str, ways: t.Sequence[_Way]) -> list[_Way]:
+    """The ways of a component, if they are not all the same."""
+    own = [way for way in ways if way.component == component]
+    return own if len({json.dumps(way.operations, sort_keys=True) for way in own}) > 1 else []
+
+
+def _shown(request: Request, ways: t.Mapping[str, t.Mapping[str, Json]]) -> list[_Way]:
+    return [
+        _way(host, component, way)
+        for host in request.nodes
+        for component, way in ways.get(host, {}).items()
+        if component in request.components or not request.components
+    ]
+
+
+def _way(host: str, component: str, way: Json) -> _Way:
+    changes = [
+        f"{each['field']} {each['key']}: {_value(each['before'])} -> {_value(each['after'])}"
+        for each in way["operations"]
+    ]
+    last = f" (transaction {way['transaction']}, ended {way['ended']})" if way["transaction"] else ""
+    text = f"{host} {component}: {way['obstacle'] or ', '.join(changes)}{last}"
+    return _Way(host, component, list(way["operations"]), way["obstacle"] or "", text)
+
+
+def _value(value: t.Any) -> str:
+    if value is None:
+        return "unset"
+    return value if isinstance(value, str) else json.dumps(value)

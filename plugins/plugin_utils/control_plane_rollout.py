@@ -1,0 +1,241 @@
+# Copyright (c) 2026, nodecraft.kubeadm contributors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""The steps of the role C(control_plane): fetches what is decided from, asks nodes and the API, and hands over what was decided.
+
+Tasks of a host that has a turn are in two files of the role: C(plan.yml) for all hosts, and C(turn.yml) for the host itself.
+"""
+
+from __future__ import annotations
+
+import time
+import typing as t
+
+from ansible.module_utils.parsing.convert_bool import boolean
+
+from ..module_utils._plan.common.errors import Refusal
+from ..module_utils._plan.static_pod import rollout as control_planes
+from ..module_utils._plan.static_pod import rollout_lease
+from ..module_utils._plan.transaction import report, rollout
+from .role_rollout import RoleRollout
+from .rollout_pass import Json, new_id, user_and_host
+
+_BOOLEANS = (
+    "control_plane_lease",
+    "control_plane_lease_takeover",
+    "control_plane_resume",
+    "confirm",
+    "purge",
+    "plan_only",
+)
+_NUMBERS = ("wait_timeout", "min_ready_seconds", "busy_timeout", "confirm_timeout")
+_PLAN, _TURN = "plan.yml", "turn.yml"
+
+
+class ControlPlaneRollout(RoleRollout):
+    """The steps of one host."""
+
+    def begin(self) -> Json:
+        """As in all roles, and who may ask the API, best first."""
+        begun = super().begin()
+        known = dict.fromkeys([*self._pass.control_planes(), *self._pass.play_hosts])
+        named = begun["settings"]["control_plane_api_host"]
+        api = self._pass.api_hosts(list(known), named, reachable=self._pass.play_hosts)
+        return {**begun, "api": api, "at": time.time()}
+
+    def _checked_settings(self) -> Json:
+        found = dict(self._settings)
+        found.update(
+            {name: boolean(found[name]) for name in _BOOLEANS}, **{name: int(found[name]) for name in _NUMBERS}
+        )
+        return found
+
+    # ---- before the first write --------------------------------------------------------------------------------------
+
+    def decide(self) -> Json:
+        """Work out on one host, when all have planned, who has a turn, and keep other runs out. The others ask nobody."""
+        coordinator, own = self._pass.coordinator, self._pass.own
+        if coordinator != self._pass.host:
+            return {"answered": True, "coordinator": coordinator}
+        hosts, former = self._pass.hosts(), rollout.of_pass(own, "decide")
+        turns = control_planes.turns(hosts)
+        # Where everything was planned again, that was after the last decision.
+        planned_at = former.get("at") or min(registers["pass"]["at"] for registers in hosts.values())
+        found: Json = {
+            "answered": True,
+            "coordinator": coordinator,
+            "planned": list(hosts),
+            "turns": turns,
+            "planned_at": planned_at,
+            "at": time.time(),
+            "lease": {},
+            "told": [],
+        }
+        refusal = control_planes.refusal(hosts, self._pass.host, self._pass.play_hosts, self._pass.batch_hosts)
+        if refusal:
+            return {**found, "failed": True, "msg": refusal}
+        if not turns or not self._is_lease_wanted:
+            return {**found, "is_ready": control_planes.is_ready(hosts, time.time() - planned_at)}
+        if self._api(hosts)["host"] != self._pass.asked_host:
+            return {"answered": False}
+        admitted = self._admission(hosts, former.get("lease", {}), int(time.time() - planned_at))
+        ready = control_planes.is_ready(hosts, time.time() - planned_at)
+        return {**found, "at": time.time(), "is_ready": ready, **admitted}
+
+    def _admission(self, hosts: rollout.Hosts, former: Json, plan_age: int) -> Json:
+        """Acquire the Lease, unless this pass holds it already, because everything was planned again."""
+        if former.get("held"):
+            return {"lease": {**former, "stale": False}}
+        # The run goes by one name in all its passes.
+        earlier = self._pass.own.get("decide", rollout.NOTHING).get("lease") or {}
+        holder = earlier.get("holder") or f"{user_and_host()}/{new_id()}"
+        request = rollout_lease.acquisition(hosts, rollout.settings_of(self._pass.own), holder, plan_age)
+        answer = self._pass.ask_api("rollout_lease", request, is_plan=self._is_dry)
+        found = rollout_lease.admission(hosts, answer, holder, self._skipped(hosts), dry=self._is_dry)
+        lease = {"holder": holder, "held": found.is_held, "alone": found.is_alone, "stale": found.is_stale}
+        told = [found.warning] if found.warning else []
+        result: Json = {"lease": lease, "told": told, "warnings": told}
+        if found.objection:
+            result.update(failed=True, msg=f"Nothing was changed on {self._pass.host}: {found.objection}")
+        return result
+
+    def admit(self) -> Json:
+        """Take this host's own part of what was decided: its files, the hosts that it asks first, and who asks the API for it."""
+        self._acknowledge()
+        decision = self._decision
+        found: Json = {"first": [], "then": [], "asked": []}
+        if decision.get("failed"):
+            return found
+        barrier = rollout.step_refusal(self._pass.hosts(), "decide")
+        if barrier or not decision:
+            raise Refusal(f"Nothing was changed on {self._pass.host}. {barrier}")
+        hosts, host = self._pass.hosts(decision["planned"]), self._pass.host
+        # Who is before the host that ends the rollout was lost.
+        lost = decision["planned"][: decision["planned"].index(host)]
+        found["end_api"] = self._api(hosts, lost=lost)
+        if decision["lease"].get("stale"):
+            # The last include of the file that it repeats, which has no other one to come.
+            return {**found, "then": [{"file": _PLAN, "host": "all nodes"}]}
+        if host not in decision["turns"] or rollout.settings_of(self._pass.own)["plan_only"]:
+            return found
+        is_first = host == decision["turns"][0]
+        return {
+            **found,
+            # With its host, without which it would be one file for all hosts.
+            "first" if control_planes.repairs(self._pass.own) else "then": [{"file": _TURN, "host": host}],
+            "asked": [] if is_first and decision["is_ready"] else decision["planned"],
+            "turn_api": self._api(hosts, changing=[host]),
+        }
+
+    def _acknowledge(self) -> None:
+        """What an earlier run left to tell is told by this one."""
+        for told in control_planes.to_acknowledge(self._pass.own):
+            self._pass.ask("node_transaction", told)
+
+    def _skipped(self, hosts: t.Container[str]) -> list[str]:
+        """The control planes of the inventory that take no part: by C(--limit), or in the play but without this role."""
+        return [host for host in self._pass.control_planes() if host not in hosts]
+
+    def _api(self, hosts: rollout.Hosts, *, changing: t.Sequence[str] = (), lost: t.Collection[str] = ()) -> Json:
+        """Who asks the API. changing: the host that has its turn then. lost: those that cannot be asked then."""
+        known = {*hosts, *self._skipped(hosts)}
+        found = self._pass.api_hosts(
+            [each["host"] for each in self._pass.own["pass"]["api"] if each["host"] in known],
+            rollout.settings_of(self._pass.own)["control_plane_api_host"],
+            reachable=[host for host in self._pass.play_hosts if host not in lost],
+            changing=changing,
+            impaired=control_planes.impaired(hosts),
+        )
+        return found[0]
+
+    # ---- a turn ------------------------------------------------------------------------------------------------------
+
+    def look(self) -> Json:
+        """Ask one host for its static pods, on behalf of the one whose turn it is."""
+        host = self._pass.asked_host
+        answer = self._pass.ask("static_pod_info", {})
+        pods = answer.get("static_pods")
+        if pods is None:
+            return {"host": host, "static_pods": None, "msg": str(answer.get("msg") or "no answer"), "awaited": []}
+        kept = [{key: pod[key] for key in ("name", "ready", "problem")} for pod in pods]
+        return {"host": host, "static_pods": kept, "awaited": control_planes.awaited(self._pass.registers(host), kept)}
+
+    def turn(self) -> Json:
+        """Let this host begin when those before it are done and all others are ready."""
+        decision, host = self._decision, self._pass.host
+        hosts = self._pass.hosts(decision["planned"])
+        needs_lease = self._is_lease_wanted and not self._is_dry
+        refusal = (
+            control_planes.turn_refusal(hosts, host, self._pass.play_hosts, decision["turns"])
+            or rollout_lease.turn_refusal(host, decision["lease"], is_needed=needs_lease)
+            or control_planes.readiness_refusal(hosts, host)
+            or self._renewal_refusal(hosts, decision)
+        )
+        if refusal:
+            raise Refusal(refusal)
+        own = self._pass.own["pass"]["pass"]
+        return {"changes": [{"name": name, "pass": own} for name in control_planes.order(self._pass.own)]}
+
+    def _renewal_refusal(self, hosts: rollout.Hosts, decision: Json) -> str:
+        """Renew the Lease for as long as this turn may take. Returns why it may not begin."""
+        lease = decision["lease"]
+        if not lease.get("held"):
+            return ""
+        plan_age = int(time.time() - decision["planned_at"])
+        request = rollout_lease.renewal(hosts, self._pass.host, lease["holder"], plan_age)
+        return rollout_lease.renewal_refusal(self._pass.host, self._pass.ask_api("rollout_lease", request))
+
+    # ---- the end -----------------------------------------------------------------------------------------------------
+
+    def end(self) -> Json:
+        """Tell what became of this host, and on one host of all; and let other runs in again."""
+        decision, host = self._decision, self._pass.host
+        if not decision:  # its plan may be that of an earlier pass
+            return self._ended({})
+        hosts = self._pass.hosts(decision["planned"])
+        reports = control_planes.reports(hosts, dry=rollout.settings_of(self._pass.own)["plan_only"])
+        own = reports.get(host, {})
+        if control_planes.speaker(hosts) != host:
+            return self._ended(own)
+        lost = control_planes.lost(hosts)
+        warnings = [*decision.get("told", ()), *self._released(hosts, decision)]
+        lines = [
+            *(f"WARNING: {warning}" for warning in warnings),
+            *report.static_pods(reports, lost),
+            rollout.again(control_planes.left(reports)),
+        ]
+        told_for = {name: reports[name] for name in lost if name in reports}
+        return self._ended(own, [line for line in lines if line], told_for)
+
+    def _why_not_begun(self, own_report: Json) -> str:
+        for result in own_report.values():
+            if why := super()._why_not_begun(result):
+                return why
+        return ""
+
+    def _released(self, hosts: rollout.Hosts, decision: Json) -> list[str]:
+        """Let other runs in again, unless a change may still go on. Returns what to tell."""
+        lease = decision.get("lease", {})
+        request = rollout_lease.release(hosts, lease["holder"]) if lease.get("held") else None
+        if request is None:
+            return []
+        warning = rollout_lease.release_warning(lease["holder"], self._pass.ask_api("rollout_lease", request))
+        return [warning] if warning else []
+
+    # ---- of the coordinator ------------------------------------------------------------------------------------------
+
+    @property
+    def _is_dry(self) -> bool:
+        """Whether the Lease is only looked at: in check mode, and in the plan of a playbook."""
+        return self._pass.check_mode or bool(rollout.settings_of(self._pass.own)["plan_only"])
+
+    @property
+    def _is_lease_wanted(self) -> bool:
+        return bool(rollout.settings_of(self._pass.own)["control_plane_lease"])
+
+    @property
+    def _decision(self) -> Json:
+        """What was decided for all, as this host noted who does it; nothing before that."""
+        name = rollout.of_pass(self._pass.own, "decide").get("coordinator")
+        return dict(rollout.of_pass(self._pass.registers(name), "decide")) if name else {}

@@ -1,0 +1,122 @@
+# Copyright (c) 2026, nodecraft.kubeadm contributors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""The steps of the playbooks that use several roles: what a run asks for, and what it does after its plan."""
+
+from __future__ import annotations
+
+import dataclasses
+
+from ..module_utils._plan.kubernetes import control_planes
+from ..module_utils._plan.pod import report as pod_report
+from ..module_utils._plan.transaction import site, ways_back
+from .rollout_pass import Json
+from .steps import Steps
+
+_REPORTS = ("control_plane_report", "node_kubelet_report", "node_resources_report")
+# The variables of a wish that has parts which are switched off or taken away, with what is meant when one is not set.
+_WISH: dict[str, Json | list[Json]] = {
+    "control_plane_feature_gates": {},
+    "control_plane_admission_plugins": {},
+    "node_kubelet_feature_gates": {},
+    "node_resources_extended_resources": {},
+    "node_resources_labels": {},
+    "node_resources_taints": [],
+}
+
+
+class SiteSteps(Steps):
+    """The steps of site and its parts. Each but C(split) is taken once, on the first host, for all."""
+
+    def begin(self) -> Json:
+        """Note which variables a run sets, and refuse one that sets none."""
+        wishes, extras = self._settings["wishes"], self._settings.get("extras") or []
+        names = [self._pass.variable_names(), *(self._pass.host_variables(host) for host in self._pass.play_hosts)]
+        found = site.named(names, [*wishes, *extras])
+        self._refuse(site.nothing_named(found, wishes))
+        return {"named": found}
+
+    def decide(self) -> Json:
+        """Work out from the reports of all hosts what is added and what goes. Refuses control planes that the run would miss."""
+        reports = self._reports()
+        if self._settings["reaches_control_planes"]:
+            planes = self._pass.group(control_planes.GROUP)
+            for host, report in reports.items():
+                if report.node_kubelet.get("control_plane") and host not in planes:
+                    self._refuse(site.strayed(host, report.node_kubelet))
+        return dataclasses.asdict(site.decide(reports.values()))
+
+    def split(self) -> Json:
+        """The wish of this host without what it switches off or takes away."""
+        return site.additions({name: self._pass.variable(name, default) for name, default in _WISH.items()})
+
+    def verify(self) -> Json:
+        """See whether kubelets were restarted."""
+        return {"restarted": site.is_restarted(self._reports().values())}
+
+    def _reports(self) -> dict[str, site.Reports]:
+        found = {}
+        for host in self._pass.play_hosts:
+            variables = self._pass.host_variables(host)
+            found[host] = site.Reports(*(self._pass.plain(variables.get(name) or {}) for name in _REPORTS))
+        return found
+
+
+class RollbackSteps(Steps):
+    """The steps of rollback, each taken once, on the first host, for all."""
+
+    def begin(self) -> Json:
+        """Read what shall be taken back, and whom to look at for it."""
+        variables = self._pass
+        ignored = variables.variable("rollback_ignored_variables", [])
+        self._refuse(self._begun(ways_back.misnamed(variables.variable_names(), ignored)))
+        request = self._request()
+        planes, hosts = variables.group(control_planes.GROUP), variables.all_play_hosts
+        return {
+            "static_pods": request.static_pods,
+            "kubelet": ways_back.KUBELET in request.components,
+            "nodes": request.nodes,
+            "pod_hosts": [host for host in hosts if request.reads_static_pods(host, planes)],
+            "kubelet_hosts": [host for host in hosts if request.reads_kubelet(host)],
+        }
+
+    def decide(self) -> Json:
+        """Refuse what cannot be taken back at once."""
+        ways = {}
+        for host in self._pass.play_hosts:
+            variables = self._pass.host_variables(host)
+            pods, kubelet = (self._pass.plain(variables.get(name) or {}) for name in self._settings["looks"])
+            ways[host] = ways_back.ways_of(pods, kubelet)
+        self._refuse(self._begun(ways_back.objection(self._request(), ways, self._pass.all_play_hosts)))
+        return {}
+
+    def _request(self) -> ways_back.Request:
+        nodes = ways_back.listed(self._pass.variable("rollback_nodes")) or self._pass.all_play_hosts
+        return ways_back.Request(ways_back.listed(self._pass.variable("rollback_components")), nodes)
+
+    @staticmethod
+    def _begun(objection: str) -> str:
+        return f"Nothing was changed. {objection}" if objection else ""
+
+
+class PodResizeSteps(Steps):
+    """The steps of resize, whose only host is the controller."""
+
+    def begin(self) -> Json:
+        """Check the names of the variables, and see which control planes may tell whose cluster it is."""
+        objection = pod_report.objection(self._pass.variable_names(), self._settings["known"])
+        self._refuse(f"Nothing was changed. {objection}" if objection else "")
+        planes = [] if self._pass.has_api_credentials() else self._pass.group(control_planes.GROUP)
+        return {"api": [{"host": host, "become": True} for host in planes]}
+
+    def admit(self) -> Json:
+        """Ask a control plane which cluster it belongs to."""
+        return self._cluster(self._settings["planes"], "")
+
+    def end(self) -> Json:
+        """Tell what came of it."""
+        result = self._settings["result"]
+        told = {name: result.get(name) or {} for name in ("pods", "templates")}
+        stats = {"data": {"pod_resize_report": told}, "per_host": False, "aggregate": False}
+        return {"lines": pod_report.lines(result), "ansible_stats": stats}

@@ -1,0 +1,381 @@
+# SPDX-FileCopyrightText: 2026 nodecraft.kubeadm contributors
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Which nodes of a control plane are changed in which order, which may begin, and what became of each."""
+
+from __future__ import annotations
+
+import typing as t
+
+import pytest
+from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.static_pod import rollout
+from ansible_collections.nodecraft.kubeadm.tests.unit.support.control_plane_hosts import (
+    API_SERVER,
+    ETCD,
+    ON,
+    SCHEDULER,
+    begun,
+    host,
+    looked,
+    pod,
+    refused,
+    seen,
+)
+
+Json = dict[str, t.Any]
+
+ALL = ("cp1", "cp2", "cp3")
+NOTHING: Json = {API_SERVER: pod()}
+DOWN: Json = {API_SERVER: pod(ON, problem="is down")}
+COMMITTED: Json = {"transaction": {"outcome": "committed"}}
+
+
+def three(**hosts: Json) -> dict[str, Json]:
+    """cp1, cp2 and cp3, which change their API servers unless something else is said of them."""
+    return {name: hosts.get(name) or host(name) for name in ALL}
+
+
+# ---- before the first write ------------------------------------------------------------------------------------------
+
+
+def test_hosts_that_planned_may_be_changed() -> None:
+    assert rollout.refusal(three(), "cp1", ALL, ALL) == ""
+
+
+@pytest.mark.parametrize(
+    ("hosts", "reachable", "batch", "words"),
+    [
+        (three(), ["cp1", "cp3"], ALL, "cp2 failed or was lost while everything was planned"),
+        (three(cp2=host("cp2", node_name="b")), ALL, ALL, "control_plane_node_name of cp2 is b"),
+        (
+            three(cp2=host("cp2", control_plane_lease=False)),
+            ALL,
+            ALL,
+            "control_plane_lease is True on cp1 and False on",
+        ),
+        (three(cp2=host("cp2", control_plane_lease_takeover=True)), ALL, ALL, "control_plane_lease_takeover is"),
+        (three(cp2=host("cp2", control_plane_resume=True)), ALL, ALL, "control_plane_resume is"),
+        (three(cp2=host("cp2", control_plane_api_host="x")), ALL, ALL, "control_plane_api_host is"),
+        (three(), ALL, ["cp2"], "serial keeps cp1, cp3 out"),
+    ],
+)
+def test_hosts_that_cannot_be_changed_in_one_run_are_refused(
+    hosts: dict[str, Json], reachable: list[str], batch: list[str], words: str
+) -> None:
+    found = rollout.refusal(hosts, "cp1", reachable, batch)
+    assert words in found
+    assert found.startswith("Nothing was changed on cp1")
+
+
+def test_hosts_of_two_clusters_are_refused() -> None:
+    hosts = three()
+    hosts["cp2"]["plan"]["cluster"] = {"ca_sha256": "b", "server": "https://b:6443", "machine_id": ""}
+    assert "belong to 2 clusters: cp1, cp3" in rollout.refusal(hosts, "cp1", ALL, ALL)
+
+
+def test_a_batch_with_nothing_to_change_needs_no_other_nodes() -> None:
+    assert rollout.refusal({"cp1": host("cp1", NOTHING)}, "cp1", ALL, ["cp1"]) == ""
+
+
+def test_what_an_earlier_run_left_to_tell_is_acknowledged_where_nothing_changes() -> None:
+    left: Json = {"previous_transaction": {"id": "7"}}
+    registers = host("cp1", {ETCD: pod(**left), API_SERVER: pod(ON, **left), SCHEDULER: pod()})
+    assert rollout.to_acknowledge(registers) == [{"name": ETCD, "id": "7"}]
+    assert rollout.to_acknowledge({}) == []
+
+
+@pytest.mark.parametrize(
+    ("after", "order"),
+    [
+        (True, [ETCD, API_SERVER, SCHEDULER]),
+        ("enabled", [ETCD, API_SERVER, SCHEDULER]),
+        (None, [ETCD, SCHEDULER, API_SERVER]),
+        (False, [ETCD, SCHEDULER, API_SERVER]),
+        ("disabled", [ETCD, SCHEDULER, API_SERVER]),
+    ],
+)
+def test_etcd_is_first_and_what_is_switched_off_goes_the_other_way(after: t.Any, order: list[str]) -> None:
+    change = pod({"after": after})
+    planned = {API_SERVER: change, ETCD: pod(ON), "kube-controller-manager": pod(), SCHEDULER: change}
+    assert rollout.order(host("cp1", planned)) == order
+
+
+def test_one_setting_that_is_switched_on_decides_the_order() -> None:
+    planned = {API_SERVER: pod({"after": None}, ON), SCHEDULER: pod({"after": None})}
+    assert rollout.order(host("cp1", planned)) == [API_SERVER, SCHEDULER]
+
+
+def test_what_is_switched_on_in_etcd_decides_nothing_for_others() -> None:
+    planned = {ETCD: pod(ON), API_SERVER: pod({"after": None}), SCHEDULER: pod({"after": None})}
+    assert rollout.order(host("cp1", planned)) == [ETCD, SCHEDULER, API_SERVER]
+
+
+def test_a_change_that_is_open_is_ended() -> None:
+    assert rollout.order(host("cp1", {API_SERVER: pod(), SCHEDULER: pod(phase="waiting")})) == [SCHEDULER]
+
+
+def test_a_repair_is_first_and_does_not_ask() -> None:
+    hosts = three(cp2=host("cp2", NOTHING), cp3=host("cp3", DOWN))
+    assert rollout.turns(hosts) == ["cp3", "cp1"]
+    assert rollout.impaired(hosts) == ["cp3"]
+
+
+@pytest.mark.parametrize(
+    ("planned", "others"),
+    [
+        ({API_SERVER: pod(ON)}, {ETCD: pod(problem="is down")}),
+        ({API_SERVER: pod(problem="is down"), SCHEDULER: pod(ON)}, {}),
+        ({API_SERVER: pod(ON), SCHEDULER: pod(ON, problem="is down")}, {}),
+    ],
+)
+def test_only_what_is_down_and_changed_and_vital_is_a_repair(planned: Json, others: Json) -> None:
+    hosts = {"cp1": host("cp1"), "cp2": host("cp2", planned, others=others)}
+    assert rollout.turns(hosts) == ["cp1", "cp2"]
+    assert rollout.impaired(hosts) == []
+
+
+def test_the_api_has_to_prove_itself_by_all_nodes() -> None:
+    hosts = three()
+    hosts["cp2"]["plan"]["cluster"]["ca_sha256"] = "b"
+    hosts["cp3"]["plan"] = {"unreachable": True, "msg": "gone"}
+    machines = {"cp1": "machine-cp1", "cp2": "machine-cp2"}
+    assert rollout.cluster(hosts) == {"ca_sha256": "a,b", "machine_ids": machines}
+    assert rollout.cluster({"cp1": host("cp1"), "cp2": host("cp2")})["ca_sha256"] == "a"
+
+
+def test_open_changes_are_told_also_of_what_is_not_planned() -> None:
+    hosts = three(
+        cp1=host("cp1", {API_SERVER: pod(phase="waiting")}, others={ETCD: pod(phase="")}),
+        cp2=host("cp2", NOTHING),
+    )
+    assert rollout.open_transactions(hosts) == [
+        "etcd on cp1 (its journal cannot be read)",
+        "kube-apiserver on cp1 (waiting)",
+    ]
+
+
+# ---- a turn ----------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("planned", "plan_age", "ready"),
+    [
+        ({API_SERVER: pod(ON)}, 30.0, True),
+        ({API_SERVER: pod(ON)}, 30.1, False),
+        (DOWN, 0.0, False),
+        ({SCHEDULER: pod(ON, problem="is down")}, 0.0, True),
+    ],
+)
+def test_the_plan_is_believed_while_it_is_new_and_all_is_ready(planned: Json, plan_age: float, ready: bool) -> None:
+    assert rollout.is_ready(three(cp3=host("cp3", planned)), plan_age) is ready
+
+
+def test_all_that_is_vital_is_waited_for_but_what_is_repaired() -> None:
+    pods = [seen(API_SERVER, "is down"), seen(ETCD, "starts"), seen(SCHEDULER, "starts")]
+    assert rollout.awaited(host("cp1"), pods) == [API_SERVER, ETCD]
+    assert rollout.awaited(host("cp1"), [seen(API_SERVER), *pods[1:]]) == [ETCD]
+    assert rollout.awaited(host("cp1", DOWN), pods) == [ETCD]
+    assert rollout.awaited(begun(host("cp1", DOWN), COMMITTED), pods) == [API_SERVER, ETCD]
+
+
+def test_a_turn_begins_when_those_before_it_are_done() -> None:
+    hosts = three(cp1=begun(host("cp1"), COMMITTED))
+    assert rollout.turn_refusal(hosts, "cp1", ALL, ALL) == ""
+    assert rollout.turn_refusal(hosts, "cp2", ALL, ALL) == ""
+    told = rollout.turn_refusal(hosts, "cp3", ALL, ALL)
+    assert told.startswith("cp2 is not changed yet, so this play does not keep its hosts in step: its strategy must be")
+    assert told.endswith("Nothing was changed on cp3.")
+
+
+@pytest.mark.parametrize(
+    "hosts",
+    [
+        three(cp1=begun(host("cp1"), {"failed": True})),
+        three(cp1=begun(host("cp1"), {"unreachable": True})),
+        three(cp1={**host("cp1"), "plan": {"failed": True}}),
+    ],
+)
+def test_no_turn_begins_after_a_failure(hosts: dict[str, Json]) -> None:
+    told = "cp2 was not changed, because cp1 failed or was lost."
+    assert rollout.turn_refusal(hosts, "cp2", ALL, ["cp1", "cp2"]) == told
+
+
+def test_no_turn_begins_without_a_host_that_the_play_has_lost() -> None:
+    told = "cp2 was not changed, because cp1, cp3 failed or was lost."
+    assert rollout.turn_refusal(three(), "cp2", ["cp2"], ["cp2"]) == told
+
+
+def test_a_node_that_is_not_ready_keeps_another_from_its_turn() -> None:
+    told = looked(
+        host("cp1"),
+        cp1=[seen(API_SERVER), seen(ETCD), seen(SCHEDULER, "is down")],
+        cp2=[seen(ETCD, "runs, not ready yet")],
+        cp3="no route.",
+    )
+    assert (
+        rollout.readiness_refusal(three(cp1=told), "cp1")
+        == "cp1 was not changed, because not all API servers and etcds are ready, and its own would be one less: etcd on cp2 runs, not ready"
+        " yet; cp3 could not be asked (no route). Repair that first; a run that changes what is down may go on."
+    )
+
+
+def test_a_node_that_was_not_asked_is_not_known() -> None:
+    told = looked(host("cp1"), cp1=[seen(API_SERVER)], cp2=[seen(API_SERVER)])
+    assert "cp3 could not be asked (no answer)" in rollout.readiness_refusal(three(cp1=told), "cp1")
+    told["look"]["results"].append({"host": "cp3", "static_pods": None})
+    assert "cp3 could not be asked (no answer)" in rollout.readiness_refusal(three(cp1=told), "cp1")
+
+
+def test_all_ready_nodes_let_a_turn_begin() -> None:
+    well = [seen(API_SERVER), seen(ETCD)]
+    assert rollout.readiness_refusal(three(cp1=looked(host("cp1"), cp1=well, cp2=well, cp3=well)), "cp1") == ""
+    assert rollout.readiness_refusal(three(), "cp1") == ""
+
+
+def test_a_repair_may_begin_while_others_are_not_ready() -> None:
+    down = [seen(API_SERVER, "is down")]
+    repair = looked(host("cp1"), cp1=down, cp2=down, cp3="gone")
+    assert rollout.readiness_refusal(three(cp1=repair), "cp1") == ""
+    other = looked(host("cp1", {SCHEDULER: pod(ON)}), cp1=down, cp2=down, cp3=down)
+    assert "kube-apiserver on cp1 is down" in rollout.readiness_refusal(three(cp1=other), "cp1")
+    unknown = looked(host("cp1"), cp1="gone", cp2=down, cp3=down)
+    assert "cp1 could not be asked (gone)" in rollout.readiness_refusal(three(cp1=unknown), "cp1")
+
+
+def test_the_plan_tells_of_readiness_before_the_first_turn() -> None:
+    hosts = three(cp2=host("cp2", others={ETCD: pod(problem="starts")}))
+    assert "etcd on cp2 starts" in rollout.readiness_refusal(hosts, "cp1")
+    assert rollout.readiness_refusal(three(cp1=host("cp1", DOWN)), "cp1") == ""
+
+
+# ---- after a turn ----------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("registers", "state"),
+    [
+        (host("cp1"), "waiting"),
+        (refused(host("cp1"), "turn", "no"), "refused"),
+        (begun(host("cp1"), {"unreachable": True, "failed": True}), "lost"),
+        (begun(host("cp1"), {"failed": True}), "failed"),
+        (begun(host("cp1"), COMMITTED), "done"),
+        (begun(host("cp1")), "unfinished"),
+        (begun(host("cp1"), COMMITTED, order=[ETCD, API_SERVER]), "unfinished"),
+        ({**begun(host("cp1")), "change": {"failed": True, "msg": "no loop"}}, "unfinished"),
+        ({**begun(host("cp1"), COMMITTED), "pass": {"pass": "later"}}, "waiting"),
+    ],
+)
+def test_how_far_a_host_is(registers: Json, state: str) -> None:
+    assert rollout.state(registers) == state
+
+
+def test_a_change_of_an_earlier_pass_is_none_of_this_one() -> None:
+    registers = begun(host("cp1"), COMMITTED)
+    later = {"pass": "later", "changes": [{"name": API_SERVER, "pass": "later"}]}
+    again = {**registers, "pass": {**registers["pass"], "pass": "later"}, "turn": later}
+    assert rollout.changes(again) == []
+    assert rollout.state(again) == "unfinished"
+    assert rollout.changes({"change": {"results": [{"skipped": True}]}, "pass": {"pass": "later"}}) == []
+
+
+def test_a_host_that_only_waited_is_busy() -> None:
+    assert rollout.is_busy(begun(host("cp1"), {"failed": True, "busy": True}))
+    assert not rollout.is_busy(begun(host("cp1"), {"busy": True}, {"failed": True}, order=[ETCD, API_SERVER]))
+    assert not rollout.is_busy(host("cp1"))
+
+
+@pytest.mark.parametrize("step", ["plan", "change"])
+def test_a_host_whose_connection_broke_does_not_speak(step: str) -> None:
+    hosts = three()
+    assert rollout.speaker(hosts) == "cp1"
+    assert rollout.speaker({**hosts, "cp1": {**hosts["cp1"], step: {"unreachable": True}}}) == "cp2"
+    assert rollout.speaker({}) == ""
+
+
+# ---- the end ---------------------------------------------------------------------------------------------------------
+
+
+def test_a_change_goes_on_top_of_its_plan_and_only_known_keys_are_kept() -> None:
+    kept: Json = {
+        "node": "cp1",
+        "manifest": "/m",
+        "snapshot": "/s",
+        "takes_back": "7",
+        "rehearsal": {"verdict": "accepted"},
+    }
+    registers = begun(host("cp1", {API_SERVER: pod(ON, **kept)}), {**COMMITTED, "changed": True, "msg": None, "env": 1})
+    found = rollout.reports({"cp1": registers, "cp2": {"plan": {"unreachable": True}}}, dry=False)
+    planned = {"operations": [ON], "open_transaction": None, "previous_transaction": None}
+    assert found == {
+        "cp1": {API_SERVER: {**kept, **planned, **COMMITTED, "changed": True, "failed": False, "msg": None}}
+    }
+
+
+@pytest.mark.parametrize(
+    ("stopper", "name"),
+    [
+        (begun(host("cp2"), {"failed": True, "msg": "bad"}), "cp2"),
+        (begun(host("cp2"), {"unreachable": True}), "cp2"),
+        (begun(host("cp2")), "cp2"),
+        (refused(host("cp2"), "turn", "no"), "cp2"),
+        ({**host("cp2"), "plan": {"unreachable": True}}, "cp2"),
+    ],
+)
+def test_a_host_whose_turn_did_not_come_names_who_stopped_the_rollout(stopper: Json, name: str) -> None:
+    hosts = three(cp1=begun(host("cp1"), COMMITTED), cp2=stopper)
+    found = rollout.reports(hosts, dry=False)["cp3"][API_SERVER]
+    assert (found["failed"], found["begun"], found["changed"]) == (True, False, False)
+    assert found["msg"].startswith(f"cp3 was not changed, because {name} ")
+
+
+def test_a_refused_plan_names_its_host_too() -> None:
+    hosts = three(cp2=host("cp2", {API_SERVER: pod(failed=True, msg="refused")}))
+    hosts["cp2"]["plan"]["failed"] = True
+    found = rollout.reports(hosts, dry=False)
+    assert "because cp2 " in found["cp1"][API_SERVER]["msg"]
+    assert found["cp2"][API_SERVER]["msg"] == "refused"
+
+
+def test_what_was_done_and_what_has_nothing_to_do_did_not_fail() -> None:
+    planned = {API_SERVER: pod(ON), SCHEDULER: pod()}
+    hosts = three(cp1=begun(host("cp1"), COMMITTED), cp2=begun(host("cp2"), {"failed": True}), cp3=host("cp3", planned))
+    found = rollout.reports(hosts, dry=False)
+    assert found["cp1"][API_SERVER]["failed"] is False
+    assert "begun" not in {**found["cp2"][API_SERVER], **found["cp3"][SCHEDULER]}
+    assert found["cp3"][API_SERVER]["begun"] is False
+
+
+@pytest.mark.parametrize("step", ["decide", "admit"])
+def test_a_refusal_of_all_is_told_of_each(step: str) -> None:
+    hosts = three(cp1=refused(host("cp1"), step, "Nothing was changed: why."))
+    assert rollout.reports(hosts, dry=False)["cp3"][API_SERVER]["msg"] == "Nothing was changed: why."
+
+
+def test_a_refusal_of_its_own_turn_comes_before_others() -> None:
+    hosts = three(cp1=refused(host("cp1"), "admit", "all"), cp2=refused(host("cp2"), "turn", "own"))
+    assert rollout.reports(hosts, dry=False)["cp2"][API_SERVER]["msg"] == "own"
+
+
+def test_where_nothing_was_to_be_changed_nothing_failed() -> None:
+    found = rollout.reports(three(), dry=True)
+    assert [found[name][API_SERVER]["failed"] for name in ALL] == [False, False, False]
+
+
+def test_what_is_left_to_do_is_told_by_host() -> None:
+    reports = rollout.reports(
+        three(cp1=begun(host("cp1"), COMMITTED), cp2=begun(host("cp2"), {"failed": True})), dry=False
+    )
+    assert rollout.left(reports) == {
+        "cp1": {"failed": False, "begun": True},
+        "cp2": {"failed": True, "begun": True},
+        "cp3": {"failed": True, "begun": False},
+    }
+
+
+def test_a_lost_connection_is_a_failure() -> None:
+    found = rollout.reports({"cp1": begun(host("cp1"), {"unreachable": True, "failed": False})}, dry=False)
+    assert found["cp1"][API_SERVER]["failed"] is True
+
+
+def test_a_change_whose_end_was_not_seen_is_lost() -> None:
+    hosts = three(cp1=begun(host("cp1"), {"unreachable": True}), cp2=begun(host("cp2")))
+    assert rollout.lost(hosts) == ["cp1", "cp2"]

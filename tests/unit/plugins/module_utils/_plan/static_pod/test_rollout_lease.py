@@ -1,0 +1,242 @@
+# SPDX-FileCopyrightText: 2026 nodecraft.kubeadm contributors
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""What a rollout over a control plane asks of the Lease, and what the answers mean."""
+
+from __future__ import annotations
+
+import typing as t
+
+import pytest
+import yaml
+from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.static_pod import rollout_lease
+from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.static_pod.rollout_lease import Admission
+from ansible_collections.nodecraft.kubeadm.plugins.modules import rollout_lease as rollout_lease_module
+from ansible_collections.nodecraft.kubeadm.tests.unit.support.control_plane_hosts import (
+    API_SERVER,
+    ETCD,
+    ON,
+    SETTINGS,
+    begun,
+    host,
+    pod,
+    refused,
+)
+
+Json = dict[str, t.Any]
+
+HELD: Json = {"answered": True, "holder": "me"}
+SILENT: Json = {"msg": "no answer for 60 s.", "answered": False}
+DOWN: Json = {API_SERVER: pod(ON, problem="is down")}
+CLUSTER = {"ca_sha256": "a", "machine_ids": {"cp1": "machine-cp1"}}
+COMMITTED: Json = {"transaction": {"outcome": "committed"}}
+
+
+@pytest.mark.parametrize(
+    ("settings", "seconds"),
+    [
+        ({}, 60 + 600 + 300 + 300 + 2 * 10 + 0 + 180),
+        ({"wait_timeout": 400}, 60 + 600 + 400 + 400 + 2 * 10 + 0 + 180),
+        ({"wait_timeout": 100}, 60 + 600 + 100 + 300 + 2 * 10 + 0 + 180),
+        ({"confirm": True, "busy_timeout": 3}, 60 + 3 + 300 + 300 + 2 * 10 + 60 + 180),
+        ({"min_ready_seconds": 0}, 60 + 600 + 300 + 300 + 180),
+    ],
+)
+def test_a_turn_takes_all_its_waits_at_most(settings: Json, seconds: int) -> None:
+    assert rollout_lease.turn_seconds(host("cp1", **settings)) == seconds
+
+
+def test_a_turn_takes_longer_with_each_static_pod() -> None:
+    both = host("cp1", {ETCD: pod(ON), API_SERVER: pod(ON)})
+    assert rollout_lease.turn_seconds(both) == 60 + 2 * (600 + 300 + 300 + 20 + 180)
+
+
+def test_what_is_asked_for_has_a_short_digest() -> None:
+    digests = {
+        rollout_lease.desired_digest(host("cp1", **more))
+        for more in ({}, {"wait_timeout": 9}, {"purge": False}, {"desired": "another"})
+    }
+    assert [len(digest) for digest in digests] == [16, 16, 16]
+
+
+def test_the_lease_is_acquired_for_the_first_turn() -> None:
+    hosts = {
+        "cp1": host("cp1", {API_SERVER: pod()}, desired="of none"),
+        "cp2": host("cp2", others={ETCD: pod(phase="waiting")}),
+        "cp3": host("cp3", desired="another"),
+        "cp4": host("cp4"),
+    }
+    settings = {**SETTINGS, "control_plane_lease_takeover": True, "control_plane_resume": True}
+    request = rollout_lease.acquisition(hosts, settings, "me", 7)
+    assert request.pop("cluster")["ca_sha256"] == "a"
+    assert request == {
+        "state": "held",
+        "holder": "me",
+        "duration": rollout_lease.turn_seconds(hosts["cp2"]),
+        "wishes": [rollout_lease.desired_digest(hosts[name]) for name in ("cp2", "cp3")],
+        "open_transactions": ["etcd on cp2 (waiting)"],
+        "planned_ago": 7,
+        "wait_timeout": 600,
+        "takeover": True,
+        "resume": True,
+    }
+
+
+def admitted(answer: Json, *hosts: Json, skipped: t.Sequence[str] = (), dry: bool = False) -> Admission:
+    taking_part = {registers["pass"]["pass"]: registers for registers in hosts or (host("cp1"), host("cp2"))}
+    return rollout_lease.admission(taking_part, answer, "me", skipped, dry=dry)
+
+
+def test_a_lease_that_is_held_lets_the_rollout_go_on() -> None:
+    assert admitted(HELD) == Admission(is_held=True)
+    assert admitted({**HELD, "holder": "them"}) == Admission()
+
+
+@pytest.mark.parametrize(("dry", "word"), [(False, "is"), (True, "would be")])
+def test_a_lease_that_is_taken_over_is_told(dry: bool, word: str) -> None:
+    found = admitted({**HELD, "taken_over_from": "them", "stale": True}, dry=dry)
+    told = f"the Lease {word} taken over from them."
+    assert found == Admission(warning=told, is_held=not dry, is_stale=not dry)
+
+
+@pytest.mark.parametrize(
+    ("answer", "way_out"),
+    [
+        ({"msg": "marked.", "answered": True}, ""),
+        (SILENT, " To go on although nothing keeps other runs out, set control_plane_lease: false."),
+        (
+            {"msg": "gone.", "unreachable": True},
+            " To go on although nothing keeps other runs out, set control_plane_lease: false.",
+        ),
+    ],
+)
+def test_without_the_lease_nothing_is_changed(answer: Json, way_out: str) -> None:
+    assert admitted(answer) == Admission(objection=f"{answer['msg']}{way_out}")
+
+
+@pytest.mark.parametrize(
+    ("answer", "hosts", "skipped", "goes_on"),
+    [
+        (SILENT, [host("cp1")], [], True),
+        (SILENT, [host("cp1")], ["cp2"], False),
+        (SILENT, [host("cp1", DOWN)], ["cp2"], True),
+        (SILENT, [host("cp1", DOWN), host("cp2", DOWN)], [], False),
+        ({**SILENT, "answered": None}, [host("cp1")], [], False),
+        ({**SILENT, "answered": True}, [host("cp1")], [], False),
+    ],
+)
+def test_one_node_goes_on_without_an_api(answer: Json, hosts: list[Json], skipped: list[str], goes_on: bool) -> None:
+    found = admitted(answer, *hosts, skipped=skipped)
+    assert (found.is_alone, bool(found.warning), not found.objection) == (goes_on, goes_on, goes_on)
+
+
+def test_who_goes_on_alone_is_told_whom_to_keep_away() -> None:
+    begin = "going on without the Lease, because this play has one node and no API server answers"
+    assert admitted(SILENT, host("cp1")).warning == f"{begin}: no answer for 60 s."
+    told = f"{begin} (see to it that nobody changes cp2, cp3 meanwhile): no answer for 60 s."
+    assert admitted(SILENT, host("cp1", DOWN), skipped=["cp2", "cp3"]).warning == told
+
+
+@pytest.mark.parametrize(
+    ("step", "is_needed", "refused_words"),
+    [
+        ({"held": True}, True, ""),
+        ({"alone": True}, True, ""),
+        ({}, False, ""),
+        ({}, True, "cp1 was not changed, because this run does not hold the Lease of the control plane."),
+    ],
+)
+def test_no_turn_begins_without_the_lease(step: Json, is_needed: bool, refused_words: str) -> None:
+    assert rollout_lease.turn_refusal("cp1", step, is_needed=is_needed) == refused_words
+
+
+def test_the_lease_is_renewed_for_one_turn_without_a_wait() -> None:
+    hosts = {"cp1": host("cp1")}
+    assert rollout_lease.renewal(hosts, "cp1", "me", 9) == {
+        "state": "held",
+        "holder": "me",
+        "duration": rollout_lease.turn_seconds(hosts["cp1"]),
+        "planned_ago": 9,
+        "wait_timeout": 0,
+        "cluster": CLUSTER,
+    }
+
+
+@pytest.mark.parametrize(
+    ("answer", "words"),
+    [
+        (HELD, ""),
+        ({**HELD, "stale": True}, "had run out, and another run held it since everything was planned. Run again."),
+        (SILENT, "cp1 was not changed, because the Lease of this run could not be renewed: no answer for 60 s."),
+    ],
+)
+def test_a_renewal_that_failed_or_came_late_ends_the_rollout(answer: Json, words: str) -> None:
+    found = rollout_lease.renewal_refusal("cp1", answer)
+    assert words in found
+    assert bool(found) is bool(words)
+
+
+def released(*hosts: Json) -> Json:
+    found = rollout_lease.release({registers["pass"]["pass"]: registers for registers in hosts}, "me")
+    assert found
+    return found
+
+
+def test_a_rollout_that_came_to_its_end_releases_the_lease() -> None:
+    nothing = host("cp2", {API_SERVER: pod()})
+    request = released(begun(host("cp1"), COMMITTED), nothing)
+    assert request.pop("cluster")["ca_sha256"] == "a"
+    assert request == {"state": "released", "holder": "me", "completed": True}
+
+
+@pytest.mark.parametrize(
+    "hosts",
+    [
+        [host("cp1", {API_SERVER: pod()})],
+        [begun(host("cp1"), COMMITTED), refused(host("cp2"), "turn", "no")],
+        [begun(host("cp1"), {"failed": True, "busy": True}), host("cp2")],
+    ],
+)
+def test_what_did_not_come_to_its_end_leaves_the_mark_of_an_earlier_one(hosts: list[Json]) -> None:
+    request = released(*hosts)
+    assert (request["state"], request["completed"]) == ("released", False)
+
+
+@pytest.mark.parametrize(
+    ("failure", "reason"),
+    [
+        ({"failed": True, "msg": "it does not start."}, "it does not start."),
+        ({"failed": True, "msg": ""}, "its change failed."),
+        ({"unreachable": True, "failed": True, "msg": "ssh"}, "it was lost in the middle of its change."),
+    ],
+)
+def test_a_failed_rollout_leaves_its_mark(failure: Json, reason: str) -> None:
+    request = released(begun(host("cp1"), COMMITTED), begun(host("cp2", desired="b"), failure), host("cp3"))
+    wish = rollout_lease.desired_digest(host("cp2", desired="b"))
+    marked = {key: request[key] for key in ("state", "node", "reason", "wishes", "completed")}
+    assert marked == {"state": "halted", "node": "cp2", "reason": reason, "wishes": [wish], "completed": False}
+
+
+def test_the_requests_are_options_of_the_module() -> None:
+    hosts = {"cp1": begun(host("cp1"), {"failed": True})}
+    requests = [
+        rollout_lease.acquisition(hosts, SETTINGS, "me", 7),
+        rollout_lease.renewal(hosts, "cp1", "me", 7),
+        released(hosts["cp1"]),
+    ]
+    options = {"cluster", *yaml.safe_load(rollout_lease_module.DOCUMENTATION)["options"]}
+    assert [set(request) - options for request in requests] == [set(), set(), set()]
+
+
+def test_the_node_that_was_lost_is_named_first() -> None:
+    request = released(begun(host("cp1"), {"failed": True}), begun(host("cp2"), {"unreachable": True}))
+    assert request["node"] == "cp2"
+
+
+def test_a_lease_is_not_released_while_a_change_goes_on() -> None:
+    assert rollout_lease.release({"cp1": begun(host("cp1"))}, "me") is None
+
+
+def test_a_lease_that_stays_is_told() -> None:
+    assert rollout_lease.release_warning("me", HELD) == ""
+    told = "the Lease is still held by me until it runs out: no answer for 60 s."
+    assert rollout_lease.release_warning("me", SILENT) == told
