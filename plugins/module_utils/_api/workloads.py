@@ -70,10 +70,12 @@ class Workloads:
 
     def look(self, names: t.Collection[str]) -> dict[str, Json]:
         """These pods as they are now, in one list, however many they are."""
-        query = {"labelSelector": self._selection.label_selector or self._owner_selector}
         if len(names) == 1:
-            query = {"fieldSelector": f"metadata.name={next(iter(names))}"}
-        found = {pod["metadata"]["name"]: pod for pod in self._client.list(self._pods, **query)}
+            pods = self._client.list(self._pods, fieldSelector=f"metadata.name={next(iter(names))}")
+        else:
+            selector = self._selection.label_selector or self._owner_selector
+            pods = self._client.list(self._pods, labelSelector=selector)
+        found = {pod["metadata"]["name"]: pod for pod in pods}
         return {name: found[name] for name in names if name in found}
 
     def _selected(self) -> list[Json]:
