@@ -57,9 +57,7 @@ def only_playbook(name: str) -> t.ContextManager[int]:
     """Refuse a playbook of a lab while another one works on it: what the first one makes, the second would take for remains."""
     lab = quote(name, safe="")[:64]  # The playbook refuses what is no name of a lab; until then it is no path either.
     wait = "Wait for its end, or interrupt it with Ctrl-C."
-    return only_one(
-        LOCKS / f"lab-{lab}", f"Another command makes, changes or removes lab {lab} (process {{}}). {wait}"
-    )
+    return only_one(LOCKS / f"lab-{lab}", f"Another command makes, changes or removes lab {lab} (process {{}}). {wait}")
 
 
 def end_with_parent() -> None:

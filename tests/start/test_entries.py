@@ -181,9 +181,7 @@ class TestWithPodman:
             )
         assert containers(f"label=nodecraft.lab={foreign_lab}") != []
 
-    def test_what_this_clone_has_of_it_is_removed_all_the_same(
-        self, bare: Make, clone: Path, foreign_lab: str
-    ) -> None:
+    def test_what_this_clone_has_of_it_is_removed_all_the_same(self, bare: Make, clone: Path, foreign_lab: str) -> None:
         folder = clone / "build" / "lab" / foreign_lab
         folder.mkdir(parents=True)
         podman("network", "create", f"--label=nodecraft.lab.directory={folder}", f"{foreign_lab}-left")
@@ -230,7 +228,8 @@ class TestWithPodman:
         folder = clone / "build" / "lab" / name
         folder.mkdir(parents=True)
         (folder / "lab.yml").write_text(json.dumps(shape), encoding="utf-8")
-        (folder / f"{name}-cp1.conf").touch()
+        for made in ("kubectl", f"{name}-cp1.conf"):
+            (folder / made).touch()
         with standing_lab(name, clone, "", foreign_lab):
             ended = bare(missing=()).run(f"make lab-up LAB={name} WORKERS=0")
             refused(ended, "make lab-up ended with status")
