@@ -58,7 +58,7 @@ OF_PYTHON = re.compile(r"Traceback \(most recent call last\)|KeyboardInterrupt|E
 NO_SPACE = re.compile(r"No space left on device|not enough free space", re.IGNORECASE)
 NO_NETWORK = re.compile(
     r"Temporary failure (?:in name resolution|resolving)|Name or service not known|dns error|no such host|Could not resolve"
-    r"|Network is unreachable|Failed to establish a new connection|Failed to fetch|Couldn't download|error sending request"
+    r"|Network is unreachable|Failed to establish a new connection|Failed to fetch|Failed getting release file|Couldn't download|error sending request"
     r"|lookup .*(?:refused|timeout|misbehaving)|dial tcp .*(?:i/o timeout|connect: no route)",
     re.IGNORECASE,
 )

@@ -27,6 +27,7 @@ NO_NETWORK = (
     'go: k8s.io/kubernetes@v1.37.2: Get "https://proxy.example": dial tcp: lookup proxy.example: no such host',
     "dial tcp 192.0.2.1:443: connect: network is unreachable",
     "E: Couldn't download packages: libc6 systemd",
+    "E: Failed getting release file http://mirror.example/dists/bookworm/Release",
 )
 FULL_DISK = (
     "write /root/.cache/x: no space left on device",
