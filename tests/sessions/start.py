@@ -159,11 +159,13 @@ def remains(entry: str) -> str:
 
 
 def remaining_lab() -> str:
-    """Whether containers of the lab are there, and how to remove them."""
-    label = f"label=nodecraft.lab.directory={BUILD / 'lab' / lab()}"
-    command = ["podman", "ps", "--all", "--quiet", "--filter", label]
+    """Whether containers or a network of the lab are there, and how to remove them."""
+    options = ["--quiet", "--filter", f"label=nodecraft.lab.directory={BUILD / 'lab' / lab()}"]
+    found = ""
     try:
-        found = subprocess.run(command, check=False, capture_output=True, text=True, timeout=LONGEST_LOOK).stdout
+        for command in (["podman", "ps", "--all"], ["podman", "network", "ls"]):
+            asked = [*command, *options]
+            found += subprocess.run(asked, check=False, capture_output=True, text=True, timeout=LONGEST_LOOK).stdout
     except subprocess.TimeoutExpired:
         return f"podman does not tell what is left: make lab-down LAB={lab()} removes it."
     return f"Lab {lab()} is still there, or a part of it: make lab-down LAB={lab()} removes it." if found else ""

@@ -158,12 +158,16 @@ def interrupted(*_: object) -> t.NoReturn:
     ("podman", "said"),
     [
         (
-            'sleep 0.2; case "$*" in *label=nodecraft.lab.directory=*/lab/sre) echo 1234; esac',
+            'sleep 0.2; case "$*" in "ps --all "*label=nodecraft.lab.directory=*/lab/sre) echo 1234; esac',
+            "is still there, or a part",
+        ),
+        (
+            'case "$*" in "network ls "*label=nodecraft.lab.directory=*/lab/sre) echo 1234; esac',
             "is still there, or a part",
         ),
         ("exec sleep 60", "podman does not tell what is left"),
     ],
-    ids=["slow", "silent"],
+    ids=["slow", "network", "silent"],
 )
 def test_the_last_line_after_an_interruption_says_what_is_left(
     entry: str,
