@@ -17,12 +17,12 @@ import typing as t
 from pathlib import Path
 from urllib.parse import quote
 
-from ansible_collections.nodecraft.kubeadm.tests.sessions.places import BUILD
-
 INTERRUPTED = 130  # as a shell tells of a program that Ctrl-C ended
 UNEXPECTED = 2
 PR_SET_PDEATHSIG = 1  # see prctl(2)
 SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+# The name of a lab is that of its containers, so all clones on a machine share the locks.
+LOCKS = Path("/run/nodecraft")
 
 
 class CommandFailed(Exception):
@@ -57,9 +57,7 @@ def only_playbook(name: str) -> t.ContextManager[int]:
     """Refuse a playbook of a lab while another one works on it: what the first one makes, the second would take for remains."""
     lab = quote(name, safe="")[:64]  # The playbook refuses what is no name of a lab; until then it is no path either.
     wait = "Wait for its end, or interrupt it with Ctrl-C."
-    return only_one(
-        BUILD / "lock" / f"lab-{lab}", f"Another command makes, changes or removes lab {lab} (process {{}}). {wait}"
-    )
+    return only_one(LOCKS / f"lab-{lab}", f"Another command makes, changes or removes lab {lab} (process {{}}). {wait}")
 
 
 def end_with_parent() -> None:

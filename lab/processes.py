@@ -83,10 +83,17 @@ def end(process: subprocess.Popen[str]) -> None:
     except subprocess.TimeoutExpired:
         process.kill()
         process.wait()
+    # Killed at once, podman would leave a container at work that it has not yet written down as running.
+    _wait(children)
     for child, started in children.items():
         if runs(child, started):
             with contextlib.suppress(ProcessLookupError):
                 os.kill(child, signal.SIGKILL)
+    _wait(children)
+
+
+def _wait(children: t.Mapping[int, str]) -> None:
+    """Wait until all have ended, but not for ever."""
     deadline = time.monotonic() + PATIENCE
     while any(runs(child, started) for child, started in children.items()) and time.monotonic() < deadline:
         time.sleep(0.05)

@@ -80,7 +80,6 @@ class DevicePluginRollout(RoleRollout):
         return {
             "coordinator": coordinator,
             **{name: look[name] for name in ("selected", "nodes", "problems", "summary")},
-            **({"warnings": look["warnings"]} if look.get("warnings") else {}),
             **deployment.decision(settings, found, self._mode, has_files=bool(files), problems=look["problems"]),
             "files": files,
             "config_map": config_map,

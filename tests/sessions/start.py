@@ -58,7 +58,7 @@ OF_PYTHON = re.compile(r"Traceback \(most recent call last\)|KeyboardInterrupt|E
 NO_SPACE = re.compile(r"No space left on device|not enough free space", re.IGNORECASE)
 NO_NETWORK = re.compile(
     r"Temporary failure (?:in name resolution|resolving)|Name or service not known|dns error|no such host|Could not resolve"
-    r"|Network is unreachable|Failed to establish a new connection|Failed to fetch|Couldn't download|error sending request"
+    r"|Network is unreachable|Failed to establish a new connection|Failed to fetch|Failed getting release file|Couldn't download|error sending request"
     r"|lookup .*(?:refused|timeout|misbehaving)|dial tcp .*(?:i/o timeout|connect: no route)",
     re.IGNORECASE,
 )
@@ -159,11 +159,13 @@ def remains(entry: str) -> str:
 
 
 def remaining_lab() -> str:
-    """Whether containers of the lab are there, and how to remove them."""
-    label = f"label=nodecraft.lab.directory={BUILD / 'lab' / lab()}"
-    command = ["podman", "ps", "--all", "--quiet", "--filter", label]
+    """Whether containers or a network of the lab are there, and how to remove them."""
+    options = ["--quiet", "--filter", f"label=nodecraft.lab.directory={BUILD / 'lab' / lab()}"]
+    found = ""
     try:
-        found = subprocess.run(command, check=False, capture_output=True, text=True, timeout=LONGEST_LOOK).stdout
+        for command in (["podman", "ps", "--all"], ["podman", "network", "ls"]):
+            asked = [*command, *options]
+            found += subprocess.run(asked, check=False, capture_output=True, text=True, timeout=LONGEST_LOOK).stdout
     except subprocess.TimeoutExpired:
         return f"podman does not tell what is left: make lab-down LAB={lab()} removes it."
     return f"Lab {lab()} is still there, or a part of it: make lab-down LAB={lab()} removes it." if found else ""

@@ -181,6 +181,17 @@ class TestWithPodman:
             )
         assert containers(f"label=nodecraft.lab={foreign_lab}") != []
 
+    def test_what_this_clone_has_of_it_is_removed_all_the_same(self, bare: Make, clone: Path, foreign_lab: str) -> None:
+        folder = clone / "build" / "lab" / foreign_lab
+        folder.mkdir(parents=True)
+        podman("network", "create", f"--label=nodecraft.lab.directory={folder}", f"{foreign_lab}-left")
+        with standing_lab(foreign_lab, clone, "", foreign_lab, node="w2"):
+            refused(bare(missing=()).run(f"make lab-down LAB={foreign_lab}"), "make lab-down ended with status")
+        assert not folder.exists()
+        assert containers(f"label=nodecraft.lab.directory={folder}") == []
+        assert podman("network", "ls", "--quiet", f"--filter=label=nodecraft.lab.directory={folder}") == ""
+        assert len(containers(f"label=nodecraft.lab={foreign_lab}")) == 2
+
     @pytest.mark.parametrize(
         ("program", "asked", "sentence"),
         [
@@ -217,7 +228,8 @@ class TestWithPodman:
         folder = clone / "build" / "lab" / name
         folder.mkdir(parents=True)
         (folder / "lab.yml").write_text(json.dumps(shape), encoding="utf-8")
-        (folder / f"{name}-cp1.conf").touch()
+        for made in ("kubectl", f"{name}-cp1.conf"):
+            (folder / made).touch()
         with standing_lab(name, clone, "", foreign_lab):
             ended = bare(missing=()).run(f"make lab-up LAB={name} WORKERS=0")
             refused(ended, "make lab-up ended with status")
@@ -246,15 +258,15 @@ class TestWithPodman:
 
 
 @contextlib.contextmanager
-def standing_lab(name: str, clone: Path, program: str, image: str) -> t.Iterator[None]:
+def standing_lab(name: str, clone: Path, program: str, image: str, node: str = "cp1") -> t.Iterator[None]:
     """A container with the labels of a node of this clone's lab; it never runs. program: what made the lab."""
     labels = {"": name, ".directory": f"{clone}/build/lab/{name}", ".program": program}
     options = [f"--label=nodecraft.lab{key}={value}" for key, value in labels.items()]
-    podman("create", "--network=none", f"--name={name}-cp1", *options, f"localhost/{image}:1", "/nothing")
+    podman("create", "--network=none", f"--name={name}-{node}", *options, f"localhost/{image}:1", "/nothing")
     try:
         yield
     finally:
-        podman("rm", "--force", f"{name}-cp1")
+        podman("rm", "--force", "--ignore", f"{name}-{node}")
 
 
 @pytest.fixture(scope="module")

@@ -5,6 +5,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -62,6 +63,25 @@ def test_the_lock_is_held_until_the_playbook_ends_also_when_who_started_it_is_ki
     assert not free()
     os.kill(playbook, signal.SIGKILL)
     until(free)
+
+
+def test_the_lock_of_a_lab_is_that_of_all_clones_on_the_machine(tmp_path: Path) -> None:
+    other = tmp_path / "ansible_collections/nodecraft/kubeadm"
+    for folder in ("lab", "tests/sessions"):
+        (other / folder).mkdir(parents=True)
+        for path in (ROOT / folder).glob("*.py"):
+            shutil.copy(path, other / folder)
+    with only_playbook(LAB):
+        done = subprocess.run(
+            [sys.executable, "lab/alone.py", LAB, "echo", "started"],
+            cwd=other,
+            env={**os.environ, "PYTHONPATH": str(tmp_path)},
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+    assert (done.returncode, done.stdout) == (1, "")
+    assert done.stderr.startswith(f"Another command makes, changes or removes lab {LAB} (process {os.getpid()}).")
 
 
 def until(holds: t.Callable[[], bool]) -> None:

@@ -44,3 +44,27 @@ def test_a_build_that_fails_leaves_no_result(tmp_path: Path) -> None:
     result = tmp_path / "thing"
     assert build(result, "sh", "-c", f"touch {result}.part; exit 3").returncode == 3
     assert not result.exists()
+
+
+def drop_damaged(cache: Path) -> str:
+    command = [BUILD_ONCE.with_name("drop-damaged"), cache]
+    return subprocess.run(command, capture_output=True, text=True, check=True).stdout
+
+
+def test_what_is_not_there_in_full_is_built_again_and_all_else_stays(tmp_path: Path) -> None:
+    file, folder, whole, older = (tmp_path / name for name in ("file", "folder", "whole", "older"))
+    for result in (file, whole):
+        build(result, "sh", "-c", f"echo content > {result}.part")
+    build(folder, "sh", "-ec", f"mkdir {folder}.part; echo a > {folder}.part/a; echo b > {folder}.part/b")
+    older.write_text("built before sizes were noted", encoding="utf-8")
+    assert drop_damaged(tmp_path) == ""
+    os.truncate(file, 3)
+    (folder / "b").unlink()
+    assert drop_damaged(tmp_path).splitlines() == [f"dropped: {file}", f"dropped: {folder}"]
+    assert (file.exists(), folder.exists(), whole.exists(), older.exists()) == (False, False, True, True)
+    assert build(file, "sh", "-c", f"echo content > {file}.part").stdout == f"built: {file}\n"
+    assert drop_damaged(tmp_path) == ""
+
+
+def test_a_cache_that_is_not_there_is_not_damaged(tmp_path: Path) -> None:
+    assert drop_damaged(tmp_path / "none") == ""

@@ -1,14 +1,32 @@
 # SPDX-FileCopyrightText: 2026 nodecraft.kubeadm contributors
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What the last lines of ``make lab-up`` tell their reader to do."""
+"""What ``make lab-up`` waits for in the end, and what its last lines tell their reader to do."""
 
 from __future__ import annotations
 
 import json
+import os
 import shlex
+import subprocess
+from pathlib import Path
 
 import jinja2
+import yaml
 from ansible_collections.nodecraft.kubeadm.tests.contracts.project import ROOT
+
+# kubectl of a cluster where a pod of kube-system has ended: it never becomes Ready.
+KUBECTL = """#!/bin/sh
+case "$*" in *"pods --all"*) echo 'timed out waiting for the condition on pods/ended' >&2; exit 1; esac
+"""
+
+
+def test_a_pod_that_has_ended_is_not_waited_for(tmp_path: Path) -> None:
+    (tmp_path / "kubectl").write_text(KUBECTL, encoding="utf-8")
+    (tmp_path / "kubectl").chmod(0o755)
+    tasks = yaml.safe_load((ROOT / "lab/tasks/hand_over.yml").read_text(encoding="utf-8"))
+    path = f"{tmp_path}:{os.environ['PATH']}"
+    done = subprocess.run(["sh", "-e", "-c", tasks[0]["vars"]["lab_wait"]], env={"PATH": path}, check=False)
+    assert done.returncode == 0
 
 
 def last_lines() -> list[str]:

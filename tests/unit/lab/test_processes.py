@@ -11,6 +11,7 @@ import typing as t
 from pathlib import Path
 
 import pytest
+from ansible_collections.nodecraft.kubeadm.lab import processes
 from ansible_collections.nodecraft.kubeadm.lab.processes import MARK, follow, read_event
 
 Json = dict[str, t.Any]
@@ -36,7 +37,8 @@ def test_events_and_lines_of_both_streams_come_apart() -> None:
     assert run(program) == (4, [TASK], ["out"])
 
 
-def test_an_interrupted_run_ends_with_its_children() -> None:
+def test_an_interrupted_run_ends_with_its_children(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(processes, "PATIENCE", 0.3)
     # The child has a session of its own and takes no notice of the signal, as a worker of Ansible may.
     child = "import signal, time; signal.signal(15, signal.SIG_IGN); print('up', flush=True); time.sleep(60)"
     program = f"""
@@ -55,6 +57,27 @@ child.wait()
     with pytest.raises(KeyboardInterrupt):
         run(program, on_line=interrupt)
     assert state(found[0]) in {"", "Z"}
+
+
+def test_children_that_end_by_themselves_are_not_killed(tmp_path: Path) -> None:
+    # As podman does, whose container would run on unknown to it.
+    done = tmp_path / "done"
+    child = f"trap 'kill $!; sleep 0.2; touch {done}; exit' TERM; echo up; sleep 60 & wait"
+    program = f"""
+import signal, subprocess, sys, time
+child = subprocess.Popen(["sh", "-c", {child!r}], stdout=subprocess.PIPE, start_new_session=True)
+child.stdout.readline()
+signal.signal(signal.SIGTERM, lambda *_: (child.terminate(), sys.exit()))
+print("up", flush=True)
+time.sleep(60)
+"""
+
+    def interrupt(_line: str) -> None:
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        run(program, on_line=interrupt)
+    assert done.exists()
 
 
 def state(pid: int) -> str:

@@ -38,10 +38,10 @@ class FakeSession:
 
 
 @pytest.fixture(autouse=True)
-def build(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+def locks(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A folder of this test's own for locks."""
-    folder = tmp_path / "build"
-    monkeypatch.setattr(guard, "BUILD", folder)
+    folder = tmp_path / "new" / "locks"
+    monkeypatch.setattr(guard, "LOCKS", folder)
     return folder
 
 
@@ -90,7 +90,7 @@ def test_what_is_interrupted_gets_the_time_that_it_needs() -> None:
 
 
 @pytest.mark.parametrize("name", ["../../../x", "{0} {x}", "x" * 300, ""])
-def test_what_is_no_name_of_a_lab_leads_to_no_other_place(name: str, build: Path) -> None:
+def test_what_is_no_name_of_a_lab_leads_to_no_other_place(name: str, tmp_path: Path, locks: Path) -> None:
     with only_playbook(name), pytest.raises(SystemExit, match=r"^Another command"), only_playbook(name):
         pass
-    assert [path.parent for path in build.rglob("*") if path.is_file()] == [build / "lock"]
+    assert [path.parent for path in tmp_path.rglob("*") if path.is_file()] == [locks]

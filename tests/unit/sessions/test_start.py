@@ -27,6 +27,7 @@ NO_NETWORK = (
     'go: k8s.io/kubernetes@v1.37.2: Get "https://proxy.example": dial tcp: lookup proxy.example: no such host',
     "dial tcp 192.0.2.1:443: connect: network is unreachable",
     "E: Couldn't download packages: libc6 systemd",
+    "E: Failed getting release file http://mirror.example/dists/bookworm/Release",
 )
 FULL_DISK = (
     "write /root/.cache/x: no space left on device",
@@ -157,12 +158,16 @@ def interrupted(*_: object) -> t.NoReturn:
     ("podman", "said"),
     [
         (
-            'sleep 0.2; case "$*" in *label=nodecraft.lab.directory=*/lab/sre) echo 1234; esac',
+            'sleep 0.2; case "$*" in "ps --all "*label=nodecraft.lab.directory=*/lab/sre) echo 1234; esac',
+            "is still there, or a part",
+        ),
+        (
+            'case "$*" in "network ls "*label=nodecraft.lab.directory=*/lab/sre) echo 1234; esac',
             "is still there, or a part",
         ),
         ("exec sleep 60", "podman does not tell what is left"),
     ],
-    ids=["slow", "silent"],
+    ids=["slow", "network", "silent"],
 )
 def test_the_last_line_after_an_interruption_says_what_is_left(
     entry: str,

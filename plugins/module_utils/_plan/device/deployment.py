@@ -49,9 +49,9 @@ class Found:
     others: t.Sequence[str]
 
     @property
-    def owns_namespace(self) -> bool:
-        """Whether this role made the namespace."""
-        return self.namespace is not None and is_owned(self.namespace)
+    def own_namespace(self) -> Json | None:
+        """The namespace, if this role made it."""
+        return self.namespace if self.namespace and is_owned(self.namespace) else None
 
 
 def is_owned(thing: Json) -> bool:
@@ -101,7 +101,7 @@ def refusal(settings: Settings, found: Found) -> str:
             " device_plugin_name to another name."
         )
     level = (found.namespace or {}).get("labels", {}).get(_ENFORCED, _PRIVILEGED)
-    if settings.is_present and not found.owns_namespace and level != _PRIVILEGED:
+    if settings.is_present and not found.own_namespace and level != _PRIVILEGED:
         return (
             f"The namespace {settings.namespace} takes pods of the level {level} only, and a device plugin mounts directories of the host. Set"
             " device_plugin_namespace to another one, or the label pod-security.kubernetes.io/enforce of this one to privileged."
@@ -134,7 +134,7 @@ def writes(settings: Settings, found: Found, mode: Mode, *, has_files: bool) -> 
     for a Secret (C(hidden)). C(former): the ConfigMap is compared with that of this name instead (C(check)), because its own name is
     new and the difference would be all of it; empty for none. Without a namespace the API server cannot judge what is to be in it.
     """
-    kinds = [] if found.namespace and not found.owns_namespace else [NAMESPACE]
+    kinds = [] if found.namespace and not found.own_namespace else [NAMESPACE]
     if found.namespace or not mode.check:
         kinds += [CONFIG_MAP] * has_files + [SECRET] * settings.has_token + [DAEMON_SET]
     if mode.diff:
@@ -169,8 +169,9 @@ def removals(settings: Settings, found: Found, mode: Mode) -> list[dict[str, t.A
     if found.daemon_set:
         # Gone when its pods are gone.
         calls.insert(0, _removal(settings, [found.daemon_set], wait=True, policy="Foreground"))
-    if found.namespace and found.owns_namespace and not found.others:
-        calls.append(_removal(settings, [found.namespace], wait=True))
+    namespace = found.own_namespace
+    if namespace and not found.others:
+        calls.append(_removal(settings, [namespace], wait=True))
     return calls
 
 

@@ -107,12 +107,11 @@ def found_by(
     builders: of C(command), one for each program. sources: of C(find), one for each place. wheels: of C(find). root, archive: of C(stat).
     recipe: the text beside the archive. A result of a task that was skipped says that nothing was found.
     """
-    stat = root.get("stat", {})
     return Found(
         builders={each["item"]: each.get("rc") == 0 for each in builders},
         sources=[_checksums(each) for each in sources],
         wheels=_checksums(wheels),
-        root=stat.get("checksum") if stat.get("exists") else None,
+        root=root.get("stat", {}).get("checksum"),
         recipe=recipe if archive["stat"]["exists"] else None,
     )
 

@@ -41,7 +41,7 @@ def test_other_values_stay() -> None:
 def test_a_text_that_is_a_sequence_of_letters_is_a_text() -> None:
     found = plain({"a": [collections.UserString("vaulted")]})
     assert found == {"a": ["vaulted"]}
-    assert type(found["a"][0]) is str
+    assert isinstance(found["a"][0], str)
     assert plain(collections.UserList(["a", "b"])) == ["a", "b"]
 
 

@@ -72,7 +72,7 @@ def test_what_is_as_desired() -> None:
     objects = (NAMESPACE, DAEMON_SET, thing("ConfigMap", CONFIG), TOKEN)
     found = sort_out(WITH_TOKEN, *objects)
     assert found == Found(NAMESPACE, DAEMON_SET, [], [], "", [])
-    assert found.owns_namespace
+    assert found.own_namespace == NAMESPACE
 
 
 def test_former_files_are_stale_and_those_of_others_stay() -> None:
@@ -80,6 +80,8 @@ def test_former_files_are_stale_and_those_of_others_stay() -> None:
     found = sort_out(PRESENT, NAMESPACE, DAEMON_SET, FORMER, *theirs)
     assert (found.stale, found.foreign, found.former_config) == ([FORMER], [], "p-config")
     assert sort_out(PRESENT, NAMESPACE, FORMER).former_config == ""
+    namesake = thing("DaemonSet", "p", config_maps=["p-token"])
+    assert sort_out(PRESENT, namesake, TOKEN).former_config == ""
 
 
 def test_what_is_ours_and_goes_with_the_plugin() -> None:
@@ -89,6 +91,7 @@ def test_what_is_ours_and_goes_with_the_plugin() -> None:
 
 def test_a_token_that_is_not_desired_any_more_is_stale() -> None:
     assert sort_out(PRESENT, TOKEN).stale == [TOKEN]
+    assert sort_out(settings(state="absent", has_token=True), TOKEN).stale == [TOKEN]
 
 
 def test_what_would_be_written_over_is_foreign() -> None:

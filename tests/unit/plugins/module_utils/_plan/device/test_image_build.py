@@ -94,8 +94,9 @@ def test_what_cannot_be_built(request_: dict[str, t.Any], found: dict[str, t.Any
 
 
 def test_what_is_asked_for_and_there() -> None:
-    asked = dataclasses.replace(REQUEST, wheels="/w", root="/r.tar")
-    assert plan(asked, dataclasses.replace(FOUND, wheels=["a"], root="b"))["objection"] == ""
+    there = dataclasses.replace(FOUND, wheels=["a"], root="b")
+    for more in {"wheels": "/w", "root": "/r.tar"}, {"base": "python:3"}:
+        assert plan(dataclasses.replace(REQUEST, **more), there)["objection"] == ""
 
 
 def test_results_of_modules() -> None:
