@@ -358,6 +358,13 @@ def test_more_of_them_or_a_control_plane_may_not(play: Play, gone: list[str], nu
     assert not set(planned(outcome)) & set(gone)
 
 
+def test_a_run_that_reaches_no_host_is_refused(stage: Stage) -> None:
+    groups: dict[str, Json] = {"kube_node": {"w1": GONE, "w2": GONE}, "kube_control_plane": {"cp1": {}}}
+    outcome = stage.play(groups, hosts="kube_node", roles=[ROLE], **at_most(5))
+    assert outcome.status != 0
+    assert "No host of this run is left." in outcome.output
+
+
 def test_a_control_plane_of_another_name_may_not_be_left_out(play: Play) -> None:
     outcome = play(*ALL, each={"w2": GONE}, api={"control_planes": ["cp1", "cp2"]}, **at_most(1))
     assert outcome.status != 0

@@ -111,6 +111,13 @@ def test_a_worker_that_cannot_be_reached_may_be_left_out(stage: Stage) -> None:
     assert refused.calls == outcome.calls
 
 
+def test_a_run_that_reaches_no_host_is_refused(stage: Stage) -> None:
+    groups: dict[str, Json] = {"kube_node": {"w1": {"stub_kubelet_info": "gone"}}, "kube_control_plane": {"cp1": {}}}
+    outcome = stage.play(groups, hosts="kube_node", roles=[ROLE], vars={"node_resources_max_unreachable": 5})
+    assert outcome.status != 0
+    assert "No host of this run is left." in outcome.output
+
+
 def test_a_host_whose_name_is_given_is_not_asked_and_so_not_left_out(stage: Stage) -> None:
     away = {"stub_kubelet_info": "gone", "node_resources_node_name": "n1"}
     groups: dict[str, Json] = {"kube_control_plane": {"cp1": {}}, "kube_node": {"w1": away}}

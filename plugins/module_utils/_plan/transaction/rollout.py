@@ -37,8 +37,17 @@ def takes_part(registers: Registers) -> bool:
 
 
 def coordinator(hosts: t.Iterable[tuple[str, Registers]]) -> str:
-    """The host that decides and asks for all; empty without one. hosts: in the order of the play, read no further than needed."""
-    return next((host for host, registers in hosts if takes_part(registers)), "")
+    """The host that decides and asks for all; empty without one. hosts: in the order of the play, read no further than needed.
+
+    Where no host can be reached, the first one that uses the role refuses the run.
+    """
+    first = ""
+    for host, registers in hosts:
+        if takes_part(registers):
+            return host
+        if is_at_work(registers):
+            first = first or host
+    return first
 
 
 def of_pass(registers: Registers, step: str) -> Result:

@@ -46,6 +46,8 @@ def test_who_takes_part(registers: Json, at_work: bool, takes_part: bool) -> Non
 def test_the_first_host_that_takes_part_coordinates() -> None:
     hosts = {"w0": SKIPPED, "w1": LEFT_OUT, "w2": host("w2"), "w3": host("w3")}
     assert rollout.coordinator(hosts.items()) == "w2"
+    # One has to refuse a run that reaches no host.
+    assert rollout.coordinator([("w0", SKIPPED), ("w1", LEFT_OUT), ("w2", LEFT_OUT)]) == "w1"
     assert rollout.coordinator([]) == ""
 
 
