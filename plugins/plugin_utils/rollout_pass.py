@@ -256,4 +256,8 @@ def new_id() -> str:
 
 def user_and_host() -> str:
     """Who runs this, for those who meet the Lease."""
-    return f"{getpass.getuser()}@{os.uname().nodename}"
+    try:
+        user = getpass.getuser()
+    except (KeyError, OSError):  # a container may run as a number that has no name; which error it is depends on Python
+        user = str(os.getuid())
+    return f"{user}@{os.uname().nodename}"

@@ -1,0 +1,25 @@
+# SPDX-FileCopyrightText: 2026 nodecraft.kubeadm contributors
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""By which name a run holds a Lease."""
+
+from __future__ import annotations
+
+import getpass
+import os
+
+import pytest
+from ansible_collections.nodecraft.kubeadm.plugins.plugin_utils.rollout_pass import user_and_host
+
+
+def test_the_user_and_the_machine(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("LOGNAME", "ops")
+    assert user_and_host() == f"ops@{os.uname().nodename}"
+
+
+@pytest.mark.parametrize("error", [KeyError, OSError])
+def test_a_user_without_a_name(monkeypatch: pytest.MonkeyPatch, error: type[Exception]) -> None:
+    def nameless() -> str:
+        raise error("no name for this number")
+
+    monkeypatch.setattr(getpass, "getuser", nameless)
+    assert user_and_host() == f"{os.getuid()}@{os.uname().nodename}"
