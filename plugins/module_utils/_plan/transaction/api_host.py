@@ -33,13 +33,6 @@ class ApiHost(t.NamedTuple):
     become: bool
 
 
-def elect(
-    candidates: t.Sequence[str], named: str = "", *, hostvars: t.Mapping[str, t.Mapping[str, t.Any]], **more: t.Any
-) -> ApiHost:
-    """Who asks the API: the first of those that are ranked. The arguments are the same."""
-    return ranked(candidates, named, hostvars=hostvars, **more)[0]
-
-
 def ranked(
     candidates: t.Sequence[str],
     named: str = "",

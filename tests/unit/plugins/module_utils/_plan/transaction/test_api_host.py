@@ -7,7 +7,7 @@ from __future__ import annotations
 import typing as t
 
 import pytest
-from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.transaction.api_host import elect, has_admin_conf
+from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.transaction.api_host import has_admin_conf, ranked
 
 THREE = ["cp1", "cp2", "cp3"]
 
@@ -26,28 +26,28 @@ THREE = ["cp1", "cp2", "cp3"]
     ],
 )
 def test_of_three_control_planes(found: dict[str, t.Any], who: str) -> None:
-    assert elect(THREE, hostvars={}, **found) == (who, True)
+    assert ranked(THREE, hostvars={}, **found)[0] == (who, True)
 
 
 def test_with_one_control_plane_that_one_answers() -> None:
-    assert elect(["cp1"], hostvars={}, changing=["cp1"], impaired=["cp1"]) == ("cp1", True)
+    assert ranked(["cp1"], hostvars={}, changing=["cp1"], impaired=["cp1"])[0] == ("cp1", True)
 
 
 def test_the_order() -> None:
     hostvars: dict[str, dict[str, t.Any]] = {"cp1": {}, "bastion": {}, "localhost": {"ansible_become": True}}
-    assert elect(["cp1"], hostvars=hostvars) == ("cp1", True)
-    assert elect(["cp1"], variables=["", ""], hostvars=hostvars) == ("cp1", True)
-    assert elect(["cp1"], variables=["", "https://a"], hostvars=hostvars) == ("localhost", False)
-    assert elect(["cp1"], "bastion", variables=["/a"], hostvars=hostvars) == ("bastion", False)
-    assert elect(["cp1"], "cp1", variables=["/a"], hostvars=hostvars) == ("cp1", True)
-    assert elect(["cp1"], "localhost", hostvars=hostvars) == ("localhost", False)
-    assert elect([], hostvars=hostvars) == ("localhost", False)
+    assert ranked(["cp1"], hostvars=hostvars)[0] == ("cp1", True)
+    assert ranked(["cp1"], variables=["", ""], hostvars=hostvars)[0] == ("cp1", True)
+    assert ranked(["cp1"], variables=["", "https://a"], hostvars=hostvars)[0] == ("localhost", False)
+    assert ranked(["cp1"], "bastion", variables=["/a"], hostvars=hostvars)[0] == ("bastion", False)
+    assert ranked(["cp1"], "cp1", variables=["/a"], hostvars=hostvars)[0] == ("cp1", True)
+    assert ranked(["cp1"], "localhost", hostvars=hostvars)[0] == ("localhost", False)
+    assert ranked([], hostvars=hostvars)[0] == ("localhost", False)
 
 
 @pytest.mark.parametrize(("value", "become"), [(True, True), ("yes", True), (False, False), ("false", False)])
 def test_the_variable_of_the_host_counts(value: t.Any, become: bool) -> None:
-    assert elect(["cp1"], hostvars={"cp1": {"ansible_become": value}}) == ("cp1", become)
-    assert elect([], "bastion", hostvars={"bastion": {"ansible_become": value}}) == ("bastion", become)
+    assert ranked(["cp1"], hostvars={"cp1": {"ansible_become": value}})[0] == ("cp1", become)
+    assert ranked([], "bastion", hostvars={"bastion": {"ansible_become": value}})[0] == ("bastion", become)
 
 
 @pytest.mark.parametrize(
