@@ -233,9 +233,3 @@ class ControlPlaneRollout(RoleRollout):
     @property
     def _is_lease_wanted(self) -> bool:
         return bool(rollout.settings_of(self._pass.own)["control_plane_lease"])
-
-    @property
-    def _decision(self) -> Json:
-        """What was decided for all, as this host noted who does it; nothing before that."""
-        name = rollout.of_pass(self._pass.own, "decide").get("coordinator")
-        return dict(rollout.of_pass(self._pass.registers(name), "decide")) if name else {}

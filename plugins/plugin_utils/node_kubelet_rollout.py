@@ -55,21 +55,18 @@ class NodeKubeletRollout(RoleRollout):
         if coordinator != self._pass.host:
             return {"coordinator": coordinator, "api": [{"host": self._pass.host, "become": False}]}
         hosts = self._pass.hosts()
-        left_out = {name: told for name, each in hosts.items() if (told := each["pass"]["left_out"])}
-        planned = kubelets.planned(hosts)
-        found: Json = {"coordinator": coordinator, "planned": list(planned), "left_out": list(left_out)}
-        refusal = self._left_out_refusal(hosts, left_out) or kubelets.refusal(planned, self._pass.play_hosts)
+        planned = rollout.participants(hosts)
+        found: Json = {"coordinator": coordinator, "planned": list(planned), "left_out": list(rollout.left_out(hosts))}
+        refusal = self._left_out_refusal(hosts) or kubelets.refusal(planned, self._pass.play_hosts)
         if refusal:
             return {**found, "failed": True, "msg": f"Nothing was changed. {refusal}"}
         planes = [host for host, registers in planned.items() if kubelets.is_control_plane(registers)]
         candidates = list(dict.fromkeys([*planes, *self._pass.control_planes()]))
-        api = self._api_hosts(candidates)
         size = rollout.settings_of(self._pass.own)["node_kubelet_max_unavailable"]
         return {
             **found,
             "candidates": candidates,
-            # One that the play has reached needs no other.
-            "api": api[:1] if api[0]["host"] in self._pass.play_hosts else api,
+            "api": self._to_ask(self._api_hosts(candidates)),
             "batches": kubelets.batches(planned, size),
         }
 
@@ -78,16 +75,6 @@ class NodeKubeletRollout(RoleRollout):
         plan = self._pass.own.get("plan", rollout.NOTHING)
         if plan.get("previous_transaction") and not plan.get("operations"):
             self._pass.ask("node_transaction", {"name": "kubelet", "id": plan["previous_transaction"]["id"]})
-
-    def _left_out_refusal(self, hosts: rollout.Hosts, left_out: t.Mapping[str, str]) -> str:
-        objection = coverage.objection(
-            left_out,
-            self._pass.control_planes(),
-            hosts=hosts,
-            limit=rollout.settings_of(self._pass.own)["max_unreachable"],
-            variable="node_kubelet_max_unreachable",
-        )
-        return f"These {objection}" if objection else ""
 
     def _api_hosts(self, candidates: t.Sequence[str], changing: t.Sequence[str] = ()) -> list[Json]:
         """Who may ask the API. candidates: the control planes of the play, then those of the inventory. changing: who has a turn."""
@@ -119,7 +106,7 @@ class NodeKubeletRollout(RoleRollout):
             **self._own_part(decision),
         }
         if turns and rollout.settings_of(self._pass.own)["node_kubelet_check_api"]:
-            found.update(self._asked(hosts, turns, decision))
+            found.update(self._asked(hosts, turns, decision, found["cluster"]))
         elif turns:
             found.update(self._judged_coverage(hosts, None, decision["left_out"]))
         return {**found, "failed": bool(found["refusal"])}
@@ -136,9 +123,8 @@ class NodeKubeletRollout(RoleRollout):
         """The host that is asked."""
         return t.cast(Json, next(each for each in decision["api"] if each["host"] == self._pass.asked_host))
 
-    def _asked(self, hosts: rollout.Hosts, turns: t.Sequence[str], decision: Json) -> Json:
+    def _asked(self, hosts: rollout.Hosts, turns: t.Sequence[str], decision: Json, cluster: Json) -> Json:
         """What the API says of the restarts, and the Lease of those that make them."""
-        cluster = kubelets.cluster(hosts)
         question = {**kubelets.readmission_question(hosts, turns), "cluster": cluster}
         answer = self._pass.ask_api("node_resource_info", question)
         if answer.get("unreachable") and self._pass.asked_host != decision["api"][-1]["host"]:
@@ -322,18 +308,7 @@ class NodeKubeletRollout(RoleRollout):
         told = f"the Lease {kubelets.LEASE} is still held by {lease['holder']} until it runs out: {answer.get('msg')}"
         return {"warnings": [told]}
 
-    # ---- of the coordinator ------------------------------------------------------------------------------------------
-
-    @property
-    def _coordinator(self) -> rollout.Registers:
-        """The results of the host that decided for all, as this host noted it; none before it did."""
-        name = rollout.of_pass(self._pass.own, "decide").get("coordinator")
-        return self._pass.registers(name) if name else {}
-
-    @property
-    def _decision(self) -> Json:
-        return dict(rollout.of_pass(self._coordinator, "decide"))
-
     @property
     def _coordinator_admit(self) -> Json:
+        """What the coordinator was told by the API."""
         return dict(rollout.of_pass(self._coordinator, "admit"))

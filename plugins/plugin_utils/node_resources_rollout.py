@@ -11,7 +11,6 @@ import typing as t
 from ansible.module_utils.parsing.convert_bool import boolean
 
 from ..module_utils._plan.common.errors import Refusal
-from ..module_utils._plan.kubernetes import coverage
 from ..module_utils._plan.node import rollout as resources
 from ..module_utils._plan.transaction import rollout
 from .role_rollout import RoleRollout
@@ -35,8 +34,7 @@ class NodeResourcesRollout(RoleRollout):
         if settings["node"]:
             node = {}
         elif "cluster" not in node:
-            node = self._pass.ask("kubelet_info", {})
-            left_out = str(node.get("msg") or "no answer") if node.get("unreachable") else ""
+            node, left_out = self._read_node()
             if node.get("failed") or (left_out and not settings["max_unreachable"]):
                 raise Refusal(
                     f"Nothing was changed: {self._pass.host} does not tell its name in Kubernetes: {node.get('msg')}"
@@ -62,16 +60,8 @@ class NodeResourcesRollout(RoleRollout):
         if coordinator != self._pass.host:
             return {"coordinator": coordinator, "api": []}
         hosts = self._pass.hosts()
-        left_out = {host: told for host, each in hosts.items() if (told := each["pass"]["left_out"])}
-        served = {host: each for host, each in hosts.items() if rollout.takes_part(each)}
-        objection = coverage.objection(
-            left_out,
-            self._pass.control_planes(),
-            hosts=hosts,
-            limit=rollout.settings_of(self._pass.own)["max_unreachable"],
-            variable="node_resources_max_unreachable",
-        )
-        refusal = f"These {objection}" if objection else resources.refusal(served)
+        served = rollout.participants(hosts)
+        refusal = self._left_out_refusal(hosts) or resources.refusal(served)
         if refusal:
             raise Refusal(f"Nothing was changed. {refusal}")
         candidates = list(dict.fromkeys([*resources.control_planes(served), *self._pass.control_planes()]))
@@ -80,9 +70,8 @@ class NodeResourcesRollout(RoleRollout):
         return {
             "coordinator": coordinator,
             "served": list(served),
-            "left_out": list(left_out),
-            # One that the play has reached needs no other.
-            "api": api[:1] if api[0]["host"] in self._pass.play_hosts else api,
+            "left_out": list(rollout.left_out(hosts)),
+            "api": self._to_ask(api),
         }
 
     def apply(self) -> Json:
@@ -112,13 +101,11 @@ class NodeResourcesRollout(RoleRollout):
         """Tell what became of this node, and on one host of all."""
         if not rollout.is_at_work(self._pass.own):
             return self._ended({})
-        coordinator = rollout.of_pass(self._pass.own, "decide").get("coordinator")
-        registers = self._pass.registers(coordinator) if coordinator else {}
-        applied = rollout.of_pass(registers, "apply")
+        applied = rollout.of_pass(self._coordinator, "apply")
         own = resources.outcome(self._pass.own, applied)
-        if coordinator != self._pass.host:
-            return self._ended(own)
         decision = rollout.of_pass(self._pass.own, "decide")
+        if decision.get("coordinator") != self._pass.host:
+            return self._ended(own)
         hosts = self._pass.hosts([*decision.get("left_out", ()), *decision.get("served", ())])
         return self._ended(
             own, resources.lines({host: resources.outcome(each, applied) for host, each in hosts.items()})

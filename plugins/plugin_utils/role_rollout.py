@@ -10,10 +10,10 @@ import typing as t
 
 from ..module_utils._plan.common import role_variables
 from ..module_utils._plan.common.errors import Refusal
+from ..module_utils._plan.kubernetes import coverage
+from ..module_utils._plan.transaction import rollout
 from .rollout_pass import Json, new_id
 from .steps import Steps
-
-_LEFT_OUT = "kubelet_info"  # the module with which a host is reached
 
 
 class RoleRollout(Steps):
@@ -35,7 +35,8 @@ class RoleRollout(Steps):
                 f"Nothing was changed on {self._pass.host}: nodes that failed, could not be reached or were ended earlier in this play cannot"
                 f" be planned ({', '.join(lost)}). Repair them, or leave them out with --limit."
             )
-        return self._begun(settings, self._unreachable() if settings.get("max_unreachable") else "")
+        _node, left_out = self._read_node() if settings.get("max_unreachable") else ({}, "")
+        return self._begun(settings, left_out)
 
     @staticmethod
     def _begun(settings: Json, left_out: str) -> Json:
@@ -63,10 +64,40 @@ class RoleRollout(Steps):
         if objections:
             raise Refusal(f"Nothing was changed on {self._pass.host}. {' '.join(objections)}")
 
-    def _unreachable(self) -> str:
-        """Why this host cannot be reached; empty when it can. What else is wrong with it, its plan tells."""
-        answer = self._pass.ask(_LEFT_OUT, {})
-        return str(answer.get("msg") or "no answer") if answer.get("unreachable") else ""
+    def _read_node(self) -> tuple[Json, str]:
+        """What the node tells of itself, and why it cannot be reached; empty when it can. What else is wrong with it, its plan tells."""
+        answer = self._pass.ask("kubelet_info", {})
+        return answer, str(answer.get("msg") or "no answer") if answer.get("unreachable") else ""
+
+    # ---- deciding for all --------------------------------------------------------------------------------------------
+
+    def _left_out_refusal(self, hosts: rollout.Hosts) -> str:
+        """Why hosts that cannot be reached must not be left out; empty when they may. hosts: all that use the role."""
+        objection = coverage.objection(
+            rollout.left_out(hosts),
+            self._pass.control_planes(),
+            hosts=hosts,
+            limit=rollout.settings_of(self._pass.own)["max_unreachable"],
+            variable=f"{self._pass.role}_max_unreachable",
+        )
+        return f"These {objection}" if objection else ""
+
+    def _to_ask(self, api: list[Json]) -> list[Json]:
+        """Which of the hosts that may ask the API are tried: one that the play has reached needs no other."""
+        return api[:1] if api[0]["host"] in self._pass.play_hosts else api
+
+    @property
+    def _coordinator(self) -> rollout.Registers:
+        """The results of the host that decides for all, as this host noted it in its own step decide; none before that."""
+        name = rollout.of_pass(self._pass.own, "decide").get("coordinator")
+        return self._pass.registers(name) if name else {}
+
+    @property
+    def _decision(self) -> Json:
+        """What was decided for all."""
+        return dict(rollout.of_pass(self._coordinator, "decide"))
+
+    # ---- the end -----------------------------------------------------------------------------------------------------
 
     def _ended(self, report: Json, lines: t.Sequence[str] = (), others: Json | None = None) -> Json:
         """The result of the step end. report: of this host. lines: of all, on the host that speaks. others: reports of hosts that cannot."""

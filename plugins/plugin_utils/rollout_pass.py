@@ -142,7 +142,7 @@ class RolloutPass:
 
     def left_out_by_serial(self) -> list[str]:
         """The hosts of the play that are not in this batch of it."""
-        batch = set(self._variables["ansible_play_batch"])
+        batch = set(self.batch_hosts)
         return [host for host in self.play_hosts if host not in batch]
 
     def unordered_strategy(self) -> str:

@@ -51,11 +51,6 @@ _KEPT = "Nothing was rolled back, and no later node was changed."
 # ---- before the first write ------------------------------------------------------------------------------------------
 
 
-def planned(hosts: Hosts) -> Hosts:
-    """The hosts that take part."""
-    return {host: registers for host, registers in hosts.items() if rollout.takes_part(registers)}
-
-
 def refusal(hosts: Hosts, reachable: t.Collection[str]) -> str:
     """Why the hosts that take part cannot be changed in one run; empty when they can. reachable: the hosts that the play still has."""
     if found := rollout.planning_refusal(hosts, reachable):

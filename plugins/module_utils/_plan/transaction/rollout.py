@@ -36,6 +36,16 @@ def takes_part(registers: Registers) -> bool:
     return is_at_work(registers) and not registers["pass"].get("left_out")
 
 
+def participants(hosts: Hosts) -> dict[str, Registers]:
+    """The hosts that take part."""
+    return {host: registers for host, registers in hosts.items() if takes_part(registers)}
+
+
+def left_out(hosts: Hosts) -> dict[str, str]:
+    """The hosts that use the role and cannot be reached, with the reason."""
+    return {host: reason for host, registers in hosts.items() if (reason := registers["pass"]["left_out"])}
+
+
 def coordinator(hosts: t.Iterable[tuple[str, Registers]]) -> str:
     """The host that decides and asks for all; empty without one. hosts: in the order of the play, read no further than needed.
 

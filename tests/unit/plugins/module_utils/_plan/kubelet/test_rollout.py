@@ -34,11 +34,6 @@ def idle(name: str, **more: t.Any) -> Json:
 # ---- before the first write ------------------------------------------------------------------------------------------
 
 
-def test_hosts_that_are_left_out_are_not_planned() -> None:
-    out = {"pass": {**OF, "at_work": True, "left_out": "gone"}}
-    assert list(rollout.planned({"w1": host(), "w2": out})) == ["w1"]
-
-
 @pytest.mark.parametrize(
     ("second", "words"),
     [

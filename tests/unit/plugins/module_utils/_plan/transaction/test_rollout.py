@@ -43,6 +43,12 @@ def test_who_takes_part(registers: Json, at_work: bool, takes_part: bool) -> Non
     assert rollout.takes_part(registers) is takes_part
 
 
+def test_hosts_that_are_left_out_take_no_part() -> None:
+    hosts = {"w1": host(), "w2": LEFT_OUT}
+    assert list(rollout.participants(hosts)) == ["w1"]
+    assert rollout.left_out(hosts) == {"w2": "no route"}
+
+
 def test_the_first_host_that_takes_part_coordinates() -> None:
     hosts = {"w0": SKIPPED, "w1": LEFT_OUT, "w2": host("w2"), "w3": host("w3")}
     assert rollout.coordinator(hosts.items()) == "w2"
