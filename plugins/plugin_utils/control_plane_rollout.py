@@ -54,7 +54,7 @@ class ControlPlaneRollout(RoleRollout):
     # ---- before the first write --------------------------------------------------------------------------------------
 
     def decide(self) -> Json:
-        """Work out on one host, when all have planned, who has a turn, and keep other runs out. The others ask nobody."""
+        """Work out on one host, when all have planned, who has a turn, and keep other runs out. The others do not ask."""
         coordinator, own = self._pass.coordinator, self._pass.own
         if coordinator != self._pass.host:
             return {"answered": True, "coordinator": coordinator}

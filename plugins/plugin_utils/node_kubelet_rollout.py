@@ -49,7 +49,7 @@ class NodeKubeletRollout(RoleRollout):
     # ---- before the first write --------------------------------------------------------------------------------------
 
     def decide(self) -> Json:
-        """Work out on one host, when all have planned, who has a turn. The others ask nobody."""
+        """Work out on one host, when all have planned, who has a turn. The others do not ask."""
         self._acknowledge()
         coordinator = self._pass.coordinator
         if coordinator != self._pass.host:
@@ -226,8 +226,8 @@ class NodeKubeletRollout(RoleRollout):
             own.get("change", rollout.NOTHING), check_mode=self._pass.check_mode
         ):
             return {}
-        wish = kubelets.expected(plan, self._settings, is_rollback=self._settings["state"] == "previous")
-        compared = {"kubelets": {plan["node"]: wish}} if kubelets.is_compared(wish) else {}
+        expected = kubelets.expected(plan, self._settings, is_rollback=self._settings["state"] == "previous")
+        compared = {"kubelets": {plan["node"]: expected}} if kubelets.is_compared(expected) else {}
         devices = {"nodes": [plan["node"]]} if turn["offered"] and settings["allocatable_timeout"] > 0 else {}
         if not compared and not devices:
             return {}
@@ -239,7 +239,7 @@ class NodeKubeletRollout(RoleRollout):
         return {"failed": True, "msg": problem} if problem else {}
 
     def _loss(self, node: str, offered: t.Mapping[str, int], answer: Json, question: Json) -> str:
-        """Wait until a node offers what it did before. A restarted kubelet has nothing of a device plugin until that registered anew."""
+        """Wait until a node offers what it did before. A restarted kubelet has nothing of a device plugin until that has registered again."""
         seconds = rollout.settings_of(self._pass.own)["allocatable_timeout"]
         look_again = int(self._settings["look_again"])
         for _look in range(max(1, seconds // max(1, look_again))):

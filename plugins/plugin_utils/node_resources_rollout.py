@@ -55,7 +55,7 @@ class NodeResourcesRollout(RoleRollout):
         }
 
     def decide(self) -> Json:
-        """See on one host whether one task can serve all, and whom it asks. The others ask nobody."""
+        """See on one host whether one task can serve all, and whom it asks. The others do not ask."""
         coordinator = self._pass.coordinator
         if coordinator != self._pass.host:
             return {"coordinator": coordinator, "api": []}

@@ -26,7 +26,7 @@ class PlacementGuardRollout(RoleRollout):
         return {name: self._pass.variable(name) for name in names if name != f"{self._pass.role}_ignored_variables"}
 
     def decide(self) -> Json:
-        """See on one host whether all ask for the same, and which control planes may tell whose cluster it is. The others ask nobody."""
+        """See on one host whether all ask for the same, and which control planes may tell whose cluster it is. The others do not ask."""
         coordinator = self._pass.coordinator
         if coordinator != self._pass.host:
             return {"coordinator": coordinator, "api": []}

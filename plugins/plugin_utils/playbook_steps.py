@@ -15,8 +15,8 @@ from .rollout_pass import Json
 from .steps import Steps
 
 _REPORTS = ("control_plane_report", "node_kubelet_report", "node_resources_report")
-# The variables of a wish that has parts which are switched off or taken away, with what is meant when one is not set.
-_WISH: dict[str, Json | list[Json]] = {
+# The variables of a desired state with parts that are switched off or taken away, with what is meant when one is not set.
+_DESIRED: dict[str, Json | list[Json]] = {
     "control_plane_feature_gates": {},
     "control_plane_admission_plugins": {},
     "node_kubelet_feature_gates": {},
@@ -31,10 +31,10 @@ class SiteSteps(Steps):
 
     def begin(self) -> Json:
         """Note which variables a run sets, and refuse one that sets none."""
-        wishes, extras = self._settings["wishes"], self._settings.get("extras") or []
+        wanted, extras = self._settings["wanted"], self._settings.get("extras") or []
         names = [self._pass.variable_names(), *(self._pass.host_variables(host) for host in self._pass.play_hosts)]
-        found = site.named(names, [*wishes, *extras])
-        self._refuse(site.nothing_named(found, wishes))
+        found = site.named(names, [*wanted, *extras])
+        self._refuse(site.nothing_named(found, wanted))
         return {"named": found}
 
     def decide(self) -> Json:
@@ -48,8 +48,8 @@ class SiteSteps(Steps):
         return dataclasses.asdict(site.decide(reports.values()))
 
     def split(self) -> Json:
-        """The wish of this host without what it switches off or takes away."""
-        return site.additions({name: self._pass.variable(name, default) for name, default in _WISH.items()})
+        """The desired state of this host without what it switches off or takes away."""
+        return site.additions({name: self._pass.variable(name, default) for name, default in _DESIRED.items()})
 
     def verify(self) -> Json:
         """See whether kubelets were restarted."""

@@ -209,14 +209,14 @@ def was_changed(change: Result, *, check_mode: bool) -> bool:
     return bool(change.get("changed")) and not change.get("failed") and not check_mode
 
 
-def expected(plan: Result, wish: Result, *, is_rollback: bool) -> dict[str, dict[str, t.Any]]:
+def expected(plan: Result, desired: Result, *, is_rollback: bool) -> dict[str, dict[str, t.Any]]:
     """What /configz is compared with, as C(feature_gates) and C(config).
 
-    wish: these two as the variables say. is_rollback: what the plan says of gates and plain fields counts instead. Flags, taints and what is
+    desired: these two as the variables say. is_rollback: what the plan says of gates and plain fields counts instead. Flags, taints and what is
     taken out are not compared; a text may be that of a flag, which /configz shows in another type.
     """
     if not is_rollback:
-        return {"feature_gates": dict(wish["feature_gates"]), "config": dict(wish["config"])}
+        return {"feature_gates": dict(desired["feature_gates"]), "config": dict(desired["config"])}
     back = [each for each in plan["operations"] if each["after"] is not None and not isinstance(each["after"], str)]
     return {
         field: {each["key"]: each["after"] for each in back if each["field"] == field and "/" not in each["key"]}
@@ -224,9 +224,9 @@ def expected(plan: Result, wish: Result, *, is_rollback: bool) -> dict[str, dict
     }
 
 
-def is_compared(wish: t.Mapping[str, t.Mapping[str, t.Any]]) -> bool:
+def is_compared(expectation: t.Mapping[str, t.Mapping[str, t.Any]]) -> bool:
     """Whether there is anything that /configz can be compared with."""
-    return any(value is not None for values in wish.values() for value in values.values())
+    return any(value is not None for values in expectation.values() for value in values.values())
 
 
 def doubt(node: str, answer: Result) -> str:
@@ -264,7 +264,7 @@ def loss(node: str, answer: Result, lacking: t.Sequence[str], seconds: int) -> s
     return (
         f"{begin} {seconds} s later pods can be given less there of what device plugins offer than before: {'; '.join(lacking)}. {_KEPT}"
         " See that the pods of the device plugins run on the node and have registered with its new kubelet (kubectl get pods"
-        f" --all-namespaces --field-selector spec.nodeName={node}); one that did not notice the restart has to be started anew. More time"
+        f" --all-namespaces --field-selector spec.nodeName={node}); one that did not notice the restart has to be restarted. More time"
         " gives node_kubelet_allocatable_timeout; 0 does without."
     )
 

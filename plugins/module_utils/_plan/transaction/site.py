@@ -33,12 +33,13 @@ def named(variables: t.Iterable[t.Iterable[str]], looked_for: t.Sequence[str]) -
     return [name for name in looked_for if name in found]
 
 
-def nothing_named(found: t.Collection[str], wishes: t.Sequence[str]) -> str:
-    """Why a run is refused that asks for nothing: with a forgotten file of variables it would take back all that was set earlier."""
-    if any(name in found for name in wishes):
+def nothing_named(found: t.Collection[str], wanted: t.Sequence[str]) -> str:
+    """Why a run is refused that asks for nothing: with a forgotten file of variables it would take back all that was set earlier. wanted: one of
+    these variables must be set."""
+    if any(name in found for name in wanted):
         return ""
     return (
-        f"None of {', '.join(wishes)} is set for any host of this run. Write into one of them what is wanted, or set it to an empty value to take"
+        f"None of {', '.join(wanted)} is set for any host of this run. Write into one of them what is wanted, or set it to an empty value to take"
         " back what was set earlier."
     )
 
@@ -105,20 +106,20 @@ def _is_removal(operation: Json) -> bool:
     return after is None or after == _SWITCHED.get(operation["field"], object())
 
 
-def additions(wish: Json) -> dict[str, t.Any]:
-    """A wish without what it switches off or takes away.
+def additions(desired: Json) -> dict[str, t.Any]:
+    """A desired state without what it switches off or takes away.
 
-    wish: control_plane_feature_gates, control_plane_admission_plugins, node_kubelet_feature_gates, and of the node resources, labels and
+    desired: control_plane_feature_gates, control_plane_admission_plugins, node_kubelet_feature_gates, and of the node resources, labels and
     taints, by the names of their variables.
     """
     gates = ("control_plane_feature_gates", "node_kubelet_feature_gates")
     plain = ("node_resources_extended_resources", "node_resources_labels")
-    taints = wish["node_resources_taints"]
+    taints = desired["node_resources_taints"]
     return {
-        **{name: {key: value for key, value in wish[name].items() if not _is_off(value)} for name in gates},
-        **{name: {key: value for key, value in wish[name].items() if value is not None} for name in plain},
+        **{name: {key: value for key, value in desired[name].items() if not _is_off(value)} for name in gates},
+        **{name: {key: value for key, value in desired[name].items() if value is not None} for name in plain},
         "control_plane_admission_plugins": {
-            key: value for key, value in wish["control_plane_admission_plugins"].items() if value == "enabled"
+            key: value for key, value in desired["control_plane_admission_plugins"].items() if value == "enabled"
         },
         "node_resources_taints": [taint for taint in taints if taint.get("state", "present") != "absent"],
     }

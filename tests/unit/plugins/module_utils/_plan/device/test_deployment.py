@@ -10,29 +10,13 @@ import pytest
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.device import deployment
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.device.deployment import Found, Mode
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.device.desired import Settings
+from ansible_collections.nodecraft.kubeadm.tests.unit.support.device_plugin_settings import settings
 
 Json = dict[str, t.Any]
 D = "example.com/dongle"
 OWNED = {"app.kubernetes.io/managed-by": "nodecraft.kubeadm"}
 CONFIG = "p-config-0000000000"
 NORMAL, CHECK, DIFF = Mode(), Mode(check=True), Mode(diff=True)
-
-
-def settings(**changes: t.Any) -> Settings:
-    """Of a plugin with a resource."""
-    asked: Json = {
-        "state": "present",
-        "name": "p",
-        "namespace": "x",
-        "image": "localhost/p:1",
-        "has_archive": False,
-        "has_token": False,
-        "config": {"resources": [{"name": D}]},
-        "files": {},
-        "expected": [],
-        "pod_spec": {},
-    }
-    return Settings(**{**asked, **changes})
 
 
 PRESENT, ABSENT, WITH_TOKEN = settings(), settings(state="absent"), settings(has_token=True)

@@ -9,6 +9,7 @@ import typing as t
 import pytest
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.device import desired
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.device.desired import Settings
+from ansible_collections.nodecraft.kubeadm.tests.unit.support import device_plugin_settings
 
 Json = dict[str, t.Any]
 D, G = "example.com/dongle", "example.com/gpu"
@@ -17,19 +18,7 @@ OWN = "nodecraft-device-plugin"
 
 def settings(**changes: t.Any) -> Settings:
     """Of our plugin with one resource."""
-    asked: Json = {
-        "state": "present",
-        "name": OWN,
-        "namespace": "x",
-        "image": "localhost/p:1",
-        "has_archive": False,
-        "has_token": False,
-        "config": {"resources": [{"name": D}]},
-        "files": {},
-        "expected": [],
-        "pod_spec": {},
-    }
-    return Settings(**{**asked, **changes})
+    return device_plugin_settings.settings(**{"name": OWN, **changes})
 
 
 def theirs(**changes: t.Any) -> Settings:
