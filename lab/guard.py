@@ -36,7 +36,7 @@ class CommandFailed(Exception):
 
 @contextlib.contextmanager
 def only_one(lock: Path, refusal: str) -> t.Iterator[int]:
-    """Refuse to start while another process holds the lock. refusal: what to say then; {} is the other's process number.
+    """Refuse to start while another process holds the lock. refusal: what to say then; {0} is the other's process number.
 
     Yields the descriptor of the lock: a child that inherits it holds the lock as well, also when this process is killed.
     """
@@ -46,18 +46,32 @@ def only_one(lock: Path, refusal: str) -> t.Iterator[int]:
             fcntl.flock(held, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
             held.seek(0)
-            raise SystemExit(refusal.format(held.read().strip() or "unknown")) from None
+            raise SystemExit(refusal.format(_holder(held.fileno(), held.read().strip()))) from None
         held.truncate(0)
         held.write(str(os.getpid()))
         held.flush()
         yield held.fileno()
 
 
+def _holder(lock: int, noted: str) -> str:
+    """The number of the process that holds the lock: the one that took it, or, when that was killed, the first that inherited it."""
+    if noted and Path("/proc", noted).exists():
+        return noted
+    wanted, found = os.fstat(lock), []
+    for path in Path("/proc").glob("[0-9]*/fd/*"):
+        with contextlib.suppress(OSError):  # It ended, or closed that, in between.
+            if os.path.samestat(wanted, path.stat()):
+                found.append(int(path.parts[2]))
+    return str(min(set(found) - {os.getpid()}, default="unknown"))
+
+
 def only_playbook(name: str) -> t.ContextManager[int]:
     """Refuse a playbook of a lab while another one works on it: what the first one makes, the second would take for remains."""
     lab = quote(name, safe="")[:64]  # The playbook refuses what is no name of a lab; until then it is no path either.
-    wait = "Wait for its end, or interrupt it with Ctrl-C."
-    return only_one(LOCKS / f"lab-{lab}", f"Another command makes, changes or removes lab {lab} (process {{}}). {wait}")
+    wait = "Wait for its end, or interrupt it with Ctrl-C, or, where nobody can, with kill {0}."
+    return only_one(
+        LOCKS / f"lab-{lab}", f"Another command makes, changes or removes lab {lab} (process {{0}}). {wait}"
+    )
 
 
 def end_with_parent() -> None:

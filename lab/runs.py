@@ -17,6 +17,7 @@ from pathlib import Path
 from ansible_collections.nodecraft.kubeadm.lab.guard import CommandFailed, only_playbook
 from ansible_collections.nodecraft.kubeadm.lab.processes import follow
 from ansible_collections.nodecraft.kubeadm.lab.waiting import Waiting
+from ansible_collections.nodecraft.kubeadm.tests.sessions.clusters import LAB_SETTINGS
 from ansible_collections.nodecraft.kubeadm.tests.sessions.console import say
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -158,7 +159,7 @@ class Lab:
             status = follow(
                 command,
                 cwd=ROOT,
-                env={**environment(), "ANSIBLE_CONFIG": str(ROOT / "lab/ansible.cfg")},
+                env={**environment(), **LAB_SETTINGS},
                 stdout=None,
                 on_event=lambda event: reasons.append(event["message"]) if event["event"] == "failure" else None,
                 on_line=on_line,

@@ -14,6 +14,13 @@ from .places import COLLECTIONS, ROOT
 if t.TYPE_CHECKING:
     import nox
 
+# What a user exported, or a shell of a lab, has no say in how the lab's own playbooks run.
+LAB_SETTINGS = {
+    "ANSIBLE_CONFIG": str(ROOT / "lab" / "ansible.cfg"),
+    "ANSIBLE_STDOUT_CALLBACK": "progress",
+    "ANSIBLE_INVENTORY": os.devnull,
+}
+
 
 def lab_variables() -> dict[str, str]:
     """What make hands over, or its defaults."""
@@ -55,7 +62,7 @@ def play_lab(session: nox.Session, playbook: str, name: str, *arguments: str, **
     session.run(
         *("python", "lab/alone.py", name),
         *("ansible-playbook", f"lab/{playbook}.yml", f"--extra-vars={extra}", *arguments),
-        env={"ANSIBLE_CONFIG": str(ROOT / "lab" / "ansible.cfg"), "PYTHONPATH": str(COLLECTIONS)},
+        env={**LAB_SETTINGS, "PYTHONPATH": str(COLLECTIONS)},
         interrupt_timeout=None,  # Killed, it would leave what it started at work.
     )
 

@@ -192,6 +192,20 @@ class TestWithPodman:
         assert podman("network", "ls", "--quiet", f"--filter=label=nodecraft.lab.directory={folder}") == ""
         assert len(containers(f"label=nodecraft.lab={foreign_lab}")) == 2
 
+    def test_a_container_of_somebody_else_in_the_network_is_named(
+        self, bare: Make, clone: Path, foreign_lab: str
+    ) -> None:
+        name = f"{LAB}-n"
+        podman("network", "create", f"--label=nodecraft.lab.directory={clone}/build/lab/{name}", name)
+        podman("create", f"--network={name}", f"--name={name}-guest", f"localhost/{foreign_lab}:1", "/nothing")
+        try:
+            ended = bare(missing=()).run(f"make lab-down LAB={name}")
+        finally:
+            podman("rm", "--force", f"{name}-guest")
+            podman("network", "rm", name)
+        refused(ended, "make lab-down ended with status")
+        assert f"Remove them (podman rm --force {name}-guest) and run the same command again." in ended.output
+
     @pytest.mark.parametrize(
         ("program", "asked", "sentence"),
         [

@@ -22,7 +22,7 @@ def test_an_interrupted_build_is_made_by_the_next_run(tmp_path: Path) -> None:
     result = tmp_path / "cache" / "thing"
     half = ["sh", "-c", f"echo half > {result}.part; echo begun; exec sleep 60"]
     # Ctrl-C has to reach it, also where the tests themselves were started to take no notice of that.
-    command = ["env", "--default-signal=INT", BUILD_ONCE, result, *half]
+    command = ["env", "--default-signal=INT", str(BUILD_ONCE), str(result), *half]
     with subprocess.Popen(command, stdout=subprocess.PIPE, start_new_session=True) as process:
         assert process.stdout is not None
         assert process.stdout.readline() == b"begun\n"

@@ -94,3 +94,22 @@ def test_what_is_no_name_of_a_lab_leads_to_no_other_place(name: str, tmp_path: P
     with only_playbook(name), pytest.raises(SystemExit, match=r"^Another command"), only_playbook(name):
         pass
     assert [path.parent for path in tmp_path.rglob("*") if path.is_file()] == [locks]
+
+
+def test_what_a_user_exported_does_not_change_how_the_labs_playbooks_run(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in ("ANSIBLE_STDOUT_CALLBACK", "ANSIBLE_INVENTORY"):
+        monkeypatch.setenv(name, "exported")
+    given: list[dict[str, str]] = []
+
+    def follow(*_command: t.Any, env: dict[str, str], **_options: t.Any) -> int:
+        given.append(env)
+        return 0
+
+    monkeypatch.setattr(runs, "follow", follow)
+    runs.Lab("sre", "1.37", 1, 2).play("down", tmp_path / "log")
+    session = FakeSession()
+    stop_lab(t.cast(t.Any, session), "sre")
+    for env in (*given, session.options[0]["env"]):
+        assert (env["ANSIBLE_STDOUT_CALLBACK"], env["ANSIBLE_INVENTORY"]) == ("progress", os.devnull)

@@ -42,7 +42,7 @@ class FakePass:
         self.own = self._hosts["w2"]
 
     def registers(self, name: str) -> Json:
-        return t.cast(Json, self._hosts[name])
+        return self._hosts[name]
 
     def hosts(self, names: t.Sequence[str]) -> Json:
         return {name: self._hosts[name] for name in names}
