@@ -15,12 +15,13 @@ from ansible_collections.nodecraft.kubeadm.tests.contracts.project import ROOT
 
 NAMES = sorted(path.stem for path in (ROOT / "plugins/action").glob("*.py"))
 GROUPS = yaml.safe_load((ROOT / "meta/runtime.yml").read_text(encoding="utf-8"))["action_groups"]
-# By the one that starts a transaction or plans some, or the one that asks the API.
+# By the one that starts a transaction or plans some, the one that asks the API, or the one that takes the steps of a rollout.
 BASES = {
     "kubelet": "TransactionFollower",
     "static_pod": "TransactionFollower",
     "static_pod_plan": "StaticPodPlanner",
     **{name: "ApiCredentials" for name in GROUPS["api"] if isinstance(name, str)},
+    "rollout": "RolloutSteps",
 }
 
 # The steps by which Ansible finds what runs a task: a routing of the module comes first, then an action of its name.

@@ -7,9 +7,12 @@ from __future__ import annotations
 import typing as t
 
 import pytest
+import yaml
 from ansible.module_utils import basic
+from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.static_pod import rollout_lease as requests_of
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.transaction.lease import LEASE_NAME
 from ansible_collections.nodecraft.kubeadm.plugins.modules import rollout_lease
+from ansible_collections.nodecraft.kubeadm.tests.unit.support.control_plane_hosts import SETTINGS, begun, host
 from ansible_collections.nodecraft.kubeadm.tests.unit.support.fake_api import FakeApi
 from ansible_collections.nodecraft.kubeadm.tests.unit.support.module_api import Start, fixture_api, fixture_play
 
@@ -62,3 +65,17 @@ def test_a_failure_has_the_same_keys(play: Start) -> None:
 )
 def test_parameters_that_cannot_be(play: Start, parameters: dict[str, t.Any], message: str) -> None:
     assert message in play(rollout_lease, **parameters)["msg"]
+
+
+def test_the_requests_of_a_rollout_are_options_of_the_module() -> None:
+    failed = begun(host("cp1"), {"failed": True})
+    hosts = {"cp1": failed}
+    released = requests_of.release({failed["pass"]["pass"]: failed}, "me")
+    assert released
+    requests = [
+        requests_of.acquisition(hosts, SETTINGS, "me", 7),
+        requests_of.renewal(hosts, "cp1", "me", 7),
+        released,
+    ]
+    options = {"cluster", *yaml.safe_load(rollout_lease.DOCUMENTATION)["options"]}
+    assert [set(request) - options for request in requests] == [set(), set(), set()]

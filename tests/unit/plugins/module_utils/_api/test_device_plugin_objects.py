@@ -71,9 +71,10 @@ def test_objects_that_are_not_there(api: FakeApi) -> None:
 
 def test_only_metadata_is_asked_for(api: FakeApi) -> None:
     read(api, "objects", "others")
+    assert len(api.headers) == len(api.requests)
     kinds = [
-        (request.partition("?")[0].removeprefix("GET "), headers.get_all("Accept"))
-        for request, headers in zip(api.requests, api.headers, strict=True)
+        (request.partition("?")[0].removeprefix("GET "), api.headers[number].get_all("Accept"))
+        for number, request in enumerate(api.requests)
     ]
     whole = [path for path, accepted in kinds if accepted == ["application/json"]]
     assert whole == [f"{IN_APPS}/daemonsets/p"]

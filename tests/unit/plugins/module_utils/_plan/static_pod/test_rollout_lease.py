@@ -7,10 +7,8 @@ from __future__ import annotations
 import typing as t
 
 import pytest
-import yaml
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.static_pod import rollout_lease
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.static_pod.rollout_lease import Admission
-from ansible_collections.nodecraft.kubeadm.plugins.modules import rollout_lease as rollout_lease_module
 from ansible_collections.nodecraft.kubeadm.tests.unit.support.control_plane_hosts import (
     API_SERVER,
     ETCD,
@@ -214,17 +212,6 @@ def test_a_failed_rollout_leaves_its_mark(failure: Json, reason: str) -> None:
     wish = rollout_lease.desired_digest(host("cp2", desired="b"))
     marked = {key: request[key] for key in ("state", "node", "reason", "wishes", "completed")}
     assert marked == {"state": "halted", "node": "cp2", "reason": reason, "wishes": [wish], "completed": False}
-
-
-def test_the_requests_are_options_of_the_module() -> None:
-    hosts = {"cp1": begun(host("cp1"), {"failed": True})}
-    requests = [
-        rollout_lease.acquisition(hosts, SETTINGS, "me", 7),
-        rollout_lease.renewal(hosts, "cp1", "me", 7),
-        released(hosts["cp1"]),
-    ]
-    options = {"cluster", *yaml.safe_load(rollout_lease_module.DOCUMENTATION)["options"]}
-    assert [set(request) - options for request in requests] == [set(), set(), set()]
 
 
 def test_the_node_that_was_lost_is_named_first() -> None:
