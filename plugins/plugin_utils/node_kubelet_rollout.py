@@ -125,6 +125,18 @@ class NodeKubeletRollout(RoleRollout):
 
     def _asked(self, hosts: rollout.Hosts, turns: t.Sequence[str], decision: Json, cluster: Json) -> Json:
         """What the API says of the restarts, and the Lease of those that make them."""
+        found = self._judged(hosts, turns, decision, cluster)
+        if found.get("refusal") or not found.get("answered", True):
+            return found
+        acquired = self._acquired(cluster)
+        if acquired.pop("stale", False):
+            # What was told before is of the time when the other run was at work.
+            found = self._judged(hosts, turns, decision, cluster)
+        warnings = [*found.pop("warnings", ()), *acquired.pop("warnings", ())]
+        return {**found, **acquired, **({"warnings": warnings} if warnings else {})}
+
+    def _judged(self, hosts: rollout.Hosts, turns: t.Sequence[str], decision: Json, cluster: Json) -> Json:
+        """What the API says of the restarts. answered is false when the next host is to be asked."""
         question = {**kubelets.readmission_question(hosts, turns), "cluster": cluster}
         answer = self._pass.ask_api("node_resource_info", question)
         if answer.get("unreachable") and self._pass.asked_host != decision["api"][-1]["host"]:
@@ -136,8 +148,6 @@ class NodeKubeletRollout(RoleRollout):
         if judged.told and not found["refusal"]:
             found.update(refusal=judged.told, msg=f"Nothing was changed, because {judged.told}")
         found.update(objections=judged.by_host, offers={host: offer for host, offer in offers.items() if offer})
-        if not found["refusal"]:
-            found.update(self._acquired(cluster))
         return found
 
     def _judged_coverage(self, hosts: rollout.Hosts, nodes: Json | None, left_out: t.Sequence[str]) -> Json:
@@ -175,16 +185,14 @@ class NodeKubeletRollout(RoleRollout):
             takeover=own["lease_takeover"],
             open_transactions=kubelets.open_transactions(self._pass.hosts(self._decision["planned"])),
         )
-        refusal = kubelets.lease_refusal(answer, check_mode=self._pass.check_mode)
+        refusal = kubelets.lease_refusal(answer)
         if refusal:
-            if answer.get("holder") == holder:
-                self._pass.ask_api("rollout_lease", kubelets.lease_release(holder, cluster))
             return {"refusal": refusal, "msg": f"Nothing was changed: {refusal}"}
-        taken_over = answer.get("taken_over_from")
-        return {
-            **({} if self._pass.check_mode else {"lease": {"holder": holder, "cluster": cluster, "at": time.time()}}),
-            **({"warnings": [f"the Lease {kubelets.LEASE} is taken over from {taken_over}."]} if taken_over else {}),
-        }
+        if self._pass.check_mode:
+            return {}
+        lease = {"holder": holder, "cluster": cluster, "at": time.time()}
+        warnings = kubelets.lease_warnings(answer)
+        return {"lease": lease, "stale": answer["stale"], **({"warnings": warnings} if warnings else {})}
 
     def _held(self, holder: str, cluster: Json, **more: t.Any) -> Json:
         """Take the Lease, or renew it."""
@@ -198,7 +206,7 @@ class NodeKubeletRollout(RoleRollout):
         if not kubelets.must_renew(since, rollout.settings_of(self._pass.own), time.time()):
             return {**lease, "at": since}
         answer = self._held(lease["holder"], lease["cluster"], wait_timeout=0)
-        refusal = kubelets.lease_refusal(answer, check_mode=False)
+        refusal = kubelets.renewal_refusal(answer)
         if refusal:
             raise Refusal(f"{self._pass.host} was not changed: {refusal}")
         return {**lease, "at": time.time()}

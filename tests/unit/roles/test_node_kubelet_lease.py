@@ -63,7 +63,6 @@ def test_a_run_without_restarts_or_without_the_api_holds_none(play: Play, stub: 
             "silent",
             "did not answer for 60 s. To go on although nothing keeps other runs out, set node_kubelet_lease to false.",
         ),
-        ("stale", "another run held the Lease of the kubelets since everything was planned"),
         ("gone", "gone. To go on although nothing keeps other runs out"),
     ],
 )
@@ -72,6 +71,25 @@ def test_without_the_lease_nothing_is_changed(play: Play, lease: str, told: str)
     assert outcome.status != 0
     assert told in outcome.output
     assert outcome.hosts("change", "kubelet") == []
+
+
+def test_behind_another_run_the_api_is_asked_again_and_the_user_told(play: Play) -> None:
+    outcome = play("changes", "nothing", stub_lease={"held": "stale"})
+    assert outcome.status == 0, outcome.output
+    assert outcome.hosts("change", "kubelet") == ["cp1"]
+    steps = [call["step"] for call in outcome.calls if call["step"] != "plan"]
+    assert steps[: steps.index("change")] == ["ask", "ask", "held", "ask", "ask"]
+    assert "Nodes on which there was nothing to change are not looked at again: run again" in " ".join(
+        outcome.output.split()
+    )
+
+
+def test_what_the_api_says_behind_another_run_counts(play: Play) -> None:
+    # It is silent when it is asked again.
+    outcome = play("changes", "nothing", stub_lease={"held": "stale"}, stub_api={"devices": {"cp1": [4, "silent"]}})
+    assert outcome.status != 0
+    assert outcome.hosts("change", "kubelet") == []
+    assert [step for step, _asks in leases(outcome)] == ["held", "released"]
 
 
 def test_the_lease_is_released_after_a_failure(play: Play) -> None:

@@ -176,7 +176,7 @@ def lease_release(holder: str, cluster: Result) -> dict[str, t.Any]:
     return {"name": LEASE, "state": "released", "holder": holder, "cluster": cluster}
 
 
-def lease_refusal(answer: Result, *, check_mode: bool) -> str:
+def lease_refusal(answer: Result) -> str:
     """Why kubelets must not be restarted, by the result of C(rollout_lease); empty when this run holds the Lease."""
     if answer.get("failed") or answer.get("unreachable"):
         way_out = (
@@ -185,9 +185,31 @@ def lease_refusal(answer: Result, *, check_mode: bool) -> str:
             else " To go on although nothing keeps other runs out, set node_kubelet_lease to false."
         )
         return f"{_said(answer)}.{way_out}"
-    if answer["stale"] and not check_mode:
+    return ""
+
+
+def renewal_refusal(answer: Result) -> str:
+    """Why a turn must not begin, by the result of a renewal; empty when this run held the Lease all the time."""
+    if found := lease_refusal(answer):
+        return found
+    if answer["stale"]:
         return "another run held the Lease of the kubelets since everything was planned, and may have changed some. Run again."
     return ""
+
+
+def lease_warnings(answer: Result) -> list[str]:
+    """What to tell of a Lease that was acquired.
+
+    Behind another run each node whose turn comes plans again by itself; one that has no turn does not.
+    """
+    former = answer.get("taken_over_from")
+    found = [f"the Lease {LEASE} is taken over from {former}."] if former else []
+    if answer["stale"]:
+        found.append(
+            "another run held the Lease of the kubelets since everything was planned. Nodes on which there was nothing to change are not looked"
+            " at again: run again to see whether they still are as asked for."
+        )
+    return found
 
 
 def lease_renewed_at(lease: Result, before: Hosts) -> float:

@@ -145,26 +145,35 @@ def test_changes_that_are_open_are_told() -> None:
     assert rollout.open_transactions(hosts) == ["kubelet on w2 (applied)", "kubelet on w3 (its journal cannot be read)"]
 
 
+STALE = "another run held the Lease of the kubelets since everything was planned"
+
+
 @pytest.mark.parametrize(
-    ("answer", "check_mode", "words"),
+    ("answer", "acquired", "renewed"),
     [
-        ({"stale": False}, False, ""),
-        ({"stale": True}, True, ""),
-        ({"stale": True}, False, "another run held the Lease of the kubelets since everything was planned"),
-        ({"failed": True, "answered": True, "msg": "taken."}, False, "taken."),
+        ({"stale": False}, "", ""),
+        ({"stale": True}, "", STALE),
+        ({"failed": True, "answered": True, "msg": "taken."}, "taken.", "taken."),
+        ({"failed": True, "answered": False, "msg": "silent."}, "silent. To go on", "silent. To go on"),
         (
-            {"failed": True, "answered": False, "msg": "silent."},
-            False,
-            "silent. To go on although nothing keeps other runs out",
+            {"unreachable": True, "msg": "gone"},
+            "gone. To go on although nothing keeps other runs out",
+            "gone. To go on",
         ),
-        ({"unreachable": True, "msg": "gone"}, True, "gone. To go on although"),
     ],
 )
-def test_what_the_lease_refuses(answer: Json, check_mode: bool, words: str) -> None:
-    found = rollout.lease_refusal(answer, check_mode=check_mode)
-    assert found.startswith(words)
-    assert bool(found) is bool(words)
-    assert ("node_kubelet_lease" in found) is ("To go on" in words)
+def test_what_the_lease_refuses(answer: Json, acquired: str, renewed: str) -> None:
+    for found, words in ((rollout.lease_refusal(answer), acquired), (rollout.renewal_refusal(answer), renewed)):
+        assert found.startswith(words)
+        assert bool(found) is bool(words)
+        assert ("node_kubelet_lease" in found) is ("To go on" in words)
+
+
+def test_what_is_told_of_a_lease_that_was_acquired() -> None:
+    assert rollout.lease_warnings({"stale": False, "taken_over_from": None}) == []
+    taken, stale = rollout.lease_warnings({"stale": True, "taken_over_from": "them"})
+    assert taken == "the Lease nodecraft-kubeadm-kubelets is taken over from them."
+    assert stale.startswith(f"{STALE}. Nodes on which there was nothing to change are not looked at again: run again")
 
 
 def test_when_the_lease_was_renewed() -> None:
