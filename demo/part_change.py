@@ -29,6 +29,9 @@ API_SERVER = "kube-apiserver"
 LONGEST_LOOK = 60  # seconds until the nodes are ready
 # What each usually takes on two cores at a load of 3, in seconds.
 PLANNING, COMPONENT, KUBELETS, NODES = 30, 18, 60, 15
+# By the names of these tasks it is told what a run is at.
+KUBELET_TASK = "Change the kubelet"
+NODES_TASK = "Taint the nodes, advertise their extended resources and label them"
 
 
 class ChangeFollower(Follower):
@@ -47,9 +50,9 @@ class ChangeFollower(Follower):
             self._turn(event["name"].rpartition(" : ")[2], waiting)
 
     def _turn(self, task: str, waiting: Waiting) -> None:
-        if task == "Change the kubelet":
+        if task == KUBELET_TASK:
             waiting.turn_to("the kubelets restart with their gate, one batch after the other", KUBELETS)
-        elif task == "Taint the nodes" and self.kubelets_done:
+        elif task == NODES_TASK and self.kubelets_done:
             waiting.turn_to("the API gets taint, resources and label, and the placement guard is tried", NODES)
 
     def _show(self, action: str, result: Json) -> None:

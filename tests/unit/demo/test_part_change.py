@@ -9,10 +9,17 @@ import typing as t
 from pathlib import Path
 
 import pytest
-from ansible_collections.nodecraft.kubeadm.demo.part_change import API_SERVER, ChangeFollower, _judge_manifests
+from ansible_collections.nodecraft.kubeadm.demo.part_change import (
+    API_SERVER,
+    KUBELET_TASK,
+    NODES_TASK,
+    ChangeFollower,
+    _judge_manifests,
+)
 from ansible_collections.nodecraft.kubeadm.demo.story import Story
 from ansible_collections.nodecraft.kubeadm.lab.runs import Lab
 from ansible_collections.nodecraft.kubeadm.lab.waiting import Waiting
+from ansible_collections.nodecraft.kubeadm.tests.contracts.project import ROOT
 
 Json = dict[str, t.Any]
 
@@ -49,15 +56,22 @@ def test_each_change_is_told_at_once_and_the_first_one_is_the_first_effect(
     assert "first effect" not in capsys.readouterr().out
 
 
+@pytest.mark.parametrize(
+    ("name", "file"), [(KUBELET_TASK, "node_kubelet/tasks/batch.yml"), (NODES_TASK, "node_resources/tasks/main.yml")]
+)
+def test_the_tasks_are_those_of_the_roles(name: str, file: str) -> None:
+    assert f"- name: {name}\n" in (ROOT / "roles" / file).read_text(encoding="utf-8")
+
+
 def test_what_only_plans_is_not_what_changes(follower: ChangeFollower) -> None:
     waiting = Waiting("planning")
-    for name in ("Taint the nodes", "Change the nodes that need it, one after the other"):
+    for name in (NODES_TASK, "Change the nodes that need it, one after the other"):
         follower.on_event(task(name), waiting)
         assert waiting._what == "planning"
-    follower.on_event(task("Change the kubelet"), waiting)
+    follower.on_event(task(KUBELET_TASK), waiting)
     follower.on_event(transaction("kubelet"), waiting)
     assert waiting._what.startswith("the kubelets restart")
-    follower.on_event(task("Taint the nodes"), waiting)
+    follower.on_event(task(NODES_TASK), waiting)
     assert waiting._what.startswith("the API gets taint")
 
 
