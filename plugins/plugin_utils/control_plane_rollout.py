@@ -4,7 +4,7 @@
 
 """The steps of the role C(control_plane): fetches what is decided from, asks nodes and the API, and hands over what was decided.
 
-Tasks of a host that has a turn are in two files of the role: C(plan.yml) for all hosts, and C(turn.yml) for the host itself.
+Tasks of a host that has a turn are in two files of the role: C(plan_again.yml) for all hosts, and C(turn.yml) for the host itself.
 """
 
 from __future__ import annotations
@@ -27,10 +27,9 @@ _BOOLEANS = (
     "control_plane_resume",
     "confirm",
     "purge",
-    "plan_only",
 )
 _NUMBERS = ("wait_timeout", "min_ready_seconds", "busy_timeout", "confirm_timeout")
-_PLAN, _TURN = "plan.yml", "turn.yml"
+_PLAN_AGAIN, _TURN = "plan_again.yml", "turn.yml"
 
 
 class ControlPlaneRollout(RoleRollout):
@@ -60,11 +59,13 @@ class ControlPlaneRollout(RoleRollout):
             return {"answered": True, "coordinator": coordinator}
         hosts, former = self._pass.hosts(), rollout.of_pass(own, "decide")
         turns = control_planes.turns(hosts)
+        begun_at = min(registers["pass"]["at"] for registers in hosts.values())
         # Where everything was planned again, that was after the last decision.
-        planned_at = former.get("at") or min(registers["pass"]["at"] for registers in hosts.values())
+        planned_at = former["at"] if "at" in former and not former["plan_only"] else begun_at
         found: Json = {
             "answered": True,
             "coordinator": coordinator,
+            "plan_only": self._plan_only,
             "planned": list(hosts),
             "turns": turns,
             "planned_at": planned_at,
@@ -115,9 +116,9 @@ class ControlPlaneRollout(RoleRollout):
         lost = decision["planned"][: decision["planned"].index(host)]
         found["end_api"] = self._api(hosts, lost=lost)
         if decision["lease"].get("stale"):
-            # The last include of the file that it repeats, which has no other one to come.
-            return {**found, "then": [{"file": _PLAN, "host": "all nodes"}]}
-        if host not in decision["turns"] or rollout.settings_of(self._pass.own)["plan_only"]:
+            # In the last include of the file that is repeated there, which has no other one to come.
+            return {**found, "then": [{"file": _PLAN_AGAIN, "host": "all nodes"}]}
+        if host not in decision["turns"]:
             return found
         is_first = host == decision["turns"][0]
         return {
@@ -148,6 +149,11 @@ class ControlPlaneRollout(RoleRollout):
             impaired=control_planes.impaired(hosts),
         )
         return found[0]
+
+    def planned(self) -> dict[str, list[Json]]:
+        """What was planned, by host."""
+        reports = control_planes.reports(self._pass.hosts(), dry=True)
+        return {host: list(pods.values()) for host, pods in reports.items()}
 
     # ---- a turn ------------------------------------------------------------------------------------------------------
 
@@ -194,7 +200,7 @@ class ControlPlaneRollout(RoleRollout):
         if not decision:  # its plan may be that of an earlier pass
             return self._ended({})
         hosts = self._pass.hosts(decision["planned"])
-        reports = control_planes.reports(hosts, dry=rollout.settings_of(self._pass.own)["plan_only"])
+        reports = control_planes.reports(hosts, dry=decision["plan_only"])
         own = reports.get(host, {})
         if control_planes.speaker(hosts) != host:
             return self._ended(own)
@@ -228,7 +234,7 @@ class ControlPlaneRollout(RoleRollout):
     @property
     def _is_dry(self) -> bool:
         """Whether the Lease is only looked at: in check mode, and in the plan of a playbook."""
-        return self._pass.check_mode or bool(rollout.settings_of(self._pass.own)["plan_only"])
+        return self._pass.check_mode or self._plan_only
 
     @property
     def _is_lease_wanted(self) -> bool:

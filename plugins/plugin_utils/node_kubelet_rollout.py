@@ -18,7 +18,7 @@ from ..module_utils._plan.transaction import report, rollout
 from .role_rollout import RoleRollout
 from .rollout_pass import Json, new_id, user_and_host
 
-_BOOLEANS = ("node_kubelet_check_api", "node_kubelet_lease", "lease_takeover", "force", "plan_only")
+_BOOLEANS = ("node_kubelet_check_api", "node_kubelet_lease", "lease_takeover", "force")
 _NUMBERS = (
     "node_kubelet_max_unavailable",
     "max_unreachable",
@@ -113,7 +113,7 @@ class NodeKubeletRollout(RoleRollout):
 
     def _own_part(self, decision: Json) -> Json:
         """The batch of this host as a list, with the one before it; both are empty when it has no turn."""
-        batches = [] if rollout.settings_of(self._pass.own)["plan_only"] else decision["batches"]
+        batches = [] if self._plan_only else decision["batches"]
         number = next((number for number, batch in enumerate(batches) if self._pass.host in batch), None)
         if number is None:
             return {"batches": [], "before": []}
@@ -175,7 +175,7 @@ class NodeKubeletRollout(RoleRollout):
     def _acquired(self, cluster: Json) -> Json:
         """Keep other runs out while kubelets are restarted. In check mode, and in the plan of a playbook, nothing is held."""
         own = rollout.settings_of(self._pass.own)
-        if not own["node_kubelet_lease"] or own["plan_only"]:
+        if not own["node_kubelet_lease"] or self._plan_only:
             return {}
         holder = f"{user_and_host()}/{new_id()}"
         answer = self._held(
@@ -210,6 +210,10 @@ class NodeKubeletRollout(RoleRollout):
         if refusal:
             raise Refusal(f"{self._pass.host} was not changed: {refusal}")
         return {**lease, "at": time.time()}
+
+    def planned(self) -> dict[str, list[Json]]:
+        """What was planned, by host."""
+        return {host: [kubelets.report(registers)] for host, registers in self._pass.hosts().items()}
 
     # ---- a turn ------------------------------------------------------------------------------------------------------
 
@@ -289,11 +293,9 @@ class NodeKubeletRollout(RoleRollout):
         turns = (
             {host for batch in decision.get("batches", ()) for host in batch} if not self._pass.check_mode else set()
         )
-        plan_only = rollout.settings_of(self._pass.own)["plan_only"]
-        stopped = [] if plan_only else rollout.stopped_by({host: hosts[host] for host in hosts if host in turns})
+        stopped = rollout.stopped_by({host: hosts[host] for host in hosts if host in turns})
         reports = {
-            host: kubelets.judged(host, each, admitted, stopped, has_turn=host in turns and not plan_only)
-            for host, each in hosts.items()
+            host: kubelets.judged(host, each, admitted, stopped, has_turn=host in turns) for host, each in hosts.items()
         }
         lost = [host for host, each in hosts.items() if rollout.state(each) == "lost"]
         shown = {host: each for host, each in reports.items() if each and host not in decision["left_out"]}

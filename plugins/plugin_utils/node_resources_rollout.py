@@ -16,7 +16,9 @@ from ..module_utils._plan.transaction import rollout
 from .role_rollout import RoleRollout
 from .rollout_pass import Json
 
-_BOOLEANS = ("node_resources_purge", "node_resources_wait", "node_resources_allow_eviction", "plan_only")
+_BOOLEANS = ("node_resources_purge", "node_resources_wait", "node_resources_allow_eviction")
+# What the role node_kubelet read of the node in this run, so that the node is not asked again.
+_KUBELET_PLAN = "__node_kubelet_plan"
 _NUMBERS = ("node_resources_wait_timeout", "max_unreachable")
 
 
@@ -26,11 +28,10 @@ class NodeResourcesRollout(RoleRollout):
     _changes_hosts = False
 
     def begin(self) -> Json:
-        """Learn the name of the node as well: from the inventory, from another role of this playbook, or from the node."""
+        """Learn the name of the node as well: from the inventory, from the role node_kubelet before it, or from the node."""
         self._refuse_variables()
         settings = self._checked_settings()
-        node = settings.pop("known")
-        left_out = ""
+        node, left_out = self._pass.registered(_KUBELET_PLAN), ""
         if settings["node"]:
             node = {}
         elif "cluster" not in node:
@@ -78,11 +79,10 @@ class NodeResourcesRollout(RoleRollout):
         """Taint all nodes, then advertise their extended resources, then label them; what fails ends it."""
         decision = rollout.of_pass(self._pass.own, "decide")
         hosts = self._pass.hosts(decision["served"])
-        is_plan = rollout.settings_of(self._pass.own)["plan_only"]
         is_last = self._pass.asked_host == decision["api"][-1]["host"]
         found: Json = {"answered": True}
         for kind, module in resources.TASKS.items():
-            found[kind] = self._pass.ask_api(module, resources.arguments(kind, hosts), is_plan=is_plan)
+            found[kind] = self._pass.ask_api(module, resources.arguments(kind, hosts), is_plan=self._plan_only)
             if found[kind].get("unreachable") and not is_last:
                 return {"answered": False}
             if found[kind].get("failed") or found[kind].get("unreachable"):
@@ -90,11 +90,22 @@ class NodeResourcesRollout(RoleRollout):
                 break
         results = [found[kind] for kind in resources.TASKS if kind in found]
         diffs = [each for result in results for each in _listed(result.pop("diff", None))]
-        # A plan changes nothing. What it found stands in its operations.
+        if self._plan_only:
+            # A plan changes nothing. What it found stands in its operations.
+            for each in results:
+                each["nodes"] = {node: {**its, "changed": False} for node, its in each.get("nodes", {}).items()}
         return {
             **found,
-            "changed": any(result.get("changed") for result in results) and not is_plan,
+            "changed": any(result.get("changed") for result in results) and not self._plan_only,
             **({"diff": diffs} if diffs else {}),
+        }
+
+    def planned(self) -> dict[str, list[Json]]:
+        """What was planned, by host."""
+        applied = rollout.of_pass(self._coordinator, "apply")
+        outcomes = {host: resources.outcome(registers, applied) for host, registers in self._pass.hosts().items()}
+        return {
+            host: [outcome[kind] for kind in resources.TASKS if outcome[kind]] for host, outcome in outcomes.items()
         }
 
     def end(self) -> Json:

@@ -8,13 +8,24 @@ from __future__ import annotations
 
 import dataclasses
 
+from ansible.module_utils.parsing.convert_bool import boolean
+
 from ..module_utils._plan.kubernetes import control_planes
 from ..module_utils._plan.pod import report as pod_report
 from ..module_utils._plan.transaction import site, ways_back
+from .control_plane_rollout import ControlPlaneRollout
+from .node_kubelet_rollout import NodeKubeletRollout
+from .node_resources_rollout import NodeResourcesRollout
+from .role_rollout import RoleRollout
 from .rollout_pass import Json
 from .steps import Steps
 
-_REPORTS = ("control_plane_report", "node_kubelet_report", "node_resources_report")
+# Those that are all planned before any of them changes something.
+_ROLES: dict[str, type[RoleRollout]] = {
+    "control_plane": ControlPlaneRollout,
+    "node_kubelet": NodeKubeletRollout,
+    "node_resources": NodeResourcesRollout,
+}
 # The variables of a desired state with parts that are switched off or taken away, with what is meant when one is not set.
 _DESIRED: dict[str, Json | list[Json]] = {
     "control_plane_feature_gates": {},
@@ -38,29 +49,41 @@ class SiteSteps(Steps):
         return {"named": found}
 
     def decide(self) -> Json:
-        """Work out from the reports of all hosts what is added and what goes. Refuses control planes that the run would miss."""
-        reports = self._reports()
-        if site.sets_control_planes(self._settings["roles"], self._settings["named"]):
-            planes = self._pass.group(control_planes.GROUP)
-            for host, report in reports.items():
-                if report.node_kubelet.get("control_plane") and host not in planes:
-                    self._refuse(site.strayed(host, report.node_kubelet))
-        return dataclasses.asdict(site.decide(reports.values()))
+        """Work out from the plans of all hosts what is added and what goes. Refuses control planes that the run would miss."""
+        planned = {name: role.planned() for name, role in self._roles().items()}
+        if site.sets_control_planes(planned, self._settings["named"]):
+            kubelets = {host: result for host, (result,) in planned.get("node_kubelet", {}).items()}
+            self._refuse(site.strayed(kubelets, self._pass.group(control_planes.GROUP)))
+        decision = site.decide(
+            {name: [result for results in by_host.values() for result in results] for name, by_host in planned.items()},
+            may_split=boolean(self._settings["may_split"]),
+            check_mode=self._pass.check_mode,
+        )
+        return dataclasses.asdict(decision)
 
     def split(self) -> Json:
         """The desired state of this host without what it switches off or takes away."""
         return site.additions({name: self._pass.variable(name, default) for name, default in _DESIRED.items()})
 
-    def verify(self) -> Json:
-        """See whether kubelets were restarted."""
-        return {"restarted": site.is_restarted(self._reports().values())}
+    def end(self) -> Json:
+        """End on this host what no role has ended, because there was nothing to change or something failed before."""
+        found: Json = {"reports": {}, "lines": []}
+        stats: Json = {}
+        for name, role in self._roles().items():
+            fact = f"{name}_report"
+            ended = role.end() if role.is_at_work else {"report": self._pass.registered(fact), "lines": []}
+            found["reports"][name] = ended["report"]
+            found["lines"] += ended["lines"]
+            stats.update(ended.get("ansible_stats", {}).get("data", {}))
+        return {**found, **({"ansible_stats": {"data": stats, "per_host": False, "aggregate": True}} if stats else {})}
 
-    def _reports(self) -> dict[str, site.Reports]:
-        found = {}
-        for host in self._pass.play_hosts:
-            variables = self._pass.host_variables(host)
-            found[host] = site.Reports(*(self._pass.plain(variables.get(name) or {}) for name in _REPORTS))
-        return found
+    def report(self) -> Json:
+        """Show the lines on the host that speaks."""
+        return self._shown(self._settings["lines"])
+
+    def _roles(self) -> dict[str, RoleRollout]:
+        """The steps of the roles that the playbook uses."""
+        return {name: _ROLES[name](self._pass.of_role(name), {}) for name in self._settings["roles"]}
 
 
 class RollbackSteps(Steps):

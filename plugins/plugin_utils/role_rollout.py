@@ -8,6 +8,8 @@ from __future__ import annotations
 
 import typing as t
 
+from ansible.module_utils.parsing.convert_bool import boolean
+
 from ..module_utils._plan.common import role_variables
 from ..module_utils._plan.common.errors import Refusal
 from ..module_utils._plan.kubernetes import coverage
@@ -87,6 +89,11 @@ class RoleRollout(Steps):
         return api[:1] if api[0]["host"] in self._pass.play_hosts else api
 
     @property
+    def _plan_only(self) -> bool:
+        """Whether the step belongs to the plan of a playbook, which decides then whether anything is changed."""
+        return boolean(self._settings.get("plan_only", False))
+
+    @property
     def _coordinator(self) -> rollout.Registers:
         """The results of the host that decides for all, as this host noted it in its own step decide; none before that."""
         name = rollout.of_pass(self._pass.own, "decide").get("coordinator")
@@ -96,6 +103,15 @@ class RoleRollout(Steps):
     def _decision(self) -> Json:
         """What was decided for all."""
         return dict(rollout.of_pass(self._coordinator, "decide"))
+
+    @property
+    def is_at_work(self) -> bool:
+        """Whether this host began the pass and has not ended it."""
+        return rollout.is_at_work(self._pass.own)
+
+    def planned(self) -> dict[str, list[Json]]:
+        """What was planned, by host; of the roles that a playbook plans before it uses any."""
+        raise NotImplementedError
 
     # ---- the end -----------------------------------------------------------------------------------------------------
 
@@ -118,8 +134,7 @@ class RoleRollout(Steps):
         lines, why = ended.get("lines") or [], self._why_not_begun(ended.get("report") or {})
         if why:
             return {"failed": True, "msg": why, **({"report": lines} if lines else {})}
-        # As the module debug does it: shown without -v, too.
-        return {"msg": lines, "_ansible_verbose_always": True} if lines else {}
+        return self._shown(lines)
 
     def _why_not_begun(self, own_report: Json) -> str:
         """Why the turn of this host did not come; empty when it did, or when there was nothing to change."""

@@ -119,6 +119,15 @@ class RolloutPass:
         found: t.Mapping[str, t.Any] = self._variables["hostvars"].raw_get(host)
         return found
 
+    def registered(self, name: str) -> Json:
+        """What this host registered under a name, or set as a fact; empty when nothing."""
+        found: Json = plain(self.host_variables(self.host).get(name) or {})
+        return found
+
+    def of_role(self, role: str) -> RolloutPass:
+        """The last pass of another role in this play."""
+        return RolloutPass(self._action, self._variables, role, self._credentials)
+
     @staticmethod
     def plain(value: t.Any) -> t.Any:
         """A value that was registered or set as a fact, in dictionaries and lists of Python alone."""

@@ -23,6 +23,12 @@ class Steps:
         if reason:
             raise Refusal(reason)
 
+    @staticmethod
+    def _shown(lines: list[str]) -> Json:
+        """The result of the step report. lines: of all hosts, on the one that speaks."""
+        # As the module debug does it: shown without -v, too.
+        return {"msg": lines, "_ansible_verbose_always": True} if lines else {}
+
     def _cluster(self, candidates: list[str], named: str) -> Json:
         """Ask the node where the step runs which cluster it belongs to, and decide who asks the API of that cluster.
 

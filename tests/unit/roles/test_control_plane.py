@@ -47,7 +47,7 @@ def fixture_play(stage: Stage) -> Play:
 @pytest.mark.slice
 def test_all_are_planned_and_then_changed_one_after_the_other(play: Play) -> None:
     outcome = play("changes", "nothing", "changes")
-    assert outcome.status == 0
+    assert outcome.status == 0, outcome.output
     assert sorted(planned(outcome)) == ["cp1", "cp2", "cp3"]
     assert changed(outcome) == ["cp1", "cp3"]
     (report,) = outcome.reports
@@ -130,13 +130,13 @@ def test_a_batch_is_not_changed_without_the_nodes_of_the_others(play: Play) -> N
 
 def test_batches_with_nothing_to_change_end_well_and_report_for_themselves(play: Play) -> None:
     outcome = play("nothing", "nothing", serial=1)
-    assert outcome.status == 0
+    assert outcome.status == 0, outcome.output
     assert [f"cp{number}" in report for number, report in enumerate(outcome.reports, 1)] == [True, True]
 
 
 def test_a_second_pass_tells_of_those_that_take_part(play: Play) -> None:
     outcome = play("changes", "changes", roles=[ROLE, {**ROLE, "when": "inventory_hostname == 'cp2'"}])
-    assert outcome.status == 0
+    assert outcome.status == 0, outcome.output
     first, second = outcome.reports
     assert "cp1" in first
     assert "cp1" not in second

@@ -20,6 +20,7 @@ Json = t.Mapping[str, t.Any]
 
 # Flags and other settings have no order, so replacing one by another does not take two passes with a restart in each.
 _ORDERED = ("feature_gates", "admission_plugins", "resources", "labels", "taints")
+_KUBELETS, _RESOURCES = "node_kubelet", "node_resources"
 _SWITCHED = {"feature_gates": False, "admission_plugins": "disabled"}
 # As the modules read them.
 _OFF = ("false", "no", "off", "0", "none", "null")
@@ -49,9 +50,16 @@ def sets_control_planes(roles: t.Collection[str], found: t.Collection[str]) -> b
     return "control_plane" in roles and (not found or any(name.startswith("control_plane_") for name in found))
 
 
-def strayed(host: str, report: Json) -> str:
-    """Why a control plane outside of its group is refused: what a run sets for control planes would not reach it. report: of its kubelet."""
-    reasons = "; ".join(report.get("control_plane") or ())
+def strayed(kubelets: t.Mapping[str, Json], planes: t.Collection[str]) -> str:
+    """Why a control plane outside of its group is refused: what a run sets for control planes would not reach it; empty without one.
+
+    kubelets: what was planned, by host. planes: the hosts in the group.
+    """
+    found = (host for host, planned in kubelets.items() if planned.get("control_plane") and host not in planes)
+    host = next(found, "")
+    if not host:
+        return ""
+    reasons = "; ".join(kubelets[host]["control_plane"])
     group = control_planes.GROUP
     return (
         f"Nothing was changed. {host} is a control plane ({reasons}), but the group {group} does not have it, so what this run sets for control"
@@ -60,45 +68,41 @@ def strayed(host: str, report: Json) -> str:
 
 
 @dataclasses.dataclass(frozen=True)
-class Reports:
-    """What the roles told of one host: static pods by component, the kubelet, and the node by kind. Each is empty where a role did not run."""
-
-    control_plane: Json
-    node_kubelet: Json
-    node_resources: Json
-
-    @property
-    def results(self) -> list[Json]:
-        """Those that planned something."""
-        kinds = [self.node_resources.get(kind) or {} for kind in ("taints", "resources", "labels")]
-        return [each for each in [*self.control_plane.values(), self.node_kubelet, *kinds] if "operations" in each]
-
-
-@dataclasses.dataclass(frozen=True)
 class Decision:
-    """What a run does after its plan. adds, removes: whether anything is. has_work: whether any role changes something.
+    """What a run does after its plan.
 
-    restarts: whether a kubelet was restarted, which the resources of its node are looked at again for.
+    work: the roles that change something, in their order. is_split: whether everything is added before anything goes, with a plan for each.
+    looks_again: whether the resources of the nodes are looked at once more at the end, because kubelets were restarted after them.
     """
 
-    adds: bool
-    removes: bool
-    has_work: bool
+    work: list[str]
+    is_split: bool
+    looks_again: bool
 
 
-def decide(reports: t.Iterable[Reports]) -> Decision:
-    """Work out from the plans of all hosts what is added and what goes."""
-    results = [result for each in reports for result in each.results]
-    operations = [operation for result in results for operation in result["operations"]]
-    ordered = [operation for operation in operations if operation["field"] in _ORDERED]
+def decide(planned: t.Mapping[str, t.Sequence[Json]], *, may_split: bool, check_mode: bool) -> Decision:
+    """Work out from the plans of all hosts what is added and what goes.
+
+    planned: by role, in the order in which a feature is switched on, what was planned on all hosts. may_split: whether a run that adds and
+    removes may take two passes. In check mode nothing would have been added when the removals are worked out, so one pass shows everything.
+    """
+    work = [role for role, results in planned.items() if any(map(_is_work, results))]
+    if _KUBELETS in work and _RESOURCES in planned and _RESOURCES not in work:
+        work.append(_RESOURCES)  # what a node offers may have gone with the restart of its kubelet
+    results = [result for each in planned.values() for result in each]
+    ordered = [
+        operation for result in results for operation in result.get("operations", ()) if operation["field"] in _ORDERED
+    ]
     removed = sum(map(_is_removal, ordered))
-    is_open = any(result.get("open_transaction") for result in results)
-    return Decision(adds=len(ordered) > removed, removes=removed > 0, has_work=bool(operations) or is_open)
+    return Decision(
+        work=work[::-1] if removed else work,
+        is_split=0 < removed < len(ordered) and may_split and not check_mode,
+        looks_again=removed > 0 and _KUBELETS in work and _RESOURCES in work and not check_mode,
+    )
 
 
-def is_restarted(reports: t.Iterable[Reports]) -> bool:
-    """Whether a kubelet was restarted, so that its node may offer something else."""
-    return any(each.node_kubelet.get("transaction") for each in reports)
+def _is_work(result: Json) -> bool:
+    return bool(result.get("operations") or result.get("open_transaction"))
 
 
 def _is_removal(operation: Json) -> bool:

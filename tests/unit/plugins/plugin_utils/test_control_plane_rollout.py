@@ -38,7 +38,6 @@ class FakePass:
         self._hosts = hosts
         for each in hosts.values():
             each["pass"].update(at=time.time(), api=[{"host": name} for name in hosts])
-            each["pass"]["settings"].setdefault("plan_only", False)
 
     @property
     def own(self) -> Json:
@@ -66,9 +65,9 @@ class FakePass:
         answer = self.ask(f"{module}{' in check mode' if is_plan else ''}", arguments)
         return {**answer, "holder": arguments["holder"]} if answer.get("holder") == "us" else answer
 
-    def take(self, step: str) -> Json:
-        """The result of a step of this host, which is registered."""
-        found: Json = getattr(ControlPlaneRollout(t.cast(t.Any, self), {}), step)()
+    def take(self, step: str, **settings: t.Any) -> Json:
+        """The result of a step of this host, which is registered. settings: of the task."""
+        found: Json = getattr(ControlPlaneRollout(t.cast(t.Any, self), settings), step)()
         result = {"pass": self.own["pass"]["pass"], **found}
         self.own[step] = result
         return result
@@ -83,10 +82,10 @@ def two(**settings: t.Any) -> dict[str, Json]:
     return {name: host(name, **settings) for name in ("cp1", "cp2")}
 
 
-def decided(its_pass: FakePass) -> FakePass:
-    """After the step decide of all hosts."""
+def decided(its_pass: FakePass, **settings: t.Any) -> FakePass:
+    """After the step decide of all hosts. settings: of its task."""
     for name in its_pass.hosts():
-        its_pass.as_host(name).take("decide")
+        its_pass.as_host(name).take("decide", **settings)
     return its_pass
 
 
@@ -132,18 +131,19 @@ def test_without_the_lease_the_step_fails_for_all() -> None:
 
 
 def test_a_lease_that_is_looked_at_is_not_held() -> None:
-    its_pass = FakePass(two(plan_only=True), answer={**HELD, "taken_over_from": "them"})
-    found = its_pass.take("decide")
+    its_pass = FakePass(two(), answer={**HELD, "taken_over_from": "them"})
+    found = its_pass.take("decide", plan_only=True)
     assert (found["lease"]["held"], found["warnings"]) == (False, ["the Lease would be taken over from them."])
     assert its_pass.asked[0][0] == "rollout_lease in check mode"
     its_pass.check_mode = True
-    its_pass.own["pass"]["settings"]["plan_only"] = False
     assert its_pass.take("decide")["lease"]["held"] is False
 
 
 def test_a_plan_that_another_run_made_old_is_made_again_with_the_same_lease() -> None:
     its_pass = decided(FakePass(two(), answer={**HELD, "stale": True}))
-    assert [its_pass.as_host(name).take("admit")["then"][0]["file"] for name in ("cp1", "cp2")] == ["plan.yml"] * 2
+    assert [its_pass.as_host(name).take("admit")["then"][0]["file"] for name in ("cp1", "cp2")] == [
+        "plan_again.yml"
+    ] * 2
     before = its_pass.registers("cp1")["decide"]
     again = its_pass.as_host("cp1").take("decide")
     assert (again["lease"]["held"], again["lease"]["stale"], again["lease"]["holder"]) == (
@@ -185,10 +185,16 @@ def test_only_the_first_turn_goes_by_the_plan() -> None:
     assert [its_pass.as_host(name).take("admit")["asked"] for name in ("cp1", "cp2")] == [[], ["cp1", "cp2"]]
 
 
-def test_what_is_only_planned_has_no_turn() -> None:
-    its_pass = decided(FakePass(two(plan_only=True), answer=HELD))
-    found = its_pass.as_host("cp1").take("admit")
-    assert (found["first"], found["then"]) == ([], [])
+def test_what_was_only_planned_is_decided_about_once_more() -> None:
+    its_pass = decided(FakePass(two(), answer=HELD), plan_only=True)
+    planned = its_pass.registers("cp1")["decide"]
+    its_pass.own["plan"]["static_pods"][API_SERVER]["rehearsal"] = {"verdict": "accepted", "seconds": 0}
+    assert "begun" not in its_pass.take("end")["report"][API_SERVER]
+    decided(its_pass)
+    applied = its_pass.registers("cp1")["decide"]
+    assert (planned["lease"]["held"], applied["lease"]["held"]) == (False, True)
+    assert (applied["planned_at"], applied["lease"]["holder"]) == (planned["planned_at"], planned["lease"]["holder"])
+    assert its_pass.as_host("cp1").take("admit")["then"] == [{"file": "turn.yml", "host": "cp1"}]
 
 
 def test_no_host_goes_on_before_all_have_planned() -> None:

@@ -32,54 +32,80 @@ def test_whether_control_planes_are_set(roles: list[str], found: list[str], sets
 
 
 def test_a_control_plane_outside_its_group() -> None:
-    told = site.strayed("cp2", {"control_plane": ["etcd runs"]})
+    kubelets: Json = {"w1": {}, "cp1": {"control_plane": ["etcd runs"]}, "cp2": {"control_plane": ["etcd runs"]}}
+    assert site.strayed(kubelets, ["cp1", "cp2"]) == ""
+    told = site.strayed(kubelets, ["cp1"])
     assert told.startswith(
         "Nothing was changed. cp2 is a control plane (etcd runs), but the group kube_control_plane does not"
     )
 
 
-def operation(field: str, after: t.Any) -> Json:
-    return {"field": field, "key": "k", "before": None, "after": after}
+PLANES, KUBELETS, NODES = "control_plane", "node_kubelet", "node_resources"
 
 
-def reports(*operations: Json, opened: bool = False) -> site.Reports:
-    """One operation for each report in turn."""
-    api = {
-        "kube-apiserver": {"operations": list(operations[:1]), "open_transaction": {} if not opened else {"phase": "x"}}
+def planned(**operations: t.Sequence[tuple[str, t.Any]]) -> dict[str, list[Json]]:
+    """The plans of all roles on one host. operations: by role, field and value of each."""
+    return {
+        role: [{"operations": [{"field": field, "after": after} for field, after in operations.get(role, ())]}, {}]
+        for role in (PLANES, KUBELETS, NODES)
     }
-    kubelet = {"operations": list(operations[1:2])}
-    node = {"taints": None, "labels": {"operations": list(operations[2:])}}
-    return site.Reports(api, kubelet, node)
+
+
+def decide(
+    plans: t.Mapping[str, t.Sequence[Json]], *, may_split: bool = True, check_mode: bool = False
+) -> site.Decision:
+    return site.decide(plans, may_split=may_split, check_mode=check_mode)
+
+
+ON, OFF, FLAG, LABEL = ("feature_gates", True), ("feature_gates", False), ("args", None), ("labels", "a")
 
 
 @pytest.mark.parametrize(
-    ("operations", "decision"),
+    ("operations", "work", "is_split", "looks_again"),
     [
-        ([], (False, False, False)),
-        ([operation("feature_gates", True)], (True, False, True)),
-        ([operation("feature_gates", False)], (False, True, True)),
-        ([operation("feature_gates", None), operation("admission_plugins", "enabled")], (True, True, True)),
-        ([operation("admission_plugins", "disabled")], (False, True, True)),
-        ([operation("labels", False)], (True, False, True)),
-        ([operation("args", None), operation("config", None)], (False, False, True)),
-        ([operation("args", None), operation("config", None), operation("labels", None)], (False, True, True)),
+        ({}, [], False, False),
+        ({PLANES: [ON]}, [PLANES], False, False),
+        ({KUBELETS: [ON]}, [KUBELETS, NODES], False, False),
+        ({NODES: [LABEL]}, [NODES], False, False),
+        ({PLANES: [ON], KUBELETS: [ON], NODES: [LABEL]}, [PLANES, KUBELETS, NODES], False, False),
+        ({PLANES: [OFF]}, [PLANES], False, False),
+        ({PLANES: [OFF], KUBELETS: [OFF]}, [NODES, KUBELETS, PLANES], False, True),
+        ({PLANES: [OFF], NODES: [("labels", None)]}, [NODES, PLANES], False, False),
+        ({KUBELETS: [ON], PLANES: [("feature_gates", None)]}, [NODES, KUBELETS, PLANES], True, True),
+        (
+            {PLANES: [("admission_plugins", "disabled")], KUBELETS: [("config", 1)]},
+            [NODES, KUBELETS, PLANES],
+            False,
+            True,
+        ),
+        ({PLANES: [("admission_plugins", "enabled"), OFF]}, [PLANES], True, False),
+        ({NODES: [("labels", False)]}, [NODES], False, False),
+        # Flags and other settings have no order.
+        ({PLANES: [FLAG], KUBELETS: [("config", None)]}, [PLANES, KUBELETS, NODES], False, False),
     ],
 )
-def test_what_is_added_and_what_goes(operations: list[Json], decision: tuple[bool, bool, bool]) -> None:
-    assert site.decide([reports(*operations)]) == site.Decision(*decision)
+def test_what_changes_something_and_in_which_order(
+    operations: dict[str, list[tuple[str, t.Any]]], work: list[str], is_split: bool, looks_again: bool
+) -> None:
+    assert decide(planned(**operations)) == site.Decision(work, is_split, looks_again)
+
+
+def test_a_run_that_must_not_split_takes_one_pass() -> None:
+    both = planned(control_plane=[ON, OFF], node_kubelet=[OFF])
+    assert decide(both).is_split
+    assert decide(both, may_split=False) == site.Decision([NODES, KUBELETS, PLANES], False, True)
+    # Nothing is added in check mode, and no kubelet restarted.
+    assert decide(both, check_mode=True) == site.Decision([NODES, KUBELETS, PLANES], False, False)
 
 
 def test_a_change_that_is_open_is_work() -> None:
-    assert site.decide([reports(opened=True)]) == site.Decision(adds=False, removes=False, has_work=True)
+    assert decide({PLANES: [{"operations": [], "open_transaction": {"phase": "x"}}]}).work == [PLANES]
 
 
-def test_a_role_that_did_not_run_reports_nothing() -> None:
-    assert site.Reports({}, {}, {}).results == []
-
-
-def test_whether_a_kubelet_was_restarted() -> None:
-    assert site.is_restarted([site.Reports({}, {"transaction": {"id": "1"}}, {})])
-    assert not site.is_restarted([site.Reports({}, {"transaction": None}, {}), site.Reports({}, {}, {})])
+def test_resources_that_a_playbook_does_not_use_are_not_looked_at() -> None:
+    assert decide({KUBELETS: [{"operations": [{"field": "feature_gates", "after": False}]}]}) == site.Decision(
+        [KUBELETS], False, False
+    )
 
 
 WISH: Json = {
