@@ -37,6 +37,12 @@ options:
       - Look for pods that the kubelet would reject if it were started anew.
     type: bool
     default: false
+  restarted_nodes:
+    description:
+      - Nodes whose kubelets are to be started anew. They must be among the nodes that are read.
+      - Counts with O(readmission=true) only. By default these are all nodes that are read.
+    type: list
+    elements: str
   limits:
     description:
       - What kubelets will leave to pods after their next start, by node, as C(limits) of M(nodecraft.kubeadm.kubelet) in check mode.
@@ -122,7 +128,7 @@ nodes:
     readmission:
       description: >-
         The pods that the kubelet would reject if it were started anew, each with C(pod) (namespace and name) and C(reason);
-        V(null) unless O(readmission=true).
+        V(null) unless O(readmission=true), and for nodes that O(restarted_nodes) leaves out.
       type: list
       elements: dict
     kubelet:
@@ -178,6 +184,7 @@ def main() -> t.NoReturn:
             **selection_options(),
             "requested": {"type": "bool", "default": True},
             "readmission": {"type": "bool", "default": False},
+            "restarted_nodes": {"type": "list", "elements": "str"},
             "limits": {"type": "dict"},
             "kubelets": {"type": "dict"},
             **concurrency_option(),

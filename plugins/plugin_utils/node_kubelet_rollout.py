@@ -137,12 +137,16 @@ class NodeKubeletRollout(RoleRollout):
 
     def _judged(self, hosts: rollout.Hosts, turns: t.Sequence[str], decision: Json, cluster: Json) -> Json:
         """What the API says of the restarts. answered is false when the next host is to be asked."""
-        question = {**kubelets.readmission_question(hosts, turns), "cluster": cluster}
-        answer = self._pass.ask_api("node_resource_info", question)
+        answer = self._pass.ask_api("node_resource_info", {**kubelets.question(hosts, turns), "cluster": cluster})
         if answer.get("unreachable") and self._pass.asked_host != decision["api"][-1]["host"]:
             return {"answered": False}
-        nodes = self._pass.ask_api("node_resource_info", {"requested": False, "cluster": cluster}).get("nodes")
-        found = self._judged_coverage(hosts, nodes, decision["left_out"])
+        # An account that may not list pods may still list nodes.
+        known = (
+            answer
+            if "nodes" in answer
+            else self._pass.ask_api("node_resource_info", {"requested": False, "cluster": cluster})
+        )
+        found = self._judged_coverage(hosts, known.get("nodes"), decision["left_out"])
         judged = kubelets.objections(hosts, turns, answer)
         offers = {host: kubelets.offers(answer, hosts[host]["plan"]["node"]) for host in turns}
         if judged.told and not found["refusal"]:

@@ -30,9 +30,10 @@ def read_all(params: Params, *, connect: Connect, warn: t.Callable[[str], None])
     names, kubelets = params["nodes"], params["kubelets"] or {}
     if kubelets:
         names = list(dict.fromkeys([*(names or []), *kubelets]))
-    client, found = open_asked(params, names, connect=connect, warn=warn)
-    counts, readmit = params["requested"], params["readmission"]
-    nodes = _describe_all(found, client, counts=counts, readmit=readmit, limits=params["limits"] or {})
+    restarted = params["restarted_nodes"]
+    client, found = open_asked(params, names, needed=restarted or (), connect=connect, warn=warn)
+    readmit = set(found if restarted is None else restarted) if params["readmission"] else set()
+    nodes = _describe_all(found, client, counts=params["requested"], readmit=readmit, limits=params["limits"] or {})
     running = read_kubelets(client, list(kubelets), workers=params["concurrency"])
     return {"nodes": {name: {**node, "kubelet": _kubelet(name, kubelets, running)} for name, node in nodes.items()}}
 
@@ -45,15 +46,22 @@ def _kubelet(name: str, asked: t.Mapping[str, t.Any], running: t.Mapping[str, Js
 
 
 def _describe_all(
-    found: t.Mapping[str, Json], client: Client, *, counts: bool, readmit: bool, limits: t.Mapping[str, Limits | None]
+    found: t.Mapping[str, Json],
+    client: Client,
+    *,
+    counts: bool,
+    readmit: t.Collection[str],
+    limits: t.Mapping[str, Limits | None],
 ) -> dict[str, Json]:
-    concerned = [name for name, node in found.items() if readmit or (counts and node_resources.capacity(node))]
+    concerned = [name for name, node in found.items() if name in readmit or (counts and node_resources.capacity(node))]
     on_node = read_pods(client, concerned) if concerned else {}
     return {
         name: _describe(
             node,
             on_node.get(name, []) if counts else None,
-            readmission.rejected(on_node[name], conditions_of(node, limits=limits.get(name))) if readmit else None,
+            readmission.rejected(on_node[name], conditions_of(node, limits=limits.get(name)))
+            if name in readmit
+            else None,
         )
         for name, node in found.items()
     }

@@ -28,18 +28,23 @@ def check_asked(names: t.Sequence[str] | None, selector: str | None) -> None:
 
 
 def open_asked(
-    params: Params, names: t.Sequence[str] | None, *, connect: Connect, warn: t.Callable[[str], None]
+    params: Params,
+    names: t.Sequence[str] | None,
+    *,
+    needed: t.Sequence[str] = (),
+    connect: Connect,
+    warn: t.Callable[[str], None],
 ) -> tuple[Client, dict[str, Json]]:
     """Connect, read the nodes that are named or selected, all of them when none is, and warn of versions that are not tested.
 
-    Raises KubeadmError for a node that does not exist.
+    needed: nodes that must be among them. Raises KubeadmError for a node that does not exist.
     """
     selector, workers = params["label_selector"], params["concurrency"]
     check_asked(names, selector)
     client = connect()
     everything = names is None and selector is None
     found = _by_name(client.list("nodes")) if everything else read_nodes(client, names or [], selector, workers=workers)
-    unknown = [name for name in names or [] if name not in found]
+    unknown = [name for name in [*(names or []), *needed] if name not in found]
     if unknown:
         raise KubeadmError(
             f"there is no node {', '.join(unknown)} in the cluster of {client.url}. A kubelet registers its node when it is"

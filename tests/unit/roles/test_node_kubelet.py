@@ -41,7 +41,7 @@ def batches(outcome: Outcome) -> list[set[str]]:
 def asked(outcome: Outcome) -> list[dict[str, t.Any]]:
     """What the API was asked for of single nodes, in its order."""
     found = [call["arguments"] for call in outcome.calls if call["step"] == "ask"]
-    return [arguments for arguments in found if arguments.keys() & {"nodes", "kubelets"}]
+    return [arguments for arguments in found if arguments.keys() & {"nodes", "restarted_nodes", "kubelets"}]
 
 
 @pytest.fixture(name="play")
@@ -179,7 +179,7 @@ def test_check_mode_plans_and_asks_and_changes_nothing(play: Play) -> None:
     assert {call["step"] for call in outcome.calls} == {"plan", "ask", "look"}
     limits = {"cp1": {"max_pods": 1}, "w1": {"max_pods": 1}}
     (look,) = asked(outcome)
-    assert (look["nodes"], look["readmission"], look["limits"]) == (["cp1", "w1"], True, limits)
+    assert (look["restarted_nodes"], look["readmission"], look["limits"]) == (["cp1", "w1"], True, limits)
 
 
 # ---- what stops it before the first write ----------------------------------------------------------------------------
@@ -395,7 +395,7 @@ def test_settings_of_control_planes_need_not_be_defined_on_the_host_that_asks(st
 def test_one_request_for_the_nodes_that_change(play: Play) -> None:
     outcome = play("nothing", "changes", "nothing", "changes")
     assert outcome.status == 0, outcome.output
-    assert [call["nodes"] for call in asked(outcome) if "nodes" in call] == [["w1", "w3"]]
+    assert [call["restarted_nodes"] for call in asked(outcome) if "restarted_nodes" in call] == [["w1", "w3"]]
 
 
 def test_nothing_is_asked_when_nothing_changes(play: Play) -> None:

@@ -87,12 +87,14 @@ def cluster(hosts: Hosts) -> dict[str, t.Any]:
     }
 
 
-def readmission_question(hosts: Hosts, turns: t.Sequence[str]) -> dict[str, t.Any]:
-    """What the API is asked for of the nodes whose kubelets are restarted, as options of C(node_resource_info)."""
+def question(hosts: Hosts, turns: t.Sequence[str]) -> dict[str, t.Any]:
+    """What the API is asked for before kubelets are restarted, as options of C(node_resource_info): which nodes there are, and which pods
+    those whose kubelets are restarted would reject."""
     plans = [hosts[host]["plan"] for host in turns]
     return {
-        "nodes": [plan["node"] for plan in plans],
+        "requested": False,
         "readmission": True,
+        "restarted_nodes": [plan["node"] for plan in plans],
         "limits": {plan["node"]: plan["limits"] for plan in plans},
     }
 

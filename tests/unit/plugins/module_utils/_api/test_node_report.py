@@ -23,6 +23,7 @@ def read(api: FakeApi, *, warn: t.Callable[[str], t.Any] = pytest.fail, **params
         "label_selector": None,
         "requested": True,
         "readmission": False,
+        "restarted_nodes": None,
         "limits": None,
         "kubelets": None,
         "concurrency": 8,
@@ -58,6 +59,16 @@ def test_pods_that_would_not_come_back(serve: Serve) -> None:
     assert read(api, nodes=["w1"], readmission=True)["w1"]["readmission"] == [
         {"pod": "default/p", "reason": "selects nodes with x=1"}
     ]
+
+
+def test_only_some_are_started_anew(serve: Serve) -> None:
+    api = serve(node("w1"), node("w2"))
+    api.pods = [pod(nodeSelector={"x": "1"}), pod("other", node="w2", nodeSelector={"x": "1"})]
+    found = read(api, requested=False, readmission=True, restarted_nodes=["w2"])
+    assert (found["w1"]["readmission"], len(found["w2"]["readmission"])) == (None, 1)
+    assert read(api, requested=False, restarted_nodes=["w2"])["w2"]["readmission"] is None
+    with pytest.raises(KubeadmError, match="there is no node nobody"):
+        read(api, readmission=True, restarted_nodes=["w1", "nobody"])
 
 
 def test_nodes_alone(serve: Serve) -> None:

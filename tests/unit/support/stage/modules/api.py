@@ -19,13 +19,18 @@ PLANE = "node-role.kubernetes.io/control-plane"
 Json = dict[str, t.Any]
 
 
+def singly(arguments: Json) -> list[str]:
+    """The nodes that are asked for by their names."""
+    return [name for option in ("nodes", "restarted_nodes", "kubelets") for name in arguments.get(option, [])]
+
+
 def devices_of(call: stand_in.StandIn, said: Json, name: str) -> t.Any:
     """How many devices a node offers after all looks until now."""
     devices = said.get("devices", {})
     offered = devices.get(name, devices.get("others", [0]))
     if len(offered) == 1:
         return offered[0]
-    looks = sum(name in noted["arguments"].get("nodes", []) for noted in call.calls("ask", "api"))
+    looks = sum(name in singly(noted["arguments"]) for noted in call.calls("ask", "api"))
     return offered[min(looks, len(offered) - 1)]
 
 
@@ -57,7 +62,7 @@ def main() -> t.NoReturn:
     call = stand_in.StandIn()
     call.reach_machine()
     said = call.said("stub_api", {})
-    nodes = [*call.arguments.get("nodes", []), *call.arguments.get("kubelets", {})]
+    nodes = singly(call.arguments)
     devices = {name: devices_of(call, said, name) for name in nodes}
     call.note("ask", "api")
     if said.get("gone"):
@@ -65,7 +70,10 @@ def main() -> t.NoReturn:
     if said.get("silent") or "silent" in devices.values():
         stand_in.answer({"failed": True, "msg": "no credentials."})
     one_by_one = {name: one_node(name, call.arguments, said, devices[name]) for name in nodes}
-    stand_in.answer({"changed": False, "nodes": one_by_one if nodes else all_nodes(said)})
+    is_whole = not nodes or "restarted_nodes" in call.arguments
+    known = all_nodes(said) if is_whole else {}
+    named = {name: {"labels": {}, **known.get(name, {}), **found} for name, found in one_by_one.items()}
+    stand_in.answer({"changed": False, "nodes": {**known, **named}})
 
 
 if __name__ == "__main__":

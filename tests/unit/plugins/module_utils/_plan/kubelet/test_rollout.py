@@ -70,8 +70,12 @@ def test_the_cluster_is_told_by_all_nodes() -> None:
 
 
 def test_what_is_asked_before_the_restarts() -> None:
-    question = rollout.readmission_question({"w1": host("n1"), "w2": host()}, ["w1"])
-    assert question == {"nodes": ["n1"], "readmission": True, "limits": {"n1": {"max_pods": 1}}}
+    assert rollout.question({"w1": host("n1"), "w2": host()}, ["w1"]) == {
+        "requested": False,
+        "readmission": True,
+        "restarted_nodes": ["n1"],
+        "limits": {"n1": {"max_pods": 1}},
+    }
 
 
 FORCED = host(settings={"force": True})
