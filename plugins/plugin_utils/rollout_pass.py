@@ -227,7 +227,7 @@ class RolloutPass:
         )
         try:
             answer: Json = (
-                plugin.run(task_vars=self._variables)
+                _run_to_its_end(plugin, self._variables)
                 if plugin
                 else action._execute_module(name, module_args=arguments, task_vars=self._variables)
             )
@@ -247,6 +247,15 @@ class RolloutPass:
     def ask_api(self, module: str, arguments: Json, *, is_plan: bool = False) -> Json:
         """The same for a module that asks the API, with the credentials that this step was given."""
         return self.ask(module, {**self._credentials, **arguments}, is_plan=is_plan)
+
+
+def _run_to_its_end(plugin: ActionBase, variables: Json) -> Json:
+    """The answer of an action plugin. Without pipelining it puts the module, with its arguments, into a directory on the host."""
+    try:
+        answer: Json = plugin.run(task_vars=variables)
+    finally:
+        plugin.cleanup()  # Ansible calls that of the step's own plugin only
+    return answer
 
 
 def new_id() -> str:

@@ -1,0 +1,30 @@
+# SPDX-FileCopyrightText: 2026 nodecraft.kubeadm contributors
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""What a user's play may say around the roles: its keywords, and how its hosts are reached."""
+
+from __future__ import annotations
+
+import typing as t
+from pathlib import Path
+
+from ansible_collections.nodecraft.kubeadm.tests.unit.support.plays import Json, Outcome, Stage
+
+KUBELET: Json = {"role": "nodecraft.kubeadm.node_kubelet"}
+
+
+def kubelets(stage: Stage, *behaviour: str, **keywords: t.Any) -> Outcome:
+    """Run the role node_kubelet on cp1, w1, w2 and so on."""
+    names = ["cp1", *(f"w{number}" for number in range(1, len(behaviour)))]
+    hosts = {name: {"stub": {"kubelet": each}} for name, each in zip(names, behaviour, strict=True)}
+    groups = {"kube_control_plane": {"cp1": hosts.pop("cp1")}, "kube_node": hosts}
+    return stage.play(groups, **{"roles": [KUBELET], **keywords})
+
+
+# ---- how hosts are reached -------------------------------------------------------------------------------------------
+
+
+def test_nothing_of_the_modules_stays_on_a_host_without_pipelining(stage: Stage, tmp_path: Path) -> None:
+    outcome = kubelets(stage, "nothing", "changes", vars={"ansible_pipelining": False})
+    assert outcome.status == 0, outcome.output
+    # They have their arguments in them, with what the API is asked with.
+    assert not list((tmp_path / "remote").iterdir())
