@@ -7,6 +7,8 @@ from __future__ import annotations
 import typing as t
 from pathlib import Path
 
+import pytest
+from ansible_collections.nodecraft.kubeadm.tests.unit.support.device_plugin_role import OURS, D
 from ansible_collections.nodecraft.kubeadm.tests.unit.support.plays import Json, Outcome, Stage
 
 KUBELET: Json = {"role": "nodecraft.kubeadm.node_kubelet"}
@@ -28,3 +30,17 @@ def test_nothing_of_the_modules_stays_on_a_host_without_pipelining(stage: Stage,
     assert outcome.status == 0, outcome.output
     # They have their arguments in them, with what the API is asked with.
     assert not list((tmp_path / "remote").iterdir())
+
+
+# ---- keywords --------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("name", "variables", "writer"),
+    [("placement_guard", {"placement_guard_resources": [D]}, "placement_guard"), ("device_plugin", OURS, "k8s")],
+)
+def test_the_check_mode_of_a_play_is_that_of_its_roles(stage: Stage, name: str, variables: Json, writer: str) -> None:
+    role = {"role": f"nodecraft.kubeadm.{name}"}
+    outcome = stage.play({"kube_control_plane": {"cp1": {}}}, roles=[role], vars=variables, check_mode=True)
+    assert outcome.status == 0, outcome.output
+    assert [call["step"] for call in outcome.calls if call["component"] == writer] == ["plan"]
