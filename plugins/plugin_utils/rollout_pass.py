@@ -128,8 +128,12 @@ class RolloutPass:
 
     @property
     def all_play_hosts(self) -> list[str]:
-        """The hosts of the play, also those that it has lost."""
-        return list(self._variables["ansible_play_hosts_all"])
+        """The hosts of the play, also those that it has lost, in the order in which it takes them."""
+        hosts = list(self._variables["ansible_play_hosts_all"])
+        if self._action._task.get_play().order in (None, "inventory"):
+            return hosts
+        # That variable is in the order of the inventory; the keyword C(order) counts in the batch.
+        return list(dict.fromkeys([*self.batch_hosts, *hosts]))
 
     def group(self, name: str) -> list[str]:
         """The hosts of a group of the inventory; none where there is no such group."""

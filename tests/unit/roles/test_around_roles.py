@@ -44,3 +44,11 @@ def test_the_check_mode_of_a_play_is_that_of_its_roles(stage: Stage, name: str, 
     outcome = stage.play({"kube_control_plane": {"cp1": {}}}, roles=[role], vars=variables, check_mode=True)
     assert outcome.status == 0, outcome.output
     assert [call["step"] for call in outcome.calls if call["component"] == writer] == ["plan"]
+
+
+@pytest.mark.parametrize("serial", [4, 2])
+def test_turns_come_in_the_order_of_the_play(stage: Stage, serial: int) -> None:
+    outcome = kubelets(stage, "changes", "changes", "changes", "changes", order="reverse_inventory", serial=serial)
+    assert outcome.status == 0, outcome.output
+    expected = {4: ["cp1", "w3", "w2", "w1"], 2: ["w3", "w2", "cp1", "w1"]}[serial]
+    assert outcome.hosts("change", "kubelet") == expected
