@@ -12,7 +12,7 @@ from ..module_utils._plan.common import role_variables
 from ..module_utils._plan.common.errors import Refusal
 from ..module_utils._plan.kubernetes import coverage
 from ..module_utils._plan.transaction import rollout
-from .rollout_pass import Json, new_id
+from .rollout_pass import Json
 from .steps import Steps
 
 
@@ -41,7 +41,7 @@ class RoleRollout(Steps):
     @staticmethod
     def _begun(settings: Json, left_out: str) -> Json:
         """The result of the step begin. left_out: why this host cannot be reached; empty when it takes part."""
-        return {"at_work": True, "pass": new_id(), "settings": settings, "left_out": left_out}
+        return {"at_work": True, "settings": settings, "left_out": left_out}
 
     def _checked_settings(self) -> Json:
         """The settings of the step begin in their types. Raises Refusal for those that cannot be used."""

@@ -52,3 +52,17 @@ def test_turns_come_in_the_order_of_the_play(stage: Stage, serial: int) -> None:
     assert outcome.status == 0, outcome.output
     expected = {4: ["cp1", "w3", "w2", "w1"], 2: ["w3", "w2", "cp1", "w1"]}[serial]
     assert outcome.hosts("change", "kubelet") == expected
+
+
+@pytest.mark.parametrize("name", ["node_kubelet", "control_plane"])
+def test_a_pass_that_does_not_begin_is_not_taken_for_the_one_before(stage: Stage, name: str) -> None:
+    role = {"name": f"nodecraft.kubeadm.{name}"}
+    tasks = [{"include_role": role}, {"include_role": role, "vars": {f"{name}_stat": "absent"}}]
+    stub = {"kubelet": "changes", "kube-apiserver": "changes"}
+    groups: Json = {"kube_control_plane": {"cp1": {"stub": stub}}}
+    outcome = stage.play(groups, tasks=tasks, vars={"control_plane_feature_gates": {"A": True}})
+    assert outcome.status != 0
+    assert f"This role does not know {name}_stat (did you mean {name}_state?)" in outcome.output
+    # Its own failure is the only one, and nothing is told a second time.
+    assert outcome.output.count("FAILED!") == 1
+    assert len(outcome.reports) == 1
