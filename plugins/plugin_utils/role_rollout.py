@@ -21,6 +21,8 @@ class RoleRollout(Steps):
 
     # Whether the hosts of the play are what is changed, so that none of them may be missing.
     _changes_hosts = True
+    # Whether each host is planned by itself, so that the results of one must not be those of all.
+    _plans_each_host = True
 
     def begin(self) -> Json:
         """Check what the role was given, and tell the other hosts what they have to know of this one.
@@ -59,6 +61,10 @@ class RoleRollout(Steps):
         if strategy:
             texts.append(
                 f"invalid strategy {strategy}: must be linear, because a turn begins only when every host has planned."
+            )
+        if self._plans_each_host and self._pass.is_run_once:
+            texts.append(
+                "invalid run_once true: must be false, because every host plans for itself. Name the hosts of the run with --limit."
             )
         objections = found + [text for text in texts if text]
         if objections:

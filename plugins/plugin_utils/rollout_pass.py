@@ -154,6 +154,11 @@ class RolloutPass:
         name = str(self._action._task.get_play().strategy)
         return name if name.rpartition(".")[2] in _UNORDERED else ""
 
+    @property
+    def is_run_once(self) -> bool:
+        """Whether one host runs the task, and its results are those of all."""
+        return bool(self._action._task.run_once)
+
     def variable(self, name: str, default: t.Any = None) -> t.Any:
         """The value of a variable of this host, worked out."""
         if name not in self._variables:

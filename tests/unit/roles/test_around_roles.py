@@ -66,3 +66,13 @@ def test_a_pass_that_does_not_begin_is_not_taken_for_the_one_before(stage: Stage
     # Its own failure is the only one, and nothing is told a second time.
     assert outcome.output.count("FAILED!") == 1
     assert len(outcome.reports) == 1
+
+
+@pytest.mark.parametrize("name", ["node_kubelet", "control_plane", "node_resources"])
+def test_one_host_does_not_plan_for_all(stage: Stage, name: str) -> None:
+    hosts: Json = {host: {"stub": {"kubelet": "changes", "kube-apiserver": "changes"}} for host in ("cp1", "cp2")}
+    role = {"role": f"nodecraft.kubeadm.{name}", "run_once": True}
+    outcome = stage.play({"kube_control_plane": hosts}, roles=[role])
+    assert outcome.status != 0
+    assert "Nothing was changed on cp1. invalid run_once true: must be false" in outcome.output
+    assert not outcome.calls
