@@ -76,3 +76,12 @@ def test_one_host_does_not_plan_for_all(stage: Stage, name: str) -> None:
     assert outcome.status != 0
     assert "Nothing was changed on cp1. invalid run_once true: must be false" in outcome.output
     assert not outcome.calls
+
+
+@pytest.mark.parametrize(("name", "component"), [("node_kubelet", "kubelet"), ("control_plane", "kube-apiserver")])
+def test_nothing_is_changed_beside_a_host_that_is_gone_and_ignored(stage: Stage, name: str, component: str) -> None:
+    hosts: Json = {host: {"stub": {component: how}} for host, how in (("cp1", "changes"), ("cp2", "gone"))}
+    ignored = {"ignore_unreachable": True, "ignore_errors": True}
+    outcome = stage.play({"kube_control_plane": hosts}, roles=[{"role": f"nodecraft.kubeadm.{name}"}], **ignored)
+    assert not outcome.hosts("change", component)
+    assert "cp2 failed or was lost while everything was planned." in outcome.output

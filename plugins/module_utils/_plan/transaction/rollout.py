@@ -80,7 +80,12 @@ def planning_refusal(hosts: Hosts, reachable: t.Collection[str]) -> str:
 
     hosts: those that take part. reachable: the hosts that the play still has.
     """
-    lost = [host for host in hosts if host not in reachable]
+    # With ignore_unreachable the play keeps a host that it could not reach.
+    lost = [
+        host
+        for host, registers in hosts.items()
+        if host not in reachable or registers.get("plan", NOTHING).get("unreachable")
+    ]
     if lost:
         return f"{', '.join(lost)} failed or was lost while everything was planned. Repair that, or name the hosts of the run with --limit."
     failed = [host for host, registers in hosts.items() if registers.get("plan", NOTHING).get("failed")]

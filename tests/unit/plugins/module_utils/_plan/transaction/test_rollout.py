@@ -80,6 +80,8 @@ def test_a_host_that_is_lost_or_failed_to_plan_refuses_all() -> None:
     assert rollout.planning_refusal(hosts, ["w1"]).startswith("w2 failed or was lost while everything was planned.")
     assert rollout.planning_refusal(hosts, ["w1", "w2"]) == "w2 cannot be changed as planned."
     assert rollout.planning_refusal({"w1": host()}, ["w1"]) == ""
+    ignored = {"w1": host(), "w2": {**host(), "plan": {"unreachable": True}}}
+    assert rollout.planning_refusal(ignored, ["w1", "w2"]).startswith("w2 failed or was lost")
 
 
 def test_a_host_that_has_not_come_to_a_step_refuses_all() -> None:
