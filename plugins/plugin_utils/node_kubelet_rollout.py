@@ -6,6 +6,7 @@
 
 from __future__ import annotations
 
+import itertools
 import time
 import typing as t
 
@@ -76,13 +77,16 @@ class NodeKubeletRollout(RoleRollout):
         if plan.get("previous_transaction") and not plan.get("operations"):
             self._pass.ask("node_transaction", {"name": "kubelet", "id": plan["previous_transaction"]["id"]})
 
-    def _api_hosts(self, candidates: t.Sequence[str], changing: t.Sequence[str] = ()) -> list[Json]:
-        """Who may ask the API. candidates: the control planes of the play, then those of the inventory. changing: who has a turn."""
-        lost = [host for host, registers in self._pass.hosts(candidates).items() if rollout.state(registers) == "lost"]
+    def _api_hosts(
+        self, candidates: t.Sequence[str], *, changing: t.Sequence[str] = (), lost: t.Sequence[str] = ()
+    ) -> list[Json]:
+        """Who may ask the API. candidates: the control planes of the play, then those of the inventory. changing: who has a turn. lost: who
+        cannot be asked then, besides those that are lost already."""
+        gone = [host for host, registers in self._pass.hosts(candidates).items() if rollout.state(registers) == "lost"]
         return self._pass.api_hosts(
             candidates,
             rollout.settings_of(self._pass.own)["node_kubelet_api_host"],
-            reachable=[host for host in self._pass.play_hosts if host not in lost],
+            reachable=[host for host in self._pass.play_hosts if host not in gone and host not in lost],
             changing=changing,
         )
 
@@ -92,7 +96,7 @@ class NodeKubeletRollout(RoleRollout):
         if not decision or decision.get("failed"):
             return {"answered": True, "batches": [], "before": []}
         if self._pass.own["decide"]["coordinator"] != self._pass.host:
-            return {"answered": True, "api": decision["api"][0], **self._own_part(decision)}
+            return {"answered": True, "api": self._end_api(decision), **self._own_part(decision)}
         hosts = self._pass.hosts(decision["planned"])
         barrier = rollout.step_refusal(hosts, "decide")
         if barrier:
@@ -110,6 +114,12 @@ class NodeKubeletRollout(RoleRollout):
         elif turns:
             found.update(self._judged_coverage(hosts, None, decision["left_out"]))
         return {**found, "failed": bool(found["refusal"])}
+
+    def _end_api(self, decision: Json) -> Json:
+        """Who asks the API for a host that does not decide: if it ends the rollout for all, those before it were lost."""
+        before = set(itertools.takewhile(lambda host: host != self._pass.host, decision["planned"]))
+        lost = [host for host in decision["candidates"] if host in before]
+        return self._api_hosts(decision["candidates"], lost=lost)[0]
 
     def _own_part(self, decision: Json) -> Json:
         """The batch of this host as a list, with the one before it; both are empty when it has no turn."""
