@@ -51,7 +51,7 @@ def sets_control_planes(roles: t.Collection[str], found: t.Collection[str]) -> b
 
 def strayed(host: str, report: Json) -> str:
     """Why a control plane outside of its group is refused: what a run sets for control planes would not reach it. report: of its kubelet."""
-    reasons = "; ".join(report.get("control_plane") or ())
+    reasons = "; ".join(report["control_plane"])
     group = control_planes.GROUP
     return (
         f"Nothing was changed. {host} is a control plane ({reasons}), but the group {group} does not have it, so what this run sets for control"

@@ -201,6 +201,7 @@ def test_what_is_told_of_a_host_that_has_not_begun() -> None:
         "changed": False,
         "msg": "w3 was not changed, because w1, w2 failed.",
     }
+    assert rollout.not_begun("w3", [])["msg"] == "w3 was not changed."
 
 
 def test_how_to_go_on() -> None:
