@@ -234,14 +234,17 @@ class NodeKubeletRollout(RoleRollout):
         lease = self._renewed(admitted["lease"], before) if "lease" in admitted else {}
         (batch,) = self._pass.own["admit"]["batches"]
         api = self._api_hosts(self._decision["candidates"], changing=batch)[0]
-        return {"api": api, "lease": lease, "offered": admitted.get("offers", {}).get(self._pass.host, {})}
+        offered = admitted.get("offers", {}).get(self._pass.host, {})
+        # The result of the change tells by its item to which pass it belongs.
+        changes = [{"host": self._pass.host, "pass": self._pass.own["pass"]["pass"]}]
+        return {"api": api, "lease": lease, "offered": offered, "changes": changes}
 
     def verify(self) -> Json:
         """Ask the API whether the restarted kubelet uses what was asked for, and whether its node has its devices back."""
         own, settings = self._pass.own, rollout.settings_of(self._pass.own)
         plan, turn = own["plan"], rollout.of_pass(own, "turn")
         if not settings["node_kubelet_check_api"] or not kubelets.was_changed(
-            own.get("change", rollout.NOTHING), check_mode=self._pass.check_mode
+            rollout.change_of(own), check_mode=self._pass.check_mode
         ):
             return {}
         expected = kubelets.expected(plan, self._settings, is_rollback=self._settings["state"] == "previous")
@@ -285,7 +288,7 @@ class NodeKubeletRollout(RoleRollout):
         if rollout.has_begun(self._pass.own):
             return []
         turn = rollout.of_pass(self._pass.own, "turn")
-        if turn:
+        if turn.get("failed"):
             return list(turn.get("stopped_by", ()))
         for batch in decision.get("batches", ()):
             stopped = [each for each in rollout.stopped_by(self._pass.hosts(batch)) if each != self._pass.host]

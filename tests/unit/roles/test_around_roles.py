@@ -85,3 +85,22 @@ def test_nothing_is_changed_beside_a_host_that_is_gone_and_ignored(stage: Stage,
     outcome = stage.play({"kube_control_plane": hosts}, roles=[{"role": f"nodecraft.kubeadm.{name}"}], **ignored)
     assert not outcome.hosts("change", component)
     assert "cp2 failed or was lost while everything was planned." in outcome.output
+
+
+# ---- a second pass ---------------------------------------------------------------------------------------------------
+
+
+def test_what_an_earlier_pass_changed_is_not_told_of_a_batch_that_may_not_begin(stage: Stage) -> None:
+    plugin, renews = "plugins/plugin_utils/node_kubelet_rollout.py", "in admitted else {}\n        (batch,) ="
+    refuses = 'in admitted else {}\n        if self._pass.host == self._pass.variable("barred"):\n            raise Refusal("not now")\n        (batch,) ='
+    stage.replace(plugin, renews, refuses)
+    role = {"name": "nodecraft.kubeadm.node_kubelet"}
+    tasks = [{"include_role": role}, {"include_role": role, "vars": {"barred": "w1"}}]
+    batch = {"node_kubelet_max_unavailable": 2}
+    outcome = kubelets(stage, "nothing", "changes", "changes", roles=[], tasks=tasks, vars=batch)
+    assert outcome.status != 0
+    assert sorted(outcome.hosts("change", "kubelet")) == ["w1", "w2"]
+    _first, second = outcome.reports
+    assert "committed" not in second
+    assert "run again with --limit w1,w2" in second
+    assert '"msg": "w2 was not changed, because w1 failed."' in outcome.output

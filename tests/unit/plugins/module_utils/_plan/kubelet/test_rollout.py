@@ -16,6 +16,7 @@ from ansible_collections.nodecraft.kubeadm.tests.unit.support.rollouts import (
     SETTING,
     Json,
     host,
+    made,
     refused,
 )
 
@@ -280,18 +281,18 @@ def test_a_host_that_is_left_out_says_why() -> None:
 
 def test_a_change_goes_on_top_of_its_plan() -> None:
     done = host(plan={"changed": True, "rehearsal": "r", "limits": {}}, **DONE, look={})
-    done["change"] = {"transaction": "t", "changed": True, "invocation": {}}
+    done["change"] = made(transaction="t", changed=True, invocation={})
     found = rollout.report(done)
     assert (found["transaction"], found["rehearsal"]) == ("t", "r")
     assert not {"limits", "invocation"} & set(found)
 
 
 def test_what_a_former_pass_changed_is_not_told() -> None:
-    assert "transaction" not in rollout.report(host(turn={"pass": "former"}, change={"transaction": "t"}))
+    assert "transaction" not in rollout.report(host(turn={"pass": "former"}, change=made(transaction="t")))
 
 
 def test_a_change_that_is_in_doubt_failed() -> None:
-    found = rollout.report(host(turn=OF, change={"changed": True}, verify={**OF, "failed": True, "msg": "doubt"}))
+    found = rollout.report(host(turn=OF, change=made(changed=True), verify={**OF, "failed": True, "msg": "doubt"}))
     assert (found["failed"], found["msg"]) == (True, "doubt")
 
 
@@ -318,7 +319,25 @@ def test_what_was_told_at_the_end_is_told_again() -> None:
         ),
         (host(**DONE), True, ["w0"], {"begun": True, "changed": True}),
         (host(**DONE), False, [], {"changed": True}),
-        (host(**BEGUN), True, [], {"begun": True}),
+        # One of its batch may not begin, so it does not, either.
+        (
+            host(**BEGUN),
+            True,
+            ["w0"],
+            {"failed": True, "begun": False, "changed": False, "msg": "w1 was not changed, because w0 failed."},
+        ),
+        (
+            host(**BEGUN, change={"results": [{"item": {"pass": "former"}, "transaction": "t"}]}),
+            True,
+            ["w0"],
+            {"failed": True, "begun": False, "changed": False, "msg": "w1 was not changed, because w0 failed."},
+        ),
+        (
+            host(turn={**OF, "failed": True, "msg": "not now"}),
+            True,
+            ["w1"],
+            {"failed": True, "begun": False, "changed": False, "msg": "not now"},
+        ),
         (host(**LOST), True, ["w1"], {"begun": True, "failed": True}),
     ],
 )
