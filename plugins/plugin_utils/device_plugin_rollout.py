@@ -31,6 +31,7 @@ class DevicePluginRollout(RoleRollout):
     """The steps of one host. One host, the coordinator, deploys the plugin for all; the others only load its image."""
 
     _changes_hosts = False
+    _plans_each_host = False
 
     # ---- every host --------------------------------------------------------------------------------------------------
 

@@ -6,6 +6,7 @@
 
 from __future__ import annotations
 
+import itertools
 import time
 import typing as t
 
@@ -76,13 +77,16 @@ class NodeKubeletRollout(RoleRollout):
         if plan.get("previous_transaction") and not plan.get("operations"):
             self._pass.ask("node_transaction", {"name": "kubelet", "id": plan["previous_transaction"]["id"]})
 
-    def _api_hosts(self, candidates: t.Sequence[str], changing: t.Sequence[str] = ()) -> list[Json]:
-        """Who may ask the API. candidates: the control planes of the play, then those of the inventory. changing: who has a turn."""
-        lost = [host for host, registers in self._pass.hosts(candidates).items() if rollout.state(registers) == "lost"]
+    def _api_hosts(
+        self, candidates: t.Sequence[str], *, changing: t.Sequence[str] = (), lost: t.Sequence[str] = ()
+    ) -> list[Json]:
+        """Who may ask the API. candidates: the control planes of the play, then those of the inventory. changing: who has a turn. lost: who
+        cannot be asked then, besides those that are lost already."""
+        gone = [host for host, registers in self._pass.hosts(candidates).items() if rollout.state(registers) == "lost"]
         return self._pass.api_hosts(
             candidates,
             rollout.settings_of(self._pass.own)["node_kubelet_api_host"],
-            reachable=[host for host in self._pass.play_hosts if host not in lost],
+            reachable=[host for host in self._pass.play_hosts if host not in gone and host not in lost],
             changing=changing,
         )
 
@@ -92,7 +96,7 @@ class NodeKubeletRollout(RoleRollout):
         if not decision or decision.get("failed"):
             return {"answered": True, "batches": [], "before": []}
         if self._pass.own["decide"]["coordinator"] != self._pass.host:
-            return {"answered": True, "api": decision["api"][0], **self._own_part(decision)}
+            return {"answered": True, "api": self._end_api(decision), **self._own_part(decision)}
         hosts = self._pass.hosts(decision["planned"])
         barrier = rollout.step_refusal(hosts, "decide")
         if barrier:
@@ -110,6 +114,12 @@ class NodeKubeletRollout(RoleRollout):
         elif turns:
             found.update(self._judged_coverage(hosts, None, decision["left_out"]))
         return {**found, "failed": bool(found["refusal"])}
+
+    def _end_api(self, decision: Json) -> Json:
+        """Who asks the API for a host that does not decide: if it ends the rollout for all, those before it were lost."""
+        before = set(itertools.takewhile(lambda host: host != self._pass.host, decision["planned"]))
+        lost = [host for host in decision["candidates"] if host in before]
+        return self._api_hosts(decision["candidates"], lost=lost)[0]
 
     def _own_part(self, decision: Json) -> Json:
         """The batch of this host as a list, with the one before it; both are empty when it has no turn."""
@@ -232,14 +242,17 @@ class NodeKubeletRollout(RoleRollout):
         lease = self._renewed(admitted["lease"], before) if "lease" in admitted else {}
         (batch,) = self._pass.own["admit"]["batches"]
         api = self._api_hosts(self._decision["candidates"], changing=batch)[0]
-        return {"api": api, "lease": lease, "offered": admitted.get("offers", {}).get(self._pass.host, {})}
+        offered = admitted.get("offers", {}).get(self._pass.host, {})
+        # The result of the change tells by its item to which pass it belongs.
+        changes = [{"host": self._pass.host, "pass": self._pass.own["pass"]["pass"]}]
+        return {"api": api, "lease": lease, "offered": offered, "changes": changes}
 
     def verify(self) -> Json:
         """Ask the API whether the restarted kubelet uses what was asked for, and whether its node has its devices back."""
         own, settings = self._pass.own, rollout.settings_of(self._pass.own)
         plan, turn = own["plan"], rollout.of_pass(own, "turn")
         if not settings["node_kubelet_check_api"] or not kubelets.was_changed(
-            own.get("change", rollout.NOTHING), check_mode=self._pass.check_mode
+            rollout.change_of(own), check_mode=self._pass.check_mode
         ):
             return {}
         expected = kubelets.expected(plan, self._settings, is_rollback=self._settings["state"] == "previous")
@@ -283,7 +296,7 @@ class NodeKubeletRollout(RoleRollout):
         if rollout.has_begun(self._pass.own):
             return []
         turn = rollout.of_pass(self._pass.own, "turn")
-        if turn:
+        if turn.get("failed"):
             return list(turn.get("stopped_by", ()))
         for batch in decision.get("batches", ()):
             stopped = [each for each in rollout.stopped_by(self._pass.hosts(batch)) if each != self._pass.host]

@@ -19,6 +19,7 @@ class PlacementGuardRollout(RoleRollout):
     """The steps of one host."""
 
     _changes_hosts = False
+    _plans_each_host = False
 
     def _checked_settings(self) -> Json:
         """All variables of the role, each of which must be the same on all hosts."""

@@ -14,7 +14,7 @@ from ..module_utils._plan.common import role_variables
 from ..module_utils._plan.common.errors import Refusal
 from ..module_utils._plan.kubernetes import coverage
 from ..module_utils._plan.transaction import rollout
-from .rollout_pass import Json, new_id
+from .rollout_pass import Json
 from .steps import Steps
 
 
@@ -23,6 +23,8 @@ class RoleRollout(Steps):
 
     # Whether the hosts of the play are what is changed, so that none of them may be missing.
     _changes_hosts = True
+    # Whether each host is planned by itself, so that the results of one must not be those of all.
+    _plans_each_host = True
 
     def begin(self) -> Json:
         """Check what the role was given, and tell the other hosts what they have to know of this one.
@@ -43,7 +45,7 @@ class RoleRollout(Steps):
     @staticmethod
     def _begun(settings: Json, left_out: str) -> Json:
         """The result of the step begin. left_out: why this host cannot be reached; empty when it takes part."""
-        return {"at_work": True, "pass": new_id(), "settings": settings, "left_out": left_out}
+        return {"at_work": True, "settings": settings, "left_out": left_out}
 
     def _checked_settings(self) -> Json:
         """The settings of the step begin in their types. Raises Refusal for those that cannot be used."""
@@ -61,6 +63,10 @@ class RoleRollout(Steps):
         if strategy:
             texts.append(
                 f"invalid strategy {strategy}: must be linear, because a turn begins only when every host has planned."
+            )
+        if self._plans_each_host and self._pass.is_run_once:
+            texts.append(
+                "invalid run_once true: must be false, because every host plans for itself. Name the hosts of the run with --limit."
             )
         objections = found + [text for text in texts if text]
         if objections:

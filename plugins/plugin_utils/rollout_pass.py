@@ -137,8 +137,12 @@ class RolloutPass:
 
     @property
     def all_play_hosts(self) -> list[str]:
-        """The hosts of the play, also those that it has lost."""
-        return list(self._variables["ansible_play_hosts_all"])
+        """The hosts of the play, also those that it has lost, in the order in which it takes them."""
+        hosts = list(self._variables["ansible_play_hosts_all"])
+        if self._action._task.get_play().order in (None, "inventory"):
+            return hosts
+        # That variable is in the order of the inventory; the keyword C(order) counts in the batch.
+        return list(dict.fromkeys([*self.batch_hosts, *hosts]))
 
     def group(self, name: str) -> list[str]:
         """The hosts of a group of the inventory; none where there is no such group."""
@@ -158,6 +162,11 @@ class RolloutPass:
         """The strategy of the play, if it does not keep its hosts in step; else an empty text."""
         name = str(self._action._task.get_play().strategy)
         return name if name.rpartition(".")[2] in _UNORDERED else ""
+
+    @property
+    def is_run_once(self) -> bool:
+        """Whether one host runs the task, and its results are those of all."""
+        return bool(self._action._task.run_once)
 
     def variable(self, name: str, default: t.Any = None) -> t.Any:
         """The value of a variable of this host, worked out."""
@@ -236,7 +245,7 @@ class RolloutPass:
         )
         try:
             answer: Json = (
-                plugin.run(task_vars=self._variables)
+                _run_to_its_end(plugin, self._variables)
                 if plugin
                 else action._execute_module(name, module_args=arguments, task_vars=self._variables)
             )
@@ -256,6 +265,15 @@ class RolloutPass:
     def ask_api(self, module: str, arguments: Json, *, is_plan: bool = False) -> Json:
         """The same for a module that asks the API, with the credentials that this step was given."""
         return self.ask(module, {**self._credentials, **arguments}, is_plan=is_plan)
+
+
+def _run_to_its_end(plugin: ActionBase, variables: Json) -> Json:
+    """The answer of an action plugin. Without pipelining it puts the module, with its arguments, into a directory on the host."""
+    try:
+        answer: Json = plugin.run(task_vars=variables)
+    finally:
+        plugin.cleanup()  # Ansible calls that of the step's own plugin only
+    return answer
 
 
 def new_id() -> str:

@@ -18,7 +18,7 @@ from .node_kubelet_rollout import NodeKubeletRollout
 from .node_resources_rollout import NodeResourcesRollout
 from .placement_guard_rollout import PlacementGuardRollout
 from .playbook_steps import PodResizeSteps, RollbackSteps, SiteSteps
-from .rollout_pass import STEPS, Json, RolloutPass
+from .rollout_pass import STEPS, Json, RolloutPass, new_id
 from .steps import Steps
 
 # Roles, and playbooks.
@@ -58,6 +58,13 @@ class RolloutSteps(ActionBase):
             found: Json = getattr(ROLES[role](its_pass, settings), step)()
         except KubeadmError as exc:
             found = {"failed": True, "msg": str(exc)}
-        number = {} if step == "report" else {"pass": its_pass.own.get("pass", {}).get("pass")}
+        # A pass that could not begin is one of its own, or its end would be taken for that of the pass before.
+        number = new_id() if step == "begin" else its_pass.own.get("pass", {}).get("pass")
         warnings = [*its_pass.warnings, *found.pop("warnings", ())]
-        return {**result, "changed": False, **number, **found, **({"warnings": warnings} if warnings else {})}
+        return {
+            **result,
+            "changed": False,
+            **({} if step == "report" else {"pass": number}),
+            **found,
+            **({"warnings": warnings} if warnings else {}),
+        }

@@ -102,3 +102,12 @@ def test_a_lease_that_cannot_be_released_is_told(play: Play) -> None:
     outcome = play("changes", "nothing", stub_lease={"released": "silent"})
     assert outcome.status == 0, outcome.output
     assert "the Lease nodecraft-kubeadm-kubelets is still held by" in " ".join(outcome.output.split())
+
+
+def test_a_lease_is_released_where_the_host_that_acquired_it_is_lost(stage: Stage) -> None:
+    hosts = {
+        host: {"stub": {"kubelet": how}} for host, how in (("cp1", "lost"), ("cp2", "nothing"), ("cp3", "nothing"))
+    }
+    outcome = stage.play({"kube_control_plane": hosts}, roles=[ROLE])
+    assert outcome.status != 0
+    assert leases(outcome) == [("held", "cp1"), ("released", "cp2")]

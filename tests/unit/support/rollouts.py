@@ -10,9 +10,16 @@ Json = dict[str, t.Any]
 
 OF = {"pass": "p"}
 SETTING = {"field": "args", "key": "v", "before": None, "after": ["5"]}
-DONE: Json = {"turn": OF, "change": {"changed": True}, "verify": OF}
-FAILED: Json = {"turn": OF, "change": {"failed": True}}
-LOST: Json = {"turn": OF, "change": {"unreachable": True}}
+
+
+def made(**change: t.Any) -> Json:
+    """What a task that changes one host leaves."""
+    return {"results": [{"item": OF, **change}]}
+
+
+DONE: Json = {"turn": OF, "change": made(changed=True), "verify": OF}
+FAILED: Json = {"turn": OF, "change": made(failed=True)}
+LOST: Json = {"turn": OF, "change": made(unreachable=True)}
 BEGUN: Json = {"turn": OF}
 
 

@@ -312,7 +312,7 @@ def report(registers: Registers) -> dict[str, t.Any]:
         return {}
     begun = rollout.has_begun(registers)
     found = (
-        {key: value for key, value in {**plan, **registers.get("change", NOTHING)}.items() if key in _RESULT_KEYS}
+        {key: value for key, value in {**plan, **rollout.change_of(registers)}.items() if key in _RESULT_KEYS}
         if begun
         else {key: value for key, value in plan.items() if key in _RESULT_KEYS}
     )
@@ -333,8 +333,11 @@ def judged(
     objection = (admitted.get("objections") or {}).get(host)
     if objection:
         return {**found, "failed": True, "msg": f"Nothing was changed, because {objection}"}
-    if has_turn and stopped and not rollout.has_begun(registers):
-        return {**found, **rollout.not_begun(host, stopped)}
+    others = [each for each in stopped if each != host]
+    if has_turn and others and not rollout.has_begun(registers):
+        return {**found, **rollout.not_begun(host, others)}
+    if has_turn and rollout.state(registers) == "refused":
+        return {**found, **rollout.not_begun(host, ()), "msg": rollout.of_pass(registers, "turn")["msg"]}
     if rollout.state(registers) == "lost":
         found["failed"] = True
     return {**found, "begun": True} if has_turn and rollout.has_begun(registers) else found

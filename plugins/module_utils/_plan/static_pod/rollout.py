@@ -229,16 +229,6 @@ def _unready(pods: Pods | str) -> list[str]:
 # ---- after a turn ----------------------------------------------------------------------------------------------------
 
 
-def changes(registers: Registers) -> list[Result]:
-    """What the changes of a host came to in this pass. A host that had no turn still has those of an earlier pass."""
-    own = registers.get("pass", NOTHING).get("pass")
-    return [
-        result
-        for result in registers.get("change", NOTHING).get("results") or ()
-        if (result.get("item") or {}).get("pass") == own
-    ]
-
-
 def state(registers: Registers) -> str:
     """How far a host is whose turn it was, is or will be.
 
@@ -249,7 +239,7 @@ def state(registers: Registers) -> str:
         return "waiting"
     if turn.get("failed"):
         return "refused"
-    found = changes(registers)
+    found = rollout.changes(registers)
     if any(change.get("unreachable") for change in found):
         return "lost"
     if any(change.get("failed") for change in found):
@@ -259,7 +249,7 @@ def state(registers: Registers) -> str:
 
 def is_busy(registers: Registers) -> bool:
     """Whether a host failed only because it waited for another run in vain, which is no failed rollout."""
-    found = changes(registers)
+    found = rollout.changes(registers)
     return bool(found) and bool(found[-1].get("busy"))
 
 
@@ -317,7 +307,7 @@ def lost(hosts: Hosts) -> list[str]:
 
 def _report(registers: Registers) -> dict[str, dict[str, t.Any]]:
     """What was changed goes on top of what was planned: of a change whose node is lost, nothing else is known."""
-    made = {change["item"]["name"]: _ended(change) for change in changes(registers)}
+    made = {change["item"]["name"]: _ended(change) for change in rollout.changes(registers)}
     return {
         name: {key: value for key, value in {**plan, **made.get(name, {})}.items() if key in _RESULT_KEYS}
         for name, plan in _plans(registers).items()

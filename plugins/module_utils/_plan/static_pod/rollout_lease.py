@@ -191,5 +191,5 @@ def _halted(hosts: Hosts) -> str:
 def _halted_reason(registers: Registers) -> str:
     if rollout.state(registers) == "lost":
         return "it was lost in the middle of its change."
-    last: Result = next(iter(rollout.changes(registers)[::-1]), NOTHING)
+    last: Result = next(iter(passes.changes(registers)[::-1]), NOTHING)
     return str(last.get("msg") or "its change failed.")

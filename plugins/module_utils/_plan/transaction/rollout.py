@@ -11,7 +11,7 @@ host they belong:
 
 - pass: the step begin, then end. at_work: between the two. settings: what the others have to know of this host. left_out: why the run does
   without this host; empty when it takes part.
-- plan, change: results of the module that plans and changes.
+- plan: the result of the module that plans and changes. change: that of a loop with it, each C(item) of which has the pass.
 - decide, admit, turn, verify: the steps of these names.
 """
 
@@ -80,7 +80,12 @@ def planning_refusal(hosts: Hosts, reachable: t.Collection[str]) -> str:
 
     hosts: those that take part. reachable: the hosts that the play still has.
     """
-    lost = [host for host in hosts if host not in reachable]
+    # With ignore_unreachable the play keeps a host that it could not reach.
+    lost = [
+        host
+        for host, registers in hosts.items()
+        if host not in reachable or registers.get("plan", NOTHING).get("unreachable")
+    ]
     if lost:
         return f"{', '.join(lost)} failed or was lost while everything was planned. Repair that, or name the hosts of the run with --limit."
     failed = [host for host, registers in hosts.items() if registers.get("plan", NOTHING).get("failed")]
@@ -131,6 +136,21 @@ def batches(planes: t.Sequence[str], others: t.Sequence[str], size: int) -> list
 # ---- a turn ----------------------------------------------------------------------------------------------------------
 
 
+def changes(registers: Registers) -> list[Result]:
+    """What the changes of a host came to in this pass. A host that had no turn still has those of an earlier pass."""
+    own = registers.get("pass", NOTHING).get("pass")
+    return [
+        result
+        for result in registers.get("change", NOTHING).get("results") or ()
+        if (result.get("item") or {}).get("pass") == own
+    ]
+
+
+def change_of(registers: Registers) -> Result:
+    """The same of a host that has one change at most; empty when it was not begun."""
+    return next(iter(changes(registers)), NOTHING)
+
+
 def state(registers: Registers) -> str:
     """How far a host is whose turn it was, is or will be.
 
@@ -141,7 +161,7 @@ def state(registers: Registers) -> str:
         return "waiting"
     if turn.get("failed"):
         return "refused"
-    change, verified = registers.get("change", NOTHING), of_pass(registers, "verify")
+    change, verified = change_of(registers), of_pass(registers, "verify")
     if change.get("unreachable"):
         return "lost"
     if change.get("failed") or verified.get("failed"):
@@ -150,8 +170,11 @@ def state(registers: Registers) -> str:
 
 
 def has_begun(registers: Registers) -> bool:
-    """Whether something was changed on a host, or may have been."""
-    return state(registers) not in ("waiting", "refused")
+    """Whether something was changed on a host, or may have been.
+
+    A turn alone is no beginning: the play ends for all hosts of a batch when one of them may not begin.
+    """
+    return state(registers) not in ("waiting", "refused") and bool(changes(registers))
 
 
 def turn_refusal(before: Hosts) -> str:

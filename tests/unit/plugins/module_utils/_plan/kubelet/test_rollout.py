@@ -16,6 +16,7 @@ from ansible_collections.nodecraft.kubeadm.tests.unit.support.rollouts import (
     SETTING,
     Json,
     host,
+    made,
     refused,
 )
 
@@ -103,7 +104,8 @@ def test_force_takes_no_objection(answer: Json) -> None:
 
 
 def test_nothing_to_object_to() -> None:
-    assert rollout.objections({"w2": host("w2")}, ["w2"], REJECTED) == rollout.Objections({}, "")
+    for answer in (REJECTED, {"nodes": {"w2": {}}}):
+        assert rollout.objections({"w2": host("w2")}, ["w2"], answer) == rollout.Objections({}, "")
 
 
 RESOURCES = {
@@ -245,12 +247,15 @@ def test_what_the_kubelet_says_that_it_uses() -> None:
     ]
     told = rollout.doubt("w1", {"nodes": {"w1": {"kubelet": {"differences": differences}}}})
     assert "config maxPods is 110, not 50; feature_gates A is unset, not true. Nothing was rolled back" in told
-    assert rollout.doubt("w1", {"nodes": {"w1": {"kubelet": {"differences": []}}}}) == ""
+    for told_of_kubelet in ({"differences": []}, {}, None):
+        assert rollout.doubt("w1", {"nodes": {"w1": {"kubelet": told_of_kubelet}}}) == ""
     assert "the API could not be asked what it uses: silent. Nothing" in rollout.doubt("w1", {"msg": "silent."})
 
 
 def test_devices_that_are_missing() -> None:
     answer = {"nodes": {"w1": {"extended_resources": {"a": {"allocatable": "3"}, "b": {"allocatable": "9"}, "c": {}}}}}
+    assert rollout.missing({"a": 3, "b": 4}, answer, "w1") == []
+    assert rollout.missing({"a": 3}, {"nodes": {"w1": {}}}, "w1") == ["a is 0, expected 3"]
     found = rollout.missing({"a": 4, "b": 4, "c": 1, "d": 2}, answer, "w1")
     assert found == ["a is 3, expected 4", "c is 0, expected 1", "d is 0, expected 2"]
     told = rollout.loss("w1", answer, found, 20)
@@ -267,7 +272,7 @@ def test_devices_that_are_missing() -> None:
 def test_a_host_that_has_not_planned_has_no_report() -> None:
     begun = {"pass": {**OF, "at_work": True, "left_out": ""}}
     assert rollout.report(begun) == {}
-    assert rollout.report({**begun, "plan": {"unreachable": True}}) == {}
+    assert rollout.report({**begun, "plan": {"unreachable": True, "msg": "gone"}}) == {}
     assert rollout.report({"pass": {"skipped": True}, "plan": host()["plan"]}) == {}
     assert rollout.report({}) == {}
 
@@ -280,18 +285,18 @@ def test_a_host_that_is_left_out_says_why() -> None:
 
 def test_a_change_goes_on_top_of_its_plan() -> None:
     done = host(plan={"changed": True, "rehearsal": "r", "limits": {}}, **DONE, look={})
-    done["change"] = {"transaction": "t", "changed": True, "invocation": {}}
+    done["change"] = made(transaction="t", changed=True, invocation={})
     found = rollout.report(done)
     assert (found["transaction"], found["rehearsal"]) == ("t", "r")
     assert not {"limits", "invocation"} & set(found)
 
 
 def test_what_a_former_pass_changed_is_not_told() -> None:
-    assert "transaction" not in rollout.report(host(turn={"pass": "former"}, change={"transaction": "t"}))
+    assert "transaction" not in rollout.report(host(turn={"pass": "former"}, change=made(transaction="t")))
 
 
 def test_a_change_that_is_in_doubt_failed() -> None:
-    found = rollout.report(host(turn=OF, change={"changed": True}, verify={**OF, "failed": True, "msg": "doubt"}))
+    found = rollout.report(host(turn=OF, change=made(changed=True), verify={**OF, "failed": True, "msg": "doubt"}))
     assert (found["failed"], found["msg"]) == (True, "doubt")
 
 
@@ -317,7 +322,26 @@ def test_what_was_told_at_the_end_is_told_again() -> None:
             {"failed": True, "begun": False, "changed": False, "msg": "w1 was not changed, because w0 failed."},
         ),
         (host(**DONE), True, ["w0"], {"begun": True, "changed": True}),
-        (host(**BEGUN), True, [], {"begun": True}),
+        (host(**DONE), False, [], {"changed": True}),
+        # One of its batch may not begin, so it does not, either.
+        (
+            host(**BEGUN),
+            True,
+            ["w0"],
+            {"failed": True, "begun": False, "changed": False, "msg": "w1 was not changed, because w0 failed."},
+        ),
+        (
+            host(**BEGUN, change={"results": [{"item": {"pass": "former"}, "transaction": "t"}]}),
+            True,
+            ["w0"],
+            {"failed": True, "begun": False, "changed": False, "msg": "w1 was not changed, because w0 failed."},
+        ),
+        (
+            host(turn={**OF, "failed": True, "msg": "not now"}),
+            True,
+            ["w1"],
+            {"failed": True, "begun": False, "changed": False, "msg": "not now"},
+        ),
         (host(**LOST), True, ["w1"], {"begun": True, "failed": True}),
     ],
 )
@@ -334,4 +358,5 @@ def test_what_is_told_of_a_host_in_a_rollout(registers: Json, has_turn: bool, st
 def test_an_objection_is_told_of_its_host() -> None:
     found = rollout.judged("w1", host(), {"objections": {"w1": "pods would be lost."}}, [], has_turn=True)
     assert (found["failed"], found["msg"]) == (True, "Nothing was changed, because pods would be lost.")
+    assert found["operations"] == [SETTING]
     assert "failed" not in rollout.judged("w2", host(), {"objections": {"w1": "x"}}, [], has_turn=True)

@@ -35,7 +35,7 @@ def host(node: str, left_out: str = "", **settings: object) -> Json:
     ],
 )
 def test_what_refuses_all(second: Json, words: str) -> None:
-    found = rollout.refusal({"w1": host("n1", cluster=CLUSTER), "w2": second})
+    found = rollout.refusal({"w1": host("n1", cluster=CLUSTER), "w2": second, "w3": host("n3")})
     assert words in found
     assert bool(found) is bool(words)
 

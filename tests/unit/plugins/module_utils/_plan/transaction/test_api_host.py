@@ -42,6 +42,8 @@ def test_the_order() -> None:
     assert ranked(["cp1"], "cp1", variables=["/a"], hostvars=hostvars)[0] == ("cp1", True)
     assert ranked(["cp1"], "localhost", hostvars=hostvars)[0] == ("localhost", False)
     assert ranked([], hostvars=hostvars)[0] == ("localhost", False)
+    # Unless the controller is a control plane itself.
+    assert ranked(["localhost"], hostvars={"localhost": {"ansible_become": False}})[0] == ("localhost", False)
 
 
 @pytest.mark.parametrize(("value", "become"), [(True, True), ("yes", True), (False, False), ("false", False)])

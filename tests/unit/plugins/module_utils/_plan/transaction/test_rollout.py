@@ -16,6 +16,7 @@ from ansible_collections.nodecraft.kubeadm.tests.unit.support.rollouts import (
     OF,
     Json,
     host,
+    made,
     refused,
 )
 
@@ -80,6 +81,8 @@ def test_a_host_that_is_lost_or_failed_to_plan_refuses_all() -> None:
     assert rollout.planning_refusal(hosts, ["w1"]).startswith("w2 failed or was lost while everything was planned.")
     assert rollout.planning_refusal(hosts, ["w1", "w2"]) == "w2 cannot be changed as planned."
     assert rollout.planning_refusal({"w1": host()}, ["w1"]) == ""
+    ignored = {"w1": host(), "w2": {**host(), "plan": {"unreachable": True}}}
+    assert rollout.planning_refusal(ignored, ["w1", "w2"]).startswith("w2 failed or was lost")
 
 
 def test_a_host_that_has_not_come_to_a_step_refuses_all() -> None:
@@ -125,7 +128,7 @@ def test_control_planes_are_changed_one_by_one_and_first(size: int, found: list[
 STATES = {
     "waiting": host(),
     "refused": host(**refused("w1")),
-    "unfinished": host(**BEGUN),
+    "unfinished": host(**BEGUN, change=made(changed=True)),
     "lost": host(**LOST),
     "failed": host(**FAILED),
     "done": host(**DONE),
@@ -139,11 +142,20 @@ def test_how_far_a_host_is(name: str, registers: Json) -> None:
 
 
 def test_a_change_that_is_verified_in_vain_failed() -> None:
-    assert rollout.state(host(turn=OF, change={"changed": True}, verify={**OF, "failed": True})) == "failed"
+    assert rollout.state(host(turn=OF, change=made(changed=True), verify={**OF, "failed": True})) == "failed"
+
+
+def test_a_turn_alone_is_no_beginning() -> None:
+    former = {"results": [{"item": FORMER, "changed": True}, {"skipped": True}]}
+    for registers in (host(**BEGUN), host(**BEGUN, change=former)):
+        assert rollout.state(registers) == "unfinished"
+        assert not rollout.has_begun(registers)
+        assert rollout.changes(registers) == []
+        assert rollout.change_of(registers) == {}
 
 
 def test_a_turn_of_a_former_pass_says_nothing() -> None:
-    assert rollout.state(host(turn=FORMER, change={"failed": True})) == "waiting"
+    assert rollout.state(host(turn=FORMER, change=made(failed=True))) == "waiting"
 
 
 @pytest.mark.parametrize(
@@ -199,6 +211,7 @@ def test_what_is_told_of_a_host_that_has_not_begun() -> None:
         "changed": False,
         "msg": "w3 was not changed, because w1, w2 failed.",
     }
+    assert rollout.not_begun("w3", [])["msg"] == "w3 was not changed."
 
 
 def test_how_to_go_on() -> None:

@@ -1,0 +1,106 @@
+# SPDX-FileCopyrightText: 2026 nodecraft.kubeadm contributors
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""What a user's play may say around the roles: its keywords, and how its hosts are reached."""
+
+from __future__ import annotations
+
+import typing as t
+from pathlib import Path
+
+import pytest
+from ansible_collections.nodecraft.kubeadm.tests.unit.support.device_plugin_role import OURS, D
+from ansible_collections.nodecraft.kubeadm.tests.unit.support.plays import Json, Outcome, Stage
+
+KUBELET: Json = {"role": "nodecraft.kubeadm.node_kubelet"}
+
+
+def kubelets(stage: Stage, *behaviour: str, **keywords: t.Any) -> Outcome:
+    """Run the role node_kubelet on cp1, w1, w2 and so on."""
+    names = ["cp1", *(f"w{number}" for number in range(1, len(behaviour)))]
+    hosts = {name: {"stub": {"kubelet": each}} for name, each in zip(names, behaviour, strict=True)}
+    groups = {"kube_control_plane": {"cp1": hosts.pop("cp1")}, "kube_node": hosts}
+    return stage.play(groups, **{"roles": [KUBELET], **keywords})
+
+
+# ---- how hosts are reached -------------------------------------------------------------------------------------------
+
+
+def test_nothing_of_the_modules_stays_on_a_host_without_pipelining(stage: Stage, tmp_path: Path) -> None:
+    outcome = kubelets(stage, "nothing", "changes", vars={"ansible_pipelining": False})
+    assert outcome.status == 0, outcome.output
+    # They have their arguments in them, with what the API is asked with.
+    assert not list((tmp_path / "remote").iterdir())
+
+
+# ---- keywords --------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("name", "variables", "writer"),
+    [("placement_guard", {"placement_guard_resources": [D]}, "placement_guard"), ("device_plugin", OURS, "k8s")],
+)
+def test_the_check_mode_of_a_play_is_that_of_its_roles(stage: Stage, name: str, variables: Json, writer: str) -> None:
+    role = {"role": f"nodecraft.kubeadm.{name}"}
+    outcome = stage.play({"kube_control_plane": {"cp1": {}}}, roles=[role], vars=variables, check_mode=True)
+    assert outcome.status == 0, outcome.output
+    assert [call["step"] for call in outcome.calls if call["component"] == writer] == ["plan"]
+
+
+@pytest.mark.parametrize("serial", [4, 2])
+def test_turns_come_in_the_order_of_the_play(stage: Stage, serial: int) -> None:
+    outcome = kubelets(stage, "changes", "changes", "changes", "changes", order="reverse_inventory", serial=serial)
+    assert outcome.status == 0, outcome.output
+    expected = {4: ["cp1", "w3", "w2", "w1"], 2: ["w3", "w2", "cp1", "w1"]}[serial]
+    assert outcome.hosts("change", "kubelet") == expected
+
+
+@pytest.mark.parametrize("name", ["node_kubelet", "control_plane"])
+def test_a_pass_that_does_not_begin_is_not_taken_for_the_one_before(stage: Stage, name: str) -> None:
+    role = {"name": f"nodecraft.kubeadm.{name}"}
+    tasks = [{"include_role": role}, {"include_role": role, "vars": {f"{name}_stat": "absent"}}]
+    stub = {"kubelet": "changes", "kube-apiserver": "changes"}
+    groups: Json = {"kube_control_plane": {"cp1": {"stub": stub}}}
+    outcome = stage.play(groups, tasks=tasks, vars={"control_plane_feature_gates": {"A": True}})
+    assert outcome.status != 0
+    assert f"This role does not know {name}_stat (did you mean {name}_state?)" in outcome.output
+    # Its own failure is the only one, and nothing is told a second time.
+    assert outcome.output.count("FAILED!") == 1
+    assert len(outcome.reports) == 1
+
+
+@pytest.mark.parametrize("name", ["node_kubelet", "control_plane", "node_resources"])
+def test_one_host_does_not_plan_for_all(stage: Stage, name: str) -> None:
+    hosts: Json = {host: {"stub": {"kubelet": "changes", "kube-apiserver": "changes"}} for host in ("cp1", "cp2")}
+    role = {"role": f"nodecraft.kubeadm.{name}", "run_once": True}
+    outcome = stage.play({"kube_control_plane": hosts}, roles=[role])
+    assert outcome.status != 0
+    assert "Nothing was changed on cp1. invalid run_once true: must be false" in outcome.output
+    assert not outcome.calls
+
+
+@pytest.mark.parametrize(("name", "component"), [("node_kubelet", "kubelet"), ("control_plane", "kube-apiserver")])
+def test_nothing_is_changed_beside_a_host_that_is_gone_and_ignored(stage: Stage, name: str, component: str) -> None:
+    hosts: Json = {host: {"stub": {component: how}} for host, how in (("cp1", "changes"), ("cp2", "gone"))}
+    ignored = {"ignore_unreachable": True, "ignore_errors": True}
+    outcome = stage.play({"kube_control_plane": hosts}, roles=[{"role": f"nodecraft.kubeadm.{name}"}], **ignored)
+    assert not outcome.hosts("change", component)
+    assert "cp2 failed or was lost while everything was planned." in outcome.output
+
+
+# ---- a second pass ---------------------------------------------------------------------------------------------------
+
+
+def test_what_an_earlier_pass_changed_is_not_told_of_a_batch_that_may_not_begin(stage: Stage) -> None:
+    plugin, renews = "plugins/plugin_utils/node_kubelet_rollout.py", "in admitted else {}\n        (batch,) ="
+    refuses = 'in admitted else {}\n        if self._pass.host == self._pass.variable("barred"):\n            raise Refusal("not now")\n        (batch,) ='
+    stage.replace(plugin, renews, refuses)
+    role = {"name": "nodecraft.kubeadm.node_kubelet"}
+    tasks = [{"include_role": role}, {"include_role": role, "vars": {"barred": "w1"}}]
+    batch = {"node_kubelet_max_unavailable": 2}
+    outcome = kubelets(stage, "nothing", "changes", "changes", roles=[], tasks=tasks, vars=batch)
+    assert outcome.status != 0
+    assert sorted(outcome.hosts("change", "kubelet")) == ["w1", "w2"]
+    _first, second = outcome.reports
+    assert "committed" not in second
+    assert "run again with --limit w1,w2" in second
+    assert '"msg": "w2 was not changed, because w1 failed."' in outcome.output
