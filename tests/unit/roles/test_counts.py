@@ -29,7 +29,7 @@ def play(stage: Stage, name: str, host: Json) -> Outcome:
     [
         ("control_plane", 11, 20),
         ("node_kubelet", 11, 20),
-        ("node_resources", 12, 12),
+        ("node_resources", 11, 11),
         # What is planned once, for all roles, is changed then; every role asks the API again before its own changes.
         ("site", 33, 76),
     ],

@@ -149,11 +149,6 @@ def test_two_hosts_that_are_one_node_are_refused(stage: Stage) -> None:
     assert asked(outcome) == []
 
 
-def test_few_tasks(play: Play, stage: Stage) -> None:
-    assert max(play({"node_label": "changes"}).tasks.values()) <= 12
-    assert max(stage.play({"kube_control_plane": {"cp1": {}, "cp2": {}}}, roles=[ROLE]).tasks.values()) <= 12
-
-
 def test_hosts_that_skip_the_role_are_left_out_wherever_they_stand(play: Play) -> None:
     outcome = play({"node_label": "changes"}, roles=[{**ROLE, "when": "inventory_hostname == 'w1'"}])
     assert outcome.status == 0, outcome.output
