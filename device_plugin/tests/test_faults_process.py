@@ -163,6 +163,8 @@ def test_d10_the_older_of_two_says_no_more_and_its_end_costs_the_younger_one_reg
             async with AtWork(tmp_path, started=2000) as young:
                 await young.until(lambda: young.ready == {NAME: True, FAKE: True})
                 await old.until(lambda: "younger process" in old.reason(NAME))
+                # The younger one is ready when it has registered; its first list may still be on its way.
+                await kubelet.until(lambda: kubelet.plugins[NAME].updates > 0)
                 updates = kubelet.plugins[NAME].updates
                 unplug(root, "usb-A")
                 await kubelet.until_healthy(NAME, ["usb-B"])

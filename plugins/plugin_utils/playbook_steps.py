@@ -71,10 +71,11 @@ class SiteSteps(Steps):
         stats: Json = {}
         for name, role in self._roles().items():
             fact = f"{name}_report"
-            ended = role.end() if role.is_at_work else {"report": self._pass.registered(fact), "lines": []}
+            ended: Json = role.end() if role.is_at_work else {"report": self._pass.registered(fact), "lines": []}
             found["reports"][name] = ended["report"]
             found["lines"] += ended["lines"]
-            stats.update(ended.get("ansible_stats", {}).get("data", {}))
+            if "ansible_stats" in ended:
+                stats.update(ended["ansible_stats"]["data"])
         return {**found, **({"ansible_stats": {"data": stats, "per_host": False, "aggregate": True}} if stats else {})}
 
     def report(self) -> Json:

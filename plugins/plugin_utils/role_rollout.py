@@ -97,7 +97,7 @@ class RoleRollout(Steps):
     @property
     def _plan_only(self) -> bool:
         """Whether the step belongs to the plan of a playbook, which decides then whether anything is changed."""
-        return boolean(self._settings.get("plan_only", False))
+        return bool(boolean(self._settings.get("plan_only", False)))
 
     @property
     def _coordinator(self) -> rollout.Registers:
@@ -120,6 +120,10 @@ class RoleRollout(Steps):
         raise NotImplementedError
 
     # ---- the end -----------------------------------------------------------------------------------------------------
+
+    def end(self) -> Json:
+        """Tell what became of this host, and on one host of all."""
+        raise NotImplementedError
 
     def _ended(self, report: Json, lines: t.Sequence[str] = (), others: Json | None = None) -> Json:
         """The result of the step end. report: of this host. lines: of all, on the host that speaks. others: reports of hosts that cannot."""
