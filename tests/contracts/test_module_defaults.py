@@ -36,24 +36,31 @@ def options_of(module: str) -> set[str]:
     return options
 
 
-def handed_over(thing: t.Any) -> t.Iterator[tuple[str, str]]:
-    """Each module of ours in tasks and module_defaults, with each option that it gets there."""
+def options_in(path: Path) -> list[tuple[str, str]]:
+    """Each module of ours in the tasks and module_defaults of a file, with each option that it gets there."""
+    variables = path.parents[1] / "vars/main.yml"
+    known = yaml.safe_load(variables.read_text(encoding="utf-8")) if variables.exists() else {}
+    return list(handed_over(yaml.safe_load(path.read_text(encoding="utf-8")), known))
+
+
+def handed_over(thing: t.Any, known: t.Mapping[str, t.Any]) -> t.Iterator[tuple[str, str]]:
+    """The same of a loaded file. known: the role's variables, which may hold all options of a module."""
     if isinstance(thing, list):
         for entry in thing:
-            yield from handed_over(entry)
+            yield from handed_over(entry, known)
     elif isinstance(thing, dict):
         for key, value in thing.items():
-            if str(key).startswith(OURS) and isinstance(value, dict):
-                yield from ((key[len(OURS) :], option) for option in value)
-            yield from handed_over(value)
+            options = known.get(value.strip("{ }"), value) if isinstance(value, str) else value
+            if str(key).startswith(OURS) and isinstance(options, dict):
+                yield from ((key[len(OURS) :], option) for option in options)
+            yield from handed_over(value, known)
 
 
 def test_there_is_something_to_check() -> None:
-    found = {pair for path in TASKS for pair in handed_over(yaml.safe_load(path.read_text(encoding="utf-8")))}
+    found = {pair for path in TASKS for pair in options_in(path)}
     assert {("static_pod", "confirm_url"), ("kubelet", "confirm_url"), ("rollout", "settings")} <= found
 
 
 @pytest.mark.parametrize("path", TASKS, ids=lambda path: str(path.relative_to(ROOT)))
 def test_modules_know_what_they_are_handed(path: Path) -> None:
-    handed = handed_over(yaml.safe_load(path.read_text(encoding="utf-8")))
-    assert [pair for pair in handed if pair[1] not in options_of(pair[0])] == []
+    assert [pair for pair in options_in(path) if pair[1] not in options_of(pair[0])] == []
