@@ -67,11 +67,11 @@ attributes:
     support: full
     description: Nothing is held and nothing is waited for.
   diff_mode:
-    support: none
-    description: Nothing is changed but a Lease.
+    support: full
+    description: Of what O(step=apply) changes. Nothing else is changed but a Lease.
   idempotent:
     support: full
-    description: Nothing is changed but a Lease.
+    description: Of what O(step=apply) changes. Nothing else is changed but a Lease.
 """
 
 EXAMPLES = r"""
@@ -89,6 +89,34 @@ pass:
   returned: with all steps but O(step=report)
   type: str
   sample: 5f3c9a17
+at_work:
+  description: Whether the host takes part in a pass that has not ended.
+  returned: with O(step=begin) and O(step=end)
+  type: bool
+settings:
+  description: What the other hosts have to know of this one.
+  returned: with O(step=begin)
+  type: dict
+left_out:
+  description: Why the host is left out; empty when it takes part.
+  returned: with O(step=begin)
+  type: str
+coordinator:
+  description: The host that decides and asks for all.
+  returned: with O(step=decide) in roles
+  type: str
+api:
+  description: Which hosts may ask the API, best first, or who does, each with C(host) and C(become).
+  returned: with most steps
+  type: raw
+answered:
+  description: Whether the host that was asked for the API has answered. If not, the next one is asked.
+  returned: with steps that ask the API
+  type: bool
+cluster:
+  description: By what the API has to prove to be that of the nodes.
+  returned: with O(step=admit) in some roles
+  type: dict
 report:
   description: What became of the host.
   returned: with O(step=end)

@@ -67,7 +67,7 @@ class NodeKubeletRollout(RoleRollout):
         return {
             **found,
             "candidates": candidates,
-            "api": self._to_ask(self._api_hosts(candidates)),
+            "api": self._api_hosts(candidates),
             "batches": kubelets.batches(planned, size),
         }
 
@@ -148,8 +148,8 @@ class NodeKubeletRollout(RoleRollout):
     def _judged(self, hosts: rollout.Hosts, turns: t.Sequence[str], decision: Json, cluster: Json) -> Json:
         """What the API says of the restarts. answered is false when the next host is to be asked."""
         answer = self._pass.ask_api("node_resource_info", {**kubelets.question(hosts, turns), "cluster": cluster})
-        if answer.get("unreachable") and self._pass.asked_host != decision["api"][-1]["host"]:
-            return {"answered": False}
+        if "nodes" not in answer and self._pass.asked_host != decision["api"][-1]["host"]:
+            return {"answered": False}  # the next control plane may have an API server that answers
         # An account that may not list pods may still list nodes.
         known = (
             answer

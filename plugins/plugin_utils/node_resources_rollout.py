@@ -72,7 +72,7 @@ class NodeResourcesRollout(RoleRollout):
             "coordinator": coordinator,
             "served": list(served),
             "left_out": list(rollout.left_out(hosts)),
-            "api": self._to_ask(api),
+            "api": api,
         }
 
     def apply(self) -> Json:

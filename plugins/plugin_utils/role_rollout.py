@@ -17,6 +17,9 @@ from ..module_utils._plan.transaction import rollout
 from .rollout_pass import Json
 from .steps import Steps
 
+# The first step, and those that are taken whatever became of it.
+_AROUND = ("begin", "end", "report")
+
 
 class RoleRollout(Steps):
     """The steps of one role in one pass."""
@@ -25,6 +28,14 @@ class RoleRollout(Steps):
     _changes_hosts = True
     # Whether each host is planned by itself, so that the results of one must not be those of all.
     _plans_each_host = True
+
+    def check(self, step: str) -> None:
+        """Raise Refusal when a step is taken without the first one, which would do nothing and say nothing."""
+        if step not in _AROUND and not self.is_at_work:
+            raise Refusal(
+                f"Nothing was changed on {self._pass.host}: the role {self._pass.role} has not begun there. Run it from its first task, without"
+                " --start-at-task."
+            )
 
     def begin(self) -> Json:
         """Check what the role was given, and tell the other hosts what they have to know of this one.
@@ -89,10 +100,6 @@ class RoleRollout(Steps):
             variable=f"{self._pass.role}_max_unreachable",
         )
         return f"These {objection}" if objection else ""
-
-    def _to_ask(self, api: list[Json]) -> list[Json]:
-        """Which of the hosts that may ask the API are tried: one that the play has reached needs no other."""
-        return api[:1] if api[0]["host"] in self._pass.play_hosts else api
 
     @property
     def _plan_only(self) -> bool:

@@ -54,8 +54,12 @@ class RolloutSteps(ActionBase):
                 f"invalid role {role!r} or step {step!r}: must be one of {', '.join(ROLES)} and one of {', '.join(STEPS)}"
             )
         its_pass = RolloutPass(self, task_vars or {}, role, credentials=arguments)
+        steps = ROLES[role](its_pass, settings)
+        if not hasattr(steps, step):
+            raise AnsibleActionFail(f"invalid step {step!r}: must be one of those that {role} has")
         try:
-            found: Json = getattr(ROLES[role](its_pass, settings), step)()
+            steps.check(step)
+            found: Json = getattr(steps, step)()
         except KubeadmError as exc:
             found = {"failed": True, "msg": str(exc)}
         # A pass that could not begin is one of its own, or its end would be taken for that of the pass before.

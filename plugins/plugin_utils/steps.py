@@ -17,6 +17,9 @@ class Steps:
         self._pass = its_pass
         self._settings = settings
 
+    def check(self, step: str) -> None:
+        """Raise Refusal when a step cannot be taken now. step: its name."""
+
     @staticmethod
     def _refuse(reason: str) -> None:
         """Raise Refusal when there is a reason."""

@@ -68,6 +68,23 @@ def test_a_pass_that_does_not_begin_is_not_taken_for_the_one_before(stage: Stage
     assert len(outcome.reports) == 1
 
 
+def test_a_role_that_begins_in_the_middle_is_refused(stage: Stage) -> None:
+    outcome = stage.play(
+        {"kube_control_plane": {"cp1": {"stub": {"kubelet": "changes"}}}},
+        "--start-at-task=Decide who has a turn",
+        roles=[KUBELET],
+    )
+    assert outcome.status != 0
+    assert "Nothing was changed on cp1: the role node_kubelet has not begun there." in outcome.output
+    assert not outcome.calls
+
+
+def test_a_step_that_a_role_does_not_have_is_named(stage: Stage) -> None:
+    step = {"nodecraft.kubeadm.rollout": {"role": "node_kubelet", "step": "apply"}}
+    outcome = stage.play({"kube_control_plane": {"cp1": {}}}, tasks=[step])
+    assert "invalid step 'apply': must be one of those that node_kubelet has" in outcome.output
+
+
 @pytest.mark.parametrize("name", ["node_kubelet", "control_plane", "node_resources"])
 def test_one_host_does_not_plan_for_all(stage: Stage, name: str) -> None:
     hosts: Json = {host: {"stub": {"kubelet": "changes", "kube-apiserver": "changes"}} for host in ("cp1", "cp2")}

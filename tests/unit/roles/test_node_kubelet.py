@@ -425,6 +425,14 @@ def test_force_restarts_under_such_pods(play: Play) -> None:
     assert "default/picky" not in outcome.output
 
 
+def test_the_next_control_plane_is_asked_where_the_api_of_the_first_does_not_answer(stage: Stage) -> None:
+    host = {"stub": {"kubelet": "changes"}, "stub_api": {"devices": {"m1": ["silent", 4]}}}
+    outcome = stage.play({"kube_control_plane": {"m1": host, "m2": host}}, roles=[ROLE])
+    assert outcome.status == 0, outcome.output
+    assert [call["asks"] for call in outcome.calls if call["step"] == "ask"][:2] == ["m1", "m2"]
+    assert changed(outcome) == ["m1", "m2"]
+
+
 # Ansible counts a host that cannot be reached among the errors, although the task says to ignore it.
 @pytest.mark.parametrize("keywords", [{}, {"any_errors_fatal": True}])
 @pytest.mark.parametrize("trouble", ["silent", "gone"])
