@@ -28,7 +28,7 @@ if t.TYPE_CHECKING:
 Json = dict[str, t.Any]
 
 STEPS = ("begin", "decide", "split", "admit", "look", "turn", "verify", "apply", "end", "report")
-_REGISTERED = ("pass", "plan", "load", "change", "removal", "decide", "admit", "look", "turn", "verify", "apply")
+REGISTERED = ("pass", "plan", "load", "change", "removal", "decide", "admit", "look", "turn", "verify", "apply")
 # Of these steps, which ask one host after the other, the last result counts.
 _LOOPING = ("decide", "admit", "apply")
 _UNORDERED = ("free", "host_pinned")  # strategies in which each host goes on by itself
@@ -38,7 +38,7 @@ class _Registers(collections.abc.Mapping[str, Json]):
     """The results of a host's tasks by their short names, each made plain when it is read."""
 
     def __init__(self, role: str, variables: t.Mapping[str, t.Any]) -> None:
-        self._names = {name: f"__{role}_{name}" for name in _REGISTERED if f"__{role}_{name}" in variables}
+        self._names = {name: f"__{role}_{name}" for name in REGISTERED if f"__{role}_{name}" in variables}
         self._variables = variables
         self._read: dict[str, Json] = {}
 
