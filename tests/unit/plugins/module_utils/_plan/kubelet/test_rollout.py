@@ -103,9 +103,9 @@ def test_force_takes_no_objection(answer: Json) -> None:
     assert rollout.objections({"w1": FORCED}, ["w1"], answer) == rollout.Objections({}, "")
 
 
-def test_nothing_to_object_to() -> None:
-    for answer in (REJECTED, {"nodes": {"w2": {}}}):
-        assert rollout.objections({"w2": host("w2")}, ["w2"], answer) == rollout.Objections({}, "")
+@pytest.mark.parametrize("answer", [REJECTED, {"nodes": {"w2": {}}}])
+def test_nothing_to_object_to(answer: Json) -> None:
+    assert rollout.objections({"w2": host("w2")}, ["w2"], answer) == rollout.Objections({}, "")
 
 
 RESOURCES = {
@@ -247,9 +247,12 @@ def test_what_the_kubelet_says_that_it_uses() -> None:
     ]
     told = rollout.doubt("w1", {"nodes": {"w1": {"kubelet": {"differences": differences}}}})
     assert "config maxPods is 110, not 50; feature_gates A is unset, not true. Nothing was rolled back" in told
-    for told_of_kubelet in ({"differences": []}, {}, None):
-        assert rollout.doubt("w1", {"nodes": {"w1": {"kubelet": told_of_kubelet}}}) == ""
     assert "the API could not be asked what it uses: silent. Nothing" in rollout.doubt("w1", {"msg": "silent."})
+
+
+@pytest.mark.parametrize("kubelet", [{"differences": []}, {}, None])
+def test_a_kubelet_without_a_difference_is_not_doubted(kubelet: Json | None) -> None:
+    assert rollout.doubt("w1", {"nodes": {"w1": {"kubelet": kubelet}}}) == ""
 
 
 def test_devices_that_are_missing() -> None:
