@@ -222,19 +222,22 @@ def measure(_lab: Lab) -> Part:
     """All cases in turn, at one size after the other.
 
     BENCH_SIZES, BENCH_CASES, BENCH_ROUNDS: how many hosts, which cases (ping is always one), how often. BENCH_OTHER_PYTHON: an
-    interpreter with another ansible-core.
+    interpreter with another ansible-core, for which BENCH_OTHER_SIZES may leave out some sizes.
     """
     sizes = [int(size) for size in asked("BENCH_SIZES", ("5", "20", "100", "200"))]
+    other_sizes = [int(size) for size in asked("BENCH_OTHER_SIZES", [str(size) for size in sizes])]
     names = [PING, *(name for name in asked("BENCH_CASES", list(CASES)) if name != PING)]
     if unknown := set(names) - set(CASES):
         raise SystemExit(f"BENCH_CASES: {', '.join(sorted(unknown))}: choose from {', '.join(CASES)}")
     cores = {core_of(python): python for python in pythons()}
-    samples: Samples = {core: {size: {name: [] for name in names} for size in sizes} for core in cores}
+    own = core_of(sys.executable)
+    measured = {core: [size for size in sizes if core == own or size in other_sizes] for core in cores}
+    samples: Samples = {core: {size: {name: [] for name in names} for size in measured[core]} for core in cores}
     for size in sizes:
         for number in range(1, int(os.environ.get("BENCH_ROUNDS", "1")) + 1):
             for name in names:
-                for core, python in cores.items():
-                    found = sample(CASES[name], python, size)
+                for core in (core for core in cores if size in measured[core]):
+                    found = sample(CASES[name], cores[core], size)
                     samples[core][size][name].append(found)
                     say(f"rollout, {size} hosts, {number}: {name} on {core}: {found.cpu:.1f} s, {found.tasks} tasks")
     figures = {
