@@ -12,13 +12,11 @@ short_description: Take one step of a rollout in a role of this collection
 description:
   - Decides who has a turn, what stops a rollout and what is reported. Only the roles of this collection use it; its options and its results may
     change with every release.
-  - Runs on the controller. Some steps run other modules of this collection, where the task is delegated to.
+  - Runs on the controller. Some steps run other modules of this collection, where the task is delegated to, with what C(module_defaults) says
+    for these.
 version_added: 0.1.0
 author:
   - nodecraft.kubeadm contributors (@nodecraft)
-extends_documentation_fragment:
-  - nodecraft.kubeadm.auth
-  - nodecraft.kubeadm.api.actiongroup_api
 options:
   role:
     description: The role, or the playbook, whose rollout it is.

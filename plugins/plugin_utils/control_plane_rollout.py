@@ -92,7 +92,7 @@ class ControlPlaneRollout(RoleRollout):
         earlier = self._pass.own.get("decide", rollout.NOTHING).get("lease") or {}
         holder = earlier.get("holder") or f"{user_and_host()}/{new_id()}"
         request = rollout_lease.acquisition(hosts, rollout.settings_of(self._pass.own), holder, plan_age)
-        answer = self._pass.ask_api("rollout_lease", request, is_plan=self._is_dry)
+        answer = self._pass.ask("rollout_lease", request, is_plan=self._is_dry)
         found = rollout_lease.admission(hosts, answer, holder, self._skipped(hosts), dry=self._is_dry)
         lease = {"holder": holder, "held": found.is_held, "alone": found.is_alone, "stale": found.is_stale}
         told = [found.warning] if found.warning else []
@@ -190,7 +190,7 @@ class ControlPlaneRollout(RoleRollout):
             return ""
         plan_age = int(time.time() - decision["planned_at"])
         request = rollout_lease.renewal(hosts, self._pass.host, lease["holder"], plan_age)
-        return rollout_lease.renewal_refusal(self._pass.host, self._pass.ask_api("rollout_lease", request))
+        return rollout_lease.renewal_refusal(self._pass.host, self._pass.ask("rollout_lease", request))
 
     # ---- the end -----------------------------------------------------------------------------------------------------
 
@@ -226,7 +226,7 @@ class ControlPlaneRollout(RoleRollout):
         request = rollout_lease.release(hosts, lease["holder"]) if lease.get("held") else None
         if request is None:
             return []
-        warning = rollout_lease.release_warning(lease["holder"], self._pass.ask_api("rollout_lease", request))
+        warning = rollout_lease.release_warning(lease["holder"], self._pass.ask("rollout_lease", request))
         return [warning] if warning else []
 
     # ---- of the coordinator ------------------------------------------------------------------------------------------

@@ -110,7 +110,7 @@ class DevicePluginRollout(RoleRollout):
             question = {**self._question(), "cdi": desired.uses_cdi(settings), "gather_subset": ["nodes", "objects"]}
         else:
             question = {"name": settings.name, "namespace": settings.namespace, "gather_subset": ["objects", "others"]}
-        return _answered(self._pass.ask_api("device_plugin_info", question), "Nothing was changed")
+        return _answered(self._pass.ask("device_plugin_info", question), "Nothing was changed")
 
     def admit(self) -> Json:
         """Let the coordinator write when no node is without the image."""
@@ -121,7 +121,7 @@ class DevicePluginRollout(RoleRollout):
         """Wait until every node offers what is expected; of a plugin that was removed, see what kubelets still show."""
         settings, own = self._role_settings(), self._pass.own
         if not settings.is_present:
-            answer = self._pass.ask_api("node_resource_info", {"requested": False})
+            answer = self._pass.ask("node_resource_info", {"requested": False})
             problem = (
                 f"{settings.namespace}/{settings.name} was removed, but what kubelets still show of it is not known"
             )
@@ -129,7 +129,7 @@ class DevicePluginRollout(RoleRollout):
         if not deployment.waits(own["decide"], own["change"], self._mode):
             return {}
         question = {**self._question(), "wait": True, "wait_timeout": self._variable("wait_timeout")}
-        answer = self._pass.ask_api("device_plugin_info", question)
+        answer = self._pass.ask("device_plugin_info", question)
         _answered(answer, f"{settings.namespace}/{settings.name} was deployed, but what the nodes offer is not known")
         problem = deployment.doubt(settings, answer)
         proof = {name: answer[name] for name in ("nodes", "problems", "summary")}

@@ -147,14 +147,14 @@ class NodeKubeletRollout(RoleRollout):
 
     def _judged(self, hosts: rollout.Hosts, turns: t.Sequence[str], decision: Json, cluster: Json) -> Json:
         """What the API says of the restarts. answered is false when the next host is to be asked."""
-        answer = self._pass.ask_api("node_resource_info", {**kubelets.question(hosts, turns), "cluster": cluster})
+        answer = self._pass.ask("node_resource_info", {**kubelets.question(hosts, turns), "cluster": cluster})
         if "nodes" not in answer and self._pass.asked_host != decision["api"][-1]["host"]:
             return {"answered": False}  # the next control plane may have an API server that answers
         # An account that may not list pods may still list nodes.
         known = (
             answer
             if "nodes" in answer
-            else self._pass.ask_api("node_resource_info", {"requested": False, "cluster": cluster})
+            else self._pass.ask("node_resource_info", {"requested": False, "cluster": cluster})
         )
         found = self._judged_coverage(hosts, known.get("nodes"), decision["left_out"])
         judged = kubelets.objections(hosts, turns, answer)
@@ -212,7 +212,7 @@ class NodeKubeletRollout(RoleRollout):
         """Take the Lease, or renew it."""
         own = rollout.settings_of(self._pass.own)
         arguments = kubelets.lease_request(holder, cluster, own, planned_ago=int(time.time() - own["at"]))
-        return self._pass.ask_api("rollout_lease", {**arguments, **more})
+        return self._pass.ask("rollout_lease", {**arguments, **more})
 
     def _renewed(self, lease: Json, before: rollout.Hosts) -> Json:
         """The Lease at the beginning of a turn: renewed when its time would not do for all of it. Raises Refusal when it is another run's."""
@@ -261,7 +261,7 @@ class NodeKubeletRollout(RoleRollout):
         if not compared and not devices:
             return {}
         cluster = {"cluster": self._coordinator_admit["cluster"]}
-        answer = self._pass.ask_api("node_resource_info", {**compared, **devices, **cluster})
+        answer = self._pass.ask("node_resource_info", {**compared, **devices, **cluster})
         problem = kubelets.doubt(plan["node"], answer) if compared else ""
         if not problem and devices:
             problem = self._loss(plan["node"], turn["offered"], answer, {**devices, **cluster})
@@ -275,7 +275,7 @@ class NodeKubeletRollout(RoleRollout):
             if "nodes" in answer and not kubelets.missing(offered, answer, node):
                 return ""
             time.sleep(look_again)
-            answer = self._pass.ask_api("node_resource_info", question)
+            answer = self._pass.ask("node_resource_info", question)
         return kubelets.loss(node, answer, kubelets.missing(offered, answer, node), seconds)
 
     # ---- the end -----------------------------------------------------------------------------------------------------
@@ -329,7 +329,7 @@ class NodeKubeletRollout(RoleRollout):
         lease = admitted.get("lease")
         if not lease:
             return {}
-        answer = self._pass.ask_api("rollout_lease", kubelets.lease_release(lease["holder"], lease["cluster"]))
+        answer = self._pass.ask("rollout_lease", kubelets.lease_release(lease["holder"], lease["cluster"]))
         if not answer.get("failed") and not answer.get("unreachable"):
             return {}
         told = f"the Lease {kubelets.LEASE} is still held by {lease['holder']} until it runs out: {answer.get('msg')}"

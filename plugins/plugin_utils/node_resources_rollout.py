@@ -82,7 +82,7 @@ class NodeResourcesRollout(RoleRollout):
         is_last = self._pass.asked_host == decision["api"][-1]["host"]
         found: Json = {"answered": True}
         for kind, module in resources.TASKS.items():
-            found[kind] = self._pass.ask_api(module, resources.arguments(kind, hosts), is_plan=self._plan_only)
+            found[kind] = self._pass.ask(module, resources.arguments(kind, hosts), is_plan=self._plan_only)
             if found[kind].get("unreachable") and not is_last:
                 return {"answered": False}
             if found[kind].get("failed") or found[kind].get("unreachable"):

@@ -59,13 +59,12 @@ class _Registers(collections.abc.Mapping[str, Json]):
 class RolloutPass:
     """One pass of a role, as one of its hosts sees it in one step.
 
-    action: the action plugin of the step. variables: those of its task. credentials: options for modules that ask the API.
+    action: the action plugin of the step. variables: those of its task.
     """
 
-    def __init__(self, action: ActionBase, variables: Json, role: str, credentials: Json) -> None:
+    def __init__(self, action: ActionBase, variables: Json, role: str) -> None:
         self._action = action
         self._variables = variables
-        self._credentials = credentials
         self._registers: dict[str, _Registers] = {}
         # What the modules warned of that this step ran.
         self.warnings: list[t.Any] = []
@@ -126,7 +125,7 @@ class RolloutPass:
 
     def of_role(self, role: str) -> RolloutPass:
         """The last pass of another role in this play."""
-        return RolloutPass(self._action, self._variables, role, self._credentials)
+        return RolloutPass(self._action, self._variables, role)
 
     @staticmethod
     def plain(value: t.Any) -> t.Any:
@@ -229,6 +228,7 @@ class RolloutPass:
         is_plan: in check mode, whatever the mode of the task is, and without a diff.
         """
         name = f"nodecraft.kubeadm.{module}"
+        arguments = {**self._module_defaults(name), **arguments}
         action = self._action
         task = action._task.copy()
         task.action, task.args = name, arguments
@@ -254,6 +254,19 @@ class RolloutPass:
         self.warnings += answer.pop("warnings", None) or []
         return t.cast(Json, plain(answer))
 
+    def _module_defaults(self, module: str) -> Json:
+        """What C(module_defaults) of the play say for a module and for the action groups that have it, as Ansible reads it for a task."""
+        task = self._action._task
+        groups = [f"group/{group}" for group in task.get_play()._action_groups.get(module, ())]
+        merged: Json = {}
+        for defaults in task.module_defaults:
+            merged.update(defaults)
+        found: Json = {}
+        for name in (*groups, module):
+            found.update(plain(self._action._templar.template(merged.get(name) or {})))
+        # On ansible-core 2.18 an omitted value is a text.
+        return {option: value for option, value in found.items() if value != self._variables.get("omit")}
+
     def run_here(self, command: t.Sequence[str], text: str, directory: str) -> Json:
         """Run a program on the controller, whatever the host. text: its input. Returns C(rc) and C(stderr_lines), as the module command does."""
         loader, context = self._action._shared_loader_obj.connection_loader, self._action._play_context.copy()
@@ -261,10 +274,6 @@ class RolloutPass:
         local.cwd = directory
         status, _stdout, stderr = local.exec_command(shlex.join(command), in_data=text.encode(), sudoable=False)
         return {"rc": status, "stderr_lines": stderr.decode(errors="replace").splitlines()}
-
-    def ask_api(self, module: str, arguments: Json, *, is_plan: bool = False) -> Json:
-        """The same for a module that asks the API, with the credentials that this step was given."""
-        return self.ask(module, {**self._credentials, **arguments}, is_plan=is_plan)
 
 
 def _run_to_its_end(plugin: ActionBase, variables: Json) -> Json:

@@ -49,11 +49,13 @@ class RolloutSteps(ActionBase):
             arguments.pop("step", ""),
             arguments.pop("settings", None) or {},
         )
+        if arguments:
+            raise AnsibleActionFail(f"invalid options {', '.join(arguments)}: must be role, step and settings")
         if role not in ROLES or step not in STEPS:
             raise AnsibleActionFail(
                 f"invalid role {role!r} or step {step!r}: must be one of {', '.join(ROLES)} and one of {', '.join(STEPS)}"
             )
-        its_pass = RolloutPass(self, task_vars or {}, role, credentials=arguments)
+        its_pass = RolloutPass(self, task_vars or {}, role)
         steps = ROLES[role](its_pass, settings)
         if not hasattr(steps, step):
             raise AnsibleActionFail(f"invalid step {step!r}: must be one of those that {role} has")

@@ -121,3 +121,27 @@ def test_what_an_earlier_pass_changed_is_not_told_of_a_batch_that_may_not_begin(
     assert "committed" not in second
     assert "run again with --limit w1,w2" in second
     assert '"msg": "w2 was not changed, because w1 failed."' in outcome.output
+
+
+# ---- module_defaults -------------------------------------------------------------------------------------------------
+
+
+def test_the_modules_of_a_step_have_the_defaults_of_the_play(stage: Stage) -> None:
+    hosts: Json = {"cp1": {"stub_nodes": {"node_taint": "changes"}, "node_resources_node_name": "n1"}}
+    defaults = {
+        "group/nodecraft.kubeadm.api": {"kubeconfig": "{{ file }}", "context": "of all"},
+        "nodecraft.kubeadm.node_taint": {"context": "of taints", "wait": False, "api_key": "{{ key | default(omit) }}"},
+    }
+    outcome = stage.play(
+        {"kube_control_plane": hosts},
+        roles=[{"role": "nodecraft.kubeadm.node_resources"}],
+        vars={"file": "/config"},
+        module_defaults=defaults,
+    )
+    assert outcome.status == 0, outcome.output
+    asked = {call["component"]: call["arguments"] for call in outcome.calls if call["component"].startswith("node_")}
+    assert (asked["node_taint"]["kubeconfig"], asked["node_taint"]["context"]) == ("/config", "of taints")
+    assert "api_key" not in asked["node_taint"]
+    # What the role says comes first.
+    assert asked["node_taint"]["wait"] is True
+    assert (asked["node_label"]["kubeconfig"], asked["node_label"]["context"]) == ("/config", "of all")

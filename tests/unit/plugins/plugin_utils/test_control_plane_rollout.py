@@ -57,13 +57,10 @@ class FakePass:
         rest = [name for name in candidates if name not in more["reachable"]]
         return [{"host": name, "become": True} for name in sorted(candidates, key=lambda name: name in [*bad, *rest])]
 
-    def ask(self, module: str, arguments: Json) -> Json:
-        self.asked.append((module, arguments))
-        return self._answer
-
-    def ask_api(self, module: str, arguments: Json, *, is_plan: bool = False) -> Json:
-        answer = self.ask(f"{module}{' in check mode' if is_plan else ''}", arguments)
-        return {**answer, "holder": arguments["holder"]} if answer.get("holder") == "us" else answer
+    def ask(self, module: str, arguments: Json, *, is_plan: bool = False) -> Json:
+        self.asked.append((f"{module}{' in check mode' if is_plan else ''}", arguments))
+        is_ours = self._answer.get("holder") == "us"
+        return {**self._answer, "holder": arguments["holder"]} if is_ours else self._answer
 
     def take(self, step: str, **settings: t.Any) -> Json:
         """The result of a step of this host, which is registered. settings: of the task."""

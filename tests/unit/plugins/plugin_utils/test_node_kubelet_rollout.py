@@ -50,7 +50,7 @@ class FakePass:
     def api_hosts(self, _candidates: t.Sequence[str], _named: str, **_more: t.Any) -> list[Json]:
         return [{"host": "localhost", "become": False}]
 
-    def ask_api(self, module: str, arguments: Json) -> Json:
+    def ask(self, module: str, arguments: Json) -> Json:
         self.asked.append((module, arguments))
         return self._answer
 
