@@ -57,7 +57,7 @@ def test_each_change_is_told_at_once_and_the_first_one_is_the_first_effect(
 
 
 @pytest.mark.parametrize(
-    ("name", "file"), [(KUBELET_TASK, "node_kubelet/tasks/batch.yml"), (NODES_TASK, "node_resources/tasks/main.yml")]
+    ("name", "file"), [(KUBELET_TASK, "node_kubelet/tasks/batch.yml"), (NODES_TASK, "node_resources/tasks/nodes.yml")]
 )
 def test_the_tasks_are_those_of_the_roles(name: str, file: str) -> None:
     assert f"- name: {name}\n" in (ROOT / "roles" / file).read_text(encoding="utf-8")
