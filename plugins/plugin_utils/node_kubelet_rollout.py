@@ -191,7 +191,9 @@ class NodeKubeletRollout(RoleRollout):
         own = rollout.settings_of(self._pass.own)
         if not own["node_kubelet_lease"] or self._plan_only:
             return {}
-        holder = f"{user_and_host()}/{new_id()}"
+        # The run goes by one name in all its passes, or the second one would take the first for another run.
+        earlier = self._pass.own.get("admit", rollout.NOTHING).get("lease") or {}
+        holder = earlier.get("holder") or f"{user_and_host()}/{new_id()}"
         answer = self._held(
             holder,
             cluster,

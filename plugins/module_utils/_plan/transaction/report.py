@@ -22,7 +22,7 @@ def static_pods(reports: t.Mapping[str, t.Mapping[str, Result]], lost: t.Collect
     for host, components in reports.items():
         for component, result in components.items():
             lines += _change(f"{host} {component}", result, _proven_pod, _argument, is_lost=host in lost)
-        if not any(result["operations"] for result in components.values()):
+        if not any(result["operations"] or result.get("failed") for result in components.values()):
             lines.append(f"{host}: nothing to change")
     if any(_is_undone_by_upgrade(result) for components in reports.values() for result in components.values()):
         lines.append(_UPGRADE)
@@ -34,7 +34,7 @@ def kubelets(reports: t.Mapping[str, Result], lost: t.Collection[str] = ()) -> l
     lines: list[str] = []
     for host, result in reports.items():
         lines += _change(host, result, _proven_kubelet, _setting, is_lost=host in lost)
-        if not result.get("operations"):
+        if not result.get("operations") and not result.get("failed"):
             lines.append(f"{host}: nothing to change")
     return lines
 
@@ -58,6 +58,9 @@ def _change(
         line = f"{what}: {_ending(result, proven, is_lost=is_lost)}; rehearsal {rehearsal['verdict']} in {_seconds(rehearsal)}"
         named = {"takes back": result.get("takes_back"), "snapshot": result.get("snapshot")}
         lines.append("; ".join([line, *(f"{word} {value}" for word, value in named.items() if value)]))
+    elif result.get("failed"):
+        # A change that was refused when its turn came tells no operations, though the plan had some.
+        lines.append(f"{what}: {_ending(result, proven, is_lost=is_lost)}: {result.get('msg')}")
     lines += [
         f"    {each['field']} {each['key']}: {shown(each['before'])} -> {shown(each['after'])}"
         for each in result.get("operations") or ()

@@ -53,6 +53,15 @@ def test_what_did_not_begin_or_did_not_end_says_so() -> None:
     assert [line.partition(";")[0] for line in lost if line.startswith("w")] == ["w1: lost", "w2: planned"]
 
 
+def test_a_change_that_was_refused_in_its_turn_is_no_node_without_changes() -> None:
+    refused = result(operations=[], failed=True, msg="config.yaml changed after the kubelet was started.")
+    assert report.kubelets({"w1": refused}) == ["w1: failed: config.yaml changed after the kubelet was started."]
+    pods = {"etcd": result(operations=[]), "kube-apiserver": refused}
+    assert report.static_pods({"cp1": pods}) == [
+        "cp1 kube-apiserver: failed: config.yaml changed after the kubelet was started."
+    ]
+
+
 def test_a_host_that_is_lost_after_its_change_tells_how_that_ended() -> None:
     line = report.static_pods({"cp1": {"etcd": result(transaction=COMMITTED)}}, lost=["cp1"])[0]
     assert line.startswith("cp1 etcd: committed")
@@ -87,7 +96,7 @@ def test_hosts_without_a_change_have_one_line() -> None:
     assert report.static_pods({"cp1": unchanged}) == ["cp1: nothing to change"]
     changed = report.static_pods({"cp1": {**unchanged, "etcd": result()}})
     assert "cp1: nothing to change" not in changed
-    assert report.kubelets({"w1": {"failed": True, "msg": "refused"}}) == ["w1: nothing to change"]
+    assert report.kubelets({"w1": {"failed": True, "msg": "refused"}}) == ["w1: failed: refused"]
 
 
 @pytest.mark.parametrize(
