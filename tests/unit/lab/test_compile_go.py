@@ -15,7 +15,7 @@ case $1 in
   list) printf 'a\\nb\\nc\\n' ;;
   build)
     echo a >&2; echo 'go: a warning' >&2; echo b >&2
-    until grep -q '^2 ' "$LAB_PROGRESS"; do :; done
+    until grep -qs '^2 ' "$LAB_PROGRESS"; do :; done
     cp "$LAB_PROGRESS" "$LAB_PROGRESS.seen"
     exit 3 ;;
 esac
