@@ -370,7 +370,9 @@ def test_what_is_left_to_do_is_told_by_host() -> None:
 
 
 def test_a_lost_connection_is_a_failure() -> None:
-    found = rollout.reports({"cp1": begun(host("cp1"), {"unreachable": True, "failed": False, "msg": "gone"})}, dry=False)
+    found = rollout.reports(
+        {"cp1": begun(host("cp1"), {"unreachable": True, "failed": False, "msg": "gone"})}, dry=False
+    )
     assert found["cp1"][API_SERVER]["failed"] is True
     assert found["cp1"][API_SERVER]["msg"] == "gone"
 
