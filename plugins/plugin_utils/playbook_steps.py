@@ -76,7 +76,7 @@ class SiteSteps(Steps):
             if was_planned and (missed := self._missed(name, ended["report"])):
                 ended["report"] = missed
                 ended["ansible_stats"]["data"][fact][self._pass.host] = missed
-                found["left"] = self._why(missed)
+                found["left"] = found["left"] or self._why(missed)
             found["reports"][name] = ended["report"]
             found["lines"] += ended["lines"]
             if "ansible_stats" in ended:
@@ -114,7 +114,7 @@ class SiteSteps(Steps):
         if lines and (left := self._left()):
             lines.append(site.again(left))
         if why:
-            return {"failed": True, "msg": why, **({"report": lines} if lines else {})}
+            return self._failed(why, lines)
         return self._shown(lines)
 
     def _left(self) -> list[str]:
