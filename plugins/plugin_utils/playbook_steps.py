@@ -67,20 +67,68 @@ class SiteSteps(Steps):
 
     def end(self) -> Json:
         """End on this host what no role has ended, because there was nothing to change or something failed before."""
-        found: Json = {"reports": {}, "lines": []}
+        found: Json = {"reports": {}, "lines": [], "left": ""}
         stats: Json = {}
         for name, role in self._roles().items():
             fact = f"{name}_report"
-            ended: Json = role.end() if role.is_at_work else {"report": self._pass.registered(fact), "lines": []}
+            was_planned = role.is_at_work
+            ended: Json = role.end() if was_planned else {"report": self._pass.registered(fact), "lines": []}
+            if was_planned and (missed := self._missed(name, ended["report"])):
+                ended["report"] = missed
+                ended["ansible_stats"]["data"][fact][self._pass.host] = missed
+                found["left"] = found["left"] or self._why(missed)
             found["reports"][name] = ended["report"]
             found["lines"] += ended["lines"]
             if "ansible_stats" in ended:
                 stats.update(ended["ansible_stats"]["data"])
         return {**found, **({"ansible_stats": {"data": stats, "per_host": False, "aggregate": True}} if stats else {})}
 
+    def _missed(self, role: str, report: Json) -> Json:
+        """The report of this host in a role that was to change something, and did not begin because the run ended before; else empty."""
+        if self._pass.check_mode or role not in (self._pass.registered("__play_decide").get("work") or ()):
+            return {}
+        return site.left(report, self._stopped(), role, self._pass.host)
+
+    def _stopped(self) -> list[str]:
+        """The hosts that failed in a role, and so ended the run for all. Who is still in the play does not tell: then it has no host."""
+        names = [f"{name}_report" for name in self._settings["roles"]]
+        return [
+            host
+            for host in self._pass.all_play_hosts
+            if any(site.has_failed(report, begun=True) for report in self._read(host, names))
+        ]
+
+    def _read(self, host: str, names: list[str]) -> list[Json]:
+        """What a host set as facts of these names."""
+        variables = self._pass.host_variables(host)
+        return [self._pass.plain(variables[name]) for name in names if variables.get(name)]
+
+    @staticmethod
+    def _why(missed: Json) -> str:
+        parts = [missed, *(each for each in missed.values() if isinstance(each, dict))]
+        return next(str(each["msg"]) for each in parts if each.get("begun") is False)
+
     def report(self) -> Json:
-        """Show the lines on the host that speaks."""
-        return self._shown(self._settings["lines"])
+        """Show the lines on the host that speaks, and fail on a host for which a role did not begin."""
+        lines, why = list(self._settings["lines"]), self._pass.registered("__play_end").get("left")
+        if lines and (left := self._left()):
+            lines.append(site.again(left))
+        if why:
+            return self._failed(why, lines)
+        return self._shown(lines)
+
+    def _left(self) -> list[str]:
+        """The hosts with something left to do, where a role did not begin; else none."""
+        ends = {host: next(iter(self._read(host, ["__play_end"])), {}) for host in self._pass.all_play_hosts}
+        if not any(end.get("left") for end in ends.values()):
+            return []
+        return [
+            host
+            for host, end in ends.items()
+            if not end
+            or end["left"]
+            or any(map(site.has_failed, end["reports"].values()))  # one that was lost has none
+        ]
 
     def _roles(self) -> dict[str, RoleRollout]:
         """The steps of the roles that the playbook uses."""

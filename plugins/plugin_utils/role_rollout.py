@@ -150,7 +150,7 @@ class RoleRollout(Steps):
         ended = self._pass.own["pass"]
         lines, why = ended.get("lines") or [], self._why_not_begun(ended.get("report") or {})
         if why:
-            return {"failed": True, "msg": why, **({"report": lines} if lines else {})}
+            return self._failed(why, lines)
         return self._shown(lines)
 
     def _why_not_begun(self, own_report: Json) -> str:

@@ -32,6 +32,11 @@ class Steps:
         # As the module debug does it: shown without -v, too.
         return {"msg": lines, "_ansible_verbose_always": True} if lines else {}
 
+    @staticmethod
+    def _failed(why: str, lines: list[str]) -> Json:
+        """The result of the step report on a host whose turn did not come. lines: of all hosts, if it is the one that speaks: each on its own."""
+        return {"failed": True, "msg": why, **({"report": lines, "_ansible_verbose_always": True} if lines else {})}
+
     def _cluster(self, candidates: list[str], named: str) -> Json:
         """Ask the node where the step runs which cluster it belongs to, and decide who asks the API of that cluster.
 

@@ -166,6 +166,14 @@ def test_removals_end_with_the_control_plane_and_look_at_the_nodes_again(play: P
     assert passes(play("off", "off")) == [NODES, KUBELET, API, NODES]
 
 
+def test_what_was_planned_and_did_not_begin_fails_and_is_in_the_limit_that_goes_on(play: Play) -> None:
+    outcome = play("restored", "on")
+    assert outcome.status != 0
+    assert outcome.hosts("change", KUBELET) == []
+    assert "node_kubelet did not begin on w1, because cp1 failed." in outcome.output
+    assert "To go on with the whole run when that is repaired, run it again with --limit cp1,w1" in outcome.output
+
+
 def test_a_setting_that_replaces_another_takes_one_pass(play: Play) -> None:
     assert passes(play("changes", "changes")) == [API, KUBELET, NODES]
 

@@ -101,6 +101,31 @@ def decide(planned: t.Mapping[str, t.Sequence[Json]], *, may_split: bool, check_
     )
 
 
+def left(report: Json, stopped: t.Sequence[str], role: str, host: str) -> dict[str, t.Any]:
+    """The report of a host in a role that was planned and did not begin, because the run ended before; empty where it had nothing to change.
+
+    report: of its kubelet, or by static pod, or by kind of what is set on its node. stopped: the hosts that ended the run, as far as known.
+    """
+    why = f"{', '.join(stopped)} failed" if stopped else "the run ended before"
+    msg = f"{role} did not begin on {host}, because {why}."
+    missed = {"failed": True, "begun": False, "changed": False, "msg": msg}
+    if "operations" in report:
+        return {**report, **missed} if _is_work(report) else {}
+    parts = {name: each for name, each in report.items() if isinstance(each, t.Mapping) and _is_work(each)}
+    return {**report, **{name: {**each, **missed} for name, each in parts.items()}} if parts else {}
+
+
+def has_failed(report: Json, *, begun: bool = False) -> bool:
+    """Whether something of a host has failed in a role. report: as above. begun: only what was begun counts."""
+    results = [report] if "operations" in report else [each for each in report.values() if isinstance(each, t.Mapping)]
+    return any(each.get("failed") and not (begun and each.get("begun") is False) for each in results)
+
+
+def again(hosts: t.Sequence[str]) -> str:
+    """A line that says how a run goes on of which several roles are not done. hosts: where something is left to do."""
+    return f"To go on with the whole run when that is repaired, run it again with --limit {','.join(hosts)}"
+
+
 def _is_work(result: Json) -> bool:
     return bool(result.get("operations") or result.get("open_transaction"))
 

@@ -127,3 +127,29 @@ def test_a_wish_without_what_goes() -> None:
         "node_resources_labels": {"a": ""},
         "node_resources_taints": [{"key": "a"}, {"key": "c", "state": "present"}],
     }
+
+
+WORK: Json = {"operations": [{"field": "labels", "key": "a", "before": None, "after": "b"}], "failed": False}
+IDLE: Json = {"operations": [], "failed": False}
+
+
+def test_what_a_role_missed_has_failed_and_names_who_ended_the_run() -> None:
+    kubelet = site.left(WORK, ["cp2"], KUBELETS, "w1")
+    assert (kubelet["failed"], kubelet["begun"]) == (True, False)
+    assert kubelet["msg"] == "node_kubelet did not begin on w1, because cp2 failed."
+    parts = site.left({"node": "w1", "taints": None, "labels": WORK, "resources": IDLE}, [], NODES, "w1")
+    assert parts["labels"]["msg"] == "node_resources did not begin on w1, because the run ended before."
+    assert (parts["resources"], parts["taints"], parts["node"]) == (IDLE, None, "w1")
+
+
+@pytest.mark.parametrize("report", [{}, IDLE, {"etcd": IDLE}, {"node": "w1", "labels": None}])
+def test_a_host_with_nothing_to_change_missed_nothing(report: Json) -> None:
+    assert site.left(report, ["cp2"], NODES, "w1") == {}
+
+
+def test_whether_something_of_a_host_has_failed() -> None:
+    missed = {**WORK, "failed": True, "begun": False}
+    assert site.has_failed({"etcd": IDLE, "kube-apiserver": {**IDLE, "failed": True}}, begun=True)
+    assert (site.has_failed(missed), site.has_failed(missed, begun=True)) == (True, False)
+    assert not site.has_failed({"node": "w1", "labels": IDLE, "taints": None})
+    assert site.again(["cp1", "w1"]).endswith("with --limit cp1,w1")
