@@ -39,7 +39,7 @@ options:
     default: false
   restarted_nodes:
     description:
-      - Nodes whose kubelets are to be started anew. They must be among the nodes that are read.
+      - Nodes whose kubelets are to be restarted. They must be among the nodes that are read.
       - Counts with O(readmission=true) only. By default these are all nodes that are read.
     type: list
     elements: str

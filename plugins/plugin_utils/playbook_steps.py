@@ -26,6 +26,8 @@ _ROLES: dict[str, type[RoleRollout]] = {
     "node_kubelet": NodeKubeletRollout,
     "node_resources": NodeResourcesRollout,
 }
+# What the tasks of these steps register.
+_DECIDE, _END = "__play_decide", "__play_end"
 # The variables of a desired state with parts that are switched off or taken away, with what is meant when one is not set.
 _DESIRED: dict[str, Json | list[Json]] = {
     "control_plane_feature_gates": {},
@@ -85,7 +87,7 @@ class SiteSteps(Steps):
 
     def _missed(self, role: str, report: Json) -> Json:
         """The report of this host in a role that was to change something, and did not begin because the run ended before; else empty."""
-        if self._pass.check_mode or role not in (self._pass.registered("__play_decide").get("work") or ()):
+        if self._pass.check_mode or role not in (self._pass.registered(_DECIDE).get("work") or ()):
             return {}
         return site.left(report, self._stopped(), role, self._pass.host)
 
@@ -95,13 +97,8 @@ class SiteSteps(Steps):
         return [
             host
             for host in self._pass.all_play_hosts
-            if any(site.has_failed(report, begun=True) for report in self._read(host, names))
+            if any(site.has_failed(self._pass.registered(name, host), begun=True) for name in names)
         ]
-
-    def _read(self, host: str, names: list[str]) -> list[Json]:
-        """What a host set as facts of these names."""
-        variables = self._pass.host_variables(host)
-        return [self._pass.plain(variables[name]) for name in names if variables.get(name)]
 
     @staticmethod
     def _why(missed: Json) -> str:
@@ -110,7 +107,8 @@ class SiteSteps(Steps):
 
     def report(self) -> Json:
         """Show the lines on the host that speaks, and fail on a host for which a role did not begin."""
-        lines, why = list(self._settings["lines"]), self._pass.registered("__play_end").get("left")
+        end = self._pass.registered(_END)
+        lines, why = list(end.get("lines") or ()), end.get("left")
         if lines and (left := self._left()):
             lines.append(site.again(left))
         if why:
@@ -119,7 +117,7 @@ class SiteSteps(Steps):
 
     def _left(self) -> list[str]:
         """The hosts with something left to do, where a role did not begin; else none."""
-        ends = {host: next(iter(self._read(host, ["__play_end"])), {}) for host in self._pass.all_play_hosts}
+        ends = {host: self._pass.registered(_END, host) for host in self._pass.all_play_hosts}
         if not any(end.get("left") for end in ends.values()):
             return []
         return [
@@ -157,8 +155,7 @@ class RollbackSteps(Steps):
         """Refuse what cannot be taken back at once."""
         ways = {}
         for host in self._pass.play_hosts:
-            variables = self._pass.host_variables(host)
-            pods, kubelet = (self._pass.plain(variables.get(name) or {}) for name in self._settings["looks"])
+            pods, kubelet = (self._pass.registered(name, host) for name in self._settings["looks"])
             ways[host] = ways_back.ways_of(pods, kubelet)
         self._refuse(self._begun(ways_back.objection(self._request(), ways, self._pass.all_play_hosts)))
         return {}

@@ -118,19 +118,14 @@ class RolloutPass:
         found: t.Mapping[str, t.Any] = self._variables["hostvars"].raw_get(host)
         return found
 
-    def registered(self, name: str) -> Json:
-        """What this host registered under a name, or set as a fact; empty when nothing."""
-        found: Json = plain(self.host_variables(self.host).get(name) or {})
+    def registered(self, name: str, host: str = "") -> Json:
+        """What a host registered under a name, or set as a fact; empty when nothing. host: by default the own one."""
+        found: Json = plain(self.host_variables(host or self.host).get(name) or {})
         return found
 
     def of_role(self, role: str) -> RolloutPass:
         """The last pass of another role in this play."""
         return RolloutPass(self._action, self._variables, role)
-
-    @staticmethod
-    def plain(value: t.Any) -> t.Any:
-        """A value that was registered or set as a fact, in dictionaries and lists of Python alone."""
-        return plain(value)
 
     # ---- the play ----------------------------------------------------------------------------------------------------
 
