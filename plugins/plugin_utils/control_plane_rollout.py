@@ -19,7 +19,7 @@ from ..module_utils._plan.static_pod import rollout as control_planes
 from ..module_utils._plan.static_pod import rollout_lease
 from ..module_utils._plan.transaction import report, rollout
 from .role_rollout import RoleRollout
-from .rollout_pass import Json, new_id, user_and_host
+from .rollout_pass import Json, holder
 
 _BOOLEANS = (
     "control_plane_lease",
@@ -88,13 +88,10 @@ class ControlPlaneRollout(RoleRollout):
         """Acquire the Lease, unless this pass holds it already, because everything was planned again."""
         if former.get("held"):
             return {"lease": {**former, "stale": False}}
-        # The run goes by one name in all its passes.
-        earlier = self._pass.own.get("decide", rollout.NOTHING).get("lease") or {}
-        holder = earlier.get("holder") or f"{user_and_host()}/{new_id()}"
-        request = rollout_lease.acquisition(hosts, rollout.settings_of(self._pass.own), holder, plan_age)
+        request = rollout_lease.acquisition(hosts, rollout.settings_of(self._pass.own), holder(), plan_age)
         answer = self._pass.ask("rollout_lease", request, is_plan=self._is_dry)
-        found = rollout_lease.admission(hosts, answer, holder, self._skipped(hosts), dry=self._is_dry)
-        lease = {"holder": holder, "held": found.is_held, "alone": found.is_alone, "stale": found.is_stale}
+        found = rollout_lease.admission(hosts, answer, holder(), self._skipped(hosts), dry=self._is_dry)
+        lease = {"held": found.is_held, "alone": found.is_alone, "stale": found.is_stale}
         told = [found.warning] if found.warning else []
         result: Json = {"lease": lease, "told": told, "warnings": told}
         if found.objection:
@@ -189,7 +186,7 @@ class ControlPlaneRollout(RoleRollout):
         if not lease.get("held"):
             return ""
         plan_age = int(time.time() - decision["planned_at"])
-        request = rollout_lease.renewal(hosts, self._pass.host, lease["holder"], plan_age)
+        request = rollout_lease.renewal(hosts, self._pass.host, holder(), plan_age)
         return rollout_lease.renewal_refusal(self._pass.host, self._pass.ask("rollout_lease", request))
 
     # ---- the end -----------------------------------------------------------------------------------------------------
@@ -223,10 +220,10 @@ class ControlPlaneRollout(RoleRollout):
     def _released(self, hosts: rollout.Hosts, decision: Json) -> list[str]:
         """Let other runs in again, unless a change may still go on. Returns what to tell."""
         lease = decision.get("lease", {})
-        request = rollout_lease.release(hosts, lease["holder"]) if lease.get("held") else None
+        request = rollout_lease.release(hosts, holder()) if lease.get("held") else None
         if request is None:
             return []
-        warning = rollout_lease.release_warning(lease["holder"], self._pass.ask("rollout_lease", request))
+        warning = rollout_lease.release_warning(holder(), self._pass.ask("rollout_lease", request))
         return [warning] if warning else []
 
     # ---- of the coordinator ------------------------------------------------------------------------------------------

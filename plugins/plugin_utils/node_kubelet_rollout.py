@@ -17,7 +17,7 @@ from ..module_utils._plan.kubelet import rollout as kubelets
 from ..module_utils._plan.kubernetes import coverage
 from ..module_utils._plan.transaction import report, rollout
 from .role_rollout import RoleRollout
-from .rollout_pass import Json, new_id, user_and_host
+from .rollout_pass import Json, holder
 
 _BOOLEANS = ("node_kubelet_check_api", "node_kubelet_lease", "lease_takeover", "force")
 _NUMBERS = (
@@ -191,11 +191,7 @@ class NodeKubeletRollout(RoleRollout):
         own = rollout.settings_of(self._pass.own)
         if not own["node_kubelet_lease"] or self._plan_only:
             return {}
-        # The run goes by one name in all its passes, or the second one would take the first for another run.
-        earlier = self._pass.own.get("admit", rollout.NOTHING).get("lease") or {}
-        holder = earlier.get("holder") or f"{user_and_host()}/{new_id()}"
         answer = self._held(
-            holder,
             cluster,
             wait_timeout=own["busy_timeout"],
             takeover=own["lease_takeover"],
@@ -206,14 +202,14 @@ class NodeKubeletRollout(RoleRollout):
             return {"refusal": refusal, "msg": f"Nothing was changed: {refusal}"}
         if self._pass.check_mode:
             return {}
-        lease = {"holder": holder, "cluster": cluster, "at": time.time()}
+        lease = {"cluster": cluster, "at": time.time()}
         warnings = kubelets.lease_warnings(answer)
         return {"lease": lease, "stale": answer["stale"], **({"warnings": warnings} if warnings else {})}
 
-    def _held(self, holder: str, cluster: Json, **more: t.Any) -> Json:
+    def _held(self, cluster: Json, **more: t.Any) -> Json:
         """Take the Lease, or renew it."""
         own = rollout.settings_of(self._pass.own)
-        arguments = kubelets.lease_request(holder, cluster, own, planned_ago=int(time.time() - own["at"]))
+        arguments = kubelets.lease_request(holder(), cluster, own, planned_ago=int(time.time() - own["at"]))
         return self._pass.ask("rollout_lease", {**arguments, **more})
 
     def _renewed(self, lease: Json, before: rollout.Hosts) -> Json:
@@ -221,7 +217,7 @@ class NodeKubeletRollout(RoleRollout):
         since = kubelets.lease_renewed_at(lease, before)
         if not kubelets.must_renew(since, rollout.settings_of(self._pass.own), time.time()):
             return {**lease, "at": since}
-        answer = self._held(lease["holder"], lease["cluster"], wait_timeout=0)
+        answer = self._held(lease["cluster"], wait_timeout=0)
         refusal = kubelets.renewal_refusal(answer)
         if refusal:
             raise Refusal(f"{self._pass.host} was not changed: {refusal}")
@@ -331,10 +327,10 @@ class NodeKubeletRollout(RoleRollout):
         lease = admitted.get("lease")
         if not lease:
             return {}
-        answer = self._pass.ask("rollout_lease", kubelets.lease_release(lease["holder"], lease["cluster"]))
+        answer = self._pass.ask("rollout_lease", kubelets.lease_release(holder(), lease["cluster"]))
         if not answer.get("failed") and not answer.get("unreachable"):
             return {}
-        told = f"the Lease {kubelets.LEASE} is still held by {lease['holder']} until it runs out: {answer.get('msg')}"
+        told = f"the Lease {kubelets.LEASE} is still held by {holder()} until it runs out: {answer.get('msg')}"
         return {"warnings": [told]}
 
     @property

@@ -75,21 +75,21 @@ class SiteSteps(Steps):
             fact = f"{name}_report"
             was_planned = role.is_at_work
             ended: Json = role.end() if was_planned else {"report": self._pass.registered(fact), "lines": []}
-            if was_planned and (missed := self._missed(name, ended["report"])):
-                ended["report"] = missed
-                ended["ansible_stats"]["data"][fact][self._pass.host] = missed
+            told: Json = ended.get("ansible_stats", {}).get("data", {}).get(fact, {})
+            if missed := self._missed(name, ended["report"], is_ended=not was_planned):
+                ended["report"] = told[self._pass.host] = missed
                 found["left"] = found["left"] or self._why(missed)
             found["reports"][name] = ended["report"]
             found["lines"] += ended["lines"]
-            if "ansible_stats" in ended:
-                stats.update(ended["ansible_stats"]["data"])
+            if told:
+                stats[fact] = told
         return {**found, **({"ansible_stats": {"data": stats, "per_host": False, "aggregate": True}} if stats else {})}
 
-    def _missed(self, role: str, report: Json) -> Json:
+    def _missed(self, role: str, report: Json, *, is_ended: bool) -> Json:
         """The report of this host in a role that was to change something, and did not begin because the run ended before; else empty."""
-        if self._pass.check_mode or role not in (self._pass.registered(_DECIDE).get("work") or ()):
+        if self._pass.check_mode or not self._pass.registered(_DECIDE).get("work"):
             return {}
-        return site.left(report, self._stopped(), role, self._pass.host)
+        return site.left(report, self._stopped(), role, self._pass.host, is_ended=is_ended)
 
     def _stopped(self) -> list[str]:
         """The hosts that failed in a role, and so ended the run for all. Who is still in the play does not tell: then it has no host."""

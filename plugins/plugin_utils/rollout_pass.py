@@ -21,6 +21,7 @@ from ansible.errors import AnsibleConnectionFailure
 from ..module_utils._plan.common.plain import plain
 from ..module_utils._plan.kubernetes import control_planes
 from ..module_utils._plan.transaction import api_host, rollout
+from . import run_key
 
 if t.TYPE_CHECKING:
     from ansible.plugins.action import ActionBase
@@ -31,6 +32,7 @@ STEPS = ("begin", "decide", "split", "admit", "look", "turn", "verify", "apply",
 REGISTERED = ("pass", "plan", "load", "change", "removal", "decide", "admit", "look", "turn", "verify", "apply")
 # Of these steps, which ask one host after the other, the last result counts.
 _LOOPING = ("decide", "admit", "apply")
+_ID_CHARACTERS = 8
 _UNORDERED = ("free", "host_pinned")  # strategies in which each host goes on by itself
 
 
@@ -282,13 +284,13 @@ def _run_to_its_end(plugin: ActionBase, variables: Json) -> Json:
 
 def new_id() -> str:
     """A text that no other pass and no other run has."""
-    return secrets.token_hex(4)
+    return secrets.token_hex(_ID_CHARACTERS // 2)
 
 
-def user_and_host() -> str:
-    """Who runs this, for those who meet the Lease."""
+def holder() -> str:
+    """How this run goes by on a Lease, in all its passes: whose it is and where, for those who meet it, and what no other run has."""
     try:
         user = getpass.getuser()
     except (KeyError, OSError):  # a container may run as a number that has no name; which error it is depends on Python
         user = str(os.getuid())
-    return f"{user}@{os.uname().nodename}"
+    return f"{user}@{os.uname().nodename}/{run_key.digest('the name of this run')[:_ID_CHARACTERS]}"

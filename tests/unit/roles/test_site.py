@@ -26,8 +26,8 @@ def fixture_play(stage: Stage) -> Play:
     """
 
     def play(
-        api: str,
-        kubelets: str,
+        api: str | list[str],
+        kubelets: str | list[str],
         *options: str,
         name: str = "site",
         nodes: Json | None = None,
@@ -180,13 +180,23 @@ def test_a_setting_that_replaces_another_takes_one_pass(play: Play) -> None:
 
 def test_both_take_two_passes_of_which_the_first_takes_nothing_away(play: Play) -> None:
     wish = {"control_plane_feature_gates": {"A": True, "B": False}, "node_resources_labels": {"a": "b", "c": None}}
-    outcome = play("both", "on", **wish)
-    assert passes(outcome) == [API, KUBELET, NODES, NODES, KUBELET, API, NODES]
+    # As real modules tell of both, of what is added, and then of what goes.
+    outcome = play(["both", "on", "on", "off"], ["on", "on", "on", "nothing"], nodes={"node_label": "changes"}, **wish)
+    assert passes(outcome) == [API, KUBELET, NODES, NODES, API]
     first, second = arguments(outcome, API)
     assert (first["feature_gates"], first["purge"]) == ({"A": True}, False)
     assert (second["feature_gates"], second["purge"]) == ({"A": True, "B": False}, True)
     labels = [call["per_node"]["w1"]["labels"] for call in arguments(outcome, "node_label")]
-    assert labels == [{"a": "b"}, {"a": "b", "c": None}, {"a": "b", "c": None}]
+    assert labels == [{"a": "b"}, {"a": "b", "c": None}]
+
+
+def test_a_second_pass_that_stops_fails_where_a_role_did_not_begin(play: Play) -> None:
+    """What goes from the control plane goes last: its host is in the limit that goes on."""
+    outcome = play(["both", "on", "on", "off"], ["both", "on", "on", "restored"], **ASKED)
+    assert outcome.status != 0
+    assert [call["component"] for call in outcome.calls if call["step"] == "change"].count(API) == 1
+    assert "control_plane did not begin on cp1" in outcome.output
+    assert "run it again with --limit cp1,w1" in outcome.output
 
 
 def test_devices_that_the_restart_of_a_kubelet_loses_stop_the_run(play: Play) -> None:

@@ -101,17 +101,19 @@ def decide(planned: t.Mapping[str, t.Sequence[Json]], *, may_split: bool, check_
     )
 
 
-def left(report: Json, stopped: t.Sequence[str], role: str, host: str) -> dict[str, t.Any]:
+def left(report: Json, stopped: t.Sequence[str], role: str, host: str, *, is_ended: bool) -> dict[str, t.Any]:
     """The report of a host in a role that was planned and did not begin, because the run ended before; empty where it had nothing to change.
 
     report: of its kubelet, or by static pod, or by kind of what is set on its node. stopped: the hosts that ended the run, as far as known.
+    is_ended: whether the role ended by itself, so that what it did begin has changed or failed.
     """
+    is_missed = _is_unchanged if is_ended else _is_work
     why = f"{', '.join(stopped)} failed" if stopped else "the run ended before"
     msg = f"{role} did not begin on {host}, because {why}."
     missed = {"failed": True, "begun": False, "changed": False, "msg": msg}
     if "operations" in report:
-        return {**report, **missed} if _is_work(report) else {}
-    parts = {name: each for name, each in report.items() if isinstance(each, t.Mapping) and _is_work(each)}
+        return {**report, **missed} if is_missed(report) else {}
+    parts = {name: each for name, each in report.items() if isinstance(each, t.Mapping) and is_missed(each)}
     return {**report, **{name: {**each, **missed} for name, each in parts.items()}} if parts else {}
 
 
@@ -128,6 +130,11 @@ def again(hosts: t.Sequence[str]) -> str:
 
 def _is_work(result: Json) -> bool:
     return bool(result.get("operations") or result.get("open_transaction"))
+
+
+def _is_unchanged(result: Json) -> bool:
+    """Whether there was something to change and nothing became of it."""
+    return bool(result.get("operations")) and not result.get("changed") and not result.get("failed")
 
 
 def _is_removal(operation: Json) -> bool:

@@ -8,12 +8,15 @@ import getpass
 import os
 
 import pytest
-from ansible_collections.nodecraft.kubeadm.plugins.plugin_utils.rollout_pass import user_and_host
+from ansible_collections.nodecraft.kubeadm.plugins.plugin_utils.rollout_pass import holder
 
 
-def test_the_user_and_the_machine(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_user_and_the_machine_and_what_no_other_run_has(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("LOGNAME", "ops")
-    assert user_and_host() == f"ops@{os.uname().nodename}"
+    whose, name = holder().split("/")
+    assert whose == f"ops@{os.uname().nodename}"
+    assert len(name) == 8
+    assert holder() == f"{whose}/{name}"
 
 
 @pytest.mark.parametrize("error", [KeyError, OSError])
@@ -22,4 +25,4 @@ def test_a_user_without_a_name(monkeypatch: pytest.MonkeyPatch, error: type[Exce
         raise error("no name for this number")
 
     monkeypatch.setattr(getpass, "getuser", nameless)
-    assert user_and_host() == f"{os.getuid()}@{os.uname().nodename}"
+    assert holder().startswith(f"{os.getuid()}@{os.uname().nodename}/")

@@ -134,17 +134,29 @@ IDLE: Json = {"operations": [], "failed": False}
 
 
 def test_what_a_role_missed_has_failed_and_names_who_ended_the_run() -> None:
-    kubelet = site.left(WORK, ["cp2"], KUBELETS, "w1")
+    kubelet = site.left(WORK, ["cp2"], KUBELETS, "w1", is_ended=False)
     assert (kubelet["failed"], kubelet["begun"]) == (True, False)
     assert kubelet["msg"] == "node_kubelet did not begin on w1, because cp2 failed."
-    parts = site.left({"node": "w1", "taints": None, "labels": WORK, "resources": IDLE}, [], NODES, "w1")
+    parts = site.left(
+        {"node": "w1", "taints": None, "labels": WORK, "resources": IDLE}, [], NODES, "w1", is_ended=False
+    )
     assert parts["labels"]["msg"] == "node_resources did not begin on w1, because the run ended before."
     assert (parts["resources"], parts["taints"], parts["node"]) == (IDLE, None, "w1")
 
 
 @pytest.mark.parametrize("report", [{}, IDLE, {"etcd": IDLE}, {"node": "w1", "labels": None}])
 def test_a_host_with_nothing_to_change_missed_nothing(report: Json) -> None:
-    assert site.left(report, ["cp2"], NODES, "w1") == {}
+    assert site.left(report, ["cp2"], NODES, "w1", is_ended=False) == {}
+
+
+@pytest.mark.parametrize(
+    ("became", "is_missed"),
+    [({}, True), ({"changed": False}, True), ({"changed": True}, False), ({"failed": True}, False)],
+)
+def test_what_became_nothing_in_a_role_that_ended_was_missed(became: Json, is_missed: bool) -> None:
+    assert bool(site.left({**WORK, **became}, [], KUBELETS, "w1", is_ended=True)) is is_missed
+    assert site.left(IDLE, [], KUBELETS, "w1", is_ended=True) == {}
+    assert site.left({**IDLE, "open_transaction": {"id": "1"}}, [], KUBELETS, "w1", is_ended=True) == {}
 
 
 def test_whether_something_of_a_host_has_failed() -> None:
