@@ -36,7 +36,7 @@ from ansible_collections.nodecraft.kubeadm.tests.sessions.faults import FaultLab
 from ansible_collections.nodecraft.kubeadm.tests.sessions.places import BUILD, DEVICE_PLUGIN, ENVS
 from ansible_collections.nodecraft.kubeadm.tests.sessions.results import run_counted
 from ansible_collections.nodecraft.kubeadm.tests.sessions.sanity import run_sanity
-from ansible_collections.nodecraft.kubeadm.tests.sessions.scenarios import all_scenarios, play_scenarios
+from ansible_collections.nodecraft.kubeadm.tests.sessions.scenarios import play_scenarios, selected_scenarios
 from ansible_collections.nodecraft.kubeadm.tests.sessions.tools import install, python_with_core, run_all, run_pytest
 from ansible_collections.nodecraft.kubeadm.tests.sessions.unit import run_plays, run_unit_tests
 
@@ -252,10 +252,10 @@ def scenarios(session: nox.Session) -> None:
 
 @nox.session(default=False, python=CONTROLLER)
 def test_lab(session: nox.Session) -> None:
-    """Every Molecule scenario on every version of Kubernetes; arguments select versions."""
+    """Every Molecule scenario on every version of Kubernetes; arguments select versions, or scenarios of one: 1.37=site,restore."""
     # As many as the scenario device_plugin has to stand; the scenarios of each day make do with a few.
     session.env["KUBELET_RESTARTS"] = "20"
-    play_scenarios(session, {version: all_scenarios() for version in session.posargs or LAB_VERSIONS})
+    play_scenarios(session, selected_scenarios(session.posargs or LAB_VERSIONS))
 
 
 @nox.session(python=CONTROLLER)

@@ -2,12 +2,12 @@
 # GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""Runs the module C(rollout_lease) with the credentials that the controller knows of."""
+"""Runs the module C(rollout_lease) with the credentials that the controller knows of, and shows whom it waits for."""
 
 from __future__ import annotations
 
-from ..plugin_utils.api_credentials import ApiCredentials
+from ..plugin_utils.lease_waiter import LeaseWaiter
 
 
-class ActionModule(ApiCredentials):
-    """The credentials, under the name that Ansible looks for."""
+class ActionModule(LeaseWaiter):
+    """The waiter, under the name that Ansible looks for."""

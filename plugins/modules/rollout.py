@@ -99,6 +99,10 @@ left_out:
   description: Why the host is left out; empty when it takes part.
   returned: with O(step=begin)
   type: str
+check_mode:
+  description: Whether the host is only planned, by the option of the command line or a keyword.
+  returned: with O(step=look) in the role device_plugin
+  type: bool
 coordinator:
   description: The host that decides and asks for all.
   returned: with O(step=decide) in roles

@@ -79,7 +79,7 @@ options:
     type: int
     default: 0
   wait_timeout:
-    description: Seconds to wait for a run that holds the Lease.
+    description: Seconds to wait for a run that holds the Lease. What is waited for is shown on standard error.
     type: int
     default: 600
   takeover:
@@ -181,6 +181,10 @@ waited_seconds:
   description: How long another run was waited for.
   returned: always
   type: float
+busy:
+  description: Whether the task failed only because another run held the Lease until the end of O(wait_timeout).
+  returned: always
+  type: bool
 operations:
   description: What changes of the Lease. Its time always does.
   returned: always
@@ -225,7 +229,7 @@ from ansible_collections.nodecraft.kubeadm.plugins.module_utils._api.connection 
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._api.lease_steps import LeaseSteps
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._module import runner
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._module.api_module import ApiModule
-from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.transaction.lease import LEASE_NAME
+from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.transaction.lease import LEASE_NAME, WAIT_TIMEOUT
 
 
 def main() -> t.NoReturn:
@@ -239,7 +243,7 @@ def main() -> t.NoReturn:
             "wishes": {"type": "list", "elements": "str", "default": []},
             "open_transactions": {"type": "list", "elements": "str", "default": []},
             "planned_ago": {"type": "int", "default": 0},
-            "wait_timeout": {"type": "int", "default": 600},
+            "wait_timeout": {"type": "int", "default": WAIT_TIMEOUT},
             "takeover": {"type": "bool", "default": False},
             "resume": {"type": "bool", "default": False},
             "completed": {"type": "bool", "default": True},

@@ -36,13 +36,19 @@ class ApiCredentials(ActionBase):
             host, variables.get("groups", {}), is_local=is_local
         ):
             arguments["admin_conf"] = api_host.ADMIN_CONF
-        wrap_async = bool(self._task.async_val) and not self._connection.has_native_async
         try:
-            answer = self._execute_module(module_args=arguments, task_vars=task_vars, wrap_async=wrap_async)
+            return {**result, **self._answer(arguments, variables)}
         finally:
             for path in readable:
                 self._loader.cleanup_tmp_file(path)
-        return {**result, **answer}
+
+    def _answer(self, arguments: dict[str, t.Any], task_vars: dict[str, t.Any]) -> dict[str, t.Any]:
+        """What the module answers."""
+        wrap_async = bool(self._task.async_val) and not self._connection.has_native_async
+        answer: dict[str, t.Any] = self._execute_module(
+            module_args=arguments, task_vars=task_vars, wrap_async=wrap_async
+        )
+        return answer
 
     def _readable(self, path: str) -> str:
         """A file of the controller, without its encryption where it has one. What is not found the module tells of."""

@@ -33,6 +33,18 @@ class DevicePluginRollout(RoleRollout):
     _changes_hosts = False
     _plans_each_host = False
 
+    # ---- the image, which is built on its own --------------------------------------------------------------------------
+
+    def check(self, step: str) -> None:
+        """As in all roles, except that what builds the image is no pass, which other hosts would wait for."""
+        if step != "look":
+            super().check(step)
+
+    def look(self) -> Json:
+        """Check the variables, and see whether the image is only to be told of."""
+        self._refuse_variables()
+        return {"check_mode": self._pass.check_mode}
+
     # ---- every host --------------------------------------------------------------------------------------------------
 
     def _checked_settings(self) -> Json:

@@ -28,6 +28,12 @@ _FIRST_SLICE_SECONDS = 1
 _PAUSE_SECONDS = 1
 
 
+def show(message: str, seconds: float) -> None:
+    """Tell what a task waits for while it does. seconds: how long it has so far."""
+    # Standard output belongs to the callbacks, and some of them print JSON there.
+    display.display(f"{message}, {seconds:.0f} s", stderr=True)
+
+
 class LockWaiter(ActionBase):
     """Runs the module of the task, again while the node is busy and C(lock_timeout) is not over."""
 
@@ -57,8 +63,9 @@ class LockWaiter(ActionBase):
             if not left:
                 return {**answer, "msg": messages.gave_up(reason, timeout)}
             if reason != seen:
-                self._show(
-                    f"{task_vars.get('inventory_hostname')}: waits up to {timeout} s: {reason.rstrip('.')}", began
+                show(
+                    f"{task_vars.get('inventory_hostname')}: waits up to {timeout} s: {reason.rstrip('.')}",
+                    time.monotonic() - began,
                 )
                 seen = reason
             time.sleep(_PAUSE_SECONDS)
@@ -70,8 +77,3 @@ class LockWaiter(ActionBase):
             return int(check_type_int(self._task.args.get("lock_timeout") or 0))
         except TypeError:
             return 0
-
-    @staticmethod
-    def _show(message: str, began: float) -> None:
-        # Standard output belongs to the callbacks, and some of them print JSON there.
-        display.display(f"{message}, {time.monotonic() - began:.0f} s", stderr=True)

@@ -16,6 +16,7 @@ from ansible.utils.display import Display
 from ..module_utils._plan.common.errors import Refusal
 from ..module_utils._plan.transaction import messages as outcome
 from .confirmer import Confirmer
+from .lock_waiter import show
 
 display = Display()
 
@@ -132,4 +133,4 @@ class TransactionFollower(Confirmer):
         )
 
     def _tell(self, result: dict[str, t.Any], message: str, began: float) -> None:
-        self._show(f"{result['node']}: {result['name']} {message}", began)
+        show(f"{result['node']}: {result['name']} {message}", time.monotonic() - began)

@@ -5,6 +5,7 @@
 from __future__ import annotations
 
 import json
+import threading
 import typing as t
 from concurrent.futures import ThreadPoolExecutor
 
@@ -25,11 +26,24 @@ def all_scenarios() -> list[str]:
     return sorted(path.parent.name for path in folders if path.parent.name != "default")
 
 
+def selected_scenarios(arguments: t.Iterable[str]) -> dict[str, list[str]]:
+    """What arguments select, as version -> its scenarios: those named behind C(=), or all."""
+    selected = {}
+    for argument in arguments:
+        version, _equals, names = argument.partition("=")
+        selected[version] = names.split(",") if names else all_scenarios()
+    return selected
+
+
 def play_scenarios(session: nox.Session, wanted: t.Mapping[str, t.Sequence[str]]) -> None:
     """Play scenarios, two versions of Kubernetes at once. wanted: version -> its scenarios."""
     install(session, "ansible", "molecule", "kubernetes", "jsonpatch")
+    ended = threading.Event()
     with ThreadPoolExecutor(LABS_AT_ONCE) as pool:
-        outcomes = list(pool.map(lambda version: play_on(session, version, wanted[version]), wanted))
+        try:
+            outcomes = list(pool.map(lambda version: play_on(session, version, wanted[version], ended), wanted))
+        finally:
+            ended.set()  # after Ctrl-C the pool still waits for its threads, which then take their clusters down
     outcome = {name: passed for outcome in outcomes for name, passed in outcome.items()}
     (RESULTS / f"{session.name}.json").write_text(json.dumps(outcome, indent=2), encoding="utf-8")
     failed = [name for name, passed in outcome.items() if not passed]
@@ -37,8 +51,11 @@ def play_scenarios(session: nox.Session, wanted: t.Mapping[str, t.Sequence[str]]
         session.error(f"failed: {', '.join(failed)}")
 
 
-def play_on(session: nox.Session, kubernetes: str, names: t.Sequence[str]) -> dict[str, bool]:
-    """The scenarios of one version; they share a cluster, and one that fails stops no other. Returns which passed."""
+def play_on(session: nox.Session, kubernetes: str, names: t.Sequence[str], ended: threading.Event) -> dict[str, bool]:
+    """The scenarios of one version; they share a cluster, and one that fails stops no other. Returns which passed.
+
+    ended: set when no further one shall begin.
+    """
 
     def molecule(action: str, scenario: str, *options: str) -> bool:
         return run_molecule(session, kubernetes, action, f"--scenario-name={scenario}", *options)
@@ -48,6 +65,8 @@ def play_on(session: nox.Session, kubernetes: str, names: t.Sequence[str]) -> di
     try:
         outcome = {f"{kubernetes} lab": molecule("create", "default")}
         for name in names if all(outcome.values()) else ():
+            if ended.is_set():
+                break
             outcome[f"{kubernetes} {name}"] = molecule("test", name, "--no-shared-state", "--destroy=never")
     finally:
         molecule("destroy", "default")

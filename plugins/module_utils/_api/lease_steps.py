@@ -44,6 +44,7 @@ class LeaseSteps(ApiSteps):
         self._plan: LeasePlan | None = None
         self._began = 0.0
         self._waited = 0.0
+        self._is_busy = False
         self._stale = False
         self._answered: bool | None = None
         self._taken_over_from = ""
@@ -111,6 +112,7 @@ class LeaseSteps(ApiSteps):
             "taken_over_from": self._taken_over_from or None,
             "stale": self._stale,
             "waited_seconds": self._waited,
+            "busy": self._is_busy,
             "operations": list(self._plan.operations) if self._plan else [],
         }
 
@@ -155,6 +157,7 @@ class LeaseSteps(ApiSteps):
         self._waited = self._api.clock() - self._began
         left = self._params["wait_timeout"] - self._waited
         if left <= 0:
+            self._is_busy = True
             raise KubeadmError(
                 rollout_lease.late(self._found, self._request.name, self._api.server_time(), self._waited)
             )

@@ -23,6 +23,7 @@ Json = dict[str, t.Any]
 
 LEASE_NAME = "nodecraft-kubeadm-control-plane"
 LEASE_NAMESPACE = "kube-system"
+WAIT_TIMEOUT = 600  # seconds for which another run is waited for, unless a task says otherwise
 HALTED = "nodecraft.kubeadm/halted"
 LAST_HOLDER = "nodecraft.kubeadm/last-holder"
 

@@ -21,6 +21,7 @@ BASES = {
     "static_pod": "TransactionFollower",
     "static_pod_plan": "StaticPodPlanner",
     **{name: "ApiCredentials" for name in GROUPS["api"] if isinstance(name, str)},
+    "rollout_lease": "LeaseWaiter",
     "rollout": "RolloutSteps",
 }
 

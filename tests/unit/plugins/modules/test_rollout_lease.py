@@ -18,7 +18,18 @@ from ansible_collections.nodecraft.kubeadm.tests.unit.support.module_api import 
 
 __all__ = ["fixture_api", "fixture_play"]
 
-KEYS = {"api", "changed", "answered", "holder", "taken_over_from", "stale", "waited_seconds", "operations", "rehearsal"}
+KEYS = {
+    "api",
+    "changed",
+    "answered",
+    "holder",
+    "taken_over_from",
+    "stale",
+    "waited_seconds",
+    "busy",
+    "operations",
+    "rehearsal",
+}
 
 
 def test_taken_and_let_go(play: Start, api: FakeApi) -> None:

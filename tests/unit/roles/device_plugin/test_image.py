@@ -85,6 +85,14 @@ def test_check_mode_builds_nothing(build: Build, state: Path) -> None:
     assert calls(state) == []
 
 
+def test_the_keyword_of_a_play_builds_nothing(stage: Stage, state: Path) -> None:
+    role = {"include_role": {"name": "nodecraft.kubeadm.device_plugin", "tasks_from": "image"}}
+    image: Json = {"device_plugin_image": "localhost/plugin:1", "device_plugin_image_archive": str(state / "image.tar")}
+    outcome = stage.play({"controllers": {"localhost": {}}}, vars=image, check_mode=True, tasks=[role])
+    assert outcome.status == 0, outcome.output
+    assert calls(state) == []
+
+
 def test_without_a_registry_and_an_index(build: Build, state: Path) -> None:
     (state / "wheels").mkdir()
     (state / "wheels" / "grpcio.whl").write_text("wheel", encoding="utf-8")

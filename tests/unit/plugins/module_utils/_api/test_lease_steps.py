@@ -74,6 +74,7 @@ def test_taken_renewed_let_go(desk: Desk) -> None:
         "taken_over_from": None,
         "stale": False,
         "waited_seconds": 0.0,
+        "busy": False,
         "operations": [{"field": "lease", "key": "holderIdentity", "before": None, "after": "us"}],
     }
     desk.clock.sleep(50)
@@ -148,7 +149,7 @@ def test_a_run_waits_no_longer_than_it_may(desk: Desk) -> None:
     with pytest.raises(KubeadmError, match="waited 60 s, and them is at work"):
         desk.run()
     assert desk.holder == "them"
-    assert desk.last.report()["holder"] == "them"
+    assert (desk.last.report()["holder"], desk.last.report()["busy"]) == ("them", True)
 
 
 def test_an_open_change_is_no_reason_to_wait(desk: Desk) -> None:
