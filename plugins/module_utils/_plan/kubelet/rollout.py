@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import dataclasses
 import json
+import math
 import typing as t
 
 from ..kubernetes import clusters
@@ -45,6 +46,8 @@ LEASE = "nodecraft-kubeadm-kubelets"
 
 # What a turn takes besides the waits that variables bound: the rehearsal, the restart, and a rollback.
 _TURN_SECONDS = 180
+# After this part of that time a turn renews the Lease; before, none has to.
+_RENEWED_AFTER = 0.5
 _KEPT = "Nothing was rolled back, and no later node was changed."
 
 
@@ -152,8 +155,8 @@ def turn_seconds(settings: t.Mapping[str, t.Any]) -> int:
 def lease_request(
     holder: str, cluster: Result, settings: t.Mapping[str, t.Any], *, planned_ago: int
 ) -> dict[str, t.Any]:
-    """How the Lease is taken or renewed, as options of C(rollout_lease). It lasts for two turns, so that not each has to renew it."""
-    duration = 2 * turn_seconds(settings)
+    """How the Lease is taken or renewed, as options of C(rollout_lease). It lasts for a turn that begins just before it must be renewed."""
+    duration = math.ceil((1 + _RENEWED_AFTER) * turn_seconds(settings))
     return {
         "name": LEASE,
         "state": "held",
@@ -222,7 +225,7 @@ def lease_renewed_at(lease: Result, before: Hosts) -> float:
 
 def must_renew(since: float, settings: t.Mapping[str, t.Any], now: float) -> bool:
     """Whether the Lease might not last for one more turn. since, now: seconds since 1970; when it was renewed last."""
-    return now - since >= turn_seconds(settings) / 2
+    return now - since >= _RENEWED_AFTER * turn_seconds(settings)
 
 
 # ---- after a change --------------------------------------------------------------------------------------------------

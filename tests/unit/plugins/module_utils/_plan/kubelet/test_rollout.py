@@ -130,7 +130,7 @@ def test_how_the_lease_is_held_and_released() -> None:
         "name": "nodecraft-kubeadm-kubelets",
         "state": "held",
         "holder": "me",
-        "duration": 428,
+        "duration": 321,
         "planned_ago": 3,
         "cluster": {"ca_sha256": "a"},
     }
