@@ -5,6 +5,7 @@
 from __future__ import annotations
 
 import contextlib
+import datetime
 import os
 import signal
 import subprocess
@@ -30,13 +31,14 @@ pytestmark = pytest.mark.skipif(
     "FAULTS_THREE" not in os.environ, reason="FAULTS_THREE names no lab of three control planes"
 )
 
+A_SECOND = datetime.timedelta(seconds=1)  # the times of transactions are whole seconds
 USERS_PLAY = "extensions/molecule/common/users_play.yml"
 
 
-def roll_out(cluster: Cluster, wish: Json, **variables: t.Any) -> Play:
+def roll_out(cluster: Cluster, wish: Json, component: str = API_SERVER, **variables: t.Any) -> Play:
     """Begin a run over all control planes."""
     role = {
-        "control_plane_components": {API_SERVER: wish},
+        "control_plane_components": {component: wish},
         "control_plane_wait_timeout": 90,
         "control_plane_min_ready_seconds": 5,
     }
@@ -50,11 +52,10 @@ def all_sampled(cluster: Cluster) -> t.Iterator[list[Sampling]]:
         yield [stack.enter_context(cluster.sampled(node)) for node in cluster.control_planes]
 
 
-def transaction(run: runs.Run, node: str) -> Json | None:
-    """What the role reports of the API server of a node."""
-    return t.cast(
-        "Json | None", run.report["global_custom_stats"]["control_plane_report"][node][API_SERVER]["transaction"]
-    )
+def transaction(run: runs.Run, node: str, component: str = API_SERVER) -> Json | None:
+    """What the role reports of a static pod of a node."""
+    report = run.report["global_custom_stats"]["control_plane_report"]
+    return t.cast("Json | None", report[node][component]["transaction"])
 
 
 def check_reachable(entry: Record, probing: Probing, samplings: t.Sequence[Sampling]) -> None:
@@ -86,6 +87,36 @@ def test_a_good_roll_out_is_not_noticed_by_clients(three: Cluster, record: Recor
     entry.outages = [outage for sampling in samplings for outage in sampling.samples.outages()]
     check_reachable(entry, probing, samplings)
     entry.reached = f"{run.changed} nodes changed; {entry.note}"
+
+
+def test_members_of_etcd_are_changed_one_after_the_other(three: Cluster, record: Recorder) -> None:
+    entry = record("good", "a good roll-out over three members of etcd, and back")
+    servers = [node.processes() for node in three.control_planes]
+    former = [node.manifest("etcd").read_bytes() for node in three.control_planes]
+    wish = {"args": {"snapshot-count": "9000"}}
+    with three.probed() as probing:
+        ended = []
+        for asked, changed in ((wish, 3), (wish, 0), ({}, 3)):
+            with roll_out(three, asked, "etcd") as play:
+                ended.append(run := play.ended())
+            assert (run.rc, run.changed) == (0, changed), run.reasons
+            has_flag = ["--snapshot-count=9000" in node.processes("etcd")[0].arguments for node in three.control_planes]
+            assert has_flag == [asked == wish] * 3
+    for run in (ended[0], ended[2]):
+        turns = [transaction(run, node.name, "etcd") or {} for node in three.control_planes]
+        assert [turn["outcome"] for turn in turns] == ["committed"] * 3
+        ends = [datetime.datetime.fromisoformat(turn["ended"].replace("Z", "+00:00")) for turn in turns]
+        spans = [datetime.timedelta(seconds=turn["seconds"]) for turn in turns]
+        assert all(
+            before <= end - span + A_SECOND for before, end, span in zip(ends, ends[1:], spans[1:], strict=False)
+        )
+    assert [node.manifest("etcd").read_bytes() for node in three.control_planes] == former
+    assert [node.processes() for node in three.control_planes] == servers
+    summary = probing.summary()
+    entry.requests, entry.repeated, entry.lost = summary["requests"], summary["failed"], summary["lost"]
+    entry.outcome, entry.ended, entry.false_restore = "committed", "new", False
+    entry.reached = f"each member changed and changed back; the longest request took {summary['longest']} s"
+    assert summary["lost"] == 0, probing.failures()
 
 
 def test_a_flag_that_only_shows_at_run_time_stops_at_the_first_node(three: Cluster, record: Recorder) -> None:
