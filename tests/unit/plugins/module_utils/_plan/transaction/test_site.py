@@ -149,15 +149,15 @@ def test_a_host_with_nothing_to_change_missed_nothing(report: Json) -> None:
     assert site.left(report, ["cp2"], NODES, "w1", is_ended=False) == {}
 
 
-@pytest.mark.parametrize(
-    ("became", "is_missed"),
-    [({}, True), ({"changed": False}, True), ({"changed": True}, False), ({"failed": True}, False)],
-)
 def test_a_plan_is_work_that_was_missed_whatever_it_says_would_change() -> None:
     assert site.left({**WORK, "changed": True}, [], KUBELETS, "w1", is_ended=False)["begun"] is False
     assert site.left({**IDLE, "open_transaction": {"id": "1"}}, [], KUBELETS, "w1", is_ended=False)["begun"] is False
 
 
+@pytest.mark.parametrize(
+    ("became", "is_missed"),
+    [({}, True), ({"changed": False}, True), ({"changed": True}, False), ({"failed": True}, False)],
+)
 def test_what_became_nothing_in_a_role_that_ended_was_missed(became: Json, is_missed: bool) -> None:
     assert bool(site.left({**WORK, **became}, [], KUBELETS, "w1", is_ended=True)) is is_missed
     assert site.left(IDLE, [], KUBELETS, "w1", is_ended=True) == {}
