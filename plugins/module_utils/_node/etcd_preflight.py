@@ -69,22 +69,21 @@ def _refuse_no_clients(plan: static_pod.StaticPodPlan) -> None:
 
 
 def _is_fine(told: _Told) -> bool:
-    return told[0] is not None and not etcd_change.risks(told[0])[0]
+    return told[0] is not None and not etcd_change.risks(told[0]).found
 
 
 def _judge(pod: static_pods.StaticPod, cluster: etcd_change.Cluster, node: PreflightContext) -> list[str]:
     """Refuse a risk while there is something to lose, unless it is forced."""
-    found, verdict = etcd_change.risks(cluster)
-    warnings = [verdict.warning] if verdict.warning else []
-    if not found:
+    risks = etcd_change.risks(cluster)
+    warnings = [risks.warning] if risks.warning else []
+    if not risks.found:
         return warnings
     if node.force:
-        return [*warnings, *(f"forced: {risk}" for risk in found)]
-    # With this alarm no member says that it is healthy, and nothing that is done to one of them repairs it.
-    is_corrupt = any(alarm.startswith("CORRUPT") or "alarm:CORRUPT" in alarm for alarm in cluster.alarms)
-    if verdict.refusal or is_corrupt or is_healthy(pod, node):
-        raise Refusal(f"refused before anything was written on {os.uname().nodename}: {' '.join(found)} {_FORCE}")
-    return [*warnings, *(f"{risk} This member is not healthy, so the change is tried all the same." for risk in found)]
+        return [*warnings, *(f"forced: {risk}" for risk in risks.found)]
+    if risks.counts_for_repair or is_healthy(pod, node):
+        raise Refusal(f"refused before anything was written on {os.uname().nodename}: {' '.join(risks.found)} {_FORCE}")
+    repaired = "This member is not healthy, so the change is tried all the same."
+    return [*warnings, *(f"{risk} {repaired}" for risk in risks.found)]
 
 
 def _judge_silence(pod: static_pods.StaticPod, failure: str, node: PreflightContext) -> list[str]:

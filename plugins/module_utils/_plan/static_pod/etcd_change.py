@@ -14,7 +14,7 @@ import typing as t
 
 from ..common.errors import Refusal
 from ..kubernetes import flags
-from .etcd_quorum import Member, QuorumVerdict, judge
+from .etcd_quorum import Member, judge
 from .manifest import Manifest
 
 # By these the cluster knows a member, or a member its data. initial-* and discovery* as well.
@@ -129,8 +129,20 @@ def _amount(size: int) -> str:
 # ---- the cluster -----------------------------------------------------------------------------------------------------
 
 
-def risks(cluster: Cluster) -> tuple[list[str], QuorumVerdict]:
-    """What makes it a risk to stop this member, one sentence each, and what is known of its majority."""
+@dataclasses.dataclass(frozen=True)
+class Risks:
+    """What makes it a risk to stop a member. found: one sentence each. warning: what comes of it where it is none; empty for nothing.
+
+    counts_for_repair: whether not even a member that is not healthy may be stopped, as is done to repair it.
+    """
+
+    found: list[str]
+    warning: str
+    counts_for_repair: bool
+
+
+def risks(cluster: Cluster) -> Risks:
+    """Judge whether this member may be stopped."""
     verdict = judge(cluster.members)
     others = [member for member in cluster.members if not member.is_this]
     found = [verdict.refusal] if verdict.refusal else []
@@ -147,7 +159,10 @@ def risks(cluster: Cluster) -> tuple[list[str], QuorumVerdict]:
     late = [name for name in cluster.behind if name not in silent]
     if late:
         found.append(f"{', '.join(late)} of etcd has not caught up with the others yet. Let it do so first.")
-    return found, verdict
+    # With this alarm no member says that it is healthy, and nothing that is done to one of them repairs it. It comes as the API of etcd
+    # tells it, or as its health check does.
+    is_corrupt = any(alarm.startswith("CORRUPT") or "alarm:CORRUPT" in alarm for alarm in cluster.alarms)
+    return Risks(found, verdict.warning or "", bool(verdict.refusal) or is_corrupt)
 
 
 # ---- where it is -----------------------------------------------------------------------------------------------------

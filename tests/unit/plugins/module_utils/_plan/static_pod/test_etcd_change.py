@@ -121,7 +121,7 @@ def test_the_least_quota_is_taken() -> None:
 
 
 def risks(*members: Member, alarms: tuple[str, ...] = (), behind: tuple[str, ...] = ()) -> list[str]:
-    return etcd_change.risks(etcd_change.Cluster(members or MEMBERS, alarms, behind))[0]
+    return etcd_change.risks(etcd_change.Cluster(members or MEMBERS, alarms, behind)).found
 
 
 def test_a_cluster_that_is_well_is_no_risk() -> None:
@@ -140,6 +140,15 @@ def test_each_risk_is_told() -> None:
     more = tuple(Member(name, votes=True, healthy=True, is_this=False) for name in "de")
     (one,) = risks(*MEMBERS[:2], silent, *more)
     assert "c of etcd is not healthy" in one
+
+
+@pytest.mark.parametrize(
+    ("alarm", "counts"),
+    [("NOSPACE of member 1", False), ("CORRUPT of member 1", True), ("its health check says alarm:CORRUPT", True)],
+)
+def test_a_member_is_not_repaired_in_a_cluster_that_is_corrupt(alarm: str, counts: bool) -> None:
+    found = etcd_change.risks(etcd_change.Cluster(MEMBERS, (alarm,), ()))
+    assert (found.counts_for_repair, found.warning) == (counts, "")
 
 
 # ---- where it is -----------------------------------------------------------------------------------------------------
