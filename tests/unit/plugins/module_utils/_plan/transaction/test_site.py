@@ -135,11 +135,12 @@ IDLE: Json = {"operations": [], "failed": False}
 
 def test_what_a_role_missed_has_failed_and_names_who_ended_the_run() -> None:
     kubelet = site.left(WORK, ["cp2"], KUBELETS, "w1", is_ended=False)
-    assert (kubelet["failed"], kubelet["begun"]) == (True, False)
+    assert (kubelet["failed"], kubelet["begun"], kubelet["operations"]) == (True, False, WORK["operations"])
     assert kubelet["msg"] == "node_kubelet did not begin on w1, because cp2 failed."
     parts = site.left(
         {"node": "w1", "taints": None, "labels": WORK, "resources": IDLE}, [], NODES, "w1", is_ended=False
     )
+    assert parts["labels"]["operations"] == WORK["operations"]
     assert parts["labels"]["msg"] == "node_resources did not begin on w1, because the run ended before."
     assert (parts["resources"], parts["taints"], parts["node"]) == (IDLE, None, "w1")
 
