@@ -134,6 +134,21 @@ def test_d17_only_the_stream_is_dropped(tmp_path: Path, root: Path) -> None:
     run(test())
 
 
+def test_a_kubelet_is_told_of_a_socket_once(tmp_path: Path, root: Path) -> None:
+    """One whose kubelet.sock seems to be another one knows our socket all the same."""
+
+    async def test() -> None:
+        async with cluster(tmp_path) as (kubelet, plugin):
+            await plugin.until(lambda: plugin.ready == {NAME: True, FAKE: True})
+            (tmp_path / "kubelet" / "kubelet.sock").chmod(0o700)
+            await plugin.until(lambda: plugin.ready == {NAME: False, FAKE: False})
+            await plugin.until(lambda: plugin.ready == {NAME: True, FAKE: True})
+            await kubelet.until_healthy(NAME, ["usb-A", "usb-B"])
+            assert len(kubelet.registrations) == len(set(kubelet.registrations)) == 4
+
+    run(test())
+
+
 def test_a_kubelet_that_refuses_is_asked_again(tmp_path: Path, root: Path) -> None:
     async def test() -> None:
         async with cluster(tmp_path) as (kubelet, plugin):

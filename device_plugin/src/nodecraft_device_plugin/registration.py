@@ -39,7 +39,7 @@ class Seen:
     """What is the case. now, registered_at: seconds.
 
     kubelet: the kubelet.sock that is there. registered_with: the one of the last successful registration, None after
-    its stream ended. successor: the socket of a younger process that serves the same resource.
+    its stream ended. offered: whether a kubelet was told of our socket before. successor: the socket of a younger process that serves the same resource.
     """
 
     now: float
@@ -48,6 +48,7 @@ class Seen:
     registered_with: Identity | None
     registered_at: float
     streams: int
+    offered: bool = False
     successor: str = ""
 
 
@@ -65,7 +66,9 @@ def next_step(seen: Seen) -> tuple[Step, str]:
             return Step.REST, ""
         if seen.now - seen.registered_at < STREAM_GRACE:
             return Step.WAIT, "the kubelet has not opened the stream yet"
-    return Step.REGISTER, "not registered with the kubelet that runs"
+    reason = "not registered with the kubelet that runs"
+    # From Kubernetes 1.37 on a kubelet takes each socket once. Told of one a second time, it refuses, and never forgets it.
+    return (Step.SERVE if seen.offered else Step.REGISTER), reason
 
 
 class Backoff:

@@ -48,11 +48,12 @@ class Surroundings:
 
 @dataclass
 class Endpoint:
-    """A socket that is served. streams: how many lists are being watched through it."""
+    """A socket that is served. streams: how many lists are being watched through it. offered: whether a kubelet was told of it."""
 
     path: Path
     server: t.Any = None
     streams: int = 0
+    offered: bool = False
     stopping: bool = False
     changed: asyncio.Event = field(default_factory=asyncio.Event)
 
@@ -203,11 +204,13 @@ class ResourceServer:
         await asyncio.gather(*(self._close(old) for old in former))
         # The stream may be opened before the answer to the registration is here.
         self._registered_with, self._registered_at = seen.kubelet, self._around.clock()
+        endpoint.offered = True
         try:
             service = _Service(self, endpoint)
             await wire.register(self._kubelet_socket, name, endpoint.path.name, service, REGISTER_TIMEOUT)
         except wire.Unavailable as error:
             self._registered_with = None
+            endpoint.offered = not isinstance(error, wire.Unreached)
             self.reason = f"the kubelet did not take the registration: {error}"
             self._around.metrics.registrations.labels(name, "failed").inc()
             logs.warn("not registered", resource=name, reason=str(error))
@@ -231,6 +234,7 @@ class ResourceServer:
             registered_with=self._registered_with,
             registered_at=self._registered_at,
             streams=streams,
+            offered=endpoint is not None and endpoint.offered,
             successor=self._successor(),
         )
 

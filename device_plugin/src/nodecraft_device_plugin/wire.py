@@ -26,6 +26,10 @@ class Unavailable(Exception):
     """The kubelet did not answer, or not as it should; the text is its own."""
 
 
+class Unreached(Unavailable):
+    """Nobody took the call, so that the kubelet knows nothing of it."""
+
+
 class NotFound(Unavailable):
     """The kubelet answered that it has no such pod."""
 
@@ -141,20 +145,25 @@ def _allocated(allocation: Allocation) -> t.Any:
 
 
 async def register(kubelet: Path, resource: str, endpoint: str, service: Service, timeout: float) -> None:
-    """Tell the kubelet of a resource. endpoint: the name of our socket. timeout: seconds. Raises Unavailable."""
+    """Tell the kubelet of a resource. endpoint: the name of our socket. timeout: seconds. Raises Unavailable, or its Unreached."""
     request = API.RegisterRequest(version=VERSION, endpoint=endpoint, resource_name=resource, options=_options(service))
     await call(kubelet, f"/{VERSION}.Registration/Register", request, API.Empty, timeout)
 
 
 async def call(socket: Path, method: str, request: t.Any, response: t.Any, timeout: float) -> t.Any:
-    """One call on a socket. response: the class of the answer. timeout: seconds. Raises Unavailable, or its NotFound."""
+    """One call on a socket. response: the class of the answer. timeout: seconds. Raises Unavailable, or its Unreached or NotFound."""
     async with grpc.aio.insecure_channel(f"unix:{socket}", options=_CHANNEL) as channel:
         ask = channel.unary_unary(method, request_serializer=_bytes, response_deserializer=response.FromString)
         try:
             return await ask(request, timeout=timeout)
         except grpc.aio.AioRpcError as error:
-            kind = NotFound if _is_missing(error) else Unavailable
-            raise kind(f"{error.code().name}: {error.details()}") from error
+            raise _kind_of(error)(f"{error.code().name}: {error.details()}") from error
+
+
+def _kind_of(error: grpc.aio.AioRpcError) -> type[Unavailable]:
+    if error.code() is grpc.StatusCode.UNAVAILABLE:
+        return Unreached
+    return NotFound if _is_missing(error) else Unavailable
 
 
 def _is_missing(error: grpc.aio.AioRpcError) -> bool:
