@@ -1,0 +1,226 @@
+# Copyright (c) 2026, nodecraft.kubeadm contributors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+# PRIVATE to the collection: no promise of stability to code outside it.
+"""What an upgrade does to each setting of a static pod, whose manifest kubeadm writes anew."""
+
+from __future__ import annotations
+
+import dataclasses
+import typing as t
+
+from ..common.ownership import Change, Record
+from ..static_pod.manifest import Manifest
+from ..static_pod.plan import FILES_ANNOTATION, StaticPodPlan
+from .cluster_configuration import KIND, ClusterConfiguration
+from .findings import (
+    BREAKS,
+    COLLECTION,
+    CONFIG_MAP,
+    CONFIG_MAP_SOURCE,
+    INVENTORY,
+    KUBEADM,
+    OTHER,
+    RETURNS,
+    STAYS,
+    VANISHES,
+    WARNS,
+    Finding,
+)
+
+_ETCD = "etcd"
+# What kubeadm writes of a member when it joins, and otherwise later; a member that has its data does not read it.
+_OF_A_MEMBER = frozenset(("initial-cluster", "initial-cluster-state"))
+_HIDDEN_FIELDS = ("env",)
+_PLAY_WIDE = {
+    "feature_gates": "control_plane_feature_gates",
+    "admission_plugins": "control_plane_admission_plugins",
+}
+
+
+@dataclasses.dataclass(frozen=True)
+class Sides:
+    """One static pod, as it is and as it will be.
+
+    live: today's manifest. record: what the collection set of it. baseline: what kubeadm generates for today's version, None where it could not.
+    generated: what the new kubeadm generates. after: that with the desired state of the inventory; None where it was refused or there is none.
+    named: the settings that the desired state names.
+    """
+
+    component: str
+    live: Manifest
+    record: Record
+    baseline: Manifest | None
+    generated: Manifest
+    after: Manifest | None
+    named: frozenset[tuple[str, str]]
+    configuration: ClusterConfiguration
+
+
+def variable_of(component: str, field: str) -> str:
+    """The variable of the role control_plane that sets such a setting."""
+    own = f"control_plane_components.{component}.{field}"
+    wide = None if component == _ETCD else _PLAY_WIDE.get(field)
+    return f"{wide} or {own}" if wide else own
+
+
+def unchanged(manifest: Manifest, before: Manifest | None = None) -> StaticPodPlan:
+    """A manifest as a plan with which it is rehearsed. before: the one in whose place it comes."""
+    return StaticPodPlan(before or manifest, manifest, (), (), {}, ())
+
+
+def compare(sides: Sides) -> list[Finding]:
+    """The fate of each setting that is none of kubeadm's own defaults."""
+    live, generated = sides.live.values(), sides.generated.values()
+    places = {
+        (field, key): None
+        for values in (live, generated, sides.after.values() if sides.after else {})
+        for field, keys in values.items()
+        for key in keys
+    }
+    return [finding for field, key in places for finding in _compare_one(sides, field, key)]
+
+
+@dataclasses.dataclass(frozen=True)
+class _Values:
+    """One setting: as it is, as the new kubeadm generates it, as it is after site then, and as the kubeadm of today generates it."""
+
+    now: t.Any
+    new: t.Any
+    then: t.Any
+    base: t.Any
+
+
+def _compare_one(sides: Sides, field: str, key: str) -> list[Finding]:
+    if key == FILES_ANNOTATION or (sides.component == _ETCD and key in _OF_A_MEMBER):
+        return []
+    values = _Values(
+        *(
+            None if manifest is None else manifest.values().get(field, {}).get(key)
+            for manifest in (sides.live, sides.generated, sides.after or sides.generated, sides.baseline)
+        )
+    )
+    is_configured = sides.configuration.line(sides.component, field, key) is not None
+    is_ours = _is_ours(sides, field, key)
+    if values.now == values.new:
+        return [_told(sides, field, key, STAYS, "stays as it is")] if is_ours or is_configured else []
+    if sides.baseline is not None and values.now == values.base and not is_ours:
+        return []  # kubeadm changes a default of its own
+    fate, after = _fate(
+        values, is_named=(field, key) in sides.named, is_pending=is_configured and not is_ours and values.now is None
+    )
+    lost = "" if fate == WARNS else f"{_lost(field, values.now, values.new)}; "
+    return [_told(sides, field, key, fate, lost + after)]
+
+
+def _fate(values: _Values, *, is_named: bool, is_pending: bool) -> tuple[str, str]:
+    """What becomes of a setting that the new manifest has not, and what is said of it.
+
+    is_named: by the desired state. is_pending: it stands in kubeadm-config and nowhere else.
+    """
+    if values.then == values.now:
+        return RETURNS, "site sets it again"
+    if is_named and values.then != values.new:
+        return RETURNS, "site sets it as the inventory says"
+    if is_pending:
+        return WARNS, "kubeadm-config sets it and the node does not have it yet: the upgrade brings it"
+    return VANISHES, "nothing brings it back"
+
+
+def _is_ours(sides: Sides, field: str, key: str) -> bool:
+    owned = sides.record.get(field, {}).get(key)
+    return owned is not None and owned.set == sides.live.values().get(field, {}).get(key)
+
+
+def _lost(field: str, now: t.Any, new: t.Any) -> str:
+    if now is None:
+        return "is set again by the new manifest" if field in _HIDDEN_FIELDS else f"becomes {_shown(new)} again"
+    if field in _HIDDEN_FIELDS or isinstance(now, dict):
+        return "vanishes from the new manifest" if new is None else "has another value in the new manifest"
+    return f"{_shown(now)} vanishes" if new is None else f"{_shown(now)} becomes {_shown(new)}"
+
+
+def _shown(value: t.Any) -> str:
+    """A value that is no secret, in a few words."""
+    if isinstance(value, bool):
+        return str(value).lower()
+    if isinstance(value, list):
+        return ",".join(map(str, value))
+    return "another value" if isinstance(value, dict) else str(value)
+
+
+def _told(sides: Sides, field: str, key: str, fate: str, message: str) -> Finding:
+    theirs = CONFIG_MAP if sides.configuration.line(sides.component, field, key) else OTHER
+    set_by = COLLECTION if _is_ours(sides, field, key) else theirs
+    is_changed_there = (field, key) in sides.named or set_by == COLLECTION or fate == VANISHES
+    return Finding(
+        component=sides.component,
+        fate=fate,
+        message=message,
+        field=field,
+        key=key,
+        set_by=set_by,
+        file=sides.live.document.source,
+        line=sides.live.line(field, key),
+        variable=variable_of(sides.component, field) if is_changed_there else "",
+    )
+
+
+# ---- what a rehearsal refused --------------------------------------------------------------------------------------------
+
+
+def broken_by_kubeadm(sides: Sides, blame: tuple[str, str] | None, message: str) -> Finding:
+    """What the new component refuses of the manifest that kubeadm generates. blame: the setting; None when the words do not tell."""
+    if blame is None:
+        return Finding(sides.component, BREAKS, message, set_by=KUBEADM, file=CONFIG_MAP_SOURCE)
+    field, key = blame
+    line = sides.configuration.line(sides.component, field, key)
+    set_by = CONFIG_MAP if line else KUBEADM
+    return Finding(
+        component=sides.component,
+        fate=BREAKS,
+        message=message,
+        field=field,
+        key=key,
+        set_by=set_by,
+        file=f"{CONFIG_MAP_SOURCE} ({KIND})" if line else CONFIG_MAP_SOURCE,
+        line=line,
+        variable=_remedy(sides.component, field) if line else "",
+    )
+
+
+def _remedy(component: str, field: str) -> str:
+    section = {"kube-apiserver": "apiServer", "kube-controller-manager": "controllerManager", "etcd": "etcd.local"}
+    lists = {"env": "extraEnvs", "volumes": "extraVolumes"}
+    return f"{section.get(component, 'scheduler')}.{lists.get(field, 'extraArgs')} in kubeadm-config"
+
+
+def broken_by_site(sides: Sides, blame: tuple[str, str] | None, message: str) -> Finding:
+    """What the new component refuses of the desired state on top of that manifest, so that site would refuse it."""
+    told = f"site would not work after the upgrade: {message}"
+    if blame is None:
+        return Finding(
+            sides.component, BREAKS, told, set_by=INVENTORY, variable=f"control_plane_components.{sides.component}"
+        )
+    field, key = blame
+    line = sides.live.line(field, key)
+    return Finding(
+        component=sides.component,
+        fate=BREAKS,
+        message=told,
+        field=field,
+        key=key,
+        set_by=INVENTORY,
+        file=sides.live.document.source if line else "",
+        line=line,
+        variable=variable_of(sides.component, field),
+    )
+
+
+def without(manifest: Manifest, blame: t.Iterable[tuple[str, str]]) -> Manifest:
+    """The manifest without settings that were refused, to hear what else would be. Raises Refusal where it cannot be edited so."""
+    for field, key in blame:
+        now = manifest.values()[field][key]
+        manifest = manifest.change(Change(field, key, now, None))
+    return manifest
