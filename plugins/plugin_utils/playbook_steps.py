@@ -31,7 +31,7 @@ _ROLES: dict[str, type[RoleRollout]] = {
     "node_resources": NodeResourcesRollout,
 }
 # What the tasks of these steps register.
-_DECIDE, _END = "__play_decide", "__play_end"
+_BEGIN, _DECIDE, _END = "__play_begin", "__play_decide", "__play_end"
 _UPGRADE_INFO, _UPGRADE_CHECK = "__play_upgrade_info", "__play_upgrade_check"
 # The variables of a desired state with parts that are switched off or taken away, with what is meant when one is not set.
 _DESIRED: dict[str, Json | list[Json]] = {
@@ -211,7 +211,9 @@ class UpgradeCheckSteps(Steps):
         return self._cluster(self._settings["planes"], "")
 
     def end(self) -> Json:
-        """Tell what the check found on all hosts."""
+        """Tell what the check found on all hosts; nothing where it did not begin."""
+        if "api" not in self._pass.registered(_BEGIN):
+            return {"lines": []}
         info = self._pass.registered(_UPGRADE_INFO)
         target = str(self._settings["target"])
         results = {host: self._pass.registered(_UPGRADE_CHECK, host) for host in self._pass.all_play_hosts}

@@ -80,7 +80,7 @@ def _of_node(result: Json) -> dict[str, t.Any]:
     is_checked = "findings" in result and not result.get("failed")
     return {
         "checked": is_checked,
-        "msg": "" if is_checked else str(result.get("msg") or "it was not reached"),
+        "msg": "" if is_checked else str(result.get("msg") or "the run ended before"),
         "node": result.get("node"),
         "findings": list(result.get("findings") or ()),
         "rehearsed": list(result.get("rehearsed") or ()),
