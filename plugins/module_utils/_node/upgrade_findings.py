@@ -28,6 +28,12 @@ class Found:
     rehearsed: list[Json] = dataclasses.field(default_factory=list)
     not_rehearsed: list[Json] = dataclasses.field(default_factory=list)
 
+    def add(self, other: Found, findings: t.Iterable[Finding]) -> None:
+        """Take in what was and was not rehearsed of another part, with these findings."""
+        self.findings += findings
+        self.rehearsed += other.rehearsed
+        self.not_rehearsed += other.not_rehearsed
+
     def skip(self, component: str, reason: str) -> None:
         """Note what was not rehearsed, once for each reason."""
         entry = {"component": component, "reason": reason}

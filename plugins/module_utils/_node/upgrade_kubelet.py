@@ -72,13 +72,16 @@ def check(
     today = version_of(unit.binary, run)
     found.findings += steps.kubelet_skew(today, target)
     fails = unit.layout.settings.field(("failCgroupV1",))
-    found.findings += steps.cgroup_objection(target, has_v2=os.path.exists(_CGROUP_V2), fails=fails)
+    cgroup = steps.cgroup_objection(target, has_v2=os.path.exists(_CGROUP_V2), fails=fails)
     if not steps.may_rehearse_kubelet(target):
+        found.findings += cgroup
         found.skip(
             KUBELET_NAME,
             f"a kubelet of {target} is newer than those that this collection is tested with, and is not started",
         )
         return
+    # Where the kubelet does not start, it says so itself.
+    found.findings += [finding for finding in cgroup if finding.fate != BREAKS]
     trial = _Trial(unit, upgrade.unchanged(unit.state), programs.path(KUBELET_NAME), run, clock)
     verdict, refused = hear(trial)
     found.note(KUBELET_NAME, "today", verdict)

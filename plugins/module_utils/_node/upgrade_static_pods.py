@@ -168,14 +168,16 @@ def _check_pod(name: str, text: str, baseline: str | None, node: ControlPlane, f
         named=named,
         configuration=node.configuration,
     )
-    found.findings += upgrade.compare(sides)
+    compared = upgrade.compare(sides)
+    broken = Found()
     try:
         with node.programs.component(
             name, str(generated.container["image"]), str(generated.entrypoint), node.runtime
         ) as program:
-            _rehearse(sides, pod, plan, program, node, found)
+            _rehearse(sides, pod, plan, program, node, broken)
     except KubeadmError as exc:
-        found.skip(name, str(exc))
+        broken.skip(name, str(exc))
+    found.add(broken, upgrade.worst([*compared, *broken.findings]))
 
 
 def _planned(

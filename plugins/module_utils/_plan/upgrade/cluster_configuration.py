@@ -24,6 +24,7 @@ except ImportError:
 
 GROUP = "kubeadm.k8s.io/"
 KIND = "ClusterConfiguration"
+IN_CONFIG_MAP = f"{CONFIG_MAP_SOURCE} ({KIND})"
 _CURRENT = f"{GROUP}v1beta4"
 _SECTIONS: dict[str, Path] = {
     "etcd": ("etcd", "local"),
@@ -170,7 +171,7 @@ def api_version_findings(configuration: ClusterConfiguration, target: tuple[int,
             "config",
             "apiVersion",
             CONFIG_MAP,
-            f"{CONFIG_MAP_SOURCE} ({KIND})",
+            IN_CONFIG_MAP,
             _line_of(configuration.text, "apiVersion"),
         )
     ]

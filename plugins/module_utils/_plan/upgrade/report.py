@@ -34,6 +34,7 @@ _FATES = {
     RETURNS: "vanishes, and site brings it back",
     WARNS: "to be known",
 }
+_ADVICE = {BREAKS: "change", VANISHES: "to have it again, name it in", WARNS: "see"}
 _SETTERS = {
     COLLECTION: "set by this collection",
     KUBEADM: "set by kubeadm",
@@ -90,7 +91,7 @@ def _of_node(result: Json) -> dict[str, t.Any]:
 
 def lines(told: Json) -> list[str]:
     """The lines of a report, the worst of each node first."""
-    found = [line for finding in _sorted(told["cluster"]) for line in [_line("cluster", finding)]]
+    found = [_line("", finding) for finding in _sorted(told["cluster"])]
     for host, node in told["nodes"].items():
         found += _lines_of_node(host, node)
     promise = "nothing breaks of what was rehearsed" if told["safe"] else "DO NOT UPGRADE before this is repaired"
@@ -116,11 +117,14 @@ def _sorted(findings: t.Iterable[Json]) -> list[Json]:
 
 
 def _line(host: str, finding: Json) -> str:
-    what = " ".join(filter(None, (finding["component"], finding["field"], finding["key"])))
+    what = " ".join(filter(None, (host, finding["component"], finding["field"], finding["key"])))
     place = finding["file"] and (f"{finding['file']}:{finding['line']}" if finding["line"] else finding["file"])
     where = ", ".join(filter(None, (place, _SETTERS.get(finding["set_by"], ""))))
-    change = f"; change {finding['variable']}" if finding["variable"] else ""
-    return f"{host} {what}: {_FATES[finding['fate']]}{f' ({where})' if where else ''}: {finding['message'].rstrip('.')}{change}"
+    advice = _ADVICE.get(finding["fate"]) if finding["variable"] else None
+    change = f"; {advice} {finding['variable']}" if advice else ""
+    return (
+        f"{what}: {_FATES[finding['fate']]}{f' ({where})' if where else ''}: {finding['message'].rstrip('.')}{change}"
+    )
 
 
 def failure(told: Json, host: str) -> str:

@@ -13,7 +13,7 @@ import typing as t
 from ..common.ownership import Change, Record
 from ..static_pod.manifest import Manifest
 from ..static_pod.plan import FILES_ANNOTATION, StaticPodPlan
-from .cluster_configuration import KIND, ClusterConfiguration
+from .cluster_configuration import IN_CONFIG_MAP, ClusterConfiguration
 from .findings import (
     BREAKS,
     COLLECTION,
@@ -32,7 +32,7 @@ from .findings import (
 _ETCD = "etcd"
 # What kubeadm writes of a member when it joins, and otherwise later; a member that has its data does not read it.
 _OF_A_MEMBER = frozenset(("initial-cluster", "initial-cluster-state"))
-_HIDDEN_FIELDS = ("env",)
+_HIDDEN_FIELDS = ("env",)  # their values may be secrets
 _PLAY_WIDE = {
     "feature_gates": "control_plane_feature_gates",
     "admission_plugins": "control_plane_admission_plugins",
@@ -104,28 +104,31 @@ def _compare_one(sides: Sides, field: str, key: str) -> list[Finding]:
     is_configured = sides.configuration.line(sides.component, field, key) is not None
     is_ours = _is_ours(sides, field, key)
     if values.now == values.new:
-        return [_told(sides, field, key, STAYS, "stays as it is")] if is_ours or is_configured else []
+        return [_told(sides, field, key, STAYS, _shown(field, values.now))] if is_ours or is_configured else []
     if sides.baseline is not None and values.now == values.base and not is_ours:
         return []  # kubeadm changes a default of its own
-    fate, after = _fate(
+    fate = _fate(
         values, is_named=(field, key) in sides.named, is_pending=is_configured and not is_ours and values.now is None
     )
-    lost = "" if fate == WARNS else f"{_lost(field, values.now, values.new)}; "
-    return [_told(sides, field, key, fate, lost + after)]
+    return [_told(sides, field, key, fate, _change(field, values, fate))]
 
 
-def _fate(values: _Values, *, is_named: bool, is_pending: bool) -> tuple[str, str]:
-    """What becomes of a setting that the new manifest has not, and what is said of it.
+def _fate(values: _Values, *, is_named: bool, is_pending: bool) -> str:
+    """What becomes of a setting that the new manifest has not. is_named: by the desired state. is_pending: it stands in kubeadm-config and
+    nowhere else."""
+    if values.then == values.now or (is_named and values.then != values.new):
+        return RETURNS
+    return WARNS if is_pending else VANISHES
 
-    is_named: by the desired state. is_pending: it stands in kubeadm-config and nowhere else.
-    """
-    if values.then == values.now:
-        return RETURNS, "site sets it again"
-    if is_named and values.then != values.new:
-        return RETURNS, "site sets it as the inventory says"
-    if is_pending:
-        return WARNS, "kubeadm-config sets it and the node does not have it yet: the upgrade brings it"
-    return VANISHES, "nothing brings it back"
+
+def _change(field: str, values: _Values, fate: str) -> str:
+    """The values of today and of the new manifest, and that of site where it is neither."""
+    told = f"{_shown(field, values.now)} -> {_shown(field, values.new)}"
+    if fate == WARNS:
+        return f"{told}: kubeadm-config sets it and the node does not have it yet, the upgrade brings it"
+    return (
+        f"{told}; site makes it {_shown(field, values.then)}" if values.then not in (values.now, values.new) else told
+    )
 
 
 def _is_ours(sides: Sides, field: str, key: str) -> bool:
@@ -133,27 +136,22 @@ def _is_ours(sides: Sides, field: str, key: str) -> bool:
     return owned is not None and owned.set == sides.live.values().get(field, {}).get(key)
 
 
-def _lost(field: str, now: t.Any, new: t.Any) -> str:
-    if now is None:
-        return "is set again by the new manifest" if field in _HIDDEN_FIELDS else f"becomes {_shown(new)} again"
-    if field in _HIDDEN_FIELDS or isinstance(now, dict):
-        return "vanishes from the new manifest" if new is None else "has another value in the new manifest"
-    return f"{_shown(now)} vanishes" if new is None else f"{_shown(now)} becomes {_shown(new)}"
-
-
-def _shown(value: t.Any) -> str:
-    """A value that is no secret, in a few words."""
-    if isinstance(value, bool):
-        return str(value).lower()
+def _shown(field: str, value: t.Any) -> str:
+    """A value in a few words; of one that may be secret or long, only that it is set."""
+    if value is None:
+        return "unset"
+    if field in _HIDDEN_FIELDS or isinstance(value, dict):
+        return "set"
     if isinstance(value, list):
         return ",".join(map(str, value))
-    return "another value" if isinstance(value, dict) else str(value)
+    return str(value).lower() if isinstance(value, bool) else str(value)
 
 
 def _told(sides: Sides, field: str, key: str, fate: str, message: str) -> Finding:
-    theirs = CONFIG_MAP if sides.configuration.line(sides.component, field, key) else OTHER
-    set_by = COLLECTION if _is_ours(sides, field, key) else theirs
-    is_changed_there = (field, key) in sides.named or set_by == COLLECTION or fate == VANISHES
+    configured = sides.configuration.line(sides.component, field, key)
+    set_by = COLLECTION if _is_ours(sides, field, key) else CONFIG_MAP if configured else OTHER
+    is_ours_to_set = (field, key) in sides.named or set_by == COLLECTION or fate == VANISHES
+    live = sides.live.line(field, key)
     return Finding(
         component=sides.component,
         fate=fate,
@@ -161,10 +159,17 @@ def _told(sides: Sides, field: str, key: str, fate: str, message: str) -> Findin
         field=field,
         key=key,
         set_by=set_by,
-        file=sides.live.document.source,
-        line=sides.live.line(field, key),
-        variable=variable_of(sides.component, field) if is_changed_there else "",
+        file=IN_CONFIG_MAP if configured and not live else sides.live.document.source,
+        line=live or configured,
+        variable=variable_of(sides.component, field) if is_ours_to_set else "",
     )
+
+
+def worst(findings: t.Iterable[Finding]) -> list[Finding]:
+    """Without what is told of a setting that breaks: it neither stays nor comes back then."""
+    found = list(findings)
+    broken = {finding.place for finding in found if finding.fate == BREAKS and finding.key}
+    return [finding for finding in found if finding.fate == BREAKS or finding.place not in broken]
 
 
 # ---- what a rehearsal refused --------------------------------------------------------------------------------------------
@@ -184,7 +189,7 @@ def broken_by_kubeadm(sides: Sides, blame: tuple[str, str] | None, message: str)
         field=field,
         key=key,
         set_by=set_by,
-        file=f"{CONFIG_MAP_SOURCE} ({KIND})" if line else CONFIG_MAP_SOURCE,
+        file=IN_CONFIG_MAP if line else CONFIG_MAP_SOURCE,
         line=line,
         variable=_remedy(sides.component, field) if line else "",
     )

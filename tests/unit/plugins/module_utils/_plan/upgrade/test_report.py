@@ -47,9 +47,7 @@ def result(*findings: Finding, **more: t.Any) -> dict[str, t.Any]:
     }
 
 
-GONE = Finding(
-    "kube-apiserver", RETURNS, "4 vanishes; site sets it again.", "args", "v", COLLECTION, "/m.yaml", 34, "variable"
-)
+GONE = Finding("kube-apiserver", RETURNS, "4 -> unset", "args", "v", COLLECTION, "/m.yaml", 34, "variable")
 BROKEN = Finding(
     "kube-controller-manager", BREAKS, "unknown flag: --x", "args", "x", CONFIG_MAP, "ConfigMap", 3, "extraArgs"
 )
@@ -60,8 +58,7 @@ def test_one_line_for_each_node_and_setting_the_worst_first() -> None:
     told = report.report("1.37.2", {"cp1": result(GONE, STAYING, BROKEN)})
     assert report.lines(told) == [
         "cp1 kube-controller-manager args x: BREAKS (ConfigMap:3, set by kubeadm-config): unknown flag: --x; change extraArgs",
-        "cp1 kube-apiserver args v: vanishes, and site brings it back (/m.yaml:34, set by this collection):"
-        " 4 vanishes; site sets it again; change variable",
+        "cp1 kube-apiserver args v: vanishes, and site brings it back (/m.yaml:34, set by this collection): 4 -> unset",
         "cp1: 1 setting stays",
         "cp1: rehearsed: kubelet (today)",
         "Upgrade to 1.37.2: DO NOT UPGRADE before this is repaired. docs/upgrade.md says what the check cannot see.",
@@ -100,4 +97,4 @@ def test_what_is_of_no_single_node() -> None:
     mixed = dataclasses.asdict(Finding("cluster", WARNS, "several versions"))
     told = report.report("1.37.2", {"cp1": result()}, [mixed])
     assert told["safe"]
-    assert report.lines(told)[0] == "cluster cluster: to be known: several versions"
+    assert report.lines(told)[0] == "cluster: to be known: several versions"

@@ -80,7 +80,7 @@ def test_a_setting_of_ours_that_site_sets_again() -> None:
     assert told([finding]) == [("args", "v", RETURNS, COLLECTION)]
     assert finding.file == samples.SOURCE
     assert live.splitlines()[(finding.line or 0) - 1].strip() == "- --v=4"
-    assert finding.message == "4 vanishes; site sets it again"
+    assert finding.message == "4 -> unset"
     assert finding.variable == "control_plane_components.kube-apiserver.args"
 
 
@@ -98,7 +98,7 @@ def test_a_removal_of_ours_is_undone() -> None:
     record: Record = {"args": {"allow-privileged": Owned(None, ["true"])}}
     (finding,) = static_pods.compare(sides(live, record=record))
     assert told([finding]) == [("args", "allow-privileged", VANISHES, COLLECTION)]
-    assert finding.message == "becomes true again; nothing brings it back"
+    assert finding.message == "unset -> true"
     (finding,) = static_pods.compare(sides(live, record=record, args={"allow-privileged": None}))
     assert finding.fate == RETURNS
 
@@ -112,12 +112,13 @@ def test_a_setting_in_kubeadm_config_stays() -> None:
 def test_what_kubeadm_config_has_and_the_node_not_yet() -> None:
     plain, new = samples.manifest(), samples.manifest(changed(args={"v": 4}))
     (finding,) = static_pods.compare(Sides(NAME, plain, {}, new, new, None, frozenset(), CONFIGURED))
-    assert (finding.fate, finding.line) == (WARNS, None)
+    assert (finding.fate, finding.line) == (WARNS, 5)
+    assert finding.file == "ConfigMap kube-system/kubeadm-config (ClusterConfiguration)"
 
 
 def test_site_sets_what_the_inventory_says_by_then() -> None:
     (finding,) = static_pods.compare(sides(changed(args={"v": 4}), record=owned("args", "v", ["4"]), args={"v": 6}))
-    assert (finding.fate, finding.message) == (RETURNS, "4 vanishes; site sets it as the inventory says")
+    assert (finding.fate, finding.message) == (RETURNS, "4 -> unset; site makes it 6")
 
 
 def test_no_value_of_the_environment_is_told() -> None:
@@ -181,3 +182,14 @@ def test_more_is_heard_without_what_was_refused() -> None:
     manifest = samples.manifest(changed(feature_gates={"A": True, "B": True}, args={"v": 4}))
     left = static_pods.without(manifest, [("feature_gates", "A"), ("args", "v")]).values()
     assert (left["feature_gates"], "v" in left["args"]) == ({"B": True}, False)
+
+
+def test_what_breaks_neither_stays_nor_comes_back() -> None:
+    found = [
+        Finding(NAME, RETURNS, "", "args", "v"),
+        Finding(NAME, BREAKS, "", "args", "v", CONFIG_MAP),
+        Finding(NAME, BREAKS, "", "args", "v", INVENTORY),
+        Finding("etcd", RETURNS, "", "args", "v"),
+        Finding(NAME, BREAKS, "it crashed"),
+    ]
+    assert static_pods.worst(found) == found[1:]
