@@ -111,7 +111,7 @@ def check(node: ControlPlane, found: Found) -> str | None:
         Finding(KUBEADM, WARNS, f"kubeadm passes over it: {complaint}", set_by=CONFIG_MAP, file=CONFIG_MAP_SOURCE)
         for complaint in new.complaints
     ]
-    old = _baseline(node, endpoint)
+    old = _baseline(node, endpoint, _tag(api_server.manifest))
     for name, text in new.manifests.items():
         _check_pod(name, text, old.get(name), node, found)
     return _tag(api_server.manifest)
@@ -130,9 +130,12 @@ def endpoint_of(api_server: Manifest, node: ControlPlane) -> Endpoint:
     )
 
 
-def _baseline(node: ControlPlane, endpoint: Endpoint) -> dict[str, str]:
-    """What kubeadm generates for the version of today: by the node's own kubeadm where it is of that version. Empty when it cannot."""
-    current = node.configuration.version
+def _baseline(node: ControlPlane, endpoint: Endpoint, tag: str) -> dict[str, str]:
+    """What kubeadm generates for the version of today: by the node's own kubeadm where it is of that version. Empty when it cannot.
+
+    tag: of the API server's image. In the middle of an upgrade the ConfigMap has another version.
+    """
+    current = tag if steps.parse(tag) else node.configuration.version
     own = installed_kubeadm(node.run)
     is_same = own is not None and (steps.parse(own[1]) or ())[:2] == (steps.parse(current) or (None,))[:2]
     program = own[0] if own and is_same else node.programs.path(KUBEADM)
@@ -167,6 +170,7 @@ def _check_pod(name: str, text: str, baseline: str | None, node: ControlPlane, f
         after=plan.after if plan else None,
         named=named,
         configuration=node.configuration,
+        patches=node.patches or "",
     )
     compared = upgrade.compare(sides)
     broken = Found()

@@ -22,6 +22,7 @@ from .findings import (
     INVENTORY,
     KUBEADM,
     OTHER,
+    PATCHES,
     RETURNS,
     STAYS,
     VANISHES,
@@ -45,7 +46,7 @@ class Sides:
 
     live: today's manifest. record: what the collection set of it. baseline: what kubeadm generates for today's version, None where it could not.
     generated: what the new kubeadm generates. after: that with the desired state of the inventory; None where it was refused or there is none.
-    named: the settings that the desired state names.
+    named: the settings that the desired state names. patches: the directory of patches that kubeadm was given; empty for none.
     """
 
     component: str
@@ -56,6 +57,7 @@ class Sides:
     after: Manifest | None
     named: frozenset[tuple[str, str]]
     configuration: ClusterConfiguration
+    patches: str = ""
 
 
 def variable_of(component: str, field: str) -> str:
@@ -181,7 +183,8 @@ def broken_by_kubeadm(sides: Sides, blame: tuple[str, str] | None, message: str)
         return Finding(sides.component, BREAKS, message, set_by=KUBEADM, file=CONFIG_MAP_SOURCE)
     field, key = blame
     line = sides.configuration.line(sides.component, field, key)
-    set_by = CONFIG_MAP if line else KUBEADM
+    # What kubeadm adds by itself its own version takes.
+    set_by = CONFIG_MAP if line else PATCHES if sides.patches else KUBEADM
     return Finding(
         component=sides.component,
         fate=BREAKS,
@@ -189,7 +192,7 @@ def broken_by_kubeadm(sides: Sides, blame: tuple[str, str] | None, message: str)
         field=field,
         key=key,
         set_by=set_by,
-        file=IN_CONFIG_MAP if line else CONFIG_MAP_SOURCE,
+        file=IN_CONFIG_MAP if line else sides.patches or CONFIG_MAP_SOURCE,
         line=line,
         variable=_remedy(sides.component, field) if line else "",
     )

@@ -47,6 +47,9 @@ class Check:
     def __init__(self, node: FakeNode, programs: Path) -> None:
         self.node = node
         self.run = UpgradeRun()
+        live = pod("--v=1").replace(f"v{TARGET}", CURRENT)
+        node.manifest.write_text(live, encoding="utf-8")
+        node.allowed = {live.encode()}
         self.programs = programs
         self.configuration = CONFIGURATION
         self.generated(pod())
@@ -70,7 +73,7 @@ class Check:
             host=self.node.host,
             clock=self.node.clock,
         )
-        assert check(node, found) == "v1.37.2"
+        assert check(node, found) == CURRENT
         return found
 
 

@@ -20,6 +20,7 @@ from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.upgrade.fi
     INVENTORY,
     KUBEADM,
     OTHER,
+    PATCHES,
     RETURNS,
     STAYS,
     VANISHES,
@@ -193,3 +194,10 @@ def test_what_breaks_neither_stays_nor_comes_back() -> None:
         Finding(NAME, BREAKS, "it crashed"),
     ]
     assert static_pods.worst(found) == found[1:]
+
+
+def test_what_kubeadm_would_not_set_by_itself_comes_from_its_patches() -> None:
+    new = samples.manifest(changed(args={"v": 4}))
+    compared = Sides(NAME, new, {}, new, new, new, frozenset(), EMPTY, "/patches")
+    finding = static_pods.broken_by_kubeadm(compared, ("args", "v"), "unknown flag: --v")
+    assert (finding.set_by, finding.file, finding.line) == (PATCHES, "/patches", None)
