@@ -48,7 +48,9 @@ class Check:
         self.node = node
         self.run = UpgradeRun()
         live = pod("--v=1").replace(f"v{TARGET}", CURRENT)
-        node.manifest.write_text(live, encoding="utf-8")
+        fresh = node.manifest.with_name(".fresh")
+        fresh.write_text(live, encoding="utf-8")
+        fresh.replace(node.manifest)
         node.allowed = {live.encode()}
         self.programs = programs
         self.configuration = CONFIGURATION
