@@ -8,9 +8,10 @@
 from __future__ import annotations
 
 import dataclasses
+import functools
 import typing as t
 
-from ..common.ownership import Change, Record
+from ..common.ownership import Change, Record, Values
 from ..static_pod.manifest import Manifest
 from ..static_pod.plan import FILES_ANNOTATION, StaticPodPlan
 from .cluster_configuration import IN_CONFIG_MAP, ClusterConfiguration
@@ -59,6 +60,12 @@ class Sides:
     configuration: ClusterConfiguration
     patches: str = ""
 
+    @functools.cached_property
+    def tables(self) -> tuple[Values, ...]:
+        """The values of live, generated, after and baseline; without after, those of generated."""
+        sides = (self.live, self.generated, self.after or self.generated, self.baseline)
+        return tuple({} if manifest is None else manifest.values() for manifest in sides)
+
 
 def variable_of(component: str, field: str) -> str:
     """The variable of the role control_plane that sets such a setting."""
@@ -74,13 +81,8 @@ def unchanged(manifest: Manifest, before: Manifest | None = None) -> StaticPodPl
 
 def compare(sides: Sides) -> list[Finding]:
     """The fate of each setting that is none of kubeadm's own defaults."""
-    live, generated = sides.live.values(), sides.generated.values()
-    places = {
-        (field, key): None
-        for values in (live, generated, sides.after.values() if sides.after else {})
-        for field, keys in values.items()
-        for key in keys
-    }
+    now, new, then, _base = sides.tables
+    places = {(field, key): None for values in (now, new, then) for field, keys in values.items() for key in keys}
     return [finding for field, key in places for finding in _compare_one(sides, field, key)]
 
 
@@ -97,12 +99,7 @@ class _Values:
 def _compare_one(sides: Sides, field: str, key: str) -> list[Finding]:
     if key == FILES_ANNOTATION or (sides.component == _ETCD and key in _OF_A_MEMBER):
         return []
-    values = _Values(
-        *(
-            None if manifest is None else manifest.values().get(field, {}).get(key)
-            for manifest in (sides.live, sides.generated, sides.after or sides.generated, sides.baseline)
-        )
-    )
+    values = _Values(*(table.get(field, {}).get(key) for table in sides.tables))
     is_configured = sides.configuration.line(sides.component, field, key) is not None
     is_ours = _is_ours(sides, field, key)
     if values.now == values.new:
@@ -135,7 +132,7 @@ def _change(field: str, values: _Values, fate: str) -> str:
 
 def _is_ours(sides: Sides, field: str, key: str) -> bool:
     owned = sides.record.get(field, {}).get(key)
-    return owned is not None and owned.set == sides.live.values().get(field, {}).get(key)
+    return owned is not None and owned.set == sides.tables[0].get(field, {}).get(key)
 
 
 def _shown(field: str, value: t.Any) -> str:
