@@ -19,8 +19,8 @@ from .._plan.static_pod import desired
 from .._plan.static_pod import plan as static_pod
 from .._plan.static_pod.manifest import Manifest
 from .._plan.static_pod.plan import StaticPodPlan
+from .._plan.upgrade import refusals, steps
 from .._plan.upgrade import static_pods as upgrade
-from .._plan.upgrade import steps
 from .._plan.upgrade.cluster_configuration import ClusterConfiguration, Endpoint
 from .._plan.upgrade.findings import BREAKS, CONFIG_MAP, CONFIG_MAP_SOURCE, WARNS, Finding
 from .._plan.upgrade.refusals import Setting
@@ -190,19 +190,21 @@ def _planned(
     """The desired state on top of the new manifest, and the settings that it names; no plan where site would refuse it."""
     if node.wanted is None or pod.name not in node.wanted:
         return None, frozenset()
+    named: Values = {}
     try:
         wish = desired.parse_wish({**node.wanted[pod.name], "name": pod.name, "state": "present", "purge": node.purge})
-        named = frozenset((field, key) for field, keys in wish.values.items() for key in keys)
+        named = wish.values
         paths = {entry.path for entry in wish.files} | set(pod.record.get("files", {}))
         users, groups = static_pods.read_accounts(wish.files)
         state = static_pod.State(generated, pod.record, static_pods.read_files(paths), users, groups)
         plan = static_pod.plan(wish, state)
-        static_pods.refuse_unreachable_files(dataclasses.replace(plan, before=pod.manifest))
+        static_pods.refuse_unreachable_files(plan)
     except Refusal as exc:
         live = Sides(pod.name, pod.manifest, pod.record, None, generated, None, frozenset(), node.configuration)
-        found.findings.append(upgrade.broken_by_site(live, None, str(exc)))
+        blame = refusals.blamed(str(exc), named)
+        found.findings.append(upgrade.broken_by_site(live, blame[0] if blame else None, str(exc)))
         return None, frozenset()
-    return plan, named
+    return plan, frozenset((field, key) for field, keys in named.items() for key in keys)
 
 
 def _rehearse(
@@ -210,9 +212,10 @@ def _rehearse(
 ) -> None:
     """The new program with the manifest that kubeadm generates, and with the desired state on top of it."""
     generated = upgrade.unchanged(sides.generated, pod.manifest)
-    _note_unreachable(sides, generated, found)
     verdict, refused = hear(_Trial(pod, generated, program, node))
     found.note(pod.name, "generated", verdict)
+    if not refused:  # many files are opened after the point at which a rehearsal ends
+        refused = _unreachable(generated)
     found.findings += [upgrade.broken_by_kubeadm(sides, blame, message) for blame, message in refused]
     if plan is None or not plan.operations:
         return
@@ -222,8 +225,11 @@ def _rehearse(
     found.findings += [upgrade.broken_by_site(sides, blame, message) for blame, message in again if blame not in known]
 
 
-def _note_unreachable(sides: Sides, generated: StaticPodPlan, found: Found) -> None:
+def _unreachable(generated: StaticPodPlan) -> list[tuple[Setting | None, str]]:
+    """The argument that names a file which the component could not open, if there is one, and what is wrong."""
     try:
         static_pods.refuse_unreachable_files(generated)
     except Refusal as exc:
-        found.findings.append(upgrade.broken_by_kubeadm(sides, None, str(exc)))
+        blame = refusals.blamed(str(exc), generated.after.values())
+        return [(blame[0] if blame else None, str(exc))]
+    return []

@@ -21,6 +21,7 @@ from ..kubelet.layout import FRAGMENT, Layout
 from ..kubelet.plan import KubeletFileChange, KubeletPlan
 from ..kubelet.state import State
 from ..kubernetes import flags
+from ..transaction import rehearsal
 from .findings import BREAKS, COLLECTION, INVENTORY, KUBEADM, OTHER, WARNS, Finding
 
 KUBELET = "kubelet"
@@ -79,7 +80,10 @@ def _set_by(path: str) -> str:
 
 def passed_over(complaints: t.Iterable[str]) -> list[Finding]:
     """What a kubelet passes over in configuration that is not ours."""
-    return [Finding(KUBELET, WARNS, f"the new kubelet passes over it: {complaint}") for complaint in complaints]
+    return [
+        Finding(KUBELET, WARNS, f"the new kubelet passes over it: {rehearsal.unquoted(complaint)}")
+        for complaint in complaints
+    ]
 
 
 def without(plan: KubeletPlan, blame: t.Iterable[tuple[str, str]]) -> KubeletPlan:

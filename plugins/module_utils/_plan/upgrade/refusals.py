@@ -22,10 +22,15 @@ _WORDS: tuple[tuple[str, re.Pattern[str]], ...] = (
     ("admission_plugins", re.compile(r"unknown admission plugin: (\w+)")),
     ("args", re.compile(r"unknown flag: --([\w.-]+)")),
     ("args", re.compile(r"flag provided but not defined: -+([\w.-]+)")),
+    # What preflight says of an argument that names a file.
+    ("args", re.compile(r"^args: --([\w.-]+)=")),
     ("args", re.compile(r'invalid argument .* for "(?:-\w, )?--([\w.-]+)" flag')),
     ("args", re.compile(r"invalid (?:boolean )?value .* for (?:flag )?-+([\w.-]+)")),
     ("config", re.compile(r'unknown field "([\w.]+)"')),
 )
+_FLAG = re.compile(r"--([a-z][\w-]*)")
+# The same where they do not name it.
+_PHRASES: dict[str, Setting] = {"unknown api groups": ("args", "runtime-config")}
 _MERGED = (flags.FEATURE_GATES, flags.ENABLE_PLUGINS, flags.DISABLE_PLUGINS)
 
 
@@ -39,8 +44,9 @@ def blamed(message: str, values: Values) -> list[Setting]:
         for field, words in _WORDS
         for key in words.findall(message)
     ]
+    found += [setting for phrase, setting in _PHRASES.items() if phrase in message]
     known = [(field, key) for field, key in found if key in values.get(field, {})]
-    return list(dict.fromkeys(known)) or _by_path(message, values)
+    return list(dict.fromkeys(known)) or _by_path(message, values) or _by_flag(message, values)
 
 
 def _by_path(message: str, values: Values) -> list[Setting]:
@@ -50,6 +56,12 @@ def _by_path(message: str, values: Values) -> list[Setting]:
         if key not in _MERGED and isinstance(texts, list)
     }
     return [("args", key) for key, texts in paths.items() if any(_names(message, text) for text in texts)]
+
+
+def _by_flag(message: str, values: Values) -> list[Setting]:
+    """The arguments that a message names, for whatever reason."""
+    named = map(flags.normalise, _FLAG.findall(message))
+    return [("args", key) for key in dict.fromkeys(named) if key in values.get("args", {})]
 
 
 def _names(message: str, path: str) -> bool:

@@ -106,15 +106,13 @@ def _compare_one(sides: Sides, field: str, key: str) -> list[Finding]:
         return [_told(sides, field, key, STAYS, _shown(field, values.now))] if is_ours or is_configured else []
     if sides.baseline is not None and values.now == values.base and not is_ours:
         return []  # kubeadm changes a default of its own
-    fate = _fate(
-        values, is_named=(field, key) in sides.named, is_pending=is_configured and not is_ours and values.now is None
-    )
+    fate = _fate(values, is_named=(field, key) in sides.named, is_pending=is_configured and not is_ours)
     return [_told(sides, field, key, fate, _change(field, values, fate))]
 
 
 def _fate(values: _Values, *, is_named: bool, is_pending: bool) -> str:
-    """What becomes of a setting that the new manifest has not. is_named: by the desired state. is_pending: it stands in kubeadm-config and
-    nowhere else."""
+    """What becomes of a setting that the new manifest has not. is_named: by the desired state. is_pending: it stands in
+    kubeadm-config, and the node does not have it so yet."""
     if values.then == values.now or (is_named and values.then != values.new):
         return RETURNS
     return WARNS if is_pending else VANISHES
@@ -124,7 +122,7 @@ def _change(field: str, values: _Values, fate: str) -> str:
     """The values of today and of the new manifest, and that of site where it is neither."""
     told = f"{_shown(field, values.now)} -> {_shown(field, values.new)}"
     if fate == WARNS:
-        return f"{told}: kubeadm-config sets it and the node does not have it yet, the upgrade brings it"
+        return f"{told}: kubeadm-config says so and the node does not have it yet, the upgrade brings it"
     return (
         f"{told}; site makes it {_shown(field, values.then)}" if values.then not in (values.now, values.new) else told
     )

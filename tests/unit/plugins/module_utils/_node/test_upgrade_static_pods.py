@@ -153,7 +153,7 @@ def test_what_breaks_anyhow_is_told_once(upgrade: Check) -> None:
 def test_a_desired_state_that_site_would_refuse(upgrade: Check) -> None:
     upgrade.generated(pod("--v=1"))
     finding = only(upgrade(args={"audit-policy-file": "/none/policy.yaml"}))
-    assert finding.fate == BREAKS
+    assert (finding.fate, finding.set_by, finding.key) == (BREAKS, INVENTORY, "audit-policy-file")
     assert finding.message.startswith(
         "site would not work after the upgrade: args: --audit-policy-file=/none/policy.yaml"
     )
@@ -163,6 +163,7 @@ def test_a_new_manifest_that_names_a_file_which_no_volume_shows(upgrade: Check) 
     upgrade.generated(pod("--v=1", "--audit-policy-file=/none/policy.yaml"))
     broken = [each for each in upgrade().findings if each.fate == BREAKS]
     assert "no volume of the static pod is mounted over /none/policy.yaml" in broken[0].message
+    assert broken[0].key == "audit-policy-file"
 
 
 def test_a_kubeadm_that_generates_nothing(upgrade: Check) -> None:

@@ -81,8 +81,11 @@ def test_what_the_inventory_breaks() -> None:
 
 
 def test_what_is_passed_over() -> None:
-    (finding,) = upgrade.passed_over(['strict decoding error: unknown field "x"'])
-    assert finding.fate == WARNS
+    (finding,) = upgrade.passed_over(['strict decoding error: unknown field \\"x\\""'])
+    assert (finding.fate, finding.message) == (
+        WARNS,
+        'the new kubelet passes over it: strict decoding error: unknown field "x"',
+    )
 
 
 def test_more_is_heard_without_what_was_refused() -> None:

@@ -18,6 +18,7 @@ VALUES: dict[str, dict[str, t.Any]] = {
         "audit-policy-file": ["/etc/audit/policy.yaml"],
         "encryption-provider-config": ["/etc/audit/policy"],
         "name": ["x"],
+        "runtime-config": ["foo.io/v1=true"],
     },
     "config": {"evictionHard/memory": "1"},
 }
@@ -38,6 +39,9 @@ VALUES: dict[str, dict[str, t.Any]] = {
         ('invalid argument "x" for "-v, --v" flag: strconv.ParseInt', [("args", "v")]),
         ("loading audit policy file: /etc/audit/policy.yaml: no kind", [("args", "audit-policy-file")]),
         ('strict decoding error: unknown field "evictionHard.memory"', [("config", "evictionHard/memory")]),
+        ("unknown api groups foo.io/v1", [("args", "runtime-config")]),
+        ("--name can not be specified when --v or --other flags are defined", [("args", "name"), ("args", "v")]),
+        ("args: --v=/x on cp1: no volume is mounted over /x", [("args", "v")]),
         ("it crashed", []),
     ],
 )
