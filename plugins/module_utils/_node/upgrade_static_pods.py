@@ -7,6 +7,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
 import typing as t
 
@@ -15,17 +16,19 @@ from .._engine.node import Host
 from .._plan.common.errors import KubeadmError, Refusal
 from .._plan.common.ownership import Values
 from .._plan.common.verdict import Verdict
+from .._plan.documents import configuration
 from .._plan.static_pod import desired
 from .._plan.static_pod import plan as static_pod
 from .._plan.static_pod.manifest import Manifest
 from .._plan.static_pod.plan import StaticPodPlan
-from .._plan.upgrade import refusals, steps
+from .._plan.upgrade import config_files, refusals, steps
 from .._plan.upgrade import static_pods as upgrade
 from .._plan.upgrade.cluster_configuration import ClusterConfiguration, Endpoint
 from .._plan.upgrade.findings import BREAKS, CONFIG_MAP, CONFIG_MAP_SOURCE, WARNS, Finding
 from .._plan.upgrade.refusals import Setting
 from .._plan.upgrade.static_pods import Sides
 from . import rehearsals, static_pods
+from .component_files import ComponentFiles
 from .programs import Program
 from .runtime import Runtime
 from .state import Run
@@ -34,6 +37,14 @@ from .upgrade_findings import Found, hear
 from .upgrade_manifests import generate
 from .upgrade_programs import KUBEADM, NewPrograms, installed_kubeadm
 
+_CONFIG_FILES = (
+    "admission-control-config-file",
+    "audit-policy-file",
+    "authentication-config",
+    "authorization-config",
+    "config",
+    "encryption-provider-config",
+)
 _ENDPOINT = "kubeadm.kubernetes.io/kube-apiserver.advertise-address.endpoint"
 
 
@@ -173,6 +184,7 @@ def _check_pod(name: str, text: str, baseline: str | None, node: ControlPlane, f
         patches=node.patches or "",
     )
     compared = upgrade.compare(sides)
+    found.findings += _ending(name, plan.after if plan else pod.manifest, node)
     broken = Found()
     try:
         with node.programs.component(
@@ -182,6 +194,19 @@ def _check_pod(name: str, text: str, baseline: str | None, node: ControlPlane, f
     except KubeadmError as exc:
         broken.skip(name, str(exc))
     found.add(broken, upgrade.worst([*compared, *broken.findings]))
+
+
+def _ending(name: str, manifest: Manifest, node: ControlPlane) -> list[Finding]:
+    """Files of a component whose API version ends. One that cannot be read is told by its rehearsal."""
+    files = ComponentFiles(manifest)
+    found: list[Finding] = []
+    for flag in _CONFIG_FILES:
+        path = files.flag(flag)
+        with contextlib.suppress(KubeadmError):
+            if path:
+                known = configuration.read(files.read(path), "configuration", config_files.documents)
+                found += config_files.ending(name, flag, path, known, node.programs.target)
+    return found
 
 
 def _planned(

@@ -202,3 +202,14 @@ def test_the_nodes_own_kubeadm_tells_what_is_kubeadms(
     upgrade.run.requests.clear()
     upgrade()
     assert upgrade.run.requests[2]["binary"] == str(upgrade.programs / "kubeadm")
+
+
+def test_a_configuration_file_whose_api_version_ends(upgrade: Check, tmp_path: Path) -> None:
+    upgrade.generated(pod("--v=1"))
+    old = "apiVersion: apiserver.config.k8s.io/v1beta1\nkind: AuthenticationConfiguration\n"
+    (tmp_path / "a.yaml").write_text(old, encoding="utf-8")
+    volume = samples.volume("auth", str(tmp_path))
+    found = upgrade(args={"authentication-config": f"{tmp_path}/a.yaml"}, volumes=[volume])
+    assert told(found) == [("args", "authentication-config", WARNS)]
+    (tmp_path / "a.yaml").write_text("{", encoding="utf-8")
+    assert told(upgrade(args={"authentication-config": f"{tmp_path}/a.yaml"}, volumes=[volume])) == []
