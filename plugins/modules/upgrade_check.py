@@ -13,7 +13,7 @@ description:
     there, and rehearsed by its new program; then the desired state is planned on top of them and rehearsed again.
   - On every node the new kubelet is rehearsed with the command line and the configuration of today, and with the desired state.
   - Rehearsals run in a sandbox without network. A kubelet that is newer than the tested versions is never started.
-  - What is found is a result and no failure. The playbook P(nodecraft.kubeadm.upgrade_check#playbook) fails when something breaks.
+  - What is found is a result and no failure. The playbook C(nodecraft.kubeadm.upgrade_check) fails when something breaks.
 version_added: 0.1.0
 author:
   - nodecraft.kubeadm contributors (@nodecraft)
