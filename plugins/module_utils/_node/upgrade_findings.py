@@ -7,10 +7,12 @@
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
 import typing as t
 
 from .._engine.files import Json
+from .._plan.common.errors import Refusal
 from .._plan.common.ownership import Values
 from .._plan.common.verdict import REFUSED, SKIPPED, Verdict
 from .._plan.upgrade import refusals
@@ -91,7 +93,9 @@ def hear(trial: Trial) -> tuple[Verdict, list[tuple[Setting | None, str]]]:
             break
         blame = refusals.blamed(verdict.message, trial.values())
         heard += [(setting, verdict.message) for setting in blame] or [(None, verdict.message)]
-        if not blame:
-            break
-        trial = trial.without(blame)
+        with contextlib.suppress(Refusal):
+            if blame:
+                trial = trial.without(blame)
+                continue
+        break
     return t.cast(Verdict, first), heard

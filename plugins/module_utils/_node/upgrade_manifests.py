@@ -26,6 +26,10 @@ _KLOG = re.compile(r"^[IWEF]\d{4} \S+ +\d+ \S+\] ")
 _LINES = 3  # of what kubeadm says when it fails
 
 
+class NotGenerated(KubeadmError):
+    """A kubeadm was started and generated nothing; the message has its own words."""
+
+
 class Generated(t.NamedTuple):
     """What a kubeadm generates: the manifests by the name of their static pod, and what it passed over in its configuration."""
 
@@ -51,7 +55,7 @@ def generate(
 ) -> Generated:
     """Have a kubeadm generate the manifests of a control plane. config: the file that it reads.
 
-    Raises KubeadmError with kubeadm's own words when it does not.
+    Raises NotGenerated when it does not, KubeadmError when it could not be started.
     """
     phases = [_CONTROL_PLANE] if configuration.has_external_etcd else [_CONTROL_PLANE, _ETCD]
     complaints: list[str] = []
@@ -97,11 +101,11 @@ def _request(
 
 
 def _run_phase(program: str, phase: t.Sequence[str], request: Json, run: Run) -> list[str]:
-    """Run one phase; what kubeadm passed over. Raises KubeadmError."""
+    """Run one phase; what kubeadm passed over."""
     with tempfile.TemporaryDirectory(prefix="rehearsal-") as root:
         status, output = run_in_sandbox("kubeadm", {**request, "root": root}, run)
     if status != 0:
-        raise KubeadmError(f"{program} init phase {' '.join(phase)}: {_words(output)}")
+        raise NotGenerated(f"{program} init phase {' '.join(phase)}: {_words(output)}")
     return re.findall(r"strict decoding error: ([^\n]*)", output)
 
 

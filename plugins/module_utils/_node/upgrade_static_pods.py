@@ -34,7 +34,7 @@ from .runtime import Runtime
 from .state import Run
 from .static_pods import API_SERVER, ETCD, StaticPod
 from .upgrade_findings import Found, hear
-from .upgrade_manifests import generate
+from .upgrade_manifests import NotGenerated, generate
 from .upgrade_programs import KUBEADM, NewPrograms, installed_kubeadm
 
 _CONFIG_FILES = (
@@ -113,7 +113,7 @@ def check(node: ControlPlane, found: Found) -> str | None:
             patches=node.patches,
             run=node.run,
         )
-    except KubeadmError as exc:
+    except NotGenerated as exc:
         message = f"the new kubeadm generates no manifests, so the upgrade does not begin: {exc}"
         found.findings.append(Finding(KUBEADM, BREAKS, message, set_by=CONFIG_MAP, file=CONFIG_MAP_SOURCE))
         found.skip("static pods", "there are no new manifests")
@@ -153,7 +153,7 @@ def _baseline(node: ControlPlane, endpoint: Endpoint, tag: str) -> dict[str, str
     try:
         config = node.configuration.for_kubeadm(current, endpoint)
         return generate(program, config, node.configuration, patches=node.patches, run=node.run).manifests
-    except KubeadmError:
+    except NotGenerated:
         return {}
 
 
