@@ -237,6 +237,6 @@ class UpgradeCheckSteps(Steps):
     def report(self) -> Json:
         """Show the lines on the first host, and fail on each on which the upgrade breaks something, or that was not checked."""
         end = self._pass.registered(_END)
-        lines = list(end.get("lines") or ()) if self._pass.host == self._pass.play_hosts[0] else []
+        lines = list(end.get("lines") or ()) if self._pass.host == self._pass.all_play_hosts[0] else []
         why = upgrade_report.failure(end["report"], self._pass.host) if "report" in end else ""
         return self._failed(why, lines) if why else self._shown(lines)

@@ -93,6 +93,15 @@ def test_a_node_that_cannot_be_checked_keeps_no_other_from_it(play: Play, lost: 
     assert "cp1: nothing vanishes and nothing breaks" in outcome.output
 
 
+def test_where_no_node_can_be_checked_each_says_why(play: Play) -> None:
+    failed = {"stub_upgrade": {"failed": True, "msg": "invalid target"}}
+    outcome = play(ASKED, failed, failed)
+    assert outcome.status != 0
+    assert "list index" not in outcome.output
+    assert {f"{host} was not checked: invalid target" in outcome.output for host in ("cp1", "w1")} == {True}
+    assert "cp1: NOT CHECKED: invalid target" in outcome.output
+
+
 def test_a_cluster_that_is_none_of_kubeadm(play: Play) -> None:
     outcome = play({**ASKED, "stub_upgrade_info": {"failed": True, "msg": "there is no kubeadm-config"}})
     assert outcome.status != 0

@@ -64,8 +64,8 @@ def objection(names: t.Iterable[str], known: t.Sequence[str]) -> str:
 def report(target: str, results: t.Mapping[str, Json], cluster: t.Sequence[Json] = ()) -> dict[str, t.Any]:
     """The report of a run. results: of the module C(upgrade_check), by host; empty for a host that was not asked. cluster: findings of all.
 
-    Returns C(target); C(safe), whether every node was checked and nothing breaks; C(nodes), by host C(checked), C(msg), C(node), C(findings),
-    C(rehearsed) and C(not_rehearsed); and C(cluster), the findings of no single node.
+    Returns C(target); C(safe), whether every node was checked and nothing breaks; C(nodes), by host C(checked), C(msg), C(node), C(seconds),
+    C(findings), C(rehearsed) and C(not_rehearsed); and C(cluster), the findings of no single node.
     """
     nodes = {host: _of_node(result) for host, result in results.items()}
     found = [*cluster, *(finding for node in nodes.values() for finding in node["findings"])]
@@ -83,6 +83,7 @@ def _of_node(result: Json) -> dict[str, t.Any]:
         "checked": is_checked,
         "msg": "" if is_checked else str(result.get("msg") or "the run ended before"),
         "node": result.get("node"),
+        "seconds": result.get("seconds"),
         "findings": list(result.get("findings") or ()),
         "rehearsed": list(result.get("rehearsed") or ()),
         "not_rehearsed": list(result.get("not_rehearsed") or ()),
