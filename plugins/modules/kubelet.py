@@ -396,28 +396,18 @@ import typing as t
 
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._module import runner
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._module.arguments import transaction_options
+from ansible_collections.nodecraft.kubeadm.plugins.module_utils._module.kubelet_arguments import kubelet_settings
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._module.node_module import NodeModule
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._module.pyyaml import require_yaml
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._node.kubelet_steps import KubeletSteps
-
-_TAINT = {
-    "key": {"type": "str", "required": True, "no_log": False},
-    "value": {"type": "raw"},
-    "effect": {"type": "str", "required": True, "choices": ["NoSchedule", "PreferNoSchedule", "NoExecute"]},
-}
 
 
 def main() -> t.NoReturn:
     """Hand the steps to the runner."""
     module = NodeModule(
         argument_spec={
-            "feature_gates": {"type": "dict"},
-            "config": {"type": "dict"},
-            "args": {"type": "dict"},
-            "register_with_taints": {"type": "list", "elements": "dict", "options": _TAINT},
+            **kubelet_settings(),
             "state": {"type": "str", "choices": ["present", "absent", "previous"], "default": "present"},
-            "purge": {"type": "bool", "default": False},
-            "adopt": {"type": "bool", "default": False},
             "force": {"type": "bool", "default": False},
             **transaction_options(),
         },

@@ -30,6 +30,7 @@ options:
       - pod_resize
       - rollback
       - site
+      - upgrade_check
     required: true
   step:
     description:

@@ -13,6 +13,10 @@ from ansible.module_utils.parsing.convert_bool import boolean
 from ..module_utils._plan.kubernetes import control_planes
 from ..module_utils._plan.pod import report as pod_report
 from ..module_utils._plan.transaction import site, ways_back
+from ..module_utils._plan.upgrade import cluster as upgrade_cluster
+from ..module_utils._plan.upgrade import report as upgrade_report
+from ..module_utils._plan.upgrade import steps as upgrade_steps
+from ..module_utils._plan.upgrade.findings import Finding
 from .control_plane_rollout import ControlPlaneRollout
 from .node_kubelet_rollout import NodeKubeletRollout
 from .node_resources_rollout import NodeResourcesRollout
@@ -27,7 +31,8 @@ _ROLES: dict[str, type[RoleRollout]] = {
     "node_resources": NodeResourcesRollout,
 }
 # What the tasks of these steps register.
-_DECIDE, _END = "__play_decide", "__play_end"
+_BEGIN, _DECIDE, _END = "__play_begin", "__play_decide", "__play_end"
+_UPGRADE_INFO, _UPGRADE_CHECK = "__play_upgrade_info", "__play_upgrade_check"
 # The variables of a desired state with parts that are switched off or taken away, with what is meant when one is not set.
 _DESIRED: dict[str, Json | list[Json]] = {
     "control_plane_feature_gates": {},
@@ -189,3 +194,49 @@ class PodResizeSteps(Steps):
         told = {name: result.get(name) or {} for name in ("pods", "templates")}
         stats = {"data": {"pod_resize_report": told}, "per_host": False, "aggregate": False}
         return {"lines": pod_report.lines(result), "ansible_stats": stats}
+
+
+class UpgradeCheckSteps(Steps):
+    """The steps of upgrade_check. Each but C(report) is taken once, on the first host, for all."""
+
+    def begin(self) -> Json:
+        """Check the variables, and see which control planes may tell whose cluster it is."""
+        objection = upgrade_report.objection(self._pass.variable_names(), self._settings["known"])
+        self._refuse(f"Nothing was checked. {objection}" if objection else "")
+        planes = self._pass.control_planes()
+        return {"api": [{"host": host, "become": True} for host in planes]}
+
+    def admit(self) -> Json:
+        """Ask a control plane which cluster it belongs to."""
+        return self._cluster(self._settings["planes"], "")
+
+    def end(self) -> Json:
+        """Tell what the check found on all hosts; nothing where it did not begin."""
+        if "api" not in self._pass.registered(_BEGIN):
+            return {"lines": []}
+        info = self._pass.registered(_UPGRADE_INFO)
+        target = str(self._settings["target"])
+        results = {host: self._pass.registered(_UPGRADE_CHECK, host) for host in self._pass.all_play_hosts}
+        checked = [result["node"] for result in results.values() if "node" in result]
+        missed = upgrade_cluster.unchecked(info.get("kubelets") or {}, checked, target)
+        found = [*(info.get("findings") or ()), *map(dataclasses.asdict, [*missed, *self._mixed(results)])]
+        told = upgrade_report.report(target, results, found)
+        stats = {"data": {"upgrade_check_report": told}, "per_host": False, "aggregate": False}
+        return {"report": told, "lines": upgrade_report.lines(told), "ansible_stats": stats}
+
+    @staticmethod
+    def _mixed(results: dict[str, Json]) -> list[Finding]:
+        """What it means that the control planes have several versions."""
+        versions = {
+            result["node"]: str(result["versions"]["kube-apiserver"])
+            for result in results.values()
+            if result.get("is_control_plane")
+        }
+        return upgrade_steps.mixed(versions)
+
+    def report(self) -> Json:
+        """Show the lines on the first host, and fail on each on which the upgrade breaks something, or that was not checked."""
+        end = self._pass.registered(_END)
+        lines = list(end.get("lines") or ()) if self._pass.host == self._pass.all_play_hosts[0] else []
+        why = upgrade_report.failure(end["report"], self._pass.host) if "report" in end else ""
+        return self._failed(why, lines) if why else self._shown(lines)

@@ -88,6 +88,7 @@ LAYERS: dict[str, tuple[str, ...]] = {
     "device": (*_BASE, "transaction", "static_pod", "kubelet", "node"),
     "guard": (*_BASE, "transaction", "static_pod", "kubelet", "node"),
     "pod": ("common", "kubernetes"),
+    "upgrade": (*_BASE, "transaction", "static_pod", "kubelet"),
 }
 
 

@@ -26,6 +26,7 @@ KILOBYTES = {
     "static_pod": 198,
     "static_pod_info": 102,
     "static_pod_plan": 199,
+    "upgrade_check": 180,
 }
 NODE_MODULES = yaml.safe_load((ROOT / "meta/runtime.yml").read_text(encoding="utf-8"))["action_groups"]["node"]
 

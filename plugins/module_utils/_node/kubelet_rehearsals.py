@@ -23,27 +23,28 @@ from .state import Run
 
 # What a dynamically linked binary needs, the node's configuration, and the kernel's own folders. Everything else, the
 # container runtime's socket and the device plugins above all, does not exist in the sandbox.
-_VISIBLE = ("/bin", "/etc", "/lib", "/lib64", "/proc", "/sbin", "/sys", "/usr")
+VISIBLE = ("/bin", "/etc", "/lib", "/lib64", "/proc", "/sbin", "/sys", "/usr")
 _CLIENT_CA = ("authentication", "x509", "clientCAFile")
 
 
 def rehearse(
-    unit: KubeletUnit, plan: kubelet.KubeletPlan, *, run: Run, clock: t.Callable[[], float]
+    unit: KubeletUnit, plan: kubelet.KubeletPlan, *, run: Run, clock: t.Callable[[], float], binary: str | None = None
 ) -> tuple[Verdict, list[str]]:
     """Start the kubelet with its new command line in a sandbox, and our fragment once more alone.
 
-    Returns the verdict, and what the kubelet passes over in configuration that is not ours. Alone, as C(--config), the
-    fragment is decoded strictly; in its folder the kubelet passes over fields that it does not know. Only that is judged
-    then: a fragment need not make sense without the rest.
+    binary: another kubelet than that of the unit. Returns the verdict, and what the kubelet passes over in configuration
+    that is not ours. Alone, as C(--config), the fragment is decoded strictly; in its folder the kubelet passes over fields
+    that it does not know. Only that is judged then: a fragment need not make sense without the rest.
     """
     began = clock()
+    started = binary or unit.binary
     command = rehearsal.kubelet_command(plan.after.command)
-    status, output = _start(unit, plan, command, run)
+    status, output = _start(started, plan, command, run)
     verdict, message = _judge(status, output)
     others = rehearsal.strict_errors(output)
     if verdict == ACCEPTED and plan.fragment is not None:
         alone = rehearsal.kubelet_command([unit.binary, f"--config={plan.fragment.path}"])
-        errors = rehearsal.strict_errors(_start(unit, plan, alone, run)[1])
+        errors = rehearsal.strict_errors(_start(started, plan, alone, run)[1])
         if errors:
             verdict, message = REFUSED, "; ".join(rehearsal.unquoted(error) for error in errors)
     return Verdict(verdict, message, round(clock() - began, 2), tuple(command)), others
@@ -54,11 +55,11 @@ def _judge(status: int, output: str) -> tuple[str, str]:
     return verdict.verdict, verdict.message
 
 
-def _start(unit: KubeletUnit, plan: kubelet.KubeletPlan, command: t.Sequence[str], run: Run) -> tuple[int, str]:
-    visible = [*_VISIBLE, *_outside(plan)]
+def _start(binary: str, plan: kubelet.KubeletPlan, command: t.Sequence[str], run: Run) -> tuple[int, str]:
+    visible = [*VISIBLE, *_outside(plan)]
     with tempfile.TemporaryDirectory(prefix="rehearsal-") as root:
         request = {
-            "binary": unit.binary,
+            "binary": binary,
             "arguments": list(command),
             "environment": {"PATH": "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"},
             "root": root,
@@ -79,5 +80,5 @@ def _outside(plan: kubelet.KubeletPlan) -> list[str]:
         kubelet_layout.config_dir(command),
         *(settings.field(path) for path in (("tlsCertFile",), ("tlsPrivateKeyFile",), _CLIENT_CA)),
     ]
-    inside = tuple(f"{place}/" for place in _VISIBLE)
+    inside = tuple(f"{place}/" for place in VISIBLE)
     return sorted({path for path in named if path and os.path.lexists(path) and not path.startswith(inside)})

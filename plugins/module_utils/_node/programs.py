@@ -46,14 +46,20 @@ def program_of(pod: StaticPod, runtime: Runtime, host: Host) -> t.Iterator[Progr
     image = str(pod.manifest.container.get("image"))
     with contextlib.ExitStack() as opened:
         try:
-            root = opened.enter_context(runtime.opened(image))
-            program = Program(_in_image(root, str(pod.manifest.entrypoint)), root)
+            program = opened.enter_context(program_in_image(image, str(pod.manifest.entrypoint), runtime))
         except KubeadmError as exc:
             raise KubeadmError(
                 f"{pod.name} does not run on {os.uname().nodename}, and its program cannot be taken out of the image {image} for the"
                 f" rehearsal ({exc}). Wait until the component runs, or set rehearse: false."
             ) from exc
         yield program
+
+
+@contextlib.contextmanager
+def program_in_image(image: str, command: str, runtime: Runtime) -> t.Iterator[Program]:
+    """The program that an image starts, for as long as the block lasts. Raises KubeadmError when it cannot be had."""
+    with runtime.opened(image) as root:
+        yield Program(_in_image(root, command), root)
 
 
 def _open(path: str) -> int | None:

@@ -8,6 +8,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import tempfile
 import typing as t
 
@@ -16,7 +17,7 @@ from .._engine.node import Host, hide
 from .._plan.common.verdict import SKIPPED, Verdict
 from .._plan.static_pod import plan as static_pod
 from .._plan.transaction import rehearsal
-from .programs import PATH, program_of
+from .programs import PATH, Program, program_of
 from .runtime import Runtime
 from .sandbox_runs import base64_of, run_in_sandbox, staged
 from .state import Run
@@ -33,26 +34,28 @@ def rehearse(
     runtime: Runtime,
     clock: t.Callable[[], float],
     host: Host,
+    program: Program | None = None,
 ) -> Verdict:
     """Start the component with its new command line where it can do no harm, and say what it said.
 
-    Raises KubeadmError when the node lacks what a rehearsal needs.
+    program: another one than the component's own. Raises KubeadmError when the node lacks what a rehearsal needs.
     """
     arguments = plan.after.expected_arguments()
     reason = rehearsal.obstacle(pod.name, arguments, plan.after.entrypoint)
     if reason:
         return Verdict(SKIPPED, reason)
     began = clock()
-    with program_of(pod, runtime, host) as program, tempfile.TemporaryDirectory(prefix="rehearsal-") as root:
+    own = program_of(pod, runtime, host) if program is None else contextlib.nullcontext(program)
+    with own as started, tempfile.TemporaryDirectory(prefix="rehearsal-") as root:
         request = {
-            "binary": program.binary,
+            "binary": started.binary,
             "arguments": rehearsal.command(pod.name, t.cast("t.Sequence[str]", arguments)),
             "environment": {
                 "PATH": PATH,
                 **{name: value for name, value in plan.after.environment.items() if value is not None},
             },
             "root": root,
-            **_files(program.root, plan if rehearsal.shows_files(pod.name) else None),
+            **_files(started.root, plan if rehearsal.shows_files(pod.name) else None),
         }
         status, output = run_in_sandbox(pod.name, request, run)
     verdict = rehearsal.judge(pod.name, status, output)

@@ -13,8 +13,8 @@ Runs alone, as a child of the rehearsal, because it leaves the namespaces and th
 Request: C(binary) (a path that is opened before the root changes, so it may be C(/proc/PID/exe) of the running
 component), C(arguments), C(environment), C(root) (an empty folder), C(mounts) ([{source, target, missing}]; C(missing)
 is what to make of a source that does not exist: "folder", "file" or null for an error; the one with the target / is the root
-file system of the component's image), C(staged) ({path on the host: base64 content} of files that the change brings, or null
-for those that it removes).
+file system of the component's image; with C(writable) what the program writes there stays), C(staged) ({path on the host:
+base64 content} of files that the change brings, or null for those that it removes).
 Everything that is made lies in a tmpfs of a private mount namespace and is gone when the process ends.
 """
 
@@ -157,6 +157,10 @@ def build(root: str, mounts: t.Sequence[t.Mapping[str, t.Any]], staged: Staged) 
     writable = [place(path) for path in _WRITABLE]
     shown = {place(mount["target"]): mount for mount in mounts}
     for target, mount in sorted(shown.items()):
+        if mount.get("writable"):
+            os.makedirs(target, exist_ok=True)
+            _mount(mount["source"], target, None, _MS_BIND)
+            continue
         provide(mount["source"], target, mount["missing"], staged, {*writable, *shown} - {target})
     for path in writable:
         os.makedirs(path, mode=0o1777, exist_ok=True)

@@ -31,7 +31,8 @@ def run_in_sandbox(name: str, request: Json, run: Run) -> tuple[int, str]:
     )
     if status == 125:
         raise KubeadmError(
-            f"the rehearsal of {name} on {os.uname().nodename} could not be set up: {error.strip()}. Mend that, or set rehearse: false."
+            f"the rehearsal of {name} on {os.uname().nodename} could not be set up: {error.strip()}. Mend that, or set rehearse: false where"
+            " something is changed."
         )
     return status, output + "\n" + error
 

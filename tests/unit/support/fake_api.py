@@ -118,7 +118,7 @@ class FakeApi:
     balancer: the status that a load balancer in front answers with, while there is no server behind it.
     ready: whether /readyz is well; while it is not, everything is forbidden.
     before_patch: called with the name of the node before a patch of it is applied.
-    answers: what is answered at other paths, without the query: an object, a list of items, or a refusal.
+    answers: what is answered at other paths, without the query: an object, a list of items, a text, or a refusal.
     leases: Leases by name, each with a resourceVersion that every write raises; before_write: called before one is written.
     now: what its clock says, in seconds since 1970; None for the true time.
     connections: how many were opened.
@@ -131,7 +131,7 @@ class FakeApi:
         self.kubelets: dict[str, Json] = {}
         self.behind: dict[str, Json | tuple[int, str] | Refused] = {}
         self.secrets: dict[str, Json] = {}
-        self.answers: dict[str, Json | list[Json] | Refused] = {}
+        self.answers: dict[str, Json | list[Json] | str | Refused] = {}
         self.requests: list[str] = []
         self.headers: list[Message[str, str]] = []
         self.troubles: list[Refused | None] = []
@@ -192,14 +192,14 @@ class FakeApi:
         own = [pod for pod in self.pods if not names or pod["metadata"]["namespace"] == names[0]]
         return self._page(self._labelled(query.get("labelSelector"), self._selected(own, query)), query)
 
-    def _way(self, path: str) -> t.Callable[[str, str, bytes], Json]:
+    def _way(self, path: str) -> t.Callable[[str, str, bytes], Json | str]:
         if unquote(urlsplit(path).path) in self.answers:
             return self._answered
         if path == "/version":
             return lambda *_request: {"gitVersion": self.version}
         return self._lease if path.startswith(LEASES) else self._found
 
-    def _answered(self, _verb: str, path: str, _body: bytes) -> Json:
+    def _answered(self, _verb: str, path: str, _body: bytes) -> Json | str:
         answer = self.answers[unquote(urlsplit(path).path)]
         if isinstance(answer, Refused):
             raise answer

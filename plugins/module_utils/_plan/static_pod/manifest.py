@@ -35,6 +35,7 @@ _SHORTEST_SECRET = 4
 _OF_A_MOUNT = frozenset(("name", "mountPath", "readOnly"))
 # Their arguments are words of a script, not flags of the component.
 _SHELLS = frozenset(("ash", "bash", "dash", "sh"))
+_NAMED = ("env", "volumes")  # lists whose entries are told by their names
 _PROBES = ("startupProbe", "livenessProbe", "readinessProbe")
 
 
@@ -299,6 +300,29 @@ class Manifest:
             if mount["name"] == volume
         ]
 
+    def line(self, field: str, key: str) -> int | None:
+        """The line that sets a value, the last one where several do; None when none does."""
+        if field in ("args", *_MERGED_FLAGS.values()):
+            places: list[Path] = [self._argument_path(flag.index) for flag in self._flags_for(field, key)]
+        elif field in _NAMED:
+            path = (*self._container_path, "env") if field == "env" else ("spec", field)
+            index = _index_of(self._at(path), key)
+            places = [] if index is None else [(*path, index)]
+        elif field == "annotations":
+            places = [("metadata", "annotations", key)]
+        else:
+            places = [pod_fields.place(field, key, self._container_path)]
+        found = [place for place in places if self._at(place) is not None]
+        return self.document.line(found[-1]) if found else None
+
+    def _flags_for(self, field: str, key: str) -> list[flags.Flag]:
+        """The flags that set an argument, or have a gate or a plugin among their values."""
+        found = flags.parse(self.arguments)
+        if field == "args":
+            return [flag for flag in found if flag.name == key]
+        merged = [flag for flag in found if _MERGED_FLAGS.get(flag.name) == field]
+        return [flag for flag in merged if key in flags.gate_values(flags.parse_gates([flag.text]))]
+
     # -- changing ------------------------------------------------------------------------------------------------------
 
     def change(self, change: Change) -> Manifest:
@@ -452,7 +476,7 @@ class Manifest:
 
     def _argument_path(self, index: int) -> Path:
         """Where an item of the command line stands: C(args) go on where C(command) ends."""
-        behind = index - len(self.container["command"])
+        behind = index - len(self.container.get("command") or ())
         return self._container_path + (("command", index) if behind < 0 else ("args", behind))
 
     def _put_flag(self, places: list[flags.Flag], number: int, name: str, value: str) -> Manifest:

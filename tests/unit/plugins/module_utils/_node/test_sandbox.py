@@ -10,6 +10,7 @@ import typing as t
 from pathlib import Path
 
 import pytest
+from ansible_collections.nodecraft.kubeadm.plugins.module_utils._node import sandbox
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._node.sandbox import build, provide, within
 
 
@@ -121,3 +122,12 @@ def test_links_are_followed_within_a_root(tmp_path: Path, path: str, found: str)
     for name, target in links.items():
         (tmp_path / name).symlink_to(target)
     assert within(str(tmp_path), path) == f"{tmp_path}{found}"
+
+
+def test_what_may_be_written_is_mounted_as_it_is(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    mounted: list[tuple[t.Any, ...]] = []
+    monkeypatch.setattr(sandbox, "_mount", lambda *arguments: mounted.append(arguments))
+    output, root = tmp_path / "output", tmp_path / "root"
+    output.mkdir()
+    build(str(root), [{"source": str(output), "target": "/written", "missing": None, "writable": True}], {})
+    assert mounted == [(str(output), f"{root}/written", None, 4096)]

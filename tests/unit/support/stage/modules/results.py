@@ -2,8 +2,8 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """Stands in for modules that one host asks for all: answers as a variable says, and notes the call.
 
-C(stub_pods), C(stub_guard): the result of the module.
-The defaults are pods that were resized with a template that differs, and a guard for one node.
+C(stub_pods), C(stub_guard), C(stub_upgrade), C(stub_upgrade_info): the result of the module. C(stub_machine): see C(reach_machine).
+The defaults are pods that were resized with a template that differs, a guard for one node, and a node on which an upgrade breaks nothing.
 """
 
 from __future__ import annotations
@@ -31,6 +31,21 @@ DEFAULTS: dict[str, tuple[str, dict[str, t.Any]]] = {
             "summary": ["guard refuses; protected: w1"],
         },
     ),
+    "upgrade_check": (
+        "stub_upgrade",
+        {
+            "changed": False,
+            "is_control_plane": True,
+            "versions": {"kube-apiserver": "v1.36.3", "kubelet": "Kubernetes v1.36.3"},
+            "findings": [],
+            "rehearsed": [],
+            "not_rehearsed": [],
+        },
+    ),
+    "upgrade_info": (
+        "stub_upgrade_info",
+        {"changed": False, "cluster_configuration": "kind: ClusterConfiguration", "kubelets": {}, "findings": []},
+    ),
 }
 
 
@@ -38,7 +53,8 @@ def main() -> t.NoReturn:
     """Write nothing."""
     call = stand_in.StandIn()
     call.note()
-    stand_in.answer(call.said(*DEFAULTS[call.component]))
+    call.reach_machine()
+    stand_in.answer({"node": call.host, **call.said(*DEFAULTS[call.component])})
 
 
 if __name__ == "__main__":

@@ -1,0 +1,97 @@
+# Copyright (c) 2026, nodecraft.kubeadm contributors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+# PRIVATE to the collection: no promise of stability to code outside it.
+"""What the module C(upgrade_check) finds on a node."""
+
+from __future__ import annotations
+
+import os
+import time
+import typing as t
+
+from .._engine.files import Json
+from .._engine.node import NODE, Host
+from .._plan.common.errors import Refusal
+from .._plan.upgrade import steps
+from .._plan.upgrade.cluster_configuration import ClusterConfiguration, api_version_findings
+from . import upgrade_kubelet, upgrade_static_pods
+from .control_planes import ETCD_DATA
+from .kubelet import version_of
+from .kubelet_units import read_unit
+from .runtime import Runtime, runtime_at
+from .space import room_at
+from .state import Run
+from .upgrade_findings import Found
+from .upgrade_manifests import refuse_patches
+from .upgrade_programs import KUBEADM, KUBELET, NewPrograms
+from .upgrade_static_pods import ControlPlane
+
+_API_SERVER = "kube-apiserver.yaml"
+_KUBERNETES = "/etc/kubernetes"
+_RUNTIME = "unix:///run/containerd/containerd.sock"
+
+
+def read_all(
+    params: t.Mapping[str, t.Any], *, run: Run, host: Host = NODE, clock: t.Callable[[], float] = time.monotonic
+) -> Json:
+    """Check the node. params: of the module. Raises Refusal for what the check cannot be made from."""
+    began = clock()
+    target, configuration = params["target"], ClusterConfiguration.parse(params["cluster_configuration"])
+    if objection := steps.target_objection(target, configuration.version):
+        raise Refusal(objection)
+    unit = read_unit(run, host)
+    manifest_dir = str(unit.layout.settings.field(("staticPodPath",)) or "")
+    is_control_plane = os.path.exists(os.path.join(manifest_dir, _API_SERVER))
+    programs = NewPrograms(params["programs"], target, run)
+    programs.check([KUBELET, KUBEADM] if is_control_plane else [KUBELET])
+    found = Found()
+    runtime = runtime_at(str(unit.layout.settings.field(("containerRuntimeEndpoint",)) or _RUNTIME), run)
+    found.findings += _of_runtime(target, runtime, run)
+    version = None
+    if is_control_plane:
+        refuse_patches(params["patches"])
+        wanted = params["static_pods"]
+        found.findings += api_version_findings(configuration, t.cast(steps.Version, steps.exact(target)))
+        found.findings += _of_room()
+        node = ControlPlane(
+            node_name=unit.node_name,
+            manifest_dir=manifest_dir,
+            configuration=configuration,
+            programs=programs,
+            runtime=runtime,
+            patches=params["patches"],
+            wanted=wanted,
+            purge=params["purge"],
+            run=run,
+            host=host,
+            clock=clock,
+        )
+        version = upgrade_static_pods.check(node, found)
+    upgrade_kubelet.check(unit, params["kubelet"], programs, found, run=run, clock=clock)
+    return {
+        "node": unit.node_name,
+        "target": target,
+        "is_control_plane": is_control_plane,
+        "versions": {"kubelet": version_of(unit.binary, run), "kube-apiserver": version},
+        "seconds": round(clock() - began, 2),
+        **found.report(),
+    }
+
+
+def _of_runtime(target: str, runtime: Runtime, run: Run) -> list[t.Any]:
+    if runtime.name != "containerd":
+        return []
+    dummy, output, dummy2 = run(["containerd", "--version"])
+    return steps.runtime_objection(target, output)
+
+
+def _of_room() -> list[t.Any]:
+    """kubeadm copies etcd's data and the manifests to a directory of its own before it changes them."""
+    data = sum(
+        os.lstat(os.path.join(place, name)).st_size
+        for place, dummy, names in os.walk(os.path.join(ETCD_DATA, "member", "snap"))
+        for name in names
+    )
+    return steps.room_objection(_KUBERNETES, room_at(_KUBERNETES).bytes, data)

@@ -1,0 +1,151 @@
+# Copyright (c) 2026, nodecraft.kubeadm contributors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+# PRIVATE to the collection: no promise of stability to code outside it.
+"""What a new kubelet makes of the settings of the node."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import posixpath
+import typing as t
+
+from ..common.files import FileVersion
+from ..common.ownership import Values
+from ..kubelet import config as kubelet_config
+from ..kubelet import layout as kubelet_layout
+from ..kubelet.config import ARGS, CONFIG, GATES, TAINTS
+from ..kubelet.layout import FRAGMENT, Layout
+from ..kubelet.plan import KubeletFileChange, KubeletPlan
+from ..kubelet.state import State
+from ..kubernetes import flags
+from ..transaction import rehearsal
+from .findings import BREAKS, COLLECTION, INVENTORY, KUBEADM, OTHER, WARNS, Finding
+
+KUBELET = "kubelet"
+_OF_KUBEADM = ("/var/lib/kubelet/config.yaml", "/var/lib/kubelet/kubeadm-flags.env")
+_VARIABLES = {
+    GATES: "node_kubelet_feature_gates",
+    CONFIG: "node_kubelet_config",
+    ARGS: "node_kubelet_args",
+    TAINTS: "node_kubelet_register_with_taints",
+}
+
+
+def unchanged(state: State) -> KubeletPlan:
+    """A kubelet as its files make it, as a plan with which it is rehearsed."""
+    layout = state.layout()
+    own = next((file for file in state.fragments if posixpath.basename(file.path) == FRAGMENT), None)
+    has_folder = kubelet_layout.config_dir(layout.command) is not None
+    return KubeletPlan(layout, layout, (), own if has_folder else None, (), (), state.record, ())
+
+
+def values(layout: Layout) -> Values:
+    """All settings, in the fields of the module C(kubelet)."""
+    config = {
+        kubelet_config.key_of(path): value for path, value in kubelet_config.leaves(layout.settings.config).items()
+    }
+    args = {flag.name: flags.values(layout.settings.given, flag.name) for flag in layout.settings.given}
+    return {GATES: layout.settings.gates(), CONFIG: config, ARGS: args}
+
+
+def broken(layout: Layout, blame: tuple[str, str] | None, message: str, *, by_site: bool, still_named: bool) -> Finding:
+    """What the new kubelet refuses.
+
+    layout: the kubelet that was rehearsed. by_site: whether it is so only with the desired state. still_named: whether the desired state keeps
+    what the collection set; otherwise site takes it away.
+    """
+    told = f"site would not work after the upgrade: {message}" if by_site else message
+    if blame is None:
+        return Finding(KUBELET, BREAKS, told, set_by=INVENTORY if by_site else "")
+    field, key = blame
+    sources = layout.settings.sources(field, key)
+    path, line = (sources[-1].path, sources[-1].line) if sources else ("", None)
+    set_by = INVENTORY if by_site else _set_by(path)
+    variable = _VARIABLES.get(field, "") if set_by in (INVENTORY, COLLECTION) else ""
+    if set_by == COLLECTION and not still_named:
+        told, variable = f"{told}. The inventory names it no more: run site before the upgrade", ""
+    return Finding(
+        KUBELET, BREAKS, told, field, key, set_by, "" if by_site else path, None if by_site else line, variable
+    )
+
+
+def _set_by(path: str) -> str:
+    if path == kubelet_layout.DROP_IN or posixpath.basename(path) == FRAGMENT:
+        return COLLECTION
+    return KUBEADM if path in _OF_KUBEADM else OTHER
+
+
+def passed_over(complaints: t.Iterable[str]) -> list[Finding]:
+    """What a kubelet passes over in configuration that is not ours."""
+    return [
+        Finding(KUBELET, WARNS, f"the new kubelet passes over it: {rehearsal.unquoted(complaint)}")
+        for complaint in complaints
+    ]
+
+
+def without(plan: KubeletPlan, blame: t.Iterable[tuple[str, str]]) -> KubeletPlan:
+    """The same kubelet without settings that were refused, to hear what else would be. Only for a rehearsal."""
+    gone = list(blame)
+    staged = {change.path: change for change in plan.files}
+    documents = []
+    for document in plan.after.settings.documents:
+        data = _without_settings(document.data, gone)
+        if data != document.data:
+            text = json.dumps(data, default=str)
+            before = staged[document.path].before if document.path in staged else None
+            version = FileVersion(text.encode("utf-8"), 0o600)
+            staged[document.path] = KubeletFileChange(document.path, before, version)
+            documents.append(dataclasses.replace(document, data=data, text=text))
+        else:
+            documents.append(document)
+    service = dataclasses.replace(plan.after.service, arguments=_without_flags(plan.after, gone))
+    settings = dataclasses.replace(plan.after.settings, arguments=service.arguments, documents=tuple(documents))
+    return dataclasses.replace(plan, after=Layout(service, settings), files=tuple(staged.values()))
+
+
+def _without_settings(data: t.Mapping[str, t.Any], gone: t.Iterable[tuple[str, str]]) -> dict[str, t.Any]:
+    found = dict(data)
+    for field, key in gone:
+        if field == GATES and isinstance(found.get("featureGates"), dict):
+            found["featureGates"] = {gate: value for gate, value in found["featureGates"].items() if gate != key}
+        elif field == CONFIG:
+            found = _without_path(found, kubelet_config.path_of(key))
+    return found
+
+
+def _without_path(data: t.Mapping[str, t.Any], path: kubelet_config.FieldPath) -> dict[str, t.Any]:
+    name, *rest = path
+    inner = data.get(name)
+    if rest and isinstance(inner, dict):
+        return {**data, name: _without_path(inner, tuple(rest))}
+    return {each: value for each, value in data.items() if rest or each != name}
+
+
+def _without_flags(layout: Layout, gone: t.Iterable[tuple[str, str]]) -> t.Any:
+    """The command line without flags, and with the flag of gates without these gates."""
+    arguments = list(layout.service.arguments)
+    for field, key in gone:
+        if field == GATES:
+            arguments = [_without_gate(argument, key) for argument in arguments]
+        elif field == ARGS:
+            taken = {
+                index
+                for flag in flags.parse([argument.text for argument in arguments])
+                if flag.name == key
+                for index in ((flag.index, flag.index + 1) if flag.split else (flag.index,))
+            }
+            arguments = [argument for index, argument in enumerate(arguments) if index not in taken]
+    return tuple(arguments)
+
+
+def _without_gate(argument: t.Any, gate: str) -> t.Any:
+    name, equals, text = argument.text.partition("=")
+    if not equals or flags.normalise(name.lstrip("-")) != flags.FEATURE_GATES:
+        return argument
+    gates = flags.parse_gates([text])
+    return dataclasses.replace(
+        argument, text=f"{name}={flags.render_gates({each: gates[each] for each in gates if each != gate})}"
+    )

@@ -1,0 +1,69 @@
+# Copyright (c) 2026, nodecraft.kubeadm contributors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+# PRIVATE to the collection: no promise of stability to code outside it.
+"""Which setting a component refuses, by its own words."""
+
+from __future__ import annotations
+
+import re
+
+from ..common.ownership import Values
+from ..kubernetes import flags
+
+Setting = tuple[str, str]
+
+# Field -> how a component names one of that field. Kubernetes names the first that it meets, or several in one line.
+_WORDS: tuple[tuple[str, re.Pattern[str]], ...] = (
+    ("feature_gates", re.compile(r"unrecognized feature gate: (?:kube:)?(\w+)")),
+    ("feature_gates", re.compile(r"cannot set feature gate (?:kube:)?(\w+) to")),
+    ("admission_plugins", re.compile(r'(?:enable|disable)-admission-plugins plugin "(\w+)" is unknown')),
+    ("admission_plugins", re.compile(r"unknown admission plugin: (\w+)")),
+    ("args", re.compile(r"unknown flag: --([\w.-]+)")),
+    ("args", re.compile(r"flag provided but not defined: -+([\w.-]+)")),
+    # What preflight says of an argument that names a file.
+    ("args", re.compile(r"^args: --([\w.-]+)=")),
+    ("args", re.compile(r'invalid argument .* for "(?:-\w, )?--([\w.-]+)" flag')),
+    ("args", re.compile(r"invalid (?:boolean )?value .* for (?:flag )?-+([\w.-]+)")),
+    ("config", re.compile(r'unknown field "([\w.]+)"')),
+)
+_FLAG = re.compile(r"--([a-z][\w-]*)")
+# The same where they do not name it.
+_PHRASES: dict[str, Setting] = {"unknown api groups": ("args", "runtime-config")}
+_MERGED = (flags.FEATURE_GATES, flags.ENABLE_PLUGINS, flags.DISABLE_PLUGINS)
+
+
+def blamed(message: str, values: Values) -> list[Setting]:
+    """The settings that a refusal is about, each as field and key. values: what the component was started with.
+
+    None when that cannot be told. A file is blamed by the argument that names it.
+    """
+    found = [
+        (field, flags.normalise(key) if field == "args" else key.replace(".", "/"))
+        for field, words in _WORDS
+        for key in words.findall(message)
+    ]
+    found += [setting for phrase, setting in _PHRASES.items() if phrase in message]
+    known = [(field, key) for field, key in found if key in values.get(field, {})]
+    return list(dict.fromkeys(known)) or _by_path(message, values) or _by_flag(message, values)
+
+
+def _by_path(message: str, values: Values) -> list[Setting]:
+    paths = {
+        key: [text for text in texts if text.startswith("/")]
+        for key, texts in values.get("args", {}).items()
+        if key not in _MERGED and isinstance(texts, list)
+    }
+    return [("args", key) for key, texts in paths.items() if any(_names(message, text) for text in texts)]
+
+
+def _by_flag(message: str, values: Values) -> list[Setting]:
+    """The arguments that a message names, for whatever reason."""
+    named = map(flags.normalise, _FLAG.findall(message))
+    return [("args", key) for key in dict.fromkeys(named) if key in values.get("args", {})]
+
+
+def _names(message: str, path: str) -> bool:
+    """Whether a message names this very file."""
+    return re.search(rf"{re.escape(path)}(?![\w./-])", message) is not None

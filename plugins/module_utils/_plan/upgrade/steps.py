@@ -1,0 +1,219 @@
+# Copyright (c) 2026, nodecraft.kubeadm contributors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+# PRIVATE to the collection: no promise of stability to code outside it.
+
+"""The versions of an upgrade: which steps Kubernetes supports, and whether the given programs are what they are said to be."""
+
+from __future__ import annotations
+
+import re
+import typing as t
+
+from ..kubernetes import versions
+from .findings import BREAKS, WARNS, Finding
+
+Version = tuple[int, int, int]
+
+_VERSION = re.compile(r"(?:Kubernetes |etcd Version: )?v?(\d{1,2})\.(\d{1,3})\.(\d{1,3})(?:[-+][0-9A-Za-z.+-]+)?")
+_KUBELET_BEHIND = 3  # minor versions that a kubelet may be older than its API server
+_ETCD_FIRST = {(3, 6): (3, 5, 20)}  # the oldest release of the minor version before, from which etcd supports the step
+_CGROUP_V1_FAILS = (1, 35)  # from here on a kubelet has to be told that cgroup v1 is meant
+_CONTAINERD_ASKED, _CONTAINERD_FALLBACK_ENDS = (
+    2,
+    (1, 38),
+)  # the first that tells its cgroup driver; where the kubelet has to be told
+_MEGABYTE = 1_000_000
+_ROOM = 100 * _MEGABYTE  # for manifests and certificates
+_REPAIR = "it in the ConfigMap (kubectl -n kube-system edit configmap kubeadm-config)"
+
+# What e_machine of an ELF header is called by uname.
+_MACHINES = {
+    3: "i686",
+    21: "ppc64le",
+    22: "s390x",
+    40: "armv7l",
+    62: "x86_64",
+    183: "aarch64",
+    243: "riscv64",
+}
+_ELF, _MACHINE_AT, _BYTE_ORDER_AT, _BIG_ENDIAN = b"\x7fELF", 18, 5, 2
+HEADER_BYTES = 20
+
+
+def parse(text: str) -> Version | None:
+    """The version at the beginning of a text, such as C(v1.37.2), C(Kubernetes v1.37.2) or C(3.6.8-0); None where there is none."""
+    match = _VERSION.match(text.strip())
+    return (int(match[1]), int(match[2]), int(match[3])) if match else None
+
+
+def exact(text: str) -> Version | None:
+    """The version that a text is and nothing else, such as C(1.37.2) or C(v1.37.2)."""
+    match = re.fullmatch(_VERSION, text.strip())
+    return parse(text) if match and not text.strip().startswith(("Kubernetes", "etcd")) else None
+
+
+def shown(version: Version) -> str:
+    """A version as it is written."""
+    return ".".join(map(str, version))
+
+
+def target_objection(target: str, current: str) -> str:
+    """Why a target is refused; empty when it is not. current: the C(kubernetesVersion) of the cluster's ClusterConfiguration."""
+    wanted, found = exact(target), parse(current)
+    if wanted is None:
+        return f"invalid target {target!r}: must be a whole version, such as 1.37.2."
+    if found is None:
+        return f"the ClusterConfiguration has kubernetesVersion {current!r}, which is no version: repair {_REPAIR}."
+    if wanted < found:
+        return f"invalid target {target}: must be {shown(found)}, which the cluster has, or newer. kubeadm does not go back."
+    if wanted[0] != found[0] or wanted[1] > found[1] + 1:
+        return (
+            f"invalid target {target}: must be of {found[0]}.{found[1]} or {found[0]}.{found[1] + 1}, because the cluster has {shown(found)}"
+            " and kubeadm upgrades by one minor version at a time. Check and make the step before it first."
+        )
+    return ""
+
+
+def program_objection(name: str, path: str, told: str, target: str) -> str:
+    """Why a program is not the one that is meant; empty when it is. told: what it says of its version."""
+    found, wanted = parse(told), exact(target)
+    if found is None:
+        return f"{path} tells no version ({' '.join(told.split()) or 'no answer'}): it must be {name} {target}."
+    if found != wanted:
+        return f"{path} is {name} {shown(found)}: must be {target}, as the target is."
+    return ""
+
+
+def machine_of(header: bytes) -> str | None:
+    """The architecture that a program is for, as uname calls it, by its first bytes; None for what is no program of Linux.
+
+    header: HEADER_BYTES of the file, or more.
+    """
+    if not header.startswith(_ELF) or len(header) < HEADER_BYTES:
+        return None
+    order: t.Literal["big", "little"] = "big" if header[_BYTE_ORDER_AT] == _BIG_ENDIAN else "little"
+    number = int.from_bytes(header[_MACHINE_AT:HEADER_BYTES], order)
+    return _MACHINES.get(number, f"machine {number}")
+
+
+def machine_objection(path: str, header: bytes, machine: str) -> str:
+    """Why a file cannot run on a node; empty when it can. machine: of the node, as uname calls it."""
+    found = machine_of(header)
+    if found is None:
+        return f"{path} is no program of Linux: must be one for {machine}."
+    return (
+        "" if found == machine else f"{path} is a program for {found}: must be one for {machine}, which this node is."
+    )
+
+
+# ---- conditions --------------------------------------------------------------------------------------------------------
+
+
+def kubelet_skew(kubelet: str, target: str) -> list[Finding]:
+    """A kubelet that the new API server does not support. kubelet: its version today."""
+    found, wanted = parse(kubelet), exact(target)
+    if found is None or wanted is None or wanted[1] - found[1] <= _KUBELET_BEHIND:
+        return []
+    return [
+        Finding(
+            "kubelet",
+            BREAKS,
+            f"kubelet {shown(found)} is more than {_KUBELET_BEHIND} minor versions older than {target}, which the new API server does not support."
+            " Upgrade this kubelet first.",
+        )
+    ]
+
+
+def mixed(found: t.Mapping[str, str]) -> list[Finding]:
+    """Control planes of several minor versions, which kubeadm upgrades only after they are one. found: by node, of its API server."""
+    minors = {node: version[:2] for node, text in found.items() if (version := parse(text))}
+    if len(set(minors.values())) < 2:
+        return []
+    told = ", ".join(f"{node} {found[node]}" for node in sorted(minors))
+    return [
+        Finding(
+            "cluster",
+            WARNS,
+            f"the control planes have several versions ({told}): end the upgrade that has begun first.",
+        )
+    ]
+
+
+def etcd_step(current: str, following: str) -> list[Finding]:
+    """A step of etcd that etcd does not support. current, following: the tags of its images, such as C(3.6.8-0)."""
+    before, after = parse(current), parse(following)
+    if before is None or after is None:
+        return []
+    told = f"etcd goes from {shown(before)} to {shown(after)}"
+    if after < before:
+        return [
+            Finding(
+                "etcd",
+                BREAKS,
+                f"{told}, which is older: its data may not be readable any more. Set etcd.local.imageTag.",
+            )
+        ]
+    if after[0] != before[0] or after[1] > before[1] + 1:
+        return [
+            Finding(
+                "etcd",
+                BREAKS,
+                f"{told}: etcd supports one minor version at a time. Upgrade etcd to the one between first.",
+            )
+        ]
+    oldest = _ETCD_FIRST.get(after[:2])
+    if oldest and before < oldest:
+        return [
+            Finding(
+                "etcd",
+                WARNS,
+                f"{told}: members before {shown(oldest)} may lose their membership in this step. Upgrade to that first.",
+            )
+        ]
+    return []
+
+
+def may_rehearse_kubelet(target: str) -> bool:
+    """Whether a kubelet of that version may be started in a rehearsal: that it stops before it does harm is known of tested versions only."""
+    wanted = exact(target)
+    return wanted is not None and wanted[:2] <= versions.NEWEST
+
+
+def cgroup_objection(target: str, *, has_v2: bool, fails: bool | None) -> list[Finding]:
+    """A kubelet that does not start on cgroup v1. fails: its field C(failCgroupV1), None when not set."""
+    wanted = exact(target)
+    if has_v2 or wanted is None:
+        return []
+    if wanted[:2] >= _CGROUP_V1_FAILS and fails is not False:
+        message = (
+            f"the node has cgroup v1, and from {_CGROUP_V1_FAILS[0]}.{_CGROUP_V1_FAILS[1]} on a kubelet does not start there unless failCgroupV1 is"
+            " false. Boot with cgroup v2, or set that field for now."
+        )
+        return [Finding("kubelet", BREAKS, message, "config", "failCgroupV1", variable="node_kubelet_config")]
+    return [Finding("node", WARNS, "the node has cgroup v1, whose support Kubernetes ends. Boot with cgroup v2.")]
+
+
+def runtime_objection(target: str, runtime: str) -> list[Finding]:
+    """A containerd that the kubelet does not know how to ask. runtime: what it says of its version, such as C(containerd ... v1.7.2 ...)."""
+    wanted = exact(target)
+    match = re.search(r"\bv?(\d+)\.(\d+)\.(\d+)", runtime)
+    if wanted is None or match is None or int(match[1]) >= _CONTAINERD_ASKED:
+        return []
+    ends = ".".join(map(str, _CONTAINERD_FALLBACK_ENDS))
+    told = f"containerd {match[1]}.{match[2]}.{match[3]} does not tell the kubelet its cgroup driver, and the fallback ends with {ends}"
+    fate = BREAKS if wanted[:2] >= _CONTAINERD_FALLBACK_ENDS else WARNS
+    return [Finding("node", fate, f"{told}. Upgrade containerd to {_CONTAINERD_ASKED}.0 or newer before that.")]
+
+
+def room_objection(directory: str, free: int, data: int) -> list[Finding]:
+    """No room for the copies that kubeadm makes of the manifests and of etcd's data. free, data: bytes."""
+    needed = data + _ROOM
+    if free >= needed:
+        return []
+    message = (
+        f"the file system of {directory} has {free // _MEGABYTE} MB free, and kubeadm copies etcd's data and the manifests there, {needed // _MEGABYTE} MB."
+        " Make room first."
+    )
+    return [Finding("node", BREAKS, message)]

@@ -1,0 +1,222 @@
+# Copyright (c) 2026, nodecraft.kubeadm contributors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+from __future__ import annotations
+
+DOCUMENTATION = r"""
+module: upgrade_check
+short_description: Tell what a kubeadm upgrade takes away or breaks on a node
+description:
+  - Has the new version's own programs say, before an upgrade, what it would do to a node. Writes nothing.
+  - On a control plane the new kubeadm generates all manifests from the ClusterConfiguration, offline. Each is compared with the one that is
+    there, and rehearsed by its new program; then the desired state is planned on top of them and rehearsed again.
+  - On every node the new kubelet is rehearsed with the command line and the configuration of today, and with the desired state.
+  - Rehearsals run in a sandbox without network. A kubelet that is newer than the tested versions is never started.
+  - What is found is a result and no failure. The playbook C(nodecraft.kubeadm.upgrade_check) fails when something breaks.
+version_added: 0.1.0
+author:
+  - nodecraft.kubeadm contributors (@nodecraft)
+extends_documentation_fragment:
+  - nodecraft.kubeadm.transaction.info
+  - nodecraft.kubeadm.transaction.actiongroup_node
+  - nodecraft.kubeadm.versions
+requirements:
+  - PyYAML on the node, for C(ansible_python_interpreter) or for C(/usr/bin/python3)
+  - systemd, and kubeadm's layout of kubelet and static pods
+options:
+  target:
+    description: The version to upgrade to, such as V(1.37.2).
+    type: str
+    required: true
+  programs:
+    description:
+      - Directory on the node with the programs of that version, such as the packages of kubeadm and kubelet unpacked. On a control plane it has
+        to hold C(kubeadm) and C(kubelet), on any other node C(kubelet).
+      - The programs of static pods, C(etcd) and C(kube-apiserver) for instance, are taken from there as well; those that it does not hold from
+        their images, where the container runtime of the node has these.
+      - A program of another version or architecture is an error.
+    type: path
+    required: true
+  cluster_configuration:
+    description: Text of the key C(ClusterConfiguration) in the ConfigMap C(kube-system/kubeadm-config), as M(nodecraft.kubeadm.upgrade_info) reads it.
+    type: str
+    required: true
+  patches:
+    description: Directory with patches that the upgrade is going to be given (C(kubeadm upgrade apply --patches)). Counts on control planes.
+    type: path
+  static_pods:
+    description:
+      - The desired state of each static pod, by its name, as O(nodecraft.kubeadm.static_pod_plan#module:static_pods).
+      - Without it nothing brings back what the upgrade takes away.
+    type: dict
+  purge:
+    description: Whether the desired state purges, as O(nodecraft.kubeadm.static_pod#module:purge).
+    type: bool
+    default: false
+  kubelet:
+    description: The desired state of the kubelet. Without it nothing is planned.
+    type: dict
+    suboptions:
+      feature_gates:
+        description: As O(nodecraft.kubeadm.kubelet#module:feature_gates).
+        type: dict
+      config:
+        description: As O(nodecraft.kubeadm.kubelet#module:config).
+        type: dict
+      args:
+        description: As O(nodecraft.kubeadm.kubelet#module:args).
+        type: dict
+      register_with_taints:
+        description: As O(nodecraft.kubeadm.kubelet#module:register_with_taints).
+        type: list
+        elements: dict
+        suboptions:
+          key:
+            description: Key of the taint.
+            type: str
+            required: true
+          value:
+            description: Value of the taint.
+            type: raw
+          effect:
+            description: Effect of the taint.
+            type: str
+            choices:
+              - NoSchedule
+              - PreferNoSchedule
+              - NoExecute
+            required: true
+      purge:
+        description: As O(nodecraft.kubeadm.kubelet#module:purge).
+        type: bool
+        default: false
+      adopt:
+        description: As O(nodecraft.kubeadm.kubelet#module:adopt).
+        type: bool
+        default: false
+seealso:
+  - module: nodecraft.kubeadm.upgrade_info
+  - module: nodecraft.kubeadm.static_pod_info
+"""
+
+EXAMPLES = r"""
+- name: Read what kubeadm knows of the cluster
+  nodecraft.kubeadm.upgrade_info:
+  register: cluster
+
+- name: Tell what the upgrade takes away or breaks
+  nodecraft.kubeadm.upgrade_check:
+    target: 1.37.2
+    programs: /opt/kubernetes-1.37.2
+    cluster_configuration: "{{ cluster.cluster_configuration }}"
+  register: checked
+  failed_when: checked.findings | selectattr('fate', 'eq', 'breaks') | length > 0
+"""
+
+RETURN = r"""
+node:
+  description: Name of the node, as its kubelet registers it.
+  returned: success
+  type: str
+target:
+  description: The version that was asked for.
+  returned: success
+  type: str
+is_control_plane:
+  description: Whether the node has static pods of kubeadm, so that these were checked.
+  returned: success
+  type: bool
+versions:
+  description: The versions of today, of C(kubelet) and of C(kube-apiserver); the latter is V(null) where there is none.
+  returned: success
+  type: dict
+seconds:
+  description: How long the check took.
+  returned: success
+  type: float
+findings:
+  description: What becomes of each setting that is no default of kubeadm, and what else is to be known.
+  returned: success
+  type: list
+  elements: dict
+  contains:
+    component:
+      description: The static pod, V(kubelet), V(kubeadm), or V(node).
+      type: str
+    field:
+      description: The option of M(nodecraft.kubeadm.static_pod) or M(nodecraft.kubeadm.kubelet) that is meant; empty for what is no single setting.
+      type: str
+    key:
+      description: The setting in it.
+      type: str
+    fate:
+      description: >-
+        V(stays); V(returns), it vanishes and the desired state brings it back; V(vanishes), nothing brings it back; V(breaks), the new component
+        refuses it; or V(warns), which is to be known.
+      type: str
+    set_by:
+      description: >-
+        Who set it, which is V(collection), V(kubeadm), V(kubeadm-config), V(patches), V(inventory) or V(other); empty where that is no question.
+      type: str
+    file:
+      description: The file in which it stands, or the ConfigMap; empty when unknown.
+      type: str
+    line:
+      description: The line there; V(null) when unknown.
+      type: int
+    message:
+      description: What happens; where it breaks, in the component's own words.
+      type: str
+    variable:
+      description: What to change; empty when there is nothing.
+      type: str
+rehearsed:
+  description: The rehearsals, each with C(component), C(verdict) (V(accepted) or V(refused)), C(message), C(seconds), and C(what) it was.
+  returned: success
+  type: list
+  elements: dict
+  contains:
+    what:
+      description: V(generated) by the new kubeadm, V(today) for the kubelet, or V(desired) state on top of these.
+      type: str
+not_rehearsed:
+  description: What was not rehearsed, each with C(component) and C(reason).
+  returned: success
+  type: list
+  elements: dict
+"""
+
+import typing as t
+
+from ansible_collections.nodecraft.kubeadm.plugins.module_utils._module import runner
+from ansible_collections.nodecraft.kubeadm.plugins.module_utils._module.arguments import check_entries
+from ansible_collections.nodecraft.kubeadm.plugins.module_utils._module.kubelet_arguments import kubelet_settings
+from ansible_collections.nodecraft.kubeadm.plugins.module_utils._module.node_module import NodeModule
+from ansible_collections.nodecraft.kubeadm.plugins.module_utils._module.pyyaml import require_yaml
+from ansible_collections.nodecraft.kubeadm.plugins.module_utils._module.static_pod_arguments import static_pod_settings
+from ansible_collections.nodecraft.kubeadm.plugins.module_utils._node.upgrade_report import read_all
+
+
+def main() -> t.NoReturn:
+    """Hand the reader to the runner."""
+    module = NodeModule(
+        argument_spec={
+            "target": {"type": "str", "required": True},
+            "programs": {"type": "path", "required": True},
+            "cluster_configuration": {"type": "str", "required": True},
+            "patches": {"type": "path"},
+            "static_pods": {"type": "dict"},
+            "purge": {"type": "bool", "default": False},
+            "kubelet": {"type": "dict", "options": kubelet_settings()},
+        },
+    )
+    require_yaml(module)
+    check_entries(
+        module, "static_pods", {**static_pod_settings(), "only_if_changed": {"type": "bool", "default": False}}
+    )
+    runner.run_info(module, lambda: read_all(module.params, run=module.run))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,92 @@
+# Copyright (c) 2026, nodecraft.kubeadm contributors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+from __future__ import annotations
+
+DOCUMENTATION = r"""
+module: upgrade_info
+short_description: Read from the API what decides about a kubeadm upgrade
+description:
+  - Reads the ClusterConfiguration from which a kubeadm upgrade generates all manifests, and the versions of all kubelets.
+  - With O(target) it also looks for what that version would break in the cluster as a whole, such as APIs that clients still ask for, and admission
+    webhooks that fail closed while nothing is ready behind them.
+version_added: 0.1.0
+author:
+  - nodecraft.kubeadm contributors (@nodecraft)
+extends_documentation_fragment:
+  - nodecraft.kubeadm.auth
+  - nodecraft.kubeadm.api.info
+  - nodecraft.kubeadm.api.actiongroup_api
+  - nodecraft.kubeadm.versions
+notes:
+  - The account needs the verb C(get) on the ConfigMap C(kube-system/kubeadm-config) and C(list) on C(nodes); with O(target) also C(get) on
+    C(/metrics), and C(list) on webhook configurations, EndpointSlices and DeviceClasses. What it may not read of these is a warning.
+options:
+  target:
+    description: The version to upgrade to, such as V(1.37.2).
+    type: str
+seealso:
+  - module: nodecraft.kubeadm.upgrade_check
+"""
+
+EXAMPLES = r"""
+- name: Read what kubeadm knows of the cluster, and what an upgrade would break
+  nodecraft.kubeadm.upgrade_info:
+    target: 1.37.2
+  register: cluster
+"""
+
+RETURN = r"""
+api:
+  description: Who was asked.
+  returned: always
+  type: dict
+  contains:
+    host:
+      description: Name of the machine that asked.
+      type: str
+    server:
+      description: URL of the API server that answered last; V(null) when none did.
+      type: str
+  sample:
+    host: cp1
+    server: https://10.0.0.10:6443
+cluster_configuration:
+  description: Text of the key C(ClusterConfiguration) in the ConfigMap C(kube-system/kubeadm-config).
+  returned: success
+  type: str
+server_version:
+  description: Version of the API server that answered.
+  returned: success
+  type: str
+  sample: v1.36.3
+kubelets:
+  description: The version of each kubelet, by node.
+  returned: success
+  type: dict
+  sample:
+    w1: v1.36.3
+findings:
+  description: What O(target) breaks in the cluster as a whole, as M(nodecraft.kubeadm.upgrade_check) returns it; empty without O(target).
+  returned: success
+  type: list
+  elements: dict
+"""
+
+import typing as t
+
+from ansible_collections.nodecraft.kubeadm.plugins.module_utils._api.connection import connect
+from ansible_collections.nodecraft.kubeadm.plugins.module_utils._api.upgrade_facts import read_all
+from ansible_collections.nodecraft.kubeadm.plugins.module_utils._module import runner
+from ansible_collections.nodecraft.kubeadm.plugins.module_utils._module.api_module import ApiModule, concurrency_option
+
+
+def main() -> t.NoReturn:
+    """Hand the reader to the runner."""
+    module = ApiModule(argument_spec={"target": {"type": "str"}, **concurrency_option()})
+    runner.run_info(module, lambda: read_all(module.params, connect=lambda: connect(module), warn=module.warn))
+
+
+if __name__ == "__main__":
+    main()

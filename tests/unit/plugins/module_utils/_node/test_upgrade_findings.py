@@ -1,0 +1,73 @@
+# SPDX-FileCopyrightText: 2026 nodecraft.kubeadm contributors
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Hearing all that a component refuses, though it names the first only."""
+
+from __future__ import annotations
+
+import typing as t
+
+from ansible_collections.nodecraft.kubeadm.plugins.module_utils._node.upgrade_findings import (
+    MOST_REFUSALS,
+    Found,
+    hear,
+)
+from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.common.errors import Refusal
+from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.common.verdict import (
+    ACCEPTED,
+    REFUSED,
+    SKIPPED,
+    Verdict,
+)
+
+
+class Trial:
+    """A component with flags that it refuses one after the other. fixed: those that cannot be taken out."""
+
+    def __init__(self, flags: t.Sequence[str], *, fixed: t.Container[str] = ()) -> None:
+        self.flags = list(flags)
+        self.fixed = fixed
+
+    def rehearse(self) -> Verdict:
+        words = f"unknown flag: --{self.flags[0]}" if self.flags else ""
+        return Verdict(REFUSED if words else ACCEPTED, words)
+
+    def values(self) -> dict[str, dict[str, t.Any]]:
+        return {"args": {flag: ["1"] for flag in self.flags if flag != "unnamed"}}
+
+    def without(self, blame: t.Sequence[tuple[str, str]]) -> Trial:
+        gone = [key for dummy, key in blame]
+        if any(key in self.fixed for key in gone):
+            raise Refusal("it cannot be changed alone")
+        return Trial([flag for flag in self.flags if flag not in gone], fixed=self.fixed)
+
+
+def heard(trial: Trial) -> list[str | None]:
+    return [blame[1] if blame else None for blame, dummy in hear(trial)[1]]
+
+
+def test_all_is_heard() -> None:
+    verdict, refused = hear(Trial(["a", "b"]))
+    assert verdict.verdict == REFUSED
+    assert refused == [(("args", "a"), "unknown flag: --a"), (("args", "b"), "unknown flag: --b")]
+    assert hear(Trial([])) == (Verdict(ACCEPTED, ""), [])
+
+
+def test_what_is_not_known_or_cannot_be_taken_out_ends_it() -> None:
+    assert heard(Trial(["a", "unnamed", "b"])) == ["a", None]
+    assert heard(Trial(["a", "b"], fixed=["a"])) == ["a"]
+    assert len(heard(Trial([f"f{number}" for number in range(20)]))) == MOST_REFUSALS
+
+
+def test_what_is_noted() -> None:
+    found, other = Found(), Found()
+    found.note("etcd", "generated", Verdict(ACCEPTED, "fine", 0.1))
+    found.note("etcd", "desired", Verdict(SKIPPED, "why"))
+    found.skip("etcd", "why")
+    other.add(found, [])
+    assert other.report() == {
+        "findings": [],
+        "rehearsed": [
+            {"component": "etcd", "what": "generated", "verdict": ACCEPTED, "message": "fine", "seconds": 0.1}
+        ],
+        "not_rehearsed": [{"component": "etcd", "reason": "why"}],
+    }

@@ -1,0 +1,124 @@
+# SPDX-FileCopyrightText: 2026 nodecraft.kubeadm contributors
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The check of a kubelet: the new one with the settings of today, and with those of the inventory."""
+
+from __future__ import annotations
+
+import typing as t
+from pathlib import Path
+
+import pytest
+from ansible_collections.nodecraft.kubeadm.plugins.module_utils._node import upgrade_kubelet
+from ansible_collections.nodecraft.kubeadm.plugins.module_utils._node.kubelet_units import KubeletUnit
+from ansible_collections.nodecraft.kubeadm.plugins.module_utils._node.upgrade_findings import Found
+from ansible_collections.nodecraft.kubeadm.plugins.module_utils._node.upgrade_programs import NewPrograms
+from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.common.ownership import Owned
+from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.kubelet import layout as kubelet_layout
+from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.kubernetes.clusters import ClusterIdentity
+from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.upgrade.findings import (
+    BREAKS,
+    COLLECTION,
+    INVENTORY,
+    WARNS,
+)
+from ansible_collections.nodecraft.kubeadm.tests.unit.support.fake_node import FakeNode
+from ansible_collections.nodecraft.kubeadm.tests.unit.support.kubelets import FRAGMENT, MAIN, state
+from ansible_collections.nodecraft.kubeadm.tests.unit.support.upgrades import ACCEPTED, TARGET, UpgradeRun, refused
+
+OURS = '{"apiVersion": "kubelet.config.k8s.io/v1beta1", "featureGates": {"Gone": true}}\n'
+DROP_IN = f'[Service]\nEnvironment="KUBELET_CONFIG_ARGS=--config={MAIN} --config-dir={kubelet_layout.CONFIG_DIR}"\n'
+GONE = refused("unrecognized feature gate: Gone")
+
+
+class Check:
+    """A node on which we set a gate, and what the check found there."""
+
+    def __init__(self, master: FakeNode, directory: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+        self.run = UpgradeRun()
+        self.run.answers["/usr/bin/kubelet --version"] = (0, "Kubernetes v1.36.3\n", "")
+        self.programs = directory
+        self.clock = master.clock
+        self.target = TARGET
+        v2 = directory / "cgroup.controllers"
+        v2.touch()
+        monkeypatch.setattr(upgrade_kubelet, "_CGROUP_V2", str(v2))
+        self.state = state(
+            fragments={FRAGMENT: OURS},
+            drop_ins={kubelet_layout.DROP_IN: DROP_IN},
+            record={"feature_gates": {"Gone": Owned(True, None)}},
+            version=(1, 36),
+            running=("/usr/bin/kubelet", "--other"),
+        )
+
+    def __call__(self, wanted: dict[str, t.Any] | None) -> Found:
+        found = Found()
+        unit = KubeletUnit(self.state, self.state.layout(), 7, "w1", ClusterIdentity())
+        entry = (
+            None
+            if wanted is None
+            else {**dict.fromkeys(("feature_gates", "config", "args", "register_with_taints")), **wanted}
+        )
+        programs = NewPrograms(str(self.programs), self.target, self.run)
+        upgrade_kubelet.check(unit, entry, programs, found, run=self.run, clock=self.clock)
+        return found
+
+
+@pytest.fixture(name="upgrade")
+def fixture_upgrade(master: FakeNode, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Check:
+    """A node with our gate Gone."""
+    return Check(master, tmp_path, monkeypatch)
+
+
+def test_a_clean_node(upgrade: Check) -> None:
+    found = upgrade({"feature_gates": {"Gone": True}})
+    assert found.findings == []
+    assert [(each["what"], each["verdict"]) for each in found.rehearsed] == [("today", "accepted")]
+    request = upgrade.run.requests[0]
+    assert request["binary"] == f"{upgrade.programs}/kubelet"
+    assert request["arguments"][0] == "/usr/bin/kubelet"
+
+
+def test_a_gate_of_ours_that_the_new_kubelet_dropped(upgrade: Check) -> None:
+    upgrade.run.says["kubelet"] = [GONE]
+    found = upgrade({"feature_gates": {"Gone": True}})
+    (finding,) = found.findings
+    assert (finding.fate, finding.set_by, finding.file, finding.line) == (BREAKS, COLLECTION, FRAGMENT, 1)
+    assert finding.message == "unrecognized feature gate: Gone"
+    assert finding.variable == "node_kubelet_feature_gates"
+
+
+def test_one_that_the_inventory_names_no_more(upgrade: Check) -> None:
+    upgrade.run.says["kubelet"] = [GONE]
+    (finding,) = upgrade({"purge": True}).findings
+    assert finding.message.endswith("The inventory names it no more: run site before the upgrade")
+
+
+def test_one_that_only_the_inventory_names(upgrade: Check) -> None:
+    upgrade.run.says["kubelet"] = [ACCEPTED["kubelet"], ACCEPTED["kubelet"], refused("unrecognized feature gate: New")]
+    (finding,) = upgrade({"feature_gates": {"Gone": True, "New": True}}).findings
+    assert (finding.key, finding.set_by) == ("New", INVENTORY)
+
+
+def test_a_desired_state_that_site_would_refuse(upgrade: Check) -> None:
+    (finding,) = upgrade({"config": {"staticPodPath": "/x"}}).findings
+    assert (finding.fate, finding.set_by) == (BREAKS, INVENTORY)
+    assert "staticPodPath decides which pods this node runs" in finding.message
+
+
+def test_what_the_new_kubelet_passes_over(upgrade: Check) -> None:
+    words = 'E1 "x" err="strict decoding error: unknown field \\"old\\""\n'
+    upgrade.run.says["kubelet"] = [words + ACCEPTED["kubelet"]]
+    (finding,) = upgrade(None).findings
+    assert finding.fate == WARNS
+
+
+def test_a_kubelet_newer_than_tested_is_never_started(upgrade: Check) -> None:
+    upgrade.target = "1.38.0"
+    found = upgrade({"feature_gates": {"Gone": True}})
+    assert upgrade.run.requests == []
+    assert "is newer than those that this collection is tested with" in found.not_rehearsed[0]["reason"]
+
+
+def test_a_kubelet_too_old_for_the_new_api_server(upgrade: Check) -> None:
+    upgrade.run.answers["/usr/bin/kubelet --version"] = (0, "Kubernetes v1.33.3\n", "")
+    assert [finding.fate for finding in upgrade(None).findings] == [BREAKS]

@@ -1,0 +1,122 @@
+# SPDX-FileCopyrightText: 2026 nodecraft.kubeadm contributors
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The check of a node as a whole: what it is made from, what it refuses, and what it tells."""
+
+from __future__ import annotations
+
+import os
+import typing as t
+from pathlib import Path
+
+import pytest
+from ansible_collections.nodecraft.kubeadm.plugins.module_utils._node import upgrade_report
+from ansible_collections.nodecraft.kubeadm.plugins.module_utils._node.kubelet_units import KubeletUnit
+from ansible_collections.nodecraft.kubeadm.plugins.module_utils._node.space import Room
+from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.common.errors import Refusal
+from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.kubernetes.clusters import ClusterIdentity
+from ansible_collections.nodecraft.kubeadm.tests.unit.support.documents import documented
+from ansible_collections.nodecraft.kubeadm.tests.unit.support.fake_node import NAME, FakeNode, pod
+from ansible_collections.nodecraft.kubeadm.tests.unit.support.kubelets import state
+from ansible_collections.nodecraft.kubeadm.tests.unit.support.upgrades import (
+    CONFIGURATION,
+    CURRENT,
+    TARGET,
+    UpgradeRun,
+    put_programs,
+)
+
+
+class Check:
+    """A node, and what the check found there."""
+
+    def __init__(self, master: FakeNode, programs: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+        self.master = master
+        self.run = UpgradeRun()
+        self.run.answers["containerd"] = (0, "containerd github.com/containerd/containerd v1.7.24 x\n", "")
+        self.run.manifests = {version: {NAME: pod("--v=1")} for version in (f"v{TARGET}", CURRENT)}
+        self.programs = programs
+        self.stay_at(str(master.manifests), monkeypatch)
+
+    def stay_at(self, manifest_dir: str, monkeypatch: pytest.MonkeyPatch) -> None:
+        """Have the kubelet read static pods from there."""
+        main = f"kind: KubeletConfiguration\nfailCgroupV1: false\nstaticPodPath: {manifest_dir}\n"
+        kubelet = state(main=main, version=(1, 36))
+        unit = KubeletUnit(kubelet, kubelet.layout(), 7, "cp1", ClusterIdentity())
+        monkeypatch.setattr(upgrade_report, "read_unit", lambda run, host: unit)
+
+    def __call__(self, **given: t.Any) -> dict[str, t.Any]:
+        params = {
+            "target": TARGET,
+            "programs": str(self.programs),
+            "cluster_configuration": CONFIGURATION,
+            "patches": None,
+            "static_pods": None,
+            "purge": False,
+            "kubelet": None,
+        }
+        return upgrade_report.read_all(
+            {**params, **given}, run=self.run, host=self.master.host, clock=self.master.clock
+        )
+
+
+@pytest.fixture(name="upgrade")
+def fixture_upgrade(master: FakeNode, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Check:
+    """A control plane with room."""
+    monkeypatch.setattr(upgrade_report, "room_at", lambda directory: Room(10**12, 4096, None))
+    found = os.uname()
+    monkeypatch.setattr(os, "uname", lambda: os.uname_result((found[0], "cp1", *found[2:4], "x86_64")))
+    return Check(master, put_programs(tmp_path / "programs"), monkeypatch)
+
+
+def broken(result: dict[str, t.Any]) -> list[str]:
+    return [each["message"] for each in result["findings"] if each["fate"] == "breaks"]
+
+
+def test_a_control_plane(upgrade: Check) -> None:
+    result = upgrade()
+    assert (result["node"], result["target"], result["is_control_plane"]) == ("cp1", TARGET, True)
+    assert result["versions"] == {"kubelet": "Kubernetes v1.37.2", "kube-apiserver": "v1.37.2"}
+    assert [(each["component"], each["what"]) for each in result["rehearsed"]] == [
+        (NAME, "generated"),
+        ("kubelet", "today"),
+    ]
+    assert broken(result) == []
+    assert any("containerd 1.7.24" in each["message"] for each in result["findings"])
+    assert set(result["findings"][0]) == documented("upgrade_check", "findings")
+    assert set(result) == documented("upgrade_check")
+
+
+def test_a_worker_needs_a_kubelet_only(upgrade: Check, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    upgrade.stay_at(f"{tmp_path}/none", monkeypatch)
+    (upgrade.programs / "kubeadm").unlink()
+    result = upgrade(patches="/none")
+    assert (result["is_control_plane"], result["versions"]["kube-apiserver"]) == (False, None)
+    assert [each["component"] for each in result["rehearsed"]] == ["kubelet"]
+
+
+def test_a_control_plane_without_room(upgrade: Check, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(upgrade_report, "room_at", lambda directory: Room(1000, 4096, None))
+    (message,) = broken(upgrade())
+    assert message.startswith("the file system of /etc/kubernetes has 0 MB free")
+
+
+def test_an_api_version_that_the_new_kubeadm_does_not_read(upgrade: Check) -> None:
+    assert (
+        "kubeadm 1.37 does not read kubeadm.k8s.io/v1beta3"
+        in broken(upgrade(cluster_configuration=CONFIGURATION.replace("v1beta4", "v1beta3")))[0]
+    )
+
+
+@pytest.mark.parametrize(
+    ("given", "words"),
+    [
+        ({"target": "1.38.0"}, "invalid target 1.38.0"),
+        ({"programs": "/none"}, "invalid programs /none on cp1"),
+        ({"cluster_configuration": "a: ["}, "it is no YAML"),
+        ({"patches": "/none"}, "invalid patches /none on cp1"),
+    ],
+)
+def test_what_is_refused(upgrade: Check, given: dict[str, str], words: str) -> None:
+    with pytest.raises(Refusal, match=words):
+        upgrade(**given)
+    assert upgrade.run.requests == []

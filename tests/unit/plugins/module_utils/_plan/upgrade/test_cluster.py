@@ -1,0 +1,76 @@
+# SPDX-FileCopyrightText: 2026 nodecraft.kubeadm contributors
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""What the API tells about an upgrade."""
+
+from __future__ import annotations
+
+import typing as t
+
+import pytest
+from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.upgrade import cluster
+from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.upgrade.findings import BREAKS, WARNS
+
+METRICS = """\
+# TYPE apiserver_requested_deprecated_apis gauge
+apiserver_requested_deprecated_apis{group="",removed_release="",resource="endpoints",subresource="",version="v1"} 1
+apiserver_requested_deprecated_apis{group="flow.io",removed_release="1.37",resource="schemas",subresource="",version="v1beta3"} 1
+apiserver_requested_deprecated_apis{group="later.io",removed_release="1.40",resource="x",subresource="",version="v1"} 1
+apiserver_requested_deprecated_apis{group="gone.io",removed_release="1.36",resource="x",subresource="",version="v1"} 0
+apiserver_request_total{code="200"} 1
+"""
+
+
+def test_apis_that_the_target_serves_no_more() -> None:
+    (finding,) = cluster.deprecated_apis(METRICS, "1.37.2")
+    assert (finding.fate, finding.key) == (BREAKS, "flow.io/v1beta3/schemas")
+    assert "1.37 serves it no more" in finding.message
+    assert cluster.deprecated_apis(METRICS, "1.36.9") == []
+    assert len(cluster.deprecated_apis(METRICS, "1.40.0")) == 2
+
+
+def webhook(name: str, resources: t.Sequence[str], **given: t.Any) -> dict[str, t.Any]:
+    service = {"service": {"namespace": "ns", "name": name}}
+    return {"name": name, "clientConfig": service, "rules": [{"resources": list(resources)}], **given}
+
+
+def test_webhooks_that_keep_kubeadm_from_its_work() -> None:
+    found = cluster.closing_webhooks(
+        [
+            {
+                "webhooks": [
+                    webhook("closes", ["pods"]),
+                    webhook("all", ["*"], failurePolicy="Fail"),
+                    webhook("ignores", ["pods"], failurePolicy="Ignore"),
+                    webhook("other", ["secrets"]),
+                    webhook("url", ["pods"], clientConfig={"url": "https://x"}),
+                ]
+            },
+            {},
+        ]
+    )
+    assert found == [("closes", ("ns", "closes")), ("all", ("ns", "all"))]
+    (finding,) = cluster.silent_webhooks(found, [("ns", "all")])
+    assert (finding.fate, finding.key) == (BREAKS, "closes")
+    assert "Service ns/closes" in finding.message
+
+
+def test_device_classes_that_offer_what_we_set() -> None:
+    classes = [
+        {"metadata": {"name": "gpus"}, "spec": {"extendedResourceName": "example.com/gpu"}},
+        {"metadata": {"name": "plain"}, "spec": {}},
+    ]
+    (finding,) = cluster.device_classes(classes, {"w1": ["example.com/gpu"], "w2": ["example.com/nic"]})
+    assert (finding.fate, finding.key) == (WARNS, "example.com/gpu")
+    assert finding.message.endswith("Offer one name one way: w1.")
+
+
+@pytest.mark.parametrize(
+    ("kubelets", "fates"),
+    [
+        ({"cp1": "v1.36.3"}, []),
+        ({"cp1": "v1.36.3", "w1": "v1.36.3"}, [WARNS]),
+        ({"cp1": "v1.36.3", "w1": "v1.33.3"}, [BREAKS, WARNS]),
+    ],
+)
+def test_nodes_that_the_run_did_not_check(kubelets: dict[str, str], fates: list[str]) -> None:
+    assert [finding.fate for finding in cluster.unchecked(kubelets, ["cp1"], "1.37.2")] == fates

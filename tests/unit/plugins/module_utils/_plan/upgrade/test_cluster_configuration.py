@@ -1,0 +1,116 @@
+# SPDX-FileCopyrightText: 2026 nodecraft.kubeadm contributors
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""What the ConfigMap of kubeadm says, and what becomes of it for a new kubeadm."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.common.errors import Refusal
+from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.upgrade.cluster_configuration import (
+    ClusterConfiguration,
+    Endpoint,
+    api_version_findings,
+)
+from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.upgrade.findings import BREAKS
+
+TEXT = """\
+apiServer:
+  extraArgs:
+  - name: audit-log-path
+    value: /var/log/audit.log
+  - name: feature-gates
+    value: A=true,B=false
+  - name: enable-admission-plugins
+    value: NodeRestriction,AlwaysPullImages
+  extraEnvs:
+  - name: GOGC
+    value: "50"
+  extraVolumes:
+  - name: audit
+    hostPath: /etc/audit
+    mountPath: /etc/audit
+apiVersion: kubeadm.k8s.io/v1beta4
+controllerManager: {}
+etcd:
+  local:
+    dataDir: /var/lib/etcd
+    extraArgs:
+    - name: quota-backend-bytes
+      value: "1"
+    - name: quota_backend_bytes
+      value: "2"
+kind: ClusterConfiguration
+kubernetesVersion: v1.36.3
+myField: 1
+"""
+
+
+def test_it_is_read() -> None:
+    configuration = ClusterConfiguration.parse(TEXT)
+    assert (configuration.version, configuration.has_external_etcd) == ("v1.36.3", False)
+    assert configuration.certificates_dir == "/etc/kubernetes/pki"
+    assert ClusterConfiguration.parse(TEXT.replace("local:", "external:")).has_external_etcd
+
+
+@pytest.mark.parametrize(
+    ("component", "field", "key", "line"),
+    [
+        ("kube-apiserver", "args", "audit-log-path", 3),
+        ("kube-apiserver", "feature_gates", "B", 5),
+        ("kube-apiserver", "feature_gates", "C", None),
+        ("kube-apiserver", "admission_plugins", "AlwaysPullImages", 7),
+        ("kube-apiserver", "env", "GOGC", 10),
+        ("kube-apiserver", "volumes", "audit", 13),
+        ("kube-apiserver", "probes", "livenessProbe.periodSeconds", None),
+        ("kube-controller-manager", "args", "audit-log-path", None),
+        ("kube-scheduler", "args", "audit-log-path", None),
+        ("etcd", "args", "quota-backend-bytes", 24),
+        ("kube-vip", "args", "x", None),
+    ],
+)
+def test_where_a_setting_stands(component: str, field: str, key: str, line: int | None) -> None:
+    assert ClusterConfiguration.parse(TEXT).line(component, field, key) == line
+
+
+def test_arguments_before_v1beta4_are_a_mapping() -> None:
+    text = (
+        "apiServer:\n  extraArgs:\n    feature-gates: A=true\n    v: '2'\n"
+        "apiVersion: kubeadm.k8s.io/v1beta3\nkind: ClusterConfiguration\n"
+    )
+    configuration = ClusterConfiguration.parse(text)
+    assert configuration.line("kube-apiserver", "args", "v") == 4
+    assert configuration.line("kube-apiserver", "feature_gates", "A") == 3
+    (finding,) = api_version_findings(configuration, (1, 37, 2))
+    assert (finding.fate, finding.line) == (BREAKS, 5)
+    assert "kubeadm config migrate" in finding.message
+    assert api_version_findings(configuration, (1, 36, 4)) == []
+    assert api_version_findings(ClusterConfiguration.parse(TEXT), (1, 37, 2)) == []
+
+
+def test_what_a_new_kubeadm_is_given() -> None:
+    text = ClusterConfiguration.parse(TEXT).for_kubeadm("1.37.2", Endpoint("cp1", "10.0.0.11", 6443, "unix:///s"))
+    cluster, init = (json.loads(part) for part in text.split("\n---\n"))
+    assert cluster["kubernetesVersion"] == "v1.37.2"
+    assert cluster["myField"] == 1
+    assert init == {
+        "apiVersion": "kubeadm.k8s.io/v1beta4",
+        "kind": "InitConfiguration",
+        "localAPIEndpoint": {"advertiseAddress": "10.0.0.11", "bindPort": 6443},
+        "nodeRegistration": {"name": "cp1", "criSocket": "unix:///s"},
+    }
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("a: [", "line 2: it is no YAML"),
+        ("kind: ClusterConfiguration\n", "holds no ClusterConfiguration of kubeadm.k8s.io/"),
+        ("[]", "holds no ClusterConfiguration"),
+        ("", "kubectl -n kube-system edit configmap kubeadm-config"),
+    ],
+)
+def test_what_kubeadm_could_not_read_either(text: str, words: str) -> None:
+    with pytest.raises(Refusal, match=words.replace("[", "\\[")):
+        ClusterConfiguration.parse(text + "\n" if text else "")

@@ -1,0 +1,112 @@
+# SPDX-FileCopyrightText: 2026 nodecraft.kubeadm contributors
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""What a new kubelet makes of the settings of a node."""
+
+from __future__ import annotations
+
+import json
+import typing as t
+
+import pytest
+from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.kubelet import layout as kubelet_layout
+from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.kubelet import plan as kubelet
+from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.upgrade import kubelets as upgrade
+from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.upgrade.findings import (
+    BREAKS,
+    COLLECTION,
+    INVENTORY,
+    KUBEADM,
+    OTHER,
+    WARNS,
+)
+from ansible_collections.nodecraft.kubeadm.tests.unit.support.kubelets import EXTRA, FRAGMENT, MAIN, state, wish
+
+OURS = '{\n"apiVersion": "kubelet.config.k8s.io/v1beta1",\n"featureGates": {\n"Gone": true,\n"Kept": true}}\n'
+DROP_IN = f'[Service]\nEnvironment="KUBELET_CONFIG_ARGS=--config={MAIN} --config-dir={kubelet_layout.CONFIG_DIR}"\n'
+
+
+def with_fragment() -> t.Any:
+    return state(
+        'KUBELET_EXTRA_ARGS="--feature-gates=Flagged=true,Other=false --v 4"\n',
+        fragments={FRAGMENT: OURS},
+        drop_ins={kubelet_layout.DROP_IN: DROP_IN},
+    )
+
+
+def test_todays_kubelet_is_a_plan_without_operations() -> None:
+    plan = upgrade.unchanged(with_fragment())
+    assert (plan.operations, plan.files, plan.before) == ((), (), plan.after)
+    assert plan.fragment is not None
+    assert plan.fragment.path == FRAGMENT
+    assert upgrade.unchanged(state(fragments={FRAGMENT: OURS})).fragment is None  # no kubelet reads it
+
+
+def test_values() -> None:
+    found = upgrade.values(with_fragment().layout())
+    assert found["feature_gates"] == {"Theirs": True, "Gone": True, "Kept": True, "Flagged": True, "Other": False}
+    assert found["args"]["v"] == ["4"]
+    assert found["config"]["maxPods"] == 110
+
+
+@pytest.mark.parametrize(
+    ("blame", "set_by", "file", "line", "variable"),
+    [
+        (("feature_gates", "Gone"), COLLECTION, FRAGMENT, 4, "node_kubelet_feature_gates"),
+        (("feature_gates", "Theirs"), KUBEADM, MAIN, 6, ""),
+        (("feature_gates", "Flagged"), OTHER, EXTRA, 1, ""),
+        (("args", "v"), OTHER, EXTRA, 1, ""),
+        (("config", "maxPods"), KUBEADM, MAIN, 7, ""),
+    ],
+)
+def test_who_set_what_is_refused(blame: tuple[str, str], set_by: str, file: str, line: int, variable: str) -> None:
+    finding = upgrade.broken(with_fragment().layout(), blame, "no", by_site=False, still_named=True)
+    assert (finding.fate, finding.set_by, finding.variable) == (BREAKS, set_by, variable)
+    assert (finding.file, finding.line, finding.message) == (file, line, "no")
+
+
+def test_what_the_inventory_names_no_more_goes_with_site() -> None:
+    blame = ("feature_gates", "Gone")
+    finding = upgrade.broken(with_fragment().layout(), blame, "no", by_site=False, still_named=False)
+    assert (finding.message, finding.variable) == (
+        "no. The inventory names it no more: run site before the upgrade",
+        "",
+    )
+
+
+def test_what_the_inventory_breaks() -> None:
+    finding = upgrade.broken(with_fragment().layout(), ("feature_gates", "New"), "no", by_site=True, still_named=True)
+    assert (finding.set_by, finding.file, finding.variable) == (INVENTORY, "", "node_kubelet_feature_gates")
+    assert finding.message == "site would not work after the upgrade: no"
+    assert upgrade.broken(with_fragment().layout(), None, "no", by_site=False, still_named=True).set_by == ""
+
+
+def test_what_is_passed_over() -> None:
+    (finding,) = upgrade.passed_over(['strict decoding error: unknown field \\"x\\""'])
+    assert (finding.fate, finding.message) == (
+        WARNS,
+        'the new kubelet passes over it: strict decoding error: unknown field "x"',
+    )
+
+
+def test_more_is_heard_without_what_was_refused() -> None:
+    gone = [
+        ("feature_gates", "Gone"),
+        ("feature_gates", "Flagged"),
+        ("args", "v"),
+        ("config", "evictionHard/nodefs.available"),
+    ]
+    plan = upgrade.without(upgrade.unchanged(with_fragment()), gone)
+    assert "--feature-gates=Other=false" in plan.after.command
+    assert not {"--v", "4"} & set(plan.after.command)
+    staged = {change.path: json.loads(change.after.text) for change in plan.files if change.after}
+    assert staged[FRAGMENT]["featureGates"] == {"Kept": True}
+    assert staged[MAIN]["evictionHard"] == {}
+    assert staged[MAIN]["featureGates"] == {"Theirs": True}
+    assert upgrade.values(plan.after)["feature_gates"] == {"Theirs": True, "Kept": True, "Other": False}
+
+
+def test_a_planned_fragment_is_heard_without_it_too() -> None:
+    plan = kubelet.plan(wish(feature_gates={"Gone": True, "Kept": True}), state())
+    left = upgrade.without(plan, [("feature_gates", "Gone")])
+    (text,) = [change.after.text for change in left.files if change.path == FRAGMENT and change.after]
+    assert json.loads(text)["featureGates"] == {"Kept": True}

@@ -1,0 +1,49 @@
+# SPDX-FileCopyrightText: 2026 nodecraft.kubeadm contributors
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Which setting a component's words are about."""
+
+from __future__ import annotations
+
+import typing as t
+
+import pytest
+from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.upgrade import refusals
+
+VALUES: dict[str, dict[str, t.Any]] = {
+    "feature_gates": {"SidecarContainers": True, "B": False},
+    "admission_plugins": {"Foo": "enabled", "Bar": "disabled"},
+    "args": {
+        "concurrent-service-syncs": ["2"],
+        "v": ["x"],
+        "audit-policy-file": ["/etc/audit/policy.yaml"],
+        "encryption-provider-config": ["/etc/audit/policy"],
+        "name": ["x"],
+        "runtime-config": ["foo.io/v1=true"],
+    },
+    "config": {"evictionHard/memory": "1"},
+}
+
+
+@pytest.mark.parametrize(
+    ("message", "found"),
+    [
+        ("unrecognized feature gate: SidecarContainers", [("feature_gates", "SidecarContainers")]),
+        ("unrecognized feature gate: NoSuch", []),
+        ("cannot set feature gate B to false, feature is locked to true", [("feature_gates", "B")]),
+        (
+            'enable-admission-plugins plugin "Foo" is unknown, disable-admission-plugins plugin "Bar" is unknown',
+            [("admission_plugins", "Foo"), ("admission_plugins", "Bar")],
+        ),
+        ("unknown flag: --concurrent-service-syncs", [("args", "concurrent-service-syncs")]),
+        ("flag provided but not defined: -name", [("args", "name")]),
+        ('invalid argument "x" for "-v, --v" flag: strconv.ParseInt', [("args", "v")]),
+        ("loading audit policy file: /etc/audit/policy.yaml: no kind", [("args", "audit-policy-file")]),
+        ('strict decoding error: unknown field "evictionHard.memory"', [("config", "evictionHard/memory")]),
+        ("unknown api groups foo.io/v1", [("args", "runtime-config")]),
+        ("--name can not be specified when --v or --other flags are defined", [("args", "name"), ("args", "v")]),
+        ("args: --v=/x on cp1: no volume is mounted over /x", [("args", "v")]),
+        ("it crashed", []),
+    ],
+)
+def test_blame(message: str, found: list[refusals.Setting]) -> None:
+    assert refusals.blamed(message, VALUES) == found

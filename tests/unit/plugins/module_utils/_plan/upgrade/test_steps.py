@@ -1,0 +1,154 @@
+# SPDX-FileCopyrightText: 2026 nodecraft.kubeadm contributors
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Versions and conditions of an upgrade."""
+
+from __future__ import annotations
+
+import pytest
+from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.upgrade import steps
+from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.upgrade.findings import BREAKS, WARNS, Finding
+
+
+def fates(found: list[Finding]) -> list[str]:
+    return [finding.fate for finding in found]
+
+
+@pytest.mark.parametrize(
+    ("text", "version"),
+    [
+        ("v1.37.2", (1, 37, 2)),
+        ("Kubernetes v1.37.2", (1, 37, 2)),
+        ("etcd Version: 3.7.0\nGit SHA: x", (3, 7, 0)),
+        ("3.6.8-0", (3, 6, 8)),
+        ("1.37", None),
+        ("latest", None),
+    ],
+)
+def test_versions_as_programs_and_images_tell_them(text: str, version: steps.Version | None) -> None:
+    assert steps.parse(text) == version
+
+
+@pytest.mark.parametrize(
+    ("target", "objection"),
+    [
+        ("1.37.2", ""),
+        ("v1.37.0", ""),
+        ("1.36.9", ""),
+        ("1.36.3", ""),
+        ("1.37", "invalid target '1.37': must be a whole version, such as 1.37.2."),
+        ("Kubernetes v1.37.2", "must be a whole version"),
+        ("1.36.2", "invalid target 1.36.2: must be 1.36.3, which the cluster has, or newer."),
+        ("1.38.0", "invalid target 1.38.0: must be of 1.36 or 1.37, because the cluster has 1.36.3"),
+        ("2.0.0", "must be of 1.36 or 1.37"),
+    ],
+)
+def test_targets(target: str, objection: str) -> None:
+    found = steps.target_objection(target, "v1.36.3")
+    assert objection in found
+    assert bool(objection) == bool(found)
+
+
+def test_a_cluster_without_a_version() -> None:
+    assert "kubernetesVersion 'stable'" in steps.target_objection("1.37.2", "stable")
+
+
+@pytest.mark.parametrize(
+    ("told", "objection"),
+    [
+        ("Kubernetes v1.37.2", ""),
+        ("Kubernetes v1.37.1", "/new/kubelet is kubelet 1.37.1: must be 1.37.2, as the target is."),
+        ("", "/new/kubelet tells no version (no answer): it must be kubelet 1.37.2."),
+        ("bad  option\n", "/new/kubelet tells no version (bad option)"),
+    ],
+)
+def test_programs_of_another_version(told: str, objection: str) -> None:
+    assert objection in steps.program_objection("kubelet", "/new/kubelet", told, "1.37.2")
+
+
+def header(machine: int, order: int = 1) -> bytes:
+    return b"\x7fELF\x02" + bytes([order]) + bytes(12) + machine.to_bytes(2, "big" if order == 2 else "little")
+
+
+@pytest.mark.parametrize(
+    ("content", "machine"),
+    [
+        (header(62), "x86_64"),
+        (header(183), "aarch64"),
+        (header(22, 2), "s390x"),
+        (header(9), "machine 9"),
+        (b"#!/bin/sh\n" + bytes(20), None),
+        (b"\x7fELF", None),
+    ],
+)
+def test_the_architecture_of_a_program(content: bytes, machine: str | None) -> None:
+    assert steps.machine_of(content) == machine
+
+
+def test_programs_of_another_architecture() -> None:
+    assert steps.machine_objection("/new/kubelet", header(62), "x86_64") == ""
+    assert "is a program for aarch64: must be one for x86_64" in steps.machine_objection("/k", header(183), "x86_64")
+    assert "is no program of Linux" in steps.machine_objection("/k", b"", "x86_64")
+
+
+def test_a_kubelet_that_is_too_old_for_the_new_api_server() -> None:
+    assert steps.kubelet_skew("Kubernetes v1.34.4", "1.37.2") == []
+    assert steps.kubelet_skew("no answer", "1.37.2") == []
+    (finding,) = steps.kubelet_skew("Kubernetes v1.33.1", "1.37.2")
+    assert (finding.component, finding.fate) == ("kubelet", BREAKS)
+
+
+def test_control_planes_of_several_versions() -> None:
+    assert steps.mixed({"cp1": "v1.36.3", "cp2": "v1.36.4", "cp3": "?"}) == []
+    (finding,) = steps.mixed({"cp1": "v1.36.3", "cp2": "v1.37.2"})
+    assert finding.fate == WARNS
+    assert "cp1 v1.36.3, cp2 v1.37.2" in finding.message
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "fate"),
+    [
+        ("3.6.8-0", "3.7.0-0", []),
+        ("3.6.8-0", "3.6.8-0", []),
+        ("3.5.16-0", "3.6.5-0", [WARNS]),
+        ("3.5.24-0", "3.6.5-0", []),
+        ("3.5.24-0", "3.7.0-0", [BREAKS]),
+        ("3.7.0-0", "3.6.8-0", [BREAKS]),
+        ("custom", "3.6.8-0", []),
+    ],
+)
+def test_steps_of_etcd(before: str, after: str, fate: list[str]) -> None:
+    assert fates(steps.etcd_step(before, after)) == fate
+
+
+def test_a_kubelet_newer_than_tested_is_not_started() -> None:
+    assert steps.may_rehearse_kubelet("1.37.2")
+    assert not steps.may_rehearse_kubelet("1.38.0")
+
+
+@pytest.mark.parametrize(
+    ("has_v2", "fails", "target", "fate"),
+    [
+        (True, None, "1.37.2", []),
+        (False, None, "1.37.2", [BREAKS]),
+        (False, False, "1.37.2", [WARNS]),
+        (False, None, "1.34.2", [WARNS]),
+    ],
+)
+def test_cgroups(has_v2: bool, fails: bool | None, target: str, fate: list[str]) -> None:
+    assert fates(steps.cgroup_objection(target, has_v2=has_v2, fails=fails)) == fate
+
+
+def test_runtimes() -> None:
+    old = "containerd github.com/containerd/containerd v1.7.24 88bf19b"
+    assert fates(steps.runtime_objection("1.37.2", old)) == [WARNS]
+    assert fates(steps.runtime_objection("1.38.0", old)) == [BREAKS]
+    assert steps.runtime_objection("1.38.0", "containerd github.com/containerd/containerd v2.1.3 x") == []
+    assert steps.runtime_objection("1.38.0", "") == []
+
+
+def test_room_for_copies() -> None:
+    assert steps.room_objection("/etc/kubernetes", 500_000_000, 300_000_000) == []
+    (finding,) = steps.room_objection("/etc/kubernetes", 50_000_000, 300_000_000)
+    assert finding.fate == BREAKS
+    assert "has 50 MB free" in finding.message
+    assert "400 MB" in finding.message

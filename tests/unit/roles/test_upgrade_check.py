@@ -1,0 +1,138 @@
+# SPDX-FileCopyrightText: 2026 nodecraft.kubeadm contributors
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The playbook that checks an upgrade: what it hands over, what it refuses, and what it reports."""
+
+from __future__ import annotations
+
+import typing as t
+
+import pytest
+from ansible_collections.nodecraft.kubeadm.tests.unit.support.plays import Json, Outcome, Stage
+
+ASKED: Json = {"upgrade_check_target": "1.37.2", "upgrade_check_programs": "/new"}
+BROKEN: Json = {
+    "component": "kubelet",
+    "fate": "breaks",
+    "message": "unrecognized feature gate: Gone",
+    "field": "feature_gates",
+    "key": "Gone",
+    "set_by": "collection",
+    "file": "/f.conf",
+    "line": 4,
+    "variable": "node_kubelet_feature_gates",
+}
+NODES: Json = {
+    "node": "w1",
+    "is_control_plane": False,
+    "versions": {"kubelet": "v1.36.3", "kube-apiserver": None},
+    "rehearsed": [],
+    "not_rehearsed": [],
+}
+
+Play = t.Callable[..., Outcome]
+
+
+@pytest.fixture(name="play")
+def fixture_play(stage: Stage) -> Play:
+    """Run the playbook on a control plane and a worker. w1: variables of the worker."""
+
+    def play(variables: Json, w1: Json | None = None, cp1: Json | None = None) -> Outcome:
+        groups: Json = {"kube_control_plane": {"cp1": cp1 or {}}, "kube_node": {"w1": w1 or {}}}
+        return stage.playbook("upgrade_check", groups, variables=variables)
+
+    return play
+
+
+@pytest.mark.slice
+def test_what_is_asked_for_reaches_the_modules(play: Play) -> None:
+    variables = {
+        **ASKED,
+        "control_plane_feature_gates": {"A": True},
+        "control_plane_components": {"etcd": {"args": {"v": 1}}},
+        "node_kubelet_config": {"maxPods": 5},
+    }
+    outcome = play(variables)
+    assert outcome.status == 0, outcome.output
+    info, *checks = outcome.calls
+    assert (info["component"], info["asks"], info["becomes"]) == ("upgrade_info", "cp1", True)
+    assert info["arguments"]["target"] == "1.37.2"
+    assert sorted(call["host"] for call in checks) == ["cp1", "w1"]
+    arguments = checks[0]["arguments"]
+    assert arguments["cluster_configuration"] == "kind: ClusterConfiguration"
+    assert arguments["static_pods"]["kube-scheduler"] == {"feature_gates": {"A": True}}
+    assert arguments["static_pods"]["etcd"] == {"args": {"v": 1}}
+    assert (arguments["kubelet"]["config"], arguments["kubelet"]["purge"], arguments["purge"]) == (
+        {"maxPods": 5},
+        True,
+        True,
+    )
+    (report,) = outcome.reports
+    assert "cp1: nothing vanishes and nothing breaks" in report
+    assert "Upgrade to 1.37.2: nothing breaks of what was rehearsed" in report
+    told = outcome.statistics["upgrade_check_report"]
+    assert (told["safe"], sorted(told["nodes"])) == (True, ["cp1", "w1"])
+
+
+def test_what_breaks_fails_the_run(play: Play) -> None:
+    outcome = play(ASKED, {"stub_upgrade": {**NODES, "findings": [BROKEN]}})
+    assert outcome.status != 0
+    assert "the upgrade to 1.37.2 breaks on w1: kubelet feature_gates Gone" in outcome.output
+    assert "w1 kubelet feature_gates Gone: BREAKS (/f.conf:4, set by this collection)" in outcome.output
+    assert outcome.statistics["upgrade_check_report"]["safe"] is False
+
+
+@pytest.mark.parametrize(
+    "lost", [{"stub_machine": "gone"}, {"stub_upgrade": {"failed": True, "msg": "no kubelet here"}}]
+)
+def test_a_node_that_cannot_be_checked_keeps_no_other_from_it(play: Play, lost: Json) -> None:
+    outcome = play(ASKED, lost)
+    assert outcome.status != 0
+    told = outcome.statistics["upgrade_check_report"]
+    assert (told["safe"], told["nodes"]["cp1"]["checked"], told["nodes"]["w1"]["checked"]) == (False, True, False)
+    assert "w1: NOT CHECKED" in outcome.output
+    assert "cp1: nothing vanishes and nothing breaks" in outcome.output
+
+
+def test_where_no_node_can_be_checked_each_says_why(play: Play) -> None:
+    failed = {"stub_upgrade": {"failed": True, "msg": "invalid target"}}
+    outcome = play(ASKED, failed, failed)
+    assert outcome.status != 0
+    assert "list index" not in outcome.output
+    assert {f"{host} was not checked: invalid target" in outcome.output for host in ("cp1", "w1")} == {True}
+    assert "cp1: NOT CHECKED: invalid target" in outcome.output
+
+
+def test_a_cluster_that_is_none_of_kubeadm(play: Play) -> None:
+    outcome = play({**ASKED, "stub_upgrade_info": {"failed": True, "msg": "there is no kubeadm-config"}})
+    assert outcome.status != 0
+    assert "there is no kubeadm-config" in outcome.output
+    assert [call["component"] for call in outcome.calls] == ["upgrade_info"]
+
+
+def test_what_the_run_leaves_out_is_told(play: Play) -> None:
+    info = {
+        "cluster_configuration": "a",
+        "findings": [],
+        "kubelets": {"cp1": "v1.36.3", "w1": "v1.36.3", "w9": "v1.33.0"},
+    }
+    outcome = play({**ASKED, "stub_upgrade_info": info})
+    assert outcome.status != 0
+    assert "the cluster has nodes that this run did not check: w9" in outcome.output
+
+
+@pytest.mark.parametrize(
+    ("variables", "words"),
+    [
+        ({"upgrade_check_target": "1.37.2"}, "Nothing was checked. Set upgrade_check_programs"),
+        (
+            {**ASKED, "upgrade_check_patch": "/x"},
+            "invalid variable upgrade_check_patch: must be one of upgrade_check_target",
+        ),
+    ],
+)
+def test_what_is_refused(play: Play, variables: Json, words: str) -> None:
+    outcome = play(variables)
+    assert outcome.status != 0
+    assert words in outcome.output
+    assert outcome.calls == []
+    assert outcome.reports == []

@@ -1,0 +1,83 @@
+# SPDX-FileCopyrightText: 2026 nodecraft.kubeadm contributors
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""A directory with the programs of a new version, which answer as a test says."""
+
+from __future__ import annotations
+
+import base64
+import json
+import os
+import typing as t
+from pathlib import Path
+
+from ansible_collections.nodecraft.kubeadm.tests.unit.support.fake_run import FakeRun
+
+TARGET, CURRENT = "1.37.2", "v1.36.3"
+ELF = b"\x7fELF\x02\x01" + bytes(12) + (62).to_bytes(2, "little")
+CONFIGURATION = f"apiVersion: kubeadm.k8s.io/v1beta4\nkind: ClusterConfiguration\nkubernetesVersion: {CURRENT}\n"
+ACCEPTED = {
+    "kube-apiserver": 'E1 "command failed" err="initializing audit webhook: stat /rehearsal-ends-here: no such file or directory"\n',
+    "kubelet": 'E1 "command failed" err="stat /proc/nonexistent/kubeconfig: no such file or directory"\n',
+    "etcd": "etcd Version: 3.7.0\n",
+}
+
+
+def refused(words: str) -> str:
+    """How a component ends that does not take its settings."""
+    return f'E1 run.go:72] "command failed" err="{words}"\n'
+
+
+def put_programs(directory: Path, *names: str, content: bytes = ELF) -> Path:
+    """Programs that nothing starts."""
+    directory.mkdir(exist_ok=True)
+    for name in names or ("kubeadm", "kubelet", "kube-apiserver"):
+        (directory / name).write_bytes(content)
+        (directory / name).chmod(0o755)
+    return directory
+
+
+class UpgradeRun(FakeRun):
+    """Programs of the node. manifests: what kubeadm generates, by the version and then by static pod; or the words with which it fails.
+    says: of each component what it says, one text for each start, ACCEPTED after these. versions: what a program says of its version.
+    """
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.manifests: dict[str, dict[str, str] | str] = {}
+        self.says: dict[str, list[str]] = {}
+        self.complaint = ""
+        self.versions = {"kubeadm": f"v{TARGET}", "etcd": "etcd Version: 3.7.0"}
+
+    def __call__(self, arguments: list[str], **options: t.Any) -> tuple[int, str, str]:
+        name = os.path.basename(arguments[0])
+        if (
+            arguments[-1] in ("--version", "--output=short")
+            and arguments[0].startswith("/")
+            and "bin" not in arguments[0]
+        ):
+            self.calls.append(arguments)
+            return 0, self.versions.get(name, f"Kubernetes v{TARGET}") + "\n", ""
+        if "data" not in options:
+            return super().__call__(arguments, **options)
+        request = json.loads(options["data"])
+        self.requests.append(request)
+        program = os.path.basename(request["arguments"][0])
+        if program == "kubeadm":
+            return self._generate(request)
+        said = self.says.get(program) or [ACCEPTED[program]]
+        return 1, "", said.pop(0)
+
+    def _generate(self, request: dict[str, t.Any]) -> tuple[int, str, str]:
+        (text,) = request["staged"].values()
+        cluster = json.loads(base64.b64decode(text).decode().split("\n---\n")[0])
+        manifests = self.manifests[cluster["kubernetesVersion"]]
+        if isinstance(manifests, str):
+            return 1, "", manifests
+        (output,) = (mount["source"] for mount in request["mounts"] if mount.get("writable"))
+        for name, manifest in manifests.items():
+            Path(output, f"{name}.yaml").write_text(manifest, encoding="utf-8")
+        return 0, "[control-plane] Creating", self.complaint
+
+    def started(self, program: str) -> list[list[str]]:
+        """The command lines with which a program was rehearsed."""
+        return [each["arguments"] for each in self.requests if os.path.basename(each["arguments"][0]) == program]
