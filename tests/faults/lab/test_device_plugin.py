@@ -294,7 +294,8 @@ def test_d17_only_the_stream_is_dropped(plugin: Plugin, record: Recorder) -> Non
         gone = time.monotonic()
         until(lambda: plugin.registrations(UNIT) > before, "another registration", PATIENCE)
         entry.list_seconds = back(watch, gone)
-        assert sockets(watch, UNIT) == [path]
+        (taken,) = sockets(watch, UNIT)
+        assert taken != path  # a kubelet takes each socket once
     judge(watch)
     entry.outcome, entry.reached = "recovered", f"{connections} connection to {path} was shut down"
     assert connections == 1
