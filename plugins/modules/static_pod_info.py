@@ -69,6 +69,12 @@ cluster:
     ca_sha256: 2f1b4c0f6b7d3f5e8c9a0d1e2f3a4b5c6d7e8f90a1b2c3d4e5f60718293a4b5c
     server: https://10.0.0.10:6443
     machine_id: 9d0f3ae1c2b44f6c8a7e5d3b1f02c4e6
+kubelet_problem:
+  description: >-
+    Why the node's kubelet does not work, with its last words; V(null) when it does. Its files tell then which static pods the node has.
+  returned: success
+  type: str
+  sample: "kubelet on cp1 is activating (auto-restart); it said last: panic: unrecognized feature gate: OldGate"
 manifest_dir:
   description: The folder that was read.
   returned: success

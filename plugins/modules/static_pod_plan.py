@@ -121,6 +121,13 @@ cluster:
     before the kubelet was read.
   returned: always
   type: dict
+kubelet_problem:
+  description: >-
+    Why the node's kubelet does not work, with its last words; V(null) when it does, or when the task failed before it was read. Everything is
+    planned from the kubelet's files then, and its repair has to come before any change.
+  returned: always
+  type: str
+  sample: "kubelet on cp1 is activating (auto-restart); it said last: panic: unrecognized feature gate: OldGate"
 busy:
   description: >-
     Whether the task failed only because another run or an open transaction is at work on the node, so that the same task may go on when

@@ -73,7 +73,9 @@ class ControlPlaneRollout(RoleRollout):
             "lease": {},
             "told": [],
         }
-        refusal = control_planes.refusal(hosts, self._pass.host, self._pass.play_hosts, self._pass.batch_hosts)
+        refusal = control_planes.refusal(
+            hosts, self._pass.host, self._pass.play_hosts, self._pass.batch_hosts
+        ) or self._kubelet_refusal(hosts)
         if refusal:
             return {**found, "failed": True, "msg": refusal}
         if not turns or not self._is_lease_wanted:
@@ -83,6 +85,14 @@ class ControlPlaneRollout(RoleRollout):
         admitted = self._admission(hosts, former.get("lease", {}), int(time.time() - planned_at))
         ready = control_planes.is_ready(hosts, time.time() - planned_at)
         return {**found, "at": time.time(), "is_ready": ready, **admitted}
+
+    def _kubelet_refusal(self, hosts: rollout.Hosts) -> str:
+        """Why a kubelet that does not work stops this run. A playbook over several roles repairs it between its plan and its changes."""
+        if self._plan_only or not control_planes.turns(hosts):
+            return ""
+        kubelets = self._pass.of_role("node_kubelet")
+        repaired = [host for host in hosts if rollout.state(kubelets.registers(host)) == "done"]
+        return control_planes.kubelet_refusal(hosts, repaired)
 
     def _admission(self, hosts: rollout.Hosts, former: Json, plan_age: int) -> Json:
         """Acquire the Lease, unless this pass holds it already, because everything was planned again."""
@@ -158,9 +168,9 @@ class ControlPlaneRollout(RoleRollout):
         """Ask one host for its static pods, on behalf of the one whose turn it is."""
         host = self._pass.asked_host
         answer = self._pass.ask("static_pod_info", {})
-        pods = answer.get("static_pods")
-        if pods is None:
-            return {"host": host, "static_pods": None, "msg": str(answer.get("msg") or "no answer"), "awaited": []}
+        pods, problem = answer.get("static_pods"), answer.get("kubelet_problem") or answer.get("msg")
+        if pods is None or problem:
+            return {"host": host, "static_pods": None, "msg": str(problem or "no answer"), "awaited": []}
         kept = [{key: pod[key] for key in ("name", "ready", "problem")} for pod in pods]
         return {"host": host, "static_pods": kept, "awaited": control_planes.awaited(self._pass.registers(host), kept)}
 
@@ -178,6 +188,8 @@ class ControlPlaneRollout(RoleRollout):
         if refusal:
             raise Refusal(refusal)
         own = self._pass.own["pass"]["pass"]
+        if self._pass.check_mode and self._pass.own["plan"].get("kubelet_problem"):
+            return {"changes": []}  # nothing was repaired; the plan has told what would change
         return {"changes": [{"name": name, "pass": own} for name in control_planes.order(self._pass.own)]}
 
     def _renewal_refusal(self, hosts: rollout.Hosts, decision: Json) -> str:

@@ -16,7 +16,8 @@ from .._engine.node import NODE, Host
 from .._plan.common.errors import Busy, KubeadmError
 from .._plan.kubernetes.clusters import ClusterIdentity
 from . import static_pods, transaction_log, transactions
-from .kubelet import Kubelet, read_kubelet
+from .kubelet import Kubelet
+from .kubelet_health import read_any_kubelet
 from .lock_wait import LockWait
 from .manifest_files import manifest_files
 from .records import can_revert
@@ -61,7 +62,8 @@ class StaticPodPlans:
         except Busy:
             self._busy = True
             raise
-        self._kubelet = read_kubelet(self._run, proc=self._host.proc)
+        # Where it does not work, everything is planned from its files: a rollout repairs it first.
+        self._kubelet = read_any_kubelet(self._run, self._host, self._patience)
 
     def members(self) -> dict[str, StaticPodSteps]:
         """The steps of each static pod that is planned."""
@@ -89,6 +91,7 @@ class StaticPodPlans:
             "others": self._others(plans),
             "node": self._kubelet.node_name if self._kubelet else None,
             "cluster": dataclasses.asdict(identity),
+            "kubelet_problem": (self._kubelet.problem or None) if self._kubelet else None,
             # A refusal stays one, however long others are waited for.
             "busy": self._busy or (bool(failed) and all(plan["busy"] for plan in failed)),
         }

@@ -25,7 +25,8 @@ from .._plan.static_pod.diff import diff
 from .._plan.static_pod.manifest import Manifest
 from .._plan.transaction.undo import WayBack
 from . import static_pods, transaction_log, way_back
-from .kubelet import read_kubelet, version_of
+from .kubelet import version_of
+from .kubelet_health import read_any_kubelet
 from .manifest_files import manifest_files
 from .state import Run
 
@@ -39,7 +40,7 @@ def read_all(
     host: Host = NODE,
 ) -> Json:
     """Read the static pods of a node, or the one of that name; none when it is not there."""
-    kubelet = read_kubelet(run, proc=host.proc)
+    kubelet = read_any_kubelet(run, host)
     host = host._replace(**kubelet.places)
     folder = manifest_dir or kubelet.manifest_dir
     # A worker that never had a static pod has no such folder.
@@ -54,6 +55,7 @@ def read_all(
     return {
         "node": kubelet.node_name,
         "cluster": dataclasses.asdict(kubelet.cluster),
+        "kubelet_problem": kubelet.problem or None,
         "manifest_dir": folder,
         "unreadable_files": [path for path in files if identities[path] is None],
         "static_pods": pods,

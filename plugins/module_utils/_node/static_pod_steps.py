@@ -37,7 +37,8 @@ from . import (
 )
 from .api_clients import ApiClients
 from .journals import TransactionSettings
-from .kubelet import Kubelet, read_kubelet, version_of
+from .kubelet import Kubelet, version_of
+from .kubelet_health import read_running_kubelet
 from .lock_wait import LockWait
 from .preflight_context import PreflightContext
 from .records import write_record
@@ -61,7 +62,7 @@ class StaticPodSteps(TransactionSteps):
         lock_wait: LockWait | None = None,
         kubelet: Kubelet | None = None,
     ) -> None:
-        """kubelet: of the node, where it was read already."""
+        """kubelet: of the node, where it was read already. One with a problem is repaired before a change is made."""
         super().__init__(params, name=str(params["name"]), dry=dry, diff=diff, run=run, host=host, lock_wait=lock_wait)
         self._patience = patience
         self._wish: Wish | None = None
@@ -79,7 +80,7 @@ class StaticPodSteps(TransactionSteps):
 
     def read(self) -> None:
         """Read the kubelet, the manifest, our record, and the files that may change."""
-        self._kubelet = kubelet = self._kubelet or read_kubelet(self._run, proc=self._host.proc)
+        self._kubelet = kubelet = self._kubelet or read_running_kubelet(self._run, self._host, self._patience)
         self._node, self._cluster = kubelet.node_name, kubelet.cluster
         self._host = self._host._replace(**kubelet.places)
         self._read_transactions()
@@ -143,8 +144,8 @@ class StaticPodSteps(TransactionSteps):
         pod, plan = t.cast(static_pods.StaticPod, self._pod), t.cast(static_pod.StaticPodPlan, self._plan)
         if not self._dry:
             write_record(self._name, before=pod.record, after=plan.record)
-        if self._open is not None:  # it is in the middle of a change
-            return
+        if self._open is not None or t.cast(Kubelet, self._kubelet).problem:
+            return  # it is in the middle of a change, or comes up with its kubelet only
         sight = static_pods.watch_until_healthy(
             pod, self._host, seconds=self._patience, clock=time.monotonic, sleep=time.sleep
         )

@@ -33,6 +33,8 @@ def kubelets(reports: t.Mapping[str, Result], lost: t.Collection[str] = ()) -> l
     """Of each host, by its name, what its kubelet came to. lost: hosts whose connection broke in the middle of their change."""
     lines: list[str] = []
     for host, result in reports.items():
+        if result.get("problem"):
+            lines.append(f"{host}: before the change, {result['problem']}")
         lines += _change(host, result, _proven_kubelet, _setting, is_lost=host in lost)
         if not result.get("operations") and not result.get("failed"):
             lines.append(f"{host}: nothing to change")

@@ -83,8 +83,32 @@ def test_a_plan_is_what_the_module_of_one_says_in_check_mode(master: FakeNode, r
         "others": {},
         "node": "cp1",
         "cluster": results[NAME]["cluster"],
+        "kubelet_problem": None,
         "busy": False,
     }
+
+
+def test_where_the_kubelet_is_down_everything_is_planned_from_its_files(
+    master: FakeNode, run: FakeRun, tmp_path: Path
+) -> None:
+    """What is down with it comes up with it only, so nothing is waited for."""
+    unit, config = tmp_path / "kubelet.service", master.proc / "50/root/var/lib/kubelet/config.yaml"
+    command = f"/usr/bin/kubelet --config={config} --hostname-override=cp1"
+    unit.write_text(f"[Service]\nExecStart={command}\n", encoding="utf-8")
+    shown = {"LoadState": "loaded", "FragmentPath": str(unit), "ActiveState": "failed", "SubState": "failed"}
+    run.answers["systemctl show"] = (0, "".join(f"{key}={value}\n" for key, value in shown.items()), "")
+    run.answers["journalctl"] = (0, "panic: unrecognized feature gate: OldGate\n", "")
+    node_plans = plans(master, run, {NAME: {"args": {"v": 4}}})
+    results = made(node_plans)
+    assert (results[NAME]["failed"], len(results[NAME]["operations"])) == (False, 1)
+    told = node_plans.report(results)
+    assert (told["node"], told["others"]) == ("cp1", {})
+    assert "panic: unrecognized feature gate: OldGate" in told["kubelet_problem"]
+    master.kubelet.kill(master.kubelet.instances[0])
+    assert [result["failed"] for result in made(plans(master, run, {NAME: {}})).values()] == [False]
+    alone = steps(master, run, args={"v": 4})
+    with alone.session(), pytest.raises(KubeadmError, match="the role node_kubelet repairs it"):
+        alone.read()
 
 
 @pytest.mark.usefixtures("beside")
