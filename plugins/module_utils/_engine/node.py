@@ -18,6 +18,8 @@ import typing as t
 
 KUBELET = "kubelet.service"
 LOG_LINES = 20
+# A kubelet describes its whole machine in one line of its log.
+LOG_WIDTH = 500
 PROGRAM_SECONDS = 120
 
 Run = t.Callable[[t.Sequence[str]], tuple[int, str, str]]
@@ -158,6 +160,12 @@ def _written(line: str) -> str:
             return str(json.loads(line)["log"]).rstrip("\n")
     columns = line.split(" ", 3)
     return columns[3] if len(columns) == 4 else line
+
+
+def unit_log(run: Run, unit: str) -> list[str]:
+    """The last lines of a systemd unit, which are those of a process that may be gone."""
+    command = ["journalctl", "--output=cat", "--no-pager", f"--lines={LOG_LINES}", f"_SYSTEMD_UNIT={unit}"]
+    return [line[:LOG_WIDTH] for line in run(command)[1].splitlines()]
 
 
 def last_words(paths: t.Sequence[str]) -> list[str]:

@@ -31,7 +31,11 @@ _RUNTIME = "unix:///run/containerd/containerd.sock"
 
 
 class KubeletDown(KubeadmError):
-    """No kubelet runs that could be asked."""
+    """No kubelet runs that could be asked. found: what is there instead, after the word kubelet."""
+
+    def __init__(self, found: str, message: str) -> None:
+        super().__init__(message)
+        self.found = found
 
 
 @dataclasses.dataclass(frozen=True)
@@ -102,13 +106,13 @@ def _running(run: Run, proc: str) -> tuple[int, list[str], Settings]:
     host = Host(proc=proc)
     arguments = list(host.arguments(pid))
     try:
-        settings = _settings(arguments, os.path.join(proc, str(pid), "root"))
+        settings = settings_of(arguments, os.path.join(proc, str(pid), "root"))
     except KubeadmError:
         if host.arguments(pid):
             raise
         arguments = []
     if not arguments:  # one that panics at its start is gone by now
-        raise _down("kubelet.service ended")
+        raise _down("ended")
     return pid, arguments, settings
 
 
@@ -154,23 +158,26 @@ def registered_name(arguments: t.Sequence[str]) -> str:
 
 
 def _main_pid(run: Run) -> int:
-    status, output, error = run(["systemctl", "show", "--property=ActiveState,MainPID", "kubelet.service"])
+    status, output, error = run(["systemctl", "show", "--property=ActiveState,SubState,MainPID", "kubelet.service"])
     shown = dict(line.split("=", 1) for line in output.splitlines() if "=" in line)
     if status == 0 and shown.get("ActiveState") == "active" and int(shown.get("MainPID", "0")):
         return int(shown["MainPID"])
-    found = f"kubelet.service is {shown.get('ActiveState', 'unknown')}" if status == 0 else error.strip()
-    raise _down(found)
+    if status != 0:
+        raise _down(f"is not known to systemd: {error.strip()}")
+    state = f" ({shown['SubState']})" if shown.get("SubState") else ""
+    raise _down(f"is {shown.get('ActiveState', 'unknown')}{state}")
 
 
 def _down(found: str) -> KubeletDown:
     return KubeletDown(
-        f"{os.uname().nodename} runs no kubelet that could be asked ({found}). Static pods are changed on running kubeadm"
-        " control planes only: check that the host is one, and start its kubelet."
+        found,
+        f"{os.uname().nodename} runs no kubelet that could be asked (kubelet.service {found}). Static pods are changed on running"
+        " kubeadm control planes only: check that the host is one, and start its kubelet.",
     )
 
 
-def _settings(arguments: t.Sequence[str], root: str) -> Settings:
-    """The settings of a running kubelet with these arguments: its configuration and its fragments, as the kubelet merges them.
+def settings_of(arguments: t.Sequence[str], root: str) -> Settings:
+    """The settings of a kubelet with these arguments: its configuration and its fragments, as the kubelet merges them.
 
     root: what is the root of the file system for it.
     """

@@ -4,12 +4,10 @@
 
 # PRIVATE to the collection: no promise of stability to code outside it.
 
-"""How a kubelet is watched and read where it is down, and whether its node is drained."""
+"""How a kubelet is watched, and whether its node is drained."""
 
 from __future__ import annotations
 
-import contextlib
-import dataclasses
 import glob
 import os
 import time
@@ -21,12 +19,12 @@ from .._engine.journal import PREPARED, Instance, Journal
 from .._engine.node import Host
 from .._engine.systemd_unit import UnitSight, UnitWatcher
 from .._engine.watcher import HICCUP_SECONDS
-from .._plan.common.errors import KubeadmError
 from .._plan.kubelet.layout import Layout
 from .._plan.kubernetes import pods
 from .._plan.transaction import messages
-from .kubelet import Kubelet, KubeletDown, healthz_of, kubelet_of, read_kubelet
-from .kubelet_units import KUBELET_NAME, KUBELET_UNIT, KubeletUnit, read_unit
+from .kubelet import healthz_of
+from .kubelet_unit_files import KUBELET_UNIT
+from .kubelet_units import KUBELET_NAME, KubeletUnit
 from .state import Run
 
 # systemd waits ten seconds between two starts of what crashed.
@@ -71,36 +69,6 @@ def problem_of(unit: KubeletUnit, host: Host, run: Run, patience: float) -> str:
     if sight.process is not None and sight.probes_ok:
         return ""
     return messages.down(KUBELET_NAME, unit.node_name, sight.missing(), sight.probes, log)
-
-
-def read_any_kubelet(run: Run, host: Host, patience: float = HICCUP_SECONDS) -> Kubelet:
-    """The kubelet of this node as it runs, or where it does not, as its files would have it; with what is wrong with it.
-
-    patience: as above. Raises KubeadmError when there is none of kubeadm's layout, running or not.
-    """
-    found: Kubelet | None = None
-    with contextlib.suppress(KubeletDown):
-        found = read_kubelet(run, proc=host.proc)
-    if found is not None and (found.healthz is None or probes.run_probe(found.healthz)[0]):
-        return found
-    unit = read_unit(run, host)
-    # Of one that is down, its files say with what it will be started.
-    found = found or kubelet_of(unit.layout.command, unit.layout.settings, unit.cluster)
-    return dataclasses.replace(found, problem=problem_of(unit, host, run, patience))
-
-
-def read_running_kubelet(run: Run, host: Host, patience: float = HICCUP_SECONDS) -> Kubelet:
-    """The kubelet of this node as it runs. patience: as above. Raises KubeadmError when none does, with its last words and what repairs it."""
-    try:
-        return read_kubelet(run, proc=host.proc)
-    except KubeletDown as exc:
-        try:
-            problem = read_any_kubelet(run, host, patience).problem
-        except KubeadmError:  # there is none that systemd could start
-            raise exc from None
-        if not problem:  # it came back meanwhile
-            return read_kubelet(run, proc=host.proc)
-        raise KubeadmError(messages.needs_kubelet(problem)) from exc
 
 
 def has_static_pods(unit: KubeletUnit) -> bool:

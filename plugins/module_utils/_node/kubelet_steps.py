@@ -37,7 +37,8 @@ from .kubelet_health import (
     problem_of,
     watch_until_healthy,
 )
-from .kubelet_units import KUBELET_NAME, KUBELET_UNIT, KubeletUnit, read_unit
+from .kubelet_unit_files import KUBELET_UNIT
+from .kubelet_units import KUBELET_NAME, KubeletUnit, read_unit
 from .lock_wait import LockWait
 from .state import Run
 from .transaction_steps import TransactionSteps

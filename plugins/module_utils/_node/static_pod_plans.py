@@ -17,7 +17,7 @@ from .._plan.common.errors import Busy, KubeadmError
 from .._plan.kubernetes.clusters import ClusterIdentity
 from . import static_pods, transaction_log, transactions
 from .kubelet import Kubelet
-from .kubelet_health import read_any_kubelet
+from .kubelet_down import read_any_kubelet
 from .lock_wait import LockWait
 from .manifest_files import manifest_files
 from .records import can_revert

@@ -26,7 +26,7 @@ from .._plan.static_pod.manifest import Manifest
 from .._plan.transaction.undo import WayBack
 from . import static_pods, transaction_log, way_back
 from .kubelet import version_of
-from .kubelet_health import read_any_kubelet
+from .kubelet_down import read_any_kubelet
 from .manifest_files import manifest_files
 from .state import Run
 

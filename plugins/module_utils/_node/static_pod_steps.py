@@ -38,7 +38,7 @@ from . import (
 from .api_clients import ApiClients
 from .journals import TransactionSettings
 from .kubelet import Kubelet, version_of
-from .kubelet_health import read_running_kubelet
+from .kubelet_down import read_running_kubelet
 from .lock_wait import LockWait
 from .preflight_context import PreflightContext
 from .records import write_record

@@ -25,6 +25,7 @@ from ansible_collections.nodecraft.kubeadm.plugins.module_utils._engine.journal 
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._node import (
     kubelet_health,
     kubelet_report,
+    kubelet_unit_files,
     kubelet_units,
     records,
     state,
@@ -173,7 +174,7 @@ def test_check_mode_leaves_no_trace(node: Node) -> None:
 
 def test_a_unit_that_shadows_the_loaded_one_is_refused(node: Node, monkeypatch: pytest.MonkeyPatch) -> None:
     local = node.root / "local.service"
-    monkeypatch.setattr(kubelet_units, "_STRONGER_UNITS", (str(local), "/none"))
+    monkeypatch.setattr(kubelet_unit_files, "_STRONGER_UNITS", (str(local), "/none"))
     kubelet_units.read_unit(node.run, node.host)
     local.symlink_to(node.unit)
     kubelet_units.read_unit(node.run, node.host)

@@ -8,12 +8,10 @@ from pathlib import Path
 
 import pytest
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._node import state
-from ansible_collections.nodecraft.kubeadm.plugins.module_utils._node.kubelet_health import (
-    problem_of,
+from ansible_collections.nodecraft.kubeadm.plugins.module_utils._node.kubelet_down import (
     read_any_kubelet,
     read_running_kubelet,
 )
-from ansible_collections.nodecraft.kubeadm.plugins.module_utils._node.kubelet_units import read_unit
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.common.errors import KubeadmError
 from ansible_collections.nodecraft.kubeadm.tests.unit.support.kubelet_nodes import Node
 from ansible_collections.nodecraft.kubeadm.tests.unit.support.web import Web
@@ -38,7 +36,6 @@ def test_a_kubelet_that_works_is_read_as_it_runs(node: Node) -> None:
     found = read_any_kubelet(node.run, node.host, patience=0)
     assert (found.manifest_dir, found.node_name, found.problem) == ("/m", "w1", "")
     assert not [call for call in node.calls if call.startswith("journalctl")]
-    assert problem_of(read_unit(node.run, node.host), node.host, node.run, patience=0) == ""
 
 
 def test_a_kubelet_that_panics_is_read_from_its_files_and_quoted(node: Node) -> None:
