@@ -129,7 +129,17 @@ static_pods:
       description: C(priorityClassName) and C(priority), where they are set.
       type: dict
     owned:
-      description: What this collection set, by option; the names only.
+      description: What this collection set and what is there as it was set, by option; the names only.
+      type: dict
+    lost:
+      description: >-
+        What this collection set and a kubeadm upgrade took when it wrote the manifest again, by option; the names only. A run that asks for it sets
+        it again, see RV(nodecraft.kubeadm.static_pod#module:lost).
+      type: dict
+    removed:
+      description: >-
+        What this collection set and someone took out of the manifest, which otherwise stayed as it was, by option; the names only. It stops the
+        next change that asks for it, see O(nodecraft.kubeadm.static_pod#module:restore_removed).
       type: dict
     process:
       description: >-

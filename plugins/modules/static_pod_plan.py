@@ -30,6 +30,7 @@ notes:
   - The kubelet is read once. Static pods are planned and rehearsed one after the other, each with its own lock, in the order of
     O(static_pods).
   - When one is refused, the task fails and names it; the others are planned all the same and stand in the result.
+  - Where nothing changes, values that are not this collection's any more go out of its record, which is no change of the node; not in check mode.
   - What an earlier run left to tell is a warning here, and stays untold until a run of M(nodecraft.kubeadm.static_pod), or until
     M(nodecraft.kubeadm.node_transaction) has told it.
 options:
@@ -156,7 +157,9 @@ def main() -> t.NoReturn:
     check_entries(
         module, "static_pods", {**static_pod_settings(), "only_if_changed": {"type": "bool", "default": False}}
     )
-    runner.run_plans(module, StaticPodPlans(module.params, run=module.run), rehearse=module.params["rehearse"])
+    runner.run_plans(
+        module, StaticPodPlans(module.params, dry=module.check_mode, run=module.run), rehearse=module.params["rehearse"]
+    )
 
 
 if __name__ == "__main__":

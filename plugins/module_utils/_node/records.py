@@ -26,19 +26,30 @@ def own_record(name: str) -> ownership.Record:
     return ownership.load_record(record["owned"]) if record else {}
 
 
-def write_record(name: str, *, before: ownership.Record, after: ownership.Record) -> None:
-    """Note what we own, where nothing else changes. Call with the lock."""
-    if after == before:
+def written_image(name: str) -> str | None:
+    """The image of a static pod at our last write; None when it is not known."""
+    record = read_json(record_path(name))
+    return record.get("image") if record else None
+
+
+def is_noted(name: str, *, before: ownership.Record, after: ownership.Record, image: str | None = None) -> bool:
+    """Whether the record says already what it shall. image: of a static pod that is ours in part."""
+    return after == before and (not after or image in (None, written_image(name)))
+
+
+def write_record(name: str, *, before: ownership.Record, after: ownership.Record, image: str | None) -> None:
+    """Note what we own, where nothing else changes. image: as above. Call with the lock."""
+    if is_noted(name, before=before, after=after, image=image):
         return
     if after:
-        write_json(record_path(name), record_data(after))
+        write_json(record_path(name), record_data(after, image))
     else:
         remove(record_path(name))
 
 
-def record_data(record: ownership.Record) -> Json:
+def record_data(record: ownership.Record, image: str | None = None) -> Json:
     """What the file holds."""
-    return {"format": FORMAT, "owned": ownership.dump_record(record)}
+    return {"format": FORMAT, "owned": ownership.dump_record(record), **({"image": image} if image else {})}
 
 
 def can_revert(name: str, state: str) -> bool:

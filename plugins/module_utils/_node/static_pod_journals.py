@@ -32,7 +32,7 @@ def static_pod_journal(
             "before": dump_version(pod.version),
             "after": dump_version(dataclasses.replace(pod.version, content=plan.after.text.encode("utf-8"))),
         },
-        *record_entry(pod.name, before=pod.record, after=plan.record),
+        *record_entry(pod.name, before=pod.record, after=plan.record, image=plan.image),
     ]
     watch: StaticPodWatch = {
         "kind": STATIC_POD,

@@ -31,18 +31,21 @@ _EVERY = ""  # no component is called like that
 class StaticPodPlans:
     """One run of the module: reads the kubelet once, and has each static pod planned and rehearsed, one after the other.
 
-    params: C(static_pods) by name, and options that are those of each. patience: seconds for one that has nothing to change to be ready.
+    params: C(static_pods) by name, and options that are those of each. dry: not even the record tells what is no longer ours. patience: seconds
+    for one that has nothing to change to be ready.
     """
 
     def __init__(
         self,
         params: t.Mapping[str, t.Any],
         *,
+        dry: bool,
         run: Run,
         host: Host = NODE,
         patience: float = static_pods.SETTLE_SECONDS,
         lock_wait: LockWait | None = None,
     ) -> None:
+        self._dry = dry
         self._shared = {key: value for key, value in params.items() if key != "static_pods"}
         self._entries: dict[str, Json] = params["static_pods"]
         self._run = run
@@ -70,6 +73,7 @@ class StaticPodPlans:
         return {
             name: _PlanSteps(
                 {**self._shared, **entry, "name": name},
+                notes_record=not self._dry,
                 dry=True,
                 diff=False,
                 run=self._run,
@@ -110,7 +114,11 @@ class StaticPodPlans:
 
 
 class _PlanSteps(StaticPodSteps):
-    """A plan, and what the static pod is found to be now."""
+    """A plan, and what the static pod is found to be now. notes_record: whether to note what is no longer ours where nothing else changes."""
+
+    def __init__(self, params: t.Mapping[str, t.Any], *, notes_record: bool, **given: t.Any) -> None:
+        super().__init__(params, **given)
+        self._notes_record = notes_record
 
     def report(self) -> Json:
         """What the module C(static_pod) reports, and of C(static_pod_info) what a rollout goes by."""

@@ -16,10 +16,10 @@ from .._engine.files import Json
 from .._engine.node import NODE, Host, Process, hide
 from .._engine.static_pod_look import Sight
 from .._plan.common.errors import KubeadmError
-from .._plan.common.ownership import Change
+from .._plan.common.ownership import Change, Values
 from .._plan.kubernetes import versions
 from .._plan.static_pod import plan as static_pod
-from .._plan.static_pod import pod_fields
+from .._plan.static_pod import pod_fields, reconciliation
 from .._plan.static_pod import undo as static_pod_undo
 from .._plan.static_pod.diff import diff
 from .._plan.static_pod.manifest import Manifest
@@ -110,6 +110,8 @@ def _describe_pod(name: str, folder: str, node_name: str, host: Host) -> Json:
             "volumes",
             *pod_fields.FIELDS,
             "owned",
+            "lost",
+            "removed",
             "process",
             "in_step",
         )
@@ -130,12 +132,24 @@ def _describe_pod(name: str, folder: str, node_name: str, host: Host) -> Json:
         "env": sorted(values["env"]),
         "volumes": {key: value for key, value in values["volumes"].items() if "other" not in value},
         **{field: values[field] for field in pod_fields.FIELDS},
-        "owned": {field: sorted(keys) for field, keys in pod.record.items()},
+        **_ours(pod, values),
         "process": None if process is None else _describe_process(process, pod, host),
         "in_step": process is not None and _in_step(process, pod.manifest),
         **_judge(static_pods.look(pod, host)),
         "stray_files": static_pods.stray_files(path, others, pod.manifest.pod),
         "error": None,
+    }
+
+
+def _ours(pod: static_pods.StaticPod, values: Values) -> Json:
+    """What this collection set: what is there, what an upgrade took, and what someone took out."""
+    image = pod.manifest.container.get("image")
+    found = reconciliation.reconcile(pod.record, values, image=image, written_image=pod.written_image)
+    files = {path: entry for path, entry in pod.record.get("files", {}).items() if os.path.lexists(path)}
+    return {
+        "owned": reconciliation.names(reconciliation.with_files(found.kept, files)),
+        "lost": reconciliation.names(found.lost),
+        "removed": reconciliation.names(found.removed),
     }
 
 

@@ -72,6 +72,7 @@ class StaticPodSteps(TransactionSteps):
         self._way: WayBack | None = None
         self._plan: static_pod.StaticPodPlan | None = None
         self._snapshot: str | None = None
+        self._notes_record = not dry
 
     def _parse(self) -> None:
         if self._params["state"] == PREVIOUS:
@@ -94,7 +95,13 @@ class StaticPodSteps(TransactionSteps):
         etcd_preflight.refuse_files_among_data(self._pod, paths)
         users, groups = static_pods.read_accounts(wish.files)
         self._state = static_pod.State(
-            self._pod.manifest, self._pod.record, static_pods.read_files(paths), users, groups
+            self._pod.manifest,
+            self._pod.record,
+            static_pods.read_files(paths),
+            users,
+            groups,
+            self._pod.written_image,
+            self._pod.changed,
         )
         if wish.state == PREVIOUS and self._open is None:
             self._way = way_back.find(self._name, kubelet.node_name)
@@ -142,10 +149,12 @@ class StaticPodSteps(TransactionSteps):
         What others changed is noted as theirs, since there is no transaction that could do it.
         """
         pod, plan = t.cast(static_pods.StaticPod, self._pod), t.cast(static_pod.StaticPodPlan, self._plan)
-        if not self._dry:
-            write_record(self._name, before=pod.record, after=plan.record)
-        if self._open is not None or t.cast(Kubelet, self._kubelet).problem:
-            return  # it is in the middle of a change, or comes up with its kubelet only
+        if self._open is not None:  # it is in the middle of a change
+            return
+        if self._notes_record:
+            write_record(self._name, before=pod.record, after=plan.record, image=plan.image)
+        if t.cast(Kubelet, self._kubelet).problem:  # it comes up with its kubelet only
+            return
         sight = static_pods.watch_until_healthy(
             pod, self._host, seconds=self._patience, clock=time.monotonic, sleep=time.sleep
         )
@@ -182,6 +191,7 @@ class StaticPodSteps(TransactionSteps):
             **self._report(plan.operations if plan else (), diff(plan) if plan and self._diff else ()),
             "manifest": self._pod.path if self._pod else None,
             "snapshot": self._snapshot,
+            "lost": plan.lost if plan else {},
             "takes_back": self._way.transaction if self._way and plan and plan.operations else None,
         }
 

@@ -23,7 +23,7 @@ from .._engine.pods import find as find_processes
 from .._engine.probes import Ask, api_get
 from .._engine.static_pod_look import Sight, told_unmatched
 from .._engine.static_pod_look import look as look_for
-from .._plan.common import ownership
+from .._plan.common import ownership, times
 from .._plan.common.errors import KubeadmError, Refusal
 from .._plan.common.files import FileVersion
 from .._plan.static_pod import plan as static_pod
@@ -31,7 +31,7 @@ from .._plan.static_pod.desired import WantedFile
 from .._plan.static_pod.manifest import Manifest, Mount
 from .file_versions import read_version
 from .manifest_files import manifest_files
-from .records import own_record
+from .records import own_record, written_image
 
 try:
     import yaml
@@ -46,7 +46,8 @@ class StaticPod:
     """One static pod as a node has it.
 
     path: its manifest. version: what stands there. manifest: the same, parsed. record: what we own of it. log_prefix: how the names
-    of its directories of logs begin.
+    of its directories of logs begin. written_image: its image at our last write, None when that is not known. changed: when the manifest was
+    changed last, UTC.
     """
 
     name: str
@@ -55,6 +56,8 @@ class StaticPod:
     manifest: Manifest
     record: ownership.Record
     log_prefix: str
+    written_image: str | None = None
+    changed: str = ""
 
     @property
     def container(self) -> str:
@@ -101,6 +104,8 @@ def parse_static_pod(name: str, path: str, node_name: str) -> StaticPod:
         manifest=manifest,
         record=own_record(name),
         log_prefix=f"{_pod_prefix(metadata)}{node_name}_",
+        written_image=written_image(name),
+        changed=times.shown(os.stat(path).st_mtime),
     )
 
 

@@ -41,6 +41,7 @@ _RESULT_KEYS = (
     "manifest",
     "operations",
     "snapshot",
+    "lost",
     "takes_back",
     "rehearsal",
     "transaction",

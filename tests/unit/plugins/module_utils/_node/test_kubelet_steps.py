@@ -74,6 +74,18 @@ def carry_out(node: Node, **given: t.Any) -> Json:
     return t.cast("Json", transaction_log.open_journal("kubelet"))
 
 
+def test_a_kubelet_that_is_down_is_planned_and_quoted(node: Node) -> None:
+    node.crash("panic: unrecognized feature gate: OldGate\n")
+    steps = node.steps(dry=True, config={"maxPods": 50})
+    with steps.session():
+        steps.read()
+        (warning,) = steps.plan().warnings
+    problem = steps.report()["problem"]
+    assert problem.startswith("kubelet on w1 is activating (auto-restart) after 1 crash(es) (http://127.0.0.1:10248/")
+    assert problem.endswith("; it said last: panic: unrecognized feature gate: OldGate")
+    assert warning.startswith(problem)
+
+
 def test_a_version_that_is_not_tested(node: Node) -> None:
     node.version = "Kubernetes v1.31.9\n"
     steps = node.steps()
