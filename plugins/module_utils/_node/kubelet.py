@@ -22,6 +22,7 @@ from .._plan.kubelet.config import ConfigDocument, Settings
 from .._plan.kubernetes import flags
 from .._plan.kubernetes.clusters import ClusterIdentity
 from .cluster_identity import read_identity
+from .joins import joined_at
 from .state import Run
 
 DEFAULT_MANIFEST_DIR = "/etc/kubernetes/manifests"
@@ -44,7 +45,8 @@ class Kubelet:
 
     program: its binary. manifest_dir: its staticPodPath. node_name: the name of its Node. healthz: its own health as a probe; None when that is
     switched off. runtime: the address of its container runtime. cluster: the one that it belongs to. places: where it keeps its pods, their
-    logs and its credential, as far as its settings say. problem: why it does not work, with its last words, where that was asked for; empty when
+    logs and its credential, as far as its settings say. joined: when the node was joined to its cluster, in seconds since 1970; 0.0 when that is
+    not known. problem: why it does not work, with its last words, where that was asked for; empty when
     it does.
     """
 
@@ -55,6 +57,7 @@ class Kubelet:
     runtime: str
     cluster: ClusterIdentity
     places: Places = dataclasses.field(default_factory=Places)
+    joined: float = 0.0
     problem: str = ""
 
 
@@ -64,12 +67,14 @@ def read_kubelet(run: Run, *, proc: str = "/proc") -> Kubelet:
     run: like AnsibleModule.run_command. Raises KubeletDown when none runs, KubeadmError when it is not of kubeadm's layout.
     """
     pid, arguments, settings = _running(run, proc)
-    cluster = read_identity(arguments, root=os.path.join(proc, str(pid), "root"))
-    return kubelet_of(arguments, settings, cluster)
+    return kubelet_of(arguments, settings, os.path.join(proc, str(pid), "root"))
 
 
-def kubelet_of(arguments: t.Sequence[str], settings: Settings, cluster: ClusterIdentity) -> Kubelet:
-    """The kubelet with this command line and these settings. Raises KubeadmError when it has no directory of static pods."""
+def kubelet_of(arguments: t.Sequence[str], settings: Settings, root: str = "/") -> Kubelet:
+    """The kubelet with this command line and these settings. root: what is the root of the file system for it.
+
+    Raises KubeadmError when it has no directory of static pods.
+    """
     manifest_dir = settings.field(("staticPodPath",))
     if not manifest_dir:
         raise KubeadmError(
@@ -82,8 +87,9 @@ def kubelet_of(arguments: t.Sequence[str], settings: Settings, cluster: ClusterI
         node_name=registered_name(arguments),
         healthz=healthz_of(settings),
         runtime=_runtime(settings),
-        cluster=cluster,
+        cluster=read_identity(arguments, root=root),
         places=_places(arguments, settings),
+        joined=joined_at(arguments, root),
     )
 
 

@@ -17,7 +17,6 @@ from .._engine.probes import run_probe
 from .._engine.watcher import HICCUP_SECONDS
 from .._plan.common.errors import KubeadmError
 from .._plan.transaction import messages
-from .cluster_identity import read_identity
 from .kubelet import Kubelet, KubeletDown, kubelet_of, read_kubelet, settings_of
 from .kubelet_unit_files import KUBELET_UNIT, read_unit_files
 from .state import Run
@@ -67,4 +66,4 @@ def _look(run: Run, host: Host) -> tuple[Kubelet | None, str]:
 def _of_files(run: Run) -> Kubelet:
     """What the files of its unit make of the kubelet."""
     command = read_unit_files(run).command
-    return kubelet_of(command, settings_of(command, "/"), read_identity(command))
+    return kubelet_of(command, settings_of(command, "/"))

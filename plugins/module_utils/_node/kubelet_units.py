@@ -14,6 +14,7 @@ import typing as t
 
 from .._engine.node import Host
 from .._engine.state_files import named_policy
+from .._plan.common import times
 from .._plan.common.errors import KubeadmError
 from .._plan.common.files import TextFile
 from .._plan.kubelet import generator as kubelet_generator
@@ -25,9 +26,10 @@ from .._plan.kubernetes import flags, versions
 from .._plan.kubernetes.clusters import ClusterIdentity
 from .cluster_identity import KUBECONFIG, read_identity
 from .file_versions import read_version
+from .joins import joined_at
 from .kubelet import fragment_paths, registered_name
 from .kubelet_unit_files import read_text, read_unit_files
-from .records import own_record
+from .records import is_older, own_record
 from .state import Run
 
 KUBELET_NAME = "kubelet"
@@ -89,6 +91,7 @@ def read_unit(run: Run, host: Host) -> KubeletUnit:
         host=read.host,
         remembered=_remembered(_root(command)),
         generator=read_version(kubelet_generator.GENERATOR),
+        joined=_joined_again(command),
     )
     files = [*state.environment, *(file.path for file in (*state.unit, *used_files(state, command)))]
     state = dataclasses.replace(state, newer=_newer(command[0], files, host.started(pid) if pid else None))
@@ -96,6 +99,11 @@ def read_unit(run: Run, host: Host) -> KubeletUnit:
     root = os.path.join(host.proc, str(pid), "root") if state.running else "/"
     cluster = read_identity(state.running or command, root=root)
     return KubeletUnit(state, state.layout(), pid, registered_name(command), cluster)
+
+
+def _joined_again(command: t.Sequence[str]) -> str:
+    joined = joined_at(command)
+    return times.shown(joined) if is_older(KUBELET_NAME, joined) else ""
 
 
 def _root(command: t.Sequence[str]) -> str:

@@ -32,6 +32,14 @@ def written_image(name: str) -> str | None:
     return record.get("image") if record else None
 
 
+def is_older(name: str, seconds: float) -> bool:
+    """Whether we own something since before that time, which is in seconds since 1970, and have changed nothing of it since."""
+    try:
+        return os.stat(record_path(name)).st_mtime < seconds
+    except FileNotFoundError:
+        return False
+
+
 def is_noted(name: str, *, before: ownership.Record, after: ownership.Record, image: str | None = None) -> bool:
     """Whether the record says already what it shall. image: of a static pod that is ours in part."""
     return after == before and (not after or image in (None, written_image(name)))

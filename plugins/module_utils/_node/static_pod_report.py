@@ -25,7 +25,7 @@ from .._plan.static_pod.diff import diff
 from .._plan.static_pod.manifest import Manifest
 from .._plan.transaction.undo import WayBack
 from . import static_pods, transaction_log, way_back
-from .kubelet import version_of
+from .kubelet import Kubelet, version_of
 from .kubelet_down import read_any_kubelet
 from .manifest_files import manifest_files
 from .state import Run
@@ -47,7 +47,7 @@ def read_all(
     files = manifest_files(folder) if os.path.isdir(folder) else []
     identities = {path: static_pods.pod_identity(path) for path in files}
     names = sorted({identity[1] for identity in identities.values() if identity})
-    pods = [_describe(pod, folder, kubelet.node_name, host) for pod in names if name in (None, pod)]
+    pods = [_describe(pod, folder, kubelet, host) for pod in names if name in (None, pod)]
     images = {pod["name"]: pod["image"] for pod in pods if not pod["error"]}
     found = versions.of_images(images) or {"kubelet": [version_of(kubelet.program, run)]}
     for warning in versions.warnings(kubelet.node_name, found):
@@ -79,10 +79,11 @@ def _unready(problem: str) -> Json:
     return {"ready": False, "problem": problem}
 
 
-def _describe(name: str, folder: str, node_name: str, host: Host) -> Json:
+def _describe(name: str, folder: str, kubelet: Kubelet, host: Host) -> Json:
+    node_name = kubelet.node_name
     return {
         "name": name,
-        **_describe_pod(name, folder, node_name, host),
+        **_describe_pod(name, folder, kubelet, host),
         **transaction_log.summary(name),
         "way_back": way_back.describe(name, node_name, lambda way: _taken_back(way, name, folder, node_name)),
     }
@@ -97,7 +98,7 @@ def _taken_back(
     return plan.operations, [entry for entry in diff(plan) if entry["after_header"] == pod.path]
 
 
-def _describe_pod(name: str, folder: str, node_name: str, host: Host) -> Json:
+def _describe_pod(name: str, folder: str, kubelet: Kubelet, host: Host) -> Json:
     path, others = static_pods.find(name, folder)
     nothing: Json = dict.fromkeys(
         (
@@ -117,7 +118,7 @@ def _describe_pod(name: str, folder: str, node_name: str, host: Host) -> Json:
         )
     )
     try:
-        pod = static_pods.parse_static_pod(name, path, node_name)
+        pod = static_pods.parse_static_pod(name, path, kubelet.node_name, joined=kubelet.joined)
     except KubeadmError as exc:
         return {**nothing, "manifest": path, **_unready(str(exc)), "stray_files": [], "error": str(exc)}
     values = pod.manifest.values()

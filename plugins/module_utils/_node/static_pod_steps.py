@@ -89,7 +89,7 @@ class StaticPodSteps(TransactionSteps):
         folder = self._params["manifest_dir"] or kubelet.manifest_dir
         if self._name == static_pods.ETCD:
             etcd_preflight.refuse_external(folder, kubelet.node_name)
-        self._pod = static_pods.read_static_pod(self._name, folder, kubelet.node_name)
+        self._pod = static_pods.read_static_pod(self._name, folder, kubelet.node_name, joined=kubelet.joined)
         _refuse_pods_as_files(wish, folder)
         paths = {entry.path for entry in wish.files} | set(self._pod.record.get("files", {}))
         etcd_preflight.refuse_files_among_data(self._pod, paths)

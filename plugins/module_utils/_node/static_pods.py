@@ -31,7 +31,7 @@ from .._plan.static_pod.desired import WantedFile
 from .._plan.static_pod.manifest import Manifest, Mount
 from .file_versions import read_version
 from .manifest_files import manifest_files
-from .records import own_record, written_image
+from .records import is_older, own_record, written_image
 
 try:
     import yaml
@@ -76,13 +76,13 @@ class StaticPod:
         }
 
 
-def read_static_pod(name: str, manifest_dir: str, node_name: str) -> StaticPod:
-    """Find and read a static pod that is going to be changed.
+def read_static_pod(name: str, manifest_dir: str, node_name: str, *, joined: float = 0.0) -> StaticPod:
+    """Find and read a static pod that is going to be changed. joined: when its node was, in seconds since 1970; 0.0 when that is not known.
 
     Raises KubeadmError when there is none, Refusal when it cannot be edited or another file would shadow it.
     """
     path, others = find(name, manifest_dir)
-    pod = parse_static_pod(name, path, node_name)
+    pod = parse_static_pod(name, path, node_name, joined=joined)
     strays = stray_files(path, others, pod.manifest.pod)
     if strays:
         raise Refusal(
@@ -93,8 +93,8 @@ def read_static_pod(name: str, manifest_dir: str, node_name: str) -> StaticPod:
     return pod
 
 
-def parse_static_pod(name: str, path: str, node_name: str) -> StaticPod:
-    """Read a manifest and what we own of it. Raises Refusal when the manifest cannot be edited."""
+def parse_static_pod(name: str, path: str, node_name: str, *, joined: float = 0.0) -> StaticPod:
+    """Read a manifest and what we own of it. joined: as above: kubeadm wrote all manifests then. Raises Refusal when the manifest cannot be edited."""
     manifest = Manifest.parse(_decode(path), path, name)
     metadata = manifest.pod["metadata"]
     return StaticPod(
@@ -104,7 +104,7 @@ def parse_static_pod(name: str, path: str, node_name: str) -> StaticPod:
         manifest=manifest,
         record=own_record(name),
         log_prefix=f"{_pod_prefix(metadata)}{node_name}_",
-        written_image=written_image(name),
+        written_image=None if is_older(name, joined) else written_image(name),
         changed=times.shown(os.stat(path).st_mtime),
     )
 

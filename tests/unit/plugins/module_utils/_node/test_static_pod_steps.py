@@ -118,6 +118,23 @@ def test_the_record_notes_the_image_of_our_last_write(master: FakeNode, run: Fak
             stopped.plan()
 
 
+def test_a_control_plane_that_was_joined_again_has_manifests_of_kubeadm(master: FakeNode, run: FakeRun) -> None:
+    """Nobody took anything out of them, though their image is the one of our last write."""
+    master.allowed.add(pod("--v=4").encode())
+    carry_out(master, run, args={"v": 4})
+    master.foreign_edit(OLD)
+    joined = os.stat(records.record_path(NAME)).st_mtime + 60
+    root = master.proc / "50/root"
+    for name in ("var/lib/kubelet/pki/kubelet-client-2026-01-01-00-00-00.pem", "etc/kubernetes/kubelet.conf"):
+        (root / name).parent.mkdir(parents=True, exist_ok=True)
+        (root / name).touch()
+        os.utime(root / name, (joined, joined))
+    again = steps(master, run, args={"v": 4})
+    with again.session():
+        again.read()
+        assert again.plan().lost == {"args": ["v"]}
+
+
 def test_what_an_upgrade_took_is_told(master: FakeNode, run: FakeRun) -> None:
     master.allowed.add(pod("--v=4").encode())
     carry_out(master, run, args={"v": 4})
