@@ -87,12 +87,16 @@ class ControlPlaneRollout(RoleRollout):
         return {**found, "at": time.time(), "is_ready": ready, **admitted}
 
     def _kubelet_refusal(self, hosts: rollout.Hosts) -> str:
-        """Why a kubelet that does not work stops this run. A playbook over several roles repairs it between its plan and its changes."""
-        if self._plan_only or not control_planes.turns(hosts):
+        """Why a kubelet that does not work stops this run. A playbook over several roles decides that itself, and may have repaired it since."""
+        if self._plan_only:
             return ""
         kubelets = self._pass.of_role("node_kubelet")
         repaired = [host for host in hosts if rollout.state(kubelets.registers(host)) == "done"]
         return control_planes.kubelet_refusal(hosts, repaired)
+
+    def kubelet_refusal(self, repaired: t.Collection[str]) -> str:
+        """As in all roles: static pods are started by a kubelet that works."""
+        return control_planes.kubelet_refusal(self._pass.hosts(), repaired)
 
     def _admission(self, hosts: rollout.Hosts, former: Json, plan_age: int) -> Json:
         """Acquire the Lease, unless this pass holds it already, because everything was planned again."""

@@ -114,6 +114,15 @@ def test_a_kubelet_that_nothing_repairs_stops_the_control_plane_and_is_quoted(st
         assert API not in [call["component"] for call in outcome.calls if call["step"] == "change"]
 
 
+def test_a_playbook_that_changes_no_kubelet_is_refused_after_its_plan(stage: Stage) -> None:
+    gates = {"control_plane_feature_gates": {"A": True}}
+    hosts = {"cp1": {"stub": {API: "on"}, "stub_kubelet_problem": PANIC, **gates}}
+    outcome = stage.playbook("feature_gates", {"kube_control_plane": hosts, "kube_node": {}})
+    assert outcome.status != 0
+    assert PANIC in outcome.output
+    assert [call for call in outcome.calls if call["step"] == "change"] == []
+
+
 NAMED: Json = {"kube_control_plane_group": "masters", "kube_node_group": "workers"}
 
 

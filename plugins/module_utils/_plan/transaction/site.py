@@ -135,6 +135,11 @@ def again(hosts: t.Sequence[str]) -> str:
     return f"To go on with the whole run when that is repaired, run it again with --limit {','.join(hosts)}"
 
 
+def changed_hosts(planned: t.Mapping[str, t.Iterable[Json]]) -> list[str]:
+    """The hosts that a role has something to change on. planned: by host."""
+    return [host for host, results in planned.items() if any(map(_is_work, results))]
+
+
 def _is_work(result: Json) -> bool:
     return bool(result.get("operations") or result.get("open_transaction"))
 

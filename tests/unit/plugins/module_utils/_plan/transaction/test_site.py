@@ -112,6 +112,10 @@ def test_a_kubelet_that_is_down_is_first_and_takes_one_pass() -> None:
     assert decide(idle) == site.Decision([PLANES], True, False)
 
 
+def test_the_hosts_that_a_role_changes() -> None:
+    assert site.changed_hosts({"cp1": [IDLE], "w1": [IDLE, WORK], "w2": []}) == ["w1"]
+
+
 def test_a_change_that_is_open_is_work() -> None:
     assert decide({PLANES: [{"operations": [], "open_transaction": {"phase": "x"}}]}).work == [PLANES]
 
