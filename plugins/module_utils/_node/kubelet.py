@@ -46,8 +46,7 @@ class Kubelet:
     program: its binary. manifest_dir: its staticPodPath. node_name: the name of its Node. healthz: its own health as a probe; None when that is
     switched off. runtime: the address of its container runtime. cluster: the one that it belongs to. places: where it keeps its pods, their
     logs and its credential, as far as its settings say. joined: when the node was joined to its cluster, in seconds since 1970; 0.0 when that is
-    not known. problem: why it does not work, with its last words, where that was asked for; empty when
-    it does.
+    not known. problem: why it does not work, with its last words, where that was asked for; empty when it does.
     """
 
     program: str

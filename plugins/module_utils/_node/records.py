@@ -9,6 +9,7 @@
 from __future__ import annotations
 
 import os
+import typing as t
 
 from .._engine.files import FORMAT, Json, remove, write_json
 from .._plan.common import ownership
@@ -40,17 +41,27 @@ def is_older(name: str, seconds: float) -> bool:
         return False
 
 
-def is_noted(name: str, *, before: ownership.Record, after: ownership.Record, image: str | None = None) -> bool:
-    """Whether the record says already what it shall. image: of a static pod that is ours in part."""
-    return after == before and (not after or image in (None, written_image(name)))
+class Images(t.NamedTuple):
+    """Of a static pod that is ours in part: its image that the record names, None when that does not count; and the one that it shall name."""
+
+    written: str | None
+    now: str | None
 
 
-def write_record(name: str, *, before: ownership.Record, after: ownership.Record, image: str | None) -> None:
-    """Note what we own, where nothing else changes. image: as above. Call with the lock."""
-    if is_noted(name, before=before, after=after, image=image):
+NO_IMAGES = Images(None, None)
+
+
+def is_noted(before: ownership.Record, after: ownership.Record, images: Images = NO_IMAGES) -> bool:
+    """Whether the record says already what it shall."""
+    return after == before and (not after or images.written == images.now)
+
+
+def write_record(name: str, *, before: ownership.Record, after: ownership.Record, images: Images) -> None:
+    """Note what we own, where nothing else changes. Call with the lock."""
+    if is_noted(before, after, images):
         return
     if after:
-        write_json(record_path(name), record_data(after, image))
+        write_json(record_path(name), record_data(after, images.now))
     else:
         remove(record_path(name))
 

@@ -41,7 +41,7 @@ from .kubelet import Kubelet, version_of
 from .kubelet_down import read_running_kubelet
 from .lock_wait import LockWait
 from .preflight_context import PreflightContext
-from .records import write_record
+from .records import Images, write_record
 from .runtime import runtime_at
 from .state import Run
 from .transaction_steps import TransactionSteps
@@ -152,7 +152,8 @@ class StaticPodSteps(TransactionSteps):
         if self._open is not None:  # it is in the middle of a change
             return
         if self._notes_record:
-            write_record(self._name, before=pod.record, after=plan.record, image=plan.image)
+            images = Images(pod.written_image, plan.image)
+            write_record(self._name, before=pod.record, after=plan.record, images=images)
         if t.cast(Kubelet, self._kubelet).problem:  # it comes up with its kubelet only
             return
         sight = static_pods.watch_until_healthy(

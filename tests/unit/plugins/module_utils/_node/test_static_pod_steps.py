@@ -133,6 +133,11 @@ def test_a_control_plane_that_was_joined_again_has_manifests_of_kubeadm(master: 
     with again.session():
         again.read()
         assert again.plan().lost == {"args": ["v"]}
+        again.apply()
+    noted = [entry["path"] for entry in master.opened()["files"]]
+    assert records.record_path(NAME) in noted, (
+        "it is newer than that then, so the next value that is missing was taken out"
+    )
 
 
 def test_what_an_upgrade_took_is_told(master: FakeNode, run: FakeRun) -> None:
