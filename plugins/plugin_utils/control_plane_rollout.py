@@ -58,14 +58,16 @@ class ControlPlaneRollout(RoleRollout):
         if coordinator != self._pass.host:
             return {"answered": True, "coordinator": coordinator}
         hosts, former = self._pass.hosts(), rollout.of_pass(own, "decide")
-        turns = control_planes.turns(hosts)
+        # In check mode no kubelet was repaired. The plan has told what would change then.
+        plan_only = self._plan_only or (self._pass.check_mode and bool(control_planes.kubelet_refusal(hosts, ())))
+        turns = [] if plan_only and not self._plan_only else control_planes.turns(hosts)
         begun_at = min(registers["pass"]["at"] for registers in hosts.values())
         # Where everything was planned again, that was after the last decision.
         planned_at = former["at"] if "at" in former and not former["plan_only"] else begun_at
         found: Json = {
             "answered": True,
             "coordinator": coordinator,
-            "plan_only": self._plan_only,
+            "plan_only": plan_only,
             "planned": list(hosts),
             "turns": turns,
             "planned_at": planned_at,
@@ -192,8 +194,6 @@ class ControlPlaneRollout(RoleRollout):
         if refusal:
             raise Refusal(refusal)
         own = self._pass.own["pass"]["pass"]
-        if self._pass.check_mode and self._pass.own["plan"].get("kubelet_problem"):
-            return {"changes": []}  # nothing was repaired; the plan has told what would change
         return {"changes": [{"name": name, "pass": own} for name in control_planes.order(self._pass.own)]}
 
     def _renewal_refusal(self, hosts: rollout.Hosts, decision: Json) -> str:

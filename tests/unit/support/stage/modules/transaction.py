@@ -33,12 +33,6 @@ def cluster_of(authority: str) -> dict[str, str]:
     return {"ca_sha256": authority, "server": f"https://{authority}:6443" if authority else "", "machine_id": ""}
 
 
-def kubelet_problem(call: stand_in.StandIn) -> str | None:
-    """C(stub_kubelet_problem): what is wrong with the host's kubelet until it is changed."""
-    repaired = [noted for noted in call.calls("change", "kubelet", call.host) if noted["ending"] == "committed"]
-    return None if repaired else call.said("stub_kubelet_problem", None)
-
-
 def plan_of(call: stand_in.StandIn, name: str, behaviour: str) -> dict[str, t.Any]:
     """What the module says before it changes anything.
 
@@ -58,7 +52,7 @@ def plan_of(call: stand_in.StandIn, name: str, behaviour: str) -> dict[str, t.An
         "manifest": "/m",
         "snapshot": SNAPSHOT if behaviour == "forced" and not call.dry else None,
         "files": [],
-        "problem": kubelet_problem(call) if name == "kubelet" and operations else None,
+        "problem": call.kubelet_problem(call.host) if name == "kubelet" and operations else None,
         "control_plane": ["etcd runs"] if is_control_plane else [],
         "limits": {"max_pods": 1},
         "operations": operations,
@@ -111,7 +105,7 @@ def plan_several(call: stand_in.StandIn, arguments: dict[str, t.Any]) -> dict[st
         "others": seen,
         "node": call.host,
         "cluster": cluster_of(call.said("stub_cluster", "a")),
-        "kubelet_problem": kubelet_problem(call),
+        "kubelet_problem": call.kubelet_problem(call.host),
         "changed": False,
         "failed": bool(failures),
         "busy": bool(failures) and all(plan["busy"] for plan in failures),
