@@ -51,6 +51,16 @@ options:
         RV(nodecraft.kubeadm.static_pod#module:snapshot); where that fails, nothing is changed.
     type: bool
     default: false
+  restore_removed:
+    description:
+      - Set again what this collection set and someone took out of the manifest since.
+      - Without it a change that asks for such a value is refused, with the file and the time of its last change. Who took it out may have
+        had a reason. Leave the value out of the task when it shall stay away.
+      - What a kubeadm upgrade took is no such value. A task that names it sets it again, and RV(nodecraft.kubeadm.static_pod#module:lost) has it.
+        kubeadm writes a manifest as a whole. So a manifest with another image than the one of our last change counts as written again,
+        and so does one in which nothing is left of several values.
+    type: bool
+    default: false
   manifest_dir:
     description:
       - Folder of the manifests. By default the kubelet's own C(staticPodPath).

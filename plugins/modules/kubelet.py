@@ -199,6 +199,12 @@ control_plane:
   sample:
     - /etc/kubernetes/manifests/etcd.yaml is a manifest of etcd
     - etcd runs in the host's network as process 1234
+problem:
+  description: >-
+    Why the kubelet does not work before the change, with its last words; V(null) when it does, or when there is nothing to change.
+  returned: always
+  type: str
+  sample: "kubelet on w1 is activating (auto-restart); it said last: panic: unrecognized feature gate: OldGate"
 cluster:
   description: >-
     What tells which cluster the node belongs to, as its kubelet sees it. A value is empty where it cannot be read, and when the task

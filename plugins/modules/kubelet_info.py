@@ -133,6 +133,29 @@ owned:
   description: What this collection set, by option; the names only.
   returned: success
   type: dict
+rejoined:
+  description: >-
+    That the node was joined to its cluster again after the last change by this collection, such as after C(kubeadm reset), which leaves the
+    files of this collection; V(null) when it was not. It is told by the kubelet's oldest client certificate and its kubeconfig.
+  returned: success
+  type: dict
+  contains:
+    at:
+      description: When the node was joined, UTC.
+      type: str
+    overrides:
+      description: >-
+        What this collection set before and what still wins over what C(kubeadm join) wrote, each with C(field), C(key), the value that is C(used),
+        and C(below) for the one of the other files, V(null) when these do not set it.
+      type: list
+      elements: dict
+  sample:
+    at: "2026-01-01T00:05:00Z"
+    overrides:
+      - field: config
+        key: maxPods
+        used: 120
+        below: 121
 process:
   description: >-
     The running process with C(pid), C(arguments) and C(started) (seconds since 1970); V(null) when the kubelet is down.

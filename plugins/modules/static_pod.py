@@ -286,6 +286,15 @@ snapshot:
   returned: always
   type: str
   sample: /var/lib/nodecraft-kubeadm/etcd/snapshots/20260101T000000.000000Z.db
+lost:
+  description: >-
+    What this collection set and a kubeadm upgrade took when it wrote the manifest again, by option; the names only. What the task names of it is
+    set again. With O(purge) the rest is given up, otherwise it stays in this list.
+  returned: always
+  type: dict
+  sample:
+    args: [audit-log-path, audit-policy-file]
+    feature_gates: [InPlacePodVerticalScaling]
 diff:
   description: The difference of the manifest and of each file. Empty unless diff mode is on.
   returned: always

@@ -69,6 +69,12 @@ cluster:
     ca_sha256: 2f1b4c0f6b7d3f5e8c9a0d1e2f3a4b5c6d7e8f90a1b2c3d4e5f60718293a4b5c
     server: https://10.0.0.10:6443
     machine_id: 9d0f3ae1c2b44f6c8a7e5d3b1f02c4e6
+kubelet_problem:
+  description: >-
+    Why the node's kubelet does not work, with its last words; V(null) when it does. Its files tell then which static pods the node has.
+  returned: success
+  type: str
+  sample: "kubelet on cp1 is activating (auto-restart); it said last: panic: unrecognized feature gate: OldGate"
 manifest_dir:
   description: The folder that was read.
   returned: success
@@ -123,7 +129,17 @@ static_pods:
       description: C(priorityClassName) and C(priority), where they are set.
       type: dict
     owned:
-      description: What this collection set, by option; the names only.
+      description: What this collection set and what is there as it was set, by option; the names only.
+      type: dict
+    lost:
+      description: >-
+        What this collection set and a kubeadm upgrade took when it wrote the manifest again, by option; the names only. A run that asks for it sets
+        it again, see RV(nodecraft.kubeadm.static_pod#module:lost).
+      type: dict
+    removed:
+      description: >-
+        What this collection set and someone took out of the manifest, which otherwise stayed as it was, by option; the names only. It stops the
+        next change that asks for it, see O(nodecraft.kubeadm.static_pod#module:restore_removed).
       type: dict
     process:
       description: >-

@@ -30,6 +30,7 @@ notes:
   - The kubelet is read once. Static pods are planned and rehearsed one after the other, each with its own lock, in the order of
     O(static_pods).
   - When one is refused, the task fails and names it; the others are planned all the same and stand in the result.
+  - Where nothing changes, values that are not this collection's any more go out of its record, which is no change of the node; not in check mode.
   - What an earlier run left to tell is a warning here, and stays untold until a run of M(nodecraft.kubeadm.static_pod), or until
     M(nodecraft.kubeadm.node_transaction) has told it.
 options:
@@ -121,6 +122,13 @@ cluster:
     before the kubelet was read.
   returned: always
   type: dict
+kubelet_problem:
+  description: >-
+    Why the node's kubelet does not work, with its last words; V(null) when it does, or when the task failed before it was read. Everything is
+    planned from the kubelet's files then, and its repair has to come before any change.
+  returned: always
+  type: str
+  sample: "kubelet on cp1 is activating (auto-restart); it said last: panic: unrecognized feature gate: OldGate"
 busy:
   description: >-
     Whether the task failed only because another run or an open transaction is at work on the node, so that the same task may go on when
@@ -149,7 +157,9 @@ def main() -> t.NoReturn:
     check_entries(
         module, "static_pods", {**static_pod_settings(), "only_if_changed": {"type": "bool", "default": False}}
     )
-    runner.run_plans(module, StaticPodPlans(module.params, run=module.run), rehearse=module.params["rehearse"])
+    runner.run_plans(
+        module, StaticPodPlans(module.params, dry=module.check_mode, run=module.run), rehearse=module.params["rehearse"]
+    )
 
 
 if __name__ == "__main__":

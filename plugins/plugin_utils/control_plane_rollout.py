@@ -58,14 +58,16 @@ class ControlPlaneRollout(RoleRollout):
         if coordinator != self._pass.host:
             return {"answered": True, "coordinator": coordinator}
         hosts, former = self._pass.hosts(), rollout.of_pass(own, "decide")
-        turns = control_planes.turns(hosts)
+        # In check mode no kubelet was repaired. The plan has told what would change then.
+        plan_only = self._plan_only or (self._pass.check_mode and bool(control_planes.kubelet_refusal(hosts, ())))
+        turns = [] if plan_only and not self._plan_only else control_planes.turns(hosts)
         begun_at = min(registers["pass"]["at"] for registers in hosts.values())
         # Where everything was planned again, that was after the last decision.
         planned_at = former["at"] if "at" in former and not former["plan_only"] else begun_at
         found: Json = {
             "answered": True,
             "coordinator": coordinator,
-            "plan_only": self._plan_only,
+            "plan_only": plan_only,
             "planned": list(hosts),
             "turns": turns,
             "planned_at": planned_at,
@@ -73,7 +75,9 @@ class ControlPlaneRollout(RoleRollout):
             "lease": {},
             "told": [],
         }
-        refusal = control_planes.refusal(hosts, self._pass.host, self._pass.play_hosts, self._pass.batch_hosts)
+        refusal = control_planes.refusal(
+            hosts, self._pass.host, self._pass.play_hosts, self._pass.batch_hosts
+        ) or self._kubelet_refusal(hosts)
         if refusal:
             return {**found, "failed": True, "msg": refusal}
         if not turns or not self._is_lease_wanted:
@@ -83,6 +87,18 @@ class ControlPlaneRollout(RoleRollout):
         admitted = self._admission(hosts, former.get("lease", {}), int(time.time() - planned_at))
         ready = control_planes.is_ready(hosts, time.time() - planned_at)
         return {**found, "at": time.time(), "is_ready": ready, **admitted}
+
+    def _kubelet_refusal(self, hosts: rollout.Hosts) -> str:
+        """Why a kubelet that does not work stops this run. A playbook over several roles decides that itself, and may have repaired it since."""
+        if self._plan_only:
+            return ""
+        kubelets = self._pass.of_role("node_kubelet")
+        repaired = [host for host in hosts if rollout.state(kubelets.registers(host)) == "done"]
+        return control_planes.kubelet_refusal(hosts, repaired)
+
+    def kubelet_refusal(self, repaired: t.Collection[str]) -> str:
+        """As in all roles: static pods are started by a kubelet that works."""
+        return control_planes.kubelet_refusal(self._pass.hosts(), repaired)
 
     def _admission(self, hosts: rollout.Hosts, former: Json, plan_age: int) -> Json:
         """Acquire the Lease, unless this pass holds it already, because everything was planned again."""
@@ -158,9 +174,9 @@ class ControlPlaneRollout(RoleRollout):
         """Ask one host for its static pods, on behalf of the one whose turn it is."""
         host = self._pass.asked_host
         answer = self._pass.ask("static_pod_info", {})
-        pods = answer.get("static_pods")
-        if pods is None:
-            return {"host": host, "static_pods": None, "msg": str(answer.get("msg") or "no answer"), "awaited": []}
+        pods, problem = answer.get("static_pods"), answer.get("kubelet_problem") or answer.get("msg")
+        if pods is None or problem:
+            return {"host": host, "static_pods": None, "msg": str(problem or "no answer"), "awaited": []}
         kept = [{key: pod[key] for key in ("name", "ready", "problem")} for pod in pods]
         return {"host": host, "static_pods": kept, "awaited": control_planes.awaited(self._pass.registers(host), kept)}
 

@@ -57,7 +57,11 @@ class SiteSteps(Steps):
 
     def decide(self) -> Json:
         """Work out from the plans of all hosts what is added and what goes. Refuses control planes that the run would miss."""
-        planned = {name: role.planned() for name, role in self._roles().items()}
+        roles = self._roles()
+        planned = {name: role.planned() for name, role in roles.items()}
+        repaired = site.changed_hosts(planned.get("node_kubelet", {}))
+        for role in roles.values():
+            self._refuse(role.kubelet_refusal(repaired))
         if site.sets_control_planes(planned, self._settings["named"]):
             kubelets = {host: result for host, (result,) in planned.get("node_kubelet", {}).items()}
             self._refuse(site.strayed(kubelets, self._pass.group(control_planes.GROUP)))

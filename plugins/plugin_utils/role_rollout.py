@@ -126,6 +126,11 @@ class RoleRollout(Steps):
         """What was planned, by host; of the roles that a playbook plans before it uses any."""
         raise NotImplementedError
 
+    def kubelet_refusal(self, repaired: t.Collection[str]) -> str:
+        """Why a kubelet that does not work stops a whole run after its plan; empty when it does not. repaired: the hosts whose kubelets the run is
+        about to change."""
+        return ""
+
     # ---- the end -----------------------------------------------------------------------------------------------------
 
     def end(self) -> Json:

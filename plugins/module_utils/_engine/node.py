@@ -18,6 +18,9 @@ import typing as t
 
 KUBELET = "kubelet.service"
 LOG_LINES = 20
+_LOGGED = re.compile(r"[IWEF]\d{4} ")  # how a component of Kubernetes begins its lines
+# A kubelet describes its whole machine in one line of its log.
+LOG_WIDTH = 500
 PROGRAM_SECONDS = 120
 
 Run = t.Callable[[t.Sequence[str]], tuple[int, str, str]]
@@ -158,6 +161,18 @@ def _written(line: str) -> str:
             return str(json.loads(line)["log"]).rstrip("\n")
     columns = line.split(" ", 3)
     return columns[3] if len(columns) == 4 else line
+
+
+def unit_log(run: Run, unit: str) -> list[str]:
+    """The last lines of a systemd unit, which are those of a process that may be gone. Of one that panicked, the first ones of that: its stack
+    fills more than these."""
+    command = ["journalctl", "--output=cat", "--no-pager", f"--lines={3 * LOG_LINES}", f"_SYSTEMD_UNIT={unit}"]
+    lines = [line[:LOG_WIDTH] for line in run(command)[1].splitlines()]
+    panics = [number for number, line in enumerate(lines) if line.startswith("panic:")]
+    # A process that was started after it says something else.
+    if panics and not any(map(_LOGGED.match, lines[panics[-1] :])):
+        return lines[panics[-1] :][:LOG_LINES]
+    return lines[-LOG_LINES:]
 
 
 def last_words(paths: t.Sequence[str]) -> list[str]:

@@ -19,7 +19,7 @@ import typing as t
 from .errors import EngineError
 from .files import Json, remove, sync_folder
 from .journal import APPLYING, ON_TRIAL, PREPARED, PROVING, RESTORING, Former, Journal, Mark, Side, UnitWatch
-from .node import LOG_LINES, Host, Process, Run
+from .node import Host, Process, Run, unit_log
 from .probes import Ask, run_probe
 from .state_files import named_policy
 from .watcher import WANTED, Seen
@@ -33,8 +33,6 @@ NODE_SECONDS = 1.0
 LEASES = "/apis/coordination.k8s.io/v1/namespaces/kube-node-lease/leases"
 # Behind the name of a file that makes way, and before the id of the transaction.
 ASIDE = ".nodecraft-kubeadm-"
-# A kubelet describes its whole machine in one line of its log.
-LOG_WIDTH = 500
 
 
 def _condition(thing: Json, kind: str) -> Json | None:
@@ -346,11 +344,8 @@ class UnitWatcher:
         return sorted(set(re.findall(r"strict decoding error: [^\n]*", output)))
 
     def log(self, sight: Seen) -> list[str]:
-        """The unit's last lines, which are those of a process that may be gone."""
-        output = self.run(
-            ["journalctl", "--output=cat", "--no-pager", f"--lines={LOG_LINES}", f"_SYSTEMD_UNIT={self.watch['unit']}"]
-        )[1]
-        return [line[:LOG_WIDTH] for line in output.splitlines()]
+        """The unit's last lines, whatever was seen of it."""
+        return unit_log(self.run, self.watch["unit"])
 
     def proof(self, sight: Seen) -> Json | None:
         """The process, its probes and its Node."""

@@ -71,6 +71,7 @@ def static_pod_options() -> dict[str, t.Any]:
         "state": _state("previous"),
         "purge": {"type": "bool", "default": False},
         "force": {"type": "bool", "default": False},
+        "restore_removed": {"type": "bool", "default": False},
         "manifest_dir": {"type": "path"},
         **transaction_options(),
     }

@@ -13,6 +13,7 @@ import os
 import typing as t
 
 from .._engine.journal import Places, Probe
+from .._engine.node import Host
 from .._plan.common.errors import KubeadmError, Refusal
 from .._plan.common.files import TextFile
 from .._plan.documents.command_line import Argument, Source
@@ -21,6 +22,7 @@ from .._plan.kubelet.config import ConfigDocument, Settings
 from .._plan.kubernetes import flags
 from .._plan.kubernetes.clusters import ClusterIdentity
 from .cluster_identity import read_identity
+from .joins import joined_at
 from .state import Run
 
 DEFAULT_MANIFEST_DIR = "/etc/kubernetes/manifests"
@@ -29,16 +31,24 @@ _COMMAND_LINE = Source("the kubelet's command line", 1)
 _RUNTIME = "unix:///run/containerd/containerd.sock"
 
 
+class KubeletDown(KubeadmError):
+    """No kubelet runs that could be asked. found: what is there instead, after the word kubelet."""
+
+    def __init__(self, found: str, message: str) -> None:
+        super().__init__(message)
+        self.found = found
+
+
 @dataclasses.dataclass(frozen=True)
 class Kubelet:
-    """The running kubelet.
+    """The kubelet of a node.
 
     program: its binary. manifest_dir: its staticPodPath. node_name: the name of its Node. healthz: its own health as a probe; None when that is
     switched off. runtime: the address of its container runtime. cluster: the one that it belongs to. places: where it keeps its pods, their
-    logs and its credential, as far as its settings say.
+    logs and its credential, as far as its settings say. joined: when the node was joined to its cluster, in seconds since 1970; 0.0 when that is
+    not known. problem: why it does not work, with its last words, where that was asked for; empty when it does.
     """
 
-    pid: int
     program: str
     manifest_dir: str
     node_name: str
@@ -46,14 +56,24 @@ class Kubelet:
     runtime: str
     cluster: ClusterIdentity
     places: Places = dataclasses.field(default_factory=Places)
+    joined: float = 0.0
+    problem: str = ""
 
 
 def read_kubelet(run: Run, *, proc: str = "/proc") -> Kubelet:
     """Find the running kubelet.service and read its settings.
 
-    run: like AnsibleModule.run_command. Raises KubeadmError when there is no running kubelet of kubeadm's layout.
+    run: like AnsibleModule.run_command. Raises KubeletDown when none runs, KubeadmError when it is not of kubeadm's layout.
     """
     pid, arguments, settings = _running(run, proc)
+    return kubelet_of(arguments, settings, os.path.join(proc, str(pid), "root"))
+
+
+def kubelet_of(arguments: t.Sequence[str], settings: Settings, root: str = "/") -> Kubelet:
+    """The kubelet with this command line and these settings. root: what is the root of the file system for it.
+
+    Raises KubeadmError when it has no directory of static pods.
+    """
     manifest_dir = settings.field(("staticPodPath",))
     if not manifest_dir:
         raise KubeadmError(
@@ -61,14 +81,14 @@ def read_kubelet(run: Run, *, proc: str = "/proc") -> Kubelet:
             f" (staticPodPath; kubeadm sets {DEFAULT_MANIFEST_DIR})."
         )
     return Kubelet(
-        pid=pid,
         program=arguments[0],
         manifest_dir=os.path.normpath(manifest_dir),
         node_name=registered_name(arguments),
         healthz=healthz_of(settings),
         runtime=_runtime(settings),
-        cluster=read_identity(arguments, root=os.path.join(proc, str(pid), "root")),
+        cluster=read_identity(arguments, root=root),
         places=_places(arguments, settings),
+        joined=joined_at(arguments, root),
     )
 
 
@@ -88,9 +108,17 @@ def read_runtime(run: Run, *, proc: str = "/proc") -> NodeRuntime:
 
 def _running(run: Run, proc: str) -> tuple[int, list[str], Settings]:
     pid = _main_pid(run)
-    with open(os.path.join(proc, str(pid), "cmdline"), encoding="utf-8") as stream:
-        arguments = stream.read().split("\0")[:-1]
-    return pid, arguments, _settings(arguments, os.path.join(proc, str(pid), "root"))
+    host = Host(proc=proc)
+    arguments = list(host.arguments(pid))
+    try:
+        settings = settings_of(arguments, os.path.join(proc, str(pid), "root"))
+    except KubeadmError:
+        if host.arguments(pid):
+            raise
+        arguments = []
+    if not arguments:  # one that panics at its start is gone by now
+        raise _down("ended")
+    return pid, arguments, settings
 
 
 def _runtime(settings: Settings) -> str:
@@ -135,19 +163,26 @@ def registered_name(arguments: t.Sequence[str]) -> str:
 
 
 def _main_pid(run: Run) -> int:
-    status, output, error = run(["systemctl", "show", "--property=ActiveState,MainPID", "kubelet.service"])
+    status, output, error = run(["systemctl", "show", "--property=ActiveState,SubState,MainPID", "kubelet.service"])
     shown = dict(line.split("=", 1) for line in output.splitlines() if "=" in line)
     if status == 0 and shown.get("ActiveState") == "active" and int(shown.get("MainPID", "0")):
         return int(shown["MainPID"])
-    found = f"kubelet.service is {shown.get('ActiveState', 'unknown')}" if status == 0 else error.strip()
-    raise KubeadmError(
-        f"{os.uname().nodename} runs no kubelet that could be asked ({found}). Static pods are changed on running kubeadm"
-        " control planes only: check that the host is one, and start its kubelet."
+    if status != 0:
+        raise _down(f"is not known to systemd: {error.strip()}")
+    state = f" ({shown['SubState']})" if shown.get("SubState") else ""
+    raise _down(f"is {shown.get('ActiveState', 'unknown')}{state}")
+
+
+def _down(found: str) -> KubeletDown:
+    return KubeletDown(
+        found,
+        f"{os.uname().nodename} runs no kubelet that could be asked (kubelet.service {found}). Static pods are changed on running"
+        " kubeadm control planes only: check that the host is one, and start its kubelet.",
     )
 
 
-def _settings(arguments: t.Sequence[str], root: str) -> Settings:
-    """The settings of a running kubelet with these arguments: its configuration and its fragments, as the kubelet merges them.
+def settings_of(arguments: t.Sequence[str], root: str) -> Settings:
+    """The settings of a kubelet with these arguments: its configuration and its fragments, as the kubelet merges them.
 
     root: what is the root of the file system for it.
     """

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import glob
 import os
+import time
 import typing as t
 
 from .._engine import probes
@@ -17,10 +18,13 @@ from .._engine.files import POLL_SECONDS
 from .._engine.journal import PREPARED, Instance, Journal
 from .._engine.node import Host
 from .._engine.systemd_unit import UnitSight, UnitWatcher
+from .._engine.watcher import HICCUP_SECONDS
 from .._plan.kubelet.layout import Layout
 from .._plan.kubernetes import pods
+from .._plan.transaction import messages
 from .kubelet import healthz_of
-from .kubelet_units import KUBELET_UNIT, KubeletUnit
+from .kubelet_unit_files import KUBELET_UNIT
+from .kubelet_units import KUBELET_NAME, KubeletUnit
 from .state import Run
 
 # systemd waits ten seconds between two starts of what crashed.
@@ -56,6 +60,15 @@ def watch_until_healthy(
         if (sight.process is not None and sight.probes_ok) or clock() >= limit:
             return sight, watcher.log(sight)
         sleep(POLL_SECONDS)
+
+
+def problem_of(unit: KubeletUnit, host: Host, run: Run, patience: float) -> str:
+    """Why a kubelet does not work, with its last words; empty when it does. patience: seconds for a moment's weakness, up to those of a hiccup."""
+    seconds = min(patience, HICCUP_SECONDS)
+    sight, log = watch_until_healthy(unit, host, run=run, seconds=seconds, clock=time.monotonic, sleep=time.sleep)
+    if sight.process is not None and sight.probes_ok:
+        return ""
+    return messages.down(KUBELET_NAME, unit.node_name, sight.missing(), sight.probes, log)
 
 
 def has_static_pods(unit: KubeletUnit) -> bool:

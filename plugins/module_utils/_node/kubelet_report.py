@@ -19,6 +19,7 @@ from .._plan.common.ownership import Change
 from .._plan.kubelet import config as kubelet_config
 from .._plan.kubelet import plan as kubelet
 from .._plan.kubelet import policies as kubelet_policies
+from .._plan.kubelet import rejoining
 from .._plan.kubelet import undo as kubelet_undo
 from .._plan.kubelet.config import CONFIG, GATES
 from .._plan.kubernetes import versions
@@ -53,6 +54,7 @@ def read_all(*, run: Run, warn: t.Callable[[str], None], host: Host = NODE) -> J
         },
         "resource_managers": {policy.field: _manager(policy, unit) for policy in kubelet_policies.MANAGERS},
         "owned": {field: sorted(keys) for field, keys in unit.state.record.items()},
+        "rejoined": _rejoined(unit),
         "process": _process(unit, host),
         "in_step": unit.state.running is not None
         and list(unit.state.running) == unit.layout.command
@@ -82,6 +84,17 @@ def _manager(policy: kubelet_policies.Policy, unit: KubeletUnit) -> Json:
         "state_file": os.path.join(unit.root, policy.state_file) if policy.state_file else None,
         "state_policy": remembered.get(policy.state_file) if policy.state_file else None,
         "mismatch": policy.mismatch(settings, remembered),
+    }
+
+
+def _rejoined(unit: KubeletUnit) -> Json | None:
+    """When the node was joined again after our last change, and what of ours still wins over what kubeadm wrote then."""
+    if not unit.state.joined:
+        return None
+    base = unit.state.without_ours().layout()
+    return {
+        "at": unit.state.joined,
+        "overrides": [each._asdict() for each in rejoining.overrides(unit.state.record, base)],
     }
 
 

@@ -8,6 +8,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import os
 import posixpath
 import time
@@ -33,9 +34,11 @@ from .kubelet_health import (
     ask_why_not_drained,
     has_static_pods,
     instance,
+    problem_of,
     watch_until_healthy,
 )
-from .kubelet_units import KUBELET_NAME, KUBELET_UNIT, KubeletUnit, read_unit
+from .kubelet_unit_files import KUBELET_UNIT
+from .kubelet_units import KUBELET_NAME, KubeletUnit, read_unit
 from .lock_wait import LockWait
 from .state import Run
 from .transaction_steps import TransactionSteps
@@ -63,6 +66,7 @@ class KubeletSteps(TransactionSteps):
         self._plan: kubelet.KubeletPlan | None = None
         self._complaints: list[str] = []
         self._control_plane: list[str] = []
+        self._problem = ""
 
     def _parse(self) -> None:
         if self._params["state"] == PREVIOUS:
@@ -93,7 +97,11 @@ class KubeletSteps(TransactionSteps):
             self._plan = kubelet.plan(wish, unit.state)
         if self._plan.policies and not wish.force:
             _refuse_undrained(unit, self._plan)
-        return self._plan
+        if not self._plan.operations:
+            return self._plan
+        self._problem = problem_of(unit, self._host, self._run, self._patience)
+        warnings = [messages.may_repair(self._problem)] if self._problem else []
+        return dataclasses.replace(self._plan, warnings=(*self._plan.warnings, *warnings))
 
     def rehearse(self) -> Verdict:
         """Start the kubelet with its new command line in a sandbox."""
@@ -126,6 +134,7 @@ class KubeletSteps(TransactionSteps):
             **self._report(plan.operations if plan else (), kubelet.diff(plan) if plan and self._diff else ()),
             "files": [change.path for change in plan.files] if plan and plan.operations else [],
             "control_plane": self._control_plane,
+            "problem": self._problem or None,
             "limits": plan.limits if plan else None,
             "takes_back": self._way.transaction if self._way and plan and plan.operations else None,
         }

@@ -9,15 +9,14 @@
 from __future__ import annotations
 
 import dataclasses
-import glob
 import os
 import typing as t
 
 from .._engine.node import Host
 from .._engine.state_files import named_policy
-from .._plan.common.errors import KubeadmError, Refusal
-from .._plan.common.files import FileVersion, TextFile
-from .._plan.documents.systemd_unit import environment_files, read_service
+from .._plan.common import times
+from .._plan.common.errors import KubeadmError
+from .._plan.common.files import TextFile
 from .._plan.kubelet import generator as kubelet_generator
 from .._plan.kubelet import layout as kubelet_layout
 from .._plan.kubelet import policies as kubelet_policies
@@ -27,14 +26,13 @@ from .._plan.kubernetes import flags, versions
 from .._plan.kubernetes.clusters import ClusterIdentity
 from .cluster_identity import KUBECONFIG, read_identity
 from .file_versions import read_version
+from .joins import joined_at
 from .kubelet import fragment_paths, registered_name
-from .records import own_record
+from .kubelet_unit_files import read_text, read_unit_files
+from .records import is_older, own_record
 from .state import Run
 
 KUBELET_NAME = "kubelet"
-KUBELET_UNIT = "kubelet.service"
-# These go before those of packages, the first of them before the second.
-_STRONGER_UNITS = (f"/etc/systemd/system/{KUBELET_UNIT}", f"/run/systemd/system/{KUBELET_UNIT}")
 _CLOCK_SECONDS = 2  # the start of a process is known to a second
 _DEFAULT_ROOT = "/var/lib/kubelet"
 
@@ -76,35 +74,36 @@ class KubeletUnit:
 
 def read_unit(run: Run, host: Host) -> KubeletUnit:
     """Read the kubelet of this node, running or not. Raises KubeadmError when there is none that can be changed."""
-    shown = _show(run)
-    unit = [_read(path) for path in (shown["FragmentPath"], *shown["DropInPaths"].split())]
-    name = os.uname().nodename
-    paths = [path for pattern in environment_files(unit, name) for path in sorted(glob.glob(pattern)) or [pattern]]
-    environment = {path: _version_of_text(path) for path in paths}
-    texts = {path: version.text if version else None for path, version in environment.items()}
-    command = read_service(unit, texts, name).command
+    read = read_unit_files(run)
+    command = read.command
     main = flags.last(command, "config")
-    pid = int(shown["MainPID"] or 0) or None
+    pid = read.pid
     state = State(
-        unit=tuple(unit),
-        environment=environment,
-        main=_read(main) if main else None,
+        unit=read.unit,
+        environment=read.environment,
+        main=read_text(main) if main else None,
         fragments=tuple(
-            _read(path) for path in fragment_paths(kubelet_layout.config_dir(command) or kubelet_layout.CONFIG_DIR)
+            read_text(path) for path in fragment_paths(kubelet_layout.config_dir(command) or kubelet_layout.CONFIG_DIR)
         ),
         record=own_record(KUBELET_NAME),
         version=_version(command[0], run),
         running=(host.arguments(pid) or None) if pid else None,
-        host=name,
+        host=read.host,
         remembered=_remembered(_root(command)),
         generator=read_version(kubelet_generator.GENERATOR),
+        joined=_joined_again(command),
     )
-    files = [*environment, *(file.path for file in (*state.unit, *used_files(state, command)))]
+    files = [*state.environment, *(file.path for file in (*state.unit, *used_files(state, command)))]
     state = dataclasses.replace(state, newer=_newer(command[0], files, host.started(pid) if pid else None))
     # What runs counts. Its files are read as it sees them.
     root = os.path.join(host.proc, str(pid), "root") if state.running else "/"
     cluster = read_identity(state.running or command, root=root)
     return KubeletUnit(state, state.layout(), pid, registered_name(command), cluster)
+
+
+def _joined_again(command: t.Sequence[str]) -> str:
+    joined = joined_at(command)
+    return times.shown(joined) if is_older(KUBELET_NAME, joined) else ""
 
 
 def _root(command: t.Sequence[str]) -> str:
@@ -141,53 +140,6 @@ def _newer(binary: str, files: t.Iterable[str], started: float | None) -> tuple[
     if os.path.exists(binary):
         times[binary] = os.stat(binary).st_ctime
     return tuple(path for path, changed in times.items() if changed > started + _CLOCK_SECONDS)
-
-
-def _show(run: Run) -> dict[str, str]:
-    names = ("LoadState", "FragmentPath", "DropInPaths", "MainPID", "NeedDaemonReload")
-    status, output, error = run(["systemctl", "show", f"--property={','.join(names)}", KUBELET_UNIT])
-    shown = {**dict.fromkeys(names, ""), **dict(line.split("=", 1) for line in output.splitlines() if "=" in line)}
-    if status != 0 or shown["LoadState"] != "loaded":
-        raise KubeadmError(
-            f"{os.uname().nodename} has no {KUBELET_UNIT} that systemd could start ({error.strip() or shown['LoadState'] or 'no answer'})."
-            " Kubelets of kubeadm's packages are changed only: check that the host is a node."
-        )
-    if shown["NeedDaemonReload"] == "yes" or _is_shadowed(shown["FragmentPath"]):
-        raise Refusal(
-            f"{os.uname().nodename}: somebody changed or added a file of {KUBELET_UNIT} and did not load it, and this change would bring that in"
-            " too. Look at it with systemctl cat kubelet, run systemctl daemon-reload and systemctl restart kubelet, and run"
-            " again."
-        )
-    return shown
-
-
-def _is_shadowed(loaded: str) -> bool:
-    """Whether a unit is there that goes before the loaded one: systemd does not count that as a need to reload."""
-    for path in _STRONGER_UNITS:
-        if path == loaded:
-            return False
-        # A link to the loaded one is no other unit.
-        if os.path.lexists(path) and os.path.realpath(path) != os.path.realpath(loaded):
-            return True
-    return False
-
-
-def _read(path: str) -> TextFile:
-    version = _version_of_text(path)
-    if version is None:
-        raise KubeadmError(f"{path} on {os.uname().nodename}, which {KUBELET_UNIT} needs, does not exist.")
-    return TextFile(path, version)
-
-
-def _version_of_text(path: str) -> FileVersion | None:
-    """A file that has to hold text; None when it does not exist."""
-    version = read_version(path)
-    try:
-        if version is not None:
-            version.content.decode("utf-8")
-    except UnicodeDecodeError as exc:
-        raise Refusal(f"{path} on {os.uname().nodename} is not UTF-8 text: {exc}.") from exc
-    return version
 
 
 def _version(binary: str, run: Run) -> tuple[int, int]:

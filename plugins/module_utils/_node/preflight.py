@@ -47,7 +47,7 @@ def check(pod: static_pods.StaticPod, plan: static_pod.StaticPodPlan, node: Pref
 def refuse_silent_kubelet(node: PreflightContext) -> None:
     """A kubelet that runs and does nothing would start no new pod."""
     probe = node.kubelet.healthz
-    if probe is None:
+    if probe is None or node.kubelet.problem:  # the latter is told, and repaired before the change
         return
     says_so, said = patiently(lambda: run_probe(probe), lambda answer: answer[0], node)
     if not says_so:

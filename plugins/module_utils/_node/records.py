@@ -9,6 +9,7 @@
 from __future__ import annotations
 
 import os
+import typing as t
 
 from .._engine.files import FORMAT, Json, remove, write_json
 from .._plan.common import ownership
@@ -26,19 +27,48 @@ def own_record(name: str) -> ownership.Record:
     return ownership.load_record(record["owned"]) if record else {}
 
 
-def write_record(name: str, *, before: ownership.Record, after: ownership.Record) -> None:
+def written_image(name: str) -> str | None:
+    """The image of a static pod at our last write; None when it is not known."""
+    record = read_json(record_path(name))
+    return record.get("image") if record else None
+
+
+def is_older(name: str, seconds: float) -> bool:
+    """Whether we own something since before that time, which is in seconds since 1970, and have changed nothing of it since."""
+    try:
+        return os.stat(record_path(name)).st_mtime < seconds
+    except FileNotFoundError:
+        return False
+
+
+class Images(t.NamedTuple):
+    """Of a static pod that is ours in part: its image that the record names, None when that does not count; and the one that it shall name."""
+
+    written: str | None
+    now: str | None
+
+
+NO_IMAGES = Images(None, None)
+
+
+def is_noted(before: ownership.Record, after: ownership.Record, images: Images = NO_IMAGES) -> bool:
+    """Whether the record says already what it shall."""
+    return after == before and (not after or images.written == images.now)
+
+
+def write_record(name: str, *, before: ownership.Record, after: ownership.Record, images: Images) -> None:
     """Note what we own, where nothing else changes. Call with the lock."""
-    if after == before:
+    if is_noted(before, after, images):
         return
     if after:
-        write_json(record_path(name), record_data(after))
+        write_json(record_path(name), record_data(after, images.now))
     else:
         remove(record_path(name))
 
 
-def record_data(record: ownership.Record) -> Json:
+def record_data(record: ownership.Record, image: str | None = None) -> Json:
     """What the file holds."""
-    return {"format": FORMAT, "owned": ownership.dump_record(record)}
+    return {"format": FORMAT, "owned": ownership.dump_record(record), **({"image": image} if image else {})}
 
 
 def can_revert(name: str, state: str) -> bool:

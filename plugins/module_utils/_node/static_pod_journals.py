@@ -15,6 +15,7 @@ from .._plan.static_pod import plan as static_pod
 from .api_clients import ApiClients, advertised
 from .file_versions import dump_version
 from .journals import TransactionSettings, file_entry, new_journal, record_entry
+from .records import Images
 from .static_pods import API_SERVER, StaticPod, instance_of
 
 
@@ -32,7 +33,7 @@ def static_pod_journal(
             "before": dump_version(pod.version),
             "after": dump_version(dataclasses.replace(pod.version, content=plan.after.text.encode("utf-8"))),
         },
-        *record_entry(pod.name, before=pod.record, after=plan.record),
+        *record_entry(pod.name, before=pod.record, after=plan.record, images=Images(pod.written_image, plan.image)),
     ]
     watch: StaticPodWatch = {
         "kind": STATIC_POD,

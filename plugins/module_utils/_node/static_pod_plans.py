@@ -16,7 +16,8 @@ from .._engine.node import NODE, Host
 from .._plan.common.errors import Busy, KubeadmError
 from .._plan.kubernetes.clusters import ClusterIdentity
 from . import static_pods, transaction_log, transactions
-from .kubelet import Kubelet, read_kubelet
+from .kubelet import Kubelet
+from .kubelet_down import read_any_kubelet
 from .lock_wait import LockWait
 from .manifest_files import manifest_files
 from .records import can_revert
@@ -30,18 +31,21 @@ _EVERY = ""  # no component is called like that
 class StaticPodPlans:
     """One run of the module: reads the kubelet once, and has each static pod planned and rehearsed, one after the other.
 
-    params: C(static_pods) by name, and options that are those of each. patience: seconds for one that has nothing to change to be ready.
+    params: C(static_pods) by name, and options that are those of each. dry: not even the record tells what is no longer ours. patience: seconds
+    for one that has nothing to change to be ready.
     """
 
     def __init__(
         self,
         params: t.Mapping[str, t.Any],
         *,
+        dry: bool,
         run: Run,
         host: Host = NODE,
         patience: float = static_pods.SETTLE_SECONDS,
         lock_wait: LockWait | None = None,
     ) -> None:
+        self._dry = dry
         self._shared = {key: value for key, value in params.items() if key != "static_pods"}
         self._entries: dict[str, Json] = params["static_pods"]
         self._run = run
@@ -61,13 +65,15 @@ class StaticPodPlans:
         except Busy:
             self._busy = True
             raise
-        self._kubelet = read_kubelet(self._run, proc=self._host.proc)
+        # Where it does not work, everything is planned from its files: a rollout repairs it first.
+        self._kubelet = read_any_kubelet(self._run, self._host, self._patience)
 
     def members(self) -> dict[str, StaticPodSteps]:
         """The steps of each static pod that is planned."""
         return {
             name: _PlanSteps(
                 {**self._shared, **entry, "name": name},
+                notes_record=not self._dry,
                 dry=True,
                 diff=False,
                 run=self._run,
@@ -89,6 +95,7 @@ class StaticPodPlans:
             "others": self._others(plans),
             "node": self._kubelet.node_name if self._kubelet else None,
             "cluster": dataclasses.asdict(identity),
+            "kubelet_problem": (self._kubelet.problem or None) if self._kubelet else None,
             # A refusal stays one, however long others are waited for.
             "busy": self._busy or (bool(failed) and all(plan["busy"] for plan in failed)),
         }
@@ -107,7 +114,11 @@ class StaticPodPlans:
 
 
 class _PlanSteps(StaticPodSteps):
-    """A plan, and what the static pod is found to be now."""
+    """A plan, and what the static pod is found to be now. notes_record: whether to note what is no longer ours where nothing else changes."""
+
+    def __init__(self, params: t.Mapping[str, t.Any], *, notes_record: bool, **given: t.Any) -> None:
+        super().__init__(params, **given)
+        self._notes_record = notes_record
 
     def report(self) -> Json:
         """What the module C(static_pod) reports, and of C(static_pod_info) what a rollout goes by."""

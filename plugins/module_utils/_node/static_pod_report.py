@@ -16,16 +16,17 @@ from .._engine.files import Json
 from .._engine.node import NODE, Host, Process, hide
 from .._engine.static_pod_look import Sight
 from .._plan.common.errors import KubeadmError
-from .._plan.common.ownership import Change
+from .._plan.common.ownership import Change, Values
 from .._plan.kubernetes import versions
 from .._plan.static_pod import plan as static_pod
-from .._plan.static_pod import pod_fields
+from .._plan.static_pod import pod_fields, reconciliation
 from .._plan.static_pod import undo as static_pod_undo
 from .._plan.static_pod.diff import diff
 from .._plan.static_pod.manifest import Manifest
 from .._plan.transaction.undo import WayBack
 from . import static_pods, transaction_log, way_back
-from .kubelet import read_kubelet, version_of
+from .kubelet import Kubelet, version_of
+from .kubelet_down import read_any_kubelet
 from .manifest_files import manifest_files
 from .state import Run
 
@@ -39,14 +40,14 @@ def read_all(
     host: Host = NODE,
 ) -> Json:
     """Read the static pods of a node, or the one of that name; none when it is not there."""
-    kubelet = read_kubelet(run, proc=host.proc)
+    kubelet = read_any_kubelet(run, host)
     host = host._replace(**kubelet.places)
     folder = manifest_dir or kubelet.manifest_dir
     # A worker that never had a static pod has no such folder.
     files = manifest_files(folder) if os.path.isdir(folder) else []
     identities = {path: static_pods.pod_identity(path) for path in files}
     names = sorted({identity[1] for identity in identities.values() if identity})
-    pods = [_describe(pod, folder, kubelet.node_name, host) for pod in names if name in (None, pod)]
+    pods = [_describe(pod, folder, kubelet, host) for pod in names if name in (None, pod)]
     images = {pod["name"]: pod["image"] for pod in pods if not pod["error"]}
     found = versions.of_images(images) or {"kubelet": [version_of(kubelet.program, run)]}
     for warning in versions.warnings(kubelet.node_name, found):
@@ -54,6 +55,7 @@ def read_all(
     return {
         "node": kubelet.node_name,
         "cluster": dataclasses.asdict(kubelet.cluster),
+        "kubelet_problem": kubelet.problem or None,
         "manifest_dir": folder,
         "unreadable_files": [path for path in files if identities[path] is None],
         "static_pods": pods,
@@ -77,10 +79,11 @@ def _unready(problem: str) -> Json:
     return {"ready": False, "problem": problem}
 
 
-def _describe(name: str, folder: str, node_name: str, host: Host) -> Json:
+def _describe(name: str, folder: str, kubelet: Kubelet, host: Host) -> Json:
+    node_name = kubelet.node_name
     return {
         "name": name,
-        **_describe_pod(name, folder, node_name, host),
+        **_describe_pod(name, folder, kubelet, host),
         **transaction_log.summary(name),
         "way_back": way_back.describe(name, node_name, lambda way: _taken_back(way, name, folder, node_name)),
     }
@@ -95,7 +98,7 @@ def _taken_back(
     return plan.operations, [entry for entry in diff(plan) if entry["after_header"] == pod.path]
 
 
-def _describe_pod(name: str, folder: str, node_name: str, host: Host) -> Json:
+def _describe_pod(name: str, folder: str, kubelet: Kubelet, host: Host) -> Json:
     path, others = static_pods.find(name, folder)
     nothing: Json = dict.fromkeys(
         (
@@ -108,12 +111,14 @@ def _describe_pod(name: str, folder: str, node_name: str, host: Host) -> Json:
             "volumes",
             *pod_fields.FIELDS,
             "owned",
+            "lost",
+            "removed",
             "process",
             "in_step",
         )
     )
     try:
-        pod = static_pods.parse_static_pod(name, path, node_name)
+        pod = static_pods.parse_static_pod(name, path, kubelet.node_name, joined=kubelet.joined)
     except KubeadmError as exc:
         return {**nothing, "manifest": path, **_unready(str(exc)), "stray_files": [], "error": str(exc)}
     values = pod.manifest.values()
@@ -128,12 +133,24 @@ def _describe_pod(name: str, folder: str, node_name: str, host: Host) -> Json:
         "env": sorted(values["env"]),
         "volumes": {key: value for key, value in values["volumes"].items() if "other" not in value},
         **{field: values[field] for field in pod_fields.FIELDS},
-        "owned": {field: sorted(keys) for field, keys in pod.record.items()},
+        **_ours(pod, values),
         "process": None if process is None else _describe_process(process, pod, host),
         "in_step": process is not None and _in_step(process, pod.manifest),
         **_judge(static_pods.look(pod, host)),
         "stray_files": static_pods.stray_files(path, others, pod.manifest.pod),
         "error": None,
+    }
+
+
+def _ours(pod: static_pods.StaticPod, values: Values) -> Json:
+    """What this collection set: what is there, what an upgrade took, and what someone took out."""
+    image = pod.manifest.container.get("image")
+    found = reconciliation.reconcile(pod.record, values, image=image, written_image=pod.written_image)
+    files = {path: entry for path, entry in pod.record.get("files", {}).items() if os.path.lexists(path)}
+    return {
+        "owned": reconciliation.names(reconciliation.with_files(found.kept, files)),
+        "lost": reconciliation.names(found.lost),
+        "removed": reconciliation.names(found.removed),
     }
 
 

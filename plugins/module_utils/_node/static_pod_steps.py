@@ -37,10 +37,11 @@ from . import (
 )
 from .api_clients import ApiClients
 from .journals import TransactionSettings
-from .kubelet import Kubelet, read_kubelet, version_of
+from .kubelet import Kubelet, version_of
+from .kubelet_down import read_running_kubelet
 from .lock_wait import LockWait
 from .preflight_context import PreflightContext
-from .records import write_record
+from .records import Images, write_record
 from .runtime import runtime_at
 from .state import Run
 from .transaction_steps import TransactionSteps
@@ -61,7 +62,7 @@ class StaticPodSteps(TransactionSteps):
         lock_wait: LockWait | None = None,
         kubelet: Kubelet | None = None,
     ) -> None:
-        """kubelet: of the node, where it was read already."""
+        """kubelet: of the node, where it was read already. One with a problem is repaired before a change is made."""
         super().__init__(params, name=str(params["name"]), dry=dry, diff=diff, run=run, host=host, lock_wait=lock_wait)
         self._patience = patience
         self._wish: Wish | None = None
@@ -71,6 +72,7 @@ class StaticPodSteps(TransactionSteps):
         self._way: WayBack | None = None
         self._plan: static_pod.StaticPodPlan | None = None
         self._snapshot: str | None = None
+        self._notes_record = not dry
 
     def _parse(self) -> None:
         if self._params["state"] == PREVIOUS:
@@ -79,7 +81,7 @@ class StaticPodSteps(TransactionSteps):
 
     def read(self) -> None:
         """Read the kubelet, the manifest, our record, and the files that may change."""
-        self._kubelet = kubelet = self._kubelet or read_kubelet(self._run, proc=self._host.proc)
+        self._kubelet = kubelet = self._kubelet or read_running_kubelet(self._run, self._host, self._patience)
         self._node, self._cluster = kubelet.node_name, kubelet.cluster
         self._host = self._host._replace(**kubelet.places)
         self._read_transactions()
@@ -87,13 +89,19 @@ class StaticPodSteps(TransactionSteps):
         folder = self._params["manifest_dir"] or kubelet.manifest_dir
         if self._name == static_pods.ETCD:
             etcd_preflight.refuse_external(folder, kubelet.node_name)
-        self._pod = static_pods.read_static_pod(self._name, folder, kubelet.node_name)
+        self._pod = static_pods.read_static_pod(self._name, folder, kubelet.node_name, joined=kubelet.joined)
         _refuse_pods_as_files(wish, folder)
         paths = {entry.path for entry in wish.files} | set(self._pod.record.get("files", {}))
         etcd_preflight.refuse_files_among_data(self._pod, paths)
         users, groups = static_pods.read_accounts(wish.files)
         self._state = static_pod.State(
-            self._pod.manifest, self._pod.record, static_pods.read_files(paths), users, groups
+            self._pod.manifest,
+            self._pod.record,
+            static_pods.read_files(paths),
+            users,
+            groups,
+            self._pod.written_image,
+            self._pod.changed,
         )
         if wish.state == PREVIOUS and self._open is None:
             self._way = way_back.find(self._name, kubelet.node_name)
@@ -141,9 +149,12 @@ class StaticPodSteps(TransactionSteps):
         What others changed is noted as theirs, since there is no transaction that could do it.
         """
         pod, plan = t.cast(static_pods.StaticPod, self._pod), t.cast(static_pod.StaticPodPlan, self._plan)
-        if not self._dry:
-            write_record(self._name, before=pod.record, after=plan.record)
         if self._open is not None:  # it is in the middle of a change
+            return
+        if self._notes_record:
+            images = Images(pod.written_image, plan.image)
+            write_record(self._name, before=pod.record, after=plan.record, images=images)
+        if t.cast(Kubelet, self._kubelet).problem:  # it comes up with its kubelet only
             return
         sight = static_pods.watch_until_healthy(
             pod, self._host, seconds=self._patience, clock=time.monotonic, sleep=time.sleep
@@ -181,6 +192,7 @@ class StaticPodSteps(TransactionSteps):
             **self._report(plan.operations if plan else (), diff(plan) if plan and self._diff else ()),
             "manifest": self._pod.path if self._pod else None,
             "snapshot": self._snapshot,
+            "lost": plan.lost if plan else {},
             "takes_back": self._way.transaction if self._way and plan and plan.operations else None,
         }
 

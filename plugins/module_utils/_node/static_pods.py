@@ -23,7 +23,7 @@ from .._engine.pods import find as find_processes
 from .._engine.probes import Ask, api_get
 from .._engine.static_pod_look import Sight, told_unmatched
 from .._engine.static_pod_look import look as look_for
-from .._plan.common import ownership
+from .._plan.common import ownership, times
 from .._plan.common.errors import KubeadmError, Refusal
 from .._plan.common.files import FileVersion
 from .._plan.static_pod import plan as static_pod
@@ -31,7 +31,7 @@ from .._plan.static_pod.desired import WantedFile
 from .._plan.static_pod.manifest import Manifest, Mount
 from .file_versions import read_version
 from .manifest_files import manifest_files
-from .records import own_record
+from .records import is_older, own_record, written_image
 
 try:
     import yaml
@@ -46,7 +46,8 @@ class StaticPod:
     """One static pod as a node has it.
 
     path: its manifest. version: what stands there. manifest: the same, parsed. record: what we own of it. log_prefix: how the names
-    of its directories of logs begin.
+    of its directories of logs begin. written_image: its image at our last write, None when that is not known. changed: when the manifest was
+    changed last, UTC.
     """
 
     name: str
@@ -55,6 +56,8 @@ class StaticPod:
     manifest: Manifest
     record: ownership.Record
     log_prefix: str
+    written_image: str | None = None
+    changed: str = ""
 
     @property
     def container(self) -> str:
@@ -73,13 +76,13 @@ class StaticPod:
         }
 
 
-def read_static_pod(name: str, manifest_dir: str, node_name: str) -> StaticPod:
-    """Find and read a static pod that is going to be changed.
+def read_static_pod(name: str, manifest_dir: str, node_name: str, *, joined: float = 0.0) -> StaticPod:
+    """Find and read a static pod that is going to be changed. joined: when its node was, in seconds since 1970; 0.0 when that is not known.
 
     Raises KubeadmError when there is none, Refusal when it cannot be edited or another file would shadow it.
     """
     path, others = find(name, manifest_dir)
-    pod = parse_static_pod(name, path, node_name)
+    pod = parse_static_pod(name, path, node_name, joined=joined)
     strays = stray_files(path, others, pod.manifest.pod)
     if strays:
         raise Refusal(
@@ -90,8 +93,8 @@ def read_static_pod(name: str, manifest_dir: str, node_name: str) -> StaticPod:
     return pod
 
 
-def parse_static_pod(name: str, path: str, node_name: str) -> StaticPod:
-    """Read a manifest and what we own of it. Raises Refusal when the manifest cannot be edited."""
+def parse_static_pod(name: str, path: str, node_name: str, *, joined: float = 0.0) -> StaticPod:
+    """Read a manifest and what we own of it. joined: as above: kubeadm wrote all manifests then. Raises Refusal when the manifest cannot be edited."""
     manifest = Manifest.parse(_decode(path), path, name)
     metadata = manifest.pod["metadata"]
     return StaticPod(
@@ -101,6 +104,8 @@ def parse_static_pod(name: str, path: str, node_name: str) -> StaticPod:
         manifest=manifest,
         record=own_record(name),
         log_prefix=f"{_pod_prefix(metadata)}{node_name}_",
+        written_image=None if is_older(name, joined) else written_image(name),
+        changed=times.shown(os.stat(path).st_mtime),
     )
 
 

@@ -70,9 +70,13 @@ def test_the_last_changes_of_named_static_pods_are_taken_back(play: Play) -> Non
 
 
 def test_force_reaches_the_plan_and_the_change(play: Play) -> None:
-    outcome = play("changes", vars={"control_plane_force": True})
+    outcome = play("changes", vars={"control_plane_force": True, "control_plane_restore_removed": True})
     assert outcome.status == 0, outcome.output
-    forced = [call["arguments"]["force"] for call in outcome.calls if call["step"] in ("plan", "change")]
+    forced = [
+        call["arguments"]["force"] and call["arguments"]["restore_removed"]
+        for call in outcome.calls
+        if call["step"] in ("plan", "change")
+    ]
     assert forced
     assert all(forced)
 

@@ -76,6 +76,53 @@ def test_a_refusal_anywhere_changes_nothing_anywhere(play: Play) -> None:
     assert [call for call in outcome.calls if call["step"] == "change"] == []
 
 
+PANIC = "kubelet on cp1 is down; it said last: panic: unrecognized feature gate: OldGate"
+
+
+def repair(stage: Stage, kubelet: str, *options: str, role: str = "") -> Outcome:
+    """The whole run, or only a role, on cp1, whose kubelet panics, and on w1. kubelet: what is planned for that of cp1."""
+    down = {"stub": {API: "both", KUBELET: kubelet}, "stub_kubelet_problem": PANIC}
+    hosts = {"cp1": down, "w1": {"stub": {KUBELET: "on"}}}
+    for name, variables in hosts.items():
+        variables.update(node_resources_node_name=name, **ASKED)
+    if role:
+        return stage.play({"kube_control_plane": {"cp1": hosts["cp1"]}}, *options, roles=[{"role": role}])
+    groups = {"kube_control_plane": {"cp1": hosts["cp1"]}, "kube_node": {"w1": hosts["w1"]}}
+    return stage.playbook("site", groups, *options)
+
+
+def test_a_kubelet_that_is_down_is_repaired_before_the_control_plane_needs_it(stage: Stage) -> None:
+    """In one pass, though the run adds and removes: what goes may be what keeps the kubelet down."""
+    outcome = repair(stage, "off")
+    assert passes(outcome) == [KUBELET, NODES, API, NODES]
+    assert outcome.hosts("change", KUBELET) == ["cp1", "w1"]
+    assert f"cp1: before the change, {PANIC}" in outcome.output
+
+
+def test_check_mode_shows_the_repair_and_what_follows(stage: Stage) -> None:
+    outcome = repair(stage, "off", "--check")
+    assert outcome.status == 0, outcome.output
+    assert PANIC in outcome.output
+    assert "cp1 kube-apiserver: planned" in outcome.output
+
+
+def test_a_kubelet_that_nothing_repairs_stops_the_control_plane_and_is_quoted(stage: Stage) -> None:
+    for outcome in (repair(stage, "nothing"), repair(stage, "off", role="nodecraft.kubeadm.control_plane")):
+        assert outcome.status != 0
+        assert PANIC in outcome.output
+        assert "the role node_kubelet repairs it" in outcome.output
+        assert API not in [call["component"] for call in outcome.calls if call["step"] == "change"]
+
+
+def test_a_playbook_that_changes_no_kubelet_is_refused_after_its_plan(stage: Stage) -> None:
+    gates = {"control_plane_feature_gates": {"A": True}}
+    hosts = {"cp1": {"stub": {API: "on"}, "stub_kubelet_problem": PANIC, **gates}}
+    outcome = stage.playbook("feature_gates", {"kube_control_plane": hosts, "kube_node": {}})
+    assert outcome.status != 0
+    assert PANIC in outcome.output
+    assert [call for call in outcome.calls if call["step"] == "change"] == []
+
+
 NAMED: Json = {"kube_control_plane_group": "masters", "kube_node_group": "workers"}
 
 

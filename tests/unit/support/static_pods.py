@@ -60,6 +60,7 @@ def parameters(**given: t.Any) -> dict[str, t.Any]:
         "state": "present",
         "purge": False,
         "force": False,
+        "restore_removed": False,
         "rehearse": True,
         "rollback": True,
         "wait_timeout": 300,
@@ -96,7 +97,7 @@ def following(done: StaticPodPlan, before: State | None = None) -> State:
     files = dict(before.files if before else {})
     files.update({change.path: change.after for change in done.files})
     record = ownership.load_record(json.loads(json.dumps(ownership.dump_record(done.record))))
-    return State(manifest(done.after.text), record, files)
+    return State(manifest(done.after.text), record, files, written_image=done.image)
 
 
 def volume(name: str, path: str, **given: t.Any) -> dict[str, t.Any]:

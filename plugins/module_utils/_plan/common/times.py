@@ -19,6 +19,11 @@ def seconds_of(text: str) -> float:
     return datetime.datetime.strptime(text, form).replace(tzinfo=datetime.timezone.utc).timestamp()
 
 
+def shown(seconds: float) -> str:
+    """A time for people, such as C(2026-01-01T00:05:00Z). seconds: since 1970."""
+    return datetime.datetime.fromtimestamp(seconds, datetime.timezone.utc).strftime(_WHOLE)
+
+
 def text_of(seconds: float) -> str:
     """A time with its microseconds, as a Lease has it. seconds: since 1970."""
     return datetime.datetime.fromtimestamp(seconds, datetime.timezone.utc).strftime(_FRACTION)

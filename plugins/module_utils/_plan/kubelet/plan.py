@@ -28,7 +28,7 @@ from . import adoption as kubelet_adoption
 from . import config as kubelet_config
 from . import generator as kubelet_generator
 from . import layout as kubelet_layout
-from . import limit_settings
+from . import limit_settings, rejoining
 from . import policies as kubelet_policies
 from .adoption import Move
 from .config import CONFIG
@@ -134,6 +134,7 @@ def plan(wish: Wish, state: State) -> KubeletPlan:
             *resolution.warnings,
             *warnings,
             *_kept_folder(owned, base, theirs if awake else ()),
+            *rejoining.warnings(wish, owned, base, state.joined),
             *(() if operations else _forgotten(live, state)),
         ),
     )

@@ -34,6 +34,7 @@ _RESULT_KEYS = (
     "node",
     "cluster",
     "control_plane",
+    "problem",
     "files",
     "operations",
     "takes_back",

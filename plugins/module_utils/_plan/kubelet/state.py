@@ -31,7 +31,7 @@ class State:
     main: the file of C(--config). fragments: the files of the C(--config-dir) that is used, or that would be.
     record: what we own. version: the kubelet's. running: the command line of its process, None when it is down. host: its name.
     newer: files of others, its binary among them, that changed after that process was started. remembered: its state files.
-    generator: ours, None when it is not there.
+    generator: ours, None when it is not there. joined: when the node was joined again after our last change, UTC; empty when it was not.
     """
 
     unit: tuple[TextFile, ...]
@@ -45,6 +45,7 @@ class State:
     newer: tuple[str, ...] = ()
     remembered: Remembered = dataclasses.field(default_factory=dict)
     generator: FileVersion | None = None
+    joined: str = ""
 
     @property
     def variables(self) -> dict[str, str | None]:

@@ -57,7 +57,7 @@ class Wish:
     """What a task asks for, checked and in canonical form.
 
     values: field -> key -> value, None to remove. state: what to do with the named keys. purge: whether everything else
-    that we own goes back.
+    that we own goes back. restore_removed: whether what someone took out of the manifest is set again.
     """
 
     name: str
@@ -65,6 +65,7 @@ class Wish:
     files: tuple[WantedFile, ...]
     state: str
     purge: bool
+    restore_removed: bool = False
 
 
 def parse_wish(params: t.Mapping[str, t.Any]) -> Wish:
@@ -100,7 +101,8 @@ def parse_wish(params: t.Mapping[str, t.Any]) -> Wish:
     option_values.refuse_twice("files", [entry.path for entry in files])
     # An option that is given but empty names nothing: an empty variable must not take back everything.
     everything = params["state"] == "absent" and all(params[option] is None for option in SETTINGS)
-    return Wish(params["name"], values, files, params["state"], params["purge"] or everything)
+    purge = params["purge"] or everything
+    return Wish(params["name"], values, files, params["state"], purge, params["restore_removed"])
 
 
 def _plugin(plugin: str, value: t.Any) -> str | None:

@@ -16,14 +16,13 @@ import typing as t
 from ..common import ownership
 from ..common.errors import Refusal
 from ..common.files import FileVersion, digest_of
-from ..common.ownership import Change, Record
+from ..common.ownership import Change, Record, Values
 from ..kubernetes import flags
-from . import pod_fields
+from . import pod_fields, reconciliation
 from .desired import Wish
 from .manifest import Manifest
 from .policy_files import PolicyFileChange, PolicyFiles
-
-FILES_ANNOTATION = "nodecraft.kubeadm/files-checksum"
+from .reconciliation import FILES_ANNOTATION
 
 HIDDEN = "(hidden)"  # stands for what is not shown
 
@@ -39,6 +38,7 @@ class State:
     record: what we own of it.
     files: every file that the wish or the record names, None when it does not exist.
     users, groups: the number of each owner and group that the wish names.
+    written_image: the component's image at our last write; None when it is not known. changed: when the manifest was changed last, UTC.
     """
 
     manifest: Manifest
@@ -46,6 +46,8 @@ class State:
     files: t.Mapping[str, FileVersion | None]
     users: t.Mapping[str, int] = dataclasses.field(default_factory=dict)
     groups: t.Mapping[str, int] = dataclasses.field(default_factory=dict)
+    written_image: str | None = None
+    changed: str = ""
 
 
 # ---- the plan ----------------------------------------------------------------------------------------------------------
@@ -53,7 +55,10 @@ class State:
 
 @dataclasses.dataclass(frozen=True)
 class StaticPodPlan:
-    """Everything that a run will do to one static pod. C(operations) empty: nothing at all."""
+    """Everything that a run will do to one static pod. C(operations) empty: nothing at all.
+
+    lost: by field, the keys of what a kubeadm upgrade took. image: what the record notes as the component's image at our last write.
+    """
 
     before: Manifest
     after: Manifest
@@ -61,17 +66,22 @@ class StaticPodPlan:
     operations: tuple[Change, ...]
     record: Record
     warnings: tuple[str, ...]
+    lost: t.Mapping[str, t.Sequence[str]] = dataclasses.field(default_factory=dict)
+    image: str | None = None
 
 
 def plan(wish: Wish, state: State) -> StaticPodPlan:
     """Work out a wish against what the node has. Raises Refusal for what cannot be done safely."""
     files = PolicyFiles(wish.files, state.record.get("files", {}), state.files, state.users, state.groups)
-    live = state.manifest.values()
+    live, image = state.manifest.values(), state.manifest.container.get("image")
+    found = reconciliation.reconcile(state.record, live, image=image, written_image=state.written_image)
+    if wish.state == "present" and not wish.restore_removed:
+        reconciliation.refuse_removed(wish.values, found, live, state.manifest.document.source, state.changed)
     resources = pod_fields.as_written(wish.values[pod_fields.RESOURCES], live[pod_fields.RESOURCES])
     resolution = ownership.resolve(
         wish={**wish.values, pod_fields.RESOURCES: resources, "files": files.targets()},
         live={**live, "files": files.values()},
-        record={**state.record, "files": files.comparable()},
+        record=reconciliation.with_files(found.owned, files.comparable()),
         state=wish.state,
         purge=wish.purge,
     )
@@ -83,7 +93,7 @@ def plan(wish: Wish, state: State) -> StaticPodPlan:
     for change in resolution.changes:
         if change.field != "files":
             manifest = manifest.change(change)
-    manifest = _with_checksum(manifest, record, file_changes)
+    manifest = _with_checksum(manifest, record, file_changes, is_changed=manifest is not state.manifest)
     _refuse_shared_mount_paths(manifest)
     pod_fields.refuse_contradictions(live, manifest.values())
     _refuse_anonymous_probes(wish, state.manifest, manifest)
@@ -95,21 +105,36 @@ def plan(wish: Wish, state: State) -> StaticPodPlan:
         files=file_changes,
         operations=tuple(without_secrets(change, open_files) for change in resolution.changes),
         record=record,
-        warnings=resolution.warnings,
+        warnings=(*resolution.warnings, *reconciliation.told(found, wish.values)),
+        lost=reconciliation.names(found.lost),
+        # What is lost and neither asked for nor given up still counts as lost.
+        image=state.written_image if _is_any_left(found.lost, record, manifest.values()) else image,
     )
 
 
-def _with_checksum(manifest: Manifest, record: Record, changes: t.Sequence[PolicyFileChange]) -> Manifest:
+def _is_any_left(lost: Record, record: Record, values: Values) -> bool:
+    """Whether something that is lost stays ours and does not come back."""
+    return any(
+        entry.set != values.get(field, {}).get(key) and key in record.get(field, {})
+        for field, keys in lost.items()
+        for key, entry in keys.items()
+    )
+
+
+def _with_checksum(
+    manifest: Manifest, record: Record, changes: t.Sequence[PolicyFileChange], *, is_changed: bool
+) -> Manifest:
     """Tie the manifest to the content of its files: a component reads them at start only, and the kubelet restarts it
-    only when the pod differs."""
-    if not changes:
+    only when the pod differs. is_changed: whether the manifest changes anyway."""
+    owned, current = record.get("files", {}), manifest.values()["annotations"].get(FILES_ANNOTATION)
+    # An upgrade takes it. That alone restarts nothing: the component has read its files since then.
+    is_missed = bool(owned) and current is None and is_changed
+    if not changes and not is_missed:
         return manifest
-    owned = record.get("files", {})
     checksum = None
     if owned:
         text = "\n".join(f"{path} {entry.set}" for path, entry in sorted(owned.items()))
         checksum = hashlib.sha256(text.encode("utf-8")).hexdigest()[:16]
-    current = manifest.values()["annotations"].get(FILES_ANNOTATION)
     if checksum == current:
         # Somebody else changed a file since, or wrote the manifest anew, so the same content is a change all the same.
         drift = "\n".join(f"{change.path} {digest_of(change.before)} {digest_of(change.after)}" for change in changes)

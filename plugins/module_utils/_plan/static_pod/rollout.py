@@ -18,7 +18,7 @@ from __future__ import annotations
 import typing as t
 
 from ..kubernetes import clusters, control_planes
-from ..transaction import rollout
+from ..transaction import messages, rollout
 from ..transaction.rollout import NOTHING, Hosts, Registers, Result
 
 Pods = t.Mapping[
@@ -41,6 +41,7 @@ _RESULT_KEYS = (
     "manifest",
     "operations",
     "snapshot",
+    "lost",
     "takes_back",
     "rehearsal",
     "transaction",
@@ -72,6 +73,14 @@ def refusal(hosts: Hosts, host: str, reachable: t.Collection[str], batch: t.Coll
         f"Nothing was changed on {host}, because serial keeps {', '.join(kept_out)} out: whether their API servers and etcds are ready would not"
         " be asked. Leave serial out of the play; the role changes one node after the other."
     )
+
+
+def kubelet_refusal(hosts: Hosts, repaired: t.Collection[str]) -> str:
+    """Why nothing is changed while a kubelet does not work: it would not start what is changed, and the next node would be one less. Empty when
+    all work. repaired: the hosts whose kubelets this run has changed since everything was planned."""
+    found = {host: registers.get("plan", NOTHING).get("kubelet_problem") for host, registers in hosts.items()}
+    problems = [str(problem) for host, problem in found.items() if problem and host not in repaired]
+    return messages.needs_kubelet("; ".join(problems)) if problems else ""
 
 
 def to_acknowledge(registers: Registers) -> list[dict[str, str]]:

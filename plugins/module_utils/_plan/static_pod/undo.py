@@ -30,7 +30,7 @@ def plan(name: str, way: WayBack | None, state: State, warnings: t.Sequence[str]
     """
     manifest = state.manifest
     if way is None or way.is_done:
-        return StaticPodPlan(manifest, manifest, (), (), state.record, tuple(warnings))
+        return StaticPodPlan(manifest, manifest, (), (), state.record, tuple(warnings), image=state.written_image)
     way.refuse_foreign_edits()
     after = next((_former_manifest(name, file, manifest) for file in way.files if file.switch), manifest)
     files = [file for file in way.component_files if not file.switch]

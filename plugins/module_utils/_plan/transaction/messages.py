@@ -52,6 +52,27 @@ def unwell(
     )
 
 
+def down(name: str, node: str, missing: str, probes: t.Sequence[str], log: t.Sequence[str]) -> str:
+    """What is wrong with a component that does not work, with its last words."""
+    seen = f" ({'; '.join(probes)})" if probes else ""
+    said = f"; it said last: {_telling(log)}" if log else ""
+    return f"{name} on {node} {missing}{seen}{said}"
+
+
+def needs_kubelet(problem: str) -> str:
+    """Why a static pod is not changed where no kubelet would start it. problem: as down() tells it."""
+    return (
+        f"{problem.rstrip('.')}. Nothing was changed, because no kubelet would start the changed component. When a setting of this collection"
+        " keeps the kubelet down, the role node_kubelet repairs it, and so does site, which begins with it; otherwise look at"
+        " journalctl -u kubelet."
+    )
+
+
+def may_repair(problem: str) -> str:
+    """What is said of a change of a kubelet that does not work now. problem: as down() tells it."""
+    return f"{problem.rstrip('.')}. The change is tried all the same: it may be what repairs that."
+
+
 def _telling(log: t.Sequence[str]) -> str:
     """The line of a log that most likely tells why a component ended."""
     for mark in ("command failed", "panic:", "Error:", "unknown flag", "invalid argument"):

@@ -13,6 +13,7 @@ import typing as t
 
 Result = t.Mapping[str, t.Any]
 
+_LOST = "lost when kubeadm wrote the manifest again"
 _UPGRADE = "WARNING: a kubeadm upgrade writes the manifests again and so undoes this; run the role again after one."
 
 
@@ -33,6 +34,8 @@ def kubelets(reports: t.Mapping[str, Result], lost: t.Collection[str] = ()) -> l
     """Of each host, by its name, what its kubelet came to. lost: hosts whose connection broke in the middle of their change."""
     lines: list[str] = []
     for host, result in reports.items():
+        if result.get("problem"):
+            lines.append(f"{host}: before the change, {result['problem']}")
         lines += _change(host, result, _proven_kubelet, _setting, is_lost=host in lost)
         if not result.get("operations") and not result.get("failed"):
             lines.append(f"{host}: nothing to change")
@@ -61,10 +64,13 @@ def _change(
     elif result.get("failed"):
         # A change that was refused when its turn came tells no operations, though the plan had some.
         lines.append(f"{what}: {_ending(result, proven, is_lost=is_lost)}: {result.get('msg')}")
-    lines += [
-        f"    {each['field']} {each['key']}: {shown(each['before'])} -> {shown(each['after'])}"
-        for each in result.get("operations") or ()
-    ]
+    lost = [(field, key) for field, keys in (result.get("lost") or {}).items() for key in keys]
+    for each in result.get("operations") or ():
+        line = f"    {each['field']} {each['key']}: {shown(each['before'])} -> {shown(each['after'])}"
+        place = (each["field"], each["key"])
+        lines.append(f"{line}, {_LOST}" if place in lost else line)
+        lost = [other for other in lost if other != place]
+    lines += [f"{what}: {field} {key} {_LOST}; not set again, because it is not asked for" for field, key in lost]
     return lines
 
 

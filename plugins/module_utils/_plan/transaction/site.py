@@ -6,7 +6,8 @@
 
 """What the playbooks of a whole cluster decide: what a run asks for, and in which order it adds and removes.
 
-What is switched on begins where it is offered, what is switched off where it is used. A run that does both adds everything first.
+What is switched on begins where it is offered, what is switched off where it is used. A run that does both adds everything first. A run that
+repairs a kubelet begins with that and takes one pass.
 """
 
 from __future__ import annotations
@@ -71,7 +72,8 @@ def strayed(kubelets: t.Mapping[str, Json], planes: t.Collection[str]) -> str:
 class Decision:
     """What a run does after its plan.
 
-    work: the roles that change something, in their order. is_split: whether everything is added before anything goes, with a plan for each.
+    work: the roles that change something, in their order. Where kubelets that do not work are changed, theirs is first: a control plane needs them.
+    is_split: whether everything is added before anything goes, with a plan for each.
     looks_again: whether the resources of the nodes are looked at once more at the end, because kubelets were restarted after them.
     """
 
@@ -94,9 +96,14 @@ def decide(planned: t.Mapping[str, t.Sequence[Json]], *, may_split: bool, check_
         operation for result in results for operation in result.get("operations", ()) if operation["field"] in _ORDERED
     ]
     removed = sum(map(_is_removal, ordered))
+    work = work[::-1] if removed else work
+    # What is to be repaired may be what is to go, so that adding first would find it down.
+    repairs = any(result.get("problem") and _is_work(result) for result in planned.get(_KUBELETS, ()))
+    if repairs:
+        work.sort(key=lambda role: role != _KUBELETS)
     return Decision(
-        work=work[::-1] if removed else work,
-        is_split=0 < removed < len(ordered) and may_split and not check_mode,
+        work=work,
+        is_split=0 < removed < len(ordered) and may_split and not check_mode and not repairs,
         looks_again=removed > 0 and _KUBELETS in work and _RESOURCES in work and not check_mode,
     )
 
@@ -126,6 +133,11 @@ def has_failed(report: Json, *, begun: bool = False) -> bool:
 def again(hosts: t.Sequence[str]) -> str:
     """A line that says how a run goes on of which several roles are not done. hosts: where something is left to do."""
     return f"To go on with the whole run when that is repaired, run it again with --limit {','.join(hosts)}"
+
+
+def changed_hosts(planned: t.Mapping[str, t.Iterable[Json]]) -> list[str]:
+    """The hosts that a role has something to change on. planned: by host."""
+    return [host for host, results in planned.items() if any(map(_is_work, results))]
 
 
 def _is_work(result: Json) -> bool:

@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import json
 import os
+import typing as t
 from pathlib import Path
 
 import pytest
@@ -15,6 +16,7 @@ from ansible_collections.nodecraft.kubeadm.plugins.module_utils._engine.node imp
     Process,
     log_files,
     log_tail,
+    unit_log,
 )
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._engine.static_pod_look import count_starts
 from ansible_collections.nodecraft.kubeadm.tests.unit.support.fake_node import FakeNode
@@ -118,3 +120,31 @@ def test_before_the_arguments_of_an_image_stand_its_own(arguments: list[str], ex
     assert process.runs(["manager", None if of_image else "--log=4"]) is exactly
     assert process.runs(["manager", "--log=4"], of_image=True) is of_image
     assert process.runs([], of_image=True)
+
+
+STACK = [f"k8s.io/kubernetes/frame{number}" for number in range(30)]
+
+
+@pytest.mark.parametrize(
+    ("output", "told"),
+    [
+        ([], []),
+        ([f"I1125 line {number}" for number in range(30)], [f"I1125 line {number}" for number in range(10, 30)]),
+        (
+            ["I1125 starting", "panic: unrecognized feature gate: A", *STACK],
+            ["panic: unrecognized feature gate: A", *STACK[:19]],
+        ),
+        (["panic: first", *STACK, "panic: last"], ["panic: last"]),
+        # One that was started since.
+        (["panic: former", *STACK, "E1125 no disk"], [*STACK[11:], "E1125 no disk"]),
+    ],
+)
+def test_the_last_words_of_a_unit(output: list[str], told: list[str]) -> None:
+    asked: list[t.Sequence[str]] = []
+
+    def run(arguments: t.Sequence[str]) -> tuple[int, str, str]:
+        asked.append(arguments)
+        return 0, "".join(f"{line}\n" for line in output), ""
+
+    assert unit_log(run, "kubelet.service") == told
+    assert "_SYSTEMD_UNIT=kubelet.service" in asked[0]

@@ -7,7 +7,7 @@ from __future__ import annotations
 import os
 
 import pytest
-from ansible_collections.nodecraft.kubeadm.plugins.module_utils._node.kubelet import read_kubelet
+from ansible_collections.nodecraft.kubeadm.plugins.module_utils._node.kubelet import KubeletDown, read_kubelet
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.common.errors import KubeadmError
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.kubernetes.clusters import ClusterIdentity
 from ansible_collections.nodecraft.kubeadm.tests.unit.support.fake_node import FakeNode
@@ -17,7 +17,8 @@ from ansible_collections.nodecraft.kubeadm.tests.unit.support.fake_run import Fa
 def test_kubeadms_kubelet(node: FakeNode, run: FakeRun) -> None:
     add_kubelet(node)
     kubelet = read_kubelet(run, proc=str(node.proc))
-    assert (kubelet.pid, kubelet.manifest_dir, kubelet.node_name) == (50, str(node.manifests), "cp1")
+    assert (kubelet.program, kubelet.manifest_dir) == ("/usr/bin/kubelet", str(node.manifests))
+    assert (kubelet.node_name, kubelet.problem) == ("cp1", "")
 
 
 def test_flags_win_over_the_configuration(node: FakeNode, run: FakeRun) -> None:
@@ -145,6 +146,12 @@ def test_a_host_without_a_running_kubelet_is_refused(
     with pytest.raises(KubeadmError) as refusal:
         read_kubelet(run, proc=str(node.proc))
     assert found in str(refusal.value)
+
+
+def test_a_kubelet_that_ended_while_it_was_read_is_down(node: FakeNode, run: FakeRun) -> None:
+    """One that panics at its start is active for a moment."""
+    with pytest.raises(KubeletDown, match=r"kubelet\.service ended"):
+        read_kubelet(run, proc=str(node.proc))
 
 
 def test_a_configuration_that_cannot_be_read_is_named(node: FakeNode, run: FakeRun) -> None:

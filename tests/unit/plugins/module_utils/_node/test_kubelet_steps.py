@@ -5,7 +5,6 @@
 from __future__ import annotations
 
 import base64
-import json
 import os
 import pkgutil
 import time
@@ -23,11 +22,10 @@ from ansible_collections.nodecraft.kubeadm.plugins.module_utils._engine.journal 
     drop_journal,
     save_journal,
 )
-from ansible_collections.nodecraft.kubeadm.plugins.module_utils._engine.node import Host
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._node import (
     kubelet_health,
     kubelet_report,
-    kubelet_steps,
+    kubelet_unit_files,
     kubelet_units,
     records,
     state,
@@ -41,80 +39,10 @@ from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.kubelet im
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.transaction import rehearsal
 from ansible_collections.nodecraft.kubeadm.tests.unit.support import kubelets
 from ansible_collections.nodecraft.kubeadm.tests.unit.support.documents import documented
+from ansible_collections.nodecraft.kubeadm.tests.unit.support.kubelet_nodes import ACCEPTED, UNKNOWN, Node
 from ansible_collections.nodecraft.kubeadm.tests.unit.support.web import Web
 
 CODE = Path(state.__file__).parents[1]
-ACCEPTED = 'E1 "command failed" err="stat /proc/nonexistent/kubeconfig: no such file or directory"\n'
-UNKNOWN = 'E1 "Using lenient decoding" err="strict decoding error: unknown field \\"maxPodz\\""\n'
-
-
-class Node:
-    """A kubelet's files below a folder, and the programs that are asked about it."""
-
-    def __init__(self, root: Path) -> None:
-        self.root = root
-        self.proc = root / "proc"
-        self.unit = self.write("kubelet.service", kubelets.UNIT_TEXT)
-        self.main = self.write("config.yaml", kubelets.MAIN_TEXT)
-        self.extra = self.write("extra", "KUBELET_EXTRA_ARGS=--hostname-override=W1\n")
-        text = kubelets.KUBEADM_TEXT.replace("/var/lib/kubelet/config.yaml", str(self.main))
-        text = text.replace("/etc/default/kubelet", str(self.extra)).replace(
-            "/var/lib/kubelet/kubeadm-flags.env", "/none"
-        )
-        self.kubeadm = self.write("10-kubeadm.conf", text)
-        self.shown = {
-            "LoadState": "loaded",
-            "FragmentPath": str(self.unit),
-            "DropInPaths": str(self.kubeadm),
-            "MainPID": "7",
-            "NeedDaemonReload": "no",
-        }
-        self.version = "Kubernetes v1.32.2\n"
-        self.answers = [ACCEPTED]
-        self.requests: list[dict[str, t.Any]] = []
-        self.calls: list[str] = []
-        command = (
-            f"/usr/bin/kubelet --bootstrap-kubeconfig=/b --kubeconfig=/etc/kubernetes/kubelet.conf --config={self.main}"
-        )
-        self.write("proc/7/cmdline", "\0".join([*command.split(), "--hostname-override=W1", ""]))
-
-    @property
-    def host(self) -> Host:
-        return Host(proc=str(self.proc))
-
-    def give_root(self) -> Path:
-        """Have the kubelet keep its state in a folder of ours."""
-        kept = self.root / "kept"
-        kept.mkdir()
-        self.extra.write_text(f"KUBELET_EXTRA_ARGS=--hostname-override=W1 --root-dir={kept}\n", encoding="utf-8")
-        process = self.root / "proc/7/cmdline"
-        process.write_text(f"{process.read_text(encoding='utf-8')}--root-dir={kept}\0", encoding="utf-8")
-        return kept
-
-    def write(self, name: str, text: str) -> Path:
-        path = self.root / name
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_text(text, encoding="utf-8")
-        return path
-
-    def run(self, arguments: list[str], **options: t.Any) -> tuple[int, str, str]:
-        line = " ".join(arguments)
-        self.calls.append(line)
-        if line.startswith("systemctl show"):
-            return 0, "".join(f"{key}={value}\n" for key, value in self.shown.items()), ""
-        if line.endswith("--version"):
-            return 0, self.version, ""
-        if line.startswith("journalctl"):
-            return 0, 'E1 "command failed" err="bogus"\n', ""
-        if line.startswith("timeout"):
-            self.requests.append(json.loads(options["data"]))
-            return 1, "", self.answers.pop(0)
-        return (3, "inactive\n", "") if "is-active" in line else (0, "", "")
-
-    def steps(self, *, dry: bool = False, **given: t.Any) -> kubelet_steps.KubeletSteps:
-        return kubelet_steps.KubeletSteps(
-            kubelets.parameters(**given), dry=dry, diff=True, run=self.run, host=self.host, patience=0
-        )
 
 
 @pytest.fixture(name="node")
@@ -144,6 +72,18 @@ def carry_out(node: Node, **given: t.Any) -> Json:
     assert steps.report()["transaction"]["outcome"] is None
     assert set(steps.report()) | {"rehearsal"} == documented("kubelet")
     return t.cast("Json", transaction_log.open_journal("kubelet"))
+
+
+def test_a_kubelet_that_is_down_is_planned_and_quoted(node: Node) -> None:
+    node.crash("panic: unrecognized feature gate: OldGate\n")
+    steps = node.steps(dry=True, config={"maxPods": 50})
+    with steps.session():
+        steps.read()
+        (warning,) = steps.plan().warnings
+    problem = steps.report()["problem"]
+    assert problem.startswith("kubelet on w1 is activating (auto-restart) after 1 crash(es) (http://127.0.0.1:10248/")
+    assert problem.endswith("; it said last: panic: unrecognized feature gate: OldGate")
+    assert warning.startswith(problem)
 
 
 def test_a_version_that_is_not_tested(node: Node) -> None:
@@ -246,7 +186,7 @@ def test_check_mode_leaves_no_trace(node: Node) -> None:
 
 def test_a_unit_that_shadows_the_loaded_one_is_refused(node: Node, monkeypatch: pytest.MonkeyPatch) -> None:
     local = node.root / "local.service"
-    monkeypatch.setattr(kubelet_units, "_STRONGER_UNITS", (str(local), "/none"))
+    monkeypatch.setattr(kubelet_unit_files, "_STRONGER_UNITS", (str(local), "/none"))
     kubelet_units.read_unit(node.run, node.host)
     local.symlink_to(node.unit)
     kubelet_units.read_unit(node.run, node.host)

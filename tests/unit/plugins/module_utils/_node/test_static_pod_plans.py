@@ -10,7 +10,12 @@ from pathlib import Path
 
 import pytest
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._engine.journal import WAITING
-from ansible_collections.nodecraft.kubeadm.plugins.module_utils._node import state, transaction_log, transactions
+from ansible_collections.nodecraft.kubeadm.plugins.module_utils._node import (
+    records,
+    state,
+    transaction_log,
+    transactions,
+)
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._node.lock_wait import LockWait
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._node.static_pod_plans import StaticPodPlans
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.common.errors import Busy, KubeadmError
@@ -27,12 +32,12 @@ CONFIRM = ("confirm", "confirm_timeout", "confirm_url", "confirm_ca_cert", "lock
 
 def plans(master: FakeNode, run: FakeRun, static_pods: dict[str, dict[str, t.Any]], **shared: t.Any) -> StaticPodPlans:
     """One run of the module."""
-    alone = samples.parameters(**{key: value for key, value in shared.items() if key != "lock_wait"})
+    alone = samples.parameters(**{key: value for key, value in shared.items() if key not in ("lock_wait", "dry")})
     settings = {key: value for key, value in alone.items() if key not in (*SHARED, *CONFIRM, "name")}
     entries = {name: {**settings, "only_if_changed": False, **entry} for name, entry in static_pods.items()}
     params = {"static_pods": entries, **{key: alone[key] for key in (*SHARED, *CONFIRM)}}
-    lock_wait = shared.get("lock_wait")
-    return StaticPodPlans(params, run=run, host=master.host, patience=0, lock_wait=lock_wait)
+    lock_wait, dry = shared.get("lock_wait"), shared.get("dry", False)
+    return StaticPodPlans(params, dry=dry, run=run, host=master.host, patience=0, lock_wait=lock_wait)
 
 
 def made(node_plans: StaticPodPlans) -> dict[str, dict[str, t.Any]]:
@@ -83,8 +88,54 @@ def test_a_plan_is_what_the_module_of_one_says_in_check_mode(master: FakeNode, r
         "others": {},
         "node": "cp1",
         "cluster": results[NAME]["cluster"],
+        "kubelet_problem": None,
         "busy": False,
     }
+
+
+def test_where_the_kubelet_is_down_everything_is_planned_from_its_files(
+    master: FakeNode, run: FakeRun, tmp_path: Path
+) -> None:
+    """What is down with it comes up with it only, so nothing is waited for."""
+    unit, config = tmp_path / "kubelet.service", master.proc / "50/root/var/lib/kubelet/config.yaml"
+    command = f"/usr/bin/kubelet --config={config} --hostname-override=cp1"
+    unit.write_text(f"[Service]\nExecStart={command}\n", encoding="utf-8")
+    shown = {"LoadState": "loaded", "FragmentPath": str(unit), "ActiveState": "failed", "SubState": "failed"}
+    run.answers["systemctl show"] = (0, "".join(f"{key}={value}\n" for key, value in shown.items()), "")
+    run.answers["journalctl"] = (0, "panic: unrecognized feature gate: OldGate\n", "")
+    node_plans = plans(master, run, {NAME: {"args": {"v": 4}}})
+    results = made(node_plans)
+    assert (results[NAME]["failed"], len(results[NAME]["operations"])) == (False, 1)
+    told = node_plans.report(results)
+    assert (told["node"], told["others"]) == ("cp1", {})
+    assert "panic: unrecognized feature gate: OldGate" in told["kubelet_problem"]
+    master.kubelet.kill(master.kubelet.instances[0])
+    assert [result["failed"] for result in made(plans(master, run, {NAME: {}})).values()] == [False]
+    alone = steps(master, run, args={"v": 4})
+    with alone.session(), pytest.raises(KubeadmError, match="the role node_kubelet repairs it"):
+        alone.read()
+
+
+@pytest.mark.parametrize("dry", [True, False])
+def test_what_is_not_ours_any_more_goes_out_of_the_record_without_a_change(
+    master: FakeNode, run: FakeRun, dry: bool
+) -> None:
+    """A rollout changes nothing here, so no transaction would ever do it."""
+    master.allowed.add(pod("--v=4").encode())
+    carry_out(master, run, args={"v": 4})
+    master.foreign_edit(OLD.replace("v1.37.2", "v1.36.3"))
+    result = made(plans(master, run, {NAME: {}}, purge=True, dry=dry))[NAME]
+    assert (result["operations"], result["lost"]) == ([], {"args": ["v"]})
+    assert Path(records.record_path(NAME)).exists() is dry
+
+
+def test_a_record_is_left_alone_in_the_middle_of_a_change(master: FakeNode, run: FakeRun) -> None:
+    master.allowed.add(pod("--v=4").encode())
+    carry_out(master, run, args={"v": 4})
+    master.foreign_edit(OLD.replace("v1.37.2", "v1.36.3"))
+    master.prepare(phase=WAITING)
+    assert made(plans(master, run, {NAME: {}}, purge=True))[NAME]["open_transaction"]
+    assert Path(records.record_path(NAME)).exists()
 
 
 @pytest.mark.usefixtures("beside")

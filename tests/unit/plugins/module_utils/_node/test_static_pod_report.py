@@ -45,6 +45,21 @@ def test_what_is_told_of_a_node(master: FakeNode, run: FakeRun) -> None:
     assert (told["open_transaction"], told["error"], told["stray_files"]) == (None, None, [])
 
 
+def test_what_is_ours_what_an_upgrade_took_and_what_someone_took_out(master: FakeNode, run: FakeRun) -> None:
+    def told() -> tuple[object, ...]:
+        (found,) = read_all(NAME, None, run=run, warn=pytest.fail, host=master.host)["static_pods"]
+        return found["owned"], found["lost"], found["removed"]
+
+    both, one = pod("--v=4", "--feature-gates=A=true"), pod("--v=1", "--feature-gates=A=true")
+    master.allowed.add(both.encode())
+    carry_out(master, run, args={"v": 4}, feature_gates={"A": True})
+    assert told() == ({"args": ["v"], "feature_gates": ["A"]}, {}, {})
+    master.foreign_edit(one)
+    assert told() == ({"feature_gates": ["A"]}, {}, {"args": ["v"]})
+    master.foreign_edit(OLD.replace("v1.37.2", "v1.36.3"))
+    assert told() == ({}, {"args": ["v"], "feature_gates": ["A"]}, {})
+
+
 def test_a_component_that_is_not_recognised_is_not_called_down(master: FakeNode, run: FakeRun) -> None:
     for folder in master.pod_logs.iterdir():
         shutil.rmtree(folder)

@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import typing as t
 from pathlib import Path
 
@@ -91,6 +92,62 @@ def test_purge_gives_the_bytes_back_and_drops_the_record(master: FakeNode, run: 
     carry_out(master, run, purge=True)
     assert master.manifest.read_text(encoding="utf-8") == OLD
     assert not Path(records.record_path(NAME)).exists()
+
+
+def test_the_record_notes_the_image_of_our_last_write(master: FakeNode, run: FakeRun) -> None:
+    """By it a manifest that kubeadm wrote for another version is told from one that someone edited."""
+    master.allowed.add(pod("--v=4").encode())
+    carry_out(master, run, args={"v": 4})
+    before = static_pods.read_static_pod(NAME, str(master.manifests), "cp1")
+    assert before.written_image == before.manifest.container["image"]
+    assert re.fullmatch(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ", before.changed)
+    upgraded = pod("--v=4").replace("v1.37.2", "v1.36.3")
+    master.foreign_edit(upgraded)
+    unchanged = steps(master, run, args={"v": 4})
+    with unchanged.session():
+        unchanged.read()
+        assert unchanged.plan().operations == ()
+        unchanged.settle()
+    after = static_pods.read_static_pod(NAME, str(master.manifests), "cp1")
+    assert (after.written_image, after.record) == ("registry.k8s.io/kube-apiserver:v1.36.3", before.record)
+    master.foreign_edit(pod().replace("v1.37.2", "v1.36.3"))
+    stopped = steps(master, run, args={"v": 4})
+    with stopped.session():
+        stopped.read()
+        with pytest.raises(Refusal, match=r"someone took it out: the file was changed at \d"):
+            stopped.plan()
+
+
+def test_a_control_plane_that_was_joined_again_has_manifests_of_kubeadm(master: FakeNode, run: FakeRun) -> None:
+    """Nobody took anything out of them, though their image is the one of our last write."""
+    master.allowed.add(pod("--v=4").encode())
+    carry_out(master, run, args={"v": 4})
+    master.foreign_edit(OLD)
+    joined = os.stat(records.record_path(NAME)).st_mtime + 60
+    root = master.proc / "50/root"
+    for name in ("var/lib/kubelet/pki/kubelet-client-2026-01-01-00-00-00.pem", "etc/kubernetes/kubelet.conf"):
+        (root / name).parent.mkdir(parents=True, exist_ok=True)
+        (root / name).touch()
+        os.utime(root / name, (joined, joined))
+    again = steps(master, run, args={"v": 4})
+    with again.session():
+        again.read()
+        assert again.plan().lost == {"args": ["v"]}
+        again.apply()
+    noted = [entry["path"] for entry in master.opened()["files"]]
+    assert records.record_path(NAME) in noted, (
+        "it is newer than that then, so the next value that is missing was taken out"
+    )
+
+
+def test_what_an_upgrade_took_is_told(master: FakeNode, run: FakeRun) -> None:
+    master.allowed.add(pod("--v=4").encode())
+    carry_out(master, run, args={"v": 4})
+    master.foreign_edit(OLD.replace("v1.37.2", "v1.36.3"))
+    master.allowed.add(pod("--v=4").replace("v1.37.2", "v1.36.3").encode())
+    assert carry_out(master, run, args={"v": 4})["lost"] == {"args": ["v"]}
+    assert static_pods.read_static_pod(NAME, str(master.manifests), "cp1").written_image is not None
+    assert steps(master, run).report()["lost"] == {}
 
 
 def test_a_restore_takes_the_record_back_too(master: FakeNode, run: FakeRun) -> None:

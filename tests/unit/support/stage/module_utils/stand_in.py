@@ -55,6 +55,11 @@ class StandIn:
         change that is open, or a list of these, one for each look, the last for all that follow. A plan is a look, too."""
         return {"kube-apiserver": "", "etcd": "", **self.said("stub_pods", {}, node)}
 
+    def kubelet_problem(self, node: str) -> str | None:
+        """C(stub_kubelet_problem): what is wrong with the kubelet of a node until it is changed."""
+        changes = [noted for noted in self.calls("change", "kubelet", node) if noted["ending"] == "committed"]
+        return None if changes else self.said("stub_kubelet_problem", None, node)
+
     def looks(self, node: str) -> int:
         """How often the static pods of a node were looked at until now."""
         seen = [*self.calls("look", "pods"), *self.calls("look", "planned pods")]

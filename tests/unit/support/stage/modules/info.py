@@ -39,7 +39,7 @@ def pods_of(call: stand_in.StandIn) -> Json:
         return {"failed": True, "msg": "it cannot be read."}
     names = dict.fromkeys([*pods, *(name for name in ways if name != "kubelet")])
     found = [{**stand_in.pod_of(name, pods.get(name, ""), looks), "way_back": ways.get(name)} for name in names]
-    return {"changed": False, "static_pods": found}
+    return {"changed": False, "static_pods": found, "kubelet_problem": call.kubelet_problem(node)}
 
 
 def main() -> t.NoReturn:

@@ -52,6 +52,7 @@ def plan_of(call: stand_in.StandIn, name: str, behaviour: str) -> dict[str, t.An
         "manifest": "/m",
         "snapshot": SNAPSHOT if behaviour == "forced" and not call.dry else None,
         "files": [],
+        "problem": call.kubelet_problem(call.host) if name == "kubelet" and operations else None,
         "control_plane": ["etcd runs"] if is_control_plane else [],
         "limits": {"max_pods": 1},
         "operations": operations,
@@ -73,10 +74,10 @@ def change(call: stand_in.StandIn, name: str, arguments: dict[str, t.Any]) -> di
     """Start a transaction where there is something to change. Its end the stand-in for C(node_transaction) tells."""
     behaviour = behaviour_of(call, name)
     ending = {"restored": "restored", "unseen": None}.get(behaviour, "committed")
+    result = plan_of(call, name, behaviour)
     call.note(component=name, ending=ending, arguments=arguments)
     if behaviour == "gone" or (behaviour == "lost" and not call.dry):
         stand_in.lose_connection()
-    result = plan_of(call, name, behaviour)
     if result["operations"] and not call.dry:
         result["transaction"] = {"id": ID, "requested": {}, "outcome": None, "longest_seconds": 400}
     return result
@@ -104,6 +105,7 @@ def plan_several(call: stand_in.StandIn, arguments: dict[str, t.Any]) -> dict[st
         "others": seen,
         "node": call.host,
         "cluster": cluster_of(call.said("stub_cluster", "a")),
+        "kubelet_problem": call.kubelet_problem(call.host),
         "changed": False,
         "failed": bool(failures),
         "busy": bool(failures) and all(plan["busy"] for plan in failures),

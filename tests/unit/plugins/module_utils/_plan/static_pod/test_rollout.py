@@ -76,6 +76,15 @@ def test_a_batch_with_nothing_to_change_needs_no_other_nodes() -> None:
     assert rollout.refusal({"cp1": host("cp1", NOTHING)}, "cp1", ALL, ["cp1"]) == ""
 
 
+def test_a_kubelet_that_does_not_work_stops_the_run_until_it_is_repaired() -> None:
+    hosts = three()
+    assert rollout.kubelet_refusal(hosts, []) == ""
+    hosts["cp2"]["plan"]["kubelet_problem"] = "kubelet on cp2 is down; it said last: panic: no gate"
+    told = rollout.kubelet_refusal(hosts, ["cp1"])
+    assert told.startswith("kubelet on cp2 is down; it said last: panic: no gate. Nothing was changed")
+    assert rollout.kubelet_refusal(hosts, ["cp2"]) == ""
+
+
 def test_what_an_earlier_run_left_to_tell_is_acknowledged_where_nothing_changes() -> None:
     left: Json = {"previous_transaction": {"id": "7"}}
     registers = host("cp1", {ETCD: pod(**left), API_SERVER: pod(ON, **left), SCHEDULER: pod()})

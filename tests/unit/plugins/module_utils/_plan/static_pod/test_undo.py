@@ -69,8 +69,10 @@ def test_what_is_back_already_is_no_change() -> None:
     text = manifest.text
     taken = way(file(samples.SOURCE, text, text.replace("6443", "7443"), now=text, switch=True))
     for each in (taken, None):
-        back = static_pod_undo.plan(NAME, each, State(manifest, OWNED, {}), ["nothing"])
+        state = State(manifest, OWNED, {}, written_image="registry.k8s.io/a:v1")
+        back = static_pod_undo.plan(NAME, each, state, ["nothing"])
         assert (back.operations, back.record, back.warnings) == ((), OWNED, ("nothing",))
+        assert back.image == state.written_image, "the record stays as it is"
 
 
 def test_an_edit_since_is_refused() -> None:

@@ -34,6 +34,24 @@ def test_a_static_pod_tells_process_and_outage_and_that_an_upgrade_undoes_it() -
     ]
 
 
+def test_what_an_upgrade_took_is_named_whether_it_comes_back_or_not() -> None:
+    lost = {"feature_gates": ["A"], "args": ["v"]}
+    told = report.static_pods({"cp1": {"etcd": result(transaction=COMMITTED, lost=lost)}})
+    assert told[1:3] == [
+        "    feature_gates A: unset -> true, lost when kubeadm wrote the manifest again",
+        "cp1 etcd: args v lost when kubeadm wrote the manifest again; not set again, because it is not asked for",
+    ]
+    idle = report.static_pods({"cp1": {"etcd": result(operations=[], lost={"args": ["v"]})}})
+    assert idle[1:] == ["cp1: nothing to change"]
+    assert idle[0].startswith("cp1 etcd: args v lost")
+
+
+def test_a_kubelet_that_was_down_is_quoted() -> None:
+    problem = "kubelet on w1 is failed; it said last: panic: unrecognized feature gate: A"
+    told = report.kubelets({"w1": result(transaction=COMMITTED, problem=problem)})
+    assert told[0] == f"w1: before the change, {problem}"
+
+
 def test_a_kubelet_tells_its_process() -> None:
     assert report.kubelets({"w1": result(transaction=COMMITTED)}) == [
         "w1: committed after 9.0 s, not healthy for 2.0 s, now pid 7; rehearsal accepted in 0.2 s",

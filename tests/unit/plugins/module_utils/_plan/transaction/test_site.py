@@ -98,6 +98,24 @@ def test_a_run_that_must_not_split_takes_one_pass() -> None:
     assert decide(both, check_mode=True) == site.Decision([NODES, KUBELETS, PLANES], False, False)
 
 
+def test_a_kubelet_that_is_down_is_first_and_takes_one_pass() -> None:
+    """What goes may be what keeps it down, and a control plane is changed by a kubelet that works only."""
+    both = planned(control_plane=[ON, OFF], node_kubelet=[OFF], node_resources=[LABEL])
+    both[KUBELETS][0]["problem"] = "kubelet on cp1 is down"
+    assert decide(both) == site.Decision([KUBELETS, NODES, PLANES], False, True)
+    added = planned(control_plane=[ON], node_kubelet=[FLAG])
+    added[KUBELETS][0]["problem"] = "kubelet on cp1 is down"
+    assert decide(added).work == [KUBELETS, PLANES, NODES]
+    # Nothing of this run repairs it.
+    idle = planned(control_plane=[ON, OFF])
+    idle[KUBELETS][0]["problem"] = "kubelet on cp1 is down"
+    assert decide(idle) == site.Decision([PLANES], True, False)
+
+
+def test_the_hosts_that_a_role_changes() -> None:
+    assert site.changed_hosts({"cp1": [IDLE], "w1": [IDLE, WORK], "w2": []}) == ["w1"]
+
+
 def test_a_change_that_is_open_is_work() -> None:
     assert decide({PLANES: [{"operations": [], "open_transaction": {"phase": "x"}}]}).work == [PLANES]
 

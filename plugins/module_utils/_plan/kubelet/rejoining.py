@@ -1,0 +1,51 @@
+# Copyright (c) 2026, nodecraft.kubeadm contributors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+# PRIVATE to the collection: no promise of stability to code outside it.
+
+"""A node that was reset and joined again: C(kubeadm reset) leaves our files, so what we set for its former life still wins over kubelet-config."""
+
+from __future__ import annotations
+
+import typing as t
+
+from ..common.ownership import Record
+from .config import ARGS, CONFIG, GATES, TAINTS
+from .desired import Wish
+from .layout import Layout
+
+_FIELDS = (GATES, CONFIG, ARGS, TAINTS)
+
+
+class Override(t.NamedTuple):
+    """A setting of ours that says something else than the files of others. below: what these say; None when they do not set it."""
+
+    field: str
+    key: str
+    used: t.Any
+    below: t.Any
+
+
+def overrides(owned: Record, base: Layout) -> list[Override]:
+    """What is ours and makes a difference. base: the kubelet without our files."""
+    found = []
+    for field in _FIELDS:
+        for key, entry in owned.get(field, {}).items():
+            below = base.settings.value(field, key, entry.set)
+            if below != entry.set:
+                found.append(Override(field, key, entry.set, below))
+    return found
+
+
+def warnings(wish: Wish, owned: Record, base: Layout, joined: str) -> list[str]:
+    """What to tell of settings that nobody asks for in the node's new life. owned: after the change. joined: when it began, UTC; empty when there
+    is none."""
+    left = [each for each in overrides(owned, base) if (each.field, each.key) not in wish.keys] if joined else []
+    if not left:
+        return []
+    names = ", ".join(f"{each.field} {each.key}" for each in left)
+    return [
+        f"this node was joined to its cluster again at {joined}, and this collection had set {names} before. kubeadm reset leaves that, and it wins"
+        " over what kubeadm join wrote. Name it when it shall stay, or take it back with purge or with state: absent."
+    ]

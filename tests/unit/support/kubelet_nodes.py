@@ -1,0 +1,93 @@
+# SPDX-FileCopyrightText: 2026 nodecraft.kubeadm contributors
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""A node whose kubelet is files in a directory and a process that does not move, as the modules read it."""
+
+from __future__ import annotations
+
+import json
+import typing as t
+from pathlib import Path
+
+from ansible_collections.nodecraft.kubeadm.plugins.module_utils._engine.node import Host
+from ansible_collections.nodecraft.kubeadm.plugins.module_utils._node import kubelet_steps
+from ansible_collections.nodecraft.kubeadm.tests.unit.support import kubelets
+
+ACCEPTED = 'E1 "command failed" err="stat /proc/nonexistent/kubeconfig: no such file or directory"\n'
+UNKNOWN = 'E1 "Using lenient decoding" err="strict decoding error: unknown field \\"maxPodz\\""\n'
+
+
+class Node:
+    """A kubelet's files below a folder, and the programs that are asked about it."""
+
+    def __init__(self, root: Path) -> None:
+        self.root = root
+        self.proc = root / "proc"
+        self.unit = self.write("kubelet.service", kubelets.UNIT_TEXT)
+        self.main = self.write("config.yaml", kubelets.MAIN_TEXT)
+        self.extra = self.write("extra", "KUBELET_EXTRA_ARGS=--hostname-override=W1\n")
+        text = kubelets.KUBEADM_TEXT.replace("/var/lib/kubelet/config.yaml", str(self.main))
+        text = text.replace("/etc/default/kubelet", str(self.extra)).replace(
+            "/var/lib/kubelet/kubeadm-flags.env", "/none"
+        )
+        self.kubeadm = self.write("10-kubeadm.conf", text)
+        self.shown = {
+            "LoadState": "loaded",
+            "FragmentPath": str(self.unit),
+            "DropInPaths": str(self.kubeadm),
+            "ActiveState": "active",
+            "SubState": "running",
+            "MainPID": "7",
+            "NeedDaemonReload": "no",
+        }
+        self.version = "Kubernetes v1.32.2\n"
+        self.words = 'E1 "command failed" err="bogus"\n'
+        self.answers = [ACCEPTED]
+        self.requests: list[dict[str, t.Any]] = []
+        self.calls: list[str] = []
+        command = (
+            f"/usr/bin/kubelet --bootstrap-kubeconfig=/b --kubeconfig=/etc/kubernetes/kubelet.conf --config={self.main}"
+        )
+        self.write("proc/7/cmdline", "\0".join([*command.split(), "--hostname-override=W1", ""]))
+
+    @property
+    def host(self) -> Host:
+        return Host(proc=str(self.proc))
+
+    def crash(self, words: str) -> None:
+        """Have the kubelet end at its start, again and again, with these words."""
+        self.shown.update(ActiveState="activating", SubState="auto-restart", MainPID="0")
+        self.words = words
+
+    def give_root(self) -> Path:
+        """Have the kubelet keep its state in a folder of ours."""
+        kept = self.root / "kept"
+        kept.mkdir()
+        self.extra.write_text(f"KUBELET_EXTRA_ARGS=--hostname-override=W1 --root-dir={kept}\n", encoding="utf-8")
+        process = self.root / "proc/7/cmdline"
+        process.write_text(f"{process.read_text(encoding='utf-8')}--root-dir={kept}\0", encoding="utf-8")
+        return kept
+
+    def write(self, name: str, text: str) -> Path:
+        path = self.root / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text, encoding="utf-8")
+        return path
+
+    def run(self, arguments: list[str], **options: t.Any) -> tuple[int, str, str]:
+        line = " ".join(arguments)
+        self.calls.append(line)
+        if line.startswith("systemctl show"):
+            return 0, "".join(f"{key}={value}\n" for key, value in self.shown.items()), ""
+        if line.endswith("--version"):
+            return 0, self.version, ""
+        if line.startswith("journalctl"):
+            return 0, self.words, ""
+        if line.startswith("timeout"):
+            self.requests.append(json.loads(options["data"]))
+            return 1, "", self.answers.pop(0)
+        return (3, "inactive\n", "") if "is-active" in line else (0, "", "")
+
+    def steps(self, *, dry: bool = False, **given: t.Any) -> kubelet_steps.KubeletSteps:
+        return kubelet_steps.KubeletSteps(
+            kubelets.parameters(**given), dry=dry, diff=True, run=self.run, host=self.host, patience=0
+        )
