@@ -13,7 +13,8 @@ import typing as t
 
 from ..common.ownership import Change, Record, Values
 from ..static_pod.manifest import Manifest
-from ..static_pod.plan import FILES_ANNOTATION, StaticPodPlan
+from ..static_pod.plan import StaticPodPlan
+from ..static_pod.reconciliation import FILES_ANNOTATION
 from .cluster_configuration import IN_CONFIG_MAP, ClusterConfiguration
 from .findings import (
     BREAKS,
