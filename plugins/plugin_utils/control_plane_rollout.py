@@ -90,7 +90,7 @@ class ControlPlaneRollout(RoleRollout):
 
     def _kubelet_refusal(self, hosts: rollout.Hosts) -> str:
         """Why a kubelet that does not work stops this run. A playbook over several roles decides that itself, and may have repaired it since."""
-        if self._plan_only:
+        if self._plan_only or not control_planes.kubelet_refusal(hosts, ()):
             return ""
         kubelets = self._pass.of_role("node_kubelet")
         repaired = [host for host in hosts if rollout.state(kubelets.registers(host)) == "done"]

@@ -33,6 +33,7 @@ def test_the_defaults(start: Start, handed: list[t.Any]) -> None:
         "node": None,
         "cluster": {"ca_sha256": "", "server": "", "machine_id": ""},
         "control_plane": [],
+        "problem": None,
         "operations": [],
         "diff": [],
         "files": [],

@@ -13,7 +13,17 @@ from ansible_collections.nodecraft.kubeadm.plugins.modules import static_pod_pla
 from ansible_collections.nodecraft.kubeadm.tests.unit.support import static_pods as samples
 
 Start = t.Callable[..., t.Any]
-SHARED = ("state", "purge", "force", "manifest_dir", "rehearse", "rollback", "wait_timeout", "min_ready_seconds")
+SHARED = (
+    "state",
+    "purge",
+    "force",
+    "restore_removed",
+    "manifest_dir",
+    "rehearse",
+    "rollback",
+    "wait_timeout",
+    "min_ready_seconds",
+)
 CONFIRM = ("confirm", "confirm_timeout", "confirm_url", "confirm_ca_cert", "lock_timeout")
 
 
@@ -57,6 +67,7 @@ def test_an_entry_has_the_settings_of_a_static_pod(start: Start, handed: list[tu
         "others": {},
         "node": None,
         "cluster": {"ca_sha256": "", "server": "", "machine_id": ""},
+        "kubelet_problem": None,
         "busy": False,
     }
 

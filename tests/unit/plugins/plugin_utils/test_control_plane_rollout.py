@@ -5,6 +5,7 @@
 from __future__ import annotations
 
 import time
+import types
 import typing as t
 
 import pytest
@@ -17,6 +18,7 @@ from ansible_collections.nodecraft.kubeadm.tests.unit.support.control_plane_host
     begun,
     host,
     pod,
+    seen,
 )
 
 HELD: Json = {"answered": True, "holder": "us"}
@@ -36,6 +38,7 @@ class FakePass:
         self.asked: list[tuple[str, Json]] = []
         self._answer = answer or {}
         self._hosts = hosts
+        self.kubelets: Json = {}
         for each in hosts.values():
             each["pass"].update(at=time.time(), api=[{"host": name} for name in hosts])
 
@@ -48,6 +51,11 @@ class FakePass:
 
     def hosts(self, names: t.Sequence[str] | None = None) -> Json:
         return {name: self._hosts[name] for name in (self._hosts if names is None else names)}
+
+    def of_role(self, role: str) -> t.Any:
+        """What became of the kubelets, in C(kubelets)."""
+        assert role == "node_kubelet"
+        return types.SimpleNamespace(registers=lambda name: self.kubelets.get(name, {}))
 
     def control_planes(self) -> list[str]:
         return ["cp1", "cp2", "cp9"]
@@ -189,6 +197,32 @@ def test_what_was_only_planned_is_decided_about_once_more() -> None:
     assert (planned["lease"]["held"], applied["lease"]["held"]) == (False, True)
     assert applied["planned_at"] == planned["planned_at"]
     assert its_pass.as_host("cp1").take("admit")["then"] == [{"file": "turn.yml", "host": "cp1"}]
+
+
+PROBLEM = "kubelet on cp2 is down; it said last: panic: no such gate"
+
+
+def test_a_kubelet_that_does_not_work_stops_the_rollout_unless_this_run_repaired_it() -> None:
+    its_pass = FakePass({name: host(name, control_plane_lease=False) for name in ("cp1", "cp2")})
+    its_pass.registers("cp2")["plan"]["kubelet_problem"] = PROBLEM
+    refused = its_pass.take("decide", plan_only=False)
+    assert (refused["failed"], refused["msg"].startswith(PROBLEM)) == (True, True)
+    # A playbook decides that itself after all plans.
+    assert not its_pass.take("decide", plan_only=True).get("failed")
+    own: Json = {"pass": {"pass": "k"}, "turn": {"pass": "k"}, "verify": {"pass": "k", "failed": False}}
+    its_pass.kubelets = {"cp2": own}
+    decided = its_pass.take("decide", plan_only=False)
+    assert (decided.get("failed"), decided["turns"]) == (None, ["cp1", "cp2"])
+    # In check mode it was not repaired: what was planned is told.
+    its_pass.check_mode = True
+    decided = its_pass.take("decide", plan_only=False)
+    assert (decided.get("failed"), decided["turns"], decided["plan_only"]) == (None, [], True)
+
+
+def test_a_host_whose_kubelet_does_not_work_counts_as_one_that_cannot_be_asked() -> None:
+    answer: Json = {"static_pods": [seen("kube-apiserver")], "kubelet_problem": PROBLEM}
+    told = FakePass({name: host(name) for name in ("cp1", "cp2")}, answer=answer).take("look")
+    assert (told["static_pods"], told["msg"]) == (None, PROBLEM)
 
 
 def test_no_host_goes_on_before_all_have_planned() -> None:

@@ -26,7 +26,17 @@ from ansible_collections.nodecraft.kubeadm.tests.unit.support.fake_run import Fa
 from ansible_collections.nodecraft.kubeadm.tests.unit.support.static_pod_runs import carry_out, steps
 
 OTHER = "kube-vip"
-SHARED = ("state", "purge", "force", "manifest_dir", "rehearse", "rollback", "wait_timeout", "min_ready_seconds")
+SHARED = (
+    "state",
+    "purge",
+    "force",
+    "restore_removed",
+    "manifest_dir",
+    "rehearse",
+    "rollback",
+    "wait_timeout",
+    "min_ready_seconds",
+)
 CONFIRM = ("confirm", "confirm_timeout", "confirm_url", "confirm_ca_cert", "lock_timeout")
 
 
