@@ -13,7 +13,7 @@ from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.common.err
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.kubelet import generator as kubelet_generator
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.kubelet import layout as kubelet_layout
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.kubelet import plan as kubelet
-from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.static_pod import plan as static_pod
+from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.static_pod import reconciliation
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.static_pod import undo as static_pod_undo
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.static_pod.diff import diff
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.static_pod.manifest import Manifest
@@ -109,7 +109,7 @@ def only_these(before: t.Any, after: t.Any, keys: set[str]) -> bool:
     """Whether a pod differs in these of its spec, and in our annotation of files."""
     spec = {key for key in {*before["spec"], *after["spec"]} if before["spec"].get(key) != after["spec"].get(key)}
     annotations = {**(after["metadata"].get("annotations") or {})}
-    annotations.pop(static_pod.FILES_ANNOTATION, None)
+    annotations.pop(reconciliation.FILES_ANNOTATION, None)
     return spec <= keys and annotations == (before["metadata"].get("annotations") or {})
 
 

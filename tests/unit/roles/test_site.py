@@ -81,8 +81,8 @@ PANIC = "kubelet on cp1 is down; it said last: panic: unrecognized feature gate:
 
 def repair(stage: Stage, kubelet: str, *options: str, role: str = "") -> Outcome:
     """The whole run, or only a role, on cp1, whose kubelet panics, and on w1. kubelet: what is planned for that of cp1."""
-    down = {"stub": {API: "both", KUBELET: kubelet}, "stub_kubelet_problem": PANIC}
-    hosts = {"cp1": down, "w1": {"stub": {KUBELET: "on"}}}
+    down: Json = {"stub": {API: "both", KUBELET: kubelet}, "stub_kubelet_problem": PANIC}
+    hosts: dict[str, Json] = {"cp1": down, "w1": {"stub": {KUBELET: "on"}}}
     for name, variables in hosts.items():
         variables.update(node_resources_node_name=name, **ASKED)
     if role:

@@ -70,7 +70,7 @@ class FakeGuards(FakeApi):
                 if kind == POLICY and self.checked is not None:
                     found["status"] = self.checked
 
-    def _way(self, path: str) -> t.Callable[[str, str, bytes], Json]:
+    def _way(self, path: str) -> t.Callable[[str, str, bytes], Json | str]:
         place = urlsplit(path).path
         if place == GROUP:
             return self._discovery

@@ -59,7 +59,7 @@ class FakePods(FakeApi):
         field, _equals, name = query.get("fieldSelector", "").partition("=")
         return [pod for pod in pods if field != "metadata.name" or pod["metadata"]["name"] == name]
 
-    def _way(self, path: str) -> t.Callable[[str, str, bytes], Json]:
+    def _way(self, path: str) -> t.Callable[[str, str, bytes], Json | str]:
         place = urlsplit(path).path
         if place == "/api/v1":
             return self._discovery

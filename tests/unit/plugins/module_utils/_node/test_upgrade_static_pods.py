@@ -115,7 +115,7 @@ def test_what_vanishes_and_what_site_brings_back(upgrade: Check) -> None:
 
 
 def test_ours_is_told_by_the_record(upgrade: Check) -> None:
-    records.write_record(NAME, before={}, after={"args": {"v": Owned(["1"], None)}})
+    records.write_record(NAME, before={}, after={"args": {"v": Owned(["1"], None)}}, images=records.NO_IMAGES)
     assert only(upgrade()).set_by == "collection"
 
 

@@ -149,7 +149,7 @@ def test_files_are_nothing_that_an_upgrade_takes() -> None:
 
 
 def test_the_annotation_returns_with_the_next_change_although_no_file_changes() -> None:
-    wish = {"files": [samples.file(POLICY, "ours")], "args": {"v": 4}}
+    wish: dict[str, t.Any] = {"files": [samples.file(POLICY, "ours")], "args": {"v": 4}}
     before = following(planned(**wish))
     checksum = before.manifest.values()["annotations"][FILES_ANNOTATION]
     found = planned(upgraded(before), **wish)
@@ -163,7 +163,7 @@ def test_the_annotation_returns_with_the_next_change_although_no_file_changes() 
 
 
 def test_an_annotation_tells_that_the_manifest_was_not_written_again() -> None:
-    wish = {"files": [samples.file(POLICY, "ours")], "args": {"v": 4}}
+    wish: dict[str, t.Any] = {"files": [samples.file(POLICY, "ours")], "args": {"v": 4}}
     after = edited(following(planned(**wish)), "    - --v=4\n")
     with pytest.raises(Refusal, match="someone took it out"):
         planned(after, **wish)
