@@ -70,7 +70,7 @@ def test_the_lease_is_taken_for_the_changes_and_renewed_before_each_turn(play: P
     taken = lease(outcome, "held")
     arguments = taken["arguments"]
     assert (taken["asks"], taken["becomes"]) == ("cp1", True)
-    assert (int(arguments["duration"]), int(arguments["wait_timeout"])) == (60 + 3 + 400 + 400 + 20 + 60 + 180, 3)
+    assert int(arguments["duration"]) == 60 + 3 + 400 + 400 + 20 + 60 + 180
     assert (arguments["takeover"], arguments["resume"], arguments["open_transactions"]) == (False, False, [])
     assert [len(wish) for wish in arguments["wishes"]] == [16]
     holders = {call["arguments"]["holder"] for call in outcome.calls if call["component"] == "lease"}

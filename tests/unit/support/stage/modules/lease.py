@@ -3,7 +3,7 @@
 """Stands in for C(rollout_lease): answers as the host's variable C(stub_lease) says, and notes the call.
 
 C(stub_lease): state -> well (the default), stale, overtaken, silent, stranger, refused or gone.
-What is C(renewed) is a second C(held) of the same run.
+What is C(renewed) is a second C(held) of the same run, which does not say who may be pushed out.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ def main() -> t.NoReturn:
     """Hold no Lease."""
     call = stand_in.StandIn()
     arguments = call.arguments
-    state = "renewed" if arguments["state"] == "held" and arguments["wait_timeout"] == 0 else arguments["state"]
+    state = "renewed" if arguments["state"] == "held" and "takeover" not in arguments else arguments["state"]
     call.note("look" if call.dry else state, "lease")
     behaviour = call.said("stub_lease", {}).get(state, "well")
     if behaviour == "gone":
