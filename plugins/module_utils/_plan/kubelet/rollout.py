@@ -340,7 +340,7 @@ def judged(
     others = [each for each in stopped if each != host]
     if has_turn and others and not rollout.has_begun(registers):
         return {**found, **rollout.not_begun(host, others)}
-    if has_turn and rollout.state(registers) == "refused":
+    if rollout.state(registers) == "refused":
         return {**found, **rollout.not_begun(host, ()), "msg": rollout.of_pass(registers, "turn")["msg"]}
     if rollout.state(registers) == "lost":
         found["failed"] = True
