@@ -174,7 +174,7 @@ def has_begun(registers: Registers) -> bool:
 
     A turn alone is no beginning: the play ends for all hosts of a batch when one of them may not begin.
     """
-    return state(registers) not in ("waiting", "refused") and bool(changes(registers))
+    return bool(changes(registers))
 
 
 def turn_refusal(before: Hosts) -> str:

@@ -295,7 +295,9 @@ def test_a_change_goes_on_top_of_its_plan() -> None:
 
 
 def test_what_a_former_pass_changed_is_not_told() -> None:
-    assert "transaction" not in rollout.report(host(turn={"pass": "former"}, change=made(transaction="t")))
+    former = {"pass": "former"}
+    change = {"results": [{"item": former, "transaction": "t"}]}
+    assert "transaction" not in rollout.report(host(turn=former, change=change))
 
 
 def test_a_change_that_is_in_doubt_failed() -> None:
