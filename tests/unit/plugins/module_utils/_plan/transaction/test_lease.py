@@ -196,3 +196,31 @@ def test_times() -> None:
     assert rollout_lease.parse({"metadata": {}, "spec": spec}).left(NOW) == 5.0
     with pytest.raises(KubeadmError, match="the time 'soon'"):
         rollout_lease.parse({"metadata": {}, "spec": {"renewTime": "soon"}})
+
+
+def test_a_mark_that_is_there_already_still_frees_the_lease() -> None:
+    marked = held(dataclasses.replace(US, resume=True), NOW + 1, halted(US))
+    plan = rollout_lease.halt(marked, US, NOW + 2, MARK)
+    assert body(plan)["spec"]["holderIdentity"] == ""
+
+
+def test_a_free_lease_gets_another_mark() -> None:
+    other = dataclasses.replace(MARK, node="cp2")
+    plan = rollout_lease.halt(halted(US), US, NOW + 1, other)
+    mark = rollout_lease.parse(body(plan)).halt
+    assert mark is not None
+    assert mark.node == "cp2"
+
+
+def test_an_end_without_a_time_makes_no_plan_stale() -> None:
+    ended = {"metadata": {"name": "x", "annotations": {rollout_lease.LAST_HOLDER: "them"}}, "spec": {}}
+    assert not rollout_lease.hold(ended, US, NOW).stale
+
+
+def test_what_becomes_of_a_mark_is_an_operation() -> None:
+    repair = dataclasses.replace(US, wishes=("w3",))
+    taken = rollout_lease.hold(halted(THEM), repair, NOW + 1)
+    assert [each["key"] for each in taken.operations] == ["holderIdentity"]
+    freed = rollout_lease.release(body(taken), repair, NOW + 2, completed=True)
+    (mark,) = (each for each in freed.operations if each["key"] == "halted")
+    assert (mark["before"]["node"], mark["after"]) == ("cp1", None)
