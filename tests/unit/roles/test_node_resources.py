@@ -111,6 +111,17 @@ def test_a_worker_that_cannot_be_reached_may_be_left_out(stage: Stage) -> None:
     assert refused.calls == outcome.calls
 
 
+def test_more_hosts_may_be_left_out_than_ansible_has_forks(stage: Stage) -> None:
+    """Those that end before the first host that is reached are told of all the same."""
+    gone: Json = {name: {"stub_kubelet_info": "gone"} for name in ("w1", "w2", "w3")}
+    groups: dict[str, Json] = {"a_node": {**gone, "w4": {}}, "kube_control_plane": {"cp1": {}}}
+    outcome = stage.play(groups, "--forks=1", roles=[ROLE], vars={"node_resources_max_unreachable": 3})
+    assert outcome.status == 0, outcome.output
+    (report,) = outcome.reports
+    assert [f"w{number}: left out, because it cannot be reached" in report for number in (1, 2, 3)] == [True] * 3
+    assert outcome.statistics["node_resources_report"].keys() == {"w1", "w2", "w3", "w4", "cp1"}
+
+
 def test_a_run_that_reaches_no_host_is_refused(stage: Stage) -> None:
     groups: dict[str, Json] = {"kube_node": {"w1": {"stub_kubelet_info": "gone"}}, "kube_control_plane": {"cp1": {}}}
     outcome = stage.play(groups, hosts="kube_node", roles=[ROLE], vars={"node_resources_max_unreachable": 5})
