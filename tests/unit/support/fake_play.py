@@ -43,6 +43,21 @@ class Call:
 Answer = t.Union[Json, t.List[Json], t.Callable[[Call], Json]]
 
 
+class Controller:
+    """The connection to the controller itself. answer: of every program, as status, output and error. ran: the commands, each with its input."""
+
+    def __init__(self) -> None:
+        self.answer: tuple[int, bytes, bytes] = (0, b"", b"")
+        self.ran: list[tuple[str, bytes]] = []
+        self.cwd = ""
+
+    def exec_command(self, command: str, *, in_data: bytes, sudoable: bool) -> tuple[int, bytes, bytes]:
+        """Run nothing."""
+        assert not sudoable
+        self.ran.append((command, in_data))
+        return self.answer
+
+
 class Ended(Exception):
     """A task failed that ends the play for all hosts."""
 
@@ -114,6 +129,7 @@ class FakePlay:
         self.answers: dict[str, Answer] = dict(answers or {})
         self.asked: list[Call] = []
         self.failures: dict[str, str] = {}
+        self.controller = Controller()
         self.all_hosts = list(hosts)
         self.play_hosts = list(hosts)
         self.batch: list[str] | None = None
@@ -121,7 +137,7 @@ class FakePlay:
         self.lost: list[str] = []
         self.settings = settings
         self._forks, self._ignores_errors, self._ignores_unreachable = forks, ignores_errors, ignores_unreachable
-        self._play = types.SimpleNamespace(strategy=strategy, order=order, _action_groups={})
+        self.play = types.SimpleNamespace(strategy=strategy, order=order, _action_groups={})
         self._environment = NativeEnvironment(autoescape=False)  # noqa: S701 - no HTML
         self._environment.filters.update(to_json=json.dumps, hash=lambda text, _kind: f"digest of {text}")
 
@@ -130,7 +146,7 @@ class FakePlay:
     def take(self, role: str, step: str, host: str, *, on: str = "", settings: Json | None = None) -> Json:
         """The result of a step on a host, which is not registered. on: where it is delegated to."""
         args = {"role": role, "step": step, "settings": settings if settings is not None else {}}
-        task = Task(args=args, play=self._play, delegate_to=on, **self.settings)
+        task = Task(args=args, play=self.play, delegate_to=on, **self.settings)
         found: Json = self._action(task).run(task_vars=self.variables(role, host))
         return found
 
@@ -230,8 +246,11 @@ class FakePlay:
         action._task = t.cast(t.Any, task)
         action._templar = types.SimpleNamespace(template=lambda value: value)
         action._loader = types.SimpleNamespace(load_from_file=_loaded)
-        action._connection = action._play_context = None
-        action._shared_loader_obj = types.SimpleNamespace(action_loader=types.SimpleNamespace(get=self._plugin))
+        action._connection, action._play_context = None, types.SimpleNamespace(copy=lambda: None)
+        action._shared_loader_obj = types.SimpleNamespace(
+            action_loader=types.SimpleNamespace(get=self._plugin),
+            connection_loader=types.SimpleNamespace(get=lambda *_of_ansible: self.controller),
+        )
         return action
 
     def _plugin(self, name: str, *, task: Task, **_of_ansible: t.Any) -> t.Any:
@@ -244,7 +263,7 @@ class FakePlay:
             answer = self.answers.get(call.module, {})
             if isinstance(answer, list):
                 answer = answer[min(len(self.calls(call.module)), len(answer)) - 1]
-            found = answer if isinstance(answer, dict) else answer(call)
+            found: Json = answer if isinstance(answer, dict) else answer(call)
             if found.get("unreachable"):
                 raise AnsibleConnectionFailure(str(found["msg"]))
             return dict(found)

@@ -289,6 +289,38 @@ class Guard(Course):
         """It is done already."""
 
 
+class DevicePlugin(Course):
+    """The role C(device_plugin). What is written comes to the changes of the host that asks; an image is always loaded well."""
+
+    role = "device_plugin"
+
+    def plan(self, hosts: t.Sequence[str]) -> None:
+        self.play.each(self.role, "begin", hosts)
+        self.play.each(
+            self.role, "decide", hosts, on=lambda host: str(self.result("pass", host)["settings"]["api"]["host"])
+        )
+
+    def apply(self, hosts: t.Sequence[str]) -> None:
+        (asks,) = [host for host in hosts if self.result("decide", host)["coordinator"] == host]
+        variables = self.play.variables(self.role, asks)
+        if variables["device_plugin_state"] == "absent":
+            self.play.register(
+                "__device_plugin_removal", lambda host: self._next("change", self._changes, host), [asks]
+            )
+            self.play.each(self.role, "verify", [asks])
+            return
+        if "device_plugin_image_archive" in variables:
+            self.play.each(self.role, "turn", hosts)
+            self.play.register(
+                "__device_plugin_load", lambda host: {"changed": bool(self.result("turn", host)["loads"])}, hosts
+            )
+            self.play.each(self.role, "admit", [asks])
+        self.changed.append(asks)
+        self.play.register("__device_plugin_change", lambda host: self._next("change", self._changes, host), [asks])
+        if self.result("change", asks).get("changed") or self.result("decide", asks)["unsettled"]:
+            self.play.each(self.role, "verify", [asks])
+
+
 def _of_loop(results: list[Json]) -> Json:
     """The result of a task with a loop."""
     bad = [each for each in results if each.get("failed") or each.get("unreachable")]
