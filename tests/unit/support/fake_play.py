@@ -30,13 +30,14 @@ _REGISTERED = {"begin": "pass", "end": "pass"}
 
 @dataclasses.dataclass(frozen=True)
 class Call:
-    """One module that a step ran. host: whose step. on: where. dry: in check mode."""
+    """One module that a step ran. host: whose step. on: where. dry: in check mode. diff: whether it is to show one."""
 
     module: str
     host: str
     on: str
     arguments: Json
     dry: bool
+    diff: bool = False
 
 
 # The answer of a module: always the same, one for each call (the last for all that follow), or by what is asked.
@@ -130,6 +131,8 @@ class FakePlay:
         self.asked: list[Call] = []
         self.failures: dict[str, str] = {}
         self.controller = Controller()
+        # How many of those that ran modules cleaned up behind them.
+        self.cleaned = 0
         self.all_hosts = list(hosts)
         self.play_hosts = list(hosts)
         self.batch: list[str] | None = None
@@ -258,7 +261,7 @@ class FakePlay:
 
         def run(task_vars: Json) -> Json:
             host = str(task_vars["inventory_hostname"])
-            call = Call(name.rpartition(".")[2], host, task.delegate_to or host, task.args, task.check_mode)
+            call = Call(name.rpartition(".")[2], host, task.delegate_to or host, task.args, task.check_mode, task.diff)
             self.asked.append(call)
             answer = self.answers.get(call.module, {})
             if isinstance(answer, list):
@@ -268,7 +271,10 @@ class FakePlay:
                 raise AnsibleConnectionFailure(str(found["msg"]))
             return dict(found)
 
-        return types.SimpleNamespace(run=run, cleanup=lambda: None)
+        def cleanup() -> None:
+            self.cleaned += 1
+
+        return types.SimpleNamespace(run=run, cleanup=cleanup)
 
 
 _FILES: dict[str, Json] = {}
