@@ -48,9 +48,14 @@ class Course:
         """The changes."""
         raise NotImplementedError
 
+    def begin_again(self, hosts: t.Sequence[str]) -> None:
+        """What comes before the changes where a playbook has planned."""
+
     def end(self, hosts: t.Sequence[str]) -> None:
         """What is done whatever became of it."""
         self.play.each(self.role, "end", hosts, on=self._end_host, is_fatal=False)
+        for host in hosts:
+            self.play.hostvars[host][f"{self.role}_report"] = self.result("pass", host).get("report", {})
         with contextlib.suppress(Ended):
             self._each_report(hosts)
 
@@ -135,10 +140,12 @@ class ControlPlanes(Course):
         self.play.register(
             "__control_plane_plan", lambda host: self._next("plan", self._plans, host), hosts, step="plan"
         )
-        self.decide(hosts)
+        self._decide(hosts)
 
-    def decide(self, hosts: t.Sequence[str]) -> None:
-        """What comes after the plan, and first where a playbook has planned."""
+    def begin_again(self, hosts: t.Sequence[str]) -> None:
+        self._decide(hosts)
+
+    def _decide(self, hosts: t.Sequence[str]) -> None:
         self.play.each(self.role, "decide", hosts, loop=self._machines("pass"), settings=self._plan_only())
 
     def apply(self, hosts: t.Sequence[str]) -> None:
@@ -205,8 +212,7 @@ class Kubelets(Course):
     def _admit(self, hosts: t.Sequence[str]) -> None:
         self.play.each(self.role, "admit", hosts, loop=self._machines("decide"), settings=self._plan_only())
 
-    def admit_again(self, hosts: t.Sequence[str]) -> None:
-        """The first task where a playbook has planned."""
+    def begin_again(self, hosts: t.Sequence[str]) -> None:
         self._admit(hosts)
 
     def apply(self, hosts: t.Sequence[str]) -> None:
@@ -255,10 +261,9 @@ class NodeResources(Course):
     def plan(self, hosts: t.Sequence[str]) -> None:
         self._begin(hosts)
         self.play.each(self.role, "decide", hosts)
-        self.apply_now(hosts)
+        self.begin_again(hosts)
 
-    def apply_now(self, hosts: t.Sequence[str]) -> None:
-        """The one task that asks for all."""
+    def begin_again(self, hosts: t.Sequence[str]) -> None:
         asking = [host for host in hosts if self.result("decide", host).get("api")]
         self.play.each(self.role, "apply", asking, loop=self._machines("decide"), settings=self._plan_only())
 

@@ -382,7 +382,7 @@ def test_a_playbook_plans_first_and_decides_again_when_it_changes() -> None:
     assert (planned["turns"], planned["lease"]["held"]) == (["cp1"], False)
     assert [call.dry for call in found.play.asked] == [True]
     found.is_plan_only = False
-    found.decide(["cp1", "cp2"])
+    found.begin_again(["cp1", "cp2"])
     found.apply(["cp1", "cp2"])
     found.end(["cp1", "cp2"])
     assert (found.failures, found.changed) == ({}, ["cp1"])

@@ -171,7 +171,7 @@ def test_the_plan_of_a_playbook_holds_no_lease_and_gives_no_turn() -> None:
     assert (leases(found), [found.result("admit", name)["batches"] for name in ("cp1", "w1")]) == ([], [[], []])
     assert len(asked(found)) == 1
     found.is_plan_only = False
-    found.admit_again(["cp1", "w1"])
+    found.begin_again(["cp1", "w1"])
     found.apply(["cp1", "w1"])
     assert (found.changed, leases(found)) == (["cp1", "w1"], [("held", "cp1")])
 
