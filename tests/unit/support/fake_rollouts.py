@@ -33,7 +33,7 @@ class Course:
             own = [name for name in self.play.hostvars[host] if name.startswith(f"__{self.role}_")]
             for name in {*own, f"__{self.role}_pass"}:
                 self.play.hostvars[host][name] = {"skipped": True, "changed": False}
-        hosts = [host for host in self.play.all_hosts if host not in skipped_by]
+        hosts = [host for host in self.play.all_hosts if host not in (*skipped_by, *self.play.lost)]
         with contextlib.suppress(Ended):
             self.plan(hosts)
             self.apply(hosts)
