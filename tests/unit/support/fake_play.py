@@ -41,7 +41,7 @@ class Call:
 
 
 # The answer of a module: always the same, one for each call (the last for all that follow), or by what is asked.
-Answer = t.Union[Json, t.List[Json], t.Callable[[Call], Json]]
+Answer = t.Union[Json, list[Json], t.Callable[[Call], Json]]
 
 
 class Controller:
@@ -85,7 +85,7 @@ class Task:
         return copy.copy(self)
 
 
-class HostVariables(t.Dict[str, Json]):
+class HostVariables(dict[str, Json]):
     """The variables of all hosts."""
 
     def raw_get(self, host: str) -> Json:
@@ -108,8 +108,9 @@ class _Steps(RolloutSteps, _WithoutPlay):
 class FakePlay:
     """A play. hosts: its hosts with their variables, in its order. groups: of the inventory. answers: of the modules that steps run.
 
-    asked: what was run, in its order. failures: why tasks failed, by host and step. forks: on so many hosts a task runs before their results are known to others. play_hosts: those that the play
-    still has. batch: of those, which C(serial) lets in. settings: attributes of every task, such as C(check_mode).
+    asked: what was run, in its order. failures: why tasks failed, by host and step. forks: on so many hosts a task runs before their results are
+    known to others. play_hosts: those that the play still has. batch: of those, which C(serial) lets in. settings: attributes of every task, such
+    as C(check_mode).
     """
 
     def __init__(
@@ -141,7 +142,7 @@ class FakePlay:
         self.settings = settings
         self._forks, self._ignores_errors, self._ignores_unreachable = forks, ignores_errors, ignores_unreachable
         self.play = types.SimpleNamespace(strategy=strategy, order=order, _action_groups={})
-        self._environment = NativeEnvironment(autoescape=False)  # noqa: S701 - no HTML
+        self._environment = NativeEnvironment(autoescape=False)
         self._environment.filters.update(to_json=json.dumps, hash=lambda text, _kind: f"digest of {text}")
 
     # ---- one step ----------------------------------------------------------------------------------------------------
@@ -245,8 +246,8 @@ class FakePlay:
         return [call for call in self.asked if call.module == module]
 
     def _action(self, task: Task) -> t.Any:
-        action = object.__new__(_Steps)
-        action._task = t.cast(t.Any, task)
+        action: t.Any = object.__new__(_Steps)
+        action._task = task
         action._templar = types.SimpleNamespace(template=lambda value: value)
         action._loader = types.SimpleNamespace(load_from_file=_loaded)
         action._connection, action._play_context = None, types.SimpleNamespace(copy=lambda: None)

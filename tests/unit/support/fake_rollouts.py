@@ -192,10 +192,17 @@ class ControlPlanes(Course):
 
 
 class Kubelets(Course):
-    """The role C(node_kubelet). desired: what the step verify is told of it."""
+    """The role C(node_kubelet)."""
 
     role = "node_kubelet"
-    desired: t.ClassVar[Json] = {"state": "present", "feature_gates": {}, "config": {}, "look_again": 0}
+
+    def __init__(self, play: FakePlay, plans: Results | None = None, changes: Results | None = None) -> None:
+        super().__init__(play, plans, changes)
+        self._desired: Json = {"state": "present", "feature_gates": {}, "config": {}, "look_again": 0}
+
+    def desire(self, **desired: t.Any) -> None:
+        """What the step verify is told to be desired."""
+        self._desired.update(desired)
 
     def plan(self, hosts: t.Sequence[str]) -> None:
         self._begin(hosts)
@@ -246,7 +253,7 @@ class Kubelets(Course):
             "verify",
             verified,
             on=lambda host: self.result("turn", host)["api"]["host"],
-            settings=self.desired,
+            settings=self._desired,
         )
 
     def _end_host(self, host: str) -> str:

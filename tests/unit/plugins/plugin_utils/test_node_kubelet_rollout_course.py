@@ -359,6 +359,17 @@ def test_the_next_control_plane_is_asked_where_the_api_of_the_first_does_not_ans
     assert found.result("admit", "cp1")["api"]["host"] == "cp2"
 
 
+def test_a_control_plane_that_answered_is_asked_again() -> None:
+    """One that takes no part in the run may be down."""
+    groups = {"kube_control_plane": ["cp8", "cp9"]}
+    answers = {"node_resource_info": lambda call: GONE if call.on == "cp8" else nodes_of(call)}
+    found = course("w1", "w2", groups=groups, answers=answers)
+    found.desire(config={"maxPods": 50})
+    found.run()
+    assert (found.failures, found.changed) == ({}, ["w1", "w2"])
+    assert [call.on for call in found.play.calls("node_resource_info")] == ["cp8", "cp9", "cp9", "cp9"]
+
+
 def test_an_account_that_may_not_list_pods_may_list_nodes() -> None:
     def answer(call: Call) -> Json:
         return SILENT if call.arguments.get("readmission") else labelled("cp1", w9={})(call)
@@ -381,7 +392,7 @@ def test_no_host_of_a_batch_asks_while_another_can() -> None:
 
 def test_what_is_desired_is_compared_after_every_batch() -> None:
     found = course("cp1", "w1")
-    found.desired = {**Kubelets.desired, "config": {"maxPods": 50}}  # type: ignore[misc]
+    found.desire(config={"maxPods": 50})
     found.run()
     expected = {"feature_gates": {}, "config": {"maxPods": 50}}
     assert [each["kubelets"] for each in asked(found)[1:]] == [{"cp1": expected}, {"w1": expected}]
@@ -391,7 +402,7 @@ def test_what_is_desired_is_compared_after_every_batch() -> None:
 def test_of_a_change_that_is_taken_back_the_plan_is_compared() -> None:
     gate = {"field": "feature_gates", "key": "A", "before": False, "after": True}
     found = course("w1", plans={"w1": {"operations": [gate]}}, groups={})
-    found.desired = {"state": "previous", "feature_gates": {"B": True}, "config": {"maxPods": 50}, "look_again": 0}  # type: ignore[misc]
+    found.desire(state="previous", feature_gates={"B": True}, config={"maxPods": 50})
     found.run()
     assert asked(found)[-1]["kubelets"] == {"w1": {"feature_gates": {"A": True}, "config": {}}}
 
@@ -406,7 +417,7 @@ def test_a_kubelet_that_uses_something_else_stops_the_next_batch(ignores_errors:
     found = course(
         *FOUR, answers={"node_resource_info": lambda call: nodes_of(call, **DIFFERENT)}, ignores_errors=ignores_errors
     )
-    found.desired = {**Kubelets.desired, "config": {"maxPods": 50}}  # type: ignore[misc]
+    found.desire(config={"maxPods": 50})
     found.run()
     assert found.changed == ["cp1", "w1"]
     assert "config maxPods is 110, not 50. Nothing was rolled back" in found.failures["w1 verify"]

@@ -265,3 +265,10 @@ def test_hosts_that_skip_the_role_are_left_out_wherever_they_stand() -> None:
 def test_a_pass_that_did_not_begin_ends_without_a_word() -> None:
     found = run("w1", variables={"node_resources_label": 1})
     assert (found.report("w1"), found.told) == ({}, {})
+
+
+def test_hosts_that_the_play_has_lost_keep_no_other_from_it() -> None:
+    found = course("cp1", "w1")
+    found.play.play_hosts, found.play.lost = ["cp1"], ["w1"]
+    found.run()
+    assert (found.failures, asked(found)[0]) == ({}, ("node_taint", ["node-cp1"]))

@@ -77,7 +77,8 @@ class Site:
             answers={"rollout_lease": held, "node_resource_info": nodes_of, **taints, **(answers or {})},
             **settings,
         )
-        self.named, self.roles, self.work = list(named), list(roles), []
+        self.named, self.roles = list(named), list(roles)
+        self.work: list[str] = []
         pods = {API_SERVER: pod(*api, **REHEARSED)}
         plan = {
             "static_pods": pods,
