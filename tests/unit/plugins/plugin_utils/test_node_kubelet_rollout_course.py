@@ -7,7 +7,7 @@ from __future__ import annotations
 import typing as t
 
 import pytest
-from ansible_collections.nodecraft.kubeadm.tests.unit.support.fake_play import GONE, Call, FakePlay, Json
+from ansible_collections.nodecraft.kubeadm.tests.unit.support.fake_play import GONE, Call, Ended, FakePlay, Json
 from ansible_collections.nodecraft.kubeadm.tests.unit.support.fake_rollouts import Kubelets, held, nodes_of
 
 SETTING: Json = {"field": "args", "key": "v", "before": None, "after": ["5"]}
@@ -92,7 +92,15 @@ def test_those_that_need_it_are_changed_one_after_the_other(forks: int) -> None:
     }
     # One request for the nodes that change.
     assert [each["restarted_nodes"] for each in asked(found)] == [["cp1", "w1", "w3"]]
+    assert len(found.play.calls("node_resource_info")) == 1
     assert list(found.told) == ["cp1"]
+    # The others only hear who decides.
+    decided = found.result("decide", "w1")
+    assert (decided["coordinator"], decided["api"], "planned" in decided) == (
+        "cp1",
+        [{"host": "w1", "become": False}],
+        False,
+    )
 
 
 def test_the_size_of_a_batch_may_be_a_text() -> None:
@@ -229,6 +237,31 @@ def test_a_step_that_did_not_come_to_all_is_no_admission() -> None:
     result = found.play.take("node_kubelet", "admit", "cp1", on="cp1", settings={"plan_only": False})
     assert result["failed"]
     assert result["msg"].startswith("Nothing was changed. w1 is not planned yet")
+
+
+def test_nothing_is_admitted_that_was_not_decided() -> None:
+    found = course("cp1")
+    found.plan(["cp1"])
+    del found.play.hostvars["cp1"]["__node_kubelet_decide"]
+    admitted = found.play.take("node_kubelet", "admit", "cp1", settings={"plan_only": False})
+    assert (admitted["batches"], admitted["before"], "failed" in admitted) == ([], [], False)
+
+
+def test_each_host_of_a_batch_that_may_not_begin_says_why_itself() -> None:
+    answers = {"rollout_lease": lambda call: {**held(call), "stale": "takeover" not in call.arguments}}
+    found = course(
+        "cp1", "w1", "w2", plans={"cp1": IDLE}, variables={"node_kubelet_max_unavailable": 2}, answers=answers
+    )
+    found.plan(["cp1", "w1", "w2"])
+    # It was acquired a long time ago.
+    found.play.hostvars["cp1"]["__node_kubelet_admit"]["results"][-1]["lease"]["at"] = 0.0
+    with pytest.raises(Ended):
+        found.apply(["cp1", "w1", "w2"])
+    found.end(["cp1", "w1", "w2"])
+    for host in ("w1", "w2"):
+        assert found.report(host)["msg"].startswith(
+            f"{host} was not changed: another run held the Lease of the kubelets"
+        )
 
 
 def test_a_turn_of_a_rollout_that_was_refused_does_not_begin() -> None:
@@ -532,6 +565,7 @@ def test_nothing_is_changed_behind_a_failure_that_is_ignored() -> None:
 def test_a_run_that_restarts_kubelets_holds_its_own_lease() -> None:
     found = run("cp1", "w1")
     assert leases(found) == [("held", "cp1"), ("released", "cp1")]
+    assert "warnings" not in found.result("pass", "cp1")
     taken, released = (call.arguments for call in found.play.calls("rollout_lease"))
     assert taken["name"] == released["name"] == "nodecraft-kubeadm-kubelets"
     assert taken["holder"] == released["holder"]

@@ -23,11 +23,12 @@ def course(
     planes: t.Sequence[str] = (),
     answer: Answer = node,
     change: Json | None = None,
+    run_once: bool = False,
     **variables: t.Any,
 ) -> Guard:
     """A play on hosts. each: variables of single hosts. change: what the module answers. variables: of all."""
     hosts = {name: {**variables, **(each or {}).get(name, {})} for name in names}
-    play = FakePlay(hosts, {"kube_control_plane": planes}, answers={"kubelet_info": answer})
+    play = FakePlay(hosts, {"kube_control_plane": planes}, answers={"kubelet_info": answer}, run_once=run_once)
     return Guard(play, changes=dict.fromkeys(names, change or WRITTEN))
 
 
@@ -47,12 +48,14 @@ def test_one_host_asks_for_all() -> None:
     assert found.told == {"w1": ["guard refuses; protected: w1"]}
     assert (found.report("w1")["changed"], found.report("w1")["nodes"], found.report("w2")) == (True, ["w1"], {})
     stats = found.result("pass", "w1")["ansible_stats"]
-    assert (stats["aggregate"], stats["data"]["placement_guard_report"]) == (False, found.report("w1"))
+    assert (stats["aggregate"], stats["per_host"]) == (False, False)
+    assert stats["data"]["placement_guard_report"] == found.report("w1")
 
 
 def test_a_control_plane_asks_the_first_that_answers() -> None:
     found = run("w1", planes=["cp1", "cp2"], answer=lambda call: GONE if call.on == "cp1" else node(call))
     admitted = found.result("admit", "w1")
+    assert found.result("decide", "w1")["api"][0] == {"host": "cp1", "become": True}
     assert (admitted["api"], [call.on for call in found.play.asked]) == (
         {"host": "cp2", "become": True},
         ["cp1", "cp2"],
@@ -116,3 +119,14 @@ def test_what_an_earlier_pass_wrote_is_not_told_again() -> None:
     its_pass.each("placement_guard", "decide")
     found.end(["w1"])
     assert found.told == {"w1": ["nothing was done"]}
+
+
+def test_one_host_may_do_it_for_all() -> None:
+    assert run("w1", run_once=True).failures == {}
+
+
+def test_hosts_that_the_play_has_lost_keep_no_other_from_it() -> None:
+    found = course("w1", "w2")
+    found.play.play_hosts, found.play.lost = ["w1"], ["w2"]
+    found.run()
+    assert (found.failures, found.changed) == ({}, ["localhost"])

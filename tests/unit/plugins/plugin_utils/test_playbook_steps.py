@@ -233,6 +233,19 @@ def test_a_kubelet_that_is_down_is_repaired_first_or_stops_the_run(
     assert refused["msg"].startswith(f"{PANIC}. Nothing was changed")
 
 
+def test_labels_alone_are_a_change() -> None:
+    operation = {"field": "labels", "key": "a", "before": None, "after": "b"}
+
+    def labels(call: Call) -> Json:
+        result: Json = {"changed": True, "failed": False, "msg": "", "operations": [operation]}
+        return {"changed": True, "nodes": dict.fromkeys(call.arguments["per_node"], result)}
+
+    site = Site([], [], answers={"node_label": labels}).run()
+    assert site.work == ["node_resources"]
+    # What was planned of a host that tells nothing of it is none.
+    assert Site([], [], answers={"node_label": {"changed": False, "nodes": {}}}).run().work == []
+
+
 def test_a_playbook_that_changes_no_kubelet_is_refused_after_its_plan() -> None:
     site = Site([ON], [], problem=PANIC, roles=["control_plane"]).run()
     assert (site.work, PANIC in site.play.hostvars["cp1"]["__play_decide"]["msg"]) == ([], True)
