@@ -13,6 +13,7 @@ import dataclasses
 import json
 import types
 import typing as t
+from pathlib import Path
 
 import yaml
 from ansible.errors import AnsibleConnectionFailure
@@ -158,7 +159,7 @@ class FakePlay:
         """The variables of a task of a role on a host."""
         folder = ROOT / "roles" / role
         return {
-            **(_loaded(str(folder / "defaults/main.yml")) if (folder / "defaults/main.yml").exists() else {}),
+            **_loaded(str(folder / "defaults/main.yml")),
             **self.hostvars[host],
             "ansible_play_batch": self.play_hosts if self.batch is None else self.batch,
             "ansible_play_hosts": self.play_hosts,
@@ -282,8 +283,7 @@ _FILES: dict[str, Json] = {}
 
 
 def _loaded(path: str) -> Json:
-    """A file of YAML."""
+    """A file of YAML, empty where there is none: not every role has variables, and a playbook is no role."""
     if path not in _FILES:
-        with open(path, encoding="utf-8") as file:
-            _FILES[path] = yaml.safe_load(file) or {}
+        _FILES[path] = yaml.safe_load(Path(path).read_text(encoding="utf-8")) if Path(path).is_file() else {}
     return _FILES[path]

@@ -302,6 +302,13 @@ def test_a_worker_that_cannot_be_reached_may_be_left_out(gone: str, forks: int) 
     )
 
 
+def test_where_nothing_changes_nobody_asks_who_was_left_out() -> None:
+    answers = {"kubelet_info": reached_but("w1"), "node_resource_info": SILENT}
+    found = run("cp1", "w1", plans={"cp1": IDLE}, variables=AT_MOST_ONE, answers=answers)
+    assert (found.failures, asked(found)) == ({}, [])
+    assert found.lines == "w1: left out, because it cannot be reached\ncp1: nothing to change"
+
+
 @pytest.mark.parametrize(
     ("gone", "answer", "words"),
     [
