@@ -62,6 +62,9 @@ def test_a_pass_has_a_number_that_all_its_steps_tell() -> None:
     assert len(begun["pass"]) == 8
     play.hostvars["w1"]["__node_resources_pass"] = begun
     assert take(play, role="node_resources", step="decide")["pass"] == begun["pass"]
+    play.hostvars["w1"]["__node_resources_decide"] = take(play, role="node_resources", step="decide")
+    # Not every task has settings.
+    assert take(play, role="node_resources", step="apply")["answered"] is True
     again = take(play, role="node_resources", step="begin", settings=settings)
     assert again["pass"] != begun["pass"]
     # So is one that could not begin: its end is not that of the pass before.
