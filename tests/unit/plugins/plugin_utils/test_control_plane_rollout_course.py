@@ -79,6 +79,7 @@ def test_all_are_planned_and_then_changed_one_after_the_other(forks: int) -> Non
     assert (found.failures, found.changed) == ({}, ["cp1", "cp3"])
     assert "cp1 kube-apiserver: committed" in found.lines
     assert "cp2: nothing to change" in found.lines
+    assert found.lines.count("WARNING") == 1  # that of an upgrade
     assert list(found.told) == ["cp1"]
     # The first turn goes by the plan.
     assert [call.on for call in found.play.calls("static_pod_info")] == ["cp1", "cp2", "cp3"]
@@ -114,6 +115,9 @@ def test_a_failure_leaves_later_nodes_untouched_and_its_mark(how: Json, ending: 
     taken, *_renewed, halted = (call.arguments for call in found.play.calls("rollout_lease"))
     assert (halted["state"], halted["node"], halted["reason"]) == ("halted", "cp2", told)
     assert halted["wishes"] == taken["wishes"]
+    # Of a host that is lost another one tells.
+    stats = found.result("pass", "cp1")["ansible_stats"]["data"]["control_plane_report"]
+    assert list(stats) == (["cp2", "cp1"] if ending == "lost" else ["cp1"])
 
 
 @pytest.mark.parametrize("forks", [1, 5])
@@ -231,6 +235,12 @@ def test_one_that_takes_no_part_may_ask_too() -> None:
     assert leases(found) == [("held", "cp1"), ("held", "cp1"), ("released", "cp1")]
     named = run(None, groups={"masters": ["cp1"]}, variables={"control_plane_api_host": "bastion"})
     assert {on for _state, on in leases(named)} == {"bastion"}
+
+
+def test_a_host_without_the_role_that_is_no_control_plane_of_the_inventory_does_not_ask() -> None:
+    found = course(None, None, groups={})
+    found.run(skipped_by=["cp1"])
+    assert (found.changed, {on for _state, on in leases(found)}) == (["cp2"], {"cp2"})
 
 
 def test_no_lease_without_a_change_or_a_wish_for_one() -> None:
