@@ -42,7 +42,7 @@ def course(
     hosts = {name: {**(variables or {}), **(each or {}).get(name, {})} for name in names}
     answers = {"rollout_lease": held, "static_pod_info": READY, **(answers or {})}
     play = FakePlay(hosts, {"kube_control_plane": names} if groups is None else groups, answers=answers, **settings)
-    made = {name: plan(name, each_pods) for name, each_pods in zip(names, pods)}  # noqa: B905 - as many
+    made = {name: plan(name, each_pods) for name, each_pods in zip(names, pods, strict=True)}
     done = {name: (changes or {}).get(name) or {"changed": True, "transaction": TRANSACTION} for name in names}
     return ControlPlanes(play, {**made, **(plans or {})}, done)
 
