@@ -7,76 +7,21 @@ from __future__ import annotations
 import typing as t
 
 import pytest
-from ansible_collections.nodecraft.kubeadm.tests.unit.support.fake_play import GONE, Call, Ended, FakePlay, Json
-from ansible_collections.nodecraft.kubeadm.tests.unit.support.fake_rollouts import Kubelets, held, nodes_of
-
-SETTING: Json = {"field": "args", "key": "v", "before": None, "after": ["5"]}
-DONE: Json = {"changed": True, "transaction": {"outcome": "committed"}}
-FAILED: Json = {"changed": True, "failed": True, "msg": "it is restored"}
-SILENT: Json = {"failed": True, "msg": "no credentials."}
-REJECTED: Json = {"w2": {"readmission": [{"pod": "default/picky", "reason": "selects disk=fast"}]}}
-
-
-def plan(host: str, **more: t.Any) -> Json:
-    """What the module says before it changes anything. Hosts called cp1, cp2 ... are control planes."""
-    return {
-        "node": host,
-        "cluster": {"ca_sha256": "a", "server": "https://a:6443", "machine_id": f"id-{host}"},
-        "control_plane": ["etcd runs"] if host.startswith("cp") else [],
-        "limits": {"max_pods": 1},
-        "operations": [SETTING],
-        "open_transaction": None,
-        "previous_transaction": None,
-        "rehearsal": {"verdict": "accepted", "message": "", "seconds": 0.1},
-        **more,
-    }
-
-
-IDLE: Json = {"operations": []}
-
-
-def course(
-    *names: str,
-    plans: t.Mapping[str, Json] | None = None,
-    changes: t.Mapping[str, t.Any] | None = None,
-    each: t.Mapping[str, Json] | None = None,
-    groups: t.Mapping[str, t.Sequence[str]] | None = None,
-    answers: t.Mapping[str, t.Any] | None = None,
-    variables: Json | None = None,
-    **settings: t.Any,
-) -> Kubelets:
-    """A play on hosts. plans: what differs. changes: of those that do not go well. each: variables of single hosts. variables: of all."""
-    hosts = {name: {**(variables or {}), **(each or {}).get(name, {})} for name in names}
-    planes = [name for name in names if name.startswith("cp")]
-    play = FakePlay(
-        hosts,
-        {"kube_control_plane": planes} if groups is None else groups,
-        answers={"node_resource_info": nodes_of, "rollout_lease": held, **(answers or {})},
-        **settings,
-    )
-    made = {name: plan(name, **(plans or {}).get(name, {})) for name in names}
-    return Kubelets(play, made, {name: (changes or {}).get(name, DONE) for name in names})
-
-
-def run(*names: str, **more: t.Any) -> Kubelets:
-    found = course(*names, **more)
-    found.run()
-    return found
-
-
-def asked(found: Kubelets) -> list[Json]:
-    """What the API was asked for of single nodes, in its order."""
-    calls = [call.arguments for call in found.play.calls("node_resource_info")]
-    return [arguments for arguments in calls if arguments.keys() & {"nodes", "restarted_nodes", "kubelets"}]
-
-
-def leases(found: Kubelets) -> list[tuple[str, str]]:
-    """What was done about the Lease, and where it was asked for."""
-    return [(call.arguments["state"], call.on) for call in found.play.calls("rollout_lease")]
-
-
-FOUR = ("cp1", "w1", "w2", "w3")
-
+from ansible_collections.nodecraft.kubeadm.tests.unit.support.fake_play import GONE, Call, Ended, Json
+from ansible_collections.nodecraft.kubeadm.tests.unit.support.fake_rollouts import held, nodes_of
+from ansible_collections.nodecraft.kubeadm.tests.unit.support.kubelet_courses import (
+    FAILED,
+    FOUR,
+    IDLE,
+    REJECTED,
+    SETTING,
+    SILENT,
+    asked,
+    course,
+    leases,
+    offering,
+    run,
+)
 
 # ---- whose turn it is ------------------------------------------------------------------------------------------------
 
@@ -471,23 +416,6 @@ def test_a_kubelet_that_uses_something_else_stops_the_next_batch(ignores_errors:
 BRISK: Json = {"node_kubelet_allocatable_timeout": 2}
 
 
-def offering(node: str, *numbers: t.Any) -> t.Callable[[Call], Json]:
-    """An API that tells one number of devices at each look at a node; silent is no answer, none no such resource."""
-    left = list(numbers)
-
-    def answer(call: Call) -> Json:
-        asked_for = [name for option in ("nodes", "restarted_nodes") for name in call.arguments.get(option, [])]
-        if node not in asked_for:
-            return nodes_of(call)
-        number = left.pop(0) if len(left) > 1 else left[0]
-        if number == "silent":
-            return SILENT
-        resources = {} if number is None else {"a/b": {"allocatable": str(number), "device_plugin": True}}
-        return nodes_of(call, **{node: {"extended_resources": resources}})
-
-    return answer
-
-
 @pytest.mark.parametrize(
     ("numbers", "looks", "problem"),
     [
@@ -564,87 +492,3 @@ def test_nothing_is_changed_behind_a_failure_that_is_ignored() -> None:
     assert found.failures["w1 turn"] == "w1 was not changed, because cp1 failed."
     assert found.failures["w2 turn"] == "w2 was not changed, because cp1 failed."
     assert found.result("turn", "w2")["stopped_by"] == ["cp1"]
-
-
-# ---- the Lease -------------------------------------------------------------------------------------------------------
-
-
-def test_a_run_that_restarts_kubelets_holds_its_own_lease() -> None:
-    found = run("cp1", "w1")
-    assert leases(found) == [("held", "cp1"), ("released", "cp1")]
-    assert "warnings" not in found.result("pass", "cp1")
-    taken, released = (call.arguments for call in found.play.calls("rollout_lease"))
-    assert taken["name"] == released["name"] == "nodecraft-kubeadm-kubelets"
-    assert taken["holder"] == released["holder"]
-    # One turn and a half, with the waits of the defaults.
-    assert taken["duration"] == 1.5 * (600 + 2 * (300 + 10) + 120 + 180)
-    assert (taken["takeover"], taken["wait_timeout"], taken["open_transactions"]) == (False, 600, [])
-
-
-@pytest.mark.parametrize("variables", [{"node_kubelet_lease": "no"}, {"node_kubelet_check_api": False}])
-def test_a_run_without_the_lease_or_the_api_holds_none(variables: Json) -> None:
-    found = run("cp1", "w1", variables=variables)
-    assert (found.failures, found.changed, leases(found)) == ({}, ["cp1", "w1"], [])
-
-
-@pytest.mark.parametrize(
-    ("answer", "told"),
-    [
-        ({"failed": True, "answered": True, "msg": "a rollout of the same wish failed on cp1."}, "failed on cp1."),
-        (
-            {"failed": True, "answered": False, "msg": "silent."},
-            "silent. To go on although nothing keeps other runs out",
-        ),
-        (GONE, "gone. To go on although nothing keeps other runs out"),
-    ],
-)
-def test_without_the_lease_nothing_is_changed(answer: Json, told: str) -> None:
-    found = run("cp1", "w1", answers={"rollout_lease": answer})
-    assert found.changed == []
-    assert found.failures["cp1 admit"].startswith("Nothing was changed: ")
-    assert told in found.failures["cp1 admit"]
-
-
-def test_behind_another_run_the_api_is_asked_again_and_the_user_told() -> None:
-    stale = {
-        "rollout_lease": lambda call: {
-            **held(call),
-            "stale": call.arguments["state"] == "held",
-            "taken_over_from": "them",
-        }
-    }
-    found = run("cp1", "w1", plans={"w1": IDLE}, answers=stale)
-    assert found.changed == ["cp1"]
-    assert [call.module for call in found.play.asked][:3] == [
-        "node_resource_info",
-        "rollout_lease",
-        "node_resource_info",
-    ]
-    warnings = " ".join(found.result("admit", "cp1")["warnings"])
-    assert "taken over from them" in warnings
-    assert "Nodes on which there was nothing to change are not looked at again" in warnings
-
-
-def test_what_the_api_says_behind_another_run_counts() -> None:
-    answers = {
-        "rollout_lease": lambda call: {**held(call), "stale": call.arguments["state"] == "held"},
-        "node_resource_info": offering("cp1", 4, "silent"),
-    }
-    found = run("cp1", answers=answers)
-    assert found.changed == []
-    assert leases(found) == [("held", "cp1"), ("released", "cp1")]
-
-
-@pytest.mark.parametrize("answer", [{"failed": True, "msg": "silent."}, GONE])
-def test_a_lease_that_cannot_be_released_is_told(answer: Json) -> None:
-    answers = {"rollout_lease": lambda call: held(call) if call.arguments["state"] == "held" else answer}
-    found = run("cp1", answers=answers)
-    assert found.changed == ["cp1"]
-    (warning,) = found.result("pass", "cp1")["warnings"]
-    assert warning.startswith("the Lease nodecraft-kubeadm-kubelets is still held by ")
-
-
-def test_a_lease_is_released_where_the_host_that_acquired_it_is_lost() -> None:
-    found = run("cp1", "cp2", "cp3", plans={"cp2": IDLE, "cp3": IDLE}, changes={"cp1": GONE})
-    assert leases(found) == [("held", "cp1"), ("released", "cp2")]
-    assert "cp1: lost" in found.lines
