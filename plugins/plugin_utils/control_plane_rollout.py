@@ -227,6 +227,11 @@ class ControlPlaneRollout(RoleRollout):
         told_for = {name: reports[name] for name in lost if name in reports}
         return self._ended(own, [line for line in lines if line], told_for)
 
+    def _ended(self, report: Json, lines: t.Sequence[str] = (), others: Json | None = None) -> Json:
+        # With ignore_unreachable a host that was lost ends too, maybe before the one that says on the Lease what was asked of it.
+        settings = self._pass.own.get("pass", rollout.NOTHING).get("settings", {})
+        return {**super()._ended(report, lines, others), "settings": settings}
+
     def _why_not_begun(self, own_report: Json) -> str:
         for result in own_report.values():
             if why := super()._why_not_begun(result):

@@ -239,7 +239,10 @@ class NodeKubeletRollout(RoleRollout):
             return {"failed": True, "msg": msg, "stopped_by": rollout.stopped_by(before)}
         lease = self._renewed(admitted["lease"], before) if "lease" in admitted else {}
         (batch,) = self._pass.own["admit"]["batches"]
-        api = self._api_hosts(self._decision["candidates"], changing=batch)[0]
+        # Of those that are as good, the one that answered: control planes that take no part may be down.
+        answered = admitted.get("api", {}).get("host")
+        candidates = sorted(self._decision["candidates"], key=lambda host: host != answered)
+        api = self._api_hosts(candidates, changing=batch)[0]
         offered = admitted.get("offers", {}).get(self._pass.host, {})
         # The result of the change tells by its item to which pass it belongs.
         changes = [{"host": self._pass.host, "pass": self._pass.own["pass"]["pass"]}]

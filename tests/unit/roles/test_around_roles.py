@@ -22,16 +22,6 @@ def kubelets(stage: Stage, *behaviour: str, **keywords: t.Any) -> Outcome:
     return stage.play(groups, **{"roles": [KUBELET], **keywords})
 
 
-# ---- how hosts are reached -------------------------------------------------------------------------------------------
-
-
-def test_nothing_of_the_modules_stays_on_a_host_without_pipelining(stage: Stage, tmp_path: Path) -> None:
-    outcome = kubelets(stage, "nothing", "changes", vars={"ansible_pipelining": False})
-    assert outcome.status == 0, outcome.output
-    # They have their arguments in them, with what the API is asked with.
-    assert not list((tmp_path / "remote").iterdir())
-
-
 # ---- keywords --------------------------------------------------------------------------------------------------------
 
 
@@ -46,20 +36,21 @@ def test_the_check_mode_of_a_play_is_that_of_its_roles(stage: Stage, name: str, 
     assert [call["step"] for call in outcome.calls if call["component"] == writer] == ["plan"]
 
 
-@pytest.mark.parametrize("serial", [4, 2])
-def test_turns_come_in_the_order_of_the_play(stage: Stage, serial: int) -> None:
-    outcome = kubelets(stage, "changes", "changes", "changes", "changes", order="reverse_inventory", serial=serial)
+def test_turns_come_in_the_order_of_the_play_and_leave_nothing_behind(stage: Stage, tmp_path: Path) -> None:
+    """Batches of the play, the other order, and modules that are put on the hosts, because there is no pipelining."""
+    how: Json = {"order": "reverse_inventory", "serial": 2, "vars": {"ansible_pipelining": False}}
+    outcome = kubelets(stage, "changes", "changes", "changes", "changes", **how)
     assert outcome.status == 0, outcome.output
-    expected = {4: ["cp1", "w3", "w2", "w1"], 2: ["w3", "w2", "cp1", "w1"]}[serial]
-    assert outcome.hosts("change", "kubelet") == expected
+    assert outcome.hosts("change", "kubelet") == ["w3", "w2", "cp1", "w1"]
+    # They have their arguments in them, with what the API is asked with.
+    assert not list((tmp_path / "remote").iterdir())
 
 
-@pytest.mark.parametrize("name", ["node_kubelet", "control_plane"])
-def test_a_pass_that_does_not_begin_is_not_taken_for_the_one_before(stage: Stage, name: str) -> None:
+def test_a_pass_that_does_not_begin_is_not_taken_for_the_one_before(stage: Stage) -> None:
+    name = "control_plane"
     role = {"name": f"nodecraft.kubeadm.{name}"}
     tasks = [{"include_role": role}, {"include_role": role, "vars": {f"{name}_stat": "absent"}}]
-    stub = {"kubelet": "changes", "kube-apiserver": "changes"}
-    groups: Json = {"kube_control_plane": {"cp1": {"stub": stub}}}
+    groups: Json = {"kube_control_plane": {"cp1": {"stub": {"kube-apiserver": "changes"}}}}
     outcome = stage.play(groups, tasks=tasks, vars={"control_plane_feature_gates": {"A": True}})
     assert outcome.status != 0
     assert f"This role does not know {name}_stat (did you mean {name}_state?)" in outcome.output
@@ -79,17 +70,9 @@ def test_a_role_that_begins_in_the_middle_is_refused(stage: Stage) -> None:
     assert not outcome.calls
 
 
-def test_a_step_that_a_role_does_not_have_is_named(stage: Stage) -> None:
-    step = {"nodecraft.kubeadm.rollout": {"role": "node_kubelet", "step": "apply"}}
-    outcome = stage.play({"kube_control_plane": {"cp1": {}}}, tasks=[step])
-    assert "invalid step 'apply': must be one of those that node_kubelet has" in outcome.output
-
-
-@pytest.mark.parametrize("name", ["node_kubelet", "control_plane", "node_resources"])
-def test_one_host_does_not_plan_for_all(stage: Stage, name: str) -> None:
-    hosts: Json = {host: {"stub": {"kubelet": "changes", "kube-apiserver": "changes"}} for host in ("cp1", "cp2")}
-    role = {"role": f"nodecraft.kubeadm.{name}", "run_once": True}
-    outcome = stage.play({"kube_control_plane": hosts}, roles=[role])
+def test_one_host_does_not_plan_for_all(stage: Stage) -> None:
+    hosts: Json = {host: {"stub": {"kubelet": "changes"}} for host in ("cp1", "cp2")}
+    outcome = stage.play({"kube_control_plane": hosts}, roles=[{**KUBELET, "run_once": True}])
     assert outcome.status != 0
     assert "Nothing was changed on cp1. invalid run_once true: must be false" in outcome.output
     assert not outcome.calls

@@ -4,7 +4,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 import typing as t
 
 from ansible_collections.nodecraft.kubeadm.tests.unit.support.plays import Json, Outcome
@@ -50,11 +49,6 @@ def written(outcome: Outcome) -> dict[str, Json]:
     return {each["kind"]: each for call in calls for each in objects(call)}
 
 
-def since(earlier: Outcome, later: Outcome) -> Outcome:
-    """The second of two plays alone; the stand-ins go on noting."""
-    return dataclasses.replace(later, calls=later.calls[len(earlier.calls) :])
-
-
 def removed(outcome: Outcome) -> list[str]:
     """Kinds and names of what was to be removed, in its order."""
     calls = [call for call in outcome.calls if call["arguments"].get("state") == "absent"]
@@ -70,4 +64,3 @@ FILES = {
     "ConfigMap": [named(f"{OWN}-config{end}", **OWN_KEYWORD) for end in ("", "-0123456789")],
     "Secret": [{**named(f"{OWN}-token", **OWN_KEYWORD), "data": {"token": "geheim"}}],
 }
-CONFIGS = [f"ConfigMap {found['metadata']['name']}" for found in FILES["ConfigMap"]]

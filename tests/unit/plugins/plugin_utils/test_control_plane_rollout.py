@@ -232,6 +232,10 @@ def test_no_host_goes_on_before_all_have_planned() -> None:
         its_pass.take("admit")
     with pytest.raises(Refusal, match="Nothing was changed on cp2"):
         its_pass.as_host("cp2").take("admit")
+    # It came to the step, which failed without a word of who decides.
+    its_pass.own["decide"] = {"pass": "cp2", "failed": True}
+    with pytest.raises(Refusal, match="Nothing was changed on cp2"):
+        its_pass.take("admit")
 
 
 def test_what_an_earlier_run_left_is_acknowledged_by_the_host_itself() -> None:

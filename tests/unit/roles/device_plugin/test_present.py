@@ -9,7 +9,6 @@ from pathlib import Path
 import pytest
 from ansible.parsing.vault import VaultLib, VaultSecret
 from ansible_collections.nodecraft.kubeadm.tests.unit.support.device_plugin_role import (
-    FILES,
     OURS,
     ROLE,
     THEIRS,
@@ -35,8 +34,13 @@ def mounted(container: Json) -> dict[str, tuple[bool, str | None]]:
 
 @pytest.mark.slice
 def test_ours_is_deployed_hardened_and_proven(play: Play) -> None:
-    outcome = play(OURS)
+    outcome = play(OURS, become=True)
     assert outcome.status == 0, outcome.output
+    # One host asks for all, and not as root.
+    assert {(call["host"], call["becomes"]) for call in outcome.calls} == {("w1", False)}
+    assert max(outcome.tasks.values()) <= 20
+    # The others only hear which host asks.
+    assert outcome.tasks["w2"] == outcome.tasks["w3"] <= 7
     assert list(written(outcome)) == ["Namespace", "ConfigMap", "DaemonSet"]
     labels = written(outcome)["Namespace"]["metadata"]["labels"]
     assert (labels["pod-security.kubernetes.io/enforce"], labels["app.kubernetes.io/managed-by"]) == (
@@ -78,17 +82,6 @@ def test_ours_is_deployed_hardened_and_proven(play: Play) -> None:
     assert f"node-w1: {D} 4" in report
 
 
-def test_one_host_asks_for_all_before_and_after(play: Play) -> None:
-    outcome = play(OURS, become=True)
-    assert outcome.status == 0, outcome.output
-    assert {call["host"] for call in outcome.calls} == {"w1"}
-    assert not any(call["becomes"] for call in outcome.calls)
-    looks = [call["arguments"] for call in outcome.calls if call["component"] == "device_plugin_info"]
-    assert [look.get("wait", False) for look in looks] == [False, True]
-    assert looks[0]["cdi"] is False
-    assert looks[1]["expected"] == OURS["device_plugin_expected"]
-
-
 @pytest.mark.parametrize("state", ["present", "absent"])
 def test_a_control_plane_that_is_named_asks_as_root_with_its_own_admin_conf(stage: Stage, state: str) -> None:
     workers: Json = {name: {"device_plugin_node_name": f"node-{name}"} for name in ("w1", "w2")}
@@ -102,34 +95,21 @@ def test_a_control_plane_that_is_named_asks_as_root_with_its_own_admin_conf(stag
     assert all(call["environment"] == {"K8S_AUTH_KUBECONFIG": "/etc/kubernetes/admin.conf"} for call in calls)
 
 
-def test_what_runs_the_nodes_is_asked_before_devices_are_handed_out_by_cdi(play: Play) -> None:
-    resource = OURS["device_plugin_config"]["resources"][0]
-    config = {"resources": [{**resource, "name": "example.com/a"}, {**resource, "container": {"cdi": True}}]}
-    outcome = play({**OURS, "device_plugin_config": config})
-    assert outcome.status == 0, outcome.output
-    looks = [call["arguments"] for call in outcome.calls if call["component"] == "device_plugin_info"]
-    assert [look.get("cdi") for look in looks] == [True, None]
-    (container,) = written(outcome)["DaemonSet"]["spec"]["template"]["spec"]["containers"]
-    assert mounted(container)["/var/run/cdi"] == WRITABLE
-
-
-@pytest.mark.parametrize(("cdi", "uses"), [("no", False), ("yes", True), (None, False)])
-def test_cdi_that_is_written_as_text(play: Play, cdi: str | None, uses: bool) -> None:
-    resource = {**OURS["device_plugin_config"]["resources"][0], "container": {"cdi": cdi}}
-    outcome = play({**OURS, "device_plugin_config": {"resources": [resource]}})
-    (container,) = written(outcome)["DaemonSet"]["spec"]["template"]["spec"]["containers"]
-    assert ("/var/run/cdi" in mounted(container)) is uses
-
-
-def test_folders_that_are_mounted_below_dev_can_be_covered(play: Play) -> None:
+def test_what_is_added_to_the_pod_is_beside_what_the_role_puts_there(play: Play) -> None:
     # As the guide shows it.
     mount = {"name": "nothing", "mountPath": "/host/dev/shm", "readOnly": True}
     volumes = {"volumes": [{"name": "nothing", "emptyDir": {}}]}
-    outcome = play({**OURS, "device_plugin_pod_spec": volumes, "device_plugin_container": {"volumeMounts": [mount]}})
+    own = {"device_plugin_pod_spec": volumes, "device_plugin_container": {"volumeMounts": [mount]}}
+    resource = {**OURS["device_plugin_config"]["resources"][0], "container": {"cdi": True}}
+    cdi = {"device_plugin_config": {"resources": [resource]}}
+    outcome = play({**OURS, **own, **cdi, "device_plugin_privileged": True})
     pod = written(outcome)["DaemonSet"]["spec"]["template"]["spec"]
     (container,) = pod["containers"]
     assert mounted(container)["/host/dev/shm"] == (True, None)
     assert mounted(container)["/host/dev"] == READ_ONLY
+    # What runs the nodes hands out the devices; and privileged is only what is asked for.
+    assert mounted(container)["/var/run/cdi"] == WRITABLE
+    assert container["securityContext"] == {"runAsUser": 0, "privileged": True, "readOnlyRootFilesystem": True}
     assert {mount["name"] for mount in container["volumeMounts"]} == {volume["name"] for volume in pod["volumes"]}
 
 
@@ -156,12 +136,6 @@ def test_anothers_plugin_needs_variables_only(play: Play) -> None:
     }
 
 
-def test_privileged_only_when_asked(play: Play) -> None:
-    outcome = play({**THEIRS, "device_plugin_privileged": True})
-    (container,) = written(outcome)["DaemonSet"]["spec"]["template"]["spec"]["containers"]
-    assert container["securityContext"] == {"runAsUser": 0, "privileged": True, "readOnlyRootFilesystem": False}
-
-
 def test_a_node_that_does_not_offer_it_fails_the_role(play: Play) -> None:
     problem = f"node-w2: {D}: expected 4, found 0: not registered"
     outcome = play(OURS, stub={"stub_problems": [problem]}, post_tasks=[{"ansible.builtin.debug": {"msg": "went on"}}])
@@ -169,15 +143,6 @@ def test_a_node_that_does_not_offer_it_fails_the_role(play: Play) -> None:
     assert f"is deployed, but after 300 s 1 of 2 nodes do not offer what is expected. {problem}." in outcome.output
     assert problem in "".join(outcome.reports)
     assert "went on" not in outcome.output
-
-
-def test_nothing_to_do(play: Play) -> None:
-    outcome = play(
-        OURS, stub={"stub_same": True}, post_tasks=[{"ansible.builtin.debug": {"var": "device_plugin_report.changed"}}]
-    )
-    assert outcome.status == 0, outcome.output
-    assert '"device_plugin_report.changed": false' in outcome.output
-    assert outcome.output.count("changed=0") == 3
 
 
 def test_check_mode_has_the_objects_judged_and_does_not_wait(play: Play) -> None:
@@ -203,46 +168,22 @@ def test_check_mode_without_the_namespace_shows_what_would_be_made(play: Play) -
 NAMESPACE = {"Namespace": [named("x", **{"app.kubernetes.io__managed-by": "nodecraft.kubeadm"})]}
 
 
-@pytest.mark.parametrize(
-    ("variables", "stub", "most"),
-    [
-        (OURS, {"stub_same": True, "stub_objects": NAMESPACE}, 12),
-        ({**OURS, "device_plugin_pod_resources_token": "t"}, {"stub_same": True, "stub_objects": NAMESPACE}, 12),
-        ({"device_plugin_state": "absent"}, {}, 12),
-        (OURS, {}, 20),
-        ({**OURS, "device_plugin_pod_resources_token": "t"}, {"stub_objects": {**FILES, **NAMESPACE}}, 20),
-        ({"device_plugin_state": "absent"}, {"stub_objects": {**FILES, **NAMESPACE}}, 20),
-    ],
-)
-def test_it_takes_few_tasks(play: Play, variables: Json, stub: Json, most: int) -> None:
-    outcome = play(variables, stub=stub)
-    assert outcome.status == 0, outcome.output
-    assert max(outcome.tasks.values()) <= most
-    # The others only hear which host asks for all.
-    assert outcome.tasks["w2"] == outcome.tasks["w3"] <= 7
-
-
 def test_what_works_already_is_not_waited_for(play: Play) -> None:
     outcome = play(OURS, stub={"stub_same": True, "stub_objects": NAMESPACE})
     assert outcome.status == 0, outcome.output
     assert [call["component"] for call in outcome.calls] == ["device_plugin_info", "k8s"]
+    assert outcome.output.count("changed=0") == 3
+    assert max(outcome.tasks.values()) <= 12
     (report,) = outcome.reports
     assert f"node-w1: {D} 4" in report
 
 
-@pytest.mark.parametrize("options", [(), ("--diff",)])
-def test_what_failed_ends_what_is_written_after_it(play: Play, options: tuple[str, ...]) -> None:
+def test_what_failed_ends_what_is_written_after_it(play: Play) -> None:
     variables = {**OURS, "device_plugin_pod_resources_token": "t"}
-    outcome = play(variables, *options, stub={"stub_objects": NAMESPACE, "stub_unwritable": "Secret"})
+    outcome = play(variables, "--diff", stub={"stub_objects": NAMESPACE, "stub_unwritable": "Secret"})
     assert outcome.status != 0
     assert "DaemonSet" not in written(outcome)
     assert not any(call["arguments"].get("wait") for call in outcome.calls)
-
-
-def test_what_the_look_warns_of_is_shown(play: Play) -> None:
-    outcome = play(OURS, stub={"stub_warnings": ["enable_cdi has to be set"]})
-    assert outcome.status == 0, outcome.output
-    assert outcome.output.count("[WARNING]: enable_cdi has to be set") == 1
 
 
 def test_only_its_own_variables_are_read(stage: Stage, tmp_path: Path) -> None:

@@ -3,7 +3,7 @@
 """Stands in for C(device_plugin_info): reads objects as the module does, of a cluster that variables describe, and notes the call.
 
 C(stub_objects): kind -> the objects that are there. C(stub_selected): the nodes that get the plugin; none fails.
-C(stub_problems): what is wrong after the deployment. C(stub_warnings): what it warns of. C(stub_same): all is as desired from the first look on.
+C(stub_problems): what is wrong after the deployment. C(stub_same): all is as desired from the first look on.
 """
 
 from __future__ import annotations
@@ -63,7 +63,7 @@ def main() -> t.NoReturn:
     cluster = t.cast(t.Any, Cluster(call.said("stub_objects", {})))
     objects = device_plugin_objects.read_objects(cluster, arguments["namespace"], arguments["name"], subsets, workers=1)
     nodes = of_nodes(call) if "nodes" in subsets else {"selected": [], "problems": [], "summary": [], "nodes": {}}
-    stand_in.answer({"changed": False, "warnings": call.said("stub_warnings", []), **nodes, **objects})
+    stand_in.answer({"changed": False, **nodes, **objects})
 
 
 if __name__ == "__main__":

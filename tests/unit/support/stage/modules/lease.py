@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """Stands in for C(rollout_lease): answers as the host's variable C(stub_lease) says, and notes the call.
 
-C(stub_lease): state -> well (the default), stale, overtaken, silent, stranger, refused or gone.
+C(stub_lease): state -> well (the default), overtaken, silent or gone.
 What is C(renewed) is a second C(held) of the same run, which does not say who may be pushed out.
 """
 
@@ -12,11 +12,7 @@ import typing as t
 
 from ..module_utils import stand_in
 
-FAILURES: dict[str, dict[str, t.Any]] = {
-    "silent": {"msg": "the API server did not answer for 60 s.", "answered": False},
-    "stranger": {"msg": "there are no usable credentials.", "answered": None},
-    "refused": {"msg": "a roll-out of the same wish failed on cp1.", "answered": True},
-}
+SILENT: dict[str, t.Any] = {"msg": "the API server did not answer for 60 s.", "answered": False}
 
 
 def main() -> t.NoReturn:
@@ -33,11 +29,11 @@ def main() -> t.NoReturn:
         "answered": True,
         "holder": arguments["holder"] if state in ("held", "renewed") and not call.dry else None,
         "taken_over_from": "them" if behaviour == "overtaken" else None,
-        "stale": behaviour in ("stale", "overtaken"),
+        "stale": behaviour == "overtaken",
         "waited_seconds": 0.0,
     }
-    if behaviour in FAILURES:
-        result.update(holder=None, failed=True, changed=False, **FAILURES[behaviour])
+    if behaviour == "silent":
+        result.update(holder=None, failed=True, changed=False, **SILENT)
     stand_in.answer(result)
 
 

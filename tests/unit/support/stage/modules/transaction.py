@@ -84,10 +84,7 @@ def change(call: stand_in.StandIn, name: str, arguments: dict[str, t.Any]) -> di
 
 
 def plan_several(call: stand_in.StandIn, arguments: dict[str, t.Any]) -> dict[str, t.Any]:
-    """Plan each static pod, with its own settings and those of all, and look at the others.
-
-    C(stub_changed): those of them that this collection has changed before.
-    """
+    """Plan each static pod, with its own settings and those of all, and look at the others. None was changed before."""
     call.dry = True
     shared = {name: value for name, value in arguments.items() if name != "static_pods"}
     looks, pods = call.looks(call.host), call.pods_said(call.host)
@@ -95,7 +92,7 @@ def plan_several(call: stand_in.StandIn, arguments: dict[str, t.Any]) -> dict[st
     seen = {name: stand_in.pod_of(name, said, looks) for name, said in pods.items() if name not in ("none", "gone")}
     plans = {}
     for name, settings in arguments["static_pods"].items():
-        if not settings.pop("only_if_changed", False) or name in call.said("stub_changed", []):
+        if not settings.pop("only_if_changed", False):
             plan = change(call, name, {**settings, **shared, "name": name})
             found = seen.pop(name, None) or stand_in.pod_of(name, "", looks)
             plans[name] = {"failed": False, "msg": None, **plan, **found}

@@ -80,3 +80,9 @@ def test_a_host_that_is_left_out() -> None:
     }
     lines = rollout.lines({"w2": rollout.outcome(host("n1"), dict.fromkeys(rollout.TASKS, node())), "w1": found})
     assert lines == ["w1: left out, because it cannot be reached", "n1: nothing to change"]
+
+
+def test_a_host_that_has_ended_already_is_told_as_it_told_itself() -> None:
+    """The results of its end take the place of what it began with, before hosts end that Ansible has no forks for at once."""
+    told = {"node": None, "unreachable": True, "msg": "gone"}
+    assert rollout.outcome({"pass": {**OF, "at_work": False, "report": told}}, {}) == told

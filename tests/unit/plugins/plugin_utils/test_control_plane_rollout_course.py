@@ -1,0 +1,398 @@
+# SPDX-FileCopyrightText: 2026 nodecraft.kubeadm contributors
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Who is changed when, who keeps other runs out, who is asked before each turn, and what a failure leaves: the steps of the role in their course."""
+
+from __future__ import annotations
+
+import typing as t
+
+import pytest
+from ansible_collections.nodecraft.kubeadm.tests.unit.support.control_plane_hosts import API_SERVER, ETCD, ON, pod
+from ansible_collections.nodecraft.kubeadm.tests.unit.support.fake_play import GONE, Call, FakePlay, Json
+from ansible_collections.nodecraft.kubeadm.tests.unit.support.fake_rollouts import ControlPlanes, held
+
+REHEARSED: Json = {"rehearsal": {"verdict": "accepted", "message": "", "seconds": 0.1}}
+CHANGES: Json = {API_SERVER: pod(ON, **REHEARSED)}
+NOTHING: Json = {API_SERVER: pod(**REHEARSED)}
+DOWN: Json = {API_SERVER: pod(ON, problem="is down", **REHEARSED)}
+FAILED: Json = {"changed": True, "failed": True, "msg": "the former state was put back"}
+SILENT: Json = {"failed": True, "answered": False, "msg": "the API server did not answer."}
+READY: Json = {"static_pods": [{"name": name, "ready": True, "problem": None} for name in (API_SERVER, ETCD)]}
+TRANSACTION: Json = {"outcome": "committed", "seconds": 1.0, "outage_seconds": 1.0, "proof": {"pid": 1, "uid": "u"}}
+
+
+def plan(host: str, pods: Json | None = None, **more: t.Any) -> Json:
+    """What the module says of all static pods of a host."""
+    cluster = {"ca_sha256": "a", "server": "https://a:6443", "machine_id": f"id-{host}"}
+    return {"static_pods": CHANGES if pods is None else pods, "others": {}, "node": host, "cluster": cluster, **more}
+
+
+def course(
+    *pods: Json | None,
+    plans: t.Mapping[str, t.Any] | None = None,
+    changes: t.Mapping[str, t.Any] | None = None,
+    each: t.Mapping[str, Json] | None = None,
+    groups: t.Mapping[str, t.Sequence[str]] | None = None,
+    answers: t.Mapping[str, t.Any] | None = None,
+    variables: Json | None = None,
+    **settings: t.Any,
+) -> ControlPlanes:
+    """A play on cp1, cp2 ... pods: what is planned on each. plans: whole results. changes: of those that do not go well."""
+    names = [f"cp{number}" for number in range(1, len(pods) + 1)]
+    hosts = {name: {**(variables or {}), **(each or {}).get(name, {})} for name in names}
+    answers = {"rollout_lease": held, "static_pod_info": READY, **(answers or {})}
+    play = FakePlay(hosts, {"kube_control_plane": names} if groups is None else groups, answers=answers, **settings)
+    made = {name: plan(name, each_pods) for name, each_pods in zip(names, pods, strict=True)}
+    done = {name: (changes or {}).get(name) or {"changed": True, "transaction": TRANSACTION} for name in names}
+    return ControlPlanes(play, {**made, **(plans or {})}, done)
+
+
+def run(*pods: Json | None, **more: t.Any) -> ControlPlanes:
+    found = course(*pods, **more)
+    found.run()
+    return found
+
+
+def leases(found: ControlPlanes) -> list[tuple[str, str]]:
+    """In which state the Lease was asked for, and where."""
+    return [(call.arguments["state"], call.on) for call in found.play.calls("rollout_lease")]
+
+
+def by_state(**answers: t.Any) -> dict[str, t.Callable[[Call], Json]]:
+    """Answers for the Lease: acquired, renewed or released; well by default. What is renewed does not say who may be pushed out."""
+
+    def answer(call: Call) -> Json:
+        state = call.arguments["state"]
+        name = "renewed" if state == "held" and "takeover" not in call.arguments else state
+        found: Json = answers.get(name, {})
+        return {**held(call), **found} if not found.get("failed") and not found.get("unreachable") else found
+
+    return {"rollout_lease": answer}
+
+
+# ---- whose turn it is ------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("forks", [1, 2, 5])
+def test_all_are_planned_and_then_changed_one_after_the_other(forks: int) -> None:
+    found = run(None, NOTHING, None, forks=forks)
+    assert (found.failures, found.changed) == ({}, ["cp1", "cp3"])
+    assert "cp1 kube-apiserver: committed" in found.lines
+    assert "cp2: nothing to change" in found.lines
+    assert found.lines.count("WARNING") == 1  # that of an upgrade
+    assert list(found.told) == ["cp1"]
+    # The first turn goes by the plan.
+    assert [call.on for call in found.play.calls("static_pod_info")] == ["cp1", "cp2", "cp3"]
+
+
+def test_a_second_pass_tells_of_those_that_take_part() -> None:
+    found = course(None, None)
+    found.run()
+    found.run(skipped_by=["cp1"])
+    assert found.changed == ["cp1", "cp2", "cp2"]
+    assert "cp1" not in "\n".join(found.told["cp2"])
+    # The one that skips it may be changed by another run meanwhile, but the Lease is held for that.
+    assert leases(found)[-3:] == [("held", "cp1"), ("held", "cp1"), ("released", "cp1")]
+
+
+@pytest.mark.parametrize("forks", [1, 5])
+@pytest.mark.parametrize(
+    ("how", "ending", "told"),
+    [
+        (FAILED, "failed", "the former state was put back"),
+        ({**GONE, "failed": False}, "lost", "it was lost in the middle of its change."),
+    ],
+)
+def test_a_failure_leaves_later_nodes_untouched_and_its_mark(how: Json, ending: str, told: str, forks: int) -> None:
+    found = run(None, None, None, changes={"cp2": how}, forks=forks)
+    assert found.changed == ["cp1", "cp2"]
+    assert f"cp2 kube-apiserver: {ending}" in found.lines
+    assert "cp3 kube-apiserver: not begun; rehearsal accepted" in found.lines
+    assert found.play.registered("control_plane reported", "cp3")["msg"] == (
+        "cp3 was not changed, because cp2 failed or was lost."
+    )
+    assert "run again with --limit cp2,cp3" in found.lines
+    taken, *_renewed, halted = (call.arguments for call in found.play.calls("rollout_lease"))
+    assert (halted["state"], halted["node"], halted["reason"]) == ("halted", "cp2", told)
+    assert halted["wishes"] == taken["wishes"]
+    # Of a host that is lost another one tells.
+    stats = found.result("pass", "cp1")["ansible_stats"]["data"]["control_plane_report"]
+    assert list(stats) == (["cp2", "cp1"] if ending == "lost" else ["cp1"])
+
+
+@pytest.mark.parametrize("forks", [1, 5])
+def test_a_node_that_was_lost_and_goes_on_is_told_of_by_another(forks: int) -> None:
+    """With ignore_unreachable it comes to its end, before the host that speaks."""
+    found = course(None, None, changes={"cp1": GONE}, forks=forks, ignores_errors=True, ignores_unreachable=True)
+    found.run()
+    assert found.changed == ["cp1"]
+    assert "cp1 kube-apiserver: lost" in found.lines
+    assert leases(found)[-1] == ("halted", "cp2")
+
+
+def test_nothing_is_changed_behind_a_failure_that_is_ignored() -> None:
+    found = run(None, None, changes={"cp1": FAILED}, ignores_errors=True)
+    assert found.changed == ["cp1"]
+    assert found.failures["cp2 turn"] == "cp2 was not changed, because cp1 failed or was lost."
+
+
+@pytest.mark.parametrize("ignores_errors", [False, True])
+@pytest.mark.parametrize(
+    "bad",
+    [
+        plan("cp1", failed=True, msg="refused in the rehearsal"),
+        GONE,
+        plan("cp1", cluster={"ca_sha256": "b", "server": "https://b:6443", "machine_id": ""}),
+    ],
+)
+def test_what_a_plan_says_keeps_every_node_from_a_change(bad: Json, ignores_errors: bool) -> None:
+    found = run(None, None, plans={"cp1": bad}, ignores_errors=ignores_errors)
+    assert (found.changed, leases(found)) == ([], [])
+
+
+def test_several_clusters_are_named_with_their_hosts() -> None:
+    other = {"cluster": {"ca_sha256": "b", "server": "https://b:6443", "machine_id": ""}}
+    found = run(None, None, plans={"cp2": plan("cp2", **other)})
+    assert "run each by itself, with --limit cp1 and --limit cp2." in found.failures["cp1 decide"]
+
+
+def test_a_batch_is_not_changed_without_the_nodes_of_the_others() -> None:
+    found = course(None, None)
+    found.play.batch = ["cp1"]
+    found.play.lost = ["cp2"]
+    found.run()
+    assert found.changed == []
+    assert "Nothing was changed on cp1, because serial keeps cp2 out" in found.failures["cp1 decide"]
+    found = course(NOTHING, NOTHING)
+    found.play.batch, found.play.lost = ["cp1"], ["cp2"]
+    found.run()
+    assert (found.failures, found.lines) == ({}, "cp1: nothing to change")
+
+
+# ---- variables -------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("each", "step", "words"),
+    [
+        ({"cp2": {"control_plane_feature_gate": {}}}, "cp2 begin", "did you mean control_plane_feature_gates?"),
+        ({"cp2": {"control_plane_lease": False}}, "cp1 decide", "control_plane_lease is True on cp1 and False on cp2."),
+        ({"cp2": {"control_plane_node_name": "x"}}, "cp1 decide", "control_plane_node_name of cp2 is x"),
+    ],
+)
+def test_variables_that_cannot_be_used(each: Json, step: str, words: str) -> None:
+    found = run(None, None, each=each)
+    assert words in found.failures[step]
+    assert found.failures[step].startswith("Nothing was changed on ")
+    assert found.changed == []
+
+
+def test_texts_are_taken_for_what_they_say() -> None:
+    texts = {
+        "control_plane_lease_takeover": "yes",
+        "control_plane_resume": "true",
+        "control_plane_purge": "no",
+        "control_plane_wait_timeout": "400",
+        "control_plane_min_ready_seconds": "10",
+        "control_plane_busy_timeout": "3",
+        "control_plane_confirm": "on",
+        "control_plane_confirm_timeout": "50",
+    }
+    found = run(None, variables=texts)
+    arguments = found.play.calls("rollout_lease")[0].arguments
+    assert (arguments["takeover"], arguments["resume"], arguments["wait_timeout"]) == (True, True, 3)
+    assert arguments["duration"] == 60 + 3 + 400 + 400 + 20 + 50 + 180
+    other = run(None, variables={**texts, "control_plane_purge": "yes"})
+    assert other.play.calls("rollout_lease")[0].arguments["wishes"] != arguments["wishes"]
+
+
+# ---- the Lease -------------------------------------------------------------------------------------------------------
+
+
+def test_the_lease_is_acquired_for_the_changes_and_renewed_before_each_turn() -> None:
+    found = run(NOTHING, None, None, variables={"control_plane_busy_timeout": 3})
+    assert found.changed == ["cp2", "cp3"]
+    # A control plane that has no turn asks.
+    assert leases(found) == [("held", "cp1"), ("held", "cp1"), ("held", "cp1"), ("released", "cp1")]
+    taken, renewed, _again, released = (call.arguments for call in found.play.calls("rollout_lease"))
+    assert (taken["takeover"], taken["resume"], taken["open_transactions"]) == (False, False, [])
+    assert [len(wish) for wish in taken["wishes"]] == [16]
+    assert taken["cluster"] == {"ca_sha256": "a", "machine_ids": {name: f"id-{name}" for name in ("cp1", "cp2", "cp3")}}
+    assert (renewed["wait_timeout"], "takeover" in renewed, int(renewed["planned_ago"]) >= 0) == (0, False, True)
+    assert released["completed"] is True
+    assert len({call.arguments["holder"] for call in found.play.calls("rollout_lease")}) == 1
+
+
+def test_who_has_its_turn_does_not_ask_while_another_can() -> None:
+    assert leases(run(None, None)) == [("held", "cp1"), ("held", "cp2"), ("held", "cp1"), ("released", "cp1")]
+    assert {on for _state, on in leases(run(None))} == {"cp1"}
+    assert {on for _state, on in leases(run(DOWN, NOTHING))} == {"cp2"}
+    assert {on for _state, on in leases(run(None, NOTHING, variables={"control_plane_api_host": "cp2"}))} == {"cp2"}
+
+
+def test_one_that_takes_no_part_may_ask_too() -> None:
+    found = run(None, groups={"kube_control_plane": ["cp9", "cp1"]})
+    assert leases(found) == [("held", "cp1"), ("held", "cp1"), ("released", "cp1")]
+    named = run(None, groups={"masters": ["cp1"]}, variables={"control_plane_api_host": "bastion"})
+    assert {on for _state, on in leases(named)} == {"bastion"}
+
+
+def test_a_host_without_the_role_that_is_no_control_plane_of_the_inventory_does_not_ask() -> None:
+    found = course(None, None, groups={})
+    found.run(skipped_by=["cp1"])
+    assert (found.changed, {on for _state, on in leases(found)}) == (["cp2"], {"cp2"})
+
+
+def test_no_lease_without_a_change_or_a_wish_for_one() -> None:
+    assert run(NOTHING, NOTHING).play.asked == []
+    found = run(None, variables={"control_plane_lease": "no"})
+    assert (found.changed, found.play.asked) == (["cp1"], [])
+
+
+def test_check_mode_only_looks_at_it() -> None:
+    found = run(None, None, check_mode=True, answers=by_state(held={"taken_over_from": "them"}))
+    assert found.failures == {}
+    assert [call.dry for call in found.play.calls("rollout_lease")] == [True]
+    assert "WARNING: the Lease would be taken over from them." in found.lines
+
+
+@pytest.mark.parametrize(
+    ("answer", "told"),
+    [
+        (SILENT, "To go on although nothing keeps other runs out, set control_plane_lease: false."),
+        ({"failed": True, "answered": None, "msg": "no credentials."}, "set control_plane_lease: false"),
+        (GONE, "set control_plane_lease: false"),
+        ({"failed": True, "answered": True, "msg": "a rollout of the same wish failed on cp1."}, "failed on cp1."),
+    ],
+)
+@pytest.mark.parametrize("ignores_errors", [False, True])
+def test_without_the_lease_nothing_is_changed(answer: Json, told: str, ignores_errors: bool) -> None:
+    found = run(None, None, answers={"rollout_lease": answer}, ignores_errors=ignores_errors)
+    assert (found.changed, leases(found)) == ([], [("held", "cp1")])
+    assert told in found.failures["cp1 decide"]
+    assert found.report("cp2")[API_SERVER]["msg"] == found.failures["cp1 decide"]
+
+
+@pytest.mark.parametrize(
+    ("pods", "groups", "goes_on"),
+    [
+        (CHANGES, ["cp1"], True),
+        (DOWN, ["cp1"], True),
+        (CHANGES, ["cp1", "cp2"], False),
+        (DOWN, ["cp1", "cp2"], True),
+    ],
+)
+def test_where_no_api_answers_one_alone_or_a_repair_goes_on(pods: Json, groups: list[str], goes_on: bool) -> None:
+    found = run(pods, groups={"kube_control_plane": groups}, answers={"rollout_lease": SILENT})
+    assert found.changed == (["cp1"] if goes_on else [])
+    if goes_on:
+        assert "WARNING: going on without the Lease" in found.lines
+        assert ("see to it that nobody changes cp2 meanwhile" in found.lines) is ("cp2" in groups)
+
+
+def test_those_left_out_are_known_by_the_group_that_the_inventory_names() -> None:
+    variables = {"kube_control_plane_group": "masters"}
+    found = run(None, groups={"masters": ["cp1", "cp2"]}, variables=variables, answers={"rollout_lease": SILENT})
+    assert found.changed == []
+
+
+def test_a_plan_older_than_another_run_is_made_again() -> None:
+    found = course(
+        None, None, plans={"cp1": [plan("cp1"), plan("cp1", NOTHING)]}, answers=by_state(held={"stale": True})
+    )
+    found.run()
+    assert found.changed == ["cp2"]
+    assert [state for state, _on in leases(found)] == ["held", "held", "released"]
+
+
+@pytest.mark.parametrize("answer", [{"stale": True}, {"failed": True, "answered": True, "msg": "them is at work."}])
+def test_a_lease_that_was_lost_ends_the_rollout(answer: Json) -> None:
+    found = run(None, NOTHING, answers=by_state(renewed=answer))
+    assert (found.changed, [state for state, _on in leases(found)]) == ([], ["held", "held", "released"])
+    assert "cp1 was not changed, because the Lease of this run" in found.failures["cp1 turn"]
+    assert found.play.calls("rollout_lease")[-1].arguments["completed"] is False
+
+
+@pytest.mark.parametrize("answer", [SILENT, GONE])
+def test_a_lease_that_cannot_be_released_fails_nothing(answer: Json) -> None:
+    found = run(None, answers=by_state(released=answer))
+    assert (found.failures, found.changed) == ({}, ["cp1"])
+    assert "WARNING: the Lease is still held by" in found.lines
+
+
+def test_a_node_that_stays_busy_is_no_failed_wish() -> None:
+    found = run(None, None, changes={"cp1": {"failed": True, "busy": True, "msg": "busy", "changed": False}})
+    assert (found.changed, leases(found)[-1][0]) == (["cp1"], "released")
+
+
+# ---- readiness -------------------------------------------------------------------------------------------------------
+
+
+def unready(name: str, **problems: str) -> t.Callable[[Call], Json]:
+    """What the nodes say of themselves. problems: of the static pods of one."""
+
+    def answer(call: Call) -> Json:
+        if call.on != name:
+            return READY
+        pods = [{"name": API_SERVER, "ready": True, "problem": None}]
+        return {
+            "static_pods": [*pods, *({"name": each, "ready": False, "problem": why} for each, why in problems.items())]
+        }
+
+    return answer
+
+
+def test_a_node_that_is_not_ready_keeps_others_from_their_turn() -> None:
+    plans = {"cp2": plan("cp2", NOTHING, others={ETCD: pod(problem="starts")})}
+    found = run(None, NOTHING, plans=plans, answers={"static_pod_info": unready("cp2", etcd="runs, not ready yet")})
+    assert (found.changed, [state for state, _on in leases(found)]) == ([], ["held", "released"])
+    assert "etcd on cp2 runs, not ready yet" in found.failures["cp1 turn"]
+
+
+def test_a_node_that_gets_ready_is_waited_for() -> None:
+    looks: list[t.Any] = [unready("cp2", etcd="starts"), unready("cp2", etcd="starts"), lambda _call: READY]
+    plans = {"cp2": plan("cp2", NOTHING, others={ETCD: pod(problem="starts"), "kube-scheduler": pod(problem="down")})}
+
+    def answer(call: Call) -> Json:
+        found: Json = (looks.pop(0) if call.on == "cp2" and len(looks) > 1 else looks[-1])(call)
+        return found
+
+    assert run(None, NOTHING, plans=plans, answers={"static_pod_info": answer}).changed == ["cp1"]
+
+
+def test_a_node_that_is_lost_while_it_is_asked_ends_the_rollout() -> None:
+    found = run(None, None, None, answers={"static_pod_info": lambda call: GONE if call.on == "cp3" else READY})
+    assert found.changed == ["cp1"]
+    assert "cp3 could not be asked (gone)" in found.failures["cp2 turn"]
+    assert found.play.calls("rollout_lease")[-1].arguments["completed"] is False
+
+
+def test_what_is_down_is_repaired_first() -> None:
+    open_pod = {**DOWN, ETCD: pod(phase="waiting", **REHEARSED)}
+    found = run(None, open_pod, answers={"static_pod_info": READY})
+    assert found.changed == ["cp2", "cp2", "cp1"]
+    assert found.play.calls("rollout_lease")[0].arguments["open_transactions"] == ["etcd on cp2 (waiting)"]
+
+
+def test_the_first_static_pod_that_fails_ends_the_turn() -> None:
+    pods = {ETCD: pod(ON, **REHEARSED), **CHANGES}
+    found = run(pods, pods, changes={"cp1": FAILED})
+    assert found.changed == ["cp1"]
+    assert found.report("cp1")[API_SERVER].get("failed") is False
+
+
+# ---- the plan of a playbook ------------------------------------------------------------------------------------------
+
+
+def test_a_playbook_plans_first_and_decides_again_when_it_changes() -> None:
+    found = course(None, NOTHING)
+    found.is_plan_only = True
+    found.plan(["cp1", "cp2"])
+    planned = found.result("decide", "cp1")
+    assert (planned["turns"], planned["lease"]["held"]) == (["cp1"], False)
+    assert [call.dry for call in found.play.asked] == [True]
+    found.is_plan_only = False
+    found.begin_again(["cp1", "cp2"])
+    found.apply(["cp1", "cp2"])
+    found.end(["cp1", "cp2"])
+    assert (found.failures, found.changed) == ({}, ["cp1"])

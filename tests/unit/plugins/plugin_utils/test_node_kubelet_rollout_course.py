@@ -1,0 +1,494 @@
+# SPDX-FileCopyrightText: 2026 nodecraft.kubeadm contributors
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Whose kubelet is changed when, what stops that, what the API is asked, and what is reported: the steps of the role in their course."""
+
+from __future__ import annotations
+
+import typing as t
+
+import pytest
+from ansible_collections.nodecraft.kubeadm.tests.unit.support.fake_play import GONE, Call, Ended, Json
+from ansible_collections.nodecraft.kubeadm.tests.unit.support.fake_rollouts import held, nodes_of
+from ansible_collections.nodecraft.kubeadm.tests.unit.support.kubelet_courses import (
+    FAILED,
+    FOUR,
+    IDLE,
+    REJECTED,
+    SETTING,
+    SILENT,
+    asked,
+    course,
+    leases,
+    offering,
+    run,
+)
+
+# ---- whose turn it is ------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("forks", [1, 2, 5])
+def test_those_that_need_it_are_changed_one_after_the_other(forks: int) -> None:
+    found = run(*FOUR, plans={"w2": IDLE}, forks=forks)
+    assert (found.failures, found.changed) == ({}, ["cp1", "w1", "w3"])
+    assert "cp1: committed" in found.lines
+    assert "w2: nothing to change" in found.lines
+    assert found.play.hostvars["w3"]["__node_kubelet_pass"]["ansible_stats"]["data"]["node_kubelet_report"].keys() == {
+        "w3"
+    }
+    # One request for the nodes that change.
+    assert [each["restarted_nodes"] for each in asked(found)] == [["cp1", "w1", "w3"]]
+    assert len(found.play.calls("node_resource_info")) == 1
+    assert list(found.told) == ["cp1"]
+    # The others only hear who decides.
+    decided = found.result("decide", "w1")
+    assert (decided["coordinator"], decided["api"], "planned" in decided) == (
+        "cp1",
+        [{"host": "w1", "become": False}],
+        False,
+    )
+
+
+def test_the_size_of_a_batch_may_be_a_text() -> None:
+    found = run(*FOUR, variables={"node_kubelet_max_unavailable": "2"}, changes={"w1": FAILED})
+    assert found.changed == ["cp1", "w1", "w2"]
+    assert found.report("w1")["msg"] == "it is restored"
+    assert found.report("w3")["msg"] == "w3 was not changed, because w1 failed."
+
+
+@pytest.mark.parametrize(
+    ("size", "words"), [(0, "Invalid node_kubelet_max_unavailable 0: must be at least 1."), (-1, "-1: must be")]
+)
+def test_a_batch_of_nobody_is_refused(size: int, words: str) -> None:
+    found = run("cp1", variables={"node_kubelet_max_unavailable": size})
+    assert words in found.failures["cp1 begin"]
+    assert found.changed == []
+
+
+def test_nothing_is_asked_when_nothing_changes() -> None:
+    found = run("cp1", "w1", plans={"cp1": IDLE, "w1": IDLE}, answers={"node_resource_info": SILENT})
+    assert (found.failures, found.changed, asked(found), leases(found)) == ({}, [], [], [])
+
+
+def test_a_change_that_is_open_is_ended_and_an_earlier_one_acknowledged() -> None:
+    left: Json = {**IDLE, "previous_transaction": {"id": "7", "outcome": "committed"}}
+    plans = {
+        "cp1": left,
+        "w1": {**IDLE, "open_transaction": {"phase": "applied"}},
+        "w2": {"previous_transaction": {"id": "8", "outcome": "committed"}},
+    }
+    found = run("cp1", "w1", "w2", plans=plans)
+    assert found.changed == ["w1", "w2"]
+    # What is changed again the change itself tells.
+    (told,) = found.play.calls("node_transaction")
+    assert (told.host, told.arguments) == ("cp1", {"name": "kubelet", "id": "7"})
+    held_lease = found.play.calls("rollout_lease")[0].arguments
+    assert held_lease["open_transactions"] == ["kubelet on w1 (applied)"]
+
+
+def test_hosts_that_skip_the_role_take_no_part() -> None:
+    found = course(*FOUR)
+    found.run(skipped_by=["cp1", "w2", "w3"])
+    assert (found.failures, found.changed) == ({}, ["w1"])
+    assert list(found.told) == ["w1"]
+    # Who takes part asks, and tells of itself; the control plane is one of the inventory all the same.
+    assert {call.on for call in found.play.calls("node_resource_info")} == {"cp1"}
+
+
+def test_a_second_pass_tells_of_those_that_take_part() -> None:
+    found = course(*FOUR)
+    found.run()
+    found.run(skipped_by=["cp1", "w1", "w3"])
+    assert found.changed == ["cp1", "w1", "w2", "w3", "w2"]
+    assert "w2: committed" in "\n".join(found.told["w2"])
+    assert "w1" not in "\n".join(found.told["w2"])
+
+
+def test_check_mode_asks_and_changes_nothing_for_good() -> None:
+    found = run("cp1", "w1", check_mode=True)
+    assert found.failures == {}
+    (look,) = asked(found)
+    limits = {"cp1": {"max_pods": 1}, "w1": {"max_pods": 1}}
+    assert (look["restarted_nodes"], look["readmission"], look["limits"]) == (["cp1", "w1"], True, limits)
+    assert [call.dry for call in found.play.calls("rollout_lease")] == [True]
+    assert "begun" not in found.report("w1")
+    # A turn that does not come is told of runs that change something only.
+    stopped = run("cp1", "w1", check_mode=True, changes={"cp1": FAILED})
+    assert "begun" not in stopped.report("w1")
+    assert "run again" not in stopped.lines
+
+
+def test_the_plan_of_a_playbook_holds_no_lease_and_gives_no_turn() -> None:
+    found = course("cp1", "w1")
+    found.is_plan_only = True
+    found.plan(["cp1", "w1"])
+    assert (leases(found), [found.result("admit", name)["batches"] for name in ("cp1", "w1")]) == ([], [[], []])
+    assert len(asked(found)) == 1
+    found.is_plan_only = False
+    found.begin_again(["cp1", "w1"])
+    found.apply(["cp1", "w1"])
+    assert (found.changed, leases(found)) == (["cp1", "w1"], [("held", "cp1")])
+
+
+# ---- what stops it before the first write ----------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("plans", "words"),
+    [
+        ({"w1": {"failed": True, "msg": "refused in the rehearsal"}}, "w1 cannot be changed as planned"),
+        ({"w1": {"unreachable": True, "msg": "gone"}}, "w1 failed or was lost while everything was planned"),
+        (
+            {"w1": {"cluster": {"ca_sha256": "b", "server": "https://b:6443", "machine_id": ""}}},
+            "belong to 2 clusters: cp1",
+        ),
+    ],
+)
+@pytest.mark.parametrize("ignores_errors", [False, True])
+def test_what_a_plan_says_keeps_every_node_from_a_change(plans: Json, words: str, ignores_errors: bool) -> None:
+    found = run("cp1", "w1", plans=plans, ignores_errors=ignores_errors)
+    assert (found.changed, found.play.asked) == ([], [])
+    if "cluster" in plans["w1"] or ignores_errors:
+        assert words in found.failures["cp1 decide"]
+        assert found.failures["cp1 decide"].startswith("Nothing was changed. ")
+
+
+@pytest.mark.parametrize(
+    ("each", "step", "words"),
+    [
+        ({"w1": {"node_kubelet_feature_gate": {}}}, "w1 begin", "did you mean node_kubelet_feature_gates?"),
+        ({"w1": {"node_kubelet_config": "maxPods=5"}}, "w1 begin", "node_kubelet_config is no mapping but text"),
+        (
+            {"w1": {"node_kubelet_node_name": "other"}},
+            "cp1 decide",
+            "node_kubelet_node_name of w1 is other, but its kubelet",
+        ),
+        (
+            {"w1": {"node_kubelet_max_unavailable": 2}},
+            "cp1 decide",
+            "node_kubelet_max_unavailable is 1 on cp1 and 2 on w1.",
+        ),
+    ],
+)
+def test_variables_that_cannot_be_used(each: Json, step: str, words: str) -> None:
+    found = run("cp1", "w1", each=each)
+    assert words in found.failures[step]
+    assert found.changed == []
+
+
+def test_a_step_that_did_not_come_to_all_is_no_admission() -> None:
+    found = course("cp1", "w1")
+    found.plan(["cp1", "w1"])
+    del found.play.hostvars["w1"]["__node_kubelet_decide"]
+    result = found.play.take("node_kubelet", "admit", "cp1", on="cp1", settings={"plan_only": False})
+    assert result["failed"]
+    assert result["msg"].startswith("Nothing was changed. w1 is not planned yet")
+
+
+def test_nothing_is_admitted_that_was_not_decided() -> None:
+    found = course("cp1")
+    found.plan(["cp1"])
+    del found.play.hostvars["cp1"]["__node_kubelet_decide"]
+    admitted = found.play.take("node_kubelet", "admit", "cp1", settings={"plan_only": False})
+    assert (admitted["batches"], admitted["before"], "failed" in admitted) == ([], [], False)
+
+
+def test_each_host_of_a_batch_that_may_not_begin_says_why_itself() -> None:
+    answers = {"rollout_lease": lambda call: {**held(call), "stale": "takeover" not in call.arguments}}
+    found = course(
+        "cp1", "w1", "w2", plans={"cp1": IDLE}, variables={"node_kubelet_max_unavailable": 2}, answers=answers
+    )
+    found.plan(["cp1", "w1", "w2"])
+    # It was acquired a long time ago.
+    found.play.hostvars["cp1"]["__node_kubelet_admit"]["results"][-1]["lease"]["at"] = 0.0
+    with pytest.raises(Ended):
+        found.apply(["cp1", "w1", "w2"])
+    found.end(["cp1", "w1", "w2"])
+    for host in ("w1", "w2"):
+        assert found.report(host)["msg"].startswith(
+            f"{host} was not changed: another run held the Lease of the kubelets"
+        )
+
+
+def test_a_turn_of_a_rollout_that_was_refused_does_not_begin() -> None:
+    found = run("cp1", "w1", answers={"node_resource_info": SILENT}, ignores_errors=True)
+    assert found.changed == []
+    assert found.failures["cp1 turn"] == "cp1 was not changed, because the rollout was refused."
+
+
+# ---- hosts that cannot be reached, and nodes that are not in the run -------------------------------------------------
+
+AT_MOST_ONE: Json = {"node_kubelet_max_unreachable": 1}
+
+
+def reached_but(*gone: str) -> t.Callable[[Call], Json]:
+    return lambda call: dict(GONE) if call.host in gone else {"node": call.host}
+
+
+def labelled(*planes: str, **others: Json) -> t.Callable[[Call], Json]:
+    """An API that knows control planes, and other nodes."""
+    label = {"node-role.kubernetes.io/control-plane": ""}
+    return lambda call: nodes_of(call, **{name: {"labels": label} for name in planes}, **others)
+
+
+@pytest.mark.parametrize("forks", [1, 5])
+@pytest.mark.parametrize("gone", ["w0", "w2"])
+def test_a_worker_that_cannot_be_reached_may_be_left_out(gone: str, forks: int) -> None:
+    """Also before the first host that is reached, which ends when that one has ended already."""
+    names = ("w0", "cp1", "w2")
+    answers = {"kubelet_info": reached_but(gone), "node_resource_info": labelled("cp1", w9={})}
+    found = run(*names, variables=AT_MOST_ONE, answers=answers, forks=forks)
+    assert found.failures == {}
+    assert found.changed == ["cp1", *(name for name in ("w0", "w2") if name != gone)]
+    assert f"{gone}: left out, because it cannot be reached" in found.lines
+    assert "not in this run: w9" in found.lines
+    assert (found.report(gone)["unreachable"], found.report(gone)["msg"]) == (
+        True,
+        "left out, because it cannot be reached: gone",
+    )
+
+
+def test_where_nothing_changes_nobody_asks_who_was_left_out() -> None:
+    answers = {"kubelet_info": reached_but("w1"), "node_resource_info": SILENT}
+    found = run("cp1", "w1", plans={"cp1": IDLE}, variables=AT_MOST_ONE, answers=answers)
+    assert (found.failures, asked(found)) == ({}, [])
+    assert found.lines == "w1: left out, because it cannot be reached\ncp1: nothing to change"
+
+
+@pytest.mark.parametrize(
+    ("gone", "answer", "words"),
+    [
+        (["w1", "w2"], labelled("cp1"), "node_kubelet_max_unreachable is 1, and 2 would be left out."),
+        (["cp1"], labelled("cp1"), "A control plane is never left out, and cp1 is one."),
+        (["w1"], labelled("cp1", "cp2"), "w1 cannot be reached, and the cluster has the control plane cp2"),
+        (["w1"], SILENT, "w1 cannot be reached, and the API does not tell which nodes are control planes"),
+    ],
+)
+def test_who_must_not_be_left_out(gone: list[str], answer: t.Any, words: str) -> None:
+    answers = {"kubelet_info": reached_but(*gone), "node_resource_info": answer}
+    found = run("cp1", "w1", "w2", variables={**AT_MOST_ONE, "node_kubelet_force": True}, answers=answers)
+    assert found.changed == []
+    assert words in " ".join(found.failures.values())
+
+
+def test_a_run_that_reaches_no_host_is_refused() -> None:
+    groups = {"kube_control_plane": ["cp1"]}
+    found = run("w1", groups=groups, variables=AT_MOST_ONE, answers={"kubelet_info": GONE})
+    assert "No host of this run is left." in found.failures["w1 decide"]
+
+
+def test_what_else_is_wrong_with_a_node_its_plan_tells() -> None:
+    found = run("cp1", "w1", variables=AT_MOST_ONE, answers={"kubelet_info": {"failed": True, "msg": "no kubelet"}})
+    assert found.changed == ["cp1", "w1"]
+
+
+GATES: Json = {"control_plane_feature_gates": {"A": True}}
+
+
+@pytest.mark.parametrize(
+    ("variables", "groups", "refused"),
+    [
+        (GATES, {}, "control_plane_feature_gates would reach nobody: the cluster has the control planes c1, c2"),
+        ({}, {}, ""),
+        (GATES, {"kube_control_plane": ["c1"]}, ""),
+        ({**GATES, "kube_control_plane_group": "masters"}, {"masters": ["c1"]}, ""),
+    ],
+)
+@pytest.mark.parametrize("checks_api", [True, False])
+def test_a_run_without_control_planes(variables: Json, groups: Json, refused: str, checks_api: bool) -> None:
+    asks = {} if checks_api else {"node_kubelet_check_api": "no"}
+    answers = {"node_resource_info": labelled("c1", "c2")}
+    found = run("w1", groups=groups, variables={**variables, **asks}, answers=answers)
+    assert found.changed == ([] if refused and checks_api else ["w1"])
+    if checks_api:
+        assert refused in found.failures.get("w1 admit", "")
+        warnings = " ".join(found.result("admit", "w1").get("warnings", ()))
+        assert ("the cluster has c1, c2" in warnings) is not bool(refused)
+
+
+# ---- what the API knows ----------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("check_mode", [False, True])
+def test_pods_that_would_not_come_back_keep_every_node_from_a_change(check_mode: bool) -> None:
+    answers = {"node_resource_info": lambda call: nodes_of(call, **REJECTED)}
+    found = run("cp1", "w1", "w2", answers=answers, check_mode=check_mode)
+    assert (found.changed, leases(found)) == ([], [])
+    assert "default/picky (selects disk=fast)" in found.failures["cp1 admit"]
+    assert "w1: planned" in found.lines
+    assert "w2: failed" in found.lines
+    assert found.report("w2")["msg"].startswith("Nothing was changed, because the restarted kubelet of w2")
+
+
+def test_force_of_one_host_restarts_under_such_pods() -> None:
+    answers = {"node_resource_info": lambda call: nodes_of(call, **REJECTED)}
+    found = run("cp1", "w1", "w2", each={"w2": {"node_kubelet_force": "yes"}}, answers=answers)
+    assert (found.failures, found.changed) == ({}, ["cp1", "w1", "w2"])
+    forced = run("w1", groups={}, variables={"node_kubelet_force": True}, answers={"node_resource_info": SILENT})
+    assert forced.changed == ["w1"]
+
+
+@pytest.mark.parametrize("answer", [SILENT, GONE])
+def test_an_api_that_cannot_be_asked_is_refused_with_the_ways_out(answer: Json) -> None:
+    found = run("cp1", "w1", answers={"node_resource_info": answer})
+    assert found.changed == []
+    told = found.failures["cp1 admit"]
+    assert "the API does not tell which pods of cp1, w1 the restarted kubelets would reject" in told
+    assert "To do without, set node_kubelet_check_api to false" in told
+
+
+def test_the_next_control_plane_is_asked_where_the_api_of_the_first_does_not_answer() -> None:
+    answers = {"node_resource_info": lambda call: SILENT if call.on == "cp1" else nodes_of(call)}
+    found = run("cp1", "cp2", "cp3", answers=answers)
+    assert found.changed == ["cp1", "cp2", "cp3"]
+    assert [call.on for call in found.play.asked][:3] == ["cp1", "cp2", "cp2"]
+    assert found.result("admit", "cp1")["api"]["host"] == "cp2"
+
+
+def test_a_control_plane_that_answered_is_asked_again() -> None:
+    """One that takes no part in the run may be down."""
+    groups = {"kube_control_plane": ["cp8", "cp9"]}
+    answers = {"node_resource_info": lambda call: GONE if call.on == "cp8" else nodes_of(call)}
+    found = course("w1", "w2", groups=groups, answers=answers)
+    found.desire(config={"maxPods": 50})
+    found.run()
+    assert (found.failures, found.changed) == ({}, ["w1", "w2"])
+    assert [call.on for call in found.play.calls("node_resource_info")] == ["cp8", "cp9", "cp9", "cp9"]
+
+
+def test_an_account_that_may_not_list_pods_may_list_nodes() -> None:
+    def answer(call: Call) -> Json:
+        return SILENT if call.arguments.get("readmission") else labelled("cp1", w9={})(call)
+
+    found = run("cp1", variables={"node_kubelet_force": True}, answers={"node_resource_info": answer})
+    assert found.changed == ["cp1"]
+    assert "not in this run: w9" in found.lines
+
+
+def test_without_the_api() -> None:
+    found = run("cp1", "w1", variables={"node_kubelet_check_api": False}, answers={"node_resource_info": SILENT})
+    assert (found.failures, found.changed, found.play.asked) == ({}, ["cp1", "w1"], [])
+
+
+def test_no_host_of_a_batch_asks_while_another_can() -> None:
+    found = run("cp1", "cp2", "w1", plans={"w1": IDLE, "cp2": {"operations": [SETTING]}})
+    turns = [found.result("turn", name)["api"]["host"] for name in ("cp1", "cp2")]
+    assert turns == ["cp2", "cp1"]
+
+
+def test_what_is_desired_is_compared_after_every_batch() -> None:
+    found = course("cp1", "w1")
+    found.desire(config={"maxPods": 50})
+    found.run()
+    expected = {"feature_gates": {}, "config": {"maxPods": 50}}
+    assert [each["kubelets"] for each in asked(found)[1:]] == [{"cp1": expected}, {"w1": expected}]
+    assert asked(found)[1]["cluster"] == {"ca_sha256": "a", "machine_ids": {"cp1": "id-cp1", "w1": "id-w1"}}
+
+
+def test_of_a_change_that_is_taken_back_the_plan_is_compared() -> None:
+    gate = {"field": "feature_gates", "key": "A", "before": False, "after": True}
+    found = course("w1", plans={"w1": {"operations": [gate]}}, groups={})
+    found.desire(state="previous", feature_gates={"B": True}, config={"maxPods": 50})
+    found.run()
+    assert asked(found)[-1]["kubelets"] == {"w1": {"feature_gates": {"A": True}, "config": {}}}
+
+
+DIFFERENT: Json = {
+    "w1": {"kubelet": {"differences": [{"field": "config", "key": "maxPods", "expected": 50, "found": 110}]}}
+}
+
+
+@pytest.mark.parametrize("ignores_errors", [False, True])
+def test_a_kubelet_that_uses_something_else_stops_the_next_batch(ignores_errors: bool) -> None:
+    found = course(
+        *FOUR, answers={"node_resource_info": lambda call: nodes_of(call, **DIFFERENT)}, ignores_errors=ignores_errors
+    )
+    found.desire(config={"maxPods": 50})
+    found.run()
+    assert found.changed == ["cp1", "w1"]
+    assert "config maxPods is 110, not 50. Nothing was rolled back" in found.failures["w1 verify"]
+    assert found.report("w2")["msg"] == "w2 was not changed, because w1 failed."
+    assert leases(found)[-1][0] == "released"
+
+
+# ---- what device plugins offer ---------------------------------------------------------------------------------------
+
+# Nobody sleeps between two looks, of which there are two.
+BRISK: Json = {"node_kubelet_allocatable_timeout": 2}
+
+
+@pytest.mark.parametrize(
+    ("numbers", "looks", "problem"),
+    [
+        ((4, 4), 1, ""),
+        ((4, 5), 1, ""),
+        ((4, 0, 4), 2, ""),
+        ((4, "silent", 4), 2, ""),
+        (
+            (4, 3),
+            3,
+            "2 s later pods can be given less there of what device plugins offer than before: a/b is 3, expected 4",
+        ),
+        ((4, None), 3, "a/b is 0, expected 4"),
+        ((4, "silent"), 3, "the API could not be asked whether device plugins offer there"),
+        ((0,), 0, ""),
+    ],
+)
+@pytest.mark.parametrize("force", [False, True])
+def test_a_restarted_kubelet_is_waited_for_until_it_offers_its_devices_again(
+    numbers: tuple[t.Any, ...], looks: int, problem: str, force: bool
+) -> None:
+    each = {"w1": {"node_kubelet_force": force}}
+    answers = {"node_resource_info": offering("w1", *numbers)}
+    found = run("cp1", "w1", "w2", each=each, variables=BRISK, answers=answers)
+    assert sum(each.get("nodes") == ["w1"] for each in asked(found)) == looks
+    assert problem in found.failures.get("w1 verify", "")
+    assert found.changed == ["cp1", "w1", *([] if problem else ["w2"])]
+    # Who offered nothing before is not asked.
+    assert not any(each.get("nodes") == ["w2"] for each in asked(found))
+
+
+@pytest.mark.parametrize("variable", ["node_kubelet_allocatable_timeout", "node_kubelet_check_api"])
+def test_devices_may_be_left_out(variable: str) -> None:
+    answers = {"node_resource_info": offering("w1", 4, 0)}
+    found = run("w1", groups={}, variables={variable: 0}, answers=answers)
+    assert (found.failures, found.changed) == ({}, ["w1"])
+
+
+def test_what_was_not_changed_is_not_asked_for() -> None:
+    found = run("w1", groups={}, changes={"w1": {"changed": False}}, answers={"node_resource_info": offering("w1", 4)})
+    assert found.failures == {}
+    assert len(asked(found)) == 1
+
+
+# ---- after a failure -------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(("how", "ending"), [(FAILED, "w1: failed"), ({**GONE, "failed": False}, "w1: lost")])
+def test_a_failure_leaves_later_nodes_untouched(how: Json, ending: str) -> None:
+    found = run(*FOUR, changes={"w1": how})
+    assert found.changed == ["cp1", "w1"]
+    assert ending in found.lines
+    assert "w2: not begun" in found.lines
+    assert "run again with --limit w1,w2,w3" in found.lines
+    stats = {}
+    for variables in found.play.hostvars.values():
+        stats.update(
+            variables["__node_kubelet_pass"].get("ansible_stats", {"data": {"node_kubelet_report": {}}})["data"][
+                "node_kubelet_report"
+            ]
+        )
+    assert (stats["w1"]["failed"], stats["w2"]["begun"], stats["w2"]["msg"]) == (
+        True,
+        False,
+        "w2 was not changed, because w1 failed.",
+    )
+    reported = found.play.registered("node_kubelet reported", "w2")
+    assert (reported["failed"], reported["msg"]) == (True, "w2 was not changed, because w1 failed.")
+
+
+def test_nothing_is_changed_behind_a_failure_that_is_ignored() -> None:
+    found = run("cp1", "w1", "w2", changes={"cp1": FAILED}, ignores_errors=True)
+    assert found.changed == ["cp1"]
+    assert found.failures["w1 turn"] == "w1 was not changed, because cp1 failed."
+    assert found.failures["w2 turn"] == "w2 was not changed, because cp1 failed."
+    assert found.result("turn", "w2")["stopped_by"] == ["cp1"]

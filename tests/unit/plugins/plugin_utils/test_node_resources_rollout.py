@@ -1,0 +1,273 @@
+# SPDX-FileCopyrightText: 2026 nodecraft.kubeadm contributors
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Who is asked for which nodes, what stops that, and what is reported: the steps of the role in their course."""
+
+from __future__ import annotations
+
+import typing as t
+
+import pytest
+from ansible_collections.nodecraft.kubeadm.tests.unit.support.fake_play import GONE, Answer, Call, FakePlay, Json
+from ansible_collections.nodecraft.kubeadm.tests.unit.support.fake_rollouts import NodeResources
+
+MODULES = ["node_taint", "node_extended_resource", "node_label"]
+LABEL: Json = {"field": "labels", "key": "a", "before": None, "after": "b"}
+FAILS: Json = {"failed": True, "changed": False, "msg": "there are no usable credentials", "nodes": {}}
+
+
+def node(call: Call) -> Json:
+    """What a node tells of itself. Those called cp1, cp2 ... are control planes."""
+    cluster = {"ca_sha256": "a", "server": "https://a:6443", "machine_id": f"id-{call.host}"}
+    return {"node": f"node-{call.host}", "cluster": cluster, "control_plane": call.host.startswith("cp")}
+
+
+def well(call: Call) -> Json:
+    """Nothing changes."""
+    result: Json = {"changed": False, "failed": False, "msg": "", "operations": []}
+    return {"changed": False, "nodes": dict.fromkeys(call.arguments["per_node"], result)}
+
+
+def changes(call: Call) -> Json:
+    """A label is set on each node."""
+    result: Json = {"changed": True, "failed": False, "msg": "", "operations": [LABEL]}
+    return {"changed": True, "nodes": dict.fromkeys(call.arguments["per_node"], result), "diff": {"after": "b"}}
+
+
+def course(
+    *names: str,
+    each: t.Mapping[str, Json] | None = None,
+    groups: t.Mapping[str, t.Sequence[str]] | None = None,
+    answers: t.Mapping[str, Answer] | None = None,
+    variables: Json | None = None,
+    **settings: t.Any,
+) -> NodeResources:
+    """A play on hosts. each: variables of single hosts. variables: of all."""
+    hosts = {name: {**(variables or {}), **(each or {}).get(name, {})} for name in names}
+    planes = [name for name in names if name.startswith("cp")]
+    play = FakePlay(
+        hosts,
+        {"kube_control_plane": planes} if groups is None else groups,
+        answers={"kubelet_info": node, **dict.fromkeys(MODULES, well), **(answers or {})},
+        **settings,
+    )
+    return NodeResources(play)
+
+
+def run(*names: str, **more: t.Any) -> NodeResources:
+    found = course(*names, **more)
+    found.run()
+    return found
+
+
+def asked(found: NodeResources) -> list[tuple[str, list[str]]]:
+    """Which module was asked for which nodes, in its order."""
+    return [(call.module, sorted(call.arguments["per_node"])) for call in found.play.asked if call.module in MODULES]
+
+
+def test_each_module_is_asked_once_for_all_nodes() -> None:
+    found = run("cp1", "w1", answers={"node_label": changes}, variables={"node_resources_labels": {"a": "b"}})
+    assert found.failures == {}
+    assert asked(found) == [(name, ["node-cp1", "node-w1"]) for name in MODULES]
+    assert found.lines == "node-cp1: labels a: unset -> b\nnode-w1: labels a: unset -> b"
+    assert found.report("w1")["labels"]["operations"] == [LABEL]
+    applied = found.result("apply", "cp1")
+    assert (applied["changed"], applied["diff"]) == (True, [{"after": "b"}])
+    assert {call.on for call in found.play.asked if call.module in MODULES} == {"cp1"}
+    (labels,) = found.play.calls("node_label")
+    assert labels.arguments["per_node"]["node-w1"] == {"labels": {"a": "b"}}
+    assert labels.arguments["cluster"]["machine_ids"] == {"node-cp1": "id-cp1", "node-w1": "id-w1"}
+
+
+@pytest.mark.parametrize(
+    ("diff", "diffs"), [([{"after": "b"}, {"after": "c"}], [{"after": "b"}, {"after": "c"}]), (None, None), ([], None)]
+)
+def test_diffs_of_all_modules_are_one_list(diff: t.Any, diffs: t.Any) -> None:
+    found = run("cp1", answers={"node_taint": lambda call: {**well(call), "diff": diff}})
+    assert found.result("apply", "cp1").get("diff") == diffs
+    assert found.result("apply", "cp1")["changed"] is False
+
+
+def test_what_is_asked_for_reaches_the_modules() -> None:
+    texts = {"purge": "no", "wait": "no", "wait_timeout": "7", "allow_eviction": "yes"}
+    found = run("cp1", variables={f"node_resources_{name}": value for name, value in texts.items()})
+    taints, *others = (call.arguments for call in found.play.asked if call.module in MODULES)
+    assert [taints[name] for name in texts] == [False, False, 7, True]
+    assert [(each["purge"], each["wait"], each["wait_timeout"], "allow_eviction" in each) for each in others] == [
+        (False, False, 7, False)
+    ] * 2
+
+
+def test_the_plan_of_a_playbook_changes_nothing() -> None:
+    found = course("cp1", answers={"node_label": changes})
+    found.is_plan_only = True
+    found.plan(["cp1"])
+    assert {call.dry for call in found.play.asked if call.module in MODULES} == {True}
+    applied = found.result("apply", "cp1")
+    assert applied["changed"] is False
+    assert applied["labels"]["nodes"]["node-cp1"] == {
+        "changed": False,
+        "failed": False,
+        "msg": "",
+        "operations": [LABEL],
+    }
+
+
+def test_check_mode_asks_in_check_mode() -> None:
+    found = run("cp1", check_mode=True, answers={"node_label": changes})
+    assert {call.dry for call in found.play.asked} == {True}
+    assert found.result("apply", "cp1")["changed"] is True
+
+
+# ---- the name of a node ----------------------------------------------------------------------------------------------
+
+
+def test_a_host_whose_name_is_given_is_not_asked_and_so_not_left_out() -> None:
+    each = {"w1": {"node_resources_node_name": "n1"}}
+    answers: dict[str, Answer] = {"kubelet_info": lambda call: dict(GONE) if call.host == "w1" else node(call)}
+    found = run("cp1", "w1", each=each, answers=answers, variables={"node_resources_max_unreachable": 1})
+    assert (found.failures, asked(found)[0]) == ({}, ("node_taint", ["n1", "node-cp1"]))
+    assert list(found.play.calls("node_taint")[0].arguments["cluster"]["machine_ids"]) == ["node-cp1"]
+
+
+def test_no_node_is_asked_again_for_what_another_role_read() -> None:
+    found = course("cp1", "w1", answers={"kubelet_info": GONE})
+    for name in ("cp1", "w1"):
+        found.play.hostvars[name]["__node_kubelet_plan"] = node(Call("", name, name, {}, dry=False))
+    found.run()
+    assert asked(found)[0] == ("node_taint", ["node-cp1", "node-w1"])
+    # What that role left out, or could not plan, is asked.
+    found.play.hostvars["w1"]["__node_kubelet_plan"] = {"skipped": True}
+    found.run()
+    assert found.failures["w1 begin"] == "Nothing was changed: w1 does not tell its name in Kubernetes: gone"
+
+
+@pytest.mark.parametrize("answer", [GONE, {"failed": True, "msg": "no kubelet"}])
+def test_a_node_that_does_not_tell_its_name_ends_the_play(answer: Json) -> None:
+    answers: dict[str, Answer] = {"kubelet_info": lambda call: answer if call.host == "w1" else node(call)}
+    found = run("cp1", "w1", answers=answers)
+    assert (asked(found), found.told) == ([], {})
+    assert found.failures["w1 begin"].endswith(f"w1 does not tell its name in Kubernetes: {answer['msg']}")
+    limited = run("cp1", "w1", answers=answers, variables={"node_resources_max_unreachable": 1})
+    assert ("w1 begin" in limited.failures) is bool(answer.get("failed"))
+
+
+# ---- who is left out -------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("forks", [1, 2, 5])
+@pytest.mark.parametrize("gone", [["w1", "w2", "w3"], ["w5"], ["w1", "w5"]])
+def test_workers_that_cannot_be_reached_may_be_left_out(gone: list[str], forks: int) -> None:
+    """Also when they end before the first one that is reached."""
+    names = ["w1", "w2", "w3", "w4", "cp1", "w5"]
+    answers: dict[str, Answer] = {"kubelet_info": lambda call: dict(GONE) if call.host in gone else node(call)}
+    found = run(*names, answers=answers, variables={"node_resources_max_unreachable": "3"}, forks=forks)
+    assert found.failures == {}
+    left = sorted(f"node-{name}" for name in names if name not in gone)
+    assert asked(found) == [(module, left) for module in MODULES]
+    assert [f"{name}: left out, because it cannot be reached" in found.lines for name in gone] == [True] * len(gone)
+    assert [found.report(name)["unreachable"] for name in gone] == [True] * len(gone)
+
+
+@pytest.mark.parametrize(
+    ("gone", "most", "words"),
+    [
+        (["cp1"], 2, "A control plane is never left out, and cp1 is one."),
+        (["w1", "w2"], 1, "node_resources_max_unreachable is 1, and 2 would be left out."),
+        (["cp1", "w1", "w2"], 9, "Nothing was changed. "),
+    ],
+)
+def test_who_must_not_be_left_out(gone: list[str], most: int, words: str) -> None:
+    answers: dict[str, Answer] = {"kubelet_info": lambda call: dict(GONE) if call.host in gone else node(call)}
+    found = run("cp1", "w1", "w2", answers=answers, variables={"node_resources_max_unreachable": most})
+    assert asked(found) == []
+    (told,) = found.failures.values()
+    assert words in told
+
+
+def test_a_run_that_reaches_no_host_is_refused() -> None:
+    groups = {"kube_control_plane": ["cp9"]}
+    found = run("w1", groups=groups, answers={"kubelet_info": GONE}, variables={"node_resources_max_unreachable": 5})
+    assert "No host of this run is left." in found.failures["w1 decide"]
+
+
+# ---- what is refused -------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("ignores_errors", [False, True])
+@pytest.mark.parametrize(
+    ("each", "step", "words"),
+    [
+        ({"w1": {"node_resources_label": {}}}, "w1 begin", "did you mean node_resources_labels?"),
+        ({"w1": {"node_resources_purge": False}}, "cp1 decide", "node_resources_purge is True on cp1 and False on w1."),
+        ({"w1": {"node_resources_node_name": "node-cp1"}}, "cp1 decide", "cp1, w1 are the same node, node-cp1."),
+    ],
+)
+def test_hosts_that_cannot_be_served(each: Json, step: str, words: str, ignores_errors: bool) -> None:
+    found = run("cp1", "w1", each=each, ignores_errors=ignores_errors)
+    assert words in found.failures[step]
+    assert found.failures[step].startswith("Nothing was changed")
+    if not ignores_errors or step != "w1 begin":
+        assert asked(found) == []
+
+
+def test_two_clusters_are_refused() -> None:
+    other = {"ca_sha256": "b", "server": "https://b:6443", "machine_id": ""}
+    answers: dict[str, Answer] = {
+        "kubelet_info": lambda call: {**node(call), **({"cluster": other} if call.host == "w1" else {})}
+    }
+    found = run("cp1", "w1", answers=answers)
+    assert (asked(found), "belong to 2 clusters" in found.failures["cp1 decide"]) == ([], True)
+
+
+# ---- who asks the API ------------------------------------------------------------------------------------------------
+
+
+def test_a_control_plane_of_the_play_asks_before_one_of_the_inventory() -> None:
+    found = run("w1", "cp2", groups={"kube_control_plane": ["cp1"]})
+    assert found.result("decide", "w1")["api"] == [{"host": "cp2", "become": True}, {"host": "cp1", "become": True}]
+    assert [call.on for call in found.play.asked if call.module in MODULES] == ["cp2"] * 3
+    named = run("cp1", variables={"node_resources_api_host": "bastion"})
+    assert [call.on for call in named.play.asked if call.module in MODULES] == ["bastion"] * 3
+
+
+def test_the_next_control_plane_is_asked_where_the_first_cannot_be_reached() -> None:
+    answers: dict[str, Answer] = {"node_taint": lambda call: GONE if call.on == "cp1" else well(call)}
+    found = run("w1", groups={"kube_control_plane": ["cp1", "cp2"]}, answers=answers)
+    assert found.failures == {}
+    assert [(call.module, call.on) for call in found.play.asked[1:]] == [
+        ("node_taint", "cp1"),
+        *((module, "cp2") for module in MODULES),
+    ]
+
+
+@pytest.mark.parametrize("answer", [FAILS, GONE])
+@pytest.mark.parametrize("ignores_errors", [False, True])
+def test_what_fails_ends_the_play_and_is_what_is_reported(answer: Json, ignores_errors: bool) -> None:
+    found = run("cp1", "w1", answers={"node_extended_resource": answer}, ignores_errors=ignores_errors)
+    assert [name for name, _nodes in asked(found)] == MODULES[:2]
+    assert found.failures["cp1 apply"] == answer["msg"]
+    assert answer["msg"] in found.lines
+    assert "nothing to change" not in found.lines
+
+
+# ---- passes ----------------------------------------------------------------------------------------------------------
+
+
+def test_hosts_that_skip_the_role_are_left_out_wherever_they_stand() -> None:
+    found = course("cp1", "w1")
+    found.run()
+    found.run(skipped_by=["cp1"])
+    assert asked(found)[len(MODULES) :] == [(name, ["node-w1"]) for name in MODULES]
+    assert found.play.registered("node_resources reported", "w1")["msg"] == ["node-w1: nothing to change"]
+
+
+def test_a_pass_that_did_not_begin_ends_without_a_word() -> None:
+    found = run("w1", variables={"node_resources_label": 1})
+    assert (found.report("w1"), found.told) == ({}, {})
+
+
+def test_hosts_that_the_play_has_lost_keep_no_other_from_it() -> None:
+    found = course("cp1", "w1")
+    found.play.play_hosts, found.play.lost = ["cp1"], ["w1"]
+    found.run()
+    assert (found.failures, asked(found)[0]) == ({}, ("node_taint", ["node-cp1"]))

@@ -1,0 +1,132 @@
+# SPDX-FileCopyrightText: 2026 nodecraft.kubeadm contributors
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Who asks for the guard, of which cluster it is, and what is reported: the steps of the role in their course."""
+
+from __future__ import annotations
+
+import typing as t
+
+import pytest
+from ansible_collections.nodecraft.kubeadm.tests.unit.support.fake_play import GONE, Answer, Call, FakePlay, Json
+from ansible_collections.nodecraft.kubeadm.tests.unit.support.fake_rollouts import Guard
+
+WRITTEN: Json = {"changed": True, "enforced": True, "nodes": ["w1"], "summary": ["guard refuses; protected: w1"]}
+
+
+def node(call: Call) -> Json:
+    return {"node": f"node-{call.on}", "cluster": {"ca_sha256": "a", "server": "", "machine_id": f"id-{call.on}"}}
+
+
+def course(
+    *names: str,
+    each: t.Mapping[str, Json] | None = None,
+    planes: t.Sequence[str] = (),
+    answer: Answer = node,
+    change: Json | None = None,
+    run_once: bool = False,
+    **variables: t.Any,
+) -> Guard:
+    """A play on hosts. each: variables of single hosts. change: what the module answers. variables: of all."""
+    hosts = {name: {**variables, **(each or {}).get(name, {})} for name in names}
+    play = FakePlay(hosts, {"kube_control_plane": planes}, answers={"kubelet_info": answer}, run_once=run_once)
+    return Guard(play, changes=dict.fromkeys(names, change or WRITTEN))
+
+
+def run(*names: str, **more: t.Any) -> Guard:
+    found = course(*names, **more)
+    found.run()
+    return found
+
+
+def test_one_host_asks_for_all() -> None:
+    found = run("w1", "w2")
+    assert found.failures == {}
+    admitted = found.result("admit", "w1")
+    assert admitted["api"] == {"host": "localhost", "become": False}
+    assert admitted["cluster"] == {"ca_sha256": "a", "machine_ids": {"node-w1": "id-w1"}}
+    assert found.result("decide", "w2")["api"] == []
+    assert found.told == {"w1": ["guard refuses; protected: w1"]}
+    assert (found.report("w1")["changed"], found.report("w1")["nodes"], found.report("w2")) == (True, ["w1"], {})
+    stats = found.result("pass", "w1")["ansible_stats"]
+    assert (stats["aggregate"], stats["per_host"]) == (False, False)
+    assert stats["data"]["placement_guard_report"] == found.report("w1")
+
+
+def test_a_control_plane_asks_the_first_that_answers() -> None:
+    found = run("w1", planes=["cp1", "cp2"], answer=lambda call: GONE if call.on == "cp1" else node(call))
+    admitted = found.result("admit", "w1")
+    assert found.result("decide", "w1")["api"][0] == {"host": "cp1", "become": True}
+    assert (admitted["api"], [call.on for call in found.play.asked]) == (
+        {"host": "cp2", "become": True},
+        ["cp1", "cp2"],
+    )
+    assert admitted["cluster"]["machine_ids"] == {"node-cp2": "id-cp2"}
+
+
+def test_where_none_answers_the_last_one_asks_without_a_cluster() -> None:
+    found = run("w1", planes=["cp1", "cp2"], answer=GONE)
+    admitted = found.result("admit", "w1")
+    assert (admitted["api"]["host"], admitted["cluster"]) == ("cp1", {"ca_sha256": "", "machine_ids": {}})
+
+
+def test_who_is_named_asks() -> None:
+    found = run("w1", planes=["cp1"], placement_guard_api_host="bastion")
+    assert (found.result("admit", "w1")["api"]["host"], found.changed) == ("bastion", ["bastion"])
+
+
+@pytest.mark.parametrize(
+    ("each", "step", "words"),
+    [
+        ({"w2": {"placement_guard_node": ["w1"]}}, "w2 begin", "did you mean placement_guard_nodes?"),
+        (
+            {"w2": {"placement_guard_nodes": ["w2"]}},
+            "w1 decide",
+            "These variables must be the same on all hosts of the play. Nodes that are kept for something else get a guard",
+        ),
+    ],
+)
+def test_bad_variables_are_refused_before_anybody_is_asked(each: Json, step: str, words: str) -> None:
+    found = run("w1", "w2", each=each)
+    assert words in found.failures[step]
+    assert found.failures[step].startswith("Nothing was changed")
+    assert (found.play.asked, found.changed) == ([], [])
+
+
+def test_names_of_something_else_may_differ() -> None:
+    each = {"w2": {"placement_guard_other": 1, "placement_guard_ignored_variables": ["placement_guard_other"]}}
+    assert run("w1", "w2", each=each).failures == {}
+
+
+def test_a_failure_is_what_is_reported() -> None:
+    failed = {"failed": True, "changed": True, "msg": "It does not do what it should.", "summary": []}
+    found = run("w1", change=failed)
+    assert (found.lines, found.report("w1")["changed"]) == ("It does not do what it should.", True)
+
+
+def test_hosts_that_skip_the_role_do_not_ask() -> None:
+    found = course("w1", "w2")
+    found.run(skipped_by=["w1"])
+    assert found.told == {"w2": ["guard refuses; protected: w1"]}
+
+
+def test_what_an_earlier_pass_wrote_is_not_told_again() -> None:
+    found = course("w1")
+    found.run()
+    found.play.answers["kubelet_info"] = {"failed": True, "msg": "no kubelet"}
+    found.play.hostvars["w1"]["placement_guard_name"] = "other"
+    its_pass = found.play
+    its_pass.each("placement_guard", "begin")
+    its_pass.each("placement_guard", "decide")
+    found.end(["w1"])
+    assert found.told == {"w1": ["nothing was done"]}
+
+
+def test_one_host_may_do_it_for_all() -> None:
+    assert run("w1", run_once=True).failures == {}
+
+
+def test_hosts_that_the_play_has_lost_keep_no_other_from_it() -> None:
+    found = course("w1", "w2")
+    found.play.play_hosts, found.play.lost = ["w1"], ["w2"]
+    found.run()
+    assert (found.failures, found.changed) == ({}, ["localhost"])

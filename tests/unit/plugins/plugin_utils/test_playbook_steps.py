@@ -1,0 +1,353 @@
+# SPDX-FileCopyrightText: 2026 nodecraft.kubeadm contributors
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The steps of site and its parts: what a run asks for, what it does after its plan, and how it ends."""
+
+from __future__ import annotations
+
+import contextlib
+import typing as t
+
+import pytest
+from ansible_collections.nodecraft.kubeadm.tests.unit.support.control_plane_hosts import API_SERVER, ON, pod
+from ansible_collections.nodecraft.kubeadm.tests.unit.support.fake_play import Call, Ended, FakePlay, Json
+from ansible_collections.nodecraft.kubeadm.tests.unit.support.fake_rollouts import (
+    ControlPlanes,
+    Course,
+    Kubelets,
+    NodeResources,
+    held,
+    nodes_of,
+)
+
+OFF: Json = {"field": "feature_gates", "key": "B", "before": True, "after": None}
+REHEARSED: Json = {"rehearsal": {"verdict": "accepted", "message": "", "seconds": 0.1}}
+TRANSACTION: Json = {"outcome": "committed", "seconds": 1.0, "outage_seconds": 1.0, "proof": {"pid": 1, "uid": "u"}}
+DONE: Json = {"changed": True, "transaction": TRANSACTION}
+FAILED: Json = {"changed": True, "failed": True, "msg": "it is restored"}
+PANIC = "kubelet on cp1 is down; it said last: panic: unrecognized feature gate: OldGate"
+ROLES = ["control_plane", "node_kubelet", "node_resources"]
+
+
+def identity(host: str) -> Json:
+    return {"ca_sha256": "a", "server": "https://a:6443", "machine_id": f"id-{host}"}
+
+
+def kubelet(host: str, operations: list[Json], **more: t.Any) -> Json:
+    """What is planned for a kubelet. Hosts called cp1, cp2 ... are control planes."""
+    return {
+        "node": host,
+        "cluster": identity(host),
+        "control_plane": ["etcd runs"] if host.startswith("cp") else [],
+        "limits": {"max_pods": 1},
+        "operations": operations,
+        "open_transaction": None,
+        **REHEARSED,
+        **more,
+    }
+
+
+def resources(call: Call) -> Json:
+    """Nothing changes."""
+    result: Json = {"changed": False, "failed": False, "msg": "", "operations": []}
+    return {"changed": False, "nodes": dict.fromkeys(call.arguments["per_node"], result)}
+
+
+class Site:
+    """A run of the playbook on cp1 and w1. api, kubelets: the operations that are planned. changes: of those that do not go well, by role."""
+
+    def __init__(
+        self,
+        api: list[Json],
+        kubelets: list[Json],
+        *,
+        changes: t.Mapping[str, t.Mapping[str, Json]] | None = None,
+        of_kubelet: Json | None = None,
+        problem: str | None = None,
+        named: t.Sequence[str] = ("control_plane_components",),
+        planes: t.Sequence[str] = ("cp1",),
+        roles: t.Sequence[str] = ROLES,
+        answers: Json | None = None,
+        **settings: t.Any,
+    ) -> None:
+        hosts: dict[str, Json] = {name: {"node_resources_node_name": name} for name in ("cp1", "w1")}
+        taints = dict.fromkeys(("node_taint", "node_extended_resource", "node_label"), resources)
+        self.play = FakePlay(
+            hosts,
+            {"kube_control_plane": planes},
+            answers={"rollout_lease": held, "node_resource_info": nodes_of, **taints, **(answers or {})},
+            **settings,
+        )
+        self.named, self.roles = list(named), list(roles)
+        self.work: list[str] = []
+        pods = {API_SERVER: pod(*api, **REHEARSED)}
+        plan = {
+            "static_pods": pods,
+            "others": {},
+            "node": "cp1",
+            "cluster": identity("cp1"),
+            "kubelet_problem": problem,
+        }
+        plans = {name: kubelet(name, kubelets, **(of_kubelet or {})) for name in hosts}
+        made = {role: {name: (changes or {}).get(role, {}).get(name, DONE) for name in hosts} for role in ROLES}
+        self._courses: dict[str, Course] = {
+            "control_plane": ControlPlanes(self.play, {"cp1": plan}, made["control_plane"]),
+            "node_kubelet": Kubelets(self.play, plans, made["node_kubelet"]),
+            "node_resources": NodeResources(self.play),
+        }
+
+    def run(self) -> Site:
+        """Plan, decide, change and end."""
+        with contextlib.suppress(Ended):
+            self._change()
+        self.end()
+        return self
+
+    def _hosts(self, role: str) -> list[str]:
+        return ["cp1"] if role == "control_plane" else ["cp1", "w1"]
+
+    def _change(self) -> None:
+        for role in self.roles:
+            self._courses[role].is_plan_only = True
+            self._courses[role].plan(self._hosts(role))
+            self._courses[role].is_plan_only = False
+        decided = self.decide()
+        if decided.get("failed"):
+            self.play.play_hosts = []
+            raise Ended(str(decided["msg"]))
+        for role in decided["work"]:
+            self.work.append(role)
+            course, hosts = self._courses[role], self._hosts(role)
+            try:
+                course.begin_again(hosts)
+                course.apply(hosts)
+            finally:
+                course.end(hosts)
+
+    def decide(self) -> Json:
+        """The step, whose result all hosts have."""
+        settings = {"roles": self.roles, "named": self.named, "may_split": True}
+        found = self.play.take("site", "decide", "cp1", settings=settings)
+        for variables in self.play.hostvars.values():
+            variables["__play_decide"] = found
+        return found
+
+    def end(self) -> None:
+        """What is done whatever became of it."""
+        hosts = [name for name in self.play.all_hosts if name not in self.play.lost]
+        for name in hosts:
+            found = self.play.take("site", "end", name, settings={"roles": self.roles})
+            self.play.hostvars[name]["__play_end"] = found
+
+    def reported(self, host: str) -> Json:
+        """What the step report shows and says on a host."""
+        return self.play.take("site", "report", host)
+
+    def ended(self, host: str) -> Json:
+        """What the step end told on a host."""
+        return t.cast(Json, self.play.hostvars[host]["__play_end"])
+
+
+# ---- what is asked for -----------------------------------------------------------------------------------------------
+
+
+def begin(play: FakePlay, wanted: list[str], extras: list[str] | None = None) -> Json:
+    settings = {"wanted": wanted, **({} if extras is None else {"extras": extras})}
+    return play.take("site", "begin", play.all_hosts[0], settings=settings)
+
+
+def test_what_any_host_names_is_noted() -> None:
+    play = FakePlay({"w1": {"a": 1}, "w2": {"b": None, "guard": 1}, "w3": {"c": 1}})
+    assert begin(play, ["c", "b", "x"])["named"] == ["c", "b"]
+    assert begin(play, ["a"], ["guard"])["named"] == ["a", "guard"]
+    # Those of hosts that the play has lost count for nothing.
+    play.play_hosts = ["w1", "w2"]
+    assert begin(play, ["a", "c"])["named"] == ["a"]
+
+
+@pytest.mark.parametrize(("wanted", "extras"), [(["x", "y"], []), (["x"], ["a"])])
+def test_a_run_that_names_nothing_is_refused(wanted: list[str], extras: list[str]) -> None:
+    found = begin(FakePlay({"w1": {"a": 1}}), wanted, extras)
+    assert found["failed"]
+    assert found["msg"].startswith(f"None of {', '.join(wanted)} is set for any host of this run.")
+
+
+# ---- what is decided -------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("api", "kubelets", "work", "is_split", "looks_again"),
+    [
+        ([], [], [], False, False),
+        ([ON], [ON], ROLES, False, False),
+        ([OFF], [OFF], ROLES[::-1], False, True),
+        ([ON, OFF], [ON], ROLES[::-1], True, True),
+        ([ON], [], ["control_plane"], False, False),
+    ],
+)
+def test_what_is_added_and_what_goes(
+    api: list[Json], kubelets: list[Json], work: list[str], is_split: bool, looks_again: bool
+) -> None:
+    site = Site(api, kubelets)
+    site.run()
+    decided = site.play.hostvars["w1"]["__play_decide"]
+    assert (decided["work"], decided["is_split"], decided["looks_again"]) == (work, is_split, looks_again)
+    assert site.play.take("site", "decide", "cp1", settings={"roles": [], "named": [], "may_split": "no"})["work"] == []
+
+
+@pytest.mark.parametrize(
+    ("may_split", "check_mode", "is_split"), [("no", False, False), ("yes", True, False), ("yes", False, True)]
+)
+def test_a_run_that_must_not_split(may_split: str, check_mode: bool, is_split: bool) -> None:
+    site = Site([ON, OFF], [ON], check_mode=check_mode)
+    for role in ROLES:
+        site._courses[role].is_plan_only = True
+        site._courses[role].plan(site._hosts(role))
+    settings = {"roles": ROLES, "named": [], "may_split": may_split}
+    assert site.play.take("site", "decide", "cp1", settings=settings)["is_split"] is is_split
+
+
+@pytest.mark.parametrize(
+    ("operations", "check_mode", "work"),
+    [
+        ([OFF], False, ["node_kubelet", "control_plane", "node_resources"]),
+        ([OFF], True, ["node_kubelet", "control_plane", "node_resources"]),
+        ([], False, []),
+    ],
+)
+def test_a_kubelet_that_is_down_is_repaired_first_or_stops_the_run(
+    operations: list[Json], check_mode: bool, work: list[str]
+) -> None:
+    site = Site(
+        [ON, OFF],
+        operations,
+        problem=PANIC,
+        of_kubelet={"problem": PANIC if operations else None},
+        check_mode=check_mode,
+    )
+    site.run()
+    if work:
+        assert (sorted(site.work), site.work[0]) == (sorted(work), "node_kubelet")
+        return
+    assert site.work == []
+    refused = site.play.hostvars["cp1"]["__play_decide"]
+    assert refused["msg"].startswith(f"{PANIC}. Nothing was changed")
+
+
+def test_labels_alone_are_a_change() -> None:
+    operation = {"field": "labels", "key": "a", "before": None, "after": "b"}
+
+    def labels(call: Call) -> Json:
+        result: Json = {"changed": True, "failed": False, "msg": "", "operations": [operation]}
+        return {"changed": True, "nodes": dict.fromkeys(call.arguments["per_node"], result)}
+
+    site = Site([], [], answers={"node_label": labels}).run()
+    assert site.work == ["node_resources"]
+    # What was planned of a host that tells nothing of it is none.
+    assert Site([], [], answers={"node_label": {"changed": False, "nodes": {}}}).run().work == []
+
+
+def test_a_playbook_that_changes_no_kubelet_is_refused_after_its_plan() -> None:
+    site = Site([ON], [], problem=PANIC, roles=["control_plane"]).run()
+    assert (site.work, PANIC in site.play.hostvars["cp1"]["__play_decide"]["msg"]) == ([], True)
+
+
+@pytest.mark.parametrize(
+    ("named", "refused"), [(["control_plane_components"], True), (["node_kubelet_config"], False), ([], True)]
+)
+def test_a_control_plane_outside_its_group_is_refused_where_settings_would_miss_it(
+    named: list[str], refused: bool
+) -> None:
+    site = Site([], [ON], named=named, planes=[])
+    site._courses["node_kubelet"].is_plan_only = True
+    site._courses["node_kubelet"].plan(["cp1", "w1"])
+    settings = {"roles": ["control_plane", "node_kubelet"], "named": named, "may_split": True}
+    found = site.play.take("site", "decide", "cp1", settings=settings)
+    assert bool(found.get("failed")) is refused
+    assert ("cp1 is a control plane (etcd runs), but the group kube_control_plane" in str(found.get("msg"))) is refused
+
+
+def test_the_desired_state_without_what_goes() -> None:
+    play = FakePlay(
+        {"w1": {"control_plane_feature_gates": {"A": True, "B": False}, "node_resources_labels": {"a": "b", "c": None}}}
+    )
+    found = play.take("site", "split", "w1")
+    assert found["control_plane_feature_gates"] == {"A": True}
+    assert found["node_resources_labels"] == {"a": "b"}
+    assert (found["node_resources_taints"], found["node_kubelet_feature_gates"]) == ([], {})
+    assert (found["control_plane_admission_plugins"], found["node_resources_extended_resources"]) == ({}, {})
+
+
+# ---- the end ---------------------------------------------------------------------------------------------------------
+
+
+def test_a_run_that_goes_well_ends_without_a_word_of_its_own() -> None:
+    site = Site([ON], [ON]).run()
+    assert (site.work, site.play.failures) == (ROLES, {})
+    for name in ("cp1", "w1"):
+        ended = site.ended(name)
+        assert (ended["lines"], ended["left"]) == ([], "")
+        assert "ansible_stats" not in ended
+        assert site.reported(name) == {"changed": False}
+    assert site.ended("w1")["reports"]["node_kubelet"]["changed"] is True
+    assert site.ended("cp1")["reports"]["control_plane"][API_SERVER]["changed"] is True
+
+
+def test_what_was_only_planned_is_ended_here() -> None:
+    site = Site([], []).run()
+    assert site.work == []
+    assert site.ended("cp1")["lines"] == [
+        "cp1: nothing to change",
+        "cp1: nothing to change",
+        "w1: nothing to change",
+    ] + [
+        "cp1: nothing to change",
+        "w1: nothing to change",
+    ]
+    assert site.reported("cp1")["msg"] == site.ended("cp1")["lines"]
+    assert site.reported("w1") == {"changed": False}
+    stats = site.ended("w1")["ansible_stats"]
+    assert (stats["aggregate"], sorted(stats["data"])) == (True, ["node_kubelet_report", "node_resources_report"])
+
+
+def test_in_check_mode_nothing_is_left() -> None:
+    site = Site([ON], [ON], check_mode=True, changes={"control_plane": {"cp1": FAILED}}).run()
+    assert [site.ended(name)["left"] for name in ("cp1", "w1")] == ["", ""]
+
+
+def test_what_was_planned_and_did_not_begin_fails_and_is_in_the_limit_that_goes_on() -> None:
+    site = Site([ON], [ON], changes={"control_plane": {"cp1": FAILED}}).run()
+    assert site.work == ["control_plane"]
+    assert site.ended("w1")["left"] == "node_kubelet did not begin on w1, because cp1 failed."
+    assert site.ended("cp1")["left"] == "node_kubelet did not begin on cp1, because cp1 failed."
+    assert site.ended("w1")["reports"]["node_kubelet"]["begun"] is False
+    stats = site.ended("w1")["ansible_stats"]["data"]
+    assert stats["node_kubelet_report"]["w1"]["failed"] is True
+    # What had nothing to change is not missed.
+    assert "failed" not in site.ended("w1")["reports"]["node_resources"]
+    failed = site.reported("cp1")
+    assert (failed["failed"], failed["msg"]) == (True, site.ended("cp1")["left"])
+    assert failed["report"][-1] == (
+        "To go on with the whole run when that is repaired, run it again with --limit cp1,w1"
+    )
+    assert site.reported("w1") == {"failed": True, "changed": False, "msg": site.ended("w1")["left"]}
+
+
+def test_a_host_that_was_lost_is_in_the_limit_too() -> None:
+    site = Site([ON], [ON], changes={"control_plane": {"cp1": {"unreachable": True, "msg": "gone"}}}).run()
+    assert site.play.lost == ["cp1"]
+    assert site.ended("w1")["left"].startswith("node_kubelet did not begin on w1, because ")
+    assert site.reported("w1")["failed"]
+
+
+def test_a_role_of_the_end_that_does_not_come_is_missed_by_its_host_alone() -> None:
+    """What goes from the control plane goes last."""
+    site = Site([OFF], [OFF], changes={"node_kubelet": {"w1": FAILED}}).run()
+    assert site.work == ["node_resources", "node_kubelet"]
+    assert site.ended("cp1")["left"] == "control_plane did not begin on cp1, because w1 failed."
+    assert site.ended("w1")["left"] == ""
+    assert site.reported("cp1")["report"][-1].endswith("--limit cp1,w1")
+
+
+def test_a_run_that_was_refused_has_nothing_left() -> None:
+    site = Site([ON], [], problem=PANIC, roles=["control_plane"]).run()
+    assert (site.ended("cp1")["left"], "failed" in site.reported("cp1")) == ("", False)

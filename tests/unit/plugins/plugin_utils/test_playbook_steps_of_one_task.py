@@ -1,0 +1,256 @@
+# SPDX-FileCopyrightText: 2026 nodecraft.kubeadm contributors
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The steps of rollback, resize and upgrade_check: what they refuse, whom they ask, and what they tell."""
+
+from __future__ import annotations
+
+import typing as t
+
+import pytest
+from ansible_collections.nodecraft.kubeadm.tests.unit.support.fake_play import GONE, Answer, Call, FakePlay, Json
+
+PLANES = {"kube_control_plane": ["cp1", "cp2"]}
+
+
+def node(call: Call) -> Json:
+    return {"node": f"node-{call.on}", "cluster": {"ca_sha256": "a", "server": "", "machine_id": f"id-{call.on}"}}
+
+
+# ---- rollback --------------------------------------------------------------------------------------------------------
+
+
+def way(gate: str, obstacle: str | None = None) -> Json:
+    operation = {"field": "feature_gates", "key": gate, "before": True, "after": None}
+    return {"transaction": f"T-{gate}", "ended": "then", "operations": [operation], "obstacle": obstacle}
+
+
+def rollback(**variables: t.Any) -> FakePlay:
+    hosts: dict[str, Json] = {
+        name: {f"rollback_{key}": value for key, value in variables.items()} for name in ("cp1", "w1")
+    }
+    hosts["cp1"]["pods"] = {"static_pods": [{"name": "kube-apiserver", "way_back": way("A")}]}
+    hosts["w1"]["kubelet"] = {"way_back": way("B")}
+    return FakePlay(hosts, {"kube_control_plane": ["cp1"]})
+
+
+def test_what_is_looked_at() -> None:
+    begun = rollback(components="kube-apiserver").take("rollback", "begin", "cp1")
+    assert begun["static_pods"] == ["kube-apiserver"]
+    assert (begun["kubelet"], begun["pod_hosts"], begun["kubelet_hosts"], begun["nodes"]) == (
+        False,
+        ["cp1"],
+        [],
+        ["cp1", "w1"],
+    )
+    begun = rollback(components=["kubelet"], nodes="w1").take("rollback", "begin", "cp1")
+    assert (begun["kubelet"], begun["pod_hosts"], begun["kubelet_hosts"], begun["nodes"]) == (True, [], ["w1"], ["w1"])
+
+
+@pytest.mark.parametrize(
+    ("variables", "refused"),
+    [({"node": "cp1"}, True), ({"node": "cp1", "ignored_variables": ["rollback_node"]}, False)],
+)
+def test_a_misspelt_variable_does_not_take_back_everything(variables: Json, refused: bool) -> None:
+    found = rollback(components="kubelet", **variables).take("rollback", "begin", "cp1")
+    assert bool(found.get("failed")) is refused
+    if refused:
+        assert found["msg"].startswith("Nothing was changed. This playbook does not know rollback_node; it takes")
+
+
+@pytest.mark.parametrize(
+    ("variables", "words"),
+    [
+        ({"components": "kube-apiserver"}, ""),
+        ({"components": "kube-apiserver,kubelet", "nodes": ""}, ""),
+        (
+            {},
+            "Nothing was changed. Name in rollback_components whose last change shall be taken back. There is cp1 kube-apiserver",
+        ),
+        ({"components": "kube-proxy"}, "rollback_components names kube-proxy"),
+        ({"components": "kubelet", "nodes": "w9"}, "rollback_nodes names w9"),
+    ],
+)
+def test_what_cannot_be_taken_back_at_once(variables: Json, words: str) -> None:
+    found = rollback(**variables).take("rollback", "decide", "cp1", settings={"looks": ["pods", "kubelet"]})
+    assert bool(found.get("failed")) is bool(words)
+    assert words in found.get("msg", "")
+
+
+def test_hosts_that_were_lost_are_still_hosts_of_the_play() -> None:
+    play = rollback(components="kube-apiserver", nodes="w1")
+    play.play_hosts = ["cp1"]
+    assert "msg" not in play.take("rollback", "decide", "cp1", settings={"looks": ["pods", "kubelet"]})
+
+
+# ---- resize ----------------------------------------------------------------------------------------------------------
+
+KNOWN = ["namespace", "names", "label_selector", "owner"]
+WANTED: Json = {"pod_resize_namespace": "shop", "pod_resize_names": ["web-1"]}
+
+
+def resize(answer: Answer = node, **variables: t.Any) -> FakePlay:
+    return FakePlay({"localhost": variables}, PLANES, answers={"kubelet_info": answer})
+
+
+def without_credentials(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("K8S_AUTH_KUBECONFIG", "K8S_AUTH_HOST"):
+        monkeypatch.delenv(name, raising=False)
+
+
+def test_control_planes_are_asked_where_the_controller_has_no_credentials(monkeypatch: pytest.MonkeyPatch) -> None:
+    without_credentials(monkeypatch)
+    begun = resize(**WANTED).take("pod_resize", "begin", "localhost", settings={"known": KNOWN})
+    assert begun["api"] == [{"host": "cp1", "become": True}, {"host": "cp2", "become": True}]
+    monkeypatch.setenv("K8S_AUTH_KUBECONFIG", "/here")
+    assert resize(**WANTED).take("pod_resize", "begin", "localhost", settings={"known": KNOWN})["api"] == []
+
+
+@pytest.mark.parametrize(
+    ("variables", "words"),
+    [
+        ({**WANTED, "pod_resize_container": []}, "does not know pod_resize_container; it knows pod_resize_namespace"),
+        ({"pod_resize_namespace": "shop"}, "one of pod_resize_names, pod_resize_label_selector and"),
+        ({"pod_resize_names": ["web-1"]}, "Set pod_resize_namespace"),
+    ],
+)
+def test_what_is_refused(variables: Json, words: str) -> None:
+    found = resize(**variables).take("pod_resize", "begin", "localhost", settings={"known": KNOWN})
+    assert found["failed"]
+    assert found["msg"].startswith("Nothing was changed. ")
+    assert words in found["msg"]
+
+
+@pytest.mark.parametrize("role", ["pod_resize", "upgrade_check"])
+def test_the_first_control_plane_that_answers_says_whose_cluster_it_is(
+    role: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    without_credentials(monkeypatch)
+    play = resize(lambda call: GONE if call.on == "cp1" else node(call))
+    settings = {"planes": ["cp1", "cp2"]}
+    assert play.take(role, "admit", "localhost", on="cp1", settings=settings)["answered"] is False
+    found = play.take(role, "admit", "localhost", on="cp2", settings=settings)
+    assert (found["answered"], found["api"]) == (True, {"host": "cp2", "become": True})
+    assert found["cluster"] == {"ca_sha256": "a", "machine_ids": {"node-cp2": "id-cp2"}}
+    # The last one that does not answer leaves the API to say what is wrong.
+    play.answers["kubelet_info"] = {"failed": True, "msg": "no kubelet"}
+    last = play.take(role, "admit", "localhost", on="cp2", settings=settings)
+    assert (last["answered"], last["cluster"]) == (True, {"ca_sha256": "", "machine_ids": {}})
+
+
+@pytest.mark.parametrize(
+    ("result", "line", "told"),
+    [
+        ({}, "nothing was done", {"pods": {}, "templates": {}}),
+        ({"failed": True, "msg": "no credentials"}, "nothing was done", {"pods": {}, "templates": {}}),
+        (
+            {"pods": {"web-2": {"failed": True, "outcome": "infeasible", "msg": "no room"}}, "templates": None},
+            "infeasible: web-2",
+            {"pods": {"web-2": {"failed": True, "outcome": "infeasible", "msg": "no room"}}, "templates": {}},
+        ),
+    ],
+)
+def test_what_came_of_pods(result: Json, line: str, told: Json) -> None:
+    found = resize().take("pod_resize", "end", "localhost", settings={"result": result})
+    assert line in found["lines"]
+    assert found["ansible_stats"]["data"] == {"pod_resize_report": told}
+
+
+# ---- upgrade_check ---------------------------------------------------------------------------------------------------
+
+OPTIONS = ["target", "programs", "patches"]
+ASKED: Json = {"upgrade_check_target": "1.37.2", "upgrade_check_programs": "/new"}
+BROKEN: Json = {
+    "component": "kubelet",
+    "fate": "breaks",
+    "message": "unrecognized feature gate: Gone",
+    "field": "feature_gates",
+    "key": "Gone",
+    "set_by": "collection",
+    "file": "/f.conf",
+    "line": 4,
+    "variable": "node_kubelet_feature_gates",
+}
+
+
+def checked(name: str, *findings: Json, version: str = "v1.36.3", plane: bool = False) -> Json:
+    versions = {"kubelet": "v1.36.3", "kube-apiserver": version}
+    return {"node": name, "is_control_plane": plane, "versions": versions, "findings": list(findings)}
+
+
+def upgrade(info: Json | None = None, begin: Json | None = None, **results: Json) -> FakePlay:
+    """A run that came to its end, with the results of hosts."""
+    hosts: dict[str, Json] = {name: {"__play_upgrade_check": result, **ASKED} for name, result in results.items()}
+    for variables in hosts.values():
+        variables["__play_begin"] = {"api": []} if begin is None else begin
+        variables["__play_upgrade_info"] = info or {}
+    return FakePlay(hosts, {"kube_control_plane": ["cp1"]})
+
+
+def ended(play: FakePlay) -> Json:
+    found = play.take("upgrade_check", "end", play.all_hosts[0], settings={"target": "1.37.2"})
+    for variables in play.hostvars.values():
+        variables["__play_end"] = found
+    return found
+
+
+@pytest.mark.parametrize(
+    ("variables", "words"),
+    [
+        (ASKED, ""),
+        ({"upgrade_check_target": "1.37.2"}, "Nothing was checked. Set upgrade_check_programs"),
+        ({**ASKED, "upgrade_check_patch": "/x"}, "Nothing was checked. invalid variable upgrade_check_patch"),
+    ],
+)
+def test_variables_of_an_upgrade(variables: Json, words: str) -> None:
+    play = FakePlay({"w1": variables}, {"masters": ["m1"]})
+    play.hostvars["w1"]["kube_control_plane_group"] = "masters"
+    found = play.take("upgrade_check", "begin", "w1", settings={"known": OPTIONS})
+    assert found.get("msg", "").startswith(words)
+    assert found.get("api") == (None if words else [{"host": "m1", "become": True}])
+
+
+def test_a_clean_cluster() -> None:
+    play = upgrade(cp1=checked("cp1", plane=True), w1=checked("w1"))
+    found = ended(play)
+    assert (found["report"]["safe"], sorted(found["report"]["nodes"])) == (True, ["cp1", "w1"])
+    assert found["ansible_stats"]["data"] == {"upgrade_check_report": found["report"]}
+    assert play.take("upgrade_check", "report", "cp1")["msg"] == found["lines"]
+    assert play.take("upgrade_check", "report", "w1") == {"changed": False}
+
+
+def test_what_breaks_fails_the_run() -> None:
+    play = upgrade(cp1=checked("cp1", plane=True), w1=checked("w1", BROKEN))
+    found = ended(play)
+    assert found["report"]["safe"] is False
+    failed = play.take("upgrade_check", "report", "w1")
+    assert (failed["failed"], "report" in failed) == (True, False)
+    assert failed["msg"].startswith("the upgrade to 1.37.2 breaks on w1: kubelet feature_gates Gone")
+    assert "failed" not in play.take("upgrade_check", "report", "cp1")
+
+
+def test_a_node_that_cannot_be_checked_and_what_the_run_leaves_out() -> None:
+    info: Json = {
+        "kubelets": {"cp1": "v1.36.3", "w1": "v1.36.3", "w9": "v1.33.0"},
+        "findings": [{**BROKEN, "fate": "warns"}],
+    }
+    play = upgrade(info, cp1=checked("cp1", plane=True), w1={"unreachable": True, "msg": "gone"})
+    found = ended(play)
+    assert (found["report"]["safe"], found["report"]["nodes"]["w1"]["checked"]) == (False, False)
+    assert "w1: NOT CHECKED: gone" in found["lines"]
+    assert [each["fate"] for each in found["report"]["cluster"]].count("warns") >= 1
+    assert any("nodes that this run did not check: w1, w9" in line for line in found["lines"])
+    failed = play.take("upgrade_check", "report", "cp1")
+    assert failed["report"] == found["lines"]
+
+
+def test_control_planes_of_several_versions_are_told() -> None:
+    play = upgrade(cp1=checked("cp1", plane=True), w1=checked("w1", version="v1.30.0"))
+    assert ended(play)["report"]["cluster"] == []
+    play = upgrade(cp1=checked("cp1", plane=True), cp2=checked("cp2", plane=True, version="v1.37.0"))
+    assert ended(play)["report"]["cluster"] != []
+
+
+def test_a_check_that_did_not_begin_tells_nothing() -> None:
+    play = upgrade(begin={"failed": True, "msg": "no"}, w1={})
+    assert ended(play)["lines"] == []
+    assert play.take("upgrade_check", "report", "w1") == {"changed": False}

@@ -1,0 +1,289 @@
+# SPDX-FileCopyrightText: 2026 nodecraft.kubeadm contributors
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""A play without Ansible: hosts with variables, and the steps of roles taken on them one after the other, by the action plugin itself.
+
+What Ansible does around the steps is done in a few lines here, as the strategy linear does it: who is still in the play, and when the result of
+one host is known to the next. Templates are not worked out, but for the settings of a role. Modules are answered from a table.
+"""
+
+from __future__ import annotations
+
+import copy
+import dataclasses
+import json
+import types
+import typing as t
+from pathlib import Path
+
+import yaml
+from ansible.errors import AnsibleConnectionFailure
+from ansible.plugins.action import ActionBase
+from ansible_collections.nodecraft.kubeadm.plugins.plugin_utils.rollout_steps import RolloutSteps
+from ansible_collections.nodecraft.kubeadm.tests.contracts.project import ROOT
+from jinja2.nativetypes import NativeEnvironment
+
+Json = dict[str, t.Any]
+
+GONE: Json = {"unreachable": True, "msg": "gone"}
+# Of steps whose results stand under another name.
+_REGISTERED = {"begin": "pass", "end": "pass"}
+
+
+@dataclasses.dataclass(frozen=True)
+class Call:
+    """One module that a step ran. host: whose step. on: where. dry: in check mode. diff: whether it is to show one."""
+
+    module: str
+    host: str
+    on: str
+    arguments: Json
+    dry: bool
+    diff: bool = False
+
+
+# The answer of a module: always the same, one for each call (the last for all that follow), or by what is asked.
+Answer = t.Union[Json, list[Json], t.Callable[[Call], Json]]
+
+
+class Controller:
+    """The connection to the controller itself. answer: of every program, as status, output and error. ran: the commands, each with its input."""
+
+    def __init__(self) -> None:
+        self.answer: tuple[int, bytes, bytes] = (0, b"", b"")
+        self.ran: list[tuple[str, bytes]] = []
+        self.cwd = ""
+
+    def exec_command(self, command: str, *, in_data: bytes, sudoable: bool) -> tuple[int, bytes, bytes]:
+        """Run nothing."""
+        assert not sudoable
+        self.ran.append((command, in_data))
+        return self.answer
+
+
+class Ended(Exception):
+    """A task failed that ends the play for all hosts."""
+
+
+@dataclasses.dataclass
+class Task:
+    """What a step reads of its task."""
+
+    args: Json
+    play: t.Any
+    check_mode: bool = False
+    diff: bool = False
+    delegate_to: str = ""
+    run_once: bool = False
+    action: str = ""
+    module_defaults: t.Sequence[Json] = ()
+
+    def get_play(self) -> t.Any:
+        """The play that the task belongs to."""
+        return self.play
+
+    def copy(self) -> Task:
+        """Another one that is the same."""
+        return copy.copy(self)
+
+
+class HostVariables(dict[str, Json]):
+    """The variables of all hosts."""
+
+    def raw_get(self, host: str) -> Json:
+        """Those of one host, not worked out."""
+        return self.get(host, {})
+
+
+class _WithoutPlay(ActionBase):
+    """What Ansible does before an action."""
+
+    def run(self, tmp: t.Any = None, task_vars: t.Any = None) -> Json:
+        """Nothing."""
+        return {}
+
+
+class _Steps(RolloutSteps, _WithoutPlay):
+    """The action plugin of the steps, without what Ansible does before."""
+
+
+class FakePlay:
+    """A play. hosts: its hosts with their variables, in its order. groups: of the inventory. answers: of the modules that steps run.
+
+    asked: what was run, in its order. failures: why tasks failed, by host and step. forks: on so many hosts a task runs before their results are
+    known to others. play_hosts: those that the play still has. batch: of those, which C(serial) lets in. settings: attributes of every task, such
+    as C(check_mode).
+    """
+
+    def __init__(
+        self,
+        hosts: t.Mapping[str, Json],
+        groups: t.Mapping[str, t.Sequence[str]] | None = None,
+        *,
+        forks: int = 1,
+        ignores_errors: bool = False,
+        ignores_unreachable: bool = False,
+        strategy: str = "linear",
+        order: str | None = None,
+        answers: t.Mapping[str, Answer] | None = None,
+        **settings: t.Any,
+    ) -> None:
+        self.hostvars = HostVariables({name: dict(variables) for name, variables in hosts.items()})
+        self.groups = dict(groups or {})
+        self.answers: dict[str, Answer] = dict(answers or {})
+        self.asked: list[Call] = []
+        self.failures: dict[str, str] = {}
+        self.controller = Controller()
+        # How many of those that ran modules cleaned up behind them.
+        self.cleaned = 0
+        self.all_hosts = list(hosts)
+        self.play_hosts = list(hosts)
+        self.batch: list[str] | None = None
+        # Those that no task reaches any more.
+        self.lost: list[str] = []
+        self.settings = settings
+        self._forks, self._ignores_errors, self._ignores_unreachable = forks, ignores_errors, ignores_unreachable
+        self.play = types.SimpleNamespace(strategy=strategy, order=order, _action_groups={})
+        self._environment = NativeEnvironment(autoescape=False)
+        self._environment.filters.update(to_json=json.dumps, hash=lambda text, _kind: f"digest of {text}")
+
+    # ---- one step ----------------------------------------------------------------------------------------------------
+
+    def take(self, role: str, step: str, host: str, *, on: str = "", settings: Json | None = None) -> Json:
+        """The result of a step on a host, which is not registered. on: where it is delegated to."""
+        args = {"role": role, "step": step, "settings": settings if settings is not None else {}}
+        task = Task(args=args, play=self.play, delegate_to=on, **self.settings)
+        found: Json = self._action(task).run(task_vars=self.variables(role, host))
+        return found
+
+    def variables(self, role: str, host: str) -> Json:
+        """The variables of a task of a role on a host."""
+        folder = ROOT / "roles" / role
+        return {
+            **_loaded(str(folder / "defaults/main.yml")),
+            **self.hostvars[host],
+            "ansible_play_batch": self.play_hosts if self.batch is None else self.batch,
+            "ansible_play_hosts": self.play_hosts,
+            "ansible_play_hosts_all": self.all_hosts,
+            "groups": self.groups,
+            "hostvars": self.hostvars,
+            "inventory_hostname": host,
+            "role_path": str(folder),
+        }
+
+    def role_settings(self, role: str, host: str) -> Json:
+        """What the role gives its step begin, by its C(vars/main.yml)."""
+        variables, own = self.variables(role, host), _loaded(str(ROOT / "roles" / role / "vars/main.yml"))
+        templates = own.get(f"__{role}_settings", {})
+        desired = {name: str(value) for name, value in own.get(f"__{role}_desired", {}).items()}
+        variables[f"__{role}_desired"] = desired
+        return {name: self._environment.from_string(template).render(variables) for name, template in templates.items()}
+
+    # ---- a task of several hosts -------------------------------------------------------------------------------------
+
+    def each(
+        self,
+        role: str,
+        step: str,
+        hosts: t.Iterable[str] | None = None,
+        *,
+        loop: t.Callable[[str], t.Sequence[str]] | None = None,
+        on: t.Callable[[str], str] | None = None,
+        settings: Json | t.Callable[[str], Json] | None = None,
+        is_fatal: bool = True,
+    ) -> None:
+        """A task with a step, on hosts or all that no one has lost. loop: the machines that a host asks one after the other. is_fatal: a failure ends
+        the play, and is raised as Ended."""
+
+        def result(host: str) -> Json:
+            own = settings(host) if callable(settings) else settings
+            if loop is None:
+                return self.take(role, step, host, on=on(host) if on else "", settings=own)
+            results: list[Json] = []
+            for machine in loop(host):
+                results.append(self.take(role, step, host, on=machine, settings=own))
+                if results[-1].get("answered", True):
+                    break
+            failed = [each for each in results if each.get("failed")]
+            return {"results": results, **({"failed": True, "msg": failed[-1]["msg"]} if failed else {})}
+
+        self.register(f"__{role}_{_REGISTERED.get(step, step)}", result, hosts, step=step, is_fatal=is_fatal)
+
+    def register(
+        self,
+        name: str,
+        result: t.Callable[[str], Json],
+        hosts: t.Iterable[str] | None = None,
+        *,
+        step: str = "",
+        is_fatal: bool = True,
+    ) -> None:
+        """A task on hosts, or all that no one has lost. step: as which its failures are noted. Raises Ended when one fails and that ends the play."""
+        names = [host for host in (self.all_hosts if hosts is None else hosts) if host not in self.lost]
+        failed: list[str] = []
+        for start in range(0, len(names), self._forks):
+            found = {host: result(host) for host in names[start : start + self._forks]}
+            for host, each in found.items():
+                self.hostvars[host][name] = {"failed": False, **each}
+                if each.get("failed"):
+                    self.failures[f"{host} {step or name}"] = str(each.get("msg"))
+            failed += [host for host, each in found.items() if each.get("failed") or each.get("unreachable")]
+            if not self._ignores_unreachable:
+                self.lost += [host for host, each in found.items() if each.get("unreachable")]
+        if not failed or self._ignores_errors:
+            return
+        self.play_hosts = [host for host in self.play_hosts if host not in failed and not is_fatal]
+        if is_fatal:
+            raise Ended(f"{name} of {', '.join(failed)}")
+
+    def registered(self, name: str, host: str) -> Json:
+        """What a host registered, the last item of a loop."""
+        found: Json = self.hostvars[host].get(name, {})
+        return found["results"][-1] if found.get("results") else found
+
+    # ---- modules -----------------------------------------------------------------------------------------------------
+
+    def calls(self, module: str) -> list[Call]:
+        """The calls of a module."""
+        return [call for call in self.asked if call.module == module]
+
+    def _action(self, task: Task) -> t.Any:
+        action: t.Any = object.__new__(_Steps)
+        action._task = task
+        action._templar = types.SimpleNamespace(template=lambda value: value)
+        action._loader = types.SimpleNamespace(load_from_file=_loaded)
+        action._connection, action._play_context = None, types.SimpleNamespace(copy=lambda: None)
+        action._shared_loader_obj = types.SimpleNamespace(
+            action_loader=types.SimpleNamespace(get=self._plugin),
+            connection_loader=types.SimpleNamespace(get=lambda *_of_ansible: self.controller),
+        )
+        return action
+
+    def _plugin(self, name: str, *, task: Task, **_of_ansible: t.Any) -> t.Any:
+        """What runs a module."""
+
+        def run(task_vars: Json) -> Json:
+            host = str(task_vars["inventory_hostname"])
+            call = Call(name.rpartition(".")[2], host, task.delegate_to or host, task.args, task.check_mode, task.diff)
+            self.asked.append(call)
+            answer = self.answers.get(call.module, {})
+            if isinstance(answer, list):
+                answer = answer[min(len(self.calls(call.module)), len(answer)) - 1]
+            found: Json = answer if isinstance(answer, dict) else answer(call)
+            if found.get("unreachable"):
+                raise AnsibleConnectionFailure(str(found["msg"]))
+            return dict(found)
+
+        def cleanup() -> None:
+            self.cleaned += 1
+
+        return types.SimpleNamespace(run=run, cleanup=cleanup)
+
+
+_FILES: dict[str, Json] = {}
+
+
+def _loaded(path: str) -> Json:
+    """A file of YAML, empty where there is none: not every role has variables, and a playbook is no role."""
+    if path not in _FILES:
+        _FILES[path] = yaml.safe_load(Path(path).read_text(encoding="utf-8")) if Path(path).is_file() else {}
+    return _FILES[path]

@@ -1,0 +1,360 @@
+# SPDX-FileCopyrightText: 2026 nodecraft.kubeadm contributors
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The courses of the roles on a play without Ansible: which step follows which, as in the files of their tasks. What those files say to Ansible is
+played by tests/unit/roles."""
+
+from __future__ import annotations
+
+import contextlib
+import typing as t
+
+from ansible_collections.nodecraft.kubeadm.tests.unit.support.fake_play import Call, Ended, FakePlay, Json
+
+# How often a turn of the control plane looks at what is not ready.
+_LOOKS = 3
+# By host: a result, or one for each time, the last for all that follow.
+Results = t.Mapping[str, t.Union[Json, t.Sequence[Json]]]
+
+
+class Course:
+    """One role on a play. role: its name. plans, changes: the results of the modules that plan and change, by host."""
+
+    role = ""
+
+    def __init__(self, play: FakePlay, plans: Results | None = None, changes: Results | None = None) -> None:
+        self.play = play
+        self.changed: list[str] = []
+        self._plans, self._changes = plans or {}, changes or {}
+        self._taken: dict[tuple[str, str], int] = {}
+
+    def run(self, *, skipped_by: t.Sequence[str] = ()) -> Course:
+        """One pass. skipped_by: hosts that skip the role."""
+        for host in skipped_by:
+            own = [name for name in self.play.hostvars[host] if name.startswith(f"__{self.role}_")]
+            for name in {*own, f"__{self.role}_pass"}:
+                self.play.hostvars[host][name] = {"skipped": True, "changed": False}
+        hosts = [host for host in self.play.all_hosts if host not in (*skipped_by, *self.play.lost)]
+        with contextlib.suppress(Ended):
+            self.plan(hosts)
+            self.apply(hosts)
+        self.end(hosts)
+        return self
+
+    def plan(self, hosts: t.Sequence[str]) -> None:
+        """Until everything is decided."""
+        raise NotImplementedError
+
+    def apply(self, hosts: t.Sequence[str]) -> None:
+        """The changes."""
+        raise NotImplementedError
+
+    def begin_again(self, hosts: t.Sequence[str]) -> None:
+        """What comes before the changes where a playbook has planned."""
+
+    def end(self, hosts: t.Sequence[str]) -> None:
+        """What is done whatever became of it."""
+        self.play.each(self.role, "end", hosts, on=self._end_host, is_fatal=False)
+        for host in hosts:
+            self.play.hostvars[host][f"{self.role}_report"] = self.result("pass", host).get("report", {})
+        with contextlib.suppress(Ended):
+            self._each_report(hosts)
+
+    def _each_report(self, hosts: t.Sequence[str]) -> None:
+        self.play.register(
+            f"{self.role} reported",
+            lambda host: self.play.take(self.role, "report", host),
+            hosts,
+            step="report",
+            is_fatal=False,
+        )
+
+    # ---- what came of it ---------------------------------------------------------------------------------------------
+
+    def result(self, step: str, host: str) -> Json:
+        """What a step told on a host."""
+        return self.play.registered(f"__{self.role}_{step}", host)
+
+    def report(self, host: str) -> Json:
+        """What became of a host."""
+        return t.cast(Json, self.result("pass", host)["report"])
+
+    @property
+    def told(self) -> dict[str, list[str]]:
+        """The lines that are shown, by the host that shows them."""
+        found = {host: self.play.registered(f"{self.role} reported", host) for host in self.play.all_hosts}
+        lines = {host: each.get("report") or each.get("msg") for host, each in found.items()}
+        return {host: each for host, each in lines.items() if isinstance(each, list)}
+
+    @property
+    def lines(self) -> str:
+        """What one host shows for all."""
+        (shown,) = self.told.values()
+        return "\n".join(shown)
+
+    @property
+    def failures(self) -> dict[str, str]:
+        """Why tasks failed, by host and step."""
+        return self.play.failures
+
+    # ---- what all roles have -----------------------------------------------------------------------------------------
+
+    def _begin(self, hosts: t.Sequence[str]) -> None:
+        self.play.each(
+            self.role, "begin", hosts, settings=lambda host: self.play.role_settings(self.role, host), is_fatal=True
+        )
+
+    def _end_host(self, host: str) -> str:
+        return host
+
+    def _next(self, what: str, results: Results, host: str) -> Json:
+        """The result of this time."""
+        found = results.get(host, {})
+        if isinstance(found, dict):
+            return dict(found)
+        number = self._taken.get((what, host), 0)
+        self._taken[what, host] = number + 1
+        each: t.Sequence[Json] = t.cast(t.Any, found)
+        return dict(each[min(number, len(each) - 1)])
+
+    def _machines(self, step: str) -> t.Callable[[str], list[str]]:
+        """The hosts that a step of one host is taken on, one after the other."""
+        return lambda host: [each["host"] for each in self.result(step, host).get("api") or ()]
+
+    def _plan_only(self) -> Json:
+        return {"plan_only": self.is_plan_only}
+
+    # Whether a playbook only plans.
+    is_plan_only = False
+
+
+class ControlPlanes(Course):
+    """The role C(control_plane). A change is that of the kube-apiserver."""
+
+    role = "control_plane"
+
+    def plan(self, hosts: t.Sequence[str]) -> None:
+        self._begin(hosts)
+        self._static_pods(hosts)
+
+    def _static_pods(self, hosts: t.Sequence[str]) -> None:
+        self.play.register(
+            "__control_plane_plan", lambda host: self._next("plan", self._plans, host), hosts, step="plan"
+        )
+        self._decide(hosts)
+
+    def begin_again(self, hosts: t.Sequence[str]) -> None:
+        self._decide(hosts)
+
+    def _decide(self, hosts: t.Sequence[str]) -> None:
+        self.play.each(self.role, "decide", hosts, loop=self._machines("pass"), settings=self._plan_only())
+
+    def apply(self, hosts: t.Sequence[str]) -> None:
+        self.play.each(self.role, "admit", hosts)
+        for part in ("first", "then"):
+            files = {host: self.result("admit", host).get(part) or [] for host in hosts if host not in self.play.lost}
+            again = [host for host, found in files.items() if found and found[0]["file"] == "plan_again.yml"]
+            if again:
+                self._static_pods(again)
+                self.apply(again)
+            for host, found in files.items():
+                if found and host not in again:
+                    self._turn(host)
+
+    def _turn(self, host: str) -> None:
+        admitted = self.result("admit", host)
+
+        def look(_host: str) -> Json:
+            results = []
+            for asked in admitted["asked"]:
+                for _look in range(_LOOKS):
+                    found = self.play.take(self.role, "look", host, on=asked)
+                    if not found.get("awaited"):
+                        break
+                results.append(found)
+            return {"results": results}
+
+        self.play.register("__control_plane_look", look, [host], step="look", is_fatal=False)
+        self.play.each(self.role, "turn", [host], on=lambda _host: str(admitted["turn_api"]["host"]))
+
+        def change(_host: str) -> Json:
+            results = []
+            for item in self.result("turn", host).get("changes") or ():
+                self.changed.append(host)
+                results.append({"item": item, "failed": False, **self._next("change", self._changes, host)})
+                if results[-1]["failed"] or results[-1].get("unreachable"):
+                    break
+            return _of_loop(results)
+
+        self.play.register("__control_plane_change", change, [host], step="change")
+
+    def _end_host(self, host: str) -> str:
+        return str(self.result("admit", host).get("end_api", {}).get("host", host))
+
+
+class Kubelets(Course):
+    """The role C(node_kubelet)."""
+
+    role = "node_kubelet"
+
+    def __init__(self, play: FakePlay, plans: Results | None = None, changes: Results | None = None) -> None:
+        super().__init__(play, plans, changes)
+        self._desired: Json = {"state": "present", "feature_gates": {}, "config": {}, "look_again": 0}
+
+    def desire(self, **desired: t.Any) -> None:
+        """What the step verify is told to be desired."""
+        self._desired.update(desired)
+
+    def plan(self, hosts: t.Sequence[str]) -> None:
+        self._begin(hosts)
+
+        def plan(host: str) -> Json:
+            if self.result("pass", host).get("left_out"):
+                return {"skipped": True}
+            return self._next("plan", self._plans, host)
+
+        self.play.register("__node_kubelet_plan", plan, hosts, step="plan")
+        self.play.each(self.role, "decide", hosts)
+        self._admit(hosts)
+
+    def _admit(self, hosts: t.Sequence[str]) -> None:
+        self.play.each(self.role, "admit", hosts, loop=self._machines("decide"), settings=self._plan_only())
+
+    def begin_again(self, hosts: t.Sequence[str]) -> None:
+        self._admit(hosts)
+
+    def apply(self, hosts: t.Sequence[str]) -> None:
+        for is_plane in (True, False):
+            own = [
+                host
+                for host in hosts
+                if bool(self.play.registered("__node_kubelet_plan", host).get("control_plane")) is is_plane
+            ]
+            batches: dict[tuple[str, ...], list[str]] = {}
+            for host in own:
+                for batch in self.result("admit", host).get("batches") or ():
+                    batches.setdefault(tuple(batch), []).append(host)
+            for members in batches.values():
+                self._turn(members)
+
+    def _turn(self, hosts: t.Sequence[str]) -> None:
+        self.play.each(self.role, "turn", hosts, on=self._end_host)
+
+        def change(host: str) -> Json:
+            results = []
+            for item in self.result("turn", host).get("changes") or ():
+                self.changed.append(host)
+                results.append({"item": item, "failed": False, **self._next("change", self._changes, host)})
+            return _of_loop(results)
+
+        self.play.register("__node_kubelet_change", change, hosts, step="change")
+        verified = [host for host in hosts if not self.result("turn", host).get("failed")]
+        self.play.each(
+            self.role,
+            "verify",
+            verified,
+            on=lambda host: self.result("turn", host)["api"]["host"],
+            settings=self._desired,
+        )
+
+    def _end_host(self, host: str) -> str:
+        return str(self.result("admit", host).get("api", {"host": host})["host"])
+
+
+class NodeResources(Course):
+    """The role C(node_resources)."""
+
+    role = "node_resources"
+
+    def plan(self, hosts: t.Sequence[str]) -> None:
+        self._begin(hosts)
+        self.play.each(self.role, "decide", hosts)
+        self.begin_again(hosts)
+
+    def begin_again(self, hosts: t.Sequence[str]) -> None:
+        asking = [host for host in hosts if self.result("decide", host).get("api")]
+        self.play.each(self.role, "apply", asking, loop=self._machines("decide"), settings=self._plan_only())
+
+    def apply(self, hosts: t.Sequence[str]) -> None:
+        """It is done already."""
+
+
+class Guard(Course):
+    """The role C(placement_guard). A change is that of the host that asks."""
+
+    role = "placement_guard"
+
+    def plan(self, hosts: t.Sequence[str]) -> None:
+        self.play.each(self.role, "begin", hosts)
+        self.play.each(self.role, "decide", hosts)
+        asking = [host for host in hosts if self.result("decide", host).get("api")]
+        self.play.each(self.role, "admit", asking, loop=self._machines("decide"))
+        for host in asking:
+            self.changed.append(self.result("admit", host)["api"]["host"])
+            self.play.register(
+                "__placement_guard_change",
+                lambda each: self._next("change", self._changes, each),
+                [host],
+                step="change",
+            )
+
+    def apply(self, hosts: t.Sequence[str]) -> None:
+        """It is done already."""
+
+
+class DevicePlugin(Course):
+    """The role C(device_plugin). What is written comes to the changes of the host that asks; an image is always loaded well."""
+
+    role = "device_plugin"
+
+    def plan(self, hosts: t.Sequence[str]) -> None:
+        self.play.each(self.role, "begin", hosts)
+        self.play.each(
+            self.role, "decide", hosts, on=lambda host: str(self.result("pass", host)["settings"]["api"]["host"])
+        )
+
+    def apply(self, hosts: t.Sequence[str]) -> None:
+        (asks,) = [host for host in hosts if self.result("decide", host)["coordinator"] == host]
+        variables = self.play.variables(self.role, asks)
+        if variables["device_plugin_state"] == "absent":
+            self.play.register(
+                "__device_plugin_removal", lambda host: self._next("change", self._changes, host), [asks]
+            )
+            self.play.each(self.role, "verify", [asks])
+            return
+        if "device_plugin_image_archive" in variables:
+            self.play.each(self.role, "turn", hosts)
+            self.play.register(
+                "__device_plugin_load", lambda host: {"changed": bool(self.result("turn", host)["loads"])}, hosts
+            )
+            self.play.each(self.role, "admit", [asks])
+        self.changed.append(asks)
+        self.play.register("__device_plugin_change", lambda host: self._next("change", self._changes, host), [asks])
+        if self.result("change", asks).get("changed") or self.result("decide", asks)["unsettled"]:
+            self.play.each(self.role, "verify", [asks])
+
+
+def _of_loop(results: list[Json]) -> Json:
+    """The result of a task with a loop."""
+    bad = [each for each in results if each.get("failed") or each.get("unreachable")]
+    how = {key: True for key in ("failed", "unreachable") if any(each.get(key) for each in bad)}
+    return {"results": results, **({**how, "msg": bad[-1].get("msg")} if bad else {})}
+
+
+# ---- answers of modules ----------------------------------------------------------------------------------------------
+
+
+def held(call: Call) -> Json:
+    """A Lease that nobody else wants."""
+    is_ours = call.arguments["state"] == "held" and not call.dry
+    return {
+        "answered": True,
+        "stale": False,
+        "taken_over_from": None,
+        "holder": call.arguments["holder"] if is_ours else None,
+    }
+
+
+def nodes_of(call: Call, **more: Json) -> Json:
+    """What C(node_resource_info) tells of the nodes that it is asked for. more: of single nodes."""
+    asked = [name for option in ("nodes", "restarted_nodes", "kubelets") for name in call.arguments.get(option, [])]
+    return {"nodes": {**{name: {"labels": {}} for name in asked}, **more}}

@@ -1,0 +1,94 @@
+# SPDX-FileCopyrightText: 2026 nodecraft.kubeadm contributors
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Runs of the role C(node_kubelet) on a play without Ansible, which a test says in a few words."""
+
+from __future__ import annotations
+
+import typing as t
+
+from ansible_collections.nodecraft.kubeadm.tests.unit.support.fake_play import Call, FakePlay, Json
+from ansible_collections.nodecraft.kubeadm.tests.unit.support.fake_rollouts import Kubelets, held, nodes_of
+
+SETTING: Json = {"field": "args", "key": "v", "before": None, "after": ["5"]}
+DONE: Json = {"changed": True, "transaction": {"outcome": "committed"}}
+FAILED: Json = {"changed": True, "failed": True, "msg": "it is restored"}
+SILENT: Json = {"failed": True, "msg": "no credentials."}
+REJECTED: Json = {"w2": {"readmission": [{"pod": "default/picky", "reason": "selects disk=fast"}]}}
+
+
+def plan(host: str, **more: t.Any) -> Json:
+    """What the module says before it changes anything. Hosts called cp1, cp2 ... are control planes."""
+    return {
+        "node": host,
+        "cluster": {"ca_sha256": "a", "server": "https://a:6443", "machine_id": f"id-{host}"},
+        "control_plane": ["etcd runs"] if host.startswith("cp") else [],
+        "limits": {"max_pods": 1},
+        "operations": [SETTING],
+        "open_transaction": None,
+        "previous_transaction": None,
+        "rehearsal": {"verdict": "accepted", "message": "", "seconds": 0.1},
+        **more,
+    }
+
+
+IDLE: Json = {"operations": []}
+
+
+def course(
+    *names: str,
+    plans: t.Mapping[str, Json] | None = None,
+    changes: t.Mapping[str, t.Any] | None = None,
+    each: t.Mapping[str, Json] | None = None,
+    groups: t.Mapping[str, t.Sequence[str]] | None = None,
+    answers: t.Mapping[str, t.Any] | None = None,
+    variables: Json | None = None,
+    **settings: t.Any,
+) -> Kubelets:
+    """A play on hosts. plans: what differs. changes: of those that do not go well. each: variables of single hosts. variables: of all."""
+    hosts = {name: {**(variables or {}), **(each or {}).get(name, {})} for name in names}
+    planes = [name for name in names if name.startswith("cp")]
+    play = FakePlay(
+        hosts,
+        {"kube_control_plane": planes} if groups is None else groups,
+        answers={"node_resource_info": nodes_of, "rollout_lease": held, **(answers or {})},
+        **settings,
+    )
+    made = {name: plan(name, **(plans or {}).get(name, {})) for name in names}
+    return Kubelets(play, made, {name: (changes or {}).get(name, DONE) for name in names})
+
+
+def run(*names: str, **more: t.Any) -> Kubelets:
+    found = course(*names, **more)
+    found.run()
+    return found
+
+
+def asked(found: Kubelets) -> list[Json]:
+    """What the API was asked for of single nodes, in its order."""
+    calls = [call.arguments for call in found.play.calls("node_resource_info")]
+    return [arguments for arguments in calls if arguments.keys() & {"nodes", "restarted_nodes", "kubelets"}]
+
+
+def leases(found: Kubelets) -> list[tuple[str, str]]:
+    """What was done about the Lease, and where it was asked for."""
+    return [(call.arguments["state"], call.on) for call in found.play.calls("rollout_lease")]
+
+
+FOUR = ("cp1", "w1", "w2", "w3")
+
+
+def offering(node: str, *numbers: t.Any) -> t.Callable[[Call], Json]:
+    """An API that tells one number of devices at each look at a node; silent is no answer, none no such resource."""
+    left = list(numbers)
+
+    def answer(call: Call) -> Json:
+        asked_for = [name for option in ("nodes", "restarted_nodes") for name in call.arguments.get(option, [])]
+        if node not in asked_for:
+            return nodes_of(call)
+        number = left.pop(0) if len(left) > 1 else left[0]
+        if number == "silent":
+            return SILENT
+        resources = {} if number is None else {"a/b": {"allocatable": str(number), "device_plugin": True}}
+        return nodes_of(call, **{node: {"extended_resources": resources}})
+
+    return answer
