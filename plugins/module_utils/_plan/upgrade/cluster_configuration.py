@@ -61,11 +61,12 @@ class ClusterConfiguration:
         """Read the key ClusterConfiguration of the ConfigMap. Raises Refusal where kubeadm could not read it either."""
         try:
             data = yaml.safe_load(text)
-        except yaml.YAMLError as exc:
+            json.dumps(data, default=str)
+        except (yaml.YAMLError, ValueError, TypeError, RecursionError) as exc:  # no such date, a date as a key, nested without end
             mark = getattr(exc, "problem_mark", None)
             where = f" line {mark.line + 1}" if mark else ""
             raise Refusal(
-                f"{CONFIG_MAP_SOURCE}, {KIND}{where}: it is no YAML, so no kubeadm upgrade begins. {_REPAIR}"
+                f"{CONFIG_MAP_SOURCE}, {KIND}{where}: it is no single YAML document, so no kubeadm upgrade begins. {_REPAIR}"
             ) from exc
         if not isinstance(data, dict) or data.get("kind") != KIND or not str(data.get("apiVersion")).startswith(GROUP):
             raise Refusal(f"{CONFIG_MAP_SOURCE} holds no {KIND} of {GROUP}, so no kubeadm upgrade begins. {_REPAIR}")

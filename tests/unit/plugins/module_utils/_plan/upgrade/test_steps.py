@@ -6,7 +6,12 @@ from __future__ import annotations
 
 import pytest
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.upgrade import steps
-from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.upgrade.findings import BREAKS, WARNS, Finding
+from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.upgrade.findings import (
+    BREAKS,
+    CONFIG_MAP,
+    WARNS,
+    Finding,
+)
 
 
 def fates(found: list[Finding]) -> list[str]:
@@ -59,10 +64,19 @@ def test_a_cluster_without_a_version() -> None:
         ("Kubernetes v1.37.1", "/new/kubelet is kubelet 1.37.1: must be 1.37.2, as the target is."),
         ("", "/new/kubelet tells no version (no answer): it must be kubelet 1.37.2."),
         ("bad  option\n", "/new/kubelet tells no version (bad option)"),
+        ("Kubernetes v1.37.2-rc.1", "/new/kubelet is kubelet 1.37.2-rc.1: must be 1.37.2, as the target is."),
+        ("Kubernetes v1.37.2+a1b2", ""),
     ],
 )
 def test_programs_of_another_version(told: str, objection: str) -> None:
-    assert objection in steps.program_objection("kubelet", "/new/kubelet", told, "1.37.2")
+    found = steps.program_objection("kubelet", "/new/kubelet", told, "1.37.2")
+    assert objection in found
+    assert bool(objection) == bool(found)
+
+
+def test_a_target_before_its_release_takes_these_programs_only() -> None:
+    assert steps.program_objection("kubelet", "/k", "Kubernetes v1.37.0-rc.1", "v1.37.0-rc.1") == ""
+    assert "must be v1.37.0-rc.1" in steps.program_objection("kubelet", "/k", "Kubernetes v1.37.0", "v1.37.0-rc.1")
 
 
 def header(machine: int, order: int = 1) -> bytes:
@@ -112,12 +126,26 @@ def test_control_planes_of_several_versions() -> None:
         ("3.5.16-0", "3.6.5-0", [WARNS]),
         ("3.5.24-0", "3.6.5-0", []),
         ("3.5.24-0", "3.7.0-0", [BREAKS]),
-        ("3.7.0-0", "3.6.8-0", [BREAKS]),
-        ("custom", "3.6.8-0", []),
+        ("3.7.0-0", "3.6.8-0", [WARNS]),
+        ("custom", "3.6.8-0", [BREAKS]),
+        ("3.6.8-0", "custom", [BREAKS]),
     ],
 )
 def test_steps_of_etcd(before: str, after: str, fate: list[str]) -> None:
     assert fates(steps.etcd_step(before, after)) == fate
+
+
+def test_an_etcd_that_kubeadm_would_make_older_is_left_alone() -> None:
+    (finding,) = steps.etcd_step("3.7.0-0", "3.6.8-0")
+    assert "kubeadm leaves etcd and its manifest as they are" in finding.message
+
+
+def test_a_tag_of_etcd_that_is_no_version() -> None:
+    (finding,) = steps.etcd_step("3.6.8-0", "mine")
+    assert "has the tag 'mine', which is no version" in finding.message
+    assert finding.set_by == CONFIG_MAP
+    (finding,) = steps.etcd_step("mine", "3.6.8-0")
+    assert (finding.set_by, "'mine'" in finding.message) == ("", True)
 
 
 def test_a_kubelet_newer_than_tested_is_not_started() -> None:
