@@ -19,6 +19,7 @@ from .kubelet_rehearsals import VISIBLE
 from .programs import PATH
 from .sandbox_runs import base64_of, run_in_sandbox
 from .state import Run
+from .upgrade_programs import refuse_relative
 
 _CONFIG, _OUTPUT = "/upgrade-check/kubeadm.yaml", "/upgrade-check-manifests"
 _CONTROL_PLANE, _ETCD = ("control-plane", "all"), ("etcd", "local")
@@ -41,6 +42,7 @@ def refuse_patches(path: str | None) -> None:
     """Refuse a directory of patches that kubeadm would not take as it stands. Raises Refusal."""
     if path is None:
         return
+    refuse_relative("patches", path)
     where = f"invalid patches {path} on {os.uname().nodename}: must be"
     if os.path.islink(path.rstrip("/")):
         raise Refusal(f"{where} the directory itself; it is a link to {os.readlink(path.rstrip('/'))}.")

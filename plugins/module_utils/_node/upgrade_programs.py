@@ -34,6 +34,7 @@ class NewPrograms:
 
     def check(self, needed: t.Iterable[str]) -> None:
         """Refuse a directory without these, and any program in it that is not what it is said to be. Raises Refusal."""
+        refuse_relative("programs", self.directory)
         try:
             names = os.listdir(self.directory)
         except OSError as exc:
@@ -87,11 +88,17 @@ class NewPrograms:
     def _check_release(self, name: str, path: str, image: str) -> None:
         """etcd has a version of its own, which the image tells."""
         objection = _file_objection(path)
-        wanted = steps.parse(image.rpartition(":")[2])
+        wanted = steps.parse(versions.tag_of(image))
         if not objection and wanted is not None:
             objection = steps.program_objection(name, path, self._told(name, path), steps.shown(wanted))
         if objection:
             raise KubeadmError(objection.rstrip("."))
+
+
+def refuse_relative(option: str, path: str) -> None:
+    """Refuse a path that means another place in the sandbox, or at the next login. Raises Refusal."""
+    if not os.path.isabs(path):
+        raise Refusal(f"invalid {option} {path!r}: must be an absolute path on each node, such as /opt/{option}.")
 
 
 def _file_objection(path: str) -> str:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import contextlib
 import dataclasses
+import re
 import typing as t
 
 from .._engine.files import Json
@@ -17,6 +18,7 @@ from .._plan.common.errors import KubeadmError, Refusal
 from .._plan.common.ownership import Values
 from .._plan.common.verdict import Verdict
 from .._plan.documents import configuration
+from .._plan.kubernetes import versions
 from .._plan.static_pod import desired
 from .._plan.static_pod import plan as static_pod
 from .._plan.static_pod.manifest import Manifest
@@ -46,6 +48,8 @@ _CONFIG_FILES = (
     "encryption-provider-config",
 )
 _ENDPOINT = "kubeadm.kubernetes.io/kube-apiserver.advertise-address.endpoint"
+_NOTED = re.compile(r"(?P<address>.+):(?P<port>\d+)")
+_PORT = 6443  # where kubeadm has an API server listen unless it is told otherwise
 
 
 @dataclasses.dataclass(frozen=True)
@@ -130,13 +134,13 @@ def check(node: ControlPlane, found: Found) -> str | None:
 
 def endpoint_of(api_server: Manifest, node: ControlPlane) -> Endpoint:
     """Where kubeadm tells an API server to be: as it noted itself, or else by the arguments."""
-    noted = str(api_server.values()["annotations"].get(_ENDPOINT) or "")
-    address, dummy, port = noted.rpartition(":")
+    noted = _NOTED.fullmatch(str(api_server.values()["annotations"].get(_ENDPOINT) or ""))
     args = api_server.values()["args"]
+    port = noted["port"] if noted else (args.get("secure-port") or [""])[-1]
     return Endpoint(
         node_name=node.node_name,
-        address=address.strip("[]") or (args.get("advertise-address") or [""])[-1],
-        port=int(port or (args.get("secure-port") or ["6443"])[-1]),
+        address=noted["address"].strip("[]") if noted else (args.get("advertise-address") or [""])[-1],
+        port=int(port) if port.isdecimal() else _PORT,
         socket=f"unix://{node.runtime.socket}",
     )
 
@@ -158,7 +162,7 @@ def _baseline(node: ControlPlane, endpoint: Endpoint, tag: str) -> dict[str, str
 
 
 def _tag(manifest: Manifest) -> str:
-    return str(manifest.container.get("image") or "").rpartition(":")[2]
+    return versions.tag_of(str(manifest.container.get("image") or ""))
 
 
 def _check_pod(name: str, text: str, baseline: str | None, node: ControlPlane, found: Found) -> None:

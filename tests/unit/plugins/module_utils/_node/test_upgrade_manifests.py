@@ -72,3 +72,10 @@ def test_patches(tmp_path: Path, master: FakeNode) -> None:
         upgrade_manifests.refuse_patches(f"{tmp_path}/link/")
     with pytest.raises(Refusal, match="must be a directory with patches for kubeadm"):
         upgrade_manifests.refuse_patches(f"{tmp_path}/none")
+
+
+def test_patches_by_a_path_that_means_another_place_elsewhere(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "patches").mkdir()
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(Refusal, match="^invalid patches 'patches': must be an absolute path"):
+        upgrade_manifests.refuse_patches("patches")

@@ -57,6 +57,13 @@ def test_a_directory_that_is_not_there(tmp_path: Path) -> None:
         NewPrograms(f"{tmp_path}/none", TARGET, UpgradeRun()).check(["kubelet"])
 
 
+def test_a_directory_that_is_another_one_elsewhere(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    put_programs(tmp_path / "new")
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(Refusal, match="^invalid programs 'new': must be an absolute path on each node"):
+        NewPrograms("new", TARGET, UpgradeRun()).check(["kubelet"])
+
+
 def test_a_program_that_may_not_be_started(tmp_path: Path) -> None:
     (put_programs(tmp_path) / "kubelet").chmod(0o644)
     with pytest.raises(Refusal, match="kubelet is not executable: run chmod 755"):
@@ -73,7 +80,7 @@ def test_a_component_out_of_the_directory(tmp_path: Path) -> None:
         assert program.binary == f"{tmp_path}/etcd"
     with (
         pytest.raises(KubeadmError, match=r"is etcd 3.7.0: must be 3.6.8"),
-        programs.component("etcd", "r/etcd:3.6.8-0", "etcd", runtime),
+        programs.component("etcd", f"r/etcd:3.6.8-0@sha256:{'0' * 64}", "etcd", runtime),
     ):
         pass
 
