@@ -26,6 +26,7 @@ GROUP = "kubeadm.k8s.io/"
 KIND = "ClusterConfiguration"
 IN_CONFIG_MAP = f"{CONFIG_MAP_SOURCE} ({KIND})"
 _CURRENT = f"{GROUP}v1beta4"
+_ETCD_DATA_DIR = "/var/lib/etcd"  # kubeadm's default
 _SECTIONS: dict[str, Path] = {
     "etcd": ("etcd", "local"),
     "kube-apiserver": ("apiServer",),
@@ -62,7 +63,12 @@ class ClusterConfiguration:
         try:
             data = yaml.safe_load(text)
             json.dumps(data, default=str)
-        except (yaml.YAMLError, ValueError, TypeError, RecursionError) as exc:  # no such date, a date as a key, nested without end
+        except (
+            yaml.YAMLError,
+            ValueError,
+            TypeError,
+            RecursionError,
+        ) as exc:  # no such date, a date as a key, nested without end
             mark = getattr(exc, "problem_mark", None)
             where = f" line {mark.line + 1}" if mark else ""
             raise Refusal(
@@ -87,6 +93,15 @@ class ClusterConfiguration:
         """Whether etcd is none of kubeadm's static pods."""
         etcd = self.data.get("etcd")
         return isinstance(etcd, dict) and bool(etcd.get("external"))
+
+    @property
+    def etcd_data_dir(self) -> str:
+        """Where etcd's static pod keeps its data; empty without one."""
+        if self.has_external_etcd:
+            return ""
+        etcd = self.data.get("etcd")
+        local = etcd.get("local") if isinstance(etcd, dict) else None
+        return str((local.get("dataDir") if isinstance(local, dict) else None) or _ETCD_DATA_DIR)
 
     @property
     def certificates_dir(self) -> str:

@@ -77,5 +77,5 @@ def test_patches(tmp_path: Path, master: FakeNode) -> None:
 def test_patches_by_a_path_that_means_another_place_elsewhere(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "patches").mkdir()
     monkeypatch.chdir(tmp_path)
-    with pytest.raises(Refusal, match="^invalid patches 'patches': must be an absolute path"):
+    with pytest.raises(Refusal, match=r"^invalid patches 'patches': must be an absolute path"):
         upgrade_manifests.refuse_patches("patches")

@@ -60,7 +60,7 @@ def test_a_directory_that_is_not_there(tmp_path: Path) -> None:
 def test_a_directory_that_is_another_one_elsewhere(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     put_programs(tmp_path / "new")
     monkeypatch.chdir(tmp_path)
-    with pytest.raises(Refusal, match="^invalid programs 'new': must be an absolute path on each node"):
+    with pytest.raises(Refusal, match=r"^invalid programs 'new': must be an absolute path on each node"):
         NewPrograms("new", TARGET, UpgradeRun()).check(["kubelet"])
 
 

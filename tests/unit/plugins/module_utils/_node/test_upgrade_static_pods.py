@@ -235,7 +235,10 @@ def test_a_configuration_file_whose_api_version_ends(upgrade: Check, tmp_path: P
         (LIVE.replace("--v=1", "--advertise-address=10.0.0.7\n    - --secure-port=7443"), ("10.0.0.7", 7443)),
         (LIVE.replace("metadata:\n", f"{NOTED}10.0.0.11:8443\n"), ("10.0.0.11", 8443)),
         (LIVE.replace("metadata:\n", f"{NOTED}'[fd00::1]:6443'\n"), ("fd00::1", 6443)),
-        (LIVE.replace("metadata:\n", f"{NOTED}10.0.0.11\n").replace("v=1", "advertise-address=10.0.0.7"), ("10.0.0.7", 6443)),
+        (
+            LIVE.replace("metadata:\n", f"{NOTED}10.0.0.11\n").replace("v=1", "advertise-address=10.0.0.7"),
+            ("10.0.0.7", 6443),
+        ),
         (LIVE.replace("--v=1", "--secure-port=many"), ("", 6443)),
     ],
 )

@@ -55,6 +55,21 @@ def test_it_is_read() -> None:
 
 
 @pytest.mark.parametrize(
+    ("etcd", "directory"),
+    [
+        ("local: {dataDir: /data}", "/data"),
+        ("local: {}", "/var/lib/etcd"),
+        ("local: []", "/var/lib/etcd"),
+        ("external: {endpoints: [x]}", ""),
+    ],
+)
+def test_where_etcd_keeps_its_data(etcd: str, directory: str) -> None:
+    text = f"apiVersion: kubeadm.k8s.io/v1beta4\nkind: ClusterConfiguration\netcd:\n  {etcd}\n"
+    assert ClusterConfiguration.parse(text).etcd_data_dir == directory
+    assert ClusterConfiguration.parse(text.replace("etcd:\n", "etcd: []\nx:\n")).etcd_data_dir == "/var/lib/etcd"
+
+
+@pytest.mark.parametrize(
     ("component", "field", "key", "line"),
     [
         ("kube-apiserver", "args", "audit-log-path", 3),
