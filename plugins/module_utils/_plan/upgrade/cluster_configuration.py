@@ -145,29 +145,31 @@ class ClusterConfiguration:
 
 
 def _flag_path(part: t.Mapping[str, t.Any], section: Path, field: str, key: str) -> Path | None:
-    """Where a flag has a gate or a plugin among its values."""
+    """Where a flag has a gate or a plugin among its values. Each flag of that name counts, unlike with other flags."""
+    entries = part.get("extraArgs")
     names = (flags.FEATURE_GATES,) if field == "feature_gates" else _PLUGIN_FLAGS
     for name in names:
-        path = _entry_path(part.get("extraArgs"), (*section, "extraArgs"), name)
-        if path is None:
-            continue
-        entries = part["extraArgs"]
-        value = entries[name] if isinstance(entries, dict) else entries[t.cast(int, path[-1])].get("value")
-        if key in flags.gate_values(flags.parse_gates([str(value)])):
-            return path
+        for path in reversed(_entry_paths(entries, (*section, "extraArgs"), name)):
+            value = entries[path[-1]] if isinstance(entries, dict) else entries[path[-1]].get("value")
+            if key in flags.gate_values(flags.parse_gates([str(value)])):
+                return path
     return None
 
 
 def _entry_path(entries: t.Any, path: Path, key: str) -> Path | None:
-    """Where a list has the entry of a name. Before v1beta4 arguments are a mapping."""
+    """Where a list has the entry of a name that counts, which is the last."""
+    return next(reversed(_entry_paths(entries, path, key)), None)
+
+
+def _entry_paths(entries: t.Any, path: Path, key: str) -> list[Path]:
+    """Where a list has entries of a name. Before v1beta4 arguments are a mapping."""
     if isinstance(entries, dict):
-        return next(((*path, name) for name in entries if flags.normalise(str(name)) == key), None)
-    found = [
-        number
+        return [(*path, name) for name in entries if flags.normalise(str(name)) == key]
+    return [
+        (*path, number)
         for number, entry in enumerate(entries if isinstance(entries, list) else ())
         if isinstance(entry, dict) and flags.normalise(str(entry.get("name"))) == key
     ]
-    return (*path, found[-1]) if found else None
 
 
 def api_version_findings(configuration: ClusterConfiguration, target: tuple[int, ...]) -> list[Finding]:

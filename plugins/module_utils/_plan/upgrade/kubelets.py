@@ -128,24 +128,24 @@ def _without_flags(layout: Layout, gone: t.Iterable[tuple[str, str]]) -> t.Any:
     """The command line without flags, and with the flag of gates without these gates."""
     arguments = list(layout.service.arguments)
     for field, key in gone:
+        found = flags.parse([argument.text for argument in arguments])
         if field == GATES:
-            arguments = [_without_gate(argument, key) for argument in arguments]
+            for flag in found:
+                if flag.name == flags.FEATURE_GATES:
+                    arguments[_value_at(flag)] = _without_gate(arguments[_value_at(flag)], flag, key)
         elif field == ARGS:
-            taken = {
-                index
-                for flag in flags.parse([argument.text for argument in arguments])
-                if flag.name == key
-                for index in ((flag.index, flag.index + 1) if flag.split else (flag.index,))
-            }
+            taken = {index for flag in found if flag.name == key for index in (flag.index, _value_at(flag))}
             arguments = [argument for index, argument in enumerate(arguments) if index not in taken]
     return tuple(arguments)
 
 
-def _without_gate(argument: t.Any, gate: str) -> t.Any:
-    name, equals, text = argument.text.partition("=")
-    if not equals or flags.normalise(name.lstrip("-")) != flags.FEATURE_GATES:
-        return argument
-    gates = flags.parse_gates([text])
-    return dataclasses.replace(
-        argument, text=f"{name}={flags.render_gates({each: gates[each] for each in gates if each != gate})}"
-    )
+def _value_at(flag: flags.Flag) -> int:
+    return flag.index + 1 if flag.split else flag.index
+
+
+def _without_gate(argument: t.Any, flag: flags.Flag, gate: str) -> t.Any:
+    """The argument that holds the value of the flag of gates, without one of them."""
+    gates = flags.parse_gates([flag.text])
+    gone = flags.gate_key(gates, gate)
+    text = flags.render_gates({each: gates[each] for each in gates if each != gone})
+    return dataclasses.replace(argument, text=text if flag.split else f"--{flags.FEATURE_GATES}={text}")

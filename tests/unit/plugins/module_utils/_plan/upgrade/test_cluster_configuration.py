@@ -89,6 +89,18 @@ def test_where_a_setting_stands(component: str, field: str, key: str, line: int 
     assert ClusterConfiguration.parse(TEXT).line(component, field, key) == line
 
 
+def test_a_flag_that_stands_twice() -> None:
+    text = (
+        "apiServer:\n  extraArgs:\n  - {name: feature-gates, value: A=true}\n  - {name: feature-gates, value: 'B=true'}\n"
+        "  - {name: v, value: '1'}\n  - {name: v, value: '2'}\n"
+        "apiVersion: kubeadm.k8s.io/v1beta4\nkind: ClusterConfiguration\n"
+    )
+    configuration = ClusterConfiguration.parse(text)
+    lines = [configuration.line("kube-apiserver", "feature_gates", gate) for gate in ("A", "B", "C")]
+    assert lines == [3, 4, None]
+    assert configuration.line("kube-apiserver", "args", "v") == 6
+
+
 def test_arguments_before_v1beta4_are_a_mapping() -> None:
     text = (
         "apiServer:\n  extraArgs:\n    feature-gates: A=true\n    v: '2'\n"

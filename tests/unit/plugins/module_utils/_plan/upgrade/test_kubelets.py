@@ -105,6 +105,20 @@ def test_more_is_heard_without_what_was_refused() -> None:
     assert upgrade.values(plan.after)["feature_gates"] == {"Theirs": True, "Kept": True, "Other": False}
 
 
+@pytest.mark.parametrize(
+    ("extra", "left"),
+    [
+        ("--feature-gates A=true,B=true", ["--feature-gates", "B=true"]),
+        ("--feature-gates=kube:A=true,kube:B=true", ["--feature-gates=kube:B=true"]),
+        ("--feature_gates=A=true --feature-gates=B=true", ["--feature-gates=", "--feature-gates=B=true"]),
+    ],
+)
+def test_a_gate_of_the_command_line_in_all_its_spellings(extra: str, left: list[str]) -> None:
+    plan = upgrade.without(upgrade.unchanged(state(f'KUBELET_EXTRA_ARGS="{extra}"\n')), [("feature_gates", "A")])
+    assert list(plan.after.command[-len(left) :]) == left
+    assert "A" not in upgrade.values(plan.after)["feature_gates"]
+
+
 def test_a_planned_fragment_is_heard_without_it_too() -> None:
     plan = kubelet.plan(wish(feature_gates={"Gone": True, "Kept": True}), state())
     left = upgrade.without(plan, [("feature_gates", "Gone")])
