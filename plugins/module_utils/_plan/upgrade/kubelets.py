@@ -25,7 +25,10 @@ from ..transaction import rehearsal
 from .findings import BREAKS, COLLECTION, INVENTORY, KUBEADM, OTHER, WARNS, Finding
 
 KUBELET = "kubelet"
-_OF_KUBEADM = ("/var/lib/kubelet/config.yaml", "/var/lib/kubelet/kubeadm-flags.env")
+_FLAGS_FILE = "/var/lib/kubelet/kubeadm-flags.env"
+_OF_KUBEADM = ("/var/lib/kubelet/config.yaml", _FLAGS_FILE)
+# The minor version to which kubeadm upgrades -> the flags that it takes out of its file, because that kubelet has them no more.
+_TAKEN_OUT = {(1, 35): ("pod-infra-container-image",)}
 _VARIABLES = {
     GATES: "node_kubelet_feature_gates",
     CONFIG: "node_kubelet_config",
@@ -40,6 +43,17 @@ def unchanged(state: State) -> KubeletPlan:
     own = next((file for file in state.fragments if posixpath.basename(file.path) == FRAGMENT), None)
     has_folder = kubelet_layout.config_dir(layout.command) is not None
     return KubeletPlan(layout, layout, (), own if has_folder else None, (), (), state.record, ())
+
+
+def as_kubeadm_leaves(plan: KubeletPlan, target: tuple[int, ...]) -> KubeletPlan:
+    """A kubelet without the flags that kubeadm itself takes out of its own file in an upgrade to that minor version."""
+    settings = plan.after.settings
+    gone = [
+        (ARGS, name)
+        for name in _TAKEN_OUT.get(target[:2], ())
+        if [source.path for source in settings.sources(ARGS, name)] == [_FLAGS_FILE]
+    ]
+    return without(plan, gone) if gone else plan
 
 
 def values(layout: Layout) -> Values:
