@@ -21,10 +21,13 @@ extends_documentation_fragment:
   - nodecraft.kubeadm.versions
 notes:
   - The account needs the verb C(get) on the ConfigMap C(kube-system/kubeadm-config) and C(list) on C(nodes); with O(target) also C(get) on
-    C(/metrics), and C(list) on webhook configurations, EndpointSlices and DeviceClasses. What it may not read of these is a warning.
+    C(/metrics) and on the namespace C(kube-system), and C(list) on webhook configurations, EndpointSlices and DeviceClasses. What it may not
+    read of these is a warning.
 options:
   target:
-    description: The version to upgrade to, such as V(1.37.2).
+    description:
+      - The version to upgrade to, such as V(1.37.2).
+      - One to which kubeadm does not upgrade this cluster is an error.
     type: str
 seealso:
   - module: nodecraft.kubeadm.upgrade_check

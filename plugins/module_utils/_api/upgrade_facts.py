@@ -10,26 +10,32 @@ from __future__ import annotations
 import dataclasses
 import typing as t
 
-from .._plan.common.errors import KubeadmError
+from .._plan.common.errors import KubeadmError, Refusal
 from .._plan.node import plan as node_plan
 from .._plan.node.extended_resources import RESOURCES
-from .._plan.upgrade import cluster
-from .._plan.upgrade.cluster_configuration import KIND
+from .._plan.upgrade import cluster, steps
+from .._plan.upgrade.cluster_configuration import KIND, ClusterConfiguration
 from .._plan.upgrade.findings import CONFIG_MAP_SOURCE, Finding
 from .client import Client, Connect, Json, Params
 from .cluster_versions import server_version
 
-_CONFIG_MAP = "namespaces/kube-system/configmaps/kubeadm-config"
+_NAMESPACE = "namespaces/kube-system"
+_CONFIG_MAP = f"{_NAMESPACE}/configmaps/kubeadm-config"
 _WEBHOOKS = ("validatingwebhookconfigurations", "mutatingwebhookconfigurations")
 _SERVICE_LABEL = "kubernetes.io/service-name"
 
 
 def read_all(params: Params, *, connect: Connect, warn: t.Callable[[str], None]) -> Json:
-    """Read kubeadm's configuration and what else concerns an upgrade. Raises KubeadmError where the cluster is none of kubeadm's."""
+    """Read kubeadm's configuration and what else concerns an upgrade.
+
+    Raises KubeadmError where the cluster is none of kubeadm's, Refusal for a target to which kubeadm does not upgrade it.
+    """
     client = connect()
     text = cluster_configuration(client)
-    nodes = client.list("nodes")
     target = params["target"]
+    if target and (objection := steps.target_objection(target, ClusterConfiguration.parse(text).version)):
+        raise Refusal(objection)
+    nodes = client.list("nodes")
     found = [finding for name in _CHECKS if target for finding in _found(name, client, nodes, target, warn)]
     return {
         "cluster_configuration": text,
@@ -70,8 +76,9 @@ def _webhooks(client: Client, _nodes: t.Sequence[Json], _target: str) -> list[Fi
     configurations = [
         each for kind in _WEBHOOKS for each in client.list(f"/apis/admissionregistration.k8s.io/v1/{kind}")
     ]
-    closing = cluster.closing_webhooks(configurations)
-    services = dict.fromkeys(service for dummy, service in closing)
+    namespace = client.get(_NAMESPACE) if configurations else {"metadata": {}}
+    closing = cluster.closing_webhooks(configurations, namespace["metadata"].get("labels") or {})
+    services = dict.fromkeys(webhook.service for webhook in closing)
     return cluster.silent_webhooks(closing, [service for service in services if _is_ready(client, service)])
 
 
