@@ -53,7 +53,9 @@ def test_what_is_asked_for_reaches_the_modules(play: Play) -> None:
     }
     outcome = play(variables)
     assert outcome.status == 0, outcome.output
-    info, *checks = outcome.calls
+    info, *checks, again = outcome.calls
+    assert (again["component"], again["asks"], again["becomes"]) == ("upgrade_info", "cp1", True)
+    assert again["arguments"]["target"] is None
     assert (info["component"], info["asks"], info["becomes"]) == ("upgrade_info", "cp1", True)
     assert info["arguments"]["target"] == "1.37.2"
     assert sorted(call["host"] for call in checks) == ["cp1", "w1"]
@@ -70,7 +72,7 @@ def test_what_is_asked_for_reaches_the_modules(play: Play) -> None:
     assert "cp1: nothing vanishes and nothing breaks" in report
     assert "Upgrade to 1.37.2: nothing breaks of what was rehearsed" in report
     told = outcome.statistics["upgrade_check_report"]
-    assert (told["safe"], sorted(told["nodes"])) == (True, ["cp1", "w1"])
+    assert (told["safe"], sorted(told["nodes"]), told["left_out"]) == (True, ["cp1", "w1"], [])
 
 
 def test_what_breaks_fails_the_run(play: Play) -> None:
@@ -118,6 +120,23 @@ def test_what_the_run_leaves_out_is_told(play: Play) -> None:
     outcome = play({**ASKED, "stub_upgrade_info": info})
     assert outcome.status != 0
     assert "the cluster has nodes that this run did not check: w9" in outcome.output
+    info["kubelets"]["w9"] = "v1.36.3"
+    outcome = play({**ASKED, "stub_upgrade_info": info})
+    assert outcome.status == 0, outcome.output
+    assert "nothing is known of w9" in outcome.output
+    told = outcome.statistics["upgrade_check_report"]
+    assert (told["safe"], told["left_out"]) == (False, ["w9"])
+
+
+def test_a_configuration_that_is_written_meanwhile(play: Play) -> None:
+    info = {"cluster_configuration": "kind: {{ 'A' if __play_upgrade_check is undefined else 'B' }}", "kubelets": {}}
+    outcome = play({**ASKED, "stub_upgrade_info": info})
+    assert outcome.status != 0
+    assert (
+        "cluster: BREAKS (ConfigMap kube-system/kubeadm-config, set by kubeadm-config): it was written while"
+        in outcome.output
+    )
+    assert outcome.statistics["upgrade_check_report"]["safe"] is False
 
 
 @pytest.mark.parametrize(

@@ -12,7 +12,7 @@ import typing as t
 
 from ..kubernetes.selectors import Labels, selects
 from . import steps
-from .findings import BREAKS, COLLECTION, WARNS, Finding
+from .findings import BREAKS, COLLECTION, CONFIG_MAP, CONFIG_MAP_SOURCE, WARNS, Finding
 
 CLUSTER = "cluster"
 _REQUESTED = re.compile(r"^apiserver_requested_deprecated_apis\{([^}]*)\} 1(?:\.0)?$", re.MULTILINE)
@@ -140,9 +140,13 @@ def device_classes(classes: t.Iterable[Json], ours: t.Mapping[str, t.Collection[
     return found
 
 
-def unchecked(kubelets: t.Mapping[str, str], checked: t.Collection[str], target: str) -> list[Finding]:
+def left_out(kubelets: t.Mapping[str, str], checked: t.Collection[str]) -> list[str]:
     """Nodes that the API knows and the run did not check. kubelets: their versions, by node."""
-    missing = sorted(set(kubelets).difference(checked))
+    return sorted(set(kubelets).difference(checked))
+
+
+def unchecked(kubelets: t.Mapping[str, str], missing: t.Sequence[str], target: str) -> list[Finding]:
+    """What is to be told of the nodes that are left out. kubelets: as above."""
     found = [
         Finding(CLUSTER, finding.fate, f"{node}: {finding.message}", "kubelet", node)
         for node in missing
@@ -153,3 +157,14 @@ def unchecked(kubelets: t.Mapping[str, str], checked: t.Collection[str], target:
             Finding(CLUSTER, WARNS, f"the cluster has nodes that this run did not check: {', '.join(missing)}")
         )
     return found
+
+
+def changed_meanwhile(before: str, after: str) -> list[Finding]:
+    """A ClusterConfiguration that was written while nodes were checked with what it said before. before, after: its text."""
+    if before == after:
+        return []
+    message = (
+        "it was written while this run checked the nodes, so what was found is of what stood there before. See who writes it, such as an upgrade"
+        " that has begun, and check again."
+    )
+    return [Finding(CLUSTER, BREAKS, message, set_by=CONFIG_MAP, file=CONFIG_MAP_SOURCE)]

@@ -8,7 +8,7 @@ import typing as t
 
 import pytest
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.upgrade import cluster
-from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.upgrade.findings import BREAKS, WARNS
+from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.upgrade.findings import BREAKS, CONFIG_MAP, WARNS
 
 METRICS = """\
 # TYPE apiserver_requested_deprecated_apis gauge
@@ -88,12 +88,21 @@ def test_device_classes_that_offer_what_we_set() -> None:
 
 
 @pytest.mark.parametrize(
-    ("kubelets", "fates"),
+    ("kubelets", "left_out", "fates"),
     [
-        ({"cp1": "v1.36.3"}, []),
-        ({"cp1": "v1.36.3", "w1": "v1.36.3"}, [WARNS]),
-        ({"cp1": "v1.36.3", "w1": "v1.33.3"}, [BREAKS, WARNS]),
+        ({"cp1": "v1.36.3"}, [], []),
+        ({"w2": "v1.36.3", "cp1": "v1.36.3", "w1": "v1.36.3"}, ["w1", "w2"], [WARNS]),
+        ({"cp1": "v1.36.3", "w1": "v1.33.3"}, ["w1"], [BREAKS, WARNS]),
     ],
 )
-def test_nodes_that_the_run_did_not_check(kubelets: dict[str, str], fates: list[str]) -> None:
-    assert [finding.fate for finding in cluster.unchecked(kubelets, ["cp1"], "1.37.2")] == fates
+def test_nodes_that_the_run_did_not_check(kubelets: dict[str, str], left_out: list[str], fates: list[str]) -> None:
+    missing = cluster.left_out(kubelets, ["cp1", "gone"])
+    assert missing == left_out
+    assert [finding.fate for finding in cluster.unchecked(kubelets, missing, "1.37.2")] == fates
+
+
+def test_a_configuration_that_was_written_meanwhile() -> None:
+    assert cluster.changed_meanwhile("a: 1\n", "a: 1\n") == []
+    (finding,) = cluster.changed_meanwhile("a: 1\n", "a: 2\n")
+    assert (finding.fate, finding.set_by) == (BREAKS, CONFIG_MAP)
+    assert "check again" in finding.message
