@@ -29,13 +29,14 @@ from .._plan.upgrade.cluster_configuration import ClusterConfiguration, Endpoint
 from .._plan.upgrade.findings import BREAKS, CONFIG_MAP, CONFIG_MAP_SOURCE, WARNS, Finding
 from .._plan.upgrade.refusals import Setting
 from .._plan.upgrade.static_pods import Sides
-from . import rehearsals, static_pods
+from . import rehearsals, static_pods, upgrade_certificates
 from .component_files import ComponentFiles
 from .programs import Program
 from .runtime import Runtime
 from .state import Run
 from .static_pods import API_SERVER, ETCD, StaticPod
 from .upgrade_findings import Found, hear
+from .upgrade_kubeadm import Kubeadm
 from .upgrade_manifests import NotGenerated, generate
 from .upgrade_programs import KUBEADM, NewPrograms, installed_kubeadm
 
@@ -108,15 +109,10 @@ def check(node: ControlPlane, found: Found) -> str | None:
     api_server = static_pods.parse_static_pod(
         API_SERVER, static_pods.find(API_SERVER, node.manifest_dir)[0], node.node_name
     )
-    endpoint = endpoint_of(api_server.manifest, node)
+    endpoint = _endpoint_of(api_server.manifest, node)
+    kubeadm = _kubeadm(node, node.programs.path(KUBEADM), node.programs.target, endpoint)
     try:
-        new = generate(
-            node.programs.path(KUBEADM),
-            node.configuration.for_kubeadm(node.programs.target, endpoint),
-            node.configuration,
-            patches=node.patches,
-            run=node.run,
-        )
+        new = generate(kubeadm, patches=node.patches)
     except NotGenerated as exc:
         message = f"the new kubeadm generates no manifests, so the upgrade does not begin: {exc}"
         found.findings.append(Finding(KUBEADM, BREAKS, message, set_by=CONFIG_MAP, file=CONFIG_MAP_SOURCE))
@@ -129,10 +125,16 @@ def check(node: ControlPlane, found: Found) -> str | None:
     old = _baseline(node, endpoint, _tag(api_server.manifest))
     for name, text in new.manifests.items():
         _check_pod(name, text, old.get(name), node, found)
+    upgrade_certificates.check(kubeadm, found)
     return _tag(api_server.manifest)
 
 
-def endpoint_of(api_server: Manifest, node: ControlPlane) -> Endpoint:
+def _kubeadm(node: ControlPlane, program: str, version: str, endpoint: Endpoint) -> Kubeadm:
+    """A kubeadm that generates for a version of Kubernetes."""
+    return Kubeadm(program, node.configuration.for_kubeadm(version, endpoint), node.configuration, node.run)
+
+
+def _endpoint_of(api_server: Manifest, node: ControlPlane) -> Endpoint:
     """Where kubeadm tells an API server to be: as it noted itself, or else by the arguments."""
     noted = _NOTED.fullmatch(str(api_server.values()["annotations"].get(_ENDPOINT) or ""))
     args = api_server.values()["args"]
@@ -155,8 +157,7 @@ def _baseline(node: ControlPlane, endpoint: Endpoint, tag: str) -> dict[str, str
     is_same = own is not None and (steps.parse(own[1]) or ())[:2] == (steps.parse(current) or (None,))[:2]
     program = own[0] if own and is_same else node.programs.path(KUBEADM)
     try:
-        config = node.configuration.for_kubeadm(current, endpoint)
-        return generate(program, config, node.configuration, patches=node.patches, run=node.run).manifests
+        return generate(_kubeadm(node, program, current, endpoint), patches=node.patches).manifests
     except NotGenerated:
         return {}
 

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._node import upgrade_manifests
+from ansible_collections.nodecraft.kubeadm.plugins.module_utils._node.upgrade_kubeadm import Kubeadm
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.common.errors import KubeadmError, Refusal
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.upgrade.cluster_configuration import (
     ClusterConfiguration,
@@ -23,8 +24,8 @@ pytestmark = pytest.mark.usefixtures("master")  # the sandbox's source is found 
 
 def generate(run: UpgradeRun, text: str = CONFIGURATION, patches: str | None = None) -> upgrade_manifests.Generated:
     configuration = ClusterConfiguration.parse(text)
-    config = configuration.for_kubeadm(TARGET, ENDPOINT)
-    return upgrade_manifests.generate("/new/kubeadm", config, configuration, patches=patches, run=run)
+    kubeadm = Kubeadm("/new/kubeadm", configuration.for_kubeadm(TARGET, ENDPOINT), configuration, run)
+    return upgrade_manifests.generate(kubeadm, patches=patches)
 
 
 def test_kubeadm_is_asked_for_a_dry_run_of_two_phases() -> None:
