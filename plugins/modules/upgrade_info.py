@@ -71,7 +71,9 @@ kubelets:
   sample:
     w1: v1.36.3
 findings:
-  description: What O(target) breaks in the cluster as a whole, as M(nodecraft.kubeadm.upgrade_check) returns it; empty without O(target).
+  description: >-
+    What O(target) breaks in the cluster as a whole, as M(nodecraft.kubeadm.upgrade_check) returns it, with the component V(cluster); empty without
+    O(target).
   returned: success
   type: list
   elements: dict

@@ -133,7 +133,7 @@ def _sorted(findings: t.Iterable[Json]) -> list[Json]:
 
 def _line(host: str, finding: Json) -> str:
     what = " ".join(filter(None, (host, finding["component"], finding["field"], finding["key"])))
-    place = finding["file"] and (f"{finding['file']}:{finding['line']}" if finding["line"] else finding["file"])
+    place = f"{finding['file']}:{finding['line']}" if finding["line"] else finding["file"]
     where = ", ".join(filter(None, (place, _SETTERS.get(finding["set_by"], ""))))
     advice = _ADVICE.get(finding["fate"]) if finding["variable"] else None
     change = f"; {advice} {finding['variable']}" if advice else ""
@@ -144,10 +144,10 @@ def _line(host: str, finding: Json) -> str:
 
 def failure(told: Json, host: str) -> str:
     """Why the run fails on a host; empty when it does not."""
-    node = told["nodes"].get(host) or {}
-    if node and not node["checked"]:
+    node = told["nodes"][host]
+    if not node["checked"]:
         return f"{host} was not checked: {node['msg']}"
-    broken = [each for each in (*told["cluster"], *node.get("findings", ())) if each["fate"] == BREAKS]
+    broken = [each for each in (*told["cluster"], *node["findings"]) if each["fate"] == BREAKS]
     if not broken:
         return ""
     names = ", ".join(" ".join(filter(None, (each["component"], each["field"], each["key"]))) for each in broken)

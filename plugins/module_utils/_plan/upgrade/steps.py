@@ -90,8 +90,7 @@ def program_objection(name: str, path: str, told: str, target: str) -> str:
 
 def _prerelease(text: str) -> str:
     """What makes a version one before its release, such as C(-rc.1); empty for a release."""
-    match = _VERSION.match(text.strip())
-    return (match["before"] or "") if match else ""
+    return "".join(match["before"] or "" for match in _VERSION.finditer(text.strip()))
 
 
 def machine_of(header: bytes) -> str | None:

@@ -71,6 +71,7 @@ def test_a_clean_cluster() -> None:
     not_rehearsed = [{"component": "etcd", "reason": "there is no program etcd"}]
     told = report.report("1.37.2", {"cp1": result(not_rehearsed=not_rehearsed)})
     assert told["safe"]
+    assert told["nodes"]["cp1"]["msg"] == ""
     assert report.failure(told, "cp1") == ""
     assert report.lines(told) == [
         "cp1: nothing vanishes and nothing breaks",
@@ -78,6 +79,12 @@ def test_a_clean_cluster() -> None:
         "cp1: not rehearsed: etcd: there is no program etcd",
         "Upgrade to 1.37.2: nothing breaks of what was rehearsed. docs/upgrade.md says what the check cannot see.",
     ]
+
+
+def test_a_file_without_a_line() -> None:
+    ends = Finding("kube-apiserver", WARNS, "it ends.", "args", "a", file="/a.yaml")
+    told = report.report("1.37.2", {"cp1": result(ends)})
+    assert report.lines(told)[0] == "cp1 kube-apiserver args a: to be known (/a.yaml): it ends"
 
 
 @pytest.mark.parametrize(

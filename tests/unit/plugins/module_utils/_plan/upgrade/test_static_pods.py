@@ -94,6 +94,44 @@ def test_a_setting_that_nothing_brings_back(record: Record, set_by: str) -> None
     assert finding.variable == "control_plane_feature_gates or control_plane_components.kube-apiserver.feature_gates"
 
 
+def test_a_default_of_kubeadm_that_is_ours_as_well_is_told() -> None:
+    newer = samples.API_SERVER.replace("Node,RBAC", "Node,Webhook")
+    record = owned("args", "authorization-mode", ["Node,RBAC"])
+    (finding,) = static_pods.compare(sides(samples.API_SERVER, newer, record=record))
+    assert told([finding]) == [("args", "authorization-mode", VANISHES, COLLECTION)]
+
+
+def test_what_someone_changed_after_us_is_not_ours() -> None:
+    (finding,) = static_pods.compare(sides(changed(args={"v": 5}), record=owned("args", "v", ["4"])))
+    assert told([finding]) == [("args", "v", VANISHES, OTHER)]
+
+
+def test_what_comes_back_without_being_named() -> None:
+    live = samples.manifest(
+        changed(volumes=[samples.volume("policy", "/etc/policy")])
+    )  # as the volume of a policy file
+    (finding,) = static_pods.compare(Sides(NAME, live, {}, None, samples.manifest(), live, frozenset(), EMPTY))
+    assert (finding.fate, finding.message, finding.variable) == (RETURNS, "set -> unset", "")
+
+
+def test_the_variable_to_change() -> None:
+    (finding,) = static_pods.compare(sides(changed(args={"v": 4}), args={"v": 4}))
+    assert (finding.fate, finding.set_by) == (RETURNS, OTHER)
+    assert finding.variable == "control_plane_components.kube-apiserver.args"
+    live = changed(args={"v": 4})
+    (finding,) = static_pods.compare(sides(live, live, record=owned("args", "v", ["4"])))
+    assert (finding.fate, finding.variable) == (STAYS, "control_plane_components.kube-apiserver.args")
+    assert static_pods.variable_of("etcd", "feature_gates") == "control_plane_components.etcd.feature_gates"
+
+
+def test_values_in_a_few_words() -> None:
+    (finding,) = static_pods.compare(sides(changed(feature_gates={"A": True})))
+    assert finding.message == "true -> unset"
+    live = samples.API_SERVER.replace("  annotations:\n", "  annotations:\n    example.com/Who: Me\n")
+    (finding,) = static_pods.compare(sides(live))
+    assert finding.message == "Me -> unset"
+
+
 def test_a_removal_of_ours_is_undone() -> None:
     live = samples.API_SERVER.replace("    - --allow-privileged=true\n", "")
     record: Record = {"args": {"allow-privileged": Owned(None, ["true"])}}
@@ -114,6 +152,10 @@ def test_what_kubeadm_config_has_and_the_node_not_yet() -> None:
     plain, new = samples.manifest(), samples.manifest(changed(args={"v": 4}))
     (finding,) = static_pods.compare(Sides(NAME, plain, {}, new, new, None, frozenset(), CONFIGURED))
     assert (finding.fate, finding.line) == (WARNS, 5)
+    assert (
+        finding.message == "unset -> 4: kubeadm-config says so and the node does not have it yet, the upgrade brings it"
+    )
+    assert static_pods.compare(Sides(NAME, plain, {}, None, new, None, frozenset(), CONFIGURED)) == [finding]
     assert finding.file == "ConfigMap kube-system/kubeadm-config (ClusterConfiguration)"
 
 

@@ -42,6 +42,7 @@ def test_versions_as_programs_and_images_tell_them(text: str, version: steps.Ver
         ("1.36.3", ""),
         ("1.37", "invalid target '1.37': must be a whole version, such as 1.37.2."),
         ("Kubernetes v1.37.2", "must be a whole version"),
+        ("1.37.2 or so", "invalid target '1.37.2 or so': must be a whole version"),
         ("1.36.2", "invalid target 1.36.2: must be 1.36.3, which the cluster has, or newer."),
         ("1.38.0", "invalid target 1.38.0: must be of 1.36 or 1.37, because the cluster has 1.36.3"),
         ("2.0.0", "must be of 1.36 or 1.37"),
@@ -125,6 +126,8 @@ def test_control_planes_of_several_versions() -> None:
         ("3.6.8-0", "3.6.8-0", []),
         ("3.5.16-0", "3.6.5-0", [WARNS]),
         ("3.5.24-0", "3.6.5-0", []),
+        ("3.5.20-0", "3.6.5-0", []),
+        ("3.6.8-0", "4.6.0-0", [BREAKS]),
         ("3.5.24-0", "3.7.0-0", [BREAKS]),
         ("3.7.0-0", "3.6.8-0", [WARNS]),
         ("custom", "3.6.8-0", [BREAKS]),
@@ -159,6 +162,7 @@ def test_a_kubelet_newer_than_tested_is_not_started() -> None:
         (True, None, "1.37.2", []),
         (False, None, "1.37.2", [BREAKS]),
         (False, False, "1.37.2", [WARNS]),
+        (False, None, "1.35.0", [BREAKS]),
         (False, None, "1.34.2", [WARNS]),
     ],
 )
@@ -174,8 +178,16 @@ def test_runtimes() -> None:
     assert steps.runtime_objection("1.38.0", "") == []
 
 
+def test_without_a_target_no_condition_is_judged() -> None:
+    assert steps.kubelet_skew("Kubernetes v1.20.0", "latest") == []
+    assert not steps.may_rehearse_kubelet("latest")
+    assert steps.cgroup_objection("latest", has_v2=False, fails=None) == []
+    assert steps.runtime_objection("latest", "containerd x v1.7.24 y") == []
+
+
 def test_room_for_copies() -> None:
-    assert steps.room_objection("/etc/kubernetes", 500_000_000, 300_000_000) == []
+    assert steps.room_objection("/etc/kubernetes", 400_000_000, 300_000_000) == []
+    assert len(steps.room_objection("/etc/kubernetes", 399_999_999, 300_000_000)) == 1
     (finding,) = steps.room_objection("/etc/kubernetes", 50_000_000, 300_000_000)
     assert finding.fate == BREAKS
     assert "has 50 MB free" in finding.message
