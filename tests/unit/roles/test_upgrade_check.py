@@ -112,7 +112,7 @@ def test_a_cluster_that_is_none_of_kubeadm(play: Play) -> None:
 
 
 def test_what_the_run_leaves_out_is_told(play: Play) -> None:
-    info = {
+    info: Json = {
         "cluster_configuration": "a",
         "findings": [],
         "kubelets": {"cp1": "v1.36.3", "w1": "v1.36.3", "w9": "v1.33.0"},

@@ -146,7 +146,7 @@ class ClusterConfiguration:
 
 def _flag_path(part: t.Mapping[str, t.Any], section: Path, field: str, key: str) -> Path | None:
     """Where a flag has a gate or a plugin among its values. Each flag of that name counts, unlike with other flags."""
-    entries = part.get("extraArgs")
+    entries: t.Any = part.get("extraArgs")
     names = (flags.FEATURE_GATES,) if field == "feature_gates" else _PLUGIN_FLAGS
     for name in names:
         for path in reversed(_entry_paths(entries, (*section, "extraArgs"), name)):

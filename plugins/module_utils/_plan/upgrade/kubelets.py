@@ -28,7 +28,7 @@ KUBELET = "kubelet"
 _FLAGS_FILE = "/var/lib/kubelet/kubeadm-flags.env"
 _OF_KUBEADM = ("/var/lib/kubelet/config.yaml", _FLAGS_FILE)
 # The minor version to which kubeadm upgrades -> the flags that it takes out of its file, because that kubelet has them no more.
-_TAKEN_OUT = {(1, 35): ("pod-infra-container-image",)}
+_TAKEN_OUT: dict[tuple[int, ...], tuple[str, ...]] = {(1, 35): ("pod-infra-container-image",)}
 _VARIABLES = {
     GATES: "node_kubelet_feature_gates",
     CONFIG: "node_kubelet_config",

@@ -119,7 +119,7 @@ def test_what_etcd_removes_while_its_data_is_counted(
     upgrade: Check, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     names = ["gone.snap.db"]
-    monkeypatch.setattr(upgrade_report.os, "walk", lambda directory: [(directory, [], names)])
+    monkeypatch.setattr(os, "walk", lambda directory: [(directory, [], names)])
     own = f"{CONFIGURATION}etcd: {{local: {{dataDir: {tmp_path}}}}}\n"
     assert broken(upgrade(cluster_configuration=own)) == []
 

@@ -146,6 +146,7 @@ def test_a_setting_in_kubeadm_config_stays() -> None:
     live = samples.manifest(changed(args={"v": 4}))
     (finding,) = static_pods.compare(Sides(NAME, live, {}, live, live, live, frozenset(), CONFIGURED))
     assert told([finding]) == [("args", "v", STAYS, CONFIG_MAP)]
+    assert (finding.message, finding.variable) == ("4", "")
 
 
 def test_what_kubeadm_config_has_and_the_node_not_yet() -> None:
@@ -188,6 +189,26 @@ def test_the_checksum_and_what_a_member_of_etcd_was_told_are_not_told() -> None:
     member = samples.manifest(samples.etcd("--initial-cluster=a=x,b=y", "--initial-cluster-state=existing"), "etcd")
     new = samples.manifest(samples.etcd("--initial-cluster=a=x"), "etcd")
     assert static_pods.compare(Sides("etcd", member, {}, None, new, new, frozenset(), EMPTY)) == []
+
+
+def test_what_etcd_loses_is_told() -> None:
+    member = samples.manifest(samples.etcd("--quota-backend-bytes=1", "--initial-cluster-state=existing"), "etcd")
+    new = samples.manifest(samples.etcd(), "etcd")
+    found = static_pods.compare(Sides("etcd", member, {}, new, new, None, frozenset(), EMPTY))
+    assert told(found) == [("args", "quota-backend-bytes", VANISHES, OTHER)]
+
+
+def test_what_is_named_does_not_come_back_where_site_would_be_refused() -> None:
+    live, named = samples.manifest(changed(args={"v": 4})), frozenset({("args", "v")})
+    (finding,) = static_pods.compare(Sides(NAME, live, {}, None, samples.manifest(), None, named, EMPTY))
+    assert finding.fate == VANISHES
+
+
+def test_a_manifest_that_comes_in_the_place_of_another() -> None:
+    old, new = samples.manifest(), samples.manifest(changed(args={"v": 4}))
+    plan = static_pods.unchanged(new, old)
+    assert (plan.before, plan.after, plan.operations) == (old, new, ())
+    assert static_pods.unchanged(new).before == new
 
 
 def test_without_a_baseline_what_differs_is_told() -> None:
