@@ -17,6 +17,8 @@ from .upgrade_kubeadm import CONFIG, Kubeadm, words
 from .upgrade_programs import refuse_relative
 
 _OUTPUT = "/upgrade-check-manifests"
+# Of what YAML itself says, the line and the key stand in further lines.
+_COMPLAINT = re.compile(r"strict decoding error: ([^\n]*(?:\n +[^\n]+)*)")
 _CONTROL_PLANE, _ETCD = ("control-plane", "all"), ("etcd", "local")
 
 
@@ -82,4 +84,4 @@ def _run_phase(kubeadm: Kubeadm, phase: t.Sequence[str], patches: str | None, di
     )
     if status != 0:
         raise NotGenerated(f"{kubeadm.program} init phase {' '.join(phase)}: {words(output)}")
-    return re.findall(r"strict decoding error: ([^\n]*)", output)
+    return [" ".join(complaint.split()) for complaint in _COMPLAINT.findall(output)]

@@ -10,6 +10,7 @@ import os
 import typing as t
 from pathlib import Path
 
+import yaml
 from ansible_collections.nodecraft.kubeadm.tests.unit.support.fake_run import FakeRun
 
 TARGET, CURRENT = "1.37.2", "v1.36.3"
@@ -83,7 +84,7 @@ class UpgradeRun(FakeRun):
 
     def _generate(self, request: dict[str, t.Any]) -> tuple[int, str, str]:
         (text,) = request["staged"].values()
-        cluster = json.loads(base64.b64decode(text).decode().split("\n---\n")[0])
+        cluster = yaml.safe_load(base64.b64decode(text).decode().split("\n---\n")[0])
         manifests = self.manifests[cluster["kubernetesVersion"]]
         if isinstance(manifests, str):
             return 1, "", manifests

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import dataclasses
 import json
+import re
 import typing as t
 
 from ..common.errors import Refusal
@@ -37,6 +38,7 @@ _SECTIONS: dict[str, Path] = {
 _LAST_READER = {f"{GROUP}v1beta2": (1, 26), f"{GROUP}v1beta3": (1, 36)}
 _LISTS = {"args": "extraArgs", "env": "extraEnvs", "volumes": "extraVolumes"}
 _REPAIR = "Repair it: kubectl -n kube-system edit configmap kubeadm-config; kubeadm config validate checks the text."
+_VERSION = re.compile(r"^kubernetesVersion:.*$", re.MULTILINE)
 _PLUGIN_FLAGS = (flags.ENABLE_PLUGINS, flags.DISABLE_PLUGINS)
 
 
@@ -111,16 +113,26 @@ class ClusterConfiguration:
     def for_kubeadm(self, version: str, endpoint: Endpoint) -> str:
         """The file with which a kubeadm generates the manifests of one control plane for a version of Kubernetes.
 
-        It is read as JSON. What kubeadm does not know stays in it, so that kubeadm itself says so.
+        The text is what stands in the ConfigMap, so that kubeadm reads it by its own rules and itself says what it does not know.
         """
-        cluster = {**self.data, "kubernetesVersion": f"v{version.lstrip('v')}"}
         init = {
             "apiVersion": self.api_version,
             "kind": "InitConfiguration",
             "localAPIEndpoint": {"advertiseAddress": endpoint.address, "bindPort": endpoint.port},
             "nodeRegistration": {"name": endpoint.node_name, "criSocket": endpoint.socket},
         }
-        return f"{json.dumps(cluster, default=str)}\n---\n{json.dumps(init)}\n"
+        return f"{self._for_version(version)}\n---\n{json.dumps(init)}\n"
+
+    def _for_version(self, version: str) -> str:
+        """The text with another version of Kubernetes."""
+        tag = f"v{version.lstrip('v')}"
+        wanted = {**self.data, "kubernetesVersion": tag}
+        text = _VERSION.sub(f"kubernetesVersion: {tag}", self.text)
+        try:
+            is_it = yaml.safe_load(text) == wanted
+        except yaml.YAMLError:
+            is_it = False
+        return text if is_it else json.dumps(wanted, default=str)  # such as one that is written in braces
 
     def line(self, component: str, field: str, key: str) -> int | None:
         """The line of the text that sets a setting of a static pod; None when none does. The names are those of the modules."""

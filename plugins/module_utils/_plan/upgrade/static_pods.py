@@ -75,9 +75,9 @@ def variable_of(component: str, field: str) -> str:
     return f"{wide} or {own}" if wide else own
 
 
-def unchanged(manifest: Manifest, before: Manifest | None = None) -> StaticPodPlan:
+def unchanged(manifest: Manifest, before: Manifest) -> StaticPodPlan:
     """A manifest as a plan with which it is rehearsed. before: the one in whose place it comes."""
-    return StaticPodPlan(before or manifest, manifest, (), (), {}, ())
+    return StaticPodPlan(before, manifest, (), (), {}, ())
 
 
 def compare(sides: Sides) -> list[Finding]:

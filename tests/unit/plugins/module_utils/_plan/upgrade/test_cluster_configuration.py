@@ -15,6 +15,8 @@ from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.upgrade.cl
 )
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.upgrade.findings import BREAKS
 
+HEAD = "apiVersion: kubeadm.k8s.io/v1beta4\nkind: ClusterConfiguration\n"
+ENDPOINT = Endpoint("cp1", "10.0.0.11", 6443, "unix:///s")
 TEXT = """\
 apiServer:
   extraArgs:
@@ -117,16 +119,40 @@ def test_arguments_before_v1beta4_are_a_mapping() -> None:
 
 
 def test_what_a_new_kubeadm_is_given() -> None:
-    text = ClusterConfiguration.parse(TEXT).for_kubeadm("1.37.2", Endpoint("cp1", "10.0.0.11", 6443, "unix:///s"))
-    cluster, init = (json.loads(part) for part in text.split("\n---\n"))
-    assert cluster["kubernetesVersion"] == "v1.37.2"
-    assert cluster["myField"] == 1
-    assert init == {
+    text = ClusterConfiguration.parse(TEXT).for_kubeadm("1.37.2", ENDPOINT)
+    cluster, init = text.split("\n---\n")
+    assert cluster == TEXT.replace("v1.36.3", "v1.37.2")  # the rest as kubeadm itself is to read it
+    assert json.loads(init) == {
         "apiVersion": "kubeadm.k8s.io/v1beta4",
         "kind": "InitConfiguration",
         "localAPIEndpoint": {"advertiseAddress": "10.0.0.11", "bindPort": 6443},
         "nodeRegistration": {"name": "cp1", "criSocket": "unix:///s"},
     }
+
+
+@pytest.mark.parametrize(
+    ("text", "given"),
+    [
+        ("kubernetesVersion: v1.36.3 # as of May\nx: 10:30\n", "kubernetesVersion: v1.37.2\nx: 10:30\n"),
+        ("x: 1\nx: 2\nkubernetesVersion: 1.36.3\n", "x: 1\nx: 2\nkubernetesVersion: v1.37.2\n"),
+        ("x: 1\n", None),
+        ('"kubernetesVersion": v1.36.3\nx: 1\n', None),
+        ("kubernetesVersion:\n  v1.36.3\nx: 1\n", None),
+    ],
+)
+def test_the_text_stays_where_its_version_can_be_changed(text: str, given: str | None) -> None:
+    configuration = ClusterConfiguration.parse(HEAD + text)
+    found = configuration.for_kubeadm("v1.37.2", ENDPOINT).partition("\n---\n")[0]
+    if given is None:
+        assert json.loads(found) == {**configuration.data, "kubernetesVersion": "v1.37.2"}
+    else:
+        assert found == HEAD + given
+
+
+def test_a_configuration_in_braces() -> None:
+    text = '{"apiVersion": "kubeadm.k8s.io/v1beta4", "kind": "ClusterConfiguration", "kubernetesVersion": "v1.36.3"}'
+    found = ClusterConfiguration.parse(text).for_kubeadm("1.37.2", ENDPOINT).partition("\n---\n")[0]
+    assert json.loads(found)["kubernetesVersion"] == "v1.37.2"
 
 
 @pytest.mark.parametrize(
