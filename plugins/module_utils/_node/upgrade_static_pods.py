@@ -19,7 +19,7 @@ from .._plan.common.ownership import Values
 from .._plan.common.verdict import Verdict
 from .._plan.documents import configuration
 from .._plan.kubernetes import versions
-from .._plan.static_pod import desired
+from .._plan.static_pod import desired, reconciliation
 from .._plan.static_pod import plan as static_pod
 from .._plan.static_pod.manifest import Manifest
 from .._plan.static_pod.plan import StaticPodPlan
@@ -177,6 +177,9 @@ def _check_pod(name: str, text: str, baseline: str | None, node: ControlPlane, f
     if name == ETCD:
         found.findings += steps.etcd_step(_tag(pod.manifest), _tag(generated))
     plan, named = _planned(pod, generated, node, found)
+    left = reconciliation.reconcile(
+        pod.record, generated.values(), image=generated.container.get("image"), written_image=pod.written_image
+    )
     sides = Sides(
         component=name,
         live=pod.manifest,
@@ -185,6 +188,7 @@ def _check_pod(name: str, text: str, baseline: str | None, node: ControlPlane, f
         generated=generated,
         after=plan.after if plan else None,
         named=named,
+        asked_about=frozenset((field, key) for field, keys in left.removed.items() for key in keys),
         configuration=node.configuration,
         patches=node.patches or "",
     )
@@ -222,7 +226,8 @@ def _planned(
         return None, frozenset()
     named: Values = {}
     try:
-        wish = desired.parse_wish({**node.wanted[pod.name], "name": pod.name, "state": "present", "purge": node.purge})
+        fixed = {"name": pod.name, "state": "present", "purge": node.purge, "restore_removed": True}
+        wish = desired.parse_wish({**node.wanted[pod.name], **fixed})
         named = wish.values
         paths = {entry.path for entry in wish.files} | set(pod.record.get("files", {}))
         users, groups = static_pods.read_accounts(wish.files)
@@ -230,7 +235,9 @@ def _planned(
         plan = static_pod.plan(wish, state)
         static_pods.refuse_unreachable_files(plan)
     except Refusal as exc:
-        live = Sides(pod.name, pod.manifest, pod.record, None, generated, None, frozenset(), node.configuration)
+        live = Sides(
+            pod.name, pod.manifest, pod.record, None, generated, None, frozenset(), frozenset(), node.configuration
+        )
         blame = refusals.blamed(str(exc), named)
         found.findings.append(upgrade.broken_by_site(live, blame[0] if blame else None, str(exc)))
         return None, frozenset()

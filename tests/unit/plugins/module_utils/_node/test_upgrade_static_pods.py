@@ -132,6 +132,19 @@ def test_ours_is_told_by_the_record(upgrade: Check) -> None:
     assert only(upgrade()).set_by == "collection"
 
 
+@pytest.mark.parametrize(
+    ("image", "asks"), [(f"registry.k8s.io/{NAME}:v{TARGET}", True), ("registry.k8s.io/x:v1", False)]
+)
+def test_our_only_setting_in_a_manifest_of_the_same_image(upgrade: Check, image: str, asks: bool) -> None:
+    """Such as one of etcd, whose version most upgrades leave: site finds what someone could have done as well."""
+    record = {"args": {"v": Owned(["1"], None)}}
+    records.write_record(NAME, before={}, after=record, images=records.Images(None, image))
+    finding = only(upgrade(args={"v": 1}))
+    assert (finding.fate, finding.set_by) == (RETURNS, "collection")
+    assert ("control_plane_restore_removed=true" in finding.message) is asks
+    assert [each["what"] for each in upgrade().rehearsed] == ["generated"]
+
+
 def test_what_kubeadm_config_breaks_is_heard_to_the_end(upgrade: Check) -> None:
     upgrade.generated(pod("--v=1", "--gone=1", "--lost=2"))
     upgrade.configuration += "apiServer:\n  extraArgs:\n  - name: gone\n    value: '1'\n"
