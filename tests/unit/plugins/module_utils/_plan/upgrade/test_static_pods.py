@@ -18,6 +18,7 @@ from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.upgrade.fi
     BREAKS,
     COLLECTION,
     CONFIG_MAP,
+    CONFIG_MAP_SOURCE,
     INVENTORY,
     KUBEADM,
     OTHER,
@@ -151,7 +152,7 @@ def test_a_removal_of_ours_is_undone() -> None:
     record: Record = {"args": {"allow-privileged": Owned(None, ["true"])}}
     (finding,) = static_pods.compare(sides(live, record=record))
     assert told([finding]) == [("args", "allow-privileged", VANISHES, COLLECTION)]
-    assert finding.message == "unset -> true"
+    assert (finding.message, finding.file, finding.line) == ("unset -> true", samples.SOURCE, None)
     (finding,) = static_pods.compare(sides(live, record=record, args={"allow-privileged": None}))
     assert finding.fate == RETURNS
 
@@ -160,7 +161,14 @@ def test_a_setting_in_kubeadm_config_stays() -> None:
     live = samples.manifest(changed(args={"v": 4}))
     (finding,) = static_pods.compare(Sides(NAME, live, {}, live, live, live, NONE, NONE, CONFIGURED))
     assert told([finding]) == [("args", "v", STAYS, CONFIG_MAP)]
-    assert (finding.message, finding.variable) == ("4", "")
+    assert (finding.message, finding.variable, finding.file) == ("4", "", samples.SOURCE)
+
+
+def test_what_is_ours_and_kubeadm_config_has_in_another_way() -> None:
+    live, new = samples.manifest(changed(args={"v": 5})), samples.manifest(changed(args={"v": 4}))
+    record = owned("args", "v", ["5"])
+    (finding,) = static_pods.compare(Sides(NAME, live, record, None, new, None, NONE, NONE, CONFIGURED))
+    assert (finding.fate, finding.set_by, finding.message) == (VANISHES, COLLECTION, "5 -> 4")
 
 
 def test_what_kubeadm_config_has_and_the_node_not_yet() -> None:
@@ -242,7 +250,7 @@ def test_what_kubeadm_config_breaks() -> None:
     assert finding.variable == "apiServer.extraArgs in kubeadm-config"
     assert finding.message == "unknown flag: --v"
     finding = static_pods.broken_by_kubeadm(compared, ("args", "secure-port"), "no")
-    assert (finding.set_by, finding.variable) == (KUBEADM, "")
+    assert (finding.set_by, finding.variable, finding.file) == (KUBEADM, "", CONFIG_MAP_SOURCE)
     assert static_pods.broken_by_kubeadm(compared, None, "it crashed").key == ""
 
 
@@ -252,6 +260,8 @@ def test_what_the_inventory_breaks() -> None:
     assert (finding.fate, finding.set_by) == (BREAKS, INVENTORY)
     assert finding.message == "site would not work after the upgrade: unrecognized feature gate: A"
     assert finding.variable.startswith("control_plane_feature_gates or ")
+    assert (finding.file, finding.line) == (samples.SOURCE, compared.live.line("feature_gates", "A"))
+    assert static_pods.broken_by_site(compared, ("args", "none"), "no").file == ""
     assert static_pods.broken_by_site(compared, None, "no").variable == "control_plane_components.kube-apiserver"
 
 
