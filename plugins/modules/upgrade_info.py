@@ -22,7 +22,7 @@ extends_documentation_fragment:
 notes:
   - The account needs the verb C(get) on the ConfigMap C(kube-system/kubeadm-config) and C(list) on C(nodes); with O(target) also C(get) on
     C(/metrics) and on the namespace C(kube-system), and C(list) on webhook configurations, EndpointSlices and DeviceClasses. What it may not
-    read of these is a warning.
+    read of these is a finding.
 options:
   target:
     description:
@@ -90,7 +90,7 @@ from ansible_collections.nodecraft.kubeadm.plugins.module_utils._module.api_modu
 def main() -> t.NoReturn:
     """Hand the reader to the runner."""
     module = ApiModule(argument_spec={"target": {"type": "str"}, **concurrency_option()})
-    runner.run_info(module, lambda: read_all(module.params, connect=lambda: connect(module), warn=module.warn))
+    runner.run_info(module, lambda: read_all(module.params, connect=lambda: connect(module)))
 
 
 if __name__ == "__main__":

@@ -15,7 +15,7 @@ from .._plan.node import plan as node_plan
 from .._plan.node.extended_resources import RESOURCES
 from .._plan.upgrade import cluster, steps
 from .._plan.upgrade.cluster_configuration import KIND, ClusterConfiguration
-from .._plan.upgrade.findings import CONFIG_MAP_SOURCE, Finding
+from .._plan.upgrade.findings import CONFIG_MAP_SOURCE, WARNS, Finding
 from .client import Client, Connect, Json, Params
 from .cluster_versions import server_version
 
@@ -25,7 +25,7 @@ _WEBHOOKS = ("validatingwebhookconfigurations", "mutatingwebhookconfigurations")
 _SERVICE_LABEL = "kubernetes.io/service-name"
 
 
-def read_all(params: Params, *, connect: Connect, warn: t.Callable[[str], None]) -> Json:
+def read_all(params: Params, *, connect: Connect) -> Json:
     """Read kubeadm's configuration and what else concerns an upgrade.
 
     Raises KubeadmError where the cluster is none of kubeadm's, Refusal for a target to which kubeadm does not upgrade it.
@@ -36,7 +36,7 @@ def read_all(params: Params, *, connect: Connect, warn: t.Callable[[str], None])
     if target and (objection := steps.target_objection(target, ClusterConfiguration.parse(text).version)):
         raise Refusal(objection)
     nodes = client.list("nodes")
-    found = [finding for name in _CHECKS if target for finding in _found(name, client, nodes, target, warn)]
+    found = [finding for name in _CHECKS if target for finding in _found(name, client, nodes, target)]
     return {
         "cluster_configuration": text,
         "server_version": server_version(client),
@@ -45,14 +45,11 @@ def read_all(params: Params, *, connect: Connect, warn: t.Callable[[str], None])
     }
 
 
-def _found(
-    name: str, client: Client, nodes: t.Sequence[Json], target: str, warn: t.Callable[[str], None]
-) -> list[Finding]:
+def _found(name: str, client: Client, nodes: t.Sequence[Json], target: str) -> list[Finding]:
     try:
         return _CHECKS[name](client, nodes, target)
     except KubeadmError as exc:  # the rest can be told all the same
-        warn(f"{name} could not be read: {exc}")
-        return []
+        return [Finding(cluster.CLUSTER, WARNS, f"{name} could not be read, so nothing is known of them: {exc}")]
 
 
 def cluster_configuration(client: Client) -> str:

@@ -21,6 +21,7 @@ from .runtime import Runtime
 from .state import Run
 
 KUBEADM, KUBELET = "kubeadm", "kubelet"
+_MOST_NAMES = 12  # of what a directory holds that are shown
 _VERSION_OF = {KUBEADM: ("version", "--output=short")}
 
 
@@ -46,7 +47,7 @@ class NewPrograms:
         if missing:
             raise Refusal(
                 f"invalid programs {self.directory} on {os.uname().nodename}: must hold {' and '.join(missing)} of {self.target}; found:"
-                f" {', '.join(sorted(names)) or 'nothing'}."
+                f" {_listed(names)}. Unpack or copy it there first."
             )
         for name in (KUBEADM, KUBELET, *versions.COMPONENTS):
             if name in names:
@@ -93,6 +94,13 @@ class NewPrograms:
             objection = steps.program_objection(name, path, self._told(name, path), steps.shown(wanted))
         if objection:
             raise KubeadmError(objection.rstrip("."))
+
+
+def _listed(names: t.Collection[str]) -> str:
+    """What a directory holds, of many the first."""
+    shown = sorted(names)[:_MOST_NAMES]
+    more = [f"{len(names) - len(shown)} more"] if len(names) > len(shown) else []
+    return ", ".join([*shown, *more]) or "nothing"
 
 
 def refuse_relative(option: str, path: str) -> None:

@@ -23,8 +23,8 @@ CLASSES = "/apis/resource.k8s.io/v1"
 METRIC = 'apiserver_requested_deprecated_apis{group="g",removed_release="1.37",resource="x",version="v1"} 1\n'
 
 
-def read(api: FakeApi, target: str | None = "1.37.2", warn: t.Callable[[str], t.Any] = pytest.fail) -> Json:
-    return read_all({"target": target}, connect=lambda: client_of(api.url, Clock()), warn=warn)
+def read(api: FakeApi, target: str | None = "1.37.2") -> Json:
+    return read_all({"target": target}, connect=lambda: client_of(api.url, Clock()))
 
 
 @pytest.fixture(name="api")
@@ -83,13 +83,14 @@ def test_what_breaks(api: FakeApi) -> None:
     assert [each["field"] for each in read(api)["findings"]] == ["api", "extended_resources"]
 
 
-def test_what_may_not_be_read_is_a_warning(api: FakeApi) -> None:
+def test_what_may_not_be_read_is_told_with_the_rest(api: FakeApi) -> None:
     api.answers["/metrics"] = Refused(403, "forbidden")
     api.answers[CLASSES] = Refused(404, "no such group")
-    warnings: list[str] = []
-    assert read(api, warn=warnings.append)["findings"] == []
-    (warning,) = warnings
-    assert warning.startswith("the requests for deprecated APIs could not be read: ")
+    (finding,) = read(api)["findings"]
+    assert (finding["component"], finding["fate"]) == ("cluster", "warns")
+    assert finding["message"].startswith(
+        "the requests for deprecated APIs could not be read, so nothing is known of them: "
+    )
 
 
 @pytest.mark.parametrize(

@@ -35,7 +35,8 @@ def test_what_is_said_to_be_there_is(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("names", "content", "version", "words"),
     [
-        (("kubeadm",), ELF, "", "must hold kubelet of 1.37.2; found: kubeadm"),
+        (("kubeadm",), ELF, "", "must hold kubelet of 1.37.2; found: kubeadm. Unpack or copy it there first."),
+        (tuple(f"p{number:02}" for number in range(14)), ELF, "", "found: p00, .*, p11, 2 more. Unpack"),
         ((), OTHER, "", "is a program for aarch64: must be one for x86_64"),
         ((), b"#!/bin/sh", "", "is no program of Linux"),
         ((), ELF, "v1.36.3", "is kubeadm 1.36.3: must be 1.37.2"),
@@ -62,6 +63,11 @@ def test_a_directory_that_is_another_one_elsewhere(tmp_path: Path, monkeypatch: 
     monkeypatch.chdir(tmp_path)
     with pytest.raises(Refusal, match=r"^invalid programs 'new': must be an absolute path on each node"):
         NewPrograms("new", TARGET, UpgradeRun()).check(["kubelet"])
+
+
+def test_an_empty_directory(tmp_path: Path) -> None:
+    with pytest.raises(Refusal, match=r"must hold kubelet and kubeadm of 1.37.2; found: nothing"):
+        NewPrograms(str(tmp_path), TARGET, UpgradeRun()).check(["kubelet", "kubeadm"])
 
 
 def test_a_program_that_may_not_be_started(tmp_path: Path) -> None:
