@@ -26,6 +26,7 @@ def test_apis_that_the_target_serves_no_more() -> None:
     assert "1.37 serves it no more" in finding.message
     assert cluster.deprecated_apis(METRICS, "1.36.9") == []
     assert len(cluster.deprecated_apis(METRICS, "1.40.0")) == 2
+    assert cluster.deprecated_apis(METRICS, "latest") == []
 
 
 KUBE_SYSTEM = {"kubernetes.io/metadata.name": "kube-system"}
