@@ -82,6 +82,7 @@ def test_device_classes_that_offer_what_we_set() -> None:
     classes = [
         {"metadata": {"name": "gpus"}, "spec": {"extendedResourceName": "example.com/gpu"}},
         {"metadata": {"name": "plain"}, "spec": {}},
+        {"metadata": {"name": "empty"}, "spec": None},
     ]
     (finding,) = cluster.device_classes(classes, {"w1": ["example.com/gpu"], "w2": ["example.com/nic"]})
     assert (finding.fate, finding.key) == (WARNS, "example.com/gpu")
