@@ -11,6 +11,7 @@ description:
   - Has the new version's own programs say, before an upgrade, what it would do to a node. Writes nothing.
   - On a control plane the new kubeadm generates all manifests from the ClusterConfiguration, offline. Each is compared with the one that is
     there, and rehearsed by its new program; then the desired state is planned on top of them and rehearsed again.
+  - The new kubeadm also tells which certificates of a control plane end too early.
   - On every node the new kubelet is rehearsed with the command line and the configuration of today, and with the desired state.
   - Rehearsals run in a sandbox without network. A kubelet that is newer than the tested versions is never started.
   - What is found is a result and no failure. The playbook C(nodecraft.kubeadm.upgrade_check) fails when something breaks.
@@ -31,8 +32,8 @@ options:
     required: true
   programs:
     description:
-      - Directory on the node with the programs of that version, such as the packages of kubeadm and kubelet unpacked. On a control plane it has
-        to hold C(kubeadm) and C(kubelet), on any other node C(kubelet).
+      - Directory on the node, by its absolute path, with the programs of that version, such as the packages of kubeadm and kubelet unpacked. On a
+        control plane it has to hold C(kubeadm) and C(kubelet), on any other node C(kubelet).
       - The programs of static pods, C(etcd) and C(kube-apiserver) for instance, are taken from there as well; those that it does not hold from
         their images, where the container runtime of the node has these.
       - A program of another version or architecture is an error.
@@ -43,7 +44,9 @@ options:
     type: str
     required: true
   patches:
-    description: Directory with patches that the upgrade is going to be given (C(kubeadm upgrade apply --patches)). Counts on control planes.
+    description:
+      - Directory, by its absolute path, with patches that the upgrade is going to be given (C(kubeadm upgrade apply --patches)).
+      - Counts on control planes. A link is an error.
     type: path
   static_pods:
     description:
@@ -145,10 +148,12 @@ findings:
       description: The static pod, V(kubelet), V(kubeadm), or V(node).
       type: str
     field:
-      description: The option of M(nodecraft.kubeadm.static_pod) or M(nodecraft.kubeadm.kubelet) that is meant; empty for what is no single setting.
+      description: >-
+        The option of M(nodecraft.kubeadm.static_pod) or M(nodecraft.kubeadm.kubelet) that is meant, or V(certificates); empty for what is no single
+        setting.
       type: str
     key:
-      description: The setting in it.
+      description: The setting in it; of a certificate the name that kubeadm gives it.
       type: str
     fate:
       description: >-

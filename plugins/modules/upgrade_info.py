@@ -21,10 +21,13 @@ extends_documentation_fragment:
   - nodecraft.kubeadm.versions
 notes:
   - The account needs the verb C(get) on the ConfigMap C(kube-system/kubeadm-config) and C(list) on C(nodes); with O(target) also C(get) on
-    C(/metrics), and C(list) on webhook configurations, EndpointSlices and DeviceClasses. What it may not read of these is a warning.
+    C(/metrics) and on the namespace C(kube-system), and C(list) on webhook configurations, EndpointSlices and DeviceClasses. What it may not
+    read of these is a finding.
 options:
   target:
-    description: The version to upgrade to, such as V(1.37.2).
+    description:
+      - The version to upgrade to, such as V(1.37.2).
+      - One to which kubeadm does not upgrade this cluster is an error.
     type: str
 seealso:
   - module: nodecraft.kubeadm.upgrade_check
@@ -68,7 +71,9 @@ kubelets:
   sample:
     w1: v1.36.3
 findings:
-  description: What O(target) breaks in the cluster as a whole, as M(nodecraft.kubeadm.upgrade_check) returns it; empty without O(target).
+  description: >-
+    What O(target) breaks in the cluster as a whole, as M(nodecraft.kubeadm.upgrade_check) returns it, with the component V(cluster); empty without
+    O(target).
   returned: success
   type: list
   elements: dict
@@ -85,7 +90,7 @@ from ansible_collections.nodecraft.kubeadm.plugins.module_utils._module.api_modu
 def main() -> t.NoReturn:
     """Hand the reader to the runner."""
     module = ApiModule(argument_spec={"target": {"type": "str"}, **concurrency_option()})
-    runner.run_info(module, lambda: read_all(module.params, connect=lambda: connect(module), warn=module.warn))
+    runner.run_info(module, lambda: read_all(module.params, connect=lambda: connect(module)))
 
 
 if __name__ == "__main__":

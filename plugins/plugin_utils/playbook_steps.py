@@ -32,7 +32,7 @@ _ROLES: dict[str, type[RoleRollout]] = {
 }
 # What the tasks of these steps register.
 _BEGIN, _DECIDE, _END = "__play_begin", "__play_decide", "__play_end"
-_UPGRADE_INFO, _UPGRADE_CHECK = "__play_upgrade_info", "__play_upgrade_check"
+_UPGRADE_INFO, _UPGRADE_CHECK, _UPGRADE_AGAIN = "__play_upgrade_info", "__play_upgrade_check", "__play_upgrade_again"
 # The variables of a desired state with parts that are switched off or taken away, with what is meant when one is not set.
 _DESIRED: dict[str, Json | list[Json]] = {
     "control_plane_feature_gates": {},
@@ -222,11 +222,19 @@ class UpgradeCheckSteps(Steps):
         target = str(self._settings["target"])
         results = {host: self._pass.registered(_UPGRADE_CHECK, host) for host in self._pass.all_play_hosts}
         checked = [result["node"] for result in results.values() if "node" in result]
-        missed = upgrade_cluster.unchecked(info.get("kubelets") or {}, checked, target)
-        found = [*(info.get("findings") or ()), *map(dataclasses.asdict, [*missed, *self._mixed(results)])]
-        told = upgrade_report.report(target, results, found)
+        kubelets = info.get("kubelets") or {}
+        left_out = upgrade_cluster.left_out(kubelets, checked)
+        own = [*upgrade_cluster.unchecked(kubelets, left_out, target), *self._mixed(results), *self._changed(info)]
+        found = [*(info.get("findings") or ()), *map(dataclasses.asdict, own)]
+        told = upgrade_report.report(target, results, found, left_out)
         stats = {"data": {"upgrade_check_report": told}, "per_host": False, "aggregate": False}
         return {"report": told, "lines": upgrade_report.lines(told), "ansible_stats": stats}
+
+    def _changed(self, info: Json) -> list[Finding]:
+        """What it means that kubeadm's configuration is not what the nodes were checked with."""
+        before = str(info.get("cluster_configuration"))
+        again = self._pass.registered(_UPGRADE_AGAIN).get("cluster_configuration", before)
+        return upgrade_cluster.changed_meanwhile(before, str(again))
 
     @staticmethod
     def _mixed(results: dict[str, Json]) -> list[Finding]:

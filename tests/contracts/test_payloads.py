@@ -26,7 +26,7 @@ KILOBYTES = {
     "static_pod": 208,
     "static_pod_info": 117,
     "static_pod_plan": 210,
-    "upgrade_check": 184,
+    "upgrade_check": 188,
 }
 NODE_MODULES = yaml.safe_load((ROOT / "meta/runtime.yml").read_text(encoding="utf-8"))["action_groups"]["node"]
 

@@ -10,27 +10,33 @@ from __future__ import annotations
 import dataclasses
 import typing as t
 
-from .._plan.common.errors import KubeadmError
+from .._plan.common.errors import KubeadmError, Refusal
 from .._plan.node import plan as node_plan
 from .._plan.node.extended_resources import RESOURCES
-from .._plan.upgrade import cluster
-from .._plan.upgrade.cluster_configuration import KIND
-from .._plan.upgrade.findings import CONFIG_MAP_SOURCE, Finding
+from .._plan.upgrade import cluster, steps
+from .._plan.upgrade.cluster_configuration import KIND, ClusterConfiguration
+from .._plan.upgrade.findings import CONFIG_MAP_SOURCE, WARNS, Finding
 from .client import Client, Connect, Json, Params
 from .cluster_versions import server_version
 
-_CONFIG_MAP = "namespaces/kube-system/configmaps/kubeadm-config"
+_NAMESPACE = "namespaces/kube-system"
+_CONFIG_MAP = f"{_NAMESPACE}/configmaps/kubeadm-config"
 _WEBHOOKS = ("validatingwebhookconfigurations", "mutatingwebhookconfigurations")
 _SERVICE_LABEL = "kubernetes.io/service-name"
 
 
-def read_all(params: Params, *, connect: Connect, warn: t.Callable[[str], None]) -> Json:
-    """Read kubeadm's configuration and what else concerns an upgrade. Raises KubeadmError where the cluster is none of kubeadm's."""
+def read_all(params: Params, *, connect: Connect) -> Json:
+    """Read kubeadm's configuration and what else concerns an upgrade.
+
+    Raises KubeadmError where the cluster is none of kubeadm's, Refusal for a target to which kubeadm does not upgrade it.
+    """
     client = connect()
     text = cluster_configuration(client)
-    nodes = client.list("nodes")
     target = params["target"]
-    found = [finding for name in _CHECKS if target for finding in _found(name, client, nodes, target, warn)]
+    if target and (objection := steps.target_objection(target, ClusterConfiguration.parse(text).version)):
+        raise Refusal(objection)
+    nodes = client.list("nodes")
+    found = [finding for name in _CHECKS if target for finding in _found(name, client, nodes, target)]
     return {
         "cluster_configuration": text,
         "server_version": server_version(client),
@@ -39,14 +45,11 @@ def read_all(params: Params, *, connect: Connect, warn: t.Callable[[str], None])
     }
 
 
-def _found(
-    name: str, client: Client, nodes: t.Sequence[Json], target: str, warn: t.Callable[[str], None]
-) -> list[Finding]:
+def _found(name: str, client: Client, nodes: t.Sequence[Json], target: str) -> list[Finding]:
     try:
         return _CHECKS[name](client, nodes, target)
     except KubeadmError as exc:  # the rest can be told all the same
-        warn(f"{name} could not be read: {exc}")
-        return []
+        return [Finding(cluster.CLUSTER, WARNS, f"{name} could not be read, so nothing is known of them: {exc}")]
 
 
 def cluster_configuration(client: Client) -> str:
@@ -70,8 +73,9 @@ def _webhooks(client: Client, _nodes: t.Sequence[Json], _target: str) -> list[Fi
     configurations = [
         each for kind in _WEBHOOKS for each in client.list(f"/apis/admissionregistration.k8s.io/v1/{kind}")
     ]
-    closing = cluster.closing_webhooks(configurations)
-    services = dict.fromkeys(service for dummy, service in closing)
+    namespace = client.get(_NAMESPACE) if configurations else {"metadata": {}}
+    closing = cluster.closing_webhooks(configurations, namespace["metadata"].get("labels") or {})
+    services = dict.fromkeys(webhook.service for webhook in closing)
     return cluster.silent_webhooks(closing, [service for service in services if _is_ready(client, service)])
 
 

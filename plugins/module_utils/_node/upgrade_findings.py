@@ -91,7 +91,10 @@ def hear(trial: Trial) -> tuple[Verdict, list[tuple[Setting | None, str]]]:
         first = first or verdict
         if verdict.verdict != REFUSED:
             break
-        blame = refusals.blamed(verdict.message, trial.values())
+        named = refusals.blamed(verdict.message, trial.values())
+        blame = [setting for setting in named if setting not in dict(heard)]
+        if named and not blame:  # it was taken out in vain
+            break
         heard += [(setting, verdict.message) for setting in blame] or [(None, verdict.message)]
         with contextlib.suppress(Refusal):
             if blame:

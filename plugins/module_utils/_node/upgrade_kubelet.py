@@ -82,11 +82,13 @@ def check(
         return
     # Where the kubelet does not start, it says so itself.
     found.findings += [finding for finding in cgroup if finding.fate != BREAKS]
-    trial = _Trial(unit, upgrade.unchanged(unit.state), programs.path(KUBELET_NAME), run, clock)
+    version = t.cast(steps.Version, steps.exact(target))
+    today_plan = upgrade.as_kubeadm_leaves(upgrade.unchanged(unit.state), version)
+    trial = _Trial(unit, today_plan, programs.path(KUBELET_NAME), run, clock)
     verdict, refused = hear(trial)
     found.note(KUBELET_NAME, "today", verdict)
     found.findings += upgrade.passed_over(dict.fromkeys(trial.complaints))
-    plan = None if wanted is None else _planned(unit, wanted, target, found)
+    plan = None if wanted is None else _planned(unit, wanted, version, found)
     kept = upgrade.values(plan.after if plan else trial.plan.after)
     for blame, message in refused:
         is_kept = blame is None or blame[1] in kept.get(blame[0], {})
@@ -100,12 +102,13 @@ def check(
                 found.findings.append(upgrade.broken(plan.after, blame, message, by_site=True, still_named=True))
 
 
-def _planned(unit: KubeletUnit, wanted: t.Mapping[str, t.Any], target: str, found: Found) -> KubeletPlan | None:
+def _planned(
+    unit: KubeletUnit, wanted: t.Mapping[str, t.Any], version: steps.Version, found: Found
+) -> KubeletPlan | None:
     """The desired state for the new kubelet, which will have been restarted by then; None where site would refuse it."""
-    version = t.cast(steps.Version, steps.exact(target))
     state = dataclasses.replace(unit.state, version=version[:2], newer=(), running=None)
     try:
-        return kubelet.plan(desired.parse_wish({**_DEFAULTS, **wanted}), state)
+        return upgrade.as_kubeadm_leaves(kubelet.plan(desired.parse_wish({**_DEFAULTS, **wanted}), state), version)
     except Refusal as exc:
         told = f"site would not work after the upgrade: {exc}"
         found.findings.append(Finding(KUBELET_NAME, BREAKS, told, set_by=INVENTORY))

@@ -12,18 +12,14 @@ import re
 import tempfile
 import typing as t
 
-from .._engine.files import Json
 from .._plan.common.errors import KubeadmError, Refusal
-from .._plan.upgrade.cluster_configuration import ClusterConfiguration
-from .kubelet_rehearsals import VISIBLE
-from .programs import PATH
-from .sandbox_runs import base64_of, run_in_sandbox
-from .state import Run
+from .upgrade_kubeadm import CONFIG, Kubeadm, words
+from .upgrade_programs import refuse_relative
 
-_CONFIG, _OUTPUT = "/upgrade-check/kubeadm.yaml", "/upgrade-check-manifests"
+_OUTPUT = "/upgrade-check-manifests"
+# Of what YAML itself says, the line and the key stand in further lines.
+_COMPLAINT = re.compile(r"strict decoding error: ([^\n]*(?:\n +[^\n]+)*)")
 _CONTROL_PLANE, _ETCD = ("control-plane", "all"), ("etcd", "local")
-_KLOG = re.compile(r"^[IWEF]\d{4} \S+ +\d+ \S+\] ")
-_LINES = 3  # of what kubeadm says when it fails
 
 
 class NotGenerated(KubeadmError):
@@ -41,6 +37,7 @@ def refuse_patches(path: str | None) -> None:
     """Refuse a directory of patches that kubeadm would not take as it stands. Raises Refusal."""
     if path is None:
         return
+    refuse_relative("patches", path)
     where = f"invalid patches {path} on {os.uname().nodename}: must be"
     if os.path.islink(path.rstrip("/")):
         raise Refusal(f"{where} the directory itself; it is a link to {os.readlink(path.rstrip('/'))}.")
@@ -50,20 +47,16 @@ def refuse_patches(path: str | None) -> None:
         )
 
 
-def generate(
-    program: str, config: str, configuration: ClusterConfiguration, *, patches: str | None, run: Run
-) -> Generated:
-    """Have a kubeadm generate the manifests of a control plane. config: the file that it reads.
+def generate(kubeadm: Kubeadm, *, patches: str | None) -> Generated:
+    """Have a kubeadm generate the manifests of a control plane.
 
     Raises NotGenerated when it does not, KubeadmError when it could not be started.
     """
-    phases = [_CONTROL_PLANE] if configuration.has_external_etcd else [_CONTROL_PLANE, _ETCD]
+    phases = [_CONTROL_PLANE] if kubeadm.configuration.has_external_etcd else [_CONTROL_PLANE, _ETCD]
     complaints: list[str] = []
     with tempfile.TemporaryDirectory(prefix="upgrade-check-") as output:
         for phase in phases:
-            complaints += _run_phase(
-                program, phase, _request(program, phase, config, configuration, patches, output), run
-            )
+            complaints += _run_phase(kubeadm, phase, patches, output)
         manifests = {name[: -len(".yaml")]: _read(os.path.join(output, name)) for name in sorted(os.listdir(output))}
     return Generated(manifests, list(dict.fromkeys(complaints)))
 
@@ -73,44 +66,22 @@ def _read(path: str) -> str:
         return stream.read()
 
 
-def _request(
-    program: str,
-    phase: t.Sequence[str],
-    config: str,
-    configuration: ClusterConfiguration,
-    patches: str | None,
-    output: str,
-) -> Json:
-    visible = dict.fromkeys((*VISIBLE, configuration.certificates_dir, *([patches] if patches else [])))
-    shown = [path for path in visible if not any(path.startswith(f"{other}/") for other in visible if other != path)]
-    return {
-        "binary": program,
-        "arguments": [
-            "kubeadm",
-            *("init", "phase", *phase, f"--config={_CONFIG}", "--dry-run"),
-            *([f"--patches={patches}"] if patches else []),
-        ],
-        "environment": {"PATH": PATH, "KUBEADM_INIT_DRYRUN_DIR": _OUTPUT},
-        "mounts": [
-            {"source": os.path.dirname(_CONFIG), "target": os.path.dirname(_CONFIG), "missing": "folder"},
-            {"source": output, "target": _OUTPUT, "missing": None, "writable": True},
-            *({"source": path, "target": path, "missing": "folder"} for path in shown),
-        ],
-        "staged": {_CONFIG: base64_of(config.encode("utf-8"))},
-    }
-
-
-def _run_phase(program: str, phase: t.Sequence[str], request: Json, run: Run) -> list[str]:
-    """Run one phase; what kubeadm passed over."""
-    with tempfile.TemporaryDirectory(prefix="rehearsal-") as root:
-        status, output = run_in_sandbox("kubeadm", {**request, "root": root}, run)
+def _run_phase(kubeadm: Kubeadm, phase: t.Sequence[str], patches: str | None, directory: str) -> list[str]:
+    """Run one phase; what kubeadm passed over. directory: where the manifests come."""
+    arguments = [
+        "init",
+        "phase",
+        *phase,
+        f"--config={CONFIG}",
+        "--dry-run",
+        *([f"--patches={patches}"] if patches else []),
+    ]
+    status, output = kubeadm(
+        arguments,
+        shown=[patches] if patches else [],
+        writable={_OUTPUT: directory},
+        environment={"KUBEADM_INIT_DRYRUN_DIR": _OUTPUT},
+    )
     if status != 0:
-        raise NotGenerated(f"{program} init phase {' '.join(phase)}: {_words(output)}")
-    return re.findall(r"strict decoding error: ([^\n]*)", output)
-
-
-def _words(output: str) -> str:
-    """Why kubeadm failed: the last lines of its errors, without what its log puts before them."""
-    lines = [_KLOG.sub("", line).strip() for line in output.splitlines()]
-    said = [line for line in lines if line and not line.startswith(("[", "To see the stack trace"))]
-    return "; ".join(said[-_LINES:]) or "it said nothing"
+        raise NotGenerated(f"{kubeadm.program} init phase {' '.join(phase)}: {words(output)}")
+    return [" ".join(complaint.split()) for complaint in _COMPLAINT.findall(output)]

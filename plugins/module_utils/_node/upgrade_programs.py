@@ -21,6 +21,7 @@ from .runtime import Runtime
 from .state import Run
 
 KUBEADM, KUBELET = "kubeadm", "kubelet"
+_MOST_NAMES = 12  # of what a directory holds that are shown
 _VERSION_OF = {KUBEADM: ("version", "--output=short")}
 
 
@@ -34,6 +35,7 @@ class NewPrograms:
 
     def check(self, needed: t.Iterable[str]) -> None:
         """Refuse a directory without these, and any program in it that is not what it is said to be. Raises Refusal."""
+        refuse_relative("programs", self.directory)
         try:
             names = os.listdir(self.directory)
         except OSError as exc:
@@ -45,7 +47,7 @@ class NewPrograms:
         if missing:
             raise Refusal(
                 f"invalid programs {self.directory} on {os.uname().nodename}: must hold {' and '.join(missing)} of {self.target}; found:"
-                f" {', '.join(sorted(names)) or 'nothing'}."
+                f" {_listed(names)}. Unpack or copy it there first."
             )
         for name in (KUBEADM, KUBELET, *versions.COMPONENTS):
             if name in names:
@@ -87,11 +89,24 @@ class NewPrograms:
     def _check_release(self, name: str, path: str, image: str) -> None:
         """etcd has a version of its own, which the image tells."""
         objection = _file_objection(path)
-        wanted = steps.parse(image.rpartition(":")[2])
+        wanted = steps.parse(versions.tag_of(image))
         if not objection and wanted is not None:
             objection = steps.program_objection(name, path, self._told(name, path), steps.shown(wanted))
         if objection:
             raise KubeadmError(objection.rstrip("."))
+
+
+def _listed(names: t.Collection[str]) -> str:
+    """What a directory holds, of many the first."""
+    shown = sorted(names)[:_MOST_NAMES]
+    more = [f"{len(names) - len(shown)} more"] if len(names) > len(shown) else []
+    return ", ".join([*shown, *more]) or "nothing"
+
+
+def refuse_relative(option: str, path: str) -> None:
+    """Refuse a path that means another place in the sandbox, or at the next login. Raises Refusal."""
+    if not os.path.isabs(path):
+        raise Refusal(f"invalid {option} {path!r}: must be an absolute path on each node, such as /opt/{option}.")
 
 
 def _file_objection(path: str) -> str:

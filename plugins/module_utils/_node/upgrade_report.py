@@ -17,7 +17,6 @@ from .._plan.common.errors import Refusal
 from .._plan.upgrade import steps
 from .._plan.upgrade.cluster_configuration import ClusterConfiguration, api_version_findings
 from . import upgrade_kubelet, upgrade_static_pods
-from .control_planes import ETCD_DATA
 from .kubelet import version_of
 from .kubelet_units import read_unit
 from .runtime import Runtime, runtime_at
@@ -54,7 +53,7 @@ def read_all(
         refuse_patches(params["patches"])
         wanted = params["static_pods"]
         found.findings += api_version_findings(configuration, t.cast(steps.Version, steps.exact(target)))
-        found.findings += _of_room()
+        found.findings += _of_room(configuration)
         node = ControlPlane(
             node_name=unit.node_name,
             manifest_dir=manifest_dir,
@@ -87,11 +86,20 @@ def _of_runtime(target: str, runtime: Runtime, run: Run) -> list[t.Any]:
     return steps.runtime_objection(target, output)
 
 
-def _of_room() -> list[t.Any]:
-    """kubeadm copies etcd's data and the manifests to a directory of its own before it changes them."""
-    data = sum(
-        os.lstat(os.path.join(place, name)).st_size
-        for place, dummy, names in os.walk(os.path.join(ETCD_DATA, "member", "snap"))
-        for name in names
-    )
+def _of_room(configuration: ClusterConfiguration) -> list[t.Any]:
+    """kubeadm copies all of etcd's data and the manifests to a directory of its own before it changes them."""
+    data = sum(map(_size, _files_below(configuration.etcd_data_dir)))
     return steps.room_objection(_KUBERNETES, room_at(_KUBERNETES).bytes, data)
+
+
+def _files_below(directory: str) -> t.Iterator[str]:
+    for place, dummy, names in os.walk(directory):
+        yield from (os.path.join(place, name) for name in names)
+
+
+def _size(path: str) -> int:
+    """The bytes of a file; none when etcd removed it meanwhile."""
+    try:
+        return os.lstat(path).st_size
+    except FileNotFoundError:
+        return 0

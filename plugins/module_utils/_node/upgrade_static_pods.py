@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import contextlib
 import dataclasses
+import re
 import typing as t
 
 from .._engine.files import Json
@@ -17,7 +18,8 @@ from .._plan.common.errors import KubeadmError, Refusal
 from .._plan.common.ownership import Values
 from .._plan.common.verdict import Verdict
 from .._plan.documents import configuration
-from .._plan.static_pod import desired
+from .._plan.kubernetes import versions
+from .._plan.static_pod import desired, reconciliation
 from .._plan.static_pod import plan as static_pod
 from .._plan.static_pod.manifest import Manifest
 from .._plan.static_pod.plan import StaticPodPlan
@@ -27,13 +29,14 @@ from .._plan.upgrade.cluster_configuration import ClusterConfiguration, Endpoint
 from .._plan.upgrade.findings import BREAKS, CONFIG_MAP, CONFIG_MAP_SOURCE, WARNS, Finding
 from .._plan.upgrade.refusals import Setting
 from .._plan.upgrade.static_pods import Sides
-from . import rehearsals, static_pods
+from . import rehearsals, static_pods, upgrade_certificates
 from .component_files import ComponentFiles
 from .programs import Program
 from .runtime import Runtime
 from .state import Run
 from .static_pods import API_SERVER, ETCD, StaticPod
 from .upgrade_findings import Found, hear
+from .upgrade_kubeadm import Kubeadm
 from .upgrade_manifests import NotGenerated, generate
 from .upgrade_programs import KUBEADM, NewPrograms, installed_kubeadm
 
@@ -46,6 +49,8 @@ _CONFIG_FILES = (
     "encryption-provider-config",
 )
 _ENDPOINT = "kubeadm.kubernetes.io/kube-apiserver.advertise-address.endpoint"
+_NOTED = re.compile(r"(?P<address>.+):(?P<port>\d+)")
+_PORT = 6443  # where kubeadm has an API server listen unless it is told otherwise
 
 
 @dataclasses.dataclass(frozen=True)
@@ -104,15 +109,10 @@ def check(node: ControlPlane, found: Found) -> str | None:
     api_server = static_pods.parse_static_pod(
         API_SERVER, static_pods.find(API_SERVER, node.manifest_dir)[0], node.node_name
     )
-    endpoint = endpoint_of(api_server.manifest, node)
+    endpoint = _endpoint_of(api_server.manifest, node)
+    kubeadm = _kubeadm(node, node.programs.path(KUBEADM), node.programs.target, endpoint)
     try:
-        new = generate(
-            node.programs.path(KUBEADM),
-            node.configuration.for_kubeadm(node.programs.target, endpoint),
-            node.configuration,
-            patches=node.patches,
-            run=node.run,
-        )
+        new = generate(kubeadm, patches=node.patches)
     except NotGenerated as exc:
         message = f"the new kubeadm generates no manifests, so the upgrade does not begin: {exc}"
         found.findings.append(Finding(KUBEADM, BREAKS, message, set_by=CONFIG_MAP, file=CONFIG_MAP_SOURCE))
@@ -125,18 +125,24 @@ def check(node: ControlPlane, found: Found) -> str | None:
     old = _baseline(node, endpoint, _tag(api_server.manifest))
     for name, text in new.manifests.items():
         _check_pod(name, text, old.get(name), node, found)
+    upgrade_certificates.check(kubeadm, found)
     return _tag(api_server.manifest)
 
 
-def endpoint_of(api_server: Manifest, node: ControlPlane) -> Endpoint:
+def _kubeadm(node: ControlPlane, program: str, version: str, endpoint: Endpoint) -> Kubeadm:
+    """A kubeadm that generates for a version of Kubernetes."""
+    return Kubeadm(program, node.configuration.for_kubeadm(version, endpoint), node.configuration, node.run)
+
+
+def _endpoint_of(api_server: Manifest, node: ControlPlane) -> Endpoint:
     """Where kubeadm tells an API server to be: as it noted itself, or else by the arguments."""
-    noted = str(api_server.values()["annotations"].get(_ENDPOINT) or "")
-    address, dummy, port = noted.rpartition(":")
+    noted = _NOTED.fullmatch(str(api_server.values()["annotations"].get(_ENDPOINT) or ""))
     args = api_server.values()["args"]
+    port = noted["port"] if noted else (args.get("secure-port") or [""])[-1]
     return Endpoint(
         node_name=node.node_name,
-        address=address.strip("[]") or (args.get("advertise-address") or [""])[-1],
-        port=int(port or (args.get("secure-port") or ["6443"])[-1]),
+        address=noted["address"].strip("[]") if noted else (args.get("advertise-address") or [""])[-1],
+        port=int(port) if port.isdecimal() else _PORT,
         socket=f"unix://{node.runtime.socket}",
     )
 
@@ -151,14 +157,13 @@ def _baseline(node: ControlPlane, endpoint: Endpoint, tag: str) -> dict[str, str
     is_same = own is not None and (steps.parse(own[1]) or ())[:2] == (steps.parse(current) or (None,))[:2]
     program = own[0] if own and is_same else node.programs.path(KUBEADM)
     try:
-        config = node.configuration.for_kubeadm(current, endpoint)
-        return generate(program, config, node.configuration, patches=node.patches, run=node.run).manifests
+        return generate(_kubeadm(node, program, current, endpoint), patches=node.patches).manifests
     except NotGenerated:
         return {}
 
 
 def _tag(manifest: Manifest) -> str:
-    return str(manifest.container.get("image") or "").rpartition(":")[2]
+    return versions.tag_of(str(manifest.container.get("image") or ""))
 
 
 def _check_pod(name: str, text: str, baseline: str | None, node: ControlPlane, found: Found) -> None:
@@ -172,6 +177,9 @@ def _check_pod(name: str, text: str, baseline: str | None, node: ControlPlane, f
     if name == ETCD:
         found.findings += steps.etcd_step(_tag(pod.manifest), _tag(generated))
     plan, named = _planned(pod, generated, node, found)
+    left = reconciliation.reconcile(
+        pod.record, generated.values(), image=generated.container.get("image"), written_image=pod.written_image
+    )
     sides = Sides(
         component=name,
         live=pod.manifest,
@@ -180,6 +188,7 @@ def _check_pod(name: str, text: str, baseline: str | None, node: ControlPlane, f
         generated=generated,
         after=plan.after if plan else None,
         named=named,
+        asked_about=frozenset((field, key) for field, keys in left.removed.items() for key in keys),
         configuration=node.configuration,
         patches=node.patches or "",
     )
@@ -217,7 +226,8 @@ def _planned(
         return None, frozenset()
     named: Values = {}
     try:
-        wish = desired.parse_wish({**node.wanted[pod.name], "name": pod.name, "state": "present", "purge": node.purge})
+        fixed = {"name": pod.name, "state": "present", "purge": node.purge, "restore_removed": True}
+        wish = desired.parse_wish({**node.wanted[pod.name], **fixed})
         named = wish.values
         paths = {entry.path for entry in wish.files} | set(pod.record.get("files", {}))
         users, groups = static_pods.read_accounts(wish.files)
@@ -225,7 +235,9 @@ def _planned(
         plan = static_pod.plan(wish, state)
         static_pods.refuse_unreachable_files(plan)
     except Refusal as exc:
-        live = Sides(pod.name, pod.manifest, pod.record, None, generated, None, frozenset(), node.configuration)
+        live = Sides(
+            pod.name, pod.manifest, pod.record, None, generated, None, frozenset(), frozenset(), node.configuration
+        )
         blame = refusals.blamed(str(exc), named)
         found.findings.append(upgrade.broken_by_site(live, blame[0] if blame else None, str(exc)))
         return None, frozenset()

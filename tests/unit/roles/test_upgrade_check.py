@@ -53,7 +53,9 @@ def test_what_is_asked_for_reaches_the_modules(play: Play) -> None:
     }
     outcome = play(variables)
     assert outcome.status == 0, outcome.output
-    info, *checks = outcome.calls
+    info, *checks, again = outcome.calls
+    assert (again["component"], again["asks"], again["becomes"]) == ("upgrade_info", "cp1", True)
+    assert "target" not in again["arguments"]
     assert (info["component"], info["asks"], info["becomes"]) == ("upgrade_info", "cp1", True)
     assert info["arguments"]["target"] == "1.37.2"
     assert sorted(call["host"] for call in checks) == ["cp1", "w1"]
@@ -70,7 +72,7 @@ def test_what_is_asked_for_reaches_the_modules(play: Play) -> None:
     assert "cp1: nothing vanishes and nothing breaks" in report
     assert "Upgrade to 1.37.2: nothing breaks of what was rehearsed" in report
     told = outcome.statistics["upgrade_check_report"]
-    assert (told["safe"], sorted(told["nodes"])) == (True, ["cp1", "w1"])
+    assert (told["safe"], sorted(told["nodes"]), told["left_out"]) == (True, ["cp1", "w1"], [])
 
 
 def test_what_breaks_fails_the_run(play: Play) -> None:
@@ -104,3 +106,14 @@ def test_a_cluster_that_is_none_of_kubeadm(play: Play) -> None:
     assert outcome.status != 0
     assert "there is no kubeadm-config" in outcome.output
     assert [call["component"] for call in outcome.calls] == ["upgrade_info"]
+
+
+def test_a_configuration_that_is_written_meanwhile(play: Play) -> None:
+    info = {"cluster_configuration": "a: 1", "kubelets": {}, "again": {"cluster_configuration": "a: 2"}}
+    outcome = play({**ASKED, "stub_upgrade_info": info})
+    assert outcome.status != 0
+    assert (
+        "cluster: BREAKS (ConfigMap kube-system/kubeadm-config, set by kubeadm-config): it was written while"
+        in outcome.output
+    )
+    assert outcome.statistics["upgrade_check_report"]["safe"] is False

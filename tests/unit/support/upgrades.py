@@ -10,6 +10,7 @@ import os
 import typing as t
 from pathlib import Path
 
+import yaml
 from ansible_collections.nodecraft.kubeadm.tests.unit.support.fake_run import FakeRun
 
 TARGET, CURRENT = "1.37.2", "v1.36.3"
@@ -20,6 +21,17 @@ ACCEPTED = {
     "kubelet": 'E1 "command failed" err="stat /proc/nonexistent/kubeconfig: no such file or directory"\n',
     "etcd": "etcd Version: 3.7.0\n",
 }
+
+
+SIGNED = {
+    "name": "apiserver",
+    "expirationDate": "2027-11-25T22:45:45Z",
+    "residualTime": 31535996,
+    "externallyManaged": False,
+    "caName": "ca",
+    "missing": False,
+}
+AUTHORITY = {**SIGNED, "name": "ca", "expirationDate": "2036-11-22T22:45:45Z", "residualTime": 315359996}
 
 
 def refused(words: str) -> str:
@@ -37,8 +49,10 @@ def put_programs(directory: Path, *names: str, content: bytes = ELF) -> Path:
 
 
 class UpgradeRun(FakeRun):
-    """Programs of the node. manifests: what kubeadm generates, by the version and then by static pod; or the words with which it fails.
-    says: of each component what it says, one text for each start, ACCEPTED after these. versions: what a program says of its version.
+    """Programs of the node.
+
+    manifests: what kubeadm generates, by the version and then by static pod; or the words with which it fails. expiration: what it tells of
+    certificates. says: of each component what it says, one text for each start, ACCEPTED after these. versions: what a program says of its version.
     """
 
     def __init__(self) -> None:
@@ -46,6 +60,7 @@ class UpgradeRun(FakeRun):
         self.manifests: dict[str, dict[str, str] | str] = {}
         self.says: dict[str, list[str]] = {}
         self.complaint = ""
+        self.expiration = json.dumps({"certificates": [SIGNED], "certificateAuthorities": [AUTHORITY]}, indent=4)
         self.versions = {"kubeadm": f"v{TARGET}", "etcd": "etcd Version: 3.7.0"}
 
     def __call__(self, arguments: list[str], **options: t.Any) -> tuple[int, str, str]:
@@ -63,13 +78,13 @@ class UpgradeRun(FakeRun):
         self.requests.append(request)
         program = os.path.basename(request["arguments"][0])
         if program == "kubeadm":
-            return self._generate(request)
+            return (0, self.expiration, "W1 x\n") if "certs" in request["arguments"] else self._generate(request)
         said = self.says.get(program) or [ACCEPTED[program]]
         return 1, "", said.pop(0)
 
     def _generate(self, request: dict[str, t.Any]) -> tuple[int, str, str]:
         (text,) = request["staged"].values()
-        cluster = json.loads(base64.b64decode(text).decode().split("\n---\n")[0])
+        cluster = yaml.safe_load(base64.b64decode(text).decode().split("\n---\n")[0])
         manifests = self.manifests[cluster["kubernetesVersion"]]
         if isinstance(manifests, str):
             return 1, "", manifests

@@ -30,10 +30,14 @@ def of_images(images: t.Mapping[str, t.Any]) -> dict[str, list[str]]:
     return {name: [_of_image(images[name])] for name in COMPONENTS if name in images}
 
 
+def tag_of(image: str) -> str:
+    """The tag of an image's reference; empty where it has none, as with a digest only."""
+    return image.partition("@")[0].rpartition("/")[2].partition(":")[2]
+
+
 def _of_image(image: t.Any) -> str:
-    """The tag of an image; the whole reference where it has none, as with a digest only."""
-    tag = str(image).partition("@")[0].rpartition("/")[2].partition(":")[2]
-    return tag or f"image: {image or 'not found'}"
+    """The tag of an image; the whole reference where it has none."""
+    return tag_of(str(image)) or f"image: {image or 'not found'}"
 
 
 def warnings(where: str, found: t.Mapping[str, t.Iterable[str]]) -> list[str]:

@@ -21,10 +21,9 @@ import typing as t
 from fractions import Fraction
 
 from ..kubelet.limits import PODS
-from ..kubernetes import pods
+from ..kubernetes import pods, selectors
 from ..kubernetes.pods import Pod, Taint
-
-Labels = t.Mapping[str, str]
+from ..kubernetes.selectors import Labels
 
 
 @dataclasses.dataclass(frozen=True)
@@ -124,28 +123,6 @@ def _term_matches(term: t.Mapping[str, t.Any], name: str, labels: Labels) -> boo
     expressions, fields = term.get("matchExpressions") or [], term.get("matchFields") or []
     if not expressions and not fields:
         return False  # an empty term matches nothing
-    return all(_matches(entry, labels) for entry in expressions) and all(
-        _matches(entry, {"metadata.name": name}) for entry in fields
+    return all(selectors.meets(entry, labels) for entry in expressions) and all(
+        selectors.meets(entry, {"metadata.name": name}) for entry in fields
     )
-
-
-def _matches(requirement: t.Mapping[str, t.Any], labels: Labels) -> bool:
-    value, values = labels.get(requirement["key"]), requirement.get("values") or []
-    operator = requirement["operator"]
-    if operator == "Exists":
-        return value is not None
-    if operator == "DoesNotExist":
-        return value is None
-    if operator == "In":
-        return value in values
-    if operator == "NotIn":
-        return value not in values
-    return _compares(operator, value, values)
-
-
-def _compares(operator: str, value: str | None, values: t.Sequence[str]) -> bool:
-    try:
-        here, there = int(value or ""), int(values[0])
-    except (ValueError, IndexError):
-        return False
-    return here > there if operator == "Gt" else here < there

@@ -67,8 +67,8 @@ def _is_all_gone(kept: Record, gone: Record, record: Record, live: Values) -> bo
 
     Who takes out our only setting leaves just what kubeadm would write. That counts as taken out: who wanted it gone is asked first.
     """
-    annotated = bool(record.get(FILES)) and FILES_ANNOTATION in live.get("annotations", {})
-    return not kept and not annotated and sum(map(len, gone.values())) + bool(record.get(FILES)) > 1
+    is_annotated = FILES_ANNOTATION in live.get("annotations", {})
+    return not kept and not is_annotated and sum(map(len, gone.values())) + bool(record.get(FILES)) > 1
 
 
 def refuse_removed(values: Values, found: Reconciliation, live: Values, path: str, changed: str) -> None:

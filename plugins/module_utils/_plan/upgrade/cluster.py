@@ -10,15 +10,22 @@ from __future__ import annotations
 import re
 import typing as t
 
+from ..kubernetes.selectors import Labels, selects
 from . import steps
-from .findings import BREAKS, COLLECTION, WARNS, Finding
+from .findings import BREAKS, COLLECTION, CONFIG_MAP, CONFIG_MAP_SOURCE, WARNS, Finding
 
 CLUSTER = "cluster"
 _REQUESTED = re.compile(r"^apiserver_requested_deprecated_apis\{([^}]*)\} 1(?:\.0)?$", re.MULTILINE)
 _LABEL = re.compile(r'(\w+)="([^"]*)"')
 _RELEASE = re.compile(r"(\d+)\.(\d+)")
-# What kubeadm makes during an upgrade: its health check is a Job, and static pods have mirror pods.
-_MADE = frozenset(("*", "pods", "jobs"))
+_ANY = "*"
+# What an upgrade has written in kube-system, by API group, each with the operation: kubeadm's health check is a Job, static pods have mirror
+# pods, and the versions of add-ons and of kubeadm's own configuration change.
+_WRITTEN = {
+    "": {"configmaps": "UPDATE", "pods": "CREATE"},
+    "apps": {"daemonsets": "UPDATE", "deployments": "UPDATE"},
+    "batch": {"jobs": "CREATE"},
+}
 
 Json = t.Mapping[str, t.Any]
 Service = tuple[str, str]
@@ -42,35 +49,69 @@ def deprecated_apis(metrics: str, target: str) -> list[Finding]:
     return found
 
 
-def closing_webhooks(configurations: t.Iterable[Json]) -> list[tuple[str, Service]]:
-    """The webhooks that have a say about what kubeadm makes and refuse it when they do not answer, each with its Service."""
+class Closing(t.NamedTuple):
+    """A webhook that is asked about what an upgrade writes, and that refuses it when it does not answer.
+
+    written: the resources. is_conditional: whether conditions in CEL, which are not judged here, may leave these out.
+    """
+
+    name: str
+    service: Service
+    written: tuple[str, ...]
+    is_conditional: bool
+
+
+def closing_webhooks(configurations: t.Iterable[Json], labels: Labels) -> list[Closing]:
+    """The webhooks with a Service that close. labels: of the namespace kube-system, in which kubeadm works."""
     return [
-        (str(webhook["name"]), (service["namespace"], service["name"]))
+        Closing(
+            str(webhook["name"]), (service["namespace"], service["name"]), written, bool(webhook.get("matchConditions"))
+        )
         for configuration in configurations
         for webhook in configuration.get("webhooks") or []
         for service in [(webhook.get("clientConfig") or {}).get("service")]
-        if service and webhook.get("failurePolicy", "Fail") == "Fail" and _is_asked(webhook)
+        for written in [_written(webhook, labels)]
+        if service and written and webhook.get("failurePolicy", "Fail") == "Fail"
     ]
 
 
-def _is_asked(webhook: Json) -> bool:
-    resources = {resource for rule in webhook.get("rules") or [] for resource in rule.get("resources") or []}
-    return bool(resources & _MADE)
+def _written(webhook: Json, labels: Labels) -> tuple[str, ...]:
+    """What of an upgrade a webhook is asked about."""
+    # What kubeadm makes has no labels that people select by.
+    if not selects(webhook.get("namespaceSelector"), labels) or not selects(webhook.get("objectSelector"), {}):
+        return ()
+    rules = webhook.get("rules") or []
+    return tuple(
+        resource
+        for group, resources in _WRITTEN.items()
+        for resource, operation in resources.items()
+        if any(_is_asked(rule, group, resource, operation) for rule in rules)
+    )
 
 
-def silent_webhooks(webhooks: t.Iterable[tuple[str, Service]], ready: t.Container[Service]) -> list[Finding]:
+def _is_asked(rule: Json, group: str, resource: str, operation: str) -> bool:
+    return (
+        rule.get("scope", _ANY) != "Cluster"
+        and not {_ANY, group}.isdisjoint(rule.get("apiGroups") or [])
+        and not {_ANY, "*/*", resource}.isdisjoint(rule.get("resources") or [])
+        and not {_ANY, operation}.isdisjoint(rule.get("operations") or [])
+    )
+
+
+def silent_webhooks(webhooks: t.Iterable[Closing], ready: t.Container[Service]) -> list[Finding]:
     """Those of them behind whose Service nothing is ready."""
     return [
         Finding(
             CLUSTER,
-            BREAKS,
-            f"the webhook fails closed and nothing is ready behind its Service {'/'.join(service)}, so kubeadm cannot make the Job of its health check."
+            WARNS if webhook.is_conditional else BREAKS,
+            f"the webhook fails closed and nothing is ready behind its Service {'/'.join(webhook.service)}, so what the upgrade writes in kube-system"
+            f" is refused ({', '.join(webhook.written)}{'; unless its matchConditions leave that out' if webhook.is_conditional else ''})."
             " Repair what serves it, or remove the webhook for the upgrade.",
             "webhook",
-            name,
+            webhook.name,
         )
-        for name, service in webhooks
-        if service not in ready
+        for webhook in webhooks
+        if webhook.service not in ready
     ]
 
 
@@ -99,9 +140,13 @@ def device_classes(classes: t.Iterable[Json], ours: t.Mapping[str, t.Collection[
     return found
 
 
-def unchecked(kubelets: t.Mapping[str, str], checked: t.Collection[str], target: str) -> list[Finding]:
+def left_out(kubelets: t.Mapping[str, str], checked: t.Collection[str]) -> list[str]:
     """Nodes that the API knows and the run did not check. kubelets: their versions, by node."""
-    missing = sorted(set(kubelets).difference(checked))
+    return sorted(set(kubelets).difference(checked))
+
+
+def unchecked(kubelets: t.Mapping[str, str], missing: t.Sequence[str], target: str) -> list[Finding]:
+    """What is to be told of the nodes that are left out. kubelets: as above."""
     found = [
         Finding(CLUSTER, finding.fate, f"{node}: {finding.message}", "kubelet", node)
         for node in missing
@@ -112,3 +157,14 @@ def unchecked(kubelets: t.Mapping[str, str], checked: t.Collection[str], target:
             Finding(CLUSTER, WARNS, f"the cluster has nodes that this run did not check: {', '.join(missing)}")
         )
     return found
+
+
+def changed_meanwhile(before: str, after: str) -> list[Finding]:
+    """A ClusterConfiguration that was written while nodes were checked with what it said before. before, after: its text."""
+    if before == after:
+        return []
+    message = (
+        "it was written while this run checked the nodes, so what was found is of what stood there before. See who writes it, such as an upgrade"
+        " that has begun, and check again."
+    )
+    return [Finding(CLUSTER, BREAKS, message, set_by=CONFIG_MAP, file=CONFIG_MAP_SOURCE)]

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import dataclasses
 import json
+import re
 import typing as t
 
 from ..common.errors import Refusal
@@ -26,6 +27,7 @@ GROUP = "kubeadm.k8s.io/"
 KIND = "ClusterConfiguration"
 IN_CONFIG_MAP = f"{CONFIG_MAP_SOURCE} ({KIND})"
 _CURRENT = f"{GROUP}v1beta4"
+_ETCD_DATA_DIR = "/var/lib/etcd"  # kubeadm's default
 _SECTIONS: dict[str, Path] = {
     "etcd": ("etcd", "local"),
     "kube-apiserver": ("apiServer",),
@@ -36,6 +38,7 @@ _SECTIONS: dict[str, Path] = {
 _LAST_READER = {f"{GROUP}v1beta2": (1, 26), f"{GROUP}v1beta3": (1, 36)}
 _LISTS = {"args": "extraArgs", "env": "extraEnvs", "volumes": "extraVolumes"}
 _REPAIR = "Repair it: kubectl -n kube-system edit configmap kubeadm-config; kubeadm config validate checks the text."
+_VERSION = re.compile(r"^kubernetesVersion:.*$", re.MULTILINE)
 _PLUGIN_FLAGS = (flags.ENABLE_PLUGINS, flags.DISABLE_PLUGINS)
 
 
@@ -61,11 +64,17 @@ class ClusterConfiguration:
         """Read the key ClusterConfiguration of the ConfigMap. Raises Refusal where kubeadm could not read it either."""
         try:
             data = yaml.safe_load(text)
-        except yaml.YAMLError as exc:
+            json.dumps(data, default=str)
+        except (
+            yaml.YAMLError,
+            ValueError,
+            TypeError,
+            RecursionError,
+        ) as exc:  # no such date, a date as a key, nested without end
             mark = getattr(exc, "problem_mark", None)
             where = f" line {mark.line + 1}" if mark else ""
             raise Refusal(
-                f"{CONFIG_MAP_SOURCE}, {KIND}{where}: it is no YAML, so no kubeadm upgrade begins. {_REPAIR}"
+                f"{CONFIG_MAP_SOURCE}, {KIND}{where}: it is no single YAML document, so no kubeadm upgrade begins. {_REPAIR}"
             ) from exc
         if not isinstance(data, dict) or data.get("kind") != KIND or not str(data.get("apiVersion")).startswith(GROUP):
             raise Refusal(f"{CONFIG_MAP_SOURCE} holds no {KIND} of {GROUP}, so no kubeadm upgrade begins. {_REPAIR}")
@@ -88,6 +97,15 @@ class ClusterConfiguration:
         return isinstance(etcd, dict) and bool(etcd.get("external"))
 
     @property
+    def etcd_data_dir(self) -> str:
+        """Where etcd's static pod keeps its data; empty without one."""
+        if self.has_external_etcd:
+            return ""
+        etcd = self.data.get("etcd")
+        local = etcd.get("local") if isinstance(etcd, dict) else None
+        return str((local.get("dataDir") if isinstance(local, dict) else None) or _ETCD_DATA_DIR)
+
+    @property
     def certificates_dir(self) -> str:
         """Where kubeadm keeps the certificates."""
         return str(self.data.get("certificatesDir") or "/etc/kubernetes/pki")
@@ -95,16 +113,26 @@ class ClusterConfiguration:
     def for_kubeadm(self, version: str, endpoint: Endpoint) -> str:
         """The file with which a kubeadm generates the manifests of one control plane for a version of Kubernetes.
 
-        It is read as JSON. What kubeadm does not know stays in it, so that kubeadm itself says so.
+        The text is what stands in the ConfigMap, so that kubeadm reads it by its own rules and itself says what it does not know.
         """
-        cluster = {**self.data, "kubernetesVersion": f"v{version.lstrip('v')}"}
         init = {
             "apiVersion": self.api_version,
             "kind": "InitConfiguration",
             "localAPIEndpoint": {"advertiseAddress": endpoint.address, "bindPort": endpoint.port},
             "nodeRegistration": {"name": endpoint.node_name, "criSocket": endpoint.socket},
         }
-        return f"{json.dumps(cluster, default=str)}\n---\n{json.dumps(init)}\n"
+        return f"{self._for_version(version)}\n---\n{json.dumps(init)}\n"
+
+    def _for_version(self, version: str) -> str:
+        """The text with another version of Kubernetes."""
+        tag = f"v{version.lstrip('v')}"
+        wanted = {**self.data, "kubernetesVersion": tag}
+        text = _VERSION.sub(f"kubernetesVersion: {tag}", self.text)
+        try:
+            is_it = yaml.safe_load(text) == wanted
+        except yaml.YAMLError:
+            is_it = False
+        return text if is_it else json.dumps(wanted, default=str)  # such as one that is written in braces
 
     def line(self, component: str, field: str, key: str) -> int | None:
         """The line of the text that sets a setting of a static pod; None when none does. The names are those of the modules."""
@@ -129,29 +157,31 @@ class ClusterConfiguration:
 
 
 def _flag_path(part: t.Mapping[str, t.Any], section: Path, field: str, key: str) -> Path | None:
-    """Where a flag has a gate or a plugin among its values."""
+    """Where a flag has a gate or a plugin among its values. Each flag of that name counts, unlike with other flags."""
+    entries: t.Any = part.get("extraArgs")
     names = (flags.FEATURE_GATES,) if field == "feature_gates" else _PLUGIN_FLAGS
     for name in names:
-        path = _entry_path(part.get("extraArgs"), (*section, "extraArgs"), name)
-        if path is None:
-            continue
-        entries = part["extraArgs"]
-        value = entries[name] if isinstance(entries, dict) else entries[t.cast(int, path[-1])].get("value")
-        if key in flags.gate_values(flags.parse_gates([str(value)])):
-            return path
+        for path in reversed(_entry_paths(entries, (*section, "extraArgs"), name)):
+            value = entries[path[-1]] if isinstance(entries, dict) else entries[path[-1]].get("value")
+            if key in flags.gate_values(flags.parse_gates([str(value)])):
+                return path
     return None
 
 
 def _entry_path(entries: t.Any, path: Path, key: str) -> Path | None:
-    """Where a list has the entry of a name. Before v1beta4 arguments are a mapping."""
+    """Where a list has the entry of a name that counts, which is the last."""
+    return next(reversed(_entry_paths(entries, path, key)), None)
+
+
+def _entry_paths(entries: t.Any, path: Path, key: str) -> list[Path]:
+    """Where a list has entries of a name. Before v1beta4 arguments are a mapping."""
     if isinstance(entries, dict):
-        return next(((*path, name) for name in entries if flags.normalise(str(name)) == key), None)
-    found = [
-        number
+        return [(*path, name) for name in entries if flags.normalise(str(name)) == key]
+    return [
+        (*path, number)
         for number, entry in enumerate(entries if isinstance(entries, list) else ())
         if isinstance(entry, dict) and flags.normalise(str(entry.get("name"))) == key
     ]
-    return (*path, found[-1]) if found else None
 
 
 def api_version_findings(configuration: ClusterConfiguration, target: tuple[int, ...]) -> list[Finding]:

@@ -25,7 +25,10 @@ from ..transaction import rehearsal
 from .findings import BREAKS, COLLECTION, INVENTORY, KUBEADM, OTHER, WARNS, Finding
 
 KUBELET = "kubelet"
-_OF_KUBEADM = ("/var/lib/kubelet/config.yaml", "/var/lib/kubelet/kubeadm-flags.env")
+_FLAGS_FILE = "/var/lib/kubelet/kubeadm-flags.env"
+_OF_KUBEADM = ("/var/lib/kubelet/config.yaml", _FLAGS_FILE)
+# The minor version to which kubeadm upgrades -> the flags that it takes out of its file, because that kubelet has them no more.
+_TAKEN_OUT: dict[tuple[int, ...], tuple[str, ...]] = {(1, 35): ("pod-infra-container-image",)}
 _VARIABLES = {
     GATES: "node_kubelet_feature_gates",
     CONFIG: "node_kubelet_config",
@@ -40,6 +43,17 @@ def unchanged(state: State) -> KubeletPlan:
     own = next((file for file in state.fragments if posixpath.basename(file.path) == FRAGMENT), None)
     has_folder = kubelet_layout.config_dir(layout.command) is not None
     return KubeletPlan(layout, layout, (), own if has_folder else None, (), (), state.record, ())
+
+
+def as_kubeadm_leaves(plan: KubeletPlan, target: tuple[int, ...]) -> KubeletPlan:
+    """A kubelet without the flags that kubeadm itself takes out of its own file in an upgrade to that minor version."""
+    settings = plan.after.settings
+    gone = [
+        (ARGS, name)
+        for name in _TAKEN_OUT.get(target[:2], ())
+        if [source.path for source in settings.sources(ARGS, name)] == [_FLAGS_FILE]
+    ]
+    return without(plan, gone) if gone else plan
 
 
 def values(layout: Layout) -> Values:
@@ -128,24 +142,24 @@ def _without_flags(layout: Layout, gone: t.Iterable[tuple[str, str]]) -> t.Any:
     """The command line without flags, and with the flag of gates without these gates."""
     arguments = list(layout.service.arguments)
     for field, key in gone:
+        found = flags.parse([argument.text for argument in arguments])
         if field == GATES:
-            arguments = [_without_gate(argument, key) for argument in arguments]
+            for flag in found:
+                if flag.name == flags.FEATURE_GATES:
+                    arguments[_value_at(flag)] = _without_gate(arguments[_value_at(flag)], flag, key)
         elif field == ARGS:
-            taken = {
-                index
-                for flag in flags.parse([argument.text for argument in arguments])
-                if flag.name == key
-                for index in ((flag.index, flag.index + 1) if flag.split else (flag.index,))
-            }
+            taken = {index for flag in found if flag.name == key for index in (flag.index, _value_at(flag))}
             arguments = [argument for index, argument in enumerate(arguments) if index not in taken]
     return tuple(arguments)
 
 
-def _without_gate(argument: t.Any, gate: str) -> t.Any:
-    name, equals, text = argument.text.partition("=")
-    if not equals or flags.normalise(name.lstrip("-")) != flags.FEATURE_GATES:
-        return argument
-    gates = flags.parse_gates([text])
-    return dataclasses.replace(
-        argument, text=f"{name}={flags.render_gates({each: gates[each] for each in gates if each != gate})}"
-    )
+def _value_at(flag: flags.Flag) -> int:
+    return flag.index + 1 if flag.split else flag.index
+
+
+def _without_gate(argument: t.Any, flag: flags.Flag, gate: str) -> t.Any:
+    """The argument that holds the value of the flag of gates, without one of them."""
+    gates = flags.parse_gates([flag.text])
+    gone = flags.gate_key(gates, gate)
+    text = flags.render_gates({each: gates[each] for each in gates if each != gone})
+    return dataclasses.replace(argument, text=text if flag.split else f"--{flags.FEATURE_GATES}={text}")

@@ -61,19 +61,26 @@ def objection(names: t.Iterable[str], known: t.Sequence[str]) -> str:
     return ""
 
 
-def report(target: str, results: t.Mapping[str, Json], cluster: t.Sequence[Json] = ()) -> dict[str, t.Any]:
-    """The report of a run. results: of the module C(upgrade_check), by host; empty for a host that was not asked. cluster: findings of all.
+def report(
+    target: str, results: t.Mapping[str, Json], cluster: t.Sequence[Json] = (), left_out: t.Sequence[str] = ()
+) -> dict[str, t.Any]:
+    """The report of a run.
 
-    Returns C(target); C(safe), whether every node was checked and nothing breaks; C(nodes), by host C(checked), C(msg), C(node), C(seconds),
-    C(findings), C(rehearsed) and C(not_rehearsed); and C(cluster), the findings of no single node.
+    results: of the module C(upgrade_check), by host; empty for a host that was not asked. cluster: findings of all. left_out: the nodes that the
+    API knows and the run did not check. Returns C(target); C(safe), whether every node of the cluster was checked and nothing breaks; C(nodes), by
+    host C(checked), C(msg), C(node), C(seconds), C(findings), C(rehearsed) and C(not_rehearsed); C(cluster), the findings of no single node; and
+    C(left_out).
     """
     nodes = {host: _of_node(result) for host, result in results.items()}
     found = [*cluster, *(finding for node in nodes.values() for finding in node["findings"])]
     return {
         "target": target,
-        "safe": all(node["checked"] for node in nodes.values()) and not any(each["fate"] == BREAKS for each in found),
+        "safe": not left_out
+        and all(node["checked"] for node in nodes.values())
+        and not any(each["fate"] == BREAKS for each in found),
         "nodes": nodes,
         "cluster": list(cluster),
+        "left_out": list(left_out),
     }
 
 
@@ -95,8 +102,15 @@ def lines(told: Json) -> list[str]:
     found = [_line("", finding) for finding in _sorted(told["cluster"])]
     for host, node in told["nodes"].items():
         found += _lines_of_node(host, node)
-    promise = "nothing breaks of what was rehearsed" if told["safe"] else "DO NOT UPGRADE before this is repaired"
-    return [*found, f"Upgrade to {told['target']}: {promise}. docs/upgrade.md says what the check cannot see."]
+    return [*found, f"Upgrade to {told['target']}: {_promise(told)}. docs/upgrade.md says what the check cannot see."]
+
+
+def _promise(told: Json) -> str:
+    if told["safe"]:
+        return "nothing breaks of what was rehearsed"
+    if any(failure(told, host) for host in told["nodes"]):
+        return "DO NOT UPGRADE before this is repaired"
+    return f"nothing breaks of what was rehearsed, and nothing is known of {', '.join(told['left_out'])}"
 
 
 def _lines_of_node(host: str, node: Json) -> list[str]:
@@ -119,7 +133,7 @@ def _sorted(findings: t.Iterable[Json]) -> list[Json]:
 
 def _line(host: str, finding: Json) -> str:
     what = " ".join(filter(None, (host, finding["component"], finding["field"], finding["key"])))
-    place = finding["file"] and (f"{finding['file']}:{finding['line']}" if finding["line"] else finding["file"])
+    place = f"{finding['file']}:{finding['line']}" if finding["line"] else finding["file"]
     where = ", ".join(filter(None, (place, _SETTERS.get(finding["set_by"], ""))))
     advice = _ADVICE.get(finding["fate"]) if finding["variable"] else None
     change = f"; {advice} {finding['variable']}" if advice else ""
@@ -130,10 +144,10 @@ def _line(host: str, finding: Json) -> str:
 
 def failure(told: Json, host: str) -> str:
     """Why the run fails on a host; empty when it does not."""
-    node = told["nodes"].get(host) or {}
-    if node and not node["checked"]:
+    node = told["nodes"][host]
+    if not node["checked"]:
         return f"{host} was not checked: {node['msg']}"
-    broken = [each for each in (*told["cluster"], *node.get("findings", ())) if each["fate"] == BREAKS]
+    broken = [each for each in (*told["cluster"], *node["findings"]) if each["fate"] == BREAKS]
     if not broken:
         return ""
     names = ", ".join(" ".join(filter(None, (each["component"], each["field"], each["key"]))) for each in broken)

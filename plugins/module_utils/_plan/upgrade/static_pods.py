@@ -36,6 +36,7 @@ _ETCD = "etcd"
 # What kubeadm writes of a member when it joins, and otherwise later; a member that has its data does not read it.
 _OF_A_MEMBER = frozenset(("initial-cluster", "initial-cluster-state"))
 _HIDDEN_FIELDS = ("env",)  # their values may be secrets
+_ASKED = "the image stays the same, so site takes it for taken out by someone and wants -e control_plane_restore_removed=true"
 _PLAY_WIDE = {
     "feature_gates": "control_plane_feature_gates",
     "admission_plugins": "control_plane_admission_plugins",
@@ -48,7 +49,8 @@ class Sides:
 
     live: today's manifest. record: what the collection set of it. baseline: what kubeadm generates for today's version, None where it could not.
     generated: what the new kubeadm generates. after: that with the desired state of the inventory; None where it was refused or there is none.
-    named: the settings that the desired state names. patches: the directory of patches that kubeadm was given; empty for none.
+    named: the settings that the desired state names. asked_about: those of ours that site will find taken out, since kubeadm writes a manifest
+    with the same image, and so sets again only when it is told to. patches: the directory of patches that kubeadm was given; empty for none.
     """
 
     component: str
@@ -58,6 +60,7 @@ class Sides:
     generated: Manifest
     after: Manifest | None
     named: frozenset[tuple[str, str]]
+    asked_about: frozenset[tuple[str, str]]
     configuration: ClusterConfiguration
     patches: str = ""
 
@@ -75,9 +78,9 @@ def variable_of(component: str, field: str) -> str:
     return f"{wide} or {own}" if wide else own
 
 
-def unchanged(manifest: Manifest, before: Manifest | None = None) -> StaticPodPlan:
+def unchanged(manifest: Manifest, before: Manifest) -> StaticPodPlan:
     """A manifest as a plan with which it is rehearsed. before: the one in whose place it comes."""
-    return StaticPodPlan(before or manifest, manifest, (), (), {}, ())
+    return StaticPodPlan(before, manifest, (), (), {}, ())
 
 
 def compare(sides: Sides) -> list[Finding]:
@@ -108,7 +111,10 @@ def _compare_one(sides: Sides, field: str, key: str) -> list[Finding]:
     if sides.baseline is not None and values.now == values.base and not is_ours:
         return []  # kubeadm changes a default of its own
     fate = _fate(values, is_named=(field, key) in sides.named, is_pending=is_configured and not is_ours)
-    return [_told(sides, field, key, fate, _change(field, values, fate))]
+    message = _change(field, values, fate)
+    if fate == RETURNS and (field, key) in sides.asked_about:
+        message += f"; {_ASKED}"
+    return [_told(sides, field, key, fate, message)]
 
 
 def _fate(values: _Values, *, is_named: bool, is_pending: bool) -> str:

@@ -12,11 +12,13 @@ import re
 import typing as t
 
 from ..kubernetes import versions
-from .findings import BREAKS, WARNS, Finding
+from .findings import BREAKS, CONFIG_MAP, WARNS, Finding
 
 Version = tuple[int, int, int]
 
-_VERSION = re.compile(r"(?:Kubernetes |etcd Version: )?v?(\d{1,2})\.(\d{1,3})\.(\d{1,3})(?:[-+][0-9A-Za-z.+-]+)?")
+_VERSION = re.compile(
+    r"(?:Kubernetes |etcd Version: )?v?(\d{1,2})\.(\d{1,3})\.(\d{1,3})(?P<before>-[0-9A-Za-z.-]+)?(?:\+[0-9A-Za-z.-]+)?"
+)
 _KUBELET_BEHIND = 3  # minor versions that a kubelet may be older than its API server
 _ETCD_FIRST = {(3, 6): (3, 5, 20)}  # the oldest release of the minor version before, from which etcd supports the step
 _CGROUP_V1_FAILS = (1, 35)  # from here on a kubelet has to be told that cgroup v1 is meant
@@ -81,9 +83,14 @@ def program_objection(name: str, path: str, told: str, target: str) -> str:
     found, wanted = parse(told), exact(target)
     if found is None:
         return f"{path} tells no version ({' '.join(told.split()) or 'no answer'}): it must be {name} {target}."
-    if found != wanted:
-        return f"{path} is {name} {shown(found)}: must be {target}, as the target is."
+    if (found, _prerelease(told)) != (wanted, _prerelease(target)):
+        return f"{path} is {name} {shown(found)}{_prerelease(told)}: must be {target}, as the target is."
     return ""
+
+
+def _prerelease(text: str) -> str:
+    """What makes a version one before its release, such as C(-rc.1); empty for a release."""
+    return "".join(match["before"] or "" for match in _VERSION.finditer(text.strip()))
 
 
 def machine_of(header: bytes) -> str | None:
@@ -142,19 +149,19 @@ def mixed(found: t.Mapping[str, str]) -> list[Finding]:
 
 
 def etcd_step(current: str, following: str) -> list[Finding]:
-    """A step of etcd that etcd does not support. current, following: the tags of its images, such as C(3.6.8-0)."""
+    """A step of etcd that kubeadm or etcd does not support. current, following: the tags of its images, such as C(3.6.8-0)."""
     before, after = parse(current), parse(following)
     if before is None or after is None:
-        return []
+        tag = current if before is None else following
+        message = f"the image of etcd has the tag {tag!r}, which is no version, and kubeadm compares versions. Set etcd.local.imageTag to one."
+        return [Finding("etcd", BREAKS, message, set_by="" if before is None else CONFIG_MAP)]
     told = f"etcd goes from {shown(before)} to {shown(after)}"
     if after < before:
-        return [
-            Finding(
-                "etcd",
-                BREAKS,
-                f"{told}, which is older: its data may not be readable any more. Set etcd.local.imageTag.",
-            )
-        ]
+        message = (
+            f"the upgrade brings etcd {shown(after)}, which is older than {shown(before)} here, so kubeadm leaves etcd and its manifest as they are."
+            " Set etcd.local.imageTag."
+        )
+        return [Finding("etcd", WARNS, message)]
     if after[0] != before[0] or after[1] > before[1] + 1:
         return [
             Finding(

@@ -9,20 +9,22 @@ import typing as t
 
 import pytest
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._api.upgrade_facts import read_all
-from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.common.errors import KubeadmError
+from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.common.errors import KubeadmError, Refusal
 from ansible_collections.nodecraft.kubeadm.tests.unit.support.fake_api import Clock, FakeApi, Refused, client_of
 from ansible_collections.nodecraft.kubeadm.tests.unit.support.nodes import Json, node
+from ansible_collections.nodecraft.kubeadm.tests.unit.support.upgrades import CONFIGURATION
 
 Serve = t.Callable[..., FakeApi]
-CONFIG_MAP = "/api/v1/namespaces/kube-system/configmaps/kubeadm-config"
+NAMESPACE = "/api/v1/namespaces/kube-system"
+CONFIG_MAP = f"{NAMESPACE}/configmaps/kubeadm-config"
 GROUP = "/apis/admissionregistration.k8s.io/v1"
 SLICES = "/apis/discovery.k8s.io/v1/namespaces/ns/endpointslices"
 CLASSES = "/apis/resource.k8s.io/v1"
 METRIC = 'apiserver_requested_deprecated_apis{group="g",removed_release="1.37",resource="x",version="v1"} 1\n'
 
 
-def read(api: FakeApi, target: str | None = "1.37.2", warn: t.Callable[[str], t.Any] = pytest.fail) -> Json:
-    return read_all({"target": target}, connect=lambda: client_of(api.url, Clock()), warn=warn)
+def read(api: FakeApi, target: str | None = "1.37.2") -> Json:
+    return read_all({"target": target}, connect=lambda: client_of(api.url, Clock()))
 
 
 @pytest.fixture(name="api")
@@ -32,10 +34,11 @@ def fixture_api(serve: Serve) -> FakeApi:
     api = serve(node("w1", annotations={"nodecraft.kubeadm/owned-extended-resources": record}))
     api.objects["w1"]["status"]["nodeInfo"] = {"kubeletVersion": "v1.36.3"}
     api.answers = {
-        CONFIG_MAP: {"data": {"ClusterConfiguration": "kind: ClusterConfiguration\n"}},
+        CONFIG_MAP: {"data": {"ClusterConfiguration": CONFIGURATION}},
         f"{GROUP}/validatingwebhookconfigurations": [],
         f"{GROUP}/mutatingwebhookconfigurations": [],
         "/metrics": "a 1\n",
+        NAMESPACE: {"metadata": {"name": "kube-system", "labels": {"kubernetes.io/metadata.name": "kube-system"}}},
         CLASSES: {"kind": "APIResourceList"},
         f"{CLASSES}/deviceclasses": [],
     }
@@ -44,7 +47,7 @@ def fixture_api(serve: Serve) -> FakeApi:
 
 def test_a_clean_cluster(api: FakeApi) -> None:
     assert read(api) == {
-        "cluster_configuration": "kind: ClusterConfiguration\n",
+        "cluster_configuration": CONFIGURATION,
         "server_version": "v1.37.2",
         "kubelets": {"w1": "v1.36.3"},
         "findings": [],
@@ -58,7 +61,7 @@ def test_what_breaks(api: FakeApi) -> None:
     hook = {
         "name": "hook.example.com",
         "clientConfig": {"service": {"namespace": "ns", "name": "hook"}},
-        "rules": [{"resources": ["pods"]}],
+        "rules": [{"apiGroups": [""], "operations": ["CREATE"], "resources": ["pods"]}],
     }
     api.answers["/metrics"] = METRIC
     api.answers[f"{GROUP}/validatingwebhookconfigurations"] = [{"webhooks": [hook]}]
@@ -70,18 +73,24 @@ def test_what_breaks(api: FakeApi) -> None:
         ("webhook", "hook.example.com"),
         ("extended_resources", "example.com/gpu"),
     ]
+    out = [{"key": "kubernetes.io/metadata.name", "operator": "NotIn", "values": ["kube-system"]}]
+    left_out = {**hook, "namespaceSelector": {"matchExpressions": out}}
+    api.answers[f"{GROUP}/validatingwebhookconfigurations"] = [{"webhooks": [left_out]}]
+    assert [each["field"] for each in read(api)["findings"]] == ["api", "extended_resources"]
+    api.answers[f"{GROUP}/validatingwebhookconfigurations"] = [{"webhooks": [hook]}]
     ready = {"conditions": {"ready": True}}
     api.answers[SLICES] = [{"metadata": {}, "endpoints": [ready]}]
     assert [each["field"] for each in read(api)["findings"]] == ["api", "extended_resources"]
 
 
-def test_what_may_not_be_read_is_a_warning(api: FakeApi) -> None:
+def test_what_may_not_be_read_is_told_with_the_rest(api: FakeApi) -> None:
     api.answers["/metrics"] = Refused(403, "forbidden")
     api.answers[CLASSES] = Refused(404, "no such group")
-    warnings: list[str] = []
-    assert read(api, warn=warnings.append)["findings"] == []
-    (warning,) = warnings
-    assert warning.startswith("the requests for deprecated APIs could not be read: ")
+    (finding,) = read(api)["findings"]
+    assert (finding["component"], finding["fate"]) == ("cluster", "warns")
+    assert finding["message"].startswith(
+        "the requests for deprecated APIs could not be read, so nothing is known of them: "
+    )
 
 
 @pytest.mark.parametrize(
@@ -95,3 +104,18 @@ def test_a_cluster_that_is_none_of_kubeadm(api: FakeApi, answer: t.Any, words: s
     api.answers[CONFIG_MAP] = answer
     with pytest.raises(KubeadmError, match=words):
         read(api)
+
+
+@pytest.mark.parametrize(
+    ("target", "text", "words"),
+    [
+        ("1.37", CONFIGURATION, "invalid target '1.37': must be a whole version"),
+        ("1.38.0", CONFIGURATION, "invalid target 1.38.0: must be of 1.36 or 1.37"),
+        ("1.37.2", "a: [", "is no single YAML document"),
+    ],
+)
+def test_a_target_to_which_kubeadm_does_not_upgrade(api: FakeApi, target: str, text: str, words: str) -> None:
+    api.answers[CONFIG_MAP] = {"data": {"ClusterConfiguration": text}}
+    with pytest.raises(Refusal, match=words):
+        read(api, target)
+    assert read(api, None)["cluster_configuration"] == text

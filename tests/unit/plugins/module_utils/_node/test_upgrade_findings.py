@@ -21,13 +21,16 @@ from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.common.ver
 
 
 class Trial:
-    """A component with flags that it refuses one after the other. fixed: those that cannot be taken out."""
+    """A component with flags that it refuses one after the other. fixed: those that cannot be taken out. vain: those that stay all the same."""
 
-    def __init__(self, flags: t.Sequence[str], *, fixed: t.Container[str] = ()) -> None:
+    starts = 0
+
+    def __init__(self, flags: t.Sequence[str], *, fixed: t.Container[str] = (), vain: t.Container[str] = ()) -> None:
         self.flags = list(flags)
-        self.fixed = fixed
+        self.fixed, self.vain = fixed, vain
 
     def rehearse(self) -> Verdict:
+        Trial.starts += 1
         words = f"unknown flag: --{self.flags[0]}" if self.flags else ""
         return Verdict(REFUSED if words else ACCEPTED, words)
 
@@ -38,7 +41,8 @@ class Trial:
         gone = [key for dummy, key in blame]
         if any(key in self.fixed for key in gone):
             raise Refusal("it cannot be changed alone")
-        return Trial([flag for flag in self.flags if flag not in gone], fixed=self.fixed)
+        left = [flag for flag in self.flags if flag not in gone or flag in self.vain]
+        return Trial(left, fixed=self.fixed, vain=self.vain)
 
 
 def heard(trial: Trial) -> list[str | None]:
@@ -56,6 +60,12 @@ def test_what_is_not_known_or_cannot_be_taken_out_ends_it() -> None:
     assert heard(Trial(["a", "unnamed", "b"])) == ["a", None]
     assert heard(Trial(["a", "b"], fixed=["a"])) == ["a"]
     assert len(heard(Trial([f"f{number}" for number in range(20)]))) == MOST_REFUSALS
+
+
+def test_what_is_taken_out_in_vain_is_heard_once() -> None:
+    before = Trial.starts
+    assert heard(Trial(["a", "b"], vain=["b"])) == ["a", "b"]
+    assert Trial.starts == before + 3
 
 
 def test_what_is_noted() -> None:

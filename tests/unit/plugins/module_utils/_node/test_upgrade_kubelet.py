@@ -4,6 +4,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import typing as t
 from pathlib import Path
 
@@ -12,6 +13,7 @@ from ansible_collections.nodecraft.kubeadm.plugins.module_utils._node import upg
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._node.kubelet_units import KubeletUnit
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._node.upgrade_findings import Found
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._node.upgrade_programs import NewPrograms
+from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.common.files import TextFile
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.common.ownership import Owned
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.kubelet import layout as kubelet_layout
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.kubernetes.clusters import ClusterIdentity
@@ -22,7 +24,7 @@ from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.upgrade.fi
     WARNS,
 )
 from ansible_collections.nodecraft.kubeadm.tests.unit.support.fake_node import FakeNode
-from ansible_collections.nodecraft.kubeadm.tests.unit.support.kubelets import FRAGMENT, MAIN, state
+from ansible_collections.nodecraft.kubeadm.tests.unit.support.kubelets import FLAGS, FRAGMENT, MAIN, state
 from ansible_collections.nodecraft.kubeadm.tests.unit.support.upgrades import ACCEPTED, TARGET, UpgradeRun, refused
 
 OURS = '{"apiVersion": "kubelet.config.k8s.io/v1beta1", "featureGates": {"Gone": true}}\n'
@@ -110,6 +112,18 @@ def test_what_the_new_kubelet_passes_over(upgrade: Check) -> None:
     upgrade.run.says["kubelet"] = [words + ACCEPTED["kubelet"]]
     (finding,) = upgrade(None).findings
     assert finding.fate == WARNS
+
+
+def test_a_flag_that_kubeadm_itself_takes_out_breaks_nothing(upgrade: Check) -> None:
+    pause = "--pod-infra-container-image=p"
+    version = TextFile.of(FLAGS, f'KUBELET_KUBEADM_ARGS="{pause}"\n').version
+    upgrade.state = dataclasses.replace(upgrade.state, environment={FLAGS: version})
+    upgrade.target = "1.35.0"
+    upgrade({"feature_gates": {"Gone": True}, "config": {"maxPods": 99}})
+    assert [pause in command for command in upgrade.run.started("kubelet") if "--config-dir" in str(command)] == [
+        False,
+        False,
+    ]
 
 
 def test_a_kubelet_newer_than_tested_is_never_started(upgrade: Check) -> None:

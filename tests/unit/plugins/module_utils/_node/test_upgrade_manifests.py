@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._node import upgrade_manifests
+from ansible_collections.nodecraft.kubeadm.plugins.module_utils._node.upgrade_kubeadm import Kubeadm
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.common.errors import KubeadmError, Refusal
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.upgrade.cluster_configuration import (
     ClusterConfiguration,
@@ -23,8 +24,8 @@ pytestmark = pytest.mark.usefixtures("master")  # the sandbox's source is found 
 
 def generate(run: UpgradeRun, text: str = CONFIGURATION, patches: str | None = None) -> upgrade_manifests.Generated:
     configuration = ClusterConfiguration.parse(text)
-    config = configuration.for_kubeadm(TARGET, ENDPOINT)
-    return upgrade_manifests.generate("/new/kubeadm", config, configuration, patches=patches, run=run)
+    kubeadm = Kubeadm("/new/kubeadm", configuration.for_kubeadm(TARGET, ENDPOINT), configuration, run)
+    return upgrade_manifests.generate(kubeadm, patches=patches)
 
 
 def test_kubeadm_is_asked_for_a_dry_run_of_two_phases() -> None:
@@ -46,6 +47,13 @@ def test_kubeadm_is_asked_for_a_dry_run_of_two_phases() -> None:
     assert "/patches" in targets
     assert "/etc" in targets
     assert "/etc/kubernetes/pki" not in targets  # shown with /etc
+
+
+def test_what_kubeadm_passes_over_is_told_with_its_line() -> None:
+    run = UpgradeRun()
+    run.manifests["v1.37.2"] = {"etcd": "a"}
+    run.complaint = 'W1 x.go:1] error: strict decoding error: yaml: unmarshal errors:\n  line 7: key "apiServer" already set in map\nother\n'
+    assert generate(run).complaints == ['yaml: unmarshal errors: line 7: key "apiServer" already set in map']
 
 
 def test_an_external_etcd_is_none_of_its() -> None:
@@ -72,3 +80,10 @@ def test_patches(tmp_path: Path, master: FakeNode) -> None:
         upgrade_manifests.refuse_patches(f"{tmp_path}/link/")
     with pytest.raises(Refusal, match="must be a directory with patches for kubeadm"):
         upgrade_manifests.refuse_patches(f"{tmp_path}/none")
+
+
+def test_patches_by_a_path_that_means_another_place_elsewhere(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "patches").mkdir()
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(Refusal, match=r"^invalid patches 'patches': must be an absolute path"):
+        upgrade_manifests.refuse_patches("patches")

@@ -35,7 +35,8 @@ def test_what_is_said_to_be_there_is(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("names", "content", "version", "words"),
     [
-        (("kubeadm",), ELF, "", "must hold kubelet of 1.37.2; found: kubeadm"),
+        (("kubeadm",), ELF, "", "must hold kubelet of 1.37.2; found: kubeadm. Unpack or copy it there first."),
+        (tuple(f"p{number:02}" for number in range(14)), ELF, "", "found: p00, .*, p11, 2 more. Unpack"),
         ((), OTHER, "", "is a program for aarch64: must be one for x86_64"),
         ((), b"#!/bin/sh", "", "is no program of Linux"),
         ((), ELF, "v1.36.3", "is kubeadm 1.36.3: must be 1.37.2"),
@@ -57,6 +58,18 @@ def test_a_directory_that_is_not_there(tmp_path: Path) -> None:
         NewPrograms(f"{tmp_path}/none", TARGET, UpgradeRun()).check(["kubelet"])
 
 
+def test_a_directory_that_is_another_one_elsewhere(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    put_programs(tmp_path / "new")
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(Refusal, match=r"^invalid programs 'new': must be an absolute path on each node"):
+        NewPrograms("new", TARGET, UpgradeRun()).check(["kubelet"])
+
+
+def test_an_empty_directory(tmp_path: Path) -> None:
+    with pytest.raises(Refusal, match=r"must hold kubelet and kubeadm of 1.37.2; found: nothing"):
+        NewPrograms(str(tmp_path), TARGET, UpgradeRun()).check(["kubelet", "kubeadm"])
+
+
 def test_a_program_that_may_not_be_started(tmp_path: Path) -> None:
     (put_programs(tmp_path) / "kubelet").chmod(0o644)
     with pytest.raises(Refusal, match="kubelet is not executable: run chmod 755"):
@@ -73,7 +86,7 @@ def test_a_component_out_of_the_directory(tmp_path: Path) -> None:
         assert program.binary == f"{tmp_path}/etcd"
     with (
         pytest.raises(KubeadmError, match=r"is etcd 3.7.0: must be 3.6.8"),
-        programs.component("etcd", "r/etcd:3.6.8-0", "etcd", runtime),
+        programs.component("etcd", f"r/etcd:3.6.8-0@sha256:{'0' * 64}", "etcd", runtime),
     ):
         pass
 

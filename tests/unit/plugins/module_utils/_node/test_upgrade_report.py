@@ -100,6 +100,30 @@ def test_a_control_plane_without_room(upgrade: Check, monkeypatch: pytest.Monkey
     assert message.startswith("the file system of /etc/kubernetes has 0 MB free")
 
 
+def test_kubeadm_copies_all_of_etcds_data(upgrade: Check, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    data = tmp_path / "etcd"
+    (data / "member" / "wal").mkdir(parents=True)
+    for name in ("a.wal", "b.wal"):
+        with (data / "member" / "wal" / name).open("wb") as stream:
+            stream.truncate(64_000_000)
+    own = f"{CONFIGURATION}etcd: {{local: {{dataDir: {data}}}}}\n"
+    monkeypatch.setattr(upgrade_report, "room_at", lambda directory: Room(200_000_000, 4096, None))
+    (message,) = broken(upgrade(cluster_configuration=own))
+    assert "200 MB free" in message
+    assert "228 MB" in message
+    external = f"{CONFIGURATION}etcd: {{external: {{endpoints: [x]}}}}\n"
+    assert broken(upgrade(cluster_configuration=external)) == []
+
+
+def test_what_etcd_removes_while_its_data_is_counted(
+    upgrade: Check, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    names = ["gone.snap.db"]
+    monkeypatch.setattr(os, "walk", lambda directory: [(directory, [], names)])
+    own = f"{CONFIGURATION}etcd: {{local: {{dataDir: {tmp_path}}}}}\n"
+    assert broken(upgrade(cluster_configuration=own)) == []
+
+
 def test_an_api_version_that_the_new_kubeadm_does_not_read(upgrade: Check) -> None:
     assert (
         "kubeadm 1.37 does not read kubeadm.k8s.io/v1beta3"
@@ -112,7 +136,7 @@ def test_an_api_version_that_the_new_kubeadm_does_not_read(upgrade: Check) -> No
     [
         ({"target": "1.38.0"}, "invalid target 1.38.0"),
         ({"programs": "/none"}, "invalid programs /none on cp1"),
-        ({"cluster_configuration": "a: ["}, "it is no YAML"),
+        ({"cluster_configuration": "a: ["}, "it is no single YAML document"),
         ({"patches": "/none"}, "invalid patches /none on cp1"),
     ],
 )

@@ -4,6 +4,8 @@
 
 from __future__ import annotations
 
+import base64
+import json
 import os
 import typing as t
 from pathlib import Path
@@ -39,6 +41,8 @@ from ansible_collections.nodecraft.kubeadm.tests.unit.support.upgrades import (
 )
 
 RUNTIME = "unix:///run/containerd/containerd.sock"
+LIVE = pod("--v=1").replace(f"v{TARGET}", CURRENT)
+NOTED = "metadata:\n  annotations:\n    kubeadm.kubernetes.io/kube-apiserver.advertise-address.endpoint: "
 
 
 class Check:
@@ -47,14 +51,17 @@ class Check:
     def __init__(self, node: FakeNode, programs: Path) -> None:
         self.node = node
         self.run = UpgradeRun()
-        live = pod("--v=1").replace(f"v{TARGET}", CURRENT)
-        fresh = node.manifest.with_name(".fresh")
-        fresh.write_text(live, encoding="utf-8")
-        fresh.replace(node.manifest)
-        node.allowed = {live.encode()}
+        self.write(LIVE)
         self.programs = programs
         self.configuration = CONFIGURATION
         self.generated(pod())
+
+    def write(self, text: str) -> None:
+        """Put another manifest of today there."""
+        fresh = self.node.manifest.with_name(".fresh")
+        fresh.write_text(text, encoding="utf-8")
+        fresh.replace(self.node.manifest)
+        self.node.allowed = {text.encode()}
 
     def generated(self, text: str) -> None:
         self.run.manifests = {version: {NAME: text} for version in (f"v{TARGET}", CURRENT)}
@@ -77,6 +84,12 @@ class Check:
         )
         assert check(node, found) == CURRENT
         return found
+
+    def endpoint(self) -> tuple[str, int]:
+        """Where the new kubeadm is told that the API server is."""
+        (text,) = self.run.requests[0]["staged"].values()
+        found = json.loads(base64.b64decode(text).decode().split("\n---\n")[1])["localAPIEndpoint"]
+        return found["advertiseAddress"], found["bindPort"]
 
 
 @pytest.fixture(name="upgrade")
@@ -117,6 +130,19 @@ def test_what_vanishes_and_what_site_brings_back(upgrade: Check) -> None:
 def test_ours_is_told_by_the_record(upgrade: Check) -> None:
     records.write_record(NAME, before={}, after={"args": {"v": Owned(["1"], None)}}, images=records.NO_IMAGES)
     assert only(upgrade()).set_by == "collection"
+
+
+@pytest.mark.parametrize(
+    ("image", "asks"), [(f"registry.k8s.io/{NAME}:v{TARGET}", True), ("registry.k8s.io/x:v1", False)]
+)
+def test_our_only_setting_in_a_manifest_of_the_same_image(upgrade: Check, image: str, asks: bool) -> None:
+    """Such as one of etcd, whose version most upgrades leave: site finds what someone could have done as well."""
+    record = {"args": {"v": Owned(["1"], None)}}
+    records.write_record(NAME, before={}, after=record, images=records.Images(None, image))
+    finding = only(upgrade(args={"v": 1}))
+    assert (finding.fate, finding.set_by) == (RETURNS, "collection")
+    assert ("control_plane_restore_removed=true" in finding.message) is asks
+    assert [each["what"] for each in upgrade().rehearsed] == ["generated"]
 
 
 def test_what_kubeadm_config_breaks_is_heard_to_the_end(upgrade: Check) -> None:
@@ -213,3 +239,28 @@ def test_a_configuration_file_whose_api_version_ends(upgrade: Check, tmp_path: P
     assert told(found) == [("args", "authentication-config", WARNS)]
     (tmp_path / "a.yaml").write_text("{", encoding="utf-8")
     assert told(upgrade(args={"authentication-config": f"{tmp_path}/a.yaml"}, volumes=[volume])) == []
+
+
+@pytest.mark.parametrize(
+    ("text", "endpoint"),
+    [
+        (LIVE, ("", 6443)),
+        (LIVE.replace("--v=1", "--advertise-address=10.0.0.7\n    - --secure-port=7443"), ("10.0.0.7", 7443)),
+        (LIVE.replace("metadata:\n", f"{NOTED}10.0.0.11:8443\n"), ("10.0.0.11", 8443)),
+        (LIVE.replace("metadata:\n", f"{NOTED}'[fd00::1]:6443'\n"), ("fd00::1", 6443)),
+        (
+            LIVE.replace("metadata:\n", f"{NOTED}10.0.0.11\n").replace("v=1", "advertise-address=10.0.0.7"),
+            ("10.0.0.7", 6443),
+        ),
+        (LIVE.replace("--v=1", "--secure-port=many"), ("", 6443)),
+    ],
+)
+def test_where_the_api_server_is(upgrade: Check, text: str, endpoint: tuple[str, int]) -> None:
+    upgrade.write(text)
+    upgrade()
+    assert upgrade.endpoint() == endpoint
+
+
+def test_an_image_with_a_digest_has_the_version_of_its_tag(upgrade: Check) -> None:
+    upgrade.write(LIVE.replace(CURRENT, f"{CURRENT}@sha256:{'0' * 64}"))
+    assert told(upgrade()) == [("args", "v", VANISHES)]

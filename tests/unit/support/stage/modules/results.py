@@ -3,6 +3,7 @@
 """Stands in for modules that one host asks for all: answers as a variable says, and notes the call.
 
 C(stub_pods), C(stub_guard), C(stub_upgrade), C(stub_upgrade_info): the result of the module. C(stub_machine): see C(reach_machine).
+C(again) in C(stub_upgrade_info): what is another without a target, with which it is asked the second time.
 The defaults are pods that were resized with a template that differs, a guard for one node, and a node on which an upgrade breaks nothing.
 """
 
@@ -54,7 +55,9 @@ def main() -> t.NoReturn:
     call = stand_in.StandIn()
     call.note()
     call.reach_machine()
-    stand_in.answer({"node": call.host, **call.said(*DEFAULTS[call.component])})
+    told = dict(call.said(*DEFAULTS[call.component]))
+    again = told.pop("again", {})
+    stand_in.answer({"node": call.host, **told, **({} if "target" in call.arguments else again)})
 
 
 if __name__ == "__main__":

@@ -7,6 +7,7 @@ from __future__ import annotations
 import dataclasses
 import typing as t
 
+from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.common.ownership import Owned, Record
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.kubelet import plan as kubelet
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.kubelet import rejoining
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.kubelet.state import State
@@ -54,3 +55,9 @@ def test_both_values_are_known() -> None:
     found = rejoining.overrides(after.record, after.without_ours().layout())
     assert rejoining.Override("config", "maxPods", 120, 121) in found
     assert rejoining.Override("config", "imageGCHighThresholdPercent", 90, None) in found
+
+
+def test_what_kubelet_config_says_by_now_as_well_hides_nothing() -> None:
+    after = rejoined()
+    record: Record = {"config": {"maxPods": Owned(121, None)}}
+    assert rejoining.overrides(record, after.without_ours().layout()) == []

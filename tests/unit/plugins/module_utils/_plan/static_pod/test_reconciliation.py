@@ -9,6 +9,7 @@ import typing as t
 
 import pytest
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.common.errors import Refusal
+from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.common.ownership import Owned, Record
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.static_pod import reconciliation
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.static_pod.plan import State, StaticPodPlan
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.static_pod.reconciliation import FILES_ANNOTATION
@@ -90,6 +91,22 @@ def test_what_someone_took_out_stops_the_run_until_it_is_said_to_go_on() -> None
     # Another value than the one that was taken out is no word either.
     with pytest.raises(Refusal):
         planned(after, args={"v": 5})
+
+
+def test_who_takes_out_most_of_it_is_no_upgrade_while_one_is_left() -> None:
+    before = following(planned(**WISH))
+    after = edited(edited(before, "    - --v=4\n"), "    - --feature-gates=Fresh=true\n")
+    with pytest.raises(Refusal, match=r"^args v, feature_gates Fresh: this collection set it in "):
+        planned(after, purge=True, **WISH)
+    unknown = dataclasses.replace(after, changed="")
+    with pytest.raises(Refusal, match="the file was changed at a time unknown, and its image"):
+        planned(unknown, purge=True, **WISH)
+
+
+def test_a_record_without_files_names_none() -> None:
+    owned: Record = {"args": {"v": Owned(["4"], None)}}
+    assert reconciliation.with_files(owned, {}) == owned
+    assert set(reconciliation.with_files(owned, {"/p": Owned("x", None)})) == {"args", "files"}
 
 
 def test_our_only_setting_counts_as_taken_out() -> None:

@@ -8,7 +8,7 @@ import typing as t
 
 import pytest
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.upgrade import cluster
-from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.upgrade.findings import BREAKS, WARNS
+from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.upgrade.findings import BREAKS, CONFIG_MAP, WARNS
 
 METRICS = """\
 # TYPE apiserver_requested_deprecated_apis gauge
@@ -26,38 +26,63 @@ def test_apis_that_the_target_serves_no_more() -> None:
     assert "1.37 serves it no more" in finding.message
     assert cluster.deprecated_apis(METRICS, "1.36.9") == []
     assert len(cluster.deprecated_apis(METRICS, "1.40.0")) == 2
+    assert cluster.deprecated_apis(METRICS, "latest") == []
 
 
-def webhook(name: str, resources: t.Sequence[str], **given: t.Any) -> dict[str, t.Any]:
+KUBE_SYSTEM = {"kubernetes.io/metadata.name": "kube-system"}
+OTHERS = {"matchExpressions": [{"key": "kubernetes.io/metadata.name", "operator": "NotIn", "values": ["kube-system"]}]}
+EVERYTHING = ("configmaps", "pods", "daemonsets", "deployments", "jobs")
+
+
+def webhook(name: str, *resources: str, rule: dict[str, t.Any] | None = None, **given: t.Any) -> dict[str, t.Any]:
     service = {"service": {"namespace": "ns", "name": name}}
-    return {"name": name, "clientConfig": service, "rules": [{"resources": list(resources)}], **given}
+    asked = {"apiGroups": ["*"], "operations": ["*"], "resources": list(resources or ["pods"]), **(rule or {})}
+    return {"name": name, "clientConfig": service, "rules": [asked], **given}
 
 
-def test_webhooks_that_keep_kubeadm_from_its_work() -> None:
-    found = cluster.closing_webhooks(
-        [
-            {
-                "webhooks": [
-                    webhook("closes", ["pods"]),
-                    webhook("all", ["*"], failurePolicy="Fail"),
-                    webhook("ignores", ["pods"], failurePolicy="Ignore"),
-                    webhook("other", ["secrets"]),
-                    webhook("url", ["pods"], clientConfig={"url": "https://x"}),
-                ]
-            },
-            {},
-        ]
-    )
-    assert found == [("closes", ("ns", "closes")), ("all", ("ns", "all"))]
-    (finding,) = cluster.silent_webhooks(found, [("ns", "all")])
-    assert (finding.fate, finding.key) == (BREAKS, "closes")
-    assert "Service ns/closes" in finding.message
+@pytest.mark.parametrize(
+    ("hook", "written"),
+    [
+        (webhook("a"), ("pods",)),
+        (webhook("a", "*"), EVERYTHING),
+        (webhook("a", "*/*"), EVERYTHING),
+        (webhook("a", "pods/*"), ()),
+        (webhook("a", "secrets"), ()),
+        (webhook("a", "*", rule={"apiGroups": [""]}), ("configmaps", "pods")),
+        (webhook("a", "jobs", rule={"apiGroups": ["batch"]}), ("jobs",)),
+        (webhook("a", "jobs", rule={"apiGroups": ["batch.volcano.sh"]}), ()),
+        (webhook("a", "*", rule={"operations": ["DELETE"]}), ()),
+        (webhook("a", "*", rule={"operations": ["CREATE"]}), ("pods", "jobs")),
+        (webhook("a", "*", rule={"operations": ["UPDATE"]}), ("configmaps", "daemonsets", "deployments")),
+        (webhook("a", "*", rule={"scope": "Cluster"}), ()),
+        (webhook("a", failurePolicy="Fail"), ("pods",)),
+        (webhook("a", failurePolicy="Ignore"), ()),
+        (webhook("a", clientConfig={"url": "https://x"}), ()),
+        (webhook("a", namespaceSelector=OTHERS), ()),
+        (webhook("a", namespaceSelector={"matchLabels": KUBE_SYSTEM}), ("pods",)),
+        (webhook("a", objectSelector={"matchLabels": {"inject": "true"}}), ()),
+        (webhook("a", objectSelector={}), ("pods",)),
+        ({"name": "a"}, ()),
+    ],
+)
+def test_webhooks_that_keep_kubeadm_from_its_work(hook: dict[str, t.Any], written: tuple[str, ...]) -> None:
+    found = cluster.closing_webhooks([{"webhooks": [hook]}, {}], KUBE_SYSTEM)
+    assert [each.written for each in found] == ([written] if written else [])
+
+
+def test_webhooks_behind_which_nothing_is_ready() -> None:
+    hooks = [webhook("closes"), webhook("works"), webhook("may", matchConditions=[{"expression": "false"}])]
+    found = cluster.silent_webhooks(cluster.closing_webhooks([{"webhooks": hooks}], {}), [("ns", "works")])
+    assert [(each.key, each.fate) for each in found] == [("closes", BREAKS), ("may", WARNS)]
+    assert "Service ns/closes, so what the upgrade writes in kube-system is refused (pods)" in found[0].message
+    assert "(pods; unless its matchConditions leave that out)" in found[1].message
 
 
 def test_device_classes_that_offer_what_we_set() -> None:
     classes = [
         {"metadata": {"name": "gpus"}, "spec": {"extendedResourceName": "example.com/gpu"}},
         {"metadata": {"name": "plain"}, "spec": {}},
+        {"metadata": {"name": "empty"}, "spec": None},
     ]
     (finding,) = cluster.device_classes(classes, {"w1": ["example.com/gpu"], "w2": ["example.com/nic"]})
     assert (finding.fate, finding.key) == (WARNS, "example.com/gpu")
@@ -65,12 +90,21 @@ def test_device_classes_that_offer_what_we_set() -> None:
 
 
 @pytest.mark.parametrize(
-    ("kubelets", "fates"),
+    ("kubelets", "left_out", "fates"),
     [
-        ({"cp1": "v1.36.3"}, []),
-        ({"cp1": "v1.36.3", "w1": "v1.36.3"}, [WARNS]),
-        ({"cp1": "v1.36.3", "w1": "v1.33.3"}, [BREAKS, WARNS]),
+        ({"cp1": "v1.36.3"}, [], []),
+        ({"w2": "v1.36.3", "cp1": "v1.36.3", "w1": "v1.36.3"}, ["w1", "w2"], [WARNS]),
+        ({"cp1": "v1.36.3", "w1": "v1.33.3"}, ["w1"], [BREAKS, WARNS]),
     ],
 )
-def test_nodes_that_the_run_did_not_check(kubelets: dict[str, str], fates: list[str]) -> None:
-    assert [finding.fate for finding in cluster.unchecked(kubelets, ["cp1"], "1.37.2")] == fates
+def test_nodes_that_the_run_did_not_check(kubelets: dict[str, str], left_out: list[str], fates: list[str]) -> None:
+    missing = cluster.left_out(kubelets, ["cp1", "gone"])
+    assert missing == left_out
+    assert [finding.fate for finding in cluster.unchecked(kubelets, missing, "1.37.2")] == fates
+
+
+def test_a_configuration_that_was_written_meanwhile() -> None:
+    assert cluster.changed_meanwhile("a: 1\n", "a: 1\n") == []
+    (finding,) = cluster.changed_meanwhile("a: 1\n", "a: 2\n")
+    assert (finding.fate, finding.set_by) == (BREAKS, CONFIG_MAP)
+    assert "check again" in finding.message

@@ -15,6 +15,8 @@ from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.upgrade.cl
 )
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.upgrade.findings import BREAKS
 
+HEAD = "apiVersion: kubeadm.k8s.io/v1beta4\nkind: ClusterConfiguration\n"
+ENDPOINT = Endpoint("cp1", "10.0.0.11", 6443, "unix:///s")
 TEXT = """\
 apiServer:
   extraArgs:
@@ -55,6 +57,21 @@ def test_it_is_read() -> None:
 
 
 @pytest.mark.parametrize(
+    ("etcd", "directory"),
+    [
+        ("local: {dataDir: /data}", "/data"),
+        ("local: {}", "/var/lib/etcd"),
+        ("local: []", "/var/lib/etcd"),
+        ("external: {endpoints: [x]}", ""),
+    ],
+)
+def test_where_etcd_keeps_its_data(etcd: str, directory: str) -> None:
+    text = f"apiVersion: kubeadm.k8s.io/v1beta4\nkind: ClusterConfiguration\netcd:\n  {etcd}\n"
+    assert ClusterConfiguration.parse(text).etcd_data_dir == directory
+    assert ClusterConfiguration.parse(text.replace("etcd:\n", "etcd: []\nx:\n")).etcd_data_dir == "/var/lib/etcd"
+
+
+@pytest.mark.parametrize(
     ("component", "field", "key", "line"),
     [
         ("kube-apiserver", "args", "audit-log-path", 3),
@@ -74,6 +91,18 @@ def test_where_a_setting_stands(component: str, field: str, key: str, line: int 
     assert ClusterConfiguration.parse(TEXT).line(component, field, key) == line
 
 
+def test_a_flag_that_stands_twice() -> None:
+    text = (
+        "apiServer:\n  extraArgs:\n  - {name: feature-gates, value: A=true}\n  - {name: feature-gates, value: 'B=true'}\n"
+        "  - {name: v, value: '1'}\n  - {name: v, value: '2'}\n"
+        "apiVersion: kubeadm.k8s.io/v1beta4\nkind: ClusterConfiguration\n"
+    )
+    configuration = ClusterConfiguration.parse(text)
+    lines = [configuration.line("kube-apiserver", "feature_gates", gate) for gate in ("A", "B", "C")]
+    assert lines == [3, 4, None]
+    assert configuration.line("kube-apiserver", "args", "v") == 6
+
+
 def test_arguments_before_v1beta4_are_a_mapping() -> None:
     text = (
         "apiServer:\n  extraArgs:\n    feature-gates: A=true\n    v: '2'\n"
@@ -90,11 +119,10 @@ def test_arguments_before_v1beta4_are_a_mapping() -> None:
 
 
 def test_what_a_new_kubeadm_is_given() -> None:
-    text = ClusterConfiguration.parse(TEXT).for_kubeadm("1.37.2", Endpoint("cp1", "10.0.0.11", 6443, "unix:///s"))
-    cluster, init = (json.loads(part) for part in text.split("\n---\n"))
-    assert cluster["kubernetesVersion"] == "v1.37.2"
-    assert cluster["myField"] == 1
-    assert init == {
+    text = ClusterConfiguration.parse(TEXT).for_kubeadm("1.37.2", ENDPOINT)
+    cluster, init = text.split("\n---\n")
+    assert cluster == TEXT.replace("v1.36.3", "v1.37.2")  # the rest as kubeadm itself is to read it
+    assert json.loads(init) == {
         "apiVersion": "kubeadm.k8s.io/v1beta4",
         "kind": "InitConfiguration",
         "localAPIEndpoint": {"advertiseAddress": "10.0.0.11", "bindPort": 6443},
@@ -103,9 +131,38 @@ def test_what_a_new_kubeadm_is_given() -> None:
 
 
 @pytest.mark.parametrize(
+    ("text", "given"),
+    [
+        ("kubernetesVersion: v1.36.3 # as of May\nx: 10:30\n", "kubernetesVersion: v1.37.2\nx: 10:30\n"),
+        ("x: 1\nx: 2\nkubernetesVersion: 1.36.3\n", "x: 1\nx: 2\nkubernetesVersion: v1.37.2\n"),
+        ("x: 1\n", None),
+        ('"kubernetesVersion": v1.36.3\nx: 1\n', None),
+        ("kubernetesVersion:\n  v1.36.3\nx: 1\n", None),
+    ],
+)
+def test_the_text_stays_where_its_version_can_be_changed(text: str, given: str | None) -> None:
+    configuration = ClusterConfiguration.parse(HEAD + text)
+    found = configuration.for_kubeadm("v1.37.2", ENDPOINT).partition("\n---\n")[0]
+    if given is None:
+        assert json.loads(found) == {**configuration.data, "kubernetesVersion": "v1.37.2"}
+    else:
+        assert found == HEAD + given
+
+
+def test_a_configuration_in_braces() -> None:
+    text = '{"apiVersion": "kubeadm.k8s.io/v1beta4", "kind": "ClusterConfiguration", "kubernetesVersion": "v1.36.3"}'
+    found = ClusterConfiguration.parse(text).for_kubeadm("1.37.2", ENDPOINT).partition("\n---\n")[0]
+    assert json.loads(found)["kubernetesVersion"] == "v1.37.2"
+
+
+@pytest.mark.parametrize(
     ("text", "words"),
     [
-        ("a: [", "line 2: it is no YAML"),
+        ("a: [", "line 2: it is no single YAML document"),
+        ("a: b\n---\na: c", "line 2: it is no single YAML document"),
+        ("a: 2026-13-45", "it is no single YAML document"),
+        ("2026-01-01: a", "it is no single YAML document"),
+        ("a: " + 3000 * "[", "it is no single YAML document"),
         ("kind: ClusterConfiguration\n", "holds no ClusterConfiguration of kubeadm.k8s.io/"),
         ("[]", "holds no ClusterConfiguration"),
         ("", "kubectl -n kube-system edit configmap kubeadm-config"),

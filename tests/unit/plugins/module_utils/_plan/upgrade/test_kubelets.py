@@ -8,6 +8,7 @@ import json
 import typing as t
 
 import pytest
+from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.common.files import TextFile
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.kubelet import layout as kubelet_layout
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.kubelet import plan as kubelet
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.upgrade import kubelets as upgrade
@@ -19,7 +20,7 @@ from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.upgrade.fi
     OTHER,
     WARNS,
 )
-from ansible_collections.nodecraft.kubeadm.tests.unit.support.kubelets import EXTRA, FRAGMENT, MAIN, state, wish
+from ansible_collections.nodecraft.kubeadm.tests.unit.support.kubelets import EXTRA, FLAGS, FRAGMENT, MAIN, state, wish
 
 OURS = '{\n"apiVersion": "kubelet.config.k8s.io/v1beta1",\n"featureGates": {\n"Gone": true,\n"Kept": true}}\n'
 DROP_IN = f'[Service]\nEnvironment="KUBELET_CONFIG_ARGS=--config={MAIN} --config-dir={kubelet_layout.CONFIG_DIR}"\n'
@@ -103,6 +104,47 @@ def test_more_is_heard_without_what_was_refused() -> None:
     assert staged[MAIN]["evictionHard"] == {}
     assert staged[MAIN]["featureGates"] == {"Theirs": True}
     assert upgrade.values(plan.after)["feature_gates"] == {"Theirs": True, "Kept": True, "Other": False}
+
+
+@pytest.mark.parametrize(
+    ("extra", "left"),
+    [
+        ("--feature-gates A=true,B=true", ["--feature-gates", "B=true"]),
+        ("--feature-gates=kube:A=true,kube:B=true", ["--feature-gates=kube:B=true"]),
+        ("--feature_gates=A=true --feature-gates=B=true", ["--feature-gates=", "--feature-gates=B=true"]),
+    ],
+)
+def test_a_gate_of_the_command_line_in_all_its_spellings(extra: str, left: list[str]) -> None:
+    plan = upgrade.without(upgrade.unchanged(state(f'KUBELET_EXTRA_ARGS="{extra}"\n')), [("feature_gates", "A")])
+    assert list(plan.after.command[-len(left) :]) == left
+    assert "A" not in upgrade.values(plan.after)["feature_gates"]
+
+
+PAUSE = "--pod-infra-container-image=registry.k8s.io/pause:3.10"
+
+
+def with_pause_flag(*paths: str) -> t.Any:
+    files = {
+        path: TextFile.of(path, f'{name}="--node-ip=10.0.0.1{f" {PAUSE}" if path in paths else ""}"\n').version
+        for path, name in ((FLAGS, "KUBELET_KUBEADM_ARGS"), (EXTRA, "KUBELET_EXTRA_ARGS"))
+    }
+    return state(environment=files)
+
+
+@pytest.mark.parametrize(
+    ("paths", "target", "stays"),
+    [
+        ([FLAGS], (1, 35, 0), False),
+        ([FLAGS], (1, 34, 4), True),
+        ([FLAGS], (1, 36, 3), True),
+        ([EXTRA], (1, 35, 0), True),
+        ([FLAGS, EXTRA], (1, 35, 0), True),
+    ],
+)
+def test_a_flag_that_kubeadm_takes_out_of_its_own_file(paths: list[str], target: tuple[int, ...], stays: bool) -> None:
+    before = upgrade.unchanged(with_pause_flag(*paths))
+    assert PAUSE in before.after.command
+    assert (PAUSE in upgrade.as_kubeadm_leaves(before, target).after.command) is stays
 
 
 def test_a_planned_fragment_is_heard_without_it_too() -> None:

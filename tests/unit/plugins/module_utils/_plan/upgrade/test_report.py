@@ -71,6 +71,7 @@ def test_a_clean_cluster() -> None:
     not_rehearsed = [{"component": "etcd", "reason": "there is no program etcd"}]
     told = report.report("1.37.2", {"cp1": result(not_rehearsed=not_rehearsed)})
     assert told["safe"]
+    assert told["nodes"]["cp1"]["msg"] == ""
     assert report.failure(told, "cp1") == ""
     assert report.lines(told) == [
         "cp1: nothing vanishes and nothing breaks",
@@ -78,6 +79,12 @@ def test_a_clean_cluster() -> None:
         "cp1: not rehearsed: etcd: there is no program etcd",
         "Upgrade to 1.37.2: nothing breaks of what was rehearsed. docs/upgrade.md says what the check cannot see.",
     ]
+
+
+def test_a_file_without_a_line() -> None:
+    ends = Finding("kube-apiserver", WARNS, "it ends.", "args", "a", file="/a.yaml")
+    told = report.report("1.37.2", {"cp1": result(ends)})
+    assert report.lines(told)[0] == "cp1 kube-apiserver args a: to be known (/a.yaml): it ends"
 
 
 @pytest.mark.parametrize(
@@ -98,3 +105,14 @@ def test_what_is_of_no_single_node() -> None:
     told = report.report("1.37.2", {"cp1": result()}, [mixed])
     assert told["safe"]
     assert report.lines(told)[0] == "cluster: to be known: several versions"
+
+
+def test_a_cluster_of_which_nodes_were_left_out_is_not_safe() -> None:
+    told = report.report("1.37.2", {"cp1": result()}, left_out=["w1", "w2"])
+    assert (told["safe"], told["left_out"]) == (False, ["w1", "w2"])
+    assert report.failure(told, "cp1") == ""
+    assert report.lines(told)[-1].startswith(
+        "Upgrade to 1.37.2: nothing breaks of what was rehearsed, and nothing is known of w1, w2."
+    )
+    assert "DO NOT UPGRADE" in report.lines(report.report("1.37.2", {"cp1": result(BROKEN)}, left_out=["w1"]))[-1]
+    assert report.report("1.37.2", {"cp1": result()})["left_out"] == []

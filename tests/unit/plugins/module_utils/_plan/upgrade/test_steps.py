@@ -6,7 +6,12 @@ from __future__ import annotations
 
 import pytest
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.upgrade import steps
-from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.upgrade.findings import BREAKS, WARNS, Finding
+from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.upgrade.findings import (
+    BREAKS,
+    CONFIG_MAP,
+    WARNS,
+    Finding,
+)
 
 
 def fates(found: list[Finding]) -> list[str]:
@@ -37,6 +42,7 @@ def test_versions_as_programs_and_images_tell_them(text: str, version: steps.Ver
         ("1.36.3", ""),
         ("1.37", "invalid target '1.37': must be a whole version, such as 1.37.2."),
         ("Kubernetes v1.37.2", "must be a whole version"),
+        ("1.37.2 or so", "invalid target '1.37.2 or so': must be a whole version"),
         ("1.36.2", "invalid target 1.36.2: must be 1.36.3, which the cluster has, or newer."),
         ("1.38.0", "invalid target 1.38.0: must be of 1.36 or 1.37, because the cluster has 1.36.3"),
         ("2.0.0", "must be of 1.36 or 1.37"),
@@ -59,10 +65,19 @@ def test_a_cluster_without_a_version() -> None:
         ("Kubernetes v1.37.1", "/new/kubelet is kubelet 1.37.1: must be 1.37.2, as the target is."),
         ("", "/new/kubelet tells no version (no answer): it must be kubelet 1.37.2."),
         ("bad  option\n", "/new/kubelet tells no version (bad option)"),
+        ("Kubernetes v1.37.2-rc.1", "/new/kubelet is kubelet 1.37.2-rc.1: must be 1.37.2, as the target is."),
+        ("Kubernetes v1.37.2+a1b2", ""),
     ],
 )
 def test_programs_of_another_version(told: str, objection: str) -> None:
-    assert objection in steps.program_objection("kubelet", "/new/kubelet", told, "1.37.2")
+    found = steps.program_objection("kubelet", "/new/kubelet", told, "1.37.2")
+    assert objection in found
+    assert bool(objection) == bool(found)
+
+
+def test_a_target_before_its_release_takes_these_programs_only() -> None:
+    assert steps.program_objection("kubelet", "/k", "Kubernetes v1.37.0-rc.1", "v1.37.0-rc.1") == ""
+    assert "must be v1.37.0-rc.1" in steps.program_objection("kubelet", "/k", "Kubernetes v1.37.0", "v1.37.0-rc.1")
 
 
 def header(machine: int, order: int = 1) -> bytes:
@@ -111,13 +126,29 @@ def test_control_planes_of_several_versions() -> None:
         ("3.6.8-0", "3.6.8-0", []),
         ("3.5.16-0", "3.6.5-0", [WARNS]),
         ("3.5.24-0", "3.6.5-0", []),
+        ("3.5.20-0", "3.6.5-0", []),
+        ("3.6.8-0", "4.6.0-0", [BREAKS]),
         ("3.5.24-0", "3.7.0-0", [BREAKS]),
-        ("3.7.0-0", "3.6.8-0", [BREAKS]),
-        ("custom", "3.6.8-0", []),
+        ("3.7.0-0", "3.6.8-0", [WARNS]),
+        ("custom", "3.6.8-0", [BREAKS]),
+        ("3.6.8-0", "custom", [BREAKS]),
     ],
 )
 def test_steps_of_etcd(before: str, after: str, fate: list[str]) -> None:
     assert fates(steps.etcd_step(before, after)) == fate
+
+
+def test_an_etcd_that_kubeadm_would_make_older_is_left_alone() -> None:
+    (finding,) = steps.etcd_step("3.7.0-0", "3.6.8-0")
+    assert "kubeadm leaves etcd and its manifest as they are" in finding.message
+
+
+def test_a_tag_of_etcd_that_is_no_version() -> None:
+    (finding,) = steps.etcd_step("3.6.8-0", "mine")
+    assert "has the tag 'mine', which is no version" in finding.message
+    assert finding.set_by == CONFIG_MAP
+    (finding,) = steps.etcd_step("mine", "3.6.8-0")
+    assert (finding.set_by, "'mine'" in finding.message) == ("", True)
 
 
 def test_a_kubelet_newer_than_tested_is_not_started() -> None:
@@ -131,6 +162,7 @@ def test_a_kubelet_newer_than_tested_is_not_started() -> None:
         (True, None, "1.37.2", []),
         (False, None, "1.37.2", [BREAKS]),
         (False, False, "1.37.2", [WARNS]),
+        (False, None, "1.35.0", [BREAKS]),
         (False, None, "1.34.2", [WARNS]),
     ],
 )
@@ -146,8 +178,16 @@ def test_runtimes() -> None:
     assert steps.runtime_objection("1.38.0", "") == []
 
 
+def test_without_a_target_no_condition_is_judged() -> None:
+    assert steps.kubelet_skew("Kubernetes v1.20.0", "latest") == []
+    assert not steps.may_rehearse_kubelet("latest")
+    assert steps.cgroup_objection("latest", has_v2=False, fails=None) == []
+    assert steps.runtime_objection("latest", "containerd x v1.7.24 y") == []
+
+
 def test_room_for_copies() -> None:
-    assert steps.room_objection("/etc/kubernetes", 500_000_000, 300_000_000) == []
+    assert steps.room_objection("/etc/kubernetes", 400_000_000, 300_000_000) == []
+    assert len(steps.room_objection("/etc/kubernetes", 399_999_999, 300_000_000)) == 1
     (finding,) = steps.room_objection("/etc/kubernetes", 50_000_000, 300_000_000)
     assert finding.fate == BREAKS
     assert "has 50 MB free" in finding.message

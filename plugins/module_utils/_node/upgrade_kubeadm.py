@@ -1,0 +1,82 @@
+# Copyright (c) 2026, nodecraft.kubeadm contributors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+# PRIVATE to the collection: no promise of stability to code outside it.
+"""Starting a kubeadm of any version on the configuration of the cluster: in the sandbox, offline."""
+
+from __future__ import annotations
+
+import re
+import tempfile
+import typing as t
+
+from .._engine.files import Json
+from .._plan.upgrade.cluster_configuration import ClusterConfiguration
+from .kubelet_rehearsals import VISIBLE
+from .programs import PATH
+from .sandbox_runs import base64_of, run_in_sandbox
+from .state import Run
+
+_DIRECTORY = "/upgrade-check"
+CONFIG = f"{_DIRECTORY}/kubeadm.yaml"
+_KLOG = re.compile(r"^[IWEF]\d{4} \S+ +\d+ \S+\] ")
+_LINES = 3  # of what kubeadm says when it fails
+
+
+class Kubeadm(t.NamedTuple):
+    """One kubeadm. program: its path. config: the file that it finds at CONFIG. configuration: the cluster's, from which that is made."""
+
+    program: str
+    config: str
+    configuration: ClusterConfiguration
+    run: Run
+
+    def __call__(
+        self,
+        arguments: t.Sequence[str],
+        *,
+        shown: t.Sequence[str] = (),
+        writable: t.Mapping[str, str] | None = None,
+        environment: t.Mapping[str, str] | None = None,
+    ) -> tuple[int, str]:
+        """Run it: (status, all that it said). shown: more directories that it may read. writable: directories by what it knows them as.
+
+        Raises KubeadmError when it could not be started.
+        """
+        request = self._request(arguments, shown, writable or {}, environment or {})
+        with tempfile.TemporaryDirectory(prefix="rehearsal-") as root:
+            return run_in_sandbox("kubeadm", {**request, "root": root}, self.run)
+
+    def _request(
+        self,
+        arguments: t.Sequence[str],
+        more: t.Sequence[str],
+        writable: t.Mapping[str, str],
+        environment: t.Mapping[str, str],
+    ) -> Json:
+        visible = dict.fromkeys((*VISIBLE, self.configuration.certificates_dir, *more))
+        shown = [
+            path for path in visible if not any(path.startswith(f"{other}/") for other in visible if other != path)
+        ]
+        return {
+            "binary": self.program,
+            "arguments": ["kubeadm", *arguments],
+            "environment": {"PATH": PATH, **environment},
+            "mounts": [
+                {"source": _DIRECTORY, "target": _DIRECTORY, "missing": "folder"},
+                *(
+                    {"source": source, "target": target, "missing": None, "writable": True}
+                    for target, source in writable.items()
+                ),
+                *({"source": path, "target": path, "missing": "folder"} for path in shown),
+            ],
+            "staged": {CONFIG: base64_of(self.config.encode("utf-8"))},
+        }
+
+
+def words(output: str) -> str:
+    """Why a kubeadm failed: the last lines of its errors, without what its log puts before them."""
+    lines = [_KLOG.sub("", line).strip() for line in output.splitlines()]
+    said = [line for line in lines if line and not line.startswith(("[", "To see the stack trace"))]
+    return "; ".join(said[-_LINES:]) or "it said nothing"
