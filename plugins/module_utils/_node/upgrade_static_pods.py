@@ -17,14 +17,14 @@ from .._plan.common.errors import KubeadmError, Refusal
 from .._plan.common.ownership import Values
 from .._plan.common.verdict import Verdict
 from .._plan.documents import configuration
+from .._plan.kubeadm_config.cluster_configuration import CONFIG_MAP_SOURCE, ClusterConfiguration, Endpoint
 from .._plan.static_pod import desired
 from .._plan.static_pod import plan as static_pod
 from .._plan.static_pod.manifest import Manifest
 from .._plan.static_pod.plan import StaticPodPlan
 from .._plan.upgrade import config_files, refusals, steps
 from .._plan.upgrade import static_pods as upgrade
-from .._plan.upgrade.cluster_configuration import ClusterConfiguration, Endpoint
-from .._plan.upgrade.findings import BREAKS, CONFIG_MAP, CONFIG_MAP_SOURCE, WARNS, Finding
+from .._plan.upgrade.findings import BREAKS, CONFIG_MAP, WARNS, Finding
 from .._plan.upgrade.refusals import Setting
 from .._plan.upgrade.static_pods import Sides
 from . import rehearsals, static_pods

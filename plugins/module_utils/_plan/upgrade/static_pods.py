@@ -12,15 +12,14 @@ import functools
 import typing as t
 
 from ..common.ownership import Change, Record, Values
+from ..kubeadm_config.cluster_configuration import CONFIG_MAP_SOURCE, IN_CONFIG_MAP, ClusterConfiguration
 from ..static_pod.manifest import Manifest
 from ..static_pod.plan import StaticPodPlan
 from ..static_pod.reconciliation import FILES_ANNOTATION
-from .cluster_configuration import IN_CONFIG_MAP, ClusterConfiguration
 from .findings import (
     BREAKS,
     COLLECTION,
     CONFIG_MAP,
-    CONFIG_MAP_SOURCE,
     INVENTORY,
     KUBEADM,
     OTHER,

@@ -10,7 +10,7 @@ import pytest
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.common.ownership import Owned, Record
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.static_pod import plan as static_pod
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.upgrade import static_pods
-from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.upgrade.cluster_configuration import (
+from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.kubeadm_config.cluster_configuration import (
     ClusterConfiguration,
 )
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.upgrade.findings import (
