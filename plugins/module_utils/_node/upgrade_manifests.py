@@ -14,13 +14,16 @@ import typing as t
 
 from .._engine.files import Json
 from .._plan.common.errors import KubeadmError, Refusal
-from .._plan.kubeadm_config.cluster_configuration import ClusterConfiguration
+from .._plan.kubeadm_config.cluster_configuration import ClusterConfiguration, Endpoint
+from .._plan.static_pod.manifest import Manifest
 from .kubelet_rehearsals import VISIBLE
 from .programs import PATH
+from .runtime import Runtime
 from .sandbox_runs import base64_of, run_in_sandbox
 from .state import Run
 
 _CONFIG, _OUTPUT = "/upgrade-check/kubeadm.yaml", "/upgrade-check-manifests"
+_ENDPOINT = "kubeadm.kubernetes.io/kube-apiserver.advertise-address.endpoint"
 _CONTROL_PLANE, _ETCD = ("control-plane", "all"), ("etcd", "local")
 _KLOG = re.compile(r"^[IWEF]\d{4} \S+ +\d+ \S+\] ")
 _LINES = 3  # of what kubeadm says when it fails
@@ -35,6 +38,19 @@ class Generated(t.NamedTuple):
 
     manifests: dict[str, str]
     complaints: list[str]
+
+
+def endpoint_of(api_server: Manifest, node_name: str, runtime: Runtime) -> Endpoint:
+    """Where kubeadm tells an API server to be: as it noted itself, or else by the arguments."""
+    noted = str(api_server.values()["annotations"].get(_ENDPOINT) or "")
+    address, dummy, port = noted.rpartition(":")
+    args = api_server.values()["args"]
+    return Endpoint(
+        node_name=node_name,
+        address=address.strip("[]") or (args.get("advertise-address") or [""])[-1],
+        port=int(port or (args.get("secure-port") or ["6443"])[-1]),
+        socket=f"unix://{runtime.socket}",
+    )
 
 
 def refuse_patches(path: str | None) -> None:

@@ -34,7 +34,7 @@ from .runtime import Runtime
 from .state import Run
 from .static_pods import API_SERVER, ETCD, StaticPod
 from .upgrade_findings import Found, hear
-from .upgrade_manifests import NotGenerated, generate
+from .upgrade_manifests import NotGenerated, endpoint_of, generate
 from .upgrade_programs import KUBEADM, NewPrograms, installed_kubeadm
 
 _CONFIG_FILES = (
@@ -45,7 +45,6 @@ _CONFIG_FILES = (
     "config",
     "encryption-provider-config",
 )
-_ENDPOINT = "kubeadm.kubernetes.io/kube-apiserver.advertise-address.endpoint"
 
 
 @dataclasses.dataclass(frozen=True)
@@ -104,7 +103,7 @@ def check(node: ControlPlane, found: Found) -> str | None:
     api_server = static_pods.parse_static_pod(
         API_SERVER, static_pods.find(API_SERVER, node.manifest_dir)[0], node.node_name
     )
-    endpoint = endpoint_of(api_server.manifest, node)
+    endpoint = endpoint_of(api_server.manifest, node.node_name, node.runtime)
     try:
         new = generate(
             node.programs.path(KUBEADM),
@@ -126,19 +125,6 @@ def check(node: ControlPlane, found: Found) -> str | None:
     for name, text in new.manifests.items():
         _check_pod(name, text, old.get(name), node, found)
     return _tag(api_server.manifest)
-
-
-def endpoint_of(api_server: Manifest, node: ControlPlane) -> Endpoint:
-    """Where kubeadm tells an API server to be: as it noted itself, or else by the arguments."""
-    noted = str(api_server.values()["annotations"].get(_ENDPOINT) or "")
-    address, dummy, port = noted.rpartition(":")
-    args = api_server.values()["args"]
-    return Endpoint(
-        node_name=node.node_name,
-        address=address.strip("[]") or (args.get("advertise-address") or [""])[-1],
-        port=int(port or (args.get("secure-port") or ["6443"])[-1]),
-        socket=f"unix://{node.runtime.socket}",
-    )
 
 
 def _baseline(node: ControlPlane, endpoint: Endpoint, tag: str) -> dict[str, str]:

@@ -17,7 +17,7 @@ from .plan import Wanted
 from .record import Persisted
 from .settings import Json, Place, places
 
-MISSING = "missing"  # instead of the digest of a file
+MISSING, UNKNOWN = "missing", "unknown"  # instead of what tells the content of a file
 
 _USERINFO = re.compile(r"[a-z][a-z0-9+.-]*://[^/\s@]*[^/\s@:]@")
 _TOKEN = re.compile(r"eyJ[\w-]{8,}\.[\w-]+\.|\b[Bb]earer\s+\S|-----BEGIN|\b(?:ghp|glpat|hvs|xox[abp])[-_.]\w{8,}")
@@ -112,6 +112,8 @@ def _different(found: t.Mapping[str, Json | None]) -> str:
         for path, digest in entry["files"].items():
             if digest == MISSING:
                 return f"{path} does not exist on {host}"
+            if digest == UNKNOWN and len(hosts) > 1:
+                return f"whether {path} is the same on all control planes could not be told: {host} has no sa.key"
             if digest != entries[0]["files"].get(path):
                 return f"{path} differs between {hosts[0]} and {host}"
     return ""

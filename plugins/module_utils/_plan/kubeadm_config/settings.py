@@ -17,6 +17,7 @@ Json = dict[str, t.Any]
 
 # What ClusterConfiguration can say of a static pod.
 FIELDS = ("args", "volumes", "admission_plugins", "feature_gates", "env")
+COMPONENTS = ("etcd", "kube-apiserver", "kube-controller-manager", "kube-scheduler")
 _BESIDE = (reconciliation.FILES, "annotations")  # they come with something else
 
 
@@ -77,3 +78,17 @@ def places(told: t.Mapping[str, Json]) -> dict[Place, Json]:
         for field, keys in facts["settings"].items()
         for key, entry in keys.items()
     }
+
+
+def malformed(settings: t.Any) -> str:
+    """What is wrong with the option C(settings) of the module C(kubeadm_config); empty when nothing is."""
+    for component, fields in settings.items():
+        if component not in COMPONENTS:
+            return f"invalid settings {component}: must be of {', '.join(COMPONENTS)}"
+        for field, keys in fields.items() if isinstance(fields, dict) else [(fields, {})]:
+            if field not in FIELDS:
+                return f"invalid settings {component} {field}: must be of {', '.join(FIELDS)}"
+            for key, entry in keys.items() if isinstance(keys, dict) else [(keys, None)]:
+                if not isinstance(entry, dict) or "value" not in entry:
+                    return f"invalid settings {component} {field} {key}: must be a mapping with value"
+    return ""
