@@ -12,7 +12,6 @@ import dataclasses
 import difflib
 import typing as t
 
-from ..common.ownership import Change
 from . import entries as rules
 from . import plan as plans
 from .cluster_configuration import IN_CONFIG_MAP
@@ -27,27 +26,30 @@ _JOIN = (
 )
 
 
+# What a run came to: it may not write, it would (check mode), it failed before it did, it has nothing to write, or it wrote.
+NOT_ASKED, PLANNED, FAILED, UNCHANGED, WRITTEN = "not asked", "planned", "failed", "unchanged", "written"
+
+
 @dataclasses.dataclass(frozen=True)
 class Outlook:
     """What is known at the end of a run.
 
-    is_asked: whether the run may write. refusal: why it may not all the same; empty when nothing keeps it. plan: None where it was refused. others:
-    what is ours and kubeadm-config cannot say, by static pod. written: the operations that were made; None when nothing was to be written.
+    ending: one of the above. refusal: why nothing may be written; empty when nothing keeps it. plan: None where it could not be made. others: what is
+    ours and kubeadm-config cannot say, by static pod.
     """
 
-    is_asked: bool
+    ending: str
     refusal: str
     entries: Entries
     plan: ConfigPlan | None
     others: t.Mapping[str, t.Sequence[str]]
-    written: t.Sequence[str] | None = None
 
     @property
     def lost(self) -> dict[Place, str]:
         """What an upgrade takes, with the reason, which is empty for what could be written."""
         left_out = {**self.entries.left_out, **(self.plan.left_out if self.plan else {})}
-        pending = [] if self.plan is not None and self.written is not None else self._pending
-        return {**{place: "" for place in pending if place not in left_out}, **left_out}
+        is_kept = self.ending in (PLANNED, UNCHANGED, WRITTEN) and not self.refusal
+        return {**{place: "" for place in ([] if is_kept else self._pending) if place not in left_out}, **left_out}
 
     @property
     def _pending(self) -> list[Place]:
@@ -59,15 +61,17 @@ class Outlook:
 
 def lines(outlook: Outlook, *, diff: bool) -> list[str]:
     """The lines, warnings first. diff: whether the difference of the text is shown."""
-    lost = outlook.lost
-    found: list[str] = []
+    lost, plan = outlook.lost, outlook.plan
     guards = rules.guards(lost)
+    found: list[str] = []
     if guards:
         found.append(
-            f"WARNING: the next kubeadm upgrade takes away {_named(guards)}, and a control plane that joins does not have it: what protects this"
-            " cluster is open until site has run again."
+            f"WARNING: the next kubeadm upgrade takes {_named(guards)} away, and a control plane that joins does not have it: what protects this"
+            " cluster is open then until site has run again."
         )
-    found += [f"    {line}" for line in outlook.written or ()]
+    if plan is not None and outlook.ending in (PLANNED, WRITTEN):
+        found.append("kubeadm-config, from which kubeadm upgrade and kubeadm join generate manifests:")
+        found += [f"    {plans.shown(change)}" for change in plan.operations if change.field != "record"]
     rest = [place for place in lost if not lost[place] and place not in guards]
     beyond = [f"{component} {name}" for component, names in outlook.others.items() for name in names]
     if rest or beyond:
@@ -75,15 +79,16 @@ def lines(outlook: Outlook, *, diff: bool) -> list[str]:
             f"The next kubeadm upgrade undoes, and a control plane that joins lacks: {', '.join([*map(str, rest), *beyond])}. Run site again after"
             " either."
         )
-    if outlook.refusal and (lost or outlook.is_asked):
+    is_pending = any(not reason for reason in lost.values())
+    if outlook.refusal and (is_pending or outlook.ending == FAILED):
         found.append(f"kubeadm-config is not written: {outlook.refusal}")
-    elif not outlook.is_asked and any(not reason for reason in lost.values()):
-        found.append(f"{_WORD} keeps in kubeadm-config what it can say.")
-    found += [f"{place} is not written to kubeadm-config: {reason}" for place, reason in lost.items() if reason]
-    if outlook.is_asked and outlook.plan is not None and outlook.entries.files:
+    elif outlook.ending == NOT_ASKED and is_pending:
+        found.append(f"With {_WORD} kubeadm-config keeps what it can say of that.")
+    found += [f"{place} is not kept in kubeadm-config: {reason}." for place, reason in lost.items() if reason]
+    if outlook.ending in (PLANNED, UNCHANGED, WRITTEN) and outlook.entries.files:
         found.append(f"{_JOIN}{', '.join(outlook.entries.files)}")
-    if diff and outlook.plan is not None:
-        found += difference(outlook.plan)
+    if diff and plan is not None:
+        found += difference(plan)
     return found
 
 
@@ -95,9 +100,3 @@ def difference(plan: ConfigPlan) -> list[str]:
 
 def _named(places: t.Iterable[Place]) -> str:
     return ", ".join(map(str, places))
-
-
-def written(operations: t.Iterable[t.Mapping[str, t.Any]]) -> list[str]:
-    """What the module C(kubeadm_config) changed. operations: of its result."""
-    changes = [Change(each["field"], each["key"], each["before"], each["after"]) for each in operations]
-    return [f"kubeadm-config {plans.shown(change)}" for change in changes if change.field != "record"]
