@@ -45,7 +45,7 @@ def plans(master: FakeNode, run: FakeRun, static_pods: dict[str, dict[str, t.Any
     alone = samples.parameters(**{key: value for key, value in shared.items() if key not in ("lock_wait", "dry")})
     settings = {key: value for key, value in alone.items() if key not in (*SHARED, *CONFIRM, "name")}
     entries = {name: {**settings, "only_if_changed": False, **entry} for name, entry in static_pods.items()}
-    params = {"static_pods": entries, **{key: alone[key] for key in (*SHARED, *CONFIRM)}}
+    params = {"static_pods": entries, "persist_env": [], **{key: alone[key] for key in (*SHARED, *CONFIRM)}}
     lock_wait, dry = shared.get("lock_wait"), shared.get("dry", False)
     return StaticPodPlans(params, dry=dry, run=run, host=master.host, patience=0, lock_wait=lock_wait)
 

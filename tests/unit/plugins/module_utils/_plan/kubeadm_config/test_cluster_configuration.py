@@ -11,9 +11,7 @@ from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.common.err
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.kubeadm_config.cluster_configuration import (
     ClusterConfiguration,
     Endpoint,
-    api_version_findings,
 )
-from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.upgrade.findings import BREAKS
 
 TEXT = """\
 apiServer:

@@ -8,11 +8,11 @@ import typing as t
 
 import pytest
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.common.ownership import Owned, Record
-from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.static_pod import plan as static_pod
-from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.upgrade import static_pods
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.kubeadm_config.cluster_configuration import (
     ClusterConfiguration,
 )
+from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.static_pod import plan as static_pod
+from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.upgrade import static_pods
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.upgrade.findings import (
     BREAKS,
     COLLECTION,
