@@ -123,8 +123,9 @@ class Persistence:
     @property
     def failure(self) -> str:
         """Why a run that was asked to write could not find out whether it has to; empty otherwise."""
-        problem = self._known["problem"] and (self._entries.wanted or self._persisted.entries)
-        return f"kubeadm-config was not written: {self._refusal} Run again." if self.is_asked and problem else ""
+        is_unknown = bool(self._known["problem"]) and bool(self._entries.wanted)
+        is_told = self.is_asked and not self.check_mode and is_unknown
+        return f"kubeadm-config was not written: {self._refusal} Run again." if is_told else ""
 
     # ---- requests ----------------------------------------------------------------------------------------------------
 

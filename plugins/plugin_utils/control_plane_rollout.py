@@ -88,8 +88,10 @@ class ControlPlaneRollout(RoleRollout):
         )
         if refusal:
             return {**found, "failed": True, "msg": refusal}
-        found["persists"] = persistence is not None and persistence.writes
-        if not (turns or found["persists"]) or not self._is_lease_wanted:
+        writes = persistence is not None and persistence.writes
+        # What could not be read fails the run at its end: it may be there to repair the API.
+        found["persists"] = writes or (persistence is not None and bool(persistence.failure))
+        if not (turns or writes) or not self._is_lease_wanted:
             return {**found, "is_ready": control_planes.is_ready(hosts, time.time() - planned_at)}
         if self._api(hosts)["host"] != self._pass.asked_host:
             return {"answered": False}
@@ -251,6 +253,8 @@ class ControlPlaneRollout(RoleRollout):
     def _to_write(self) -> Persistence:
         hosts = self._pass.hosts(self._decision["planned"])
         persistence, stopped = self._persistence(hosts), control_planes.stopped_by(hosts, self._pass.play_hosts)
+        if persistence is not None:
+            self._refuse(persistence.failure)
         if stopped or persistence is None or not persistence.writes:
             raise Refusal(
                 f"kubeadm-config was not written, because {', '.join(stopped) or 'the plan'} failed or was lost."

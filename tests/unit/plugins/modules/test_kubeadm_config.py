@@ -14,7 +14,7 @@ from ansible_collections.nodecraft.kubeadm.tests.unit.support.config_maps import
 from ansible_collections.nodecraft.kubeadm.tests.unit.support.documents import documented
 
 V: Json = {"etcd": {"args": {"quota-backend-bytes": {"value": ["1"]}}}}
-KEYS = documented("kubeadm_config")
+KEYS = {"changed", *documented("kubeadm_config")}
 
 
 @pytest.fixture(name="play")
