@@ -168,7 +168,7 @@ class Persistence:
 
     # ---- the end -----------------------------------------------------------------------------------------------------
 
-    def lines(self, written: Json, *, diff: bool) -> list[str]:
+    def lines(self, written: rollout.Result, *, diff: bool) -> list[str]:
         """What is told at the end. written: the result of the step apply; empty when it was not taken. diff: whether to show the difference."""
         others: dict[str, list[str]] = {}
         for registers in self.hosts.values():
@@ -182,7 +182,7 @@ class Persistence:
     def _reason_of_text(self) -> str:
         return "" if self._known["problem"] else self._reason()
 
-    def _ending(self, written: Json) -> str:
+    def _ending(self, written: rollout.Result) -> str:
         if not self.is_asked:
             return report.NOT_ASKED
         if self._plan is not None and not self._plan.operations:

@@ -12,7 +12,7 @@ from ansible_collections.nodecraft.kubeadm.tests.unit.support.plays import Json,
 API_SERVER = "kube-apiserver"
 TEXT = "apiServer: {}\napiVersion: kubeadm.k8s.io/v1beta4\nkind: ClusterConfiguration\nkubernetesVersion: v1.37.2\n"
 ROLE = {"role": "nodecraft.kubeadm.control_plane"}
-ASKED = {"control_plane_persist": True}
+ASKED: Json = {"control_plane_persist": True}
 
 
 def facts(key: str = "v", text: str = TEXT, **known: t.Any) -> Json:
@@ -73,7 +73,7 @@ def test_it_is_proven_on_all_nodes_after_the_last_turn_and_written_under_the_lea
 
 
 def test_a_run_with_nothing_else_to_do_writes_it(stage: Stage) -> None:
-    groups = {
+    groups: dict[str, Json] = {
         "kube_control_plane": {name: {"stub_facts": facts(), **ASKED} for name in ("cp1", "cp2")},
         "kube_node": {"w1": {}},
     }

@@ -152,7 +152,7 @@ class Text:
     def _at(self, path: Path) -> t.Any:
         data = self.document.data
         for step in path:
-            data = data.get(step) if isinstance(data, dict) else data[step] if isinstance(data, list) else None
+            data = data.get(step) if isinstance(data, dict) else _item(data, step)
         return data
 
     def _put(self, path: Path, value: t.Any) -> Text:
@@ -180,6 +180,10 @@ class Text:
 
     def _apply(self, operation: str, path: Path, value: t.Any = None) -> Text:
         return Text(self.document.apply(Operation(operation, path, value)))
+
+
+def _item(data: t.Any, step: str | int) -> t.Any:
+    return data[step] if isinstance(data, list) and isinstance(step, int) else None
 
 
 _KEYS = {"volumes": ("hostPath", "mountPath", "readOnly", "pathType"), "env": ("value",)}

@@ -105,7 +105,7 @@ def test_names_that_the_user_gives_reach_the_decision() -> None:
         "others": [],
     }
     assert [change["key"] for change in of(facts=facts).proof()["changes"]] == ["E"]
-    named = {"control_plane_persist_feature_gates": ["A"], "vaulted": ["E"]}
+    named: Json = {"control_plane_persist_feature_gates": ["A"], "vaulted": ["E"]}
     assert [change["key"] for change in of(facts=facts, **named).proof()["changes"]] == ["A"]
 
 
