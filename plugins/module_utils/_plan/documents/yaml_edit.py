@@ -47,7 +47,7 @@ class Operation:
 
     op: C(add) appends a key to a mapping, or inserts a list item so that it gets the index that ends the path;
     C(replace) gives a scalar a new value; C(remove) takes a key or a list item away. C(fill) is an C(add) that writes the first key of an empty
-    mapping C({}) in block style.
+    mapping C({}) in block style, and C(clear) makes one of a mapping, which YAML can only write in braces; its value is an empty mapping.
     path: keys and list indexes from the document's root.
     value: str, bool, int, or dicts and lists of them; not used by C(remove).
     """
@@ -308,6 +308,16 @@ def _fill_span(at: _Cursor, operation: Operation) -> _Span:
     return start, behind, newline.join([rest, *lines]) + at.text[end + len(rest) : behind]
 
 
+def _clear_span(at: _Cursor, operation: Operation) -> _Span:
+    key, node = at.entry(at.node(operation.path[:-1]), operation.path[-1])
+    start, end = node.start_mark.index, _content_end(at.text, node)
+    if node.flow_style:
+        return start, end, "{}"
+    colon = at.text.index(":", key.end_mark.index) + 1
+    rest = at.text[colon : at.next_line(colon)].rstrip("\r\n")  # a comment, at most
+    return colon, end, f" {{}}{rest}"
+
+
 def _add_to_flow(at: _Cursor, parent: t.Any, step: str | int, value: t.Any) -> _Span:
     is_list = isinstance(parent, yaml.SequenceNode)
     text = _flow(value) if is_list else f"{_scalar(step)}: {_flow(value)}"
@@ -379,6 +389,7 @@ _SPANS: dict[str, t.Callable[[_Cursor, Operation], _Span]] = {
     "replace": _replace_span,
     "add": _add_span,
     "fill": _fill_span,
+    "clear": _clear_span,
     "remove": _remove_span,
 }
 

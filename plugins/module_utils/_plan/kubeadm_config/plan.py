@@ -60,9 +60,11 @@ def plan(text: str, persisted: Persisted, wanted: t.Mapping[Place, Wanted]) -> C
     """Work it out. persisted: what is there of ours. Raises Refusal for a text that cannot be edited safely."""
     read(text)
     base, warnings = _base(text, persisted)
+    is_known = persisted.digest == digest_of(text)
+    # Where another has written since, nothing moves that is right where it stands.
+    after = base if is_known else Text.parse(text)
     entries: dict[Place, Entry] = {}
     left_out: dict[Place, str] = {}
-    after = base
     for place, wish in sorted(wanted.items()):
         configured = base.value(place)
         reason = _reason(place, wish, configured)
@@ -70,7 +72,7 @@ def plan(text: str, persisted: Persisted, wanted: t.Mapping[Place, Wanted]) -> C
             left_out.update({place: reason} if reason else {})
             continue
         try:
-            after = after.set(place, wish.value)
+            after = after if after.value(place) == wish.value else after.set(place, wish.value)
         except Refusal as exc:
             left_out[place] = str(exc)
             continue
@@ -78,12 +80,15 @@ def plan(text: str, persisted: Persisted, wanted: t.Mapping[Place, Wanted]) -> C
         entry = Entry(wish.value, wish.original, configured)
         is_same = former is not None and (former.value, former.configured) == (entry.value, entry.configured)
         entries[place] = former if former is not None and is_same else entry
+    for place in persisted.entries:
+        if place not in entries and after.value(place) != base.value(place):
+            after = after.set(place, base.value(place))
     return _made(text, persisted, base, after, entries, left_out, warnings)
 
 
 def _base(text: str, persisted: Persisted) -> tuple[Text, tuple[str, ...]]:
     """The text without what is ours: as it was where no other has touched it since, else with each value of ours taken back."""
-    if persisted.entries and persisted.digest == digest_of(text):
+    if persisted.digest == digest_of(text):
         return Text.parse(persisted.text), ()
     base, warnings = Text.parse(text), []
     for place, entry in persisted.entries.items():

@@ -175,8 +175,10 @@ class Text:
         return self._apply("add", (*path, len(entries) if index is None else index), item)
 
     def _remove(self, path: Path) -> Text:
-        """Take an entry out, and every list and mapping around it in which nothing else is: YAML has no empty block."""
-        return self._apply("remove", path) if len(self._at(path[:-1])) > 1 else self._remove(path[:-1])
+        """Take an entry out, and every list and mapping around it in which nothing else is. A section is an empty mapping then, as kubeadm has it."""
+        if len(self._at(path[:-1])) > 1:
+            return self._apply("remove", path)
+        return self._apply("clear", path[:-1], {}) if len(path) == 2 else self._remove(path[:-1])
 
     def _apply(self, operation: str, path: Path, value: t.Any = None) -> Text:
         return Text(self.document.apply(Operation(operation, path, value)))

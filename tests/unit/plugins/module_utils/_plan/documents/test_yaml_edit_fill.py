@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 nodecraft.kubeadm contributors
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The first key of an empty mapping."""
+"""The first key of an empty mapping, and the mapping when its last one is gone."""
 
 from __future__ import annotations
 
@@ -34,3 +34,17 @@ BLOCK = '  b:\n    x:\n    - "y"\n    - z: "1"\n'
 def test_it_is_written_in_block_style_where_its_place_is(text: str, path: Path, expected: str) -> None:
     found = Document.parse(text, "file").apply(Operation("fill", path, VALUE))
     assert found.text == expected
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("a:\n  b: c\n  d:\n  - e\nf: g\n", "a: {}\nf: g\n"),
+        ("a: # why\n  b: c\n# behind\nf: g\n", "a: {} # why\n# behind\nf: g\n"),
+        ("a:\r\n  b: c\r\nf: g\r\n", "a: {}\r\nf: g\r\n"),
+        ("a:\n  b: c", "a: {}"),
+        ("a: {b: c} # why\n", "a: {} # why\n"),
+    ],
+)
+def test_what_is_cleared_is_an_empty_mapping(text: str, expected: str) -> None:
+    assert Document.parse(text, "file").apply(Operation("clear", ("a",), {})).text == expected
