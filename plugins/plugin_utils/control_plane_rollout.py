@@ -19,9 +19,11 @@ from ..module_utils._plan.common.errors import Refusal
 from ..module_utils._plan.static_pod import rollout as control_planes
 from ..module_utils._plan.static_pod import rollout_lease
 from ..module_utils._plan.transaction import report, rollout
-from .control_plane_persistence import Persistence
 from .role_rollout import RoleRollout
 from .rollout_pass import Json, holder
+
+if t.TYPE_CHECKING:
+    from .control_plane_persistence import Persistence
 
 _BOOLEANS = (
     "control_plane_lease",
@@ -100,6 +102,9 @@ class ControlPlaneRollout(RoleRollout):
         return {**found, "at": time.time(), "is_ready": ready, **admitted}
 
     def _persistence(self, hosts: rollout.Hosts) -> Persistence | None:
+        # Each step is a process of its own, and only a few come here: the import costs more than the rest of a step.
+        from .control_plane_persistence import Persistence  # noqa: PLC0415  # see above
+
         return Persistence.of(hosts, check_mode=self._pass.check_mode)
 
     def _persist_refusal(self, persistence: Persistence | None) -> str:
@@ -283,7 +288,8 @@ class ControlPlaneRollout(RoleRollout):
             return self._ended(own)
         lost = control_planes.lost(hosts)
         warnings = [*decision.get("told", ()), *self._released(hosts, decision)]
-        persistence = self._persistence(hosts)
+        # What a run that failed has left on a node its plan does not tell.
+        persistence = None if control_planes.stopped_by(hosts, self._pass.play_hosts) else self._persistence(hosts)
         kept = (
             persistence.lines(rollout.of_pass(self._coordinator, "apply"), diff=self._pass.diff_mode)
             if persistence
