@@ -31,6 +31,8 @@ notes:
     O(static_pods).
   - When one is refused, the task fails and names it; the others are planned all the same and stand in the result.
   - Where nothing changes, values that are not this collection's any more go out of its record, which is no change of the node; not in check mode.
+  - What kubeadm took over from C(kubeadm-config), where M(nodecraft.kubeadm.kubeadm_config) had put it, as on a control plane that joined later,
+    goes into the record as this collection's; not in check mode.
   - What an earlier run left to tell is a warning here, and stays untold until a run of M(nodecraft.kubeadm.static_pod), or until
     M(nodecraft.kubeadm.node_transaction) has told it.
 options:
@@ -44,6 +46,11 @@ options:
         So what was set earlier is reverted where it was set, and nothing is asked of a node without such a static pod.
     type: dict
     required: true
+  persist_env:
+    description: Variables of the environment whose values RV(static_pods) may tell in C(persistable).
+    type: list
+    elements: str
+    default: []
 seealso:
   - module: nodecraft.kubeadm.static_pod
   - module: nodecraft.kubeadm.static_pod_info
@@ -100,6 +107,21 @@ static_pods:
         The open transaction as M(nodecraft.kubeadm.static_pod_info) returns it, with C(id), C(phase), C(message) and C(requested); V(null)
         when there is none.
       type: dict
+    persistable:
+      description:
+        - What of it could stand in the ConfigMap C(kube-system/kubeadm-config) when the plan is carried out; V(null) when there is no plan.
+        - Under C(settings), by field and key, each with its C(value), the C(original) before this collection, whether it is this collection's
+          (C(ours)), whether O(static_pods) names it (C(named)), and C(files), which tell the contents of files that it names apart. Under
+          C(others) what is this collection's and cannot stand there.
+      type: dict
+kubeadm_config:
+  description:
+    - What the API server of the node tells of the ConfigMap C(kube-system/kubeadm-config), with C(problem), why it could not be read, C(text),
+      C(record), what this collection put there, C(control_planes), the Nodes that generate their manifests from it, and C(managers), who else
+      renders it.
+    - C(version) is that of the node's API server.
+  returned: always
+  type: dict
 others:
   description: >-
     The other static pods of the node by their names, each with C(ready), C(problem) and C(open_transaction) as in RV(static_pods). Empty when
@@ -152,7 +174,13 @@ from ansible_collections.nodecraft.kubeadm.plugins.module_utils._node.static_pod
 
 def main() -> t.NoReturn:
     """Hand the plans to the runner."""
-    module = NodeModule(argument_spec={"static_pods": {"type": "dict", "required": True}, **static_pod_options()})
+    module = NodeModule(
+        argument_spec={
+            "static_pods": {"type": "dict", "required": True},
+            "persist_env": {"type": "list", "elements": "str", "default": []},
+            **static_pod_options(),
+        }
+    )
     require_yaml(module)
     check_entries(
         module, "static_pods", {**static_pod_settings(), "only_if_changed": {"type": "bool", "default": False}}

@@ -4,7 +4,8 @@
 
 """The steps of the role C(control_plane): fetches what is decided from, asks nodes and the API, and hands over what was decided.
 
-Tasks of a host that has a turn are in two files of the role: C(plan_again.yml) for all hosts, and C(turn.yml) for the host itself.
+Tasks that only some runs have are in three files of the role: C(turn.yml) for a host that has its turn, and for all hosts C(plan_again.yml) and, at
+the end, C(persist.yml).
 """
 
 from __future__ import annotations
@@ -21,15 +22,20 @@ from ..module_utils._plan.transaction import report, rollout
 from .role_rollout import RoleRollout
 from .rollout_pass import Json, holder
 
+if t.TYPE_CHECKING:
+    from .control_plane_persistence import Persistence
+
 _BOOLEANS = (
     "control_plane_lease",
     "control_plane_lease_takeover",
     "control_plane_resume",
+    "control_plane_persist",
     "confirm",
+    "persists",
     "purge",
 )
 _NUMBERS = ("wait_timeout", "min_ready_seconds", "busy_timeout", "confirm_timeout")
-_PLAN_AGAIN, _TURN = "plan_again.yml", "turn.yml"
+_PLAN_AGAIN, _TURN, _PERSIST = "plan_again.yml", "turn.yml", "persist.yml"
 
 
 class ControlPlaneRollout(RoleRollout):
@@ -48,6 +54,7 @@ class ControlPlaneRollout(RoleRollout):
         found.update(
             {name: boolean(found[name]) for name in _BOOLEANS}, **{name: int(found[name]) for name in _NUMBERS}
         )
+        found["vaulted"] = self._pass.vaulted("control_plane_components", found["control_plane_persist_env"])
         return found
 
     # ---- before the first write --------------------------------------------------------------------------------------
@@ -75,18 +82,35 @@ class ControlPlaneRollout(RoleRollout):
             "lease": {},
             "told": [],
         }
-        refusal = control_planes.refusal(
-            hosts, self._pass.host, self._pass.play_hosts, self._pass.batch_hosts
-        ) or self._kubelet_refusal(hosts)
+        persistence = self._persistence(hosts)
+        refusal = (
+            control_planes.refusal(hosts, self._pass.host, self._pass.play_hosts, self._pass.batch_hosts)
+            or self._kubelet_refusal(hosts)
+            or self._persist_refusal(persistence)
+        )
         if refusal:
             return {**found, "failed": True, "msg": refusal}
-        if not turns or not self._is_lease_wanted:
+        writes = persistence is not None and persistence.writes
+        # What could not be read fails the run at its end: it may be there to repair the API.
+        found["persists"] = writes or (persistence is not None and bool(persistence.failure))
+        if not (turns or writes) or not self._is_lease_wanted:
             return {**found, "is_ready": control_planes.is_ready(hosts, time.time() - planned_at)}
         if self._api(hosts)["host"] != self._pass.asked_host:
             return {"answered": False}
         admitted = self._admission(hosts, former.get("lease", {}), int(time.time() - planned_at))
         ready = control_planes.is_ready(hosts, time.time() - planned_at)
         return {**found, "at": time.time(), "is_ready": ready, **admitted}
+
+    def _persistence(self, hosts: rollout.Hosts) -> Persistence | None:
+        # Each step is a process of its own, and only a few come here: the import costs more than the rest of a step.
+        from .control_plane_persistence import Persistence  # noqa: PLC0415  # see above
+
+        return Persistence.of(hosts, check_mode=self._pass.check_mode)
+
+    def _persist_refusal(self, persistence: Persistence | None) -> str:
+        """Why kubeadm-config cannot be written, where the run is asked for that: before its first write."""
+        why = persistence.refusal() if persistence else ""
+        return f"Nothing was changed on {self._pass.host}. {why}" if why else ""
 
     def _kubelet_refusal(self, hosts: rollout.Hosts) -> str:
         """Why a kubelet that does not work stops this run. A playbook over several roles decides that itself, and may have repaired it since."""
@@ -118,7 +142,7 @@ class ControlPlaneRollout(RoleRollout):
         """Take this host's own part of what was decided: its files, the hosts that it asks first, and who asks the API for it."""
         self._acknowledge()
         decision = self._decision
-        found: Json = {"first": [], "then": [], "asked": []}
+        found: Json = {"first": [], "then": [], "last": [], "asked": []}
         if decision.get("failed"):
             return found
         barrier = rollout.step_refusal(self._pass.hosts(), "decide")
@@ -130,7 +154,9 @@ class ControlPlaneRollout(RoleRollout):
         found["end_api"] = self._api(hosts, lost=lost)
         if decision["lease"].get("stale"):
             # In the last include of the file that is repeated there, which has no other one to come.
-            return {**found, "then": [{"file": _PLAN_AGAIN, "host": "all nodes"}]}
+            return {**found, "last": [{"file": _PLAN_AGAIN, "host": "all nodes"}]}
+        if decision.get("persists"):
+            found["last"] = [{"file": _PERSIST, "host": "all nodes"}]
         if host not in decision["turns"]:
             return found
         is_first = host == decision["turns"][0]
@@ -166,7 +192,12 @@ class ControlPlaneRollout(RoleRollout):
     def planned(self) -> dict[str, list[Json]]:
         """What was planned, by host."""
         reports = control_planes.reports(self._pass.hosts(), dry=True)
-        return {host: list(pods.values()) for host, pods in reports.items()}
+        found: dict[str, list[Json]] = {host: list(pods.values()) for host, pods in reports.items()}
+        decision = self._decision
+        if decision.get("persists"):
+            change = {"field": "kubeadm_config", "key": "settings", "before": None, "after": True}
+            found.setdefault(decision["coordinator"], []).append({"operations": [change]})
+        return found
 
     # ---- a turn ------------------------------------------------------------------------------------------------------
 
@@ -189,21 +220,59 @@ class ControlPlaneRollout(RoleRollout):
             control_planes.turn_refusal(hosts, host, self._pass.play_hosts, decision["turns"])
             or rollout_lease.turn_refusal(host, decision["lease"], is_needed=needs_lease)
             or control_planes.readiness_refusal(hosts, host)
-            or self._renewal_refusal(hosts, decision)
+            or self._renewal_refusal(hosts, decision, host)
         )
         if refusal:
             raise Refusal(refusal)
         own = self._pass.own["pass"]["pass"]
         return {"changes": [{"name": name, "pass": own} for name in control_planes.order(self._pass.own)]}
 
-    def _renewal_refusal(self, hosts: rollout.Hosts, decision: Json) -> str:
-        """Renew the Lease for as long as this turn may take. Returns why it may not begin."""
+    def _renewal_refusal(self, hosts: rollout.Hosts, decision: Json, host: str | None) -> str:
+        """Renew the Lease for as long as the turn of a host may take; None: as kubeadm-config is written. Returns why that may not begin."""
         lease = decision["lease"]
         if not lease.get("held"):
             return ""
         plan_age = int(time.time() - decision["planned_at"])
-        request = rollout_lease.renewal(hosts, self._pass.host, holder(), plan_age)
+        request = rollout_lease.renewal(hosts, host, holder(), plan_age)
         return rollout_lease.renewal_refusal(self._pass.host, self._pass.ask("rollout_lease", request))
+
+    # ---- kubeadm-config ----------------------------------------------------------------------------------------------
+
+    def verify(self) -> Json:
+        """Prove on this host that kubeadm would generate what the host has now."""
+        return self._asked("kubeadm_config_check", self._to_write().proof())
+
+    def apply(self) -> Json:
+        """Write on the host that coordinates what all have proven, under the Lease."""
+        decision = self._decision
+        if decision["coordinator"] != self._pass.host:
+            return {}
+        hosts = self._pass.hosts(decision["planned"])
+        unproven = [host for host, registers in hosts.items() if not _is_proven(registers)]
+        if unproven:
+            raise Refusal(f"kubeadm-config was not written, because it was not proven on {', '.join(unproven)}.")
+        self._refuse(self._renewal_refusal(hosts, decision, None))
+        persistence = self._to_write()
+        return self._asked("kubeadm_config", persistence.write())
+
+    def _to_write(self) -> Persistence:
+        hosts = self._pass.hosts(self._decision["planned"])
+        persistence, stopped = self._persistence(hosts), control_planes.stopped_by(hosts, self._pass.play_hosts)
+        if persistence is not None:
+            self._refuse(persistence.failure)
+        if stopped or persistence is None or not persistence.writes:
+            raise Refusal(
+                f"kubeadm-config was not written, because {', '.join(stopped) or 'the plan'} failed or was lost."
+            )
+        return persistence
+
+    def _asked(self, module: str, options: Json) -> Json:
+        """What a module answers, as the result of the step."""
+        answer = self._pass.ask(module, options)
+        if answer.get("msg") is not None:
+            return {"failed": True, "msg": str(answer["msg"])}
+        kept = ("changed", "operations", "diff", "version", "rehearsed", "seconds")
+        return {key: answer[key] for key in kept if key in answer}
 
     # ---- the end -----------------------------------------------------------------------------------------------------
 
@@ -219,9 +288,19 @@ class ControlPlaneRollout(RoleRollout):
             return self._ended(own)
         lost = control_planes.lost(hosts)
         warnings = [*decision.get("told", ()), *self._released(hosts, decision)]
+        # What a run that failed has left on a node its plan does not tell.
+        persistence = None if control_planes.stopped_by(hosts, self._pass.play_hosts) else self._persistence(hosts)
+        kept = (
+            persistence.lines(rollout.of_pass(self._coordinator, "apply"), diff=self._pass.diff_mode)
+            if persistence
+            else []
+        )
+        first = [line for line in kept[:1] if line.startswith("WARNING")]
         lines = [
+            *first,
             *(f"WARNING: {warning}" for warning in warnings),
-            *report.static_pods(reports, lost),
+            *report.static_pods(reports, lost, warns=persistence is None),
+            *kept[len(first) :],
             rollout.again(control_planes.left(reports)),
         ]
         told_for = {name: reports[name] for name in lost if name in reports}
@@ -257,3 +336,8 @@ class ControlPlaneRollout(RoleRollout):
     @property
     def _is_lease_wanted(self) -> bool:
         return bool(rollout.settings_of(self._pass.own)["control_plane_lease"])
+
+
+def _is_proven(registers: rollout.Registers) -> bool:
+    found = rollout.of_pass(registers, "verify")
+    return bool(found) and not found.get("failed") and not found.get("unreachable")

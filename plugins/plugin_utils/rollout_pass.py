@@ -22,6 +22,7 @@ from ..module_utils._plan.common.plain import plain
 from ..module_utils._plan.kubernetes import control_planes
 from ..module_utils._plan.transaction import api_host, rollout
 from . import run_key
+from .vaulted import vaulted
 
 if t.TYPE_CHECKING:
     from ansible.plugins.action import ActionBase
@@ -169,6 +170,10 @@ class RolloutPass:
         if name not in self._variables:
             return default
         return plain(self._action._templar.template(self._variables[name]))
+
+    def vaulted(self, name: str, keys: t.Collection[str]) -> list[str]:
+        """The keys in a variable of this host whose values come from a vault."""
+        return vaulted(self._variables, name, keys)
 
     def variable_names(self) -> list[str]:
         """The names of all variables of this host."""

@@ -88,7 +88,8 @@ LAYERS: dict[str, tuple[str, ...]] = {
     "device": (*_BASE, "transaction", "static_pod", "kubelet", "node"),
     "guard": (*_BASE, "transaction", "static_pod", "kubelet", "node"),
     "pod": ("common", "kubernetes"),
-    "upgrade": (*_BASE, "transaction", "static_pod", "kubelet"),
+    "kubeadm_config": (*_BASE, "transaction", "static_pod"),
+    "upgrade": (*_BASE, "transaction", "static_pod", "kubelet", "kubeadm_config"),
 }
 
 

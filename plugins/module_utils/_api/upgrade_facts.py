@@ -11,11 +11,11 @@ import dataclasses
 import typing as t
 
 from .._plan.common.errors import KubeadmError, Refusal
+from .._plan.kubeadm_config.cluster_configuration import CONFIG_MAP_SOURCE, KIND, ClusterConfiguration
 from .._plan.node import plan as node_plan
 from .._plan.node.extended_resources import RESOURCES
 from .._plan.upgrade import cluster, steps
-from .._plan.upgrade.cluster_configuration import KIND, ClusterConfiguration
-from .._plan.upgrade.findings import CONFIG_MAP_SOURCE, WARNS, Finding
+from .._plan.upgrade.findings import WARNS, Finding
 from .client import Client, Connect, Json, Params
 from .cluster_versions import server_version
 

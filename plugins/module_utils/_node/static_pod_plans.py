@@ -14,16 +14,21 @@ import typing as t
 from .._engine.files import Json
 from .._engine.node import NODE, Host
 from .._plan.common.errors import Busy, KubeadmError
+from .._plan.kubeadm_config.record import Persisted
 from .._plan.kubernetes.clusters import ClusterIdentity
-from . import static_pods, transaction_log, transactions
+from .._plan.static_pod.plan import State
+from . import kubeadm_config, static_pods, transaction_log, transactions
+from .api_clients import ApiClients
+from .kubeadm_config import KubeadmConfig
 from .kubelet import Kubelet
 from .kubelet_down import read_any_kubelet
 from .lock_wait import LockWait
 from .manifest_files import manifest_files
-from .records import can_revert
+from .records import Images, can_revert, write_record
 from .state import Run
 from .static_pod_report import readiness
 from .static_pod_steps import StaticPodSteps
+from .static_pods import StaticPod
 
 _EVERY = ""  # no component is called like that
 
@@ -31,7 +36,7 @@ _EVERY = ""  # no component is called like that
 class StaticPodPlans:
     """One run of the module: reads the kubelet once, and has each static pod planned and rehearsed, one after the other.
 
-    params: C(static_pods) by name, and options that are those of each. dry: not even the record tells what is no longer ours. patience: seconds
+    params: C(static_pods) by name, C(persist_env), and options that are those of each. dry: not even the record tells what is no longer ours. patience: seconds
     for one that has nothing to change to be ready.
     """
 
@@ -46,13 +51,15 @@ class StaticPodPlans:
         lock_wait: LockWait | None = None,
     ) -> None:
         self._dry = dry
-        self._shared = {key: value for key, value in params.items() if key != "static_pods"}
+        self._shared = {key: value for key, value in params.items() if key not in ("static_pods", "persist_env")}
+        self._persist_env: t.Sequence[str] = params["persist_env"]
         self._entries: dict[str, Json] = params["static_pods"]
         self._run = run
         self._host = host
         self._patience = patience
         self._lock_wait = lock_wait or LockWait(params["lock_timeout"])
         self._kubelet: Kubelet | None = None
+        self._known = KubeadmConfig({"problem": "the node was not read"}, Persisted(), b"")
         self._busy = False
 
     def read(self) -> None:
@@ -67,6 +74,8 @@ class StaticPodPlans:
             raise
         # Where it does not work, everything is planned from its files: a rollout repairs it first.
         self._kubelet = read_any_kubelet(self._run, self._host, self._patience)
+        clients = ApiClients.of_node(self._host._replace(**self._kubelet.places).kubelet_conf, self._kubelet.node_name)
+        self._known = kubeadm_config.read(clients.admin)
 
     def members(self) -> dict[str, StaticPodSteps]:
         """The steps of each static pod that is planned."""
@@ -74,6 +83,8 @@ class StaticPodPlans:
             name: _PlanSteps(
                 {**self._shared, **entry, "name": name},
                 notes_record=not self._dry,
+                known=self._known,
+                persist_env=self._persist_env,
                 dry=True,
                 diff=False,
                 run=self._run,
@@ -83,7 +94,7 @@ class StaticPodPlans:
                 kubelet=self._kubelet,
             )
             for name, entry in self._entries.items()
-            if not entry["only_if_changed"] or can_revert(name, self._shared["state"])
+            if not entry["only_if_changed"] or can_revert(name, self._shared["state"]) or self._known.persisted.of(name)
         }
 
     def report(self, plans: t.Mapping[str, Json]) -> Json:
@@ -95,10 +106,17 @@ class StaticPodPlans:
             "others": self._others(plans),
             "node": self._kubelet.node_name if self._kubelet else None,
             "cluster": dataclasses.asdict(identity),
+            "kubeadm_config": {**self._known.told, "version": self._version()},
             "kubelet_problem": (self._kubelet.problem or None) if self._kubelet else None,
             # A refusal stays one, however long others are waited for.
             "busy": self._busy or (bool(failed) and all(plan["busy"] for plan in failed)),
         }
+
+    def _version(self) -> str:
+        if self._kubelet is None:
+            return ""
+        folder = self._shared["manifest_dir"] or self._kubelet.manifest_dir
+        return kubeadm_config.version_of_api_server(folder, self._kubelet.node_name)
 
     def _others(self, planned: t.Container[str]) -> Json:
         """What a rollout goes by of the static pods of the node that are not planned."""
@@ -114,17 +132,53 @@ class StaticPodPlans:
 
 
 class _PlanSteps(StaticPodSteps):
-    """A plan, and what the static pod is found to be now. notes_record: whether to note what is no longer ours where nothing else changes."""
+    """A plan, and what the static pod is found to be now.
 
-    def __init__(self, params: t.Mapping[str, t.Any], *, notes_record: bool, **given: t.Any) -> None:
+    notes_record: whether to note what is no longer ours where nothing else changes. known: what the API tells of kubeadm-config. persist_env: the
+    variables of the environment whose values may be told.
+    """
+
+    def __init__(
+        self,
+        params: t.Mapping[str, t.Any],
+        *,
+        notes_record: bool,
+        known: KubeadmConfig,
+        persist_env: t.Sequence[str],
+        **given: t.Any,
+    ) -> None:
         super().__init__(params, **given)
         self._notes_record = notes_record
+        self._known = known
+        self._persist_env = persist_env
+
+    def read(self) -> None:
+        """Read as the module C(static_pod) does, and take as ours what came with kubeadm-config, which a change reads from the record then."""
+        super().read()
+        pod, state = t.cast(StaticPod, self._pod), t.cast(State, self._state)
+        record = kubeadm_config.adopted(pod.record, pod.manifest.values(), self._known.persisted.of(self._name))
+        if record == pod.record or self._open is not None:
+            return
+        written = pod.written_image if pod.record else pod.manifest.container.get("image")
+        if self._notes_record:
+            write_record(self._name, before=pod.record, after=record, images=Images(pod.written_image, written))
+        self._pod = dataclasses.replace(pod, record=record, written_image=written)
+        self._state = dataclasses.replace(state, record=record, written_image=written)
 
     def report(self) -> Json:
         """What the module C(static_pod) reports, and of C(static_pod_info) what a rollout goes by."""
         kubelet = t.cast(Kubelet, self._kubelet)
         folder = self._params["manifest_dir"] or kubelet.manifest_dir
-        return {**super().report(), **_observed(self._name, folder, kubelet, self._host)}
+        return {
+            **super().report(),
+            "persistable": self._persistable(),
+            **_observed(self._name, folder, kubelet, self._host),
+        }
+
+    def _persistable(self) -> Json | None:
+        if self._plan is None or self._wish is None:
+            return None
+        return kubeadm_config.describe(self._name, self._plan, self._wish.values, self._known, self._persist_env)
 
 
 def _observed(name: str, folder: str, kubelet: Kubelet, host: Host) -> Json:

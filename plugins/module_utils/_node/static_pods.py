@@ -276,11 +276,20 @@ def refuse_unreachable_files(plan: static_pod.StaticPodPlan) -> None:
         if flag in _WRITTEN or _READ.fullmatch(flag):
             for value in values:
                 is_former = value in former.get(flag, [])
-                # tls-sni-cert-key is "certificate,key", with names behind a colon.
-                for path in map(os.path.normpath, value.partition(":")[0].split(",")):
+                for path in _paths(value):
                     mount = covering(path, mounts)
-                    if path.startswith("/") and not (is_former and mount == covering(path, former_mounts)):
+                    if not (is_former and mount == covering(path, former_mounts)):
                         _refuse_unreachable(flag, path, mount, files)
+
+
+def _paths(value: str) -> list[str]:
+    """The absolute paths in an argument: tls-sni-cert-key is C(certificate,key), with names behind a colon."""
+    return [path for path in map(os.path.normpath, value.partition(":")[0].split(",")) if path.startswith("/")]
+
+
+def files_to_read(flag: str, values: t.Iterable[str]) -> list[str]:
+    """The files that the component reads because of an argument, as it sees them."""
+    return [path for value in values for path in _paths(value)] if _READ.fullmatch(flag) else []
 
 
 def covering(path: str, mounts: t.Sequence[Mount]) -> Mount | None:

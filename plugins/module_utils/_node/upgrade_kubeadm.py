@@ -12,7 +12,7 @@ import tempfile
 import typing as t
 
 from .._engine.files import Json
-from .._plan.upgrade.cluster_configuration import ClusterConfiguration
+from .._plan.kubeadm_config.cluster_configuration import ClusterConfiguration
 from .kubelet_rehearsals import VISIBLE
 from .programs import PATH
 from .sandbox_runs import base64_of, run_in_sandbox

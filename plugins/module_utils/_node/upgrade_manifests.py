@@ -13,12 +13,18 @@ import tempfile
 import typing as t
 
 from .._plan.common.errors import KubeadmError, Refusal
+from .._plan.kubeadm_config.cluster_configuration import Endpoint
+from .._plan.static_pod.manifest import Manifest
+from .runtime import Runtime
 from .upgrade_kubeadm import CONFIG, Kubeadm, words
 from .upgrade_programs import refuse_relative
 
 _OUTPUT = "/upgrade-check-manifests"
 # Of what YAML itself says, the line and the key stand in further lines.
 _COMPLAINT = re.compile(r"strict decoding error: ([^\n]*(?:\n +[^\n]+)*)")
+_ENDPOINT = "kubeadm.kubernetes.io/kube-apiserver.advertise-address.endpoint"
+_NOTED = re.compile(r"(?P<address>.+):(?P<port>\d+)")
+_PORT = 6443  # where kubeadm has an API server listen unless it is told otherwise
 _CONTROL_PLANE, _ETCD = ("control-plane", "all"), ("etcd", "local")
 
 
@@ -31,6 +37,19 @@ class Generated(t.NamedTuple):
 
     manifests: dict[str, str]
     complaints: list[str]
+
+
+def endpoint_of(api_server: Manifest, node_name: str, runtime: Runtime) -> Endpoint:
+    """Where kubeadm tells an API server to be: as it noted itself, or else by the arguments."""
+    noted = _NOTED.fullmatch(str(api_server.values()["annotations"].get(_ENDPOINT) or ""))
+    args = api_server.values()["args"]
+    port = noted["port"] if noted else (args.get("secure-port") or [""])[-1]
+    return Endpoint(
+        node_name=node_name,
+        address=noted["address"].strip("[]") if noted else (args.get("advertise-address") or [""])[-1],
+        port=int(port) if port.isdecimal() else _PORT,
+        socket=f"unix://{runtime.socket}",
+    )
 
 
 def refuse_patches(path: str | None) -> None:

@@ -14,8 +14,9 @@ import typing as t
 from .._engine.files import Json
 from .._engine.node import NODE, Host
 from .._plan.common.errors import Refusal
+from .._plan.kubeadm_config.cluster_configuration import ClusterConfiguration
 from .._plan.upgrade import steps
-from .._plan.upgrade.cluster_configuration import ClusterConfiguration, api_version_findings
+from .._plan.upgrade.api_versions import api_version_findings
 from . import upgrade_kubelet, upgrade_static_pods
 from .kubelet import version_of
 from .kubelet_units import read_unit

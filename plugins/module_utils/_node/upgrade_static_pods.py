@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import contextlib
 import dataclasses
-import re
 import typing as t
 
 from .._engine.files import Json
@@ -18,6 +17,7 @@ from .._plan.common.errors import KubeadmError, Refusal
 from .._plan.common.ownership import Values
 from .._plan.common.verdict import Verdict
 from .._plan.documents import configuration
+from .._plan.kubeadm_config.cluster_configuration import CONFIG_MAP_SOURCE, ClusterConfiguration, Endpoint
 from .._plan.kubernetes import versions
 from .._plan.static_pod import desired, reconciliation
 from .._plan.static_pod import plan as static_pod
@@ -25,8 +25,7 @@ from .._plan.static_pod.manifest import Manifest
 from .._plan.static_pod.plan import StaticPodPlan
 from .._plan.upgrade import config_files, refusals, steps
 from .._plan.upgrade import static_pods as upgrade
-from .._plan.upgrade.cluster_configuration import ClusterConfiguration, Endpoint
-from .._plan.upgrade.findings import BREAKS, CONFIG_MAP, CONFIG_MAP_SOURCE, WARNS, Finding
+from .._plan.upgrade.findings import BREAKS, CONFIG_MAP, WARNS, Finding
 from .._plan.upgrade.refusals import Setting
 from .._plan.upgrade.static_pods import Sides
 from . import rehearsals, static_pods, upgrade_certificates
@@ -37,7 +36,7 @@ from .state import Run
 from .static_pods import API_SERVER, ETCD, StaticPod
 from .upgrade_findings import Found, hear
 from .upgrade_kubeadm import Kubeadm
-from .upgrade_manifests import NotGenerated, generate
+from .upgrade_manifests import NotGenerated, endpoint_of, generate
 from .upgrade_programs import KUBEADM, NewPrograms, installed_kubeadm
 
 _CONFIG_FILES = (
@@ -48,9 +47,6 @@ _CONFIG_FILES = (
     "config",
     "encryption-provider-config",
 )
-_ENDPOINT = "kubeadm.kubernetes.io/kube-apiserver.advertise-address.endpoint"
-_NOTED = re.compile(r"(?P<address>.+):(?P<port>\d+)")
-_PORT = 6443  # where kubeadm has an API server listen unless it is told otherwise
 
 
 @dataclasses.dataclass(frozen=True)
@@ -109,7 +105,7 @@ def check(node: ControlPlane, found: Found) -> str | None:
     api_server = static_pods.parse_static_pod(
         API_SERVER, static_pods.find(API_SERVER, node.manifest_dir)[0], node.node_name
     )
-    endpoint = _endpoint_of(api_server.manifest, node)
+    endpoint = endpoint_of(api_server.manifest, node.node_name, node.runtime)
     kubeadm = _kubeadm(node, node.programs.path(KUBEADM), node.programs.target, endpoint)
     try:
         new = generate(kubeadm, patches=node.patches)
@@ -132,19 +128,6 @@ def check(node: ControlPlane, found: Found) -> str | None:
 def _kubeadm(node: ControlPlane, program: str, version: str, endpoint: Endpoint) -> Kubeadm:
     """A kubeadm that generates for a version of Kubernetes."""
     return Kubeadm(program, node.configuration.for_kubeadm(version, endpoint), node.configuration, node.run)
-
-
-def _endpoint_of(api_server: Manifest, node: ControlPlane) -> Endpoint:
-    """Where kubeadm tells an API server to be: as it noted itself, or else by the arguments."""
-    noted = _NOTED.fullmatch(str(api_server.values()["annotations"].get(_ENDPOINT) or ""))
-    args = api_server.values()["args"]
-    port = noted["port"] if noted else (args.get("secure-port") or [""])[-1]
-    return Endpoint(
-        node_name=node.node_name,
-        address=noted["address"].strip("[]") if noted else (args.get("advertise-address") or [""])[-1],
-        port=int(port) if port.isdecimal() else _PORT,
-        socket=f"unix://{node.runtime.socket}",
-    )
 
 
 def _baseline(node: ControlPlane, endpoint: Endpoint, tag: str) -> dict[str, str]:

@@ -23,6 +23,11 @@ SETTINGS: Json = {
     "node_name": "",
     "desired": "a digest",
     "purge": True,
+    "control_plane_persist": False,
+    "control_plane_persist_env": [],
+    "control_plane_persist_feature_gates": [],
+    "persists": True,
+    "static_pods": ["etcd", "kube-apiserver", "kube-controller-manager", "kube-scheduler"],
 }
 
 

@@ -30,7 +30,14 @@ STUBS = {
     "image.py": ("node_image",),
     "lease.py": ("rollout_lease",),
     "device_plugin.py": ("device_plugin_info",),
-    "results.py": ("pod_resize", "placement_guard", "upgrade_check", "upgrade_info"),
+    "results.py": (
+        "pod_resize",
+        "placement_guard",
+        "upgrade_check",
+        "upgrade_info",
+        "kubeadm_config",
+        "kubeadm_config_check",
+    ),
     "nodes.py": ("node_taint", "node_extended_resource", "node_label"),
 }
 # The same for kubernetes.core.

@@ -85,13 +85,17 @@ class UpgradeRun(FakeRun):
     def _generate(self, request: dict[str, t.Any]) -> tuple[int, str, str]:
         (text,) = request["staged"].values()
         cluster = yaml.safe_load(base64.b64decode(text).decode().split("\n---\n")[0])
-        manifests = self.manifests[cluster["kubernetesVersion"]]
+        manifests = self.manifests_of(cluster)
         if isinstance(manifests, str):
             return 1, "", manifests
         (output,) = (mount["source"] for mount in request["mounts"] if mount.get("writable"))
         for name, manifest in manifests.items():
             Path(output, f"{name}.yaml").write_text(manifest, encoding="utf-8")
         return 0, "[control-plane] Creating", self.complaint
+
+    def manifests_of(self, cluster: dict[str, t.Any]) -> dict[str, str] | str:
+        """What kubeadm generates from a ClusterConfiguration."""
+        return self.manifests[cluster["kubernetesVersion"]]
 
     def started(self, program: str) -> list[list[str]]:
         """The command lines with which a program was rehearsed."""

@@ -46,7 +46,8 @@ class Operation:
     """One edit, in the terms of RFC 6902.
 
     op: C(add) appends a key to a mapping, or inserts a list item so that it gets the index that ends the path;
-    C(replace) gives a scalar a new value; C(remove) takes a key or a list item away.
+    C(replace) gives a scalar a new value; C(remove) takes a key or a list item away. C(fill) is an C(add) that writes the first key of an empty
+    mapping C({}) in block style, and C(clear) makes one of a mapping, which YAML can only write in braces; its value is an empty mapping.
     path: keys and list indexes from the document's root.
     value: str, bool, int, or dicts and lists of them; not used by C(remove).
     """
@@ -291,6 +292,32 @@ def _add_span(at: _Cursor, operation: Operation) -> _Span:
     return _add_key(at, parent, t.cast(str, step), operation.value)
 
 
+def _fill_span(at: _Cursor, operation: Operation) -> _Span:
+    """An empty mapping is written in braces, whatever its own place looks like. Its first key need not be."""
+    if len(operation.path) < 2 or not isinstance(operation.path[-2], str) or at.is_in_flow(operation.path[:-1]):
+        return _add_span(at, operation)
+    key, parent = at.entry(at.node(operation.path[:-2]), operation.path[-2])
+    end = parent.end_mark.index
+    behind = at.next_line(end)
+    rest = at.text[end:behind].rstrip("\r\n")
+    if not isinstance(parent, yaml.MappingNode) or parent.value or rest.split("#")[0].strip():
+        return _add_span(at, operation)
+    start = at.text.index(":", key.end_mark.index) + 1
+    lines = _block_entry(t.cast(str, operation.path[-1]), operation.value, key.start_mark.column + 2)
+    newline = at.newline(end)
+    return start, behind, newline.join([rest, *lines]) + at.text[end + len(rest) : behind]
+
+
+def _clear_span(at: _Cursor, operation: Operation) -> _Span:
+    key, node = at.entry(at.node(operation.path[:-1]), operation.path[-1])
+    start, end = node.start_mark.index, _content_end(at.text, node)
+    if node.flow_style:
+        return start, end, "{}"
+    colon = at.text.index(":", key.end_mark.index) + 1
+    rest = at.text[colon : at.next_line(colon)].rstrip("\r\n")  # a comment, at most
+    return colon, end, f" {{}}{rest}"
+
+
 def _add_to_flow(at: _Cursor, parent: t.Any, step: str | int, value: t.Any) -> _Span:
     is_list = isinstance(parent, yaml.SequenceNode)
     text = _flow(value) if is_list else f"{_scalar(step)}: {_flow(value)}"
@@ -361,6 +388,8 @@ def _remove_from_flow(at: _Cursor, parent: t.Any, key: t.Any, value: t.Any) -> _
 _SPANS: dict[str, t.Callable[[_Cursor, Operation], _Span]] = {
     "replace": _replace_span,
     "add": _add_span,
+    "fill": _fill_span,
+    "clear": _clear_span,
     "remove": _remove_span,
 }
 

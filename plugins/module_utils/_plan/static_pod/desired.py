@@ -95,7 +95,7 @@ def parse_wish(params: t.Mapping[str, t.Any]) -> Wish:
         raise Refusal(
             f"admission_plugins was given for {params['name']}, but only kube-apiserver has admission plugins."
         )
-    files = tuple(_wanted_file(entry) for entry in params["files"] or [])
+    files = tuple(wanted_file(entry) for entry in params["files"] or [])
     option_values.refuse_twice("args", [flags.normalise(name) for name in params["args"] or {}])
     option_values.refuse_twice("volumes", [volume["name"] for volume in params["volumes"] or []])
     option_values.refuse_twice("files", [entry.path for entry in files])
@@ -156,7 +156,8 @@ def _volume(volume: t.Mapping[str, t.Any]) -> dict[str, t.Any] | None:
     }
 
 
-def _wanted_file(entry: t.Mapping[str, t.Any]) -> WantedFile:
+def wanted_file(entry: t.Mapping[str, t.Any]) -> WantedFile:
+    """One entry of the option files. Raises Refusal for one that cannot be written."""
     path = entry["path"]
     if not path.startswith("/") or path.startswith("//") or posixpath.normpath(path) != path:
         raise Refusal(f"files: {path!r} is no absolute path in its plain form.")

@@ -26,7 +26,15 @@ Pods = t.Mapping[
 ]  # what is known of static pods, by name, with C(ready), C(problem) and C(open_transaction)
 
 # One host asks for all, so these variables must be the same on all hosts.
-SHARED = ("control_plane_lease", "control_plane_lease_takeover", "control_plane_resume", "control_plane_api_host")
+SHARED = (
+    "control_plane_lease",
+    "control_plane_lease_takeover",
+    "control_plane_resume",
+    "control_plane_api_host",
+    "control_plane_persist",
+    "control_plane_persist_env",
+    "control_plane_persist_feature_gates",
+)
 
 _ETCD = "etcd"
 _VITAL = control_planes.COMPONENTS

@@ -25,6 +25,8 @@ _DIGEST_CHARACTERS = 16
 _TURN_SECONDS = 60
 _CHANGE_SECONDS = 180
 _ROLLBACK_SECONDS = 300
+# What it takes to prove a new kubeadm-config on all control planes at once, and to write it.
+_PERSIST_SECONDS = 300
 
 
 @dataclasses.dataclass(frozen=True)
@@ -66,7 +68,7 @@ def desired_digest(registers: Registers) -> str:
 
 
 def acquisition(hosts: Hosts, settings: Result, holder: str, plan_age: int) -> dict[str, t.Any]:
-    """The request before the first turn. hosts: those that take part, of which one has a turn at least. settings: of the host that asks.
+    """The request before the first turn, or before kubeadm-config is written where no host has one. settings: of the host that asks.
 
     plan_age: seconds since everything was planned.
     """
@@ -74,7 +76,7 @@ def acquisition(hosts: Hosts, settings: Result, holder: str, plan_age: int) -> d
     return {
         "state": "held",
         "holder": holder,
-        "duration": turn_seconds(hosts[changing[0]]),
+        "duration": turn_seconds(hosts[changing[0]]) if changing else _PERSIST_SECONDS,
         "wishes": list(dict.fromkeys(desired_digest(hosts[host]) for host in changing)),
         "open_transactions": rollout.open_transactions(hosts),
         "planned_ago": plan_age,
@@ -127,12 +129,12 @@ def turn_refusal(host: str, admitted: Result, *, is_needed: bool) -> str:
     return f"{host} was not changed, because this run does not hold the Lease of the control plane."
 
 
-def renewal(hosts: Hosts, host: str, holder: str, plan_age: int) -> dict[str, t.Any]:
-    """The request before the turn of a host. plan_age: seconds since everything was planned."""
+def renewal(hosts: Hosts, host: str | None, holder: str, plan_age: int) -> dict[str, t.Any]:
+    """The request before the turn of a host; None: before kubeadm-config is written. plan_age: seconds since everything was planned."""
     return {
         "state": "held",
         "holder": holder,
-        "duration": turn_seconds(hosts[host]),
+        "duration": _PERSIST_SECONDS if host is None else turn_seconds(hosts[host]),
         "planned_ago": plan_age,
         "wait_timeout": 0,
         "cluster": rollout.cluster(hosts),

@@ -17,15 +17,22 @@ _LOST = "lost when kubeadm wrote the manifest again"
 _UPGRADE = "WARNING: a kubeadm upgrade writes the manifests again and so undoes this; run the role again after one."
 
 
-def static_pods(reports: t.Mapping[str, t.Mapping[str, Result]], lost: t.Collection[str] = ()) -> list[str]:
-    """Of each host, by its name, what its components came to. lost: hosts whose connection broke in the middle of their change."""
+def static_pods(
+    reports: t.Mapping[str, t.Mapping[str, Result]], lost: t.Collection[str] = (), *, warns: bool = True
+) -> list[str]:
+    """Of each host, by its name, what its components came to. lost: hosts whose connection broke in the middle of their change.
+
+    warns: whether to tell in general that an upgrade undoes a change.
+    """
     lines: list[str] = []
     for host, components in reports.items():
         for component, result in components.items():
             lines += _change(f"{host} {component}", result, _proven_pod, _argument, is_lost=host in lost)
         if not any(result["operations"] or result.get("failed") for result in components.values()):
             lines.append(f"{host}: nothing to change")
-    if any(_is_undone_by_upgrade(result) for components in reports.values() for result in components.values()):
+    if warns and any(
+        _is_undone_by_upgrade(result) for components in reports.values() for result in components.values()
+    ):
         lines.append(_UPGRADE)
     return lines
 

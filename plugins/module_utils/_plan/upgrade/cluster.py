@@ -10,9 +10,10 @@ from __future__ import annotations
 import re
 import typing as t
 
+from ..kubeadm_config.cluster_configuration import CONFIG_MAP_SOURCE
 from ..kubernetes.selectors import Labels, selects
 from . import steps
-from .findings import BREAKS, COLLECTION, CONFIG_MAP, CONFIG_MAP_SOURCE, WARNS, Finding
+from .findings import BREAKS, COLLECTION, CONFIG_MAP, WARNS, Finding
 
 CLUSTER = "cluster"
 _REQUESTED = re.compile(r"^apiserver_requested_deprecated_apis\{([^}]*)\} 1(?:\.0)?$", re.MULTILINE)

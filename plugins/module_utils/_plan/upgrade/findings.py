@@ -25,8 +25,6 @@ COLLECTION, KUBEADM, CONFIG_MAP, PATCHES, INVENTORY, OTHER = (
     "other",
 )
 
-CONFIG_MAP_SOURCE = "ConfigMap kube-system/kubeadm-config"
-
 
 @dataclasses.dataclass(frozen=True)
 class Finding:

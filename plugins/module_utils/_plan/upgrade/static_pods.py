@@ -12,15 +12,14 @@ import functools
 import typing as t
 
 from ..common.ownership import Change, Record, Values
+from ..kubeadm_config.cluster_configuration import CONFIG_MAP_SOURCE, IN_CONFIG_MAP, ClusterConfiguration
 from ..static_pod.manifest import Manifest
 from ..static_pod.plan import StaticPodPlan
 from ..static_pod.reconciliation import FILES_ANNOTATION
-from .cluster_configuration import IN_CONFIG_MAP, ClusterConfiguration
 from .findings import (
     BREAKS,
     COLLECTION,
     CONFIG_MAP,
-    CONFIG_MAP_SOURCE,
     INVENTORY,
     KUBEADM,
     OTHER,
@@ -107,7 +106,9 @@ def _compare_one(sides: Sides, field: str, key: str) -> list[Finding]:
     is_configured = sides.configuration.line(sides.component, field, key) is not None
     is_ours = _is_ours(sides, field, key)
     if values.now == values.new:
-        return [_told(sides, field, key, STAYS, _shown(field, values.now))] if is_ours or is_configured else []
+        through = ", set by this collection through kubeadm-config" if is_ours and is_configured else ""
+        told = _told(sides, field, key, STAYS, f"{_shown(field, values.now)}{through}")
+        return [told] if is_ours or is_configured else []
     if sides.baseline is not None and values.now == values.base and not is_ours:
         return []  # kubeadm changes a default of its own
     fate = _fate(values, is_named=(field, key) in sides.named, is_pending=is_configured and not is_ours)

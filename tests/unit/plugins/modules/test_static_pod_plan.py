@@ -56,7 +56,7 @@ def test_an_entry_has_the_settings_of_a_static_pod(start: Start, handed: list[tu
     alone = samples.parameters(rehearse=False)
     settings = {key: value for key, value in alone.items() if key not in (*SHARED, *CONFIRM, "name")}
     entries = module.params.pop("static_pods")
-    assert module.params == {key: alone[key] for key in (*SHARED, *CONFIRM)}
+    assert module.params == {"persist_env": [], **{key: alone[key] for key in (*SHARED, *CONFIRM)}}
     assert list(entries) == ["etcd", "kube-scheduler", "kube-apiserver"]
     assert entries["kube-scheduler"] == {**settings, "only_if_changed": False}
     assert entries["etcd"] == {**settings, "only_if_changed": True}
@@ -67,6 +67,7 @@ def test_an_entry_has_the_settings_of_a_static_pod(start: Start, handed: list[tu
         "others": {},
         "node": None,
         "cluster": {"ca_sha256": "", "server": "", "machine_id": ""},
+        "kubeadm_config": {"problem": "the node was not read", "version": ""},
         "kubelet_problem": None,
         "busy": False,
     }

@@ -11,14 +11,19 @@ from pathlib import Path
 import pytest
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._engine.journal import WAITING
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._node import (
+    kubeadm_config,
     records,
     state,
     transaction_log,
     transactions,
 )
+from ansible_collections.nodecraft.kubeadm.plugins.module_utils._node.kubeadm_config import KubeadmConfig
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._node.lock_wait import LockWait
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._node.static_pod_plans import StaticPodPlans
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.common.errors import Busy, KubeadmError
+from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.common.ownership import Owned
+from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.kubeadm_config.record import Entry, Persisted
+from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.kubeadm_config.settings import Place
 from ansible_collections.nodecraft.kubeadm.tests.unit.support import static_pods as samples
 from ansible_collections.nodecraft.kubeadm.tests.unit.support.documents import documented
 from ansible_collections.nodecraft.kubeadm.tests.unit.support.fake_node import NAME, OLD, FakeNode, pod
@@ -45,7 +50,7 @@ def plans(master: FakeNode, run: FakeRun, static_pods: dict[str, dict[str, t.Any
     alone = samples.parameters(**{key: value for key, value in shared.items() if key not in ("lock_wait", "dry")})
     settings = {key: value for key, value in alone.items() if key not in (*SHARED, *CONFIRM, "name")}
     entries = {name: {**settings, "only_if_changed": False, **entry} for name, entry in static_pods.items()}
-    params = {"static_pods": entries, **{key: alone[key] for key in (*SHARED, *CONFIRM)}}
+    params = {"static_pods": entries, "persist_env": [], **{key: alone[key] for key in (*SHARED, *CONFIRM)}}
     lock_wait, dry = shared.get("lock_wait"), shared.get("dry", False)
     return StaticPodPlans(params, dry=dry, run=run, host=master.host, patience=0, lock_wait=lock_wait)
 
@@ -87,10 +92,10 @@ def test_a_plan_is_what_the_module_of_one_says_in_check_mode(master: FakeNode, r
     with alone.session():
         alone.read()
         alone.plan()
-    kept = {key: value for key, value in results[NAME].items() if key not in ("failed", "msg", "ready", "problem")}
-    assert kept == alone.report()
-    assert set(results[NAME]) - documented("static_pod") == {"failed", "msg", "ready", "problem"}
-    assert {"failed", "msg", "ready", "problem", "open_transaction"} <= documented("static_pod_plan", "static_pods")
+    own = {"failed", "msg", "persistable", "ready", "problem"}
+    assert {key: value for key, value in results[NAME].items() if key not in own} == alone.report()
+    assert set(results[NAME]) - documented("static_pod") == own
+    assert {*own, "open_transaction"} <= documented("static_pod_plan", "static_pods")
     assert (results[NAME]["ready"], results[NAME]["problem"]) == (True, None)
     assert set(node_plans.report(results)) == documented("static_pod_plan")
     assert node_plans.report(results) == {
@@ -98,6 +103,7 @@ def test_a_plan_is_what_the_module_of_one_says_in_check_mode(master: FakeNode, r
         "others": {},
         "node": "cp1",
         "cluster": results[NAME]["cluster"],
+        "kubeadm_config": node_plans.report({})["kubeadm_config"],
         "kubelet_problem": None,
         "busy": False,
     }
@@ -291,3 +297,17 @@ def test_another_run_at_one_static_pod_keeps_that_one_out(
     assert (results[NAME]["busy"], results[NAME]["failed"], results[NAME]["ready"]) == (True, True, True)
     assert results[OTHER]["failed"] is not busy
     assert node_plans.report(results)["busy"] is busy
+
+
+@pytest.mark.parametrize("dry", [True, False])
+def test_what_joined_with_kubeadm_config_is_noted_as_ours_and_taken_back_from_then_on(
+    master: FakeNode, run: FakeRun, monkeypatch: pytest.MonkeyPatch, dry: bool
+) -> None:
+    entry = Entry(["1"], None, None)
+    known = KubeadmConfig({"problem": None}, Persisted({Place(NAME, "args", "v"): entry}, "", ""), b"")
+    monkeypatch.setattr(kubeadm_config, "read", lambda _kubeconfig: known)
+    kept = made(plans(master, run, {NAME: {"args": {"v": 1}, "only_if_changed": True}}, purge=True, dry=dry))[NAME]
+    assert (kept["operations"], kept["persistable"]["settings"]["args"]["v"]["ours"]) == ([], True)
+    assert (records.own_record(NAME) == {"args": {"v": Owned(["1"], None)}}) is not dry
+    (gone,) = made(plans(master, run, {NAME: {}}, purge=True, dry=dry))[NAME]["operations"]
+    assert (gone["key"], gone["after"]) == ("v", None)

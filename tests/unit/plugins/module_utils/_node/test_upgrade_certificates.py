@@ -10,7 +10,7 @@ import pytest
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._node import upgrade_certificates
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._node.upgrade_findings import Found
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._node.upgrade_kubeadm import Kubeadm
-from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.upgrade.cluster_configuration import (
+from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.kubeadm_config.cluster_configuration import (
     ClusterConfiguration,
 )
 from ansible_collections.nodecraft.kubeadm.tests.unit.support.upgrades import (

@@ -17,7 +17,7 @@ from ansible_collections.nodecraft.kubeadm.plugins.module_utils._node.upgrade_fi
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._node.upgrade_programs import NewPrograms
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._node.upgrade_static_pods import ControlPlane, check
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.common.ownership import Owned
-from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.upgrade.cluster_configuration import (
+from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.kubeadm_config.cluster_configuration import (
     ClusterConfiguration,
 )
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.upgrade.findings import (

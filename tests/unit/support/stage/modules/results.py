@@ -2,7 +2,8 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """Stands in for modules that one host asks for all: answers as a variable says, and notes the call.
 
-C(stub_pods), C(stub_guard), C(stub_upgrade), C(stub_upgrade_info): the result of the module. C(stub_machine): see C(reach_machine).
+C(stub_pods), C(stub_guard), C(stub_upgrade), C(stub_upgrade_info), C(stub_written), C(stub_proof): the result of the module. C(stub_machine): see
+C(reach_machine).
 C(again) in C(stub_upgrade_info): what is another without a target, with which it is asked the second time.
 The defaults are pods that were resized with a template that differs, a guard for one node, and a node on which an upgrade breaks nothing.
 """
@@ -43,6 +44,11 @@ DEFAULTS: dict[str, tuple[str, dict[str, t.Any]]] = {
             "not_rehearsed": [],
         },
     ),
+    "kubeadm_config": (
+        "stub_written",
+        {"changed": True, "operations": [{"field": "kube-apiserver", "key": "args v", "before": None, "after": ["5"]}]},
+    ),
+    "kubeadm_config_check": ("stub_proof", {"changed": False, "version": "v1.37.2", "rehearsed": []}),
     "upgrade_info": (
         "stub_upgrade_info",
         {"changed": False, "cluster_configuration": "kind: ClusterConfiguration", "kubelets": {}, "findings": []},

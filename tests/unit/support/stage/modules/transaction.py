@@ -14,6 +14,7 @@ SNAPSHOT = "/var/lib/nodecraft-kubeadm/etcd/snapshots/1.db"
 SETTING: list[Change] = [{"field": "args", "key": "v", "before": None, "after": ["5"]}]
 ON: Change = {"field": "feature_gates", "key": "A", "before": None, "after": True}
 OFF: Change = {"field": "feature_gates", "key": "B", "before": True, "after": None}
+NO_FACTS: Change = {"settings": {}, "others": []}
 OPERATIONS = {"nothing": [], "on": [ON], "off": [OFF], "both": [ON, OFF]}
 
 
@@ -84,7 +85,10 @@ def change(call: stand_in.StandIn, name: str, arguments: dict[str, t.Any]) -> di
 
 
 def plan_several(call: stand_in.StandIn, arguments: dict[str, t.Any]) -> dict[str, t.Any]:
-    """Plan each static pod, with its own settings and those of all, and look at the others. None was changed before."""
+    """Plan each static pod, with its own settings and those of all, and look at the others.
+
+    C(stub_changed): those of them that this collection has changed before. C(stub_facts): what the plans tell of kubeadm-config, see below.
+    """
     call.dry = True
     shared = {name: value for name, value in arguments.items() if name != "static_pods"}
     looks, pods = call.looks(call.host), call.pods_said(call.host)
@@ -97,7 +101,11 @@ def plan_several(call: stand_in.StandIn, arguments: dict[str, t.Any]) -> dict[st
             found = seen.pop(name, None) or stand_in.pod_of(name, "", looks)
             plans[name] = {"failed": False, "msg": None, **plan, **found}
     failures = [plan for plan in plans.values() if plan["failed"]]
+    facts = call.said("stub_facts", None)
+    if facts:  # what each static pod, and the API, tells of kubeadm-config
+        plans = {name: {**plan, "persistable": facts["pods"].get(name, NO_FACTS)} for name, plan in plans.items()}
     return {
+        **({"kubeadm_config": facts["known"]} if facts else {}),
         "static_pods": plans,
         "others": seen,
         "node": call.host,

@@ -9,16 +9,16 @@ import typing as t
 
 import pytest
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.common.ownership import Owned, Record
-from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.static_pod import plan as static_pod
-from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.upgrade import static_pods
-from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.upgrade.cluster_configuration import (
+from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.kubeadm_config.cluster_configuration import (
+    CONFIG_MAP_SOURCE,
     ClusterConfiguration,
 )
+from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.static_pod import plan as static_pod
+from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.upgrade import static_pods
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.upgrade.findings import (
     BREAKS,
     COLLECTION,
     CONFIG_MAP,
-    CONFIG_MAP_SOURCE,
     INVENTORY,
     KUBEADM,
     OTHER,
@@ -72,6 +72,14 @@ def owned(field: str, key: str, value: t.Any) -> Record:
 
 def test_a_clean_node_has_no_findings() -> None:
     assert static_pods.compare(sides(samples.API_SERVER)) == []
+
+
+def test_a_setting_of_ours_that_kubeadm_config_keeps_stays() -> None:
+    text = changed(args={"v": 4})
+    kept = dataclasses.replace(sides(text, text, owned("args", "v", ["4"]), args={"v": 4}), configuration=CONFIGURED)
+    (finding,) = static_pods.compare(kept)
+    assert (finding.fate, finding.set_by) == (STAYS, COLLECTION)
+    assert finding.message == "4, set by this collection through kubeadm-config"
 
 
 def test_what_kubeadm_changes_of_its_own_is_none() -> None:

@@ -8,12 +8,10 @@ import json
 
 import pytest
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.common.errors import Refusal
-from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.upgrade.cluster_configuration import (
+from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.kubeadm_config.cluster_configuration import (
     ClusterConfiguration,
     Endpoint,
-    api_version_findings,
 )
-from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.upgrade.findings import BREAKS
 
 HEAD = "apiVersion: kubeadm.k8s.io/v1beta4\nkind: ClusterConfiguration\n"
 ENDPOINT = Endpoint("cp1", "10.0.0.11", 6443, "unix:///s")
@@ -111,11 +109,6 @@ def test_arguments_before_v1beta4_are_a_mapping() -> None:
     configuration = ClusterConfiguration.parse(text)
     assert configuration.line("kube-apiserver", "args", "v") == 4
     assert configuration.line("kube-apiserver", "feature_gates", "A") == 3
-    (finding,) = api_version_findings(configuration, (1, 37, 2))
-    assert (finding.fate, finding.line) == (BREAKS, 5)
-    assert "kubeadm config migrate" in finding.message
-    assert api_version_findings(configuration, (1, 36, 4)) == []
-    assert api_version_findings(ClusterConfiguration.parse(TEXT), (1, 37, 2)) == []
 
 
 def test_what_a_new_kubeadm_is_given() -> None:

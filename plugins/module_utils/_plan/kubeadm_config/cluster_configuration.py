@@ -16,27 +16,25 @@ from ..common.errors import Refusal
 from ..documents import yaml_edit
 from ..documents.yaml_edit import Path
 from ..kubernetes import flags
-from .findings import BREAKS, CONFIG_MAP, CONFIG_MAP_SOURCE, Finding
 
 try:
     import yaml
 except ImportError:
     yaml = None  # type: ignore[assignment]  # the module respawns or names the missing package
 
+CONFIG_MAP_SOURCE = "ConfigMap kube-system/kubeadm-config"
 GROUP = "kubeadm.k8s.io/"
 KIND = "ClusterConfiguration"
 IN_CONFIG_MAP = f"{CONFIG_MAP_SOURCE} ({KIND})"
-_CURRENT = f"{GROUP}v1beta4"
+CURRENT = f"{GROUP}v1beta4"
 _ETCD_DATA_DIR = "/var/lib/etcd"  # kubeadm's default
-_SECTIONS: dict[str, Path] = {
+SECTIONS: dict[str, Path] = {
     "etcd": ("etcd", "local"),
     "kube-apiserver": ("apiServer",),
     "kube-controller-manager": ("controllerManager",),
     "kube-scheduler": ("scheduler",),
 }
-# The last minor version whose kubeadm reads an API version.
-_LAST_READER = {f"{GROUP}v1beta2": (1, 26), f"{GROUP}v1beta3": (1, 36)}
-_LISTS = {"args": "extraArgs", "env": "extraEnvs", "volumes": "extraVolumes"}
+LISTS = {"args": "extraArgs", "env": "extraEnvs", "volumes": "extraVolumes"}
 _REPAIR = "Repair it: kubectl -n kube-system edit configmap kubeadm-config; kubeadm config validate checks the text."
 _VERSION = re.compile(r"^kubernetesVersion:.*$", re.MULTILINE)
 _PLUGIN_FLAGS = (flags.ENABLE_PLUGINS, flags.DISABLE_PLUGINS)
@@ -143,7 +141,7 @@ class ClusterConfiguration:
             return 1
 
     def _path(self, component: str, field: str, key: str) -> Path | None:
-        section = _SECTIONS.get(component)
+        section = SECTIONS.get(component)
         if section is None:
             return None
         part: t.Any = self.data
@@ -153,7 +151,7 @@ class ClusterConfiguration:
             return None
         if field in ("feature_gates", "admission_plugins"):
             return _flag_path(part, section, field, key)
-        return _entry_path(part.get(_LISTS.get(field, "")), (*section, _LISTS.get(field, "")), key)
+        return _entry_path(part.get(LISTS.get(field, "")), (*section, LISTS.get(field, "")), key)
 
 
 def _flag_path(part: t.Mapping[str, t.Any], section: Path, field: str, key: str) -> Path | None:
@@ -182,31 +180,3 @@ def _entry_paths(entries: t.Any, path: Path, key: str) -> list[Path]:
         for number, entry in enumerate(entries if isinstance(entries, list) else ())
         if isinstance(entry, dict) and flags.normalise(str(entry.get("name"))) == key
     ]
-
-
-def api_version_findings(configuration: ClusterConfiguration, target: tuple[int, ...]) -> list[Finding]:
-    """An API version that the kubeadm of the target does not read. target: its minor version."""
-    last = _LAST_READER.get(configuration.api_version)
-    if last is None or tuple(target[:2]) <= last:
-        return []
-    message = (
-        f"kubeadm {target[0]}.{target[1]} does not read {configuration.api_version}, which ends with {last[0]}.{last[1]}. Rewrite it with the kubeadm"
-        f" of today, kubeadm config migrate, and put the result into the ConfigMap; {_CURRENT} is read."
-    )
-    return [
-        Finding(
-            "kubeadm",
-            BREAKS,
-            message,
-            "config",
-            "apiVersion",
-            CONFIG_MAP,
-            IN_CONFIG_MAP,
-            _line_of(configuration.text, "apiVersion"),
-        )
-    ]
-
-
-def _line_of(text: str, key: str) -> int | None:
-    lines = (number for number, line in enumerate(text.splitlines(), 1) if line.startswith(f"{key}:"))
-    return next(lines, None)

@@ -1,0 +1,155 @@
+# Copyright (c) 2026, nodecraft.kubeadm contributors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+# PRIVATE to the collection: no promise of stability to code outside it.
+
+"""Which settings of ours shall stand in kubeadm-config, and why others must not: every control plane generates its manifests from it."""
+
+from __future__ import annotations
+
+import dataclasses
+import re
+import typing as t
+
+from ..kubernetes import flags
+from .plan import Wanted
+from .record import Persisted
+from .settings import Json, Place, places
+
+MISSING, UNKNOWN = "missing", "unknown"  # instead of what tells the content of a file
+
+_USERINFO = re.compile(r"[a-z][a-z0-9+.-]*://[^/\s@]*[^/\s@:]@")
+_TOKEN = re.compile(r"eyJ[\w-]{8,}\.[\w-]+\.|\b[Bb]earer\s+\S|-----BEGIN|\b(?:ghp|glpat|hvs|xox[abp])[-_.]\w{8,}")
+_SECRET_NAME = re.compile(
+    r"(?:^|_)(?:TOKEN|PASSWORD|PASSWD|SECRET|CREDENTIALS?|APIKEY|API_KEY|PRIVATE_KEY|ACCESS_KEY)(?:_|$)", re.IGNORECASE
+)
+_REFERENCE = re.compile(r"\$\(([^)]+)\)")
+
+
+@dataclasses.dataclass(frozen=True)
+class Asked:
+    """What the user asks for by name. gates, env: names. vaulted: variables of the environment whose values come from a vault."""
+
+    gates: t.Collection[str] = ()
+    env: t.Collection[str] = ()
+    vaulted: t.Collection[str] = ()
+
+
+@dataclasses.dataclass(frozen=True)
+class Entries:
+    """wanted: what shall stand there. left_out: what is ours and shall not, with the reason. files: of the wanted ones, on every control plane."""
+
+    wanted: dict[Place, Wanted]
+    left_out: dict[Place, str]
+    files: list[str]
+
+
+def collect(
+    told: t.Mapping[str, t.Mapping[str, Json]], static_pods: t.Collection[str], persisted: Persisted, asked: Asked
+) -> Entries:
+    """Judge what the control planes tell of themselves.
+
+    told: by host, what it tells of its static pods by their names. static_pods: those that the run asks for; of others nothing is known, so what
+    stands there of them stays.
+    """
+    tables = {host: places(pods) for host, pods in told.items()}
+    wanted = {
+        place: Wanted(entry.value, entry.original)
+        for place, entry in persisted.entries.items()
+        if place.component not in static_pods
+    }
+    left_out: dict[Place, str] = {}
+    files: dict[str, None] = {}
+    for place in sorted({place for table in tables.values() for place in table}):
+        found = {host: table.get(place) for host, table in tables.items()}
+        entries = [entry for entry in found.values() if entry]
+        if place not in persisted.entries and not any(entry["ours"] for entry in entries):
+            continue
+        reason = _reason(place, found, asked)
+        if reason:
+            left_out[place] = reason
+            continue
+        first = next((entry for entry in entries if entry["ours"]), entries[0])
+        known = persisted.entries.get(place)
+        original = first["original"] if first["ours"] or known is None else known.original
+        wanted[place] = Wanted(first["value"], original, any(entry["named"] for entry in entries))
+        files.update(dict.fromkeys(first["files"]))
+    for place in [place for place in wanted if _missing_references(place, wanted)]:
+        left_out[place] = (
+            f"it refers to {', '.join(_missing_references(place, wanted))}, which kubeadm-config does not get"
+        )
+        del wanted[place]
+    return Entries(wanted, left_out, list(files))
+
+
+def _reason(place: Place, found: t.Mapping[str, Json | None], asked: Asked) -> str:
+    """Why a setting must not stand there; empty when it may. found: what each host tells of it."""
+    return (
+        _not_asked(place, asked)
+        or _different(found)
+        or _secret(place, next(entry["value"] for entry in found.values() if entry))
+    )
+
+
+def _not_asked(place: Place, asked: Asked) -> str:
+    if place.field == "feature_gates" and place.key not in asked.gates:
+        return "a gate that a later version does not know keeps its component from starting; name it in control_plane_persist_feature_gates"
+    if place.field == "env" and place.key in asked.vaulted:
+        return "its value comes from a vault, and every node may read kubeadm-config"
+    return ""
+
+
+def _different(found: t.Mapping[str, Json | None]) -> str:
+    """What keeps a setting from being one and the same on all control planes."""
+    lacking = [host for host, entry in found.items() if not entry]
+    if lacking:
+        return f"{', '.join(lacking)} does not have it"
+    hosts, entries = list(found), [t.cast(Json, entry) for entry in found.values()]
+    for host, entry in zip(hosts, entries):
+        if entry["value"] != entries[0]["value"]:
+            return f"its value differs between {hosts[0]} and {host}"
+        for path, digest in entry["files"].items():
+            if digest == MISSING:
+                return f"{path} does not exist on {host}"
+            if digest == UNKNOWN and len(hosts) > 1:
+                return f"whether {path} is the same on all control planes could not be told: {host} has no sa.key"
+            if digest != entries[0]["files"].get(path):
+                return f"{path} differs between {hosts[0]} and {host}"
+    return ""
+
+
+def _secret(place: Place, value: t.Any) -> str:
+    """Why a value must not be read by every node; empty when it may be."""
+    texts = value if isinstance(value, list) else [value] if isinstance(value, str) else []
+    if any(map(_USERINFO.search, texts)):
+        return "its value is a URL with a user's password, and every node may read kubeadm-config"
+    if any(map(_TOKEN.search, texts)) or (place.field == "env" and _SECRET_NAME.search(place.key)):
+        return "its value looks like a token or a key, and every node may read kubeadm-config"
+    return ""
+
+
+def _missing_references(place: Place, wanted: t.Mapping[Place, Wanted]) -> list[str]:
+    """Variables of the environment that an argument refers to and that would not be there."""
+    if place.field != "args":
+        return []
+    names = [name for text in wanted[place].value or () for name in _REFERENCE.findall(text)]
+    return [name for name in dict.fromkeys(names) if Place(place.component, "env", name) not in wanted]
+
+
+# Settings whose loss leaves stored values in clear, or lets other people in.
+_GUARDS = re.compile(
+    r"encryption-provider-.*|authentication-.*|authorization-.*|oidc-.*|token-auth-file|anonymous-auth|client-ca-file|requestheader-.*"
+    r"|service-account-(?:issuer|key-file|signing-key-file|lookup)"
+)
+
+
+def guards(found: t.Iterable[Place]) -> list[Place]:
+    """Those of encryption, authentication and authorization. An admission plugin may be one as well, and its name does not tell."""
+    return [
+        place
+        for place in found
+        if place.component == "kube-apiserver"
+        and place.field == "args"
+        and _GUARDS.fullmatch(flags.normalise(place.key))
+    ]

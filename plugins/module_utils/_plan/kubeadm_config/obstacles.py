@@ -1,0 +1,84 @@
+# Copyright (c) 2026, nodecraft.kubeadm contributors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+# PRIVATE to the collection: no promise of stability to code outside it.
+
+"""What keeps a run from writing kubeadm-config: another that renders it, control planes that are not in the run, several versions."""
+
+from __future__ import annotations
+
+import typing as t
+
+from ..common.errors import Refusal
+from . import plan
+from .cluster_configuration import CONFIG_MAP_SOURCE, ClusterConfiguration
+from .settings import Json
+
+_CLUSTER_API = "cluster.x-k8s.io/"
+_MINIKUBE = "minikube.k8s.io/"
+_KUBESPRAY_CERTIFICATES = "/etc/kubernetes/ssl"
+
+
+def managers(nodes: t.Iterable[t.Mapping[str, t.Any]]) -> list[str]:
+    """Who else manages these Nodes, by what it wrote on them."""
+    found = {}
+    for node in nodes:
+        metadata = node.get("metadata") or {}
+        for marks in (metadata.get("annotations") or {}, metadata.get("labels") or {}):
+            for mark in marks:
+                if mark.startswith(_CLUSTER_API):
+                    found["Cluster API"] = mark
+                if mark.startswith(_MINIKUBE):
+                    found["minikube"] = mark
+    return [f"{name} (the Nodes have {mark})" for name, mark in found.items()]
+
+
+def refusal(known: Json, versions: t.Mapping[str, str]) -> str:
+    """Why kubeadm-config must not be written; empty when it may be.
+
+    known: what a control plane read of the API: C(problem), why it could not; C(text), None where there is no such ConfigMap; C(managers);
+    C(control_planes), the names of their Nodes. versions: by Node, that of the API server of each host of the run.
+    """
+    if known.get("problem"):
+        return f"{CONFIG_MAP_SOURCE} could not be read: {known['problem']}"
+    if not known.get("text"):
+        return (
+            f"there is no {CONFIG_MAP_SOURCE}, so kubeadm can neither upgrade this cluster nor let a node join. kubeadm init phase upload-config kubeadm"
+            " --config FILE writes it."
+        )
+    try:
+        configuration = plan.read(known["text"])
+    except Refusal as exc:
+        return str(exc)
+    return _managed(known, configuration) or _incomplete(known, versions) or _mixed(configuration, versions)
+
+
+def _managed(known: Json, configuration: ClusterConfiguration) -> str:
+    found = [*known["managers"]]
+    if configuration.certificates_dir == _KUBESPRAY_CERTIFICATES:
+        found.append(f"Kubespray (certificatesDir is {_KUBESPRAY_CERTIFICATES})")
+    if not found:
+        return ""
+    return (
+        f"{' and '.join(found)} renders {CONFIG_MAP_SOURCE} of this cluster, so what this collection writes there would be lost or be in its way. Set"
+        " the values there."
+    )
+
+
+def _incomplete(known: Json, versions: t.Mapping[str, str]) -> str:
+    absent = [name for name in known["control_planes"] if name not in versions]
+    if not absent:
+        return ""
+    return (
+        f"{', '.join(absent)} is a control plane and no host of this run, and every control plane generates its manifests from {CONFIG_MAP_SOURCE}. Run"
+        " it on all of them, without --limit; a Node that is gone for good has to be deleted."
+    )
+
+
+def _mixed(configuration: ClusterConfiguration, versions: t.Mapping[str, str]) -> str:
+    found = {**versions, "kubeadm-config": configuration.version}
+    if len({version.lstrip("v") for version in found.values()}) == 1:
+        return ""
+    told = ", ".join(f"{name} {version or 'unknown'}" for name, version in found.items())
+    return f"the cluster is in the middle of an upgrade ({told}). Finish it first."

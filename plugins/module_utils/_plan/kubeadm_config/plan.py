@@ -1,0 +1,154 @@
+# Copyright (c) 2026, nodecraft.kubeadm contributors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+# PRIVATE to the collection: no promise of stability to code outside it.
+
+"""The change of kubeadm-config: what shall stand there of ours, in; the whole new text and the new record, out."""
+
+from __future__ import annotations
+
+import dataclasses
+import typing as t
+
+from ..common.errors import Refusal
+from ..common.ownership import Change
+from .cluster_configuration import CONFIG_MAP_SOURCE, CURRENT, ClusterConfiguration
+from .record import Entry, Persisted, digest_of
+from .settings import Place
+from .text import Text
+
+_MIGRATE = (
+    "kubectl -n kube-system get configmap kubeadm-config -o jsonpath='{.data.ClusterConfiguration}' > old.yaml; kubeadm config migrate"
+    " --old-config old.yaml --new-config new.yaml"
+)
+
+
+@dataclasses.dataclass(frozen=True)
+class Wanted:
+    """What shall stand in kubeadm-config. original: what the nodes had before us. named: whether the desired state names the setting."""
+
+    value: t.Any
+    original: t.Any = None
+    named: bool = True
+
+
+@dataclasses.dataclass(frozen=True)
+class ConfigPlan:
+    """operations: by static pod, field and key. left_out: what cannot be written, with the reason."""
+
+    before: str
+    after: str
+    record: Persisted
+    operations: tuple[Change, ...]
+    left_out: t.Mapping[Place, str]
+    warnings: tuple[str, ...] = ()
+
+
+def read(text: str) -> ClusterConfiguration:
+    """The text, when it is of the API version that can say what has to be said. Raises Refusal."""
+    configuration = ClusterConfiguration.parse(text)
+    if configuration.api_version != CURRENT:
+        raise Refusal(
+            f"{CONFIG_MAP_SOURCE} has {configuration.api_version}, and only {CURRENT} is written. Migrate it on a control plane ({_MIGRATE}), check"
+            " new.yaml, and put its ClusterConfiguration into the ConfigMap."
+        )
+    return configuration
+
+
+def plan(text: str, persisted: Persisted, wanted: t.Mapping[Place, Wanted]) -> ConfigPlan:
+    """Work it out. persisted: what is there of ours. Raises Refusal for a text that cannot be edited safely."""
+    read(text)
+    base, warnings = _base(text, persisted)
+    is_known = persisted.digest == digest_of(text)
+    # Where another has written since, nothing moves that is right where it stands.
+    after = base if is_known else Text.parse(text)
+    entries: dict[Place, Entry] = {}
+    left_out: dict[Place, str] = {}
+    for place, wish in sorted(wanted.items()):
+        configured = base.value(place)
+        reason = _reason(place, wish, configured)
+        if reason or wish.value == configured:
+            left_out.update({place: reason} if reason else {})
+            continue
+        try:
+            after = after if after.value(place) == wish.value else after.set(place, wish.value)
+        except Refusal as exc:
+            left_out[place] = str(exc)
+            continue
+        former = persisted.entries.get(place)
+        entry = Entry(wish.value, wish.original, configured)
+        is_same = former is not None and (former.value, former.configured) == (entry.value, entry.configured)
+        entries[place] = former if former is not None and is_same else entry
+    for place in persisted.entries:
+        if place not in entries and after.value(place) != base.value(place):
+            after = after.set(place, base.value(place))
+    return _made(text, persisted, base, after, entries, left_out, warnings)
+
+
+def _base(text: str, persisted: Persisted) -> tuple[Text, tuple[str, ...]]:
+    """The text without what is ours: as it was where no other has touched it since, else with each value of ours taken back."""
+    if persisted.digest == digest_of(text):
+        return Text.parse(persisted.text), ()
+    base, warnings = Text.parse(text), []
+    for place, entry in persisted.entries.items():
+        now = base.value(place)
+        if now == entry.value:
+            base = base.set(place, entry.configured)
+        elif now != entry.configured:
+            warnings.append(
+                f"{place}: it was changed in kubeadm-config since this collection wrote it, so that value counts as set by others."
+            )
+    return base, tuple(warnings)
+
+
+def _reason(place: Place, wish: Wanted, configured: t.Any) -> str:
+    """Why a setting is left out; empty when it is not."""
+    if wish.value is None and configured is None and place.field in ("args", "volumes"):
+        return "kubeadm sets it by itself, and kubeadm-config cannot say that it is unset"
+    if configured is not None and wish.value != configured and not wish.named:
+        return "kubeadm-config has another value, and the desired state does not name it"
+    return ""
+
+
+def _made(
+    text: str,
+    persisted: Persisted,
+    base: Text,
+    after: Text,
+    entries: dict[Place, Entry],
+    left_out: dict[Place, str],
+    warnings: tuple[str, ...],
+) -> ConfigPlan:
+    before = Text.parse(text)
+    # What differs in place and order only is not worth a write: kubeadm writes its text again with every upgrade.
+    new = text if after.document.data == before.document.data else after.document.text
+    is_noted = new == text and entries == dict(persisted.entries)
+    record = (
+        persisted if is_noted else Persisted(entries, base.document.text, digest_of(new)) if entries else Persisted()
+    )
+    operations = [
+        Change(place.component, f"{place.field} {place.key}", was, now)
+        for place in sorted({*persisted.entries, *entries})
+        for was, now in [(before.value(place), after.value(place))]
+        if was != now
+    ]
+    if not is_noted and not operations:
+        places = sorted({*persisted.entries} ^ {*entries}) or sorted(entries)
+        operations = [Change("record", str(place), place in persisted.entries, place in entries) for place in places]
+    return ConfigPlan(text, new, record, tuple(operations), left_out, warnings)
+
+
+def shown(change: Change) -> str:
+    """One operation in a line."""
+    return f"{change.field} {change.key}: {_shown(change.before)} -> {_shown(change.after)}"
+
+
+def _shown(value: t.Any) -> str:
+    if value is None:
+        return "unset"
+    if isinstance(value, list):
+        return ",".join(map(str, value))
+    if isinstance(value, dict):
+        return str(value.get("host_path", "set"))
+    return str(value).lower() if isinstance(value, bool) else str(value)

@@ -1,0 +1,58 @@
+# Copyright (c) 2026, nodecraft.kubeadm contributors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+# PRIVATE to the collection: no promise of stability to code outside it.
+
+"""The files that a control plane needs before it joins: kubeadm generates its manifests with the arguments that name them, and brings no file."""
+
+from __future__ import annotations
+
+import posixpath
+import typing as t
+
+from ..common.errors import Refusal
+from . import encryption
+from .desired import wanted_file
+
+_DEFAULTS: dict[str, t.Any] = {
+    "content": None,
+    "mode": "0600",
+    "owner": None,
+    "group": None,
+    "sensitive": False,
+    "state": "present",
+}
+_DIRECTORIES = ("Directory", "DirectoryOrCreate")
+
+
+def join_files(requests: t.Mapping[str, t.Mapping[str, t.Any]]) -> dict[str, t.Any]:
+    """What has to be on the node. requests: what is asked of each static pod, as C(requests.requests) returns it.
+
+    files: path -> text, mode, owner, group, sensitive. directories: those of the files and those that volumes demand, outermost first. Raises Refusal
+    for what no run could write, and for a file that two static pods ask for with different contents.
+    """
+    files: dict[str, dict[str, t.Any]] = {}
+    directories: dict[str, None] = {}
+    for name, request in requests.items():
+        for given in request.get("files") or ():
+            entry = {**_DEFAULTS, **given}
+            wanted = wanted_file(entry)
+            if wanted.version is None:
+                continue
+            found = {
+                "text": wanted.version.text,
+                "mode": entry["mode"],
+                "owner": wanted.owner,
+                "group": wanted.group,
+                "sensitive": wanted.sensitive or encryption.holds_keys(wanted.version.content),
+            }
+            if files.setdefault(wanted.path, found) != found:
+                raise Refusal(
+                    f"files: {wanted.path} of {name} is asked for with another content or mode by another static pod."
+                )
+            directories[posixpath.dirname(wanted.path)] = None
+        for volume in request.get("volumes") or ():
+            if volume.get("state", "present") == "present" and volume.get("path_type") in _DIRECTORIES:
+                directories[str(volume["host_path"]).rstrip("/")] = None
+    return {"files": files, "directories": sorted(directories)}

@@ -1,0 +1,176 @@
+#!/usr/bin/python
+
+# Copyright (c) 2026, nodecraft.kubeadm contributors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+from __future__ import annotations
+
+DOCUMENTATION = r"""
+module: kubeadm_config
+short_description: Keep settings of static pods in kubeadm-config
+description:
+  - Writes settings of static pods into the ClusterConfiguration of the ConfigMap C(kube-system/kubeadm-config), from which C(kubeadm upgrade) and
+    C(kubeadm join) generate manifests. No static pod changes by that.
+  - O(settings) is all that this collection has there. What was written earlier and is not named any more goes back to what stood there before,
+    which the ConfigMap C(kube-system/nodecraft-kubeadm-persisted) remembers. What others set stays.
+  - Only that changes in the text; order, comments and fields that this collection does not know stay.
+  - Every node and every bootstrap token may read C(kubeadm-config). Write nothing secret there.
+  - The role P(nodecraft.kubeadm.control_plane#role) uses it, after M(nodecraft.kubeadm.kubeadm_config_check) has proven the new text on every control plane.
+version_added: 0.1.0
+author:
+  - nodecraft.kubeadm contributors (@nodecraft)
+extends_documentation_fragment:
+  - nodecraft.kubeadm.auth
+  - nodecraft.kubeadm.api.actiongroup_api
+  - nodecraft.kubeadm.versions
+requirements:
+  - PyYAML
+  - kubernetes >= 24.2.0, only for a kubeconfig whose user is an exec plugin or an auth provider
+notes:
+  - Runs on a control plane as root, where the cluster's own C(/etc/kubernetes/admin.conf) needs no other set-up, or wherever there are
+    credentials.
+  - The account needs the verbs C(get), C(create), C(update) and C(delete) on C(configmaps) in C(kube-system).
+  - A ClusterConfiguration of another API version than C(kubeadm.k8s.io/v1beta4) is refused.
+options:
+  settings:
+    description:
+      - By the name of a static pod, then by C(args), C(volumes), C(admission_plugins), C(feature_gates) or C(env), then by key. Each entry has its
+        C(value), as M(nodecraft.kubeadm.static_pod_info) returns it, or V(null) for one that kubeadm-config has and shall not have; C(original),
+        what the nodes had before this collection, which a control plane that joins later goes back to; and C(named), V(false) where a value of
+        others must not be replaced.
+      - Admission plugins are written with those that kubeadm itself enables.
+    type: dict
+    required: true
+  proven:
+    description: The SHA-256 digests of the texts that were proven. Where the ConfigMap has, or would get, another text, nothing is written.
+    type: dict
+    suboptions:
+      before:
+        description: Of the text that is there.
+        type: str
+        required: true
+      after:
+        description: Of the new one.
+        type: str
+        required: true
+  concurrency:
+    description: How many connections to the API server are kept. One is enough.
+    type: int
+    default: 1
+attributes:
+  check_mode:
+    support: full
+    description: The API server judges the writes without keeping them.
+  diff_mode:
+    support: full
+    description: Returns the difference of the text.
+  idempotent:
+    support: full
+    description: A second run with the same options writes nothing.
+seealso:
+  - module: nodecraft.kubeadm.kubeadm_config_check
+  - module: nodecraft.kubeadm.static_pod_plan
+"""
+
+EXAMPLES = r"""
+- name: Keep the audit log over upgrades
+  nodecraft.kubeadm.kubeadm_config:
+    settings:
+      kube-apiserver:
+        args:
+          audit-log-maxage:
+            value: ["30"]
+  run_once: true
+
+- name: Take everything back that this collection has written there
+  nodecraft.kubeadm.kubeadm_config:
+    settings: {}
+  run_once: true
+"""
+
+RETURN = r"""
+api:
+  description: Who was asked.
+  returned: always
+  type: dict
+  contains:
+    host:
+      description: Name of the machine that asked.
+      type: str
+    server:
+      description: URL of the API server that answered last; V(null) when none did.
+      type: str
+  sample:
+    host: cp1
+    server: https://10.0.0.10:6443
+operations:
+  description: What changes.
+  returned: always
+  type: list
+  elements: dict
+  contains:
+    field:
+      description: The static pod; V(record) where only what is noted about a setting changes.
+      type: str
+    key:
+      description: Field and key of the setting.
+      type: str
+    before:
+      description: The former value; V(null) when there was none.
+      type: raw
+    after:
+      description: The new value; V(null) when there is none.
+      type: raw
+left_out:
+  description: Settings that the text cannot have without changing more, with the reason.
+  returned: always
+  type: dict
+  sample: {}
+rehearsal:
+  description: What the API server said to the writes before they were made, which is asked in check mode only.
+  returned: always
+  type: dict
+  contains:
+    verdict:
+      description: V(accepted), V(refused), V(skipped) or V(not_needed).
+      type: str
+    message:
+      description: Its own words, or why it was not asked.
+      type: str
+    seconds:
+      description: How long it took.
+      type: float
+    command:
+      description: Always empty here.
+      type: list
+      elements: str
+"""
+
+import typing as t
+
+from ansible_collections.nodecraft.kubeadm.plugins.module_utils._api.connection import connect
+from ansible_collections.nodecraft.kubeadm.plugins.module_utils._api.kubeadm_config_steps import KubeadmConfigSteps
+from ansible_collections.nodecraft.kubeadm.plugins.module_utils._module import runner
+from ansible_collections.nodecraft.kubeadm.plugins.module_utils._module.api_module import ApiModule
+from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.kubeadm_config.settings import malformed
+
+
+def main() -> t.NoReturn:
+    """Hand the steps to the runner."""
+    digests = {name: {"type": "str", "required": True} for name in ("before", "after")}
+    module = ApiModule(
+        argument_spec={
+            "settings": {"type": "dict", "required": True},
+            "proven": {"type": "dict", "options": digests},
+            "concurrency": {"type": "int", "default": 1},
+        }
+    )
+    if objection := malformed(module.params["settings"]):
+        module.fail_json(msg=objection)
+    steps = KubeadmConfigSteps(module.params, connect=lambda: connect(module), dry=module.check_mode, diff=module._diff)
+    runner.run(module, steps, rehearse=True)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,54 @@
+# Copyright (c) 2026, nodecraft.kubeadm contributors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""Which values of a variable come from a vault: by themselves, or through the variables that they name."""
+
+from __future__ import annotations
+
+import collections.abc
+import re
+import typing as t
+
+# Ansible's classes of encrypted values and its tag of decrypted ones, by release.
+_ENCRYPTED = frozenset(("EncryptedString", "AnsibleVaultEncryptedUnicode", "_AnsibleVaultEncryptedUnicode"))
+_TAG = "VaultedValue"
+_NAME = re.compile(r"[A-Za-z_]\w*")
+
+
+def vaulted(variables: t.Mapping[str, t.Any], name: str, keys: t.Collection[str]) -> list[str]:
+    """The keys of mappings anywhere in a variable whose values are encrypted. variables: those of a host, not worked out."""
+    found: dict[str, None] = {}
+    if keys:
+        for key, value in _entries(variables, variables.get(name), frozenset((name,))):
+            if key in keys and _is_secret(variables, value, frozenset((name,))):
+                found[key] = None
+    return list(found)
+
+
+def _entries(variables: t.Mapping[str, t.Any], value: t.Any, seen: frozenset[str]) -> t.Iterator[tuple[str, t.Any]]:
+    """All keys with their values, at any depth, also in the variables that a template names."""
+    if isinstance(value, collections.abc.Mapping):
+        for key, entry in value.items():
+            yield str(key), entry
+            yield from _entries(variables, entry, seen)
+    elif isinstance(value, (list, tuple)):
+        for entry in value:
+            yield from _entries(variables, entry, seen)
+    else:
+        for named in _named(variables, value, seen):
+            yield from _entries(variables, variables[named], seen | {named})
+
+
+def _is_secret(variables: t.Mapping[str, t.Any], value: t.Any, seen: frozenset[str]) -> bool:
+    tags = getattr(value, "_ansible_tags_mapping", None) or ()
+    if type(value).__name__ in _ENCRYPTED or any(tag.__name__ == _TAG for tag in tags):
+        return True
+    return any(_is_secret(variables, variables[named], seen | {named}) for named in _named(variables, value, seen))
+
+
+def _named(variables: t.Mapping[str, t.Any], value: t.Any, seen: frozenset[str]) -> list[str]:
+    """The variables that a template names, as far as their names stand there."""
+    if not isinstance(value, str) or "{" not in value:
+        return []
+    return [name for name in dict.fromkeys(_NAME.findall(value)) if name in variables and name not in seen]

@@ -1,0 +1,162 @@
+# SPDX-FileCopyrightText: 2026 nodecraft.kubeadm contributors
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Both ConfigMaps: what is written in which order, and what becomes of it when another writes too."""
+
+from __future__ import annotations
+
+import typing as t
+
+import pytest
+from ansible_collections.nodecraft.kubeadm.plugins.module_utils._api.client import ApiError
+from ansible_collections.nodecraft.kubeadm.plugins.module_utils._api.kubeadm_config_steps import KubeadmConfigSteps
+from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.common.errors import KubeadmError, Refusal
+from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.kubeadm_config.record import (
+    NAME,
+    Persisted,
+    digest_of,
+)
+from ansible_collections.nodecraft.kubeadm.tests.unit.support.cluster_configurations import (
+    API_SERVER,
+    OTHERS,
+    TEXT,
+    Json,
+)
+from ansible_collections.nodecraft.kubeadm.tests.unit.support.config_maps import ConfigMaps
+
+V: Json = {API_SERVER: {"args": {"v": {"value": ["4"], "original": ["2"]}}}}
+CONFIG = "replace kubeadm-config"
+
+
+def steps(
+    api: ConfigMaps, settings: Json | None = None, *, dry: bool = False, proven: Json | None = None
+) -> KubeadmConfigSteps:
+    params = {"settings": V if settings is None else settings, "proven": proven}
+    return KubeadmConfigSteps(params, connect=lambda: t.cast(t.Any, api), dry=dry, diff=True)
+
+
+def carry_out(found: KubeadmConfigSteps) -> Json:
+    with found.session():
+        found.read()
+        if found.plan().operations:
+            found.rehearse()
+            found.apply()
+        else:
+            found.settle()
+    return found.report()
+
+
+def test_it_is_noted_before_it_is_written_and_taken_back_before_it_is_forgotten() -> None:
+    api = ConfigMaps()
+    result = carry_out(steps(api))
+    assert api.writes == [f"create {NAME}", CONFIG]
+    assert api.objects["kubeadm-config"]["data"]["others"] == "x"
+    assert api.objects["kubeadm-config"]["metadata"]["labels"] == {"a": "b"}
+    assert [(each["field"], each["key"], each["after"]) for each in result["operations"]] == [
+        (API_SERVER, "args v", ["4"])
+    ]
+    assert (result["diff"][0]["before"], result["diff"][0]["after"]) == (TEXT, api.text)
+    assert carry_out(steps(api))["operations"] == []
+    api.writes.clear()
+    carry_out(steps(api, {}))
+    assert api.writes == [CONFIG, f"delete {NAME}"]
+    assert (api.text, api.record) == (TEXT, None)
+
+
+def test_another_setting_is_noted_with_the_former_one_until_both_are_done() -> None:
+    api = ConfigMaps()
+    carry_out(steps(api))
+    noted: list[int] = []
+    api.meanwhile = lambda write: noted.append(len(Persisted.parse(api.record).entries)) if write == CONFIG else None
+    carry_out(steps(api, {API_SERVER: {"args": {"w": {"value": ["1"]}}}}))
+    assert noted == [2]
+    assert [place.key for place in Persisted.parse(api.record).entries] == ["w"]
+    carry_out(steps(api, {}))
+    assert api.text == TEXT
+
+
+def test_a_run_that_ends_in_the_middle_leaves_nothing_without_an_owner() -> None:
+    api = ConfigMaps()
+
+    def end(write: str) -> None:
+        if write == CONFIG:
+            raise KeyboardInterrupt
+
+    api.meanwhile = end
+    for settings in (V, {}):
+        with pytest.raises(KeyboardInterrupt):
+            carry_out(steps(api, settings if settings else {API_SERVER: {"args": {"w": {"value": ["1"]}}}}))
+    api.meanwhile = lambda write: None
+    carry_out(steps(api))
+    carry_out(steps(api, {}))
+    assert (api.text, api.record) == (TEXT, None)
+
+
+def test_what_another_writes_meanwhile_is_planned_again() -> None:
+    api = ConfigMaps()
+
+    def write_once(write: str) -> None:
+        if write == CONFIG:
+            api.meanwhile = lambda write: None
+            api.put("kubeadm-config", {"ClusterConfiguration": OTHERS})
+
+    api.meanwhile = write_once
+    carry_out(steps(api))
+    assert api.writes.count(CONFIG) == 2
+    assert "audit_log_maxage" in api.text
+    carry_out(steps(api, {}))
+    assert api.text == OTHERS
+
+
+def test_what_was_proven_is_what_is_written() -> None:
+    first = steps(ConfigMaps())
+    first.read()
+    plan = first.plan()
+    proven = {"before": digest_of(plan.before), "after": digest_of(plan.after)}
+    carry_out(steps(ConfigMaps(), proven=proven))
+    for api, given in ((ConfigMaps(OTHERS), proven), (ConfigMaps(), {**proven, "after": "x"})):
+        with pytest.raises(Refusal, match="was changed by another since this run read it"):
+            carry_out(steps(api, proven=given))
+        assert api.writes == []
+    api = ConfigMaps()
+
+    def change(write: str) -> None:
+        if write == CONFIG:
+            api.put("kubeadm-config", {"ClusterConfiguration": OTHERS})
+
+    api.meanwhile = change
+    with pytest.raises(Refusal, match="was changed by another"):
+        carry_out(steps(api, proven=proven))
+    assert api.text == OTHERS
+
+
+def test_an_api_that_refuses_is_told() -> None:
+    api = ConfigMaps()
+    api.once_refused = 403
+    with pytest.raises(ApiError):
+        carry_out(steps(api))
+    assert api.text == TEXT
+
+
+def test_check_mode_has_the_api_server_judge_both() -> None:
+    api = ConfigMaps()
+    dry = steps(api, dry=True)
+    dry.read()
+    dry.plan()
+    assert dry.rehearse().verdict == "accepted"
+    assert api.writes == [f"create {NAME} (dry)", f"{CONFIG} (dry)"]
+    assert (api.text, api.record) == (TEXT, None)
+    api.once_refused = 403
+    assert dry.rehearse().verdict == "refused"
+
+
+def test_a_cluster_without_kubeadm_config() -> None:
+    with pytest.raises(KubeadmError, match="does not exist"):
+        carry_out(steps(ConfigMaps(None)))
+
+
+def test_what_cannot_be_written_is_told() -> None:
+    settings = {API_SERVER: {"args": {"profiling": {"value": None}}}}
+    result = carry_out(steps(ConfigMaps(), settings))
+    assert list(result["left_out"]) == ["kube-apiserver args profiling"]
+    unnamed = {API_SERVER: {"args": {"audit-log-maxage": {"value": ["1"], "named": False}}}}
+    assert list(carry_out(steps(ConfigMaps(OTHERS), unnamed))["left_out"]) == ["kube-apiserver args audit-log-maxage"]

@@ -1,0 +1,147 @@
+# SPDX-FileCopyrightText: 2026 nodecraft.kubeadm contributors
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Which settings of ours may stand in kubeadm-config, and the reason for each that may not."""
+
+from __future__ import annotations
+
+import typing as t
+
+import pytest
+from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.kubeadm_config import entries as rules
+from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.kubeadm_config.entries import (
+    Asked,
+    Entries,
+    collect,
+)
+from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.kubeadm_config.plan import Wanted
+from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.kubeadm_config.record import Entry, Persisted
+from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.kubeadm_config.settings import Place
+from ansible_collections.nodecraft.kubeadm.tests.unit.support.cluster_configurations import API_SERVER, Json
+
+ARG = Place(API_SERVER, "args", "v")
+ALL = ("etcd", API_SERVER)
+
+
+def told(place: Place = ARG, value: t.Any = ("5",), files: Json | None = None, **more: t.Any) -> Json:
+    """What a node tells of one setting."""
+    value = list(value) if isinstance(value, tuple) else value
+    entry = {"value": value, "original": None, "ours": True, "named": True, "files": files or {}, **more}
+    return {place.component: {"settings": {place.field: {place.key: entry}}, "others": []}}
+
+
+def judged(
+    *hosts: Json, persisted: Persisted | None = None, asked: Asked | None = None, static_pods: t.Collection[str] = ALL
+) -> Entries:
+    by_host = {f"cp{number}": host for number, host in enumerate(hosts, 1)}
+    return collect(by_host, static_pods, persisted or Persisted(), asked or Asked())
+
+
+def recorded(place: Place = ARG, value: t.Any = ("5",)) -> Persisted:
+    return Persisted({place: Entry(list(value), ["2"], None)}, "", "")
+
+
+def test_what_is_the_same_everywhere_is_wanted_with_its_files() -> None:
+    found = judged(told(files={"/a": "1"}), told(files={"/a": "1"}))
+    assert found == Entries({ARG: Wanted(["5"], None, True)}, {}, ["/a"])
+
+
+@pytest.mark.parametrize(
+    ("other", "reason"),
+    [
+        ({}, "cp2 does not have it"),
+        (told(value=("6",)), "its value differs between cp1 and cp2"),
+        (told(files={"/a": "2"}), "/a differs between cp1 and cp2"),
+        (told(files={"/a": rules.MISSING}), "/a does not exist on cp2"),
+        (told(files={"/a": rules.UNKNOWN}), "cp2 has no sa.key"),
+        (told(files={"/b": "1"}), "/b differs between cp1 and cp2"),
+    ],
+)
+def test_what_differs_is_left_out(other: Json, reason: str) -> None:
+    found = judged(told(files={"/a": "1"}), other)
+    assert (found.wanted, found.files) == ({}, [])
+    assert reason in found.left_out[ARG]
+
+
+def test_files_of_a_single_control_plane_need_no_comparison_and_have_to_be_there() -> None:
+    assert judged(told(files={"/a": rules.UNKNOWN})).files == ["/a"]
+    assert judged(told(files={"/a": rules.MISSING})).left_out == {ARG: "/a does not exist on cp1"}
+
+
+def test_what_is_ours_on_one_and_equal_on_all_is_wanted_with_what_that_one_had_before() -> None:
+    found = judged(told(ours=False, named=False), told(original=["1"], named=False))
+    assert found.wanted == {ARG: Wanted(["5"], ["1"], False)}
+
+
+def test_what_is_ours_nowhere_is_nobodys_business_unless_we_wrote_it_there() -> None:
+    unowned = told(ours=False)
+    assert judged(unowned, unowned) == Entries({}, {}, [])
+    assert judged(unowned, unowned, persisted=recorded()).wanted == {ARG: Wanted(["5"], ["2"], True)}
+
+
+def test_of_static_pods_that_the_run_does_not_ask_for_what_is_written_stays() -> None:
+    persisted = recorded(Place("etcd", "args", "x"))
+    assert judged({}, static_pods=(API_SERVER,), persisted=persisted).wanted == {
+        Place("etcd", "args", "x"): Wanted(["5"], ["2"])
+    }
+    assert judged({}, persisted=persisted).wanted == {}
+
+
+def test_gates_are_asked_for_by_name() -> None:
+    gate = Place(API_SERVER, "feature_gates", "A")
+    assert "control_plane_persist_feature_gates" in judged(told(gate, True)).left_out[gate]
+    assert judged(told(gate, True), asked=Asked(gates=["A"])).wanted == {gate: Wanted(True)}
+
+
+@pytest.mark.parametrize(
+    ("key", "value", "reason"),
+    [
+        ("HTTPS_PROXY", "http://proxy:3128", ""),
+        ("HTTPS_PROXY", "http://user:word@proxy:3128", "password"),
+        ("HTTPS_PROXY", "http://user@proxy:3128", "password"),
+        ("ADDRESS", "user@example.com", ""),
+        ("MY_TOKEN", "x", "token"),
+        ("DB_PASSWORD", "x", "token"),
+        ("TOKENIZER", "x", ""),
+        ("X", "eyJhbGciOiJSUzI1NiJ9.eyJpc3MiOiJr.c2ln", "token"),
+        ("X", "Bearer abcdef", "token"),
+        ("X", "-----BEGIN RSA PRIVATE KEY-----", "token"),
+    ],
+)
+def test_a_value_that_may_be_secret_is_never_written(key: str, value: str, reason: str) -> None:
+    place = Place(API_SERVER, "env", key)
+    found = judged(told(place, value))
+    assert (reason in found.left_out[place]) if reason else found.wanted == {place: Wanted(value)}
+
+
+def test_a_value_from_a_vault_is_never_written() -> None:
+    place = Place(API_SERVER, "env", "X")
+    assert "vault" in judged(told(place, "a"), asked=Asked(vaulted=["X"])).left_out[place]
+
+
+def test_an_argument_with_a_secret_is_not_written_either() -> None:
+    assert "password" in judged(told(value=("https://a:b@etcd:2379",))).left_out[ARG]
+
+
+def test_an_argument_needs_the_variables_that_it_refers_to() -> None:
+    argument, variable = told(value=("$(LEVEL)",)), told(Place(API_SERVER, "env", "LEVEL"), "5")
+    assert "LEVEL" in judged(argument).left_out[ARG]
+    both = {
+        API_SERVER: {"settings": {**argument[API_SERVER]["settings"], **variable[API_SERVER]["settings"]}, "others": []}
+    }
+    assert judged(both).left_out == {}
+
+
+@pytest.mark.parametrize(
+    ("component", "key", "is_guard"),
+    [
+        (API_SERVER, "encryption-provider-config", True),
+        (API_SERVER, "authorization-mode", True),
+        (API_SERVER, "oidc-issuer-url", True),
+        (API_SERVER, "anonymous-auth", True),
+        (API_SERVER, "audit-log-path", False),
+        ("kube-scheduler", "authorization-kubeconfig", False),
+    ],
+)
+def test_what_protects_the_cluster_is_known(component: str, key: str, is_guard: bool) -> None:
+    place = Place(component, "args", key)
+    assert rules.guards([place]) == ([place] if is_guard else [])

@@ -1,0 +1,246 @@
+# SPDX-FileCopyrightText: 2026 nodecraft.kubeadm contributors
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The change of kubeadm-config: nothing else in it moves, and the way back leads to the former bytes."""
+
+from __future__ import annotations
+
+import difflib
+import typing as t
+
+import pytest
+import yaml
+from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.common.errors import Refusal
+from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.kubeadm_config import plan as kubeadm_config
+from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.kubeadm_config.plan import ConfigPlan, Wanted
+from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.kubeadm_config.record import Entry, Persisted
+from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.kubeadm_config.settings import Place
+from ansible_collections.nodecraft.kubeadm.tests.unit.support.cluster_configurations import (
+    API_SERVER,
+    OTHERS,
+    TEXT,
+    VOLUME,
+    arg,
+)
+
+PLUGIN = Place(API_SERVER, "admission_plugins", "EventRateLimit")
+EVERYTHING: dict[Place, Wanted] = {
+    **arg("audit-log-path", "/var/log/a"),
+    **arg("quota-backend-bytes", "123", component="etcd"),
+    PLUGIN: Wanted("enabled"),
+    Place(API_SERVER, "volumes", "policy"): Wanted(VOLUME),
+    Place("kube-controller-manager", "feature_gates", "A"): Wanted(True),
+    Place("kube-scheduler", "env", "GOGC"): Wanted("50"),
+}
+
+
+def plan(text: str, wanted: t.Mapping[Place, Wanted], persisted: Persisted | None = None) -> ConfigPlan:
+    return kubeadm_config.plan(text, persisted or Persisted(), wanted)
+
+
+def again(former: ConfigPlan, wanted: t.Mapping[Place, Wanted], text: str | None = None) -> ConfigPlan:
+    """A later run. text: what the ConfigMap has then."""
+    return plan(former.after if text is None else text, wanted, Persisted.parse(former.record.dump()))
+
+
+@pytest.mark.parametrize("text", [TEXT, OTHERS, TEXT.replace("\n", "\r\n")])
+def test_everything_comes_and_goes_and_leaves_the_former_bytes(text: str) -> None:
+    first = plan(text, EVERYTHING)
+    assert first.left_out == {}
+    assert len(first.operations) == len(EVERYTHING)
+    gone = [line[2:] for line in difflib.ndiff(text.splitlines(), first.after.splitlines()) if line.startswith("- ")]
+    assert set(gone) <= {
+        "apiServer: {}",
+        "controllerManager: {} # ours",
+        "scheduler: {}",
+        "    value: NodeRestriction,AlwaysPullImages",
+    }
+    assert "controllerManager: # ours\n" in first.after.replace("\r\n", "\n")
+    assert again(first, EVERYTHING).operations == ()
+    back = again(first, {})
+    assert (back.after, back.record) == (text, Persisted())
+    assert [(each.before, each.after) for each in back.operations] == [
+        (each.after, each.before) for each in first.operations
+    ]
+
+
+def test_what_kubeadm_reads_of_it() -> None:
+    found = yaml.safe_load(plan(TEXT, EVERYTHING).after)
+    assert found["apiServer"]["extraArgs"] == [
+        {"name": "enable-admission-plugins", "value": "NodeRestriction,EventRateLimit"},
+        {"name": "audit-log-path", "value": "/var/log/a"},
+    ]
+    assert found["apiServer"]["extraVolumes"] == [
+        {
+            "name": "policy",
+            "hostPath": "/etc/audit",
+            "mountPath": "/etc/audit",
+            "readOnly": True,
+            "pathType": "Directory",
+        }
+    ]
+    assert found["controllerManager"] == {"extraArgs": [{"name": "feature-gates", "value": "A=true"}]}
+    assert found["scheduler"] == {"extraEnvs": [{"name": "GOGC", "value": "50"}]}
+    assert found["etcd"]["local"]["extraArgs"] == [{"name": "quota-backend-bytes", "value": "123"}]
+
+
+@pytest.mark.parametrize("touch", [lambda text: f"{text}mine: 1\n", lambda text: yaml.safe_dump(yaml.safe_load(text))])
+def test_a_text_that_another_has_written_since_loses_just_what_is_ours(touch: t.Callable[[str], str]) -> None:
+    first = plan(OTHERS, EVERYTHING)
+    text = touch(first.after)
+    assert again(first, EVERYTHING, text).operations == ()
+    assert again(first, EVERYTHING, text).after == text
+    back = again(first, {}, text)
+    wanted = yaml.safe_load(touch(OTHERS))
+    assert yaml.safe_load(back.after) == wanted
+    assert list(yaml.safe_load(back.after)) == list(wanted)
+    assert back.record == Persisted()
+
+
+def test_where_another_has_written_since_nothing_moves_that_is_right() -> None:
+    first = plan(TEXT, EVERYTHING)
+    text = first.after.replace('"123"', '"124"') + "mine: 1\n"
+    assert again(first, EVERYTHING, text).after == f"{first.after}mine: 1\n"
+    assert again(first, {}, f"{first.after}mine: 1\n").after == f"{TEXT}mine: 1\n"
+
+
+def test_values_of_others_are_replaced_and_removed_where_they_are_named_and_come_back() -> None:
+    wanted = {
+        **arg("audit-log-maxage", "30"),
+        **arg("service-account-issuer"),
+        Place(API_SERVER, "admission_plugins", "AlwaysPullImages"): Wanted(None),
+        Place(API_SERVER, "feature_gates", "A"): Wanted(False),
+        Place(API_SERVER, "volumes", "audit"): Wanted(VOLUME),
+        Place(API_SERVER, "env", "GOGC"): Wanted("70"),
+    }
+    first = plan(OTHERS, wanted)
+    found = yaml.safe_load(first.after)["apiServer"]
+    assert found["extraArgs"] == [
+        {"name": "audit_log_maxage", "value": "30"},
+        {"name": "feature-gates", "value": "A=false"},
+    ]
+    assert found["extraVolumes"][0]["pathType"] == "Directory"
+    assert found["extraEnvs"][0] == {"name": "GOGC", "value": "70"}
+    assert "value: '30' # days" in first.after
+    assert first.record.entries[Place(API_SERVER, "args", "service-account-issuer")].configured == [
+        "https://a",
+        "https://b",
+    ]
+    assert again(first, {}).after == OTHERS
+    unnamed = {place: Wanted(wish.value, named=False) for place, wish in wanted.items()}
+    second = plan(OTHERS, unnamed)
+    assert (second.after, set(second.left_out)) == (OTHERS, set(unnamed))
+
+
+def test_a_value_of_others_that_is_right_stays_theirs() -> None:
+    found = plan(OTHERS, arg("audit-log-maxage", "10"))
+    assert (found.operations, found.record, found.after) == ((), Persisted(), OTHERS)
+
+
+def test_a_default_of_kubeadm_cannot_be_said_to_be_unset() -> None:
+    found = plan(TEXT, arg("profiling"))
+    assert (found.operations, list(found.left_out.values())) == (
+        (),
+        ["kubeadm sets it by itself, and kubeadm-config cannot say that it is unset"],
+    )
+
+
+def test_a_plugin_that_kubeadm_enables_by_itself_is_disabled_and_enabled_again() -> None:
+    place = Place(API_SERVER, "admission_plugins", "NodeRestriction")
+    first = plan(TEXT, {place: Wanted("disabled")})
+    assert yaml.safe_load(first.after)["apiServer"]["extraArgs"] == [
+        {"name": "enable-admission-plugins", "value": ""},
+        {"name": "disable-admission-plugins", "value": "NodeRestriction"},
+    ]
+    later = again(first, {}, f"{first.after}mine: 1\n")
+    assert later.after == f"{TEXT}mine: 1\n"
+
+
+def test_a_value_that_someone_changed_there_is_theirs_from_then_on() -> None:
+    first = plan(TEXT, arg("v", "4"))
+    text = first.after.replace('"4"', '"5"')
+    later = again(first, {}, text)
+    assert (later.after, later.record) == (text, Persisted())
+    assert "kube-apiserver args v" in later.warnings[0]
+    assert later.operations[0].field == "record"
+    named = again(first, arg("v", "4"), text)
+    assert named.record.entries[Place(API_SERVER, "args", "v")].configured == ["5"]
+
+
+def test_what_someone_took_out_there_is_written_again() -> None:
+    first = plan(TEXT, arg("v", "4"))
+    later = again(first, arg("v", "4"), TEXT)
+    assert later.after == first.after
+    assert again(first, {}, TEXT).after == TEXT
+
+
+def test_what_the_nodes_had_before_stays_as_it_was_first_noted() -> None:
+    first = plan(TEXT, arg("v", "4", original=["2"]))
+    later = again(first, arg("v", "4", original=None))
+    assert later.record.entries == {Place(API_SERVER, "args", "v"): Entry(["4"], ["2"], None)}
+
+
+@pytest.mark.parametrize(
+    ("wish", "text", "reason"),
+    [
+        (Place(API_SERVER, "feature_gates", "B"), "feature-gates", "extraArgs has feature-gates 2 times"),
+        (PLUGIN, "enable-admission-plugins", "extraArgs has enable-admission-plugins 2 times"),
+    ],
+)
+def test_a_list_that_stands_there_twice_is_left_alone(wish: Place, text: str, reason: str) -> None:
+    twice = OTHERS.replace("  extraEnvs:\n", f"  - name: {text}\n    value: C=true\n  extraEnvs:\n")
+    found = plan(twice, {wish: Wanted(True if wish.field == "feature_gates" else "enabled"), **arg("v", "4")})
+    assert found.left_out[wish].startswith(reason)
+    assert [change.key for change in found.operations] == ["args v"]
+
+
+def test_a_variable_that_is_computed_is_left_alone() -> None:
+    place = Place(API_SERVER, "env", "FROM")
+    twice = OTHERS.replace("  - name: FROM\n", "  - name: GOGC\n    value: '1'\n  - name: FROM\n")
+    assert (
+        "2 times"
+        in plan(twice, {Place(API_SERVER, "env", "GOGC"): Wanted("2")}).left_out[Place(API_SERVER, "env", "GOGC")]
+    )
+    assert "valueFrom" in plan(TEXT, {place: Wanted({"fieldRef": {}})}).left_out[place]
+
+
+@pytest.mark.parametrize(
+    ("text", "why"),
+    [
+        (TEXT.replace("v1beta4", "v1beta3"), "kubeadm config migrate"),
+        ("a: [", "it is no single YAML document"),
+        ("kind: List\n", "holds no ClusterConfiguration"),
+        (TEXT.replace("scheduler: {}", "scheduler: &a {}"), "anchor"),
+        (TEXT + "scheduler: {}\n", "stands twice"),
+        (TEXT.replace("apiServer: {}", "apiServer: {extraArgs: {v: '4'}}"), "is no list"),
+    ],
+)
+def test_a_text_that_cannot_be_edited_is_refused(text: str, why: str) -> None:
+    with pytest.raises(Refusal, match=why.replace("(", "\\(")):
+        plan(text, arg("v", "5"))
+
+
+def test_an_operation_in_a_line() -> None:
+    shown = [kubeadm_config.shown(change) for change in plan(TEXT, EVERYTHING).operations]
+    assert shown == [
+        "etcd args quota-backend-bytes: unset -> 123",
+        "kube-apiserver admission_plugins EventRateLimit: unset -> enabled",
+        "kube-apiserver args audit-log-path: unset -> /var/log/a",
+        "kube-apiserver volumes policy: unset -> /etc/audit",
+        "kube-controller-manager feature_gates A: unset -> true",
+        "kube-scheduler env GOGC: unset -> 50",
+    ]
+
+
+@pytest.mark.parametrize(
+    "text", ["{", "[]", '{"format": 2}', '{"format": 1, "entries": [{}], "text": "", "digest": ""}']
+)
+def test_a_record_that_is_not_ours_is_refused(text: str) -> None:
+    with pytest.raises(Refusal, match="nodecraft-kubeadm-persisted"):
+        Persisted.parse(text)
+    assert Persisted.parse(None) == Persisted.parse("") == Persisted()
+
+
+def test_a_record_is_read_as_it_was_written() -> None:
+    record = plan(OTHERS, EVERYTHING).record
+    assert Persisted.parse(record.dump()) == record
+    assert set(record.of("etcd")) == {("args", "quota-backend-bytes")}

@@ -1,0 +1,64 @@
+# SPDX-FileCopyrightText: 2026 nodecraft.kubeadm contributors
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""What a node tells of its static pods."""
+
+from __future__ import annotations
+
+import typing as t
+
+import pytest
+from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.common.ownership import Owned, Record, Values
+from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.kubeadm_config import settings
+from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.kubeadm_config.settings import Place
+
+LIVE: Values = {
+    "args": {"v": ["5"], "w": ["1"], "x": ["9"]},
+    "env": {"A": "secret", "B": "b"},
+    "resources": {"requests.cpu": "1"},
+}
+RECORD: Record = {
+    "args": {"v": Owned(["5"], ["2"]), "w": Owned(["other"], None), "gone": Owned(None, ["1"])},
+    "env": {"A": Owned("secret", None), "B": Owned("b", None)},
+    "resources": {"requests.cpu": Owned("1", None)},
+    "files": {"/a": Owned({}, None)},
+}
+
+
+def test_what_is_ours_as_it_is_and_of_secrets_only_the_name() -> None:
+    found = settings.settings(LIVE, RECORD, {"args": {"v": ["5"]}}, (), ["B"])
+    assert found["others"] == ["env A", "resources requests.cpu"]
+    assert settings.places({"etcd": found}) == {
+        Place("etcd", "args", "v"): {"value": ["5"], "original": ["2"], "ours": True, "named": True},
+        Place("etcd", "args", "gone"): {"value": None, "original": ["1"], "ours": True, "named": False},
+        Place("etcd", "env", "B"): {"value": "b", "original": None, "ours": True, "named": False},
+    }
+    assert "secret" not in str(found)
+
+
+def test_values_of_others_that_are_named_or_that_we_wrote_to_kubeadm_config_are_told_as_theirs() -> None:
+    named: Values = {"args": {"x": ["9"], "w": ["2"], "none": None}, "env": {"A": "secret"}}
+    found = settings.settings(LIVE, {}, named, [("args", "w"), ("args", "missing")], ())
+    assert found == {
+        "settings": {
+            "args": {
+                "x": {"value": ["9"], "original": None, "ours": False, "named": True},
+                "w": {"value": ["1"], "original": None, "ours": False, "named": True},
+            }
+        },
+        "others": [],
+    }
+
+
+@pytest.mark.parametrize(
+    ("given", "complaint"),
+    [
+        ({"etcd": {"args": {"v": {"value": ["1"]}}}}, ""),
+        ({"kube-vip": {}}, "invalid settings kube-vip"),
+        ({"etcd": {"files": {}}}, "invalid settings etcd files"),
+        ({"etcd": ["args"]}, "invalid settings etcd"),
+        ({"etcd": {"args": {"v": ["1"]}}}, "must be a mapping with value"),
+        ({"etcd": {"args": ["v"]}}, "must be a mapping with value"),
+    ],
+)
+def test_settings_in_another_form_are_refused(given: t.Any, complaint: str) -> None:
+    assert settings.malformed(given) == "" if not complaint else complaint in settings.malformed(given)

@@ -1,0 +1,70 @@
+# SPDX-FileCopyrightText: 2026 nodecraft.kubeadm contributors
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The module that writes kubeadm-config: its parameters, and its result on every path."""
+
+from __future__ import annotations
+
+import json
+import typing as t
+
+import pytest
+from ansible_collections.nodecraft.kubeadm.plugins.modules import kubeadm_config
+from ansible_collections.nodecraft.kubeadm.tests.unit.support.cluster_configurations import TEXT, Json
+from ansible_collections.nodecraft.kubeadm.tests.unit.support.config_maps import ConfigMaps
+from ansible_collections.nodecraft.kubeadm.tests.unit.support.documents import documented
+
+V: Json = {"etcd": {"args": {"quota-backend-bytes": {"value": ["1"]}}}}
+KEYS = {"changed", *documented("kubeadm_config")}
+
+
+@pytest.fixture(name="play")
+def fixture_play(
+    start: t.Callable[..., t.Any], monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> t.Callable[..., Json]:
+    """Run the module against ConfigMaps."""
+
+    def play(api: ConfigMaps, **parameters: t.Any) -> Json:
+        def connect(module: t.Any) -> ConfigMaps:
+            module.client = api
+            return api
+
+        monkeypatch.setattr(kubeadm_config, "connect", connect)
+        with pytest.raises(SystemExit):
+            start(kubeadm_config.main, **parameters)
+        return dict(json.loads(capsys.readouterr().out))
+
+    return play
+
+
+def test_it_is_written_and_taken_back(play: t.Callable[..., Json]) -> None:
+    api = ConfigMaps()
+    result = play(api, settings=V, _ansible_diff=True)
+    assert set(result) - {"invocation", "diff", "warnings"} == KEYS
+    assert (result["changed"], result["diff"][0]["before"]) == (True, TEXT)
+    assert play(api, settings=V)["changed"] is False
+    assert play(api, settings={})["changed"] is True
+    assert api.text == TEXT
+
+
+def test_check_mode_writes_nothing(play: t.Callable[..., Json]) -> None:
+    api = ConfigMaps()
+    result = play(api, settings=V, _ansible_check_mode=True)
+    assert (result["changed"], result["rehearsal"]["verdict"], api.text) == (True, "accepted", TEXT)
+
+
+def test_a_failure_has_the_same_keys(play: t.Callable[..., Json]) -> None:
+    result = play(ConfigMaps("a: ["), settings=V)
+    assert set(result) - {"invocation", "diff", "warnings"} == {*KEYS, "failed", "msg"}
+    assert "it is no YAML" in result["msg"]
+
+
+@pytest.mark.parametrize(
+    ("given", "complaint"),
+    [
+        ({}, "missing required arguments: settings"),
+        ({"settings": {"kube-vip": {}}}, "invalid settings kube-vip"),
+        ({"settings": V, "proven": {"before": "a"}}, "missing required arguments: after"),
+    ],
+)
+def test_bad_parameters(play: t.Callable[..., Json], given: Json, complaint: str) -> None:
+    assert complaint in play(ConfigMaps(), **given)["msg"]

@@ -1,0 +1,128 @@
+# SPDX-FileCopyrightText: 2026 nodecraft.kubeadm contributors
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""When kubeadm-config is proven and written, and what is told of it: the role and the playbook site as they are, run by Ansible."""
+
+from __future__ import annotations
+
+import typing as t
+
+import pytest
+from ansible_collections.nodecraft.kubeadm.tests.unit.support.plays import Json, Outcome, Stage
+
+API_SERVER = "kube-apiserver"
+TEXT = "apiServer: {}\napiVersion: kubeadm.k8s.io/v1beta4\nkind: ClusterConfiguration\nkubernetesVersion: v1.37.2\n"
+ROLE = {"role": "nodecraft.kubeadm.control_plane"}
+ASKED: Json = {"control_plane_persist": True}
+
+
+def facts(key: str = "v", text: str = TEXT, **known: t.Any) -> Json:
+    """What each node tells: an argument of ours, and kubeadm-config without it."""
+    entry = {"value": ["5"], "original": None, "ours": True, "named": True, "files": {"/etc/policy.yaml": "a"}}
+    told = {"problem": None, "text": text, "record": None, "control_planes": ["cp1", "cp2"], "managers": []}
+    return {
+        "known": {**told, "version": "v1.37.2", **known},
+        "pods": {API_SERVER: {"settings": {"args": {key: entry}}, "others": ["resources requests.cpu"]}},
+    }
+
+
+def play(stage: Stage, *options: str, stub: str = "nothing", told: Json | None = None, **variables: t.Any) -> Outcome:
+    """The role on cp1 and cp2."""
+    hosts = {name: {"stub": {API_SERVER: stub}, "stub_facts": told or facts(), **variables} for name in ("cp1", "cp2")}
+    return stage.play({"kube_control_plane": hosts}, *options, roles=[ROLE])
+
+
+def steps(outcome: Outcome) -> list[tuple[str, str]]:
+    """What was asked for, in its order, as far as it writes or proves."""
+    kept = ("kubeadm_config", "kubeadm_config_check", "lease", API_SERVER)
+    return [
+        (call["component"], call["host"])
+        for call in outcome.calls
+        if call["component"] in kept and call["step"] != "plan"
+    ]
+
+
+def test_without_the_word_it_is_told_and_nothing_is_written(stage: Stage) -> None:
+    outcome = play(stage, "--diff", told=facts("encryption-provider-config"))
+    assert outcome.status == 0, outcome.output
+    assert steps(outcome) == []
+    (report,) = outcome.reports
+    first, *_rest = report.strip().splitlines()
+    assert "WARNING: the next kubeadm upgrade takes kube-apiserver args encryption-provider-config away" in first
+    assert "lacks: kube-apiserver resources requests.cpu" in report
+    assert "With control_plane_persist: true" in report
+    assert "+  - name: encryption-provider-config" in report
+
+
+@pytest.mark.slice
+def test_it_is_proven_on_all_nodes_after_the_last_turn_and_written_under_the_lease(stage: Stage) -> None:
+    outcome = play(stage, stub="changes", **ASKED)
+    assert outcome.status == 0, outcome.output
+    found = steps(outcome)
+    assert found[0][0] == "lease"
+    turns = [number for number, (name, _host) in enumerate(found) if name == API_SERVER]
+    proofs = [number for number, (name, _host) in enumerate(found) if name == "kubeadm_config_check"]
+    (written,) = (number for number, (name, _host) in enumerate(found) if name == "kubeadm_config")
+    assert max(turns) < min(proofs) <= max(proofs) < written
+    assert found[written - 1] == ("lease", "cp1")
+    assert found[-1] == ("lease", "cp1")
+    assert len(proofs) == len(turns) == 2
+    (report,) = outcome.reports
+    assert "kube-apiserver args v: unset -> 5" in report
+    assert "join_files --limit HOST" in report
+    assert "/etc/policy.yaml" in report
+
+
+def test_a_run_with_nothing_else_to_do_writes_it(stage: Stage) -> None:
+    groups: dict[str, Json] = {
+        "kube_control_plane": {name: {"stub_facts": facts(), **ASKED} for name in ("cp1", "cp2")},
+        "kube_node": {"w1": {}},
+    }
+    outcome = stage.playbook("site", groups, variables={"control_plane_components": {}})
+    assert outcome.status == 0, outcome.output
+    assert [call["component"] for call in outcome.calls if call["component"].startswith("kubeadm_config")] == [
+        "kubeadm_config_check",
+        "kubeadm_config_check",
+        "kubeadm_config",
+    ]
+    assert any("kube-apiserver args v: unset -> 5" in report for report in outcome.reports)
+
+
+def test_check_mode_shows_it_and_proves_nothing(stage: Stage) -> None:
+    outcome = play(stage, "--check", **ASKED)
+    assert outcome.status == 0, outcome.output
+    assert steps(outcome) == []
+    assert "kube-apiserver args v: unset -> 5" in outcome.reports[0]
+
+
+@pytest.mark.parametrize(
+    ("told", "why"),
+    [
+        (facts(control_planes=["cp1", "cp2", "cp3"]), "cp3 is a control plane and no host of this run"),
+        (facts(text=TEXT.replace("v1beta4", "v1beta3")), "kubeadm config migrate"),
+        (facts(managers=["minikube (the Nodes have minikube.k8s.io/name)"]), "minikube"),
+    ],
+)
+def test_what_is_known_to_keep_it_stops_the_run_before_its_first_write(stage: Stage, told: Json, why: str) -> None:
+    outcome = play(stage, stub="changes", told=told, **ASKED)
+    assert outcome.status != 0
+    assert steps(outcome) == []
+    assert why in outcome.output
+    assert play(stage, told=told).status == 0
+
+
+def test_a_proof_that_fails_keeps_it_from_being_written_and_the_changes_stay(stage: Stage) -> None:
+    outcome = play(stage, stub="changes", stub_proof={"failed": True, "msg": "other flags would change"}, **ASKED)
+    assert outcome.status != 0
+    assert [name for name, _host in steps(outcome) if name == "kubeadm_config"] == []
+    assert "cp2 kube-apiserver: committed" in outcome.reports[0]
+    assert steps(outcome)[-1][0] == "lease"
+
+
+def test_only_the_last_pass_of_a_run_writes(stage: Stage) -> None:
+    hosts = {
+        name: {"stub": {API_SERVER: ["both", "on", "on", "off", "off"]}, "stub_facts": facts(), **ASKED}
+        for name in ("cp1", "cp2")
+    }
+    outcome = stage.playbook("site", {"kube_control_plane": hosts}, variables={"control_plane_components": {}})
+    assert outcome.status == 0, outcome.output
+    assert [call["component"] for call in outcome.calls].count("kubeadm_config") == 1
