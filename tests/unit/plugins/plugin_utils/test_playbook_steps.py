@@ -351,3 +351,14 @@ def test_a_role_of_the_end_that_does_not_come_is_missed_by_its_host_alone() -> N
 def test_a_run_that_was_refused_has_nothing_left() -> None:
     site = Site([ON], [], problem=PANIC, roles=["control_plane"]).run()
     assert (site.ended("cp1")["left"], "failed" in site.reported("cp1")) == ("", False)
+
+
+def test_a_run_of_which_every_role_began_has_no_limit_of_its_own() -> None:
+    """The role that failed has told its own."""
+    ended: Json = {
+        "reports": {"node_kubelet": {"operations": [ON], "failed": True}},
+        "lines": ["w1: failed"],
+        "left": "",
+    }
+    play = FakePlay({"cp1": {"__play_end": ended}, "w1": {"__play_end": {**ended, "lines": []}}})
+    assert play.take("site", "report", "cp1")["msg"] == ["w1: failed"]

@@ -62,6 +62,9 @@ def webhook(name: str, *resources: str, rule: dict[str, t.Any] | None = None, **
         (webhook("a", namespaceSelector={"matchLabels": KUBE_SYSTEM}), ("pods",)),
         (webhook("a", objectSelector={"matchLabels": {"inject": "true"}}), ()),
         (webhook("a", objectSelector={}), ("pods",)),
+        (webhook("a", rule={"apiGroups": None}), ()),
+        (webhook("a", rule={"operations": None}), ()),
+        (webhook("a", rule={"resources": None}), ()),
         ({"name": "a"}, ()),
     ],
 )
