@@ -11,7 +11,7 @@ from __future__ import annotations
 import dataclasses
 import typing as t
 
-from .._engine.files import Json
+from .._engine.files import Json, make_folder
 from .._engine.node import NODE, Host
 from .._plan.common.errors import Busy, KubeadmError
 from .._plan.kubeadm_config.record import Persisted
@@ -25,7 +25,7 @@ from .kubelet_down import read_any_kubelet
 from .lock_wait import LockWait
 from .manifest_files import manifest_files
 from .records import Images, can_revert, write_record
-from .state import Run
+from .state import Run, state_folder
 from .static_pod_report import readiness
 from .static_pod_steps import StaticPodSteps
 from .static_pods import StaticPod
@@ -161,6 +161,7 @@ class _PlanSteps(StaticPodSteps):
             return
         written = pod.written_image if pod.record else pod.manifest.container.get("image")
         if self._notes_record:
+            make_folder(state_folder(self._name))  # a node that has just joined has none
             write_record(self._name, before=pod.record, after=record, images=Images(pod.written_image, written))
         self._pod = dataclasses.replace(pod, record=record, written_image=written)
         self._state = dataclasses.replace(state, record=record, written_image=written)

@@ -5,6 +5,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 import typing as t
 from pathlib import Path
 
@@ -19,6 +20,7 @@ from ansible_collections.nodecraft.kubeadm.plugins.module_utils._node import (
 )
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._node.kubeadm_config import KubeadmConfig
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._node.lock_wait import LockWait
+from ansible_collections.nodecraft.kubeadm.plugins.module_utils._node.state import state_folder
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._node.static_pod_plans import StaticPodPlans
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.common.errors import Busy, KubeadmError
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.common.ownership import Owned
@@ -306,6 +308,7 @@ def test_what_joined_with_kubeadm_config_is_noted_as_ours_and_taken_back_from_th
     entry = Entry(["1"], None, None)
     known = KubeadmConfig({"problem": None}, Persisted({Place(NAME, "args", "v"): entry}, "", ""), b"")
     monkeypatch.setattr(kubeadm_config, "read", lambda _kubeconfig: known)
+    shutil.rmtree(state_folder(NAME), ignore_errors=True)
     kept = made(plans(master, run, {NAME: {"args": {"v": 1}, "only_if_changed": True}}, purge=True, dry=dry))[NAME]
     assert (kept["operations"], kept["persistable"]["settings"]["args"]["v"]["ours"]) == ([], True)
     assert (records.own_record(NAME) == {"args": {"v": Owned(["1"], None)}}) is not dry
