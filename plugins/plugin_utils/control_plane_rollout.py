@@ -4,8 +4,8 @@
 
 """The steps of the role C(control_plane): fetches what is decided from, asks nodes and the API, and hands over what was decided.
 
-Tasks that only some runs have are in three files of the role: C(turn.yml) for a host that has its turn, and for all hosts C(plan_again.yml) and, at
-the end, C(persist.yml).
+Tasks that only some runs have are in three files of the role: C(plan_again.yml) for all hosts, C(turn.yml) for a host that has its turn, and
+C(persist.yml) for the last one, when all turns are over.
 """
 
 from __future__ import annotations
@@ -142,7 +142,7 @@ class ControlPlaneRollout(RoleRollout):
         """Take this host's own part of what was decided: its files, the hosts that it asks first, and who asks the API for it."""
         self._acknowledge()
         decision = self._decision
-        found: Json = {"first": [], "then": [], "last": [], "asked": []}
+        found: Json = {"first": [], "then": [], "asked": []}
         if decision.get("failed"):
             return found
         barrier = rollout.step_refusal(self._pass.hosts(), "decide")
@@ -154,16 +154,21 @@ class ControlPlaneRollout(RoleRollout):
         found["end_api"] = self._api(hosts, lost=lost)
         if decision["lease"].get("stale"):
             # In the last include of the file that is repeated there, which has no other one to come.
-            return {**found, "last": [{"file": _PLAN_AGAIN, "host": "all nodes"}]}
-        if decision.get("persists"):
-            found["last"] = [{"file": _PERSIST, "host": "all nodes"}]
+            return {**found, "then": [{"file": _PLAN_AGAIN, "host": "all nodes"}]}
+        # Files are included in the order of the hosts, so what the last one includes is behind all others.
+        is_last = bool(decision.get("persists")) and host == decision["planned"][-1]
+        persist = [{"file": _PERSIST, "host": host}] if is_last else []
+        found.update(then=persist, **({"proves": decision["planned"]} if is_last else {}))
         if host not in decision["turns"]:
             return found
         is_first = host == decision["turns"][0]
+        # With its host, without which it would be one file for all hosts.
+        turn = [{"file": _TURN, "host": host}]
+        is_repair = control_planes.repairs(self._pass.own)
         return {
             **found,
-            # With its host, without which it would be one file for all hosts.
-            "first" if control_planes.repairs(self._pass.own) else "then": [{"file": _TURN, "host": host}],
+            "first": turn if is_repair else [],
+            "then": persist if is_repair else [*turn, *persist],
             "asked": [] if is_first and decision["is_ready"] else decision["planned"],
             "turn_api": self._api(hosts, changing=[host]),
         }
@@ -239,16 +244,14 @@ class ControlPlaneRollout(RoleRollout):
     # ---- kubeadm-config ----------------------------------------------------------------------------------------------
 
     def verify(self) -> Json:
-        """Prove on this host that kubeadm would generate what the host has now."""
-        return self._asked("kubeadm_config_check", self._to_write().proof())
+        """Prove on one host that kubeadm would generate what that host has now, on behalf of the last one."""
+        return {"host": self._pass.asked_host, **self._asked("kubeadm_config_check", self._to_write().proof())}
 
     def apply(self) -> Json:
-        """Write on the host that coordinates what all have proven, under the Lease."""
+        """Write what all hosts have proven, under the Lease."""
         decision = self._decision
-        if decision["coordinator"] != self._pass.host:
-            return {}
         hosts = self._pass.hosts(decision["planned"])
-        unproven = [host for host, registers in hosts.items() if not _is_proven(registers)]
+        unproven = [host for host in hosts if host not in _proven(self._pass.own)]
         if unproven:
             raise Refusal(f"kubeadm-config was not written, because it was not proven on {', '.join(unproven)}.")
         self._refuse(self._renewal_refusal(hosts, decision, None))
@@ -290,11 +293,7 @@ class ControlPlaneRollout(RoleRollout):
         warnings = [*decision.get("told", ()), *self._released(hosts, decision)]
         # What a run that failed has left on a node its plan does not tell.
         persistence = None if control_planes.stopped_by(hosts, self._pass.play_hosts) else self._persistence(hosts)
-        kept = (
-            persistence.lines(rollout.of_pass(self._coordinator, "apply"), diff=self._pass.diff_mode)
-            if persistence
-            else []
-        )
+        kept = persistence.lines(self._written(decision), diff=self._pass.diff_mode) if persistence else []
         first = [line for line in kept[:1] if line.startswith("WARNING")]
         lines = [
             *first,
@@ -310,6 +309,10 @@ class ControlPlaneRollout(RoleRollout):
         # With ignore_unreachable a host that was lost ends too, maybe before the one that says on the Lease what was asked of it.
         settings = self._pass.own.get("pass", rollout.NOTHING).get("settings", {})
         return {**super()._ended(report, lines, others), "settings": settings}
+
+    def _written(self, decision: Json) -> rollout.Result:
+        """What was written to kubeadm-config, by the last host."""
+        return rollout.of_pass(self._pass.registers(decision["planned"][-1]), "apply")
 
     def _why_not_begun(self, own_report: Json) -> str:
         for result in own_report.values():
@@ -338,6 +341,12 @@ class ControlPlaneRollout(RoleRollout):
         return bool(rollout.settings_of(self._pass.own)["control_plane_lease"])
 
 
-def _is_proven(registers: rollout.Registers) -> bool:
-    found = rollout.of_pass(registers, "verify")
-    return bool(found) and not found.get("failed") and not found.get("unreachable")
+def _proven(registers: rollout.Registers) -> list[str]:
+    """The hosts on which the new kubeadm-config is proven."""
+    results = registers.get("verify", rollout.NOTHING).get("results") or ()
+    own = registers["pass"]["pass"]
+    return [
+        result["host"]
+        for result in results
+        if result.get("pass") == own and not result.get("failed") and not result.get("unreachable")
+    ]

@@ -146,7 +146,7 @@ def test_a_lease_that_is_looked_at_is_not_held() -> None:
 
 def test_a_plan_that_another_run_made_old_is_made_again_with_the_same_lease() -> None:
     its_pass = decided(FakePass(two(), answer={**HELD, "stale": True}))
-    assert [its_pass.as_host(name).take("admit")["last"][0]["file"] for name in ("cp1", "cp2")] == [
+    assert [its_pass.as_host(name).take("admit")["then"][0]["file"] for name in ("cp1", "cp2")] == [
         "plan_again.yml"
     ] * 2
     before = its_pass.registers("cp1")["decide"]

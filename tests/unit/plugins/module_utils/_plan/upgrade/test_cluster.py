@@ -82,7 +82,7 @@ def test_webhooks_behind_which_nothing_is_ready() -> None:
 
 
 def test_device_classes_that_offer_what_we_set() -> None:
-    classes = [
+    classes: list[dict[str, t.Any]] = [
         {"metadata": {"name": "gpus"}, "spec": {"extendedResourceName": "example.com/gpu"}},
         {"metadata": {"name": "plain"}, "spec": {}},
         {"metadata": {"name": "empty"}, "spec": None},
