@@ -63,7 +63,7 @@ def test_it_is_proven_on_all_nodes_after_the_last_turn_and_written_under_the_lea
     proofs = [number for number, (name, _host) in enumerate(found) if name == "kubeadm_config_check"]
     (written,) = (number for number, (name, _host) in enumerate(found) if name == "kubeadm_config")
     assert max(turns) < min(proofs) <= max(proofs) < written
-    assert found[written - 1] == ("lease", "cp1")
+    assert found[written - 1] == ("lease", "cp2")
     assert found[-1] == ("lease", "cp1")
     assert len(proofs) == len(turns) == 2
     (report,) = outcome.reports

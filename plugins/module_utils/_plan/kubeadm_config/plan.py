@@ -120,9 +120,7 @@ def _made(
     left_out: dict[Place, str],
     warnings: tuple[str, ...],
 ) -> ConfigPlan:
-    before = Text.parse(text)
-    # What differs in place and order only is not worth a write: kubeadm writes its text again with every upgrade.
-    new = text if after.document.data == before.document.data else after.document.text
+    before, new = Text.parse(text), after.document.text
     is_noted = new == text and entries == dict(persisted.entries)
     record = (
         persisted if is_noted else Persisted(entries, base.document.text, digest_of(new)) if entries else Persisted()

@@ -101,6 +101,11 @@ def test_where_another_has_written_since_nothing_moves_that_is_right() -> None:
     text = first.after.replace('"123"', '"124"') + "mine: 1\n"
     assert again(first, EVERYTHING, text).after == f"{first.after}mine: 1\n"
     assert again(first, {}, f"{first.after}mine: 1\n").after == f"{TEXT}mine: 1\n"
+    both = plan(TEXT, {**arg("a", "1"), **arg("b", "2")})
+    entries = [f'  - name: {name}\n    value: "{value}"\n' for name, value in (("a", 1), ("b", 2))]
+    turned = both.after.replace("".join(entries), "".join(reversed(entries)))
+    assert turned != both.after
+    assert again(both, {**arg("a", "1"), **arg("b", "2")}, turned).after == turned
 
 
 def test_values_of_others_are_replaced_and_removed_where_they_are_named_and_come_back() -> None:
@@ -132,8 +137,31 @@ def test_values_of_others_are_replaced_and_removed_where_they_are_named_and_come
 
 
 def test_a_value_of_others_that_is_right_stays_theirs() -> None:
-    found = plan(OTHERS, arg("audit-log-maxage", "10"))
-    assert (found.operations, found.record, found.after) == ((), Persisted(), OTHERS)
+    for named in (True, False):
+        found = plan(OTHERS, arg("audit-log-maxage", "10", named=named))
+        assert (found.operations, found.record, found.after, found.left_out) == ((), Persisted(), OTHERS, {})
+
+
+def test_a_flag_that_stands_there_several_times_gets_its_values_in_their_order() -> None:
+    wanted = arg("service-account-issuer", "https://new", "https://a", "https://b")
+    found = yaml.safe_load(plan(OTHERS.replace("  - name: feature-gates\n    value: A=true\n", ""), wanted).after)
+    names = [entry["value"] for entry in found["apiServer"]["extraArgs"]]
+    assert names == ["10", "NodeRestriction,AlwaysPullImages", "https://new", "https://a", "https://b"]
+    moved = OTHERS.replace(
+        "apiServer:\n  extraArgs:\n",
+        "apiServer:\n  extraArgs:\n  - name: service-account-issuer\n    value: https://0\n",
+    )
+    values = [
+        entry["name"]
+        for entry in yaml.safe_load(plan(moved, arg("service-account-issuer", "1", "2", "3", "4")).after)["apiServer"][
+            "extraArgs"
+        ]
+    ]
+    assert values[-3:] == ["service-account-issuer"] * 3
+    first = plan(TEXT, arg("v", "4"))
+    more = first.after.replace('    value: "4"\n', '    value: "4"\n  - name: w\n    value: x\n')
+    twice = yaml.safe_load(again(first, arg("v", "4", "5"), more).after)["apiServer"]["extraArgs"]
+    assert [entry["name"] for entry in twice] == ["v", "v", "w"]
 
 
 def test_a_default_of_kubeadm_cannot_be_said_to_be_unset() -> None:

@@ -64,7 +64,7 @@ def test_what_is_left_out_has_its_reason() -> None:
     assert found[-1] == "kube-apiserver feature_gates A is not kept in kubeadm-config: no reason."
 
 
-@pytest.mark.parametrize("ending", [report.NOT_ASKED, report.FAILED])
+@pytest.mark.parametrize("ending", [report.NOT_ASKED, report.FAILED, report.PLANNED])
 def test_a_refusal_is_told_with_what_is_lost(ending: str) -> None:
     found = lines(ending, refusal="minikube renders it", text=None)
     assert "kube-apiserver args v" in found[0]

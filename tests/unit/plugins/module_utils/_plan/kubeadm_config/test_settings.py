@@ -36,7 +36,7 @@ def test_what_is_ours_as_it_is_and_of_secrets_only_the_name() -> None:
 
 
 def test_values_of_others_that_are_named_or_that_we_wrote_to_kubeadm_config_are_told_as_theirs() -> None:
-    named: Values = {"args": {"x": ["9"], "w": ["2"], "none": None}, "env": {"A": "secret"}}
+    named: Values = {"args": {"x": ["9"], "w": ["2"], "v": ["6"], "none": None}, "env": {"A": "secret"}}
     found = settings.settings(LIVE, {}, named, [("args", "w"), ("args", "missing")], ())
     assert found == {
         "settings": {
