@@ -114,6 +114,15 @@ def test_a_kubelet_that_nothing_repairs_stops_the_control_plane_and_is_quoted(st
         assert API not in [call["component"] for call in outcome.calls if call["step"] == "change"]
 
 
+def test_without_an_api_server_the_run_says_what_repairs_the_kubelet(stage: Stage) -> None:
+    down: Json = {"stub": {API: "both", KUBELET: "off"}, "stub_kubelet_problem": PANIC}
+    down |= {"stub_nodes": {NODES: "fails"}, "node_resources_node_name": "cp1", **ASKED}
+    outcome = stage.playbook("site", {"kube_control_plane": {"cp1": down}, "kube_node": {}})
+    assert outcome.status != 0
+    assert "as on cp1, starts no API server" in "".join(outcome.reports)
+    assert [call for call in outcome.calls if call["step"] == "change"] == []
+
+
 def test_a_playbook_that_changes_no_kubelet_is_refused_after_its_plan(stage: Stage) -> None:
     gates = {"control_plane_feature_gates": {"A": True}}
     hosts = {"cp1": {"stub": {API: "on"}, "stub_kubelet_problem": PANIC, **gates}}

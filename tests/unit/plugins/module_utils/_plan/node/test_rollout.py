@@ -80,3 +80,12 @@ def test_a_host_that_is_left_out() -> None:
     }
     lines = rollout.lines({"w2": rollout.outcome(host("n1"), dict.fromkeys(rollout.TASKS, node())), "w1": found})
     assert lines == ["w1: left out, because it cannot be reached", "n1: nothing to change"]
+
+
+def test_what_repairs_kubelets_that_keep_the_api_down() -> None:
+    plans = {"w1": {"problem": None}, "cp2": {"problem": "down"}, "cp1": {"problem": "down"}, "w2": {}}
+    found = rollout.without_api(plans)
+    assert "as on cp1, cp2, starts no API server" in found
+    assert "feature_gates" in found
+    assert "-e node_kubelet_check_api=false" in found
+    assert rollout.without_api({"w1": {"problem": None}, "w2": {}}) == ""
