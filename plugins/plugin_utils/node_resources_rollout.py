@@ -84,6 +84,7 @@ class NodeResourcesRollout(RoleRollout):
             if found[kind].get("unreachable") and not is_last:
                 return {"answered": False}
             if found[kind].get("failed") or found[kind].get("unreachable"):
+                found[kind]["msg"] += self._without_api(hosts)
                 found.update(failed=True, msg=found[kind]["msg"])
                 break
         results = [found[kind] for kind in resources.TASKS if kind in found]
@@ -97,6 +98,11 @@ class NodeResourcesRollout(RoleRollout):
             "changed": any(result.get("changed") for result in results) and not self._plan_only,
             **({"diff": diffs} if diffs else {}),
         }
+
+    def _without_api(self, hosts: t.Iterable[str]) -> str:
+        """What to do about kubelets that this run found down and has not repaired yet."""
+        known = {host: self._pass.registered(_KUBELET_PLAN, host) for host in hosts} if self._plan_only else {}
+        return resources.without_api(known)
 
     def planned(self) -> dict[str, list[Json]]:
         """What was planned, by host."""

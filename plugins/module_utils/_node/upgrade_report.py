@@ -30,6 +30,7 @@ from .upgrade_static_pods import ControlPlane
 
 _API_SERVER = "kube-apiserver.yaml"
 _KUBERNETES = "/etc/kubernetes"
+_COPIES = os.path.join(_KUBERNETES, "tmp")
 _RUNTIME = "unix:///run/containerd/containerd.sock"
 
 
@@ -90,7 +91,9 @@ def _of_runtime(target: str, runtime: Runtime, run: Run) -> list[t.Any]:
 def _of_room(configuration: ClusterConfiguration) -> list[t.Any]:
     """kubeadm copies all of etcd's data and the manifests to a directory of its own before it changes them."""
     data = sum(map(_size, _files_below(configuration.etcd_data_dir)))
-    return steps.room_objection(_KUBERNETES, room_at(_KUBERNETES).bytes, data)
+    # Where it is there already, it may be on another disk, and kubeadm uses it as it is.
+    place = _COPIES if os.path.isdir(_COPIES) else _KUBERNETES
+    return steps.room_objection(place, room_at(place).bytes, data)
 
 
 def _files_below(directory: str) -> t.Iterator[str]:

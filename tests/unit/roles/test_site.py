@@ -94,6 +94,15 @@ def test_a_kubelet_that_is_down_is_repaired_before_the_control_plane_needs_it(st
     assert f"cp1: before the change, {PANIC}" in outcome.output
 
 
+def test_without_an_api_server_the_run_says_what_repairs_the_kubelet(stage: Stage) -> None:
+    down: Json = {"stub": {API: "both", KUBELET: "off"}, "stub_kubelet_problem": PANIC}
+    down |= {"stub_nodes": {NODES: "fails"}, "node_resources_node_name": "cp1", **ASKED}
+    outcome = stage.playbook("site", {"kube_control_plane": {"cp1": down}, "kube_node": {}})
+    assert outcome.status != 0
+    assert "as on cp1, starts no API server" in "".join(outcome.reports)
+    assert [call for call in outcome.calls if call["step"] == "change"] == []
+
+
 NAMED: Json = {"kube_control_plane_group": "masters", "kube_node_group": "workers"}
 
 

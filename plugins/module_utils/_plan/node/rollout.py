@@ -74,6 +74,18 @@ def arguments(kind: str, hosts: Hosts) -> dict[str, t.Any]:
     return found
 
 
+def without_api(kubelets: t.Mapping[str, Result]) -> str:
+    """What repairs kubelets that keep the API down, to be told with a failure; empty where all work. kubelets: their plans, by host."""
+    down = sorted(host for host, planned in kubelets.items() if planned.get("problem"))
+    if not down:
+        return ""
+    return (
+        f" A kubelet that does not work, as on {', '.join(down)}, starts no API server. Where none is left, the playbook feature_gates repairs"
+        " kubelets without one, with node_kubelet_feature_gates in the inventory ({} will do) and -e node_kubelet_check_api=false. Run this again"
+        " afterwards."
+    )
+
+
 def outcome(registers: rollout.Registers, applied: Result) -> dict[str, t.Any]:
     """What became of one host. applied: the results of the tasks for all hosts, by kind; without one that did not run."""
     begun = registers["pass"]

@@ -100,6 +100,19 @@ def test_a_control_plane_without_room(upgrade: Check, monkeypatch: pytest.Monkey
     assert message.startswith("the file system of /etc/kubernetes has 0 MB free")
 
 
+def test_the_directory_of_kubeadms_copies_may_be_on_another_disk(
+    upgrade: Check, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    copies = str(tmp_path / "tmp")
+    free = {copies: 1000}
+    monkeypatch.setattr(upgrade_report, "_COPIES", copies)
+    monkeypatch.setattr(upgrade_report, "room_at", lambda directory: Room(free.get(directory, 10**12), 4096, None))
+    assert broken(upgrade()) == []
+    (tmp_path / "tmp").mkdir()
+    (message,) = broken(upgrade())
+    assert message.startswith(f"the file system of {copies} has 0 MB free")
+
+
 def test_kubeadm_copies_all_of_etcds_data(upgrade: Check, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     data = tmp_path / "etcd"
     (data / "member" / "wal").mkdir(parents=True)

@@ -86,3 +86,12 @@ def test_a_host_that_has_ended_already_is_told_as_it_told_itself() -> None:
     """The results of its end take the place of what it began with, before hosts end that Ansible has no forks for at once."""
     told = {"node": None, "unreachable": True, "msg": "gone"}
     assert rollout.outcome({"pass": {**OF, "at_work": False, "report": told}}, {}) == told
+
+
+def test_what_repairs_kubelets_that_keep_the_api_down() -> None:
+    plans = {"w1": {"problem": None}, "cp2": {"problem": "down"}, "cp1": {"problem": "down"}, "w2": {}}
+    found = rollout.without_api(plans)
+    assert "as on cp1, cp2, starts no API server" in found
+    assert "feature_gates" in found
+    assert "-e node_kubelet_check_api=false" in found
+    assert rollout.without_api({"w1": {"problem": None}, "w2": {}}) == ""
