@@ -108,7 +108,8 @@ from ansible_collections.nodecraft.kubeadm.plugins.module_utils._node.kubeadm_co
 
 def main() -> t.NoReturn:
     """Hand the reader to the runner."""
-    place = {name: {"type": "str", "required": True} for name in ("component", "field", "key")}
+    # The key of a setting is its name, no secret.
+    place = {name: {"type": "str", "required": True, "no_log": False} for name in ("component", "field", "key")}
     module = NodeModule(
         argument_spec={
             "before": {"type": "str", "required": True},

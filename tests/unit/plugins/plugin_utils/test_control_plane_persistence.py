@@ -24,8 +24,11 @@ ENTRY: Json = {"value": ["5"], "original": None, "ours": True, "named": True, "f
 FACTS: Json = {"settings": {"args": {"v": ENTRY}}, "others": ["env A"]}
 
 
-def hosts(known: Json | None = None, facts: t.Any = FACTS, **settings: t.Any) -> dict[str, Json]:
-    found = {name: host(name, {API_SERVER: pod(persistable=facts)}, **settings) for name in ("cp1", "cp2")}
+def hosts(
+    known: Json | None = None, *, has_facts: bool = True, facts: t.Any = None, **settings: t.Any
+) -> dict[str, Json]:
+    told = (facts or FACTS) if has_facts else None
+    found = {name: host(name, {API_SERVER: pod(persistable=told)}, **settings) for name in ("cp1", "cp2")}
     for registers in found.values():
         registers["plan"]["kubeadm_config"] = {**KNOWN, **(known or {})}
     return found
@@ -76,7 +79,7 @@ def test_one_host_that_can_ask_is_enough() -> None:
 
 
 def test_without_facts_or_in_an_earlier_pass_nothing_is_decided() -> None:
-    assert Persistence.of(hosts(facts=None), check_mode=False) is None
+    assert Persistence.of(hosts(has_facts=False), check_mode=False) is None
     assert Persistence.of(hosts(persists=False), check_mode=False) is None
     assert Persistence.of({}, check_mode=False) is None
     without = hosts()

@@ -65,7 +65,7 @@ class Site:
         problem: str | None = None,
         named: t.Sequence[str] = ("control_plane_components",),
         planes: t.Sequence[str] = ("cp1",),
-        roles: t.Sequence[str] = ROLES,
+        roles: t.Sequence[str] = (),
         answers: Json | None = None,
         **settings: t.Any,
     ) -> None:
@@ -77,7 +77,7 @@ class Site:
             answers={"rollout_lease": held, "node_resource_info": nodes_of, **taints, **(answers or {})},
             **settings,
         )
-        self.named, self.roles = list(named), list(roles)
+        self.named, self.roles = list(named), list(roles or ROLES)
         self.work: list[str] = []
         pods = {API_SERVER: pod(*api, **REHEARSED)}
         plan = {
