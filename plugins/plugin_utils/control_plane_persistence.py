@@ -84,14 +84,18 @@ class Persistence:
         return collect(told, settings[0]["static_pods"], self._persisted, asked)
 
     @functools.cached_property
-    def _plan(self) -> ConfigPlan | None:
-        """The change of the text; None where it cannot be made."""
+    def _planned(self) -> tuple[ConfigPlan | None, str]:
+        """The change of the text, or why the text does not allow it; neither where there is no text."""
         if self._known["problem"] or not self._known["text"]:
-            return None
+            return None, ""
         try:
-            return kubeadm_config.plan(self._known["text"], self._persisted, self._entries.wanted)
-        except Refusal:
-            return None
+            return kubeadm_config.plan(self._known["text"], self._persisted, self._entries.wanted), ""
+        except Refusal as exc:
+            return None, str(exc)
+
+    @property
+    def _plan(self) -> ConfigPlan | None:
+        return self._planned[0]
 
     # ---- decisions ---------------------------------------------------------------------------------------------------
 
@@ -103,22 +107,17 @@ class Persistence:
         if not self.is_asked or self._known["problem"]:
             return ""
         is_work = self._plan.operations if self._plan else self._entries.wanted or self._persisted.entries
-        return f"{self._reason()} {_WITHOUT}" if is_work and self._reason() else ""
+        return f"{self._reason} {_WITHOUT}" if is_work and self._reason else ""
 
+    @property
     def _reason(self) -> str:
-        if self._refusal:
-            return self._refusal
-        try:  # what the text itself does not allow
-            kubeadm_config.plan(self._known["text"], self._persisted, self._entries.wanted)
-        except Refusal as exc:
-            return str(exc)
-        return ""
+        return self._refusal or self._planned[1]
 
     @property
     def writes(self) -> bool:
         """Whether kubeadm-config is to be written at the end of the run."""
         is_work = self._plan is not None and bool(self._plan.operations)
-        return self.is_asked and not self.check_mode and not self._reason() and is_work
+        return self.is_asked and not self.check_mode and not self._reason and is_work
 
     @property
     def failure(self) -> str:
@@ -174,13 +173,8 @@ class Persistence:
         for registers in self.hosts.values():
             for name, pod in registers["plan"]["static_pods"].items():
                 others[name] = list(dict.fromkeys([*others.get(name, ()), *pod["persistable"]["others"]]))
-        outlook = report.Outlook(
-            self._ending(written), self._refusal or self._reason_of_text(), self._entries, self._plan, others
-        )
+        outlook = report.Outlook(self._ending(written), self._reason, self._entries, self._plan, others)
         return report.lines(outlook, diff=diff and bool(self._plan and self._plan.operations))
-
-    def _reason_of_text(self) -> str:
-        return "" if self._known["problem"] else self._reason()
 
     def _ending(self, written: rollout.Result) -> str:
         if not self.is_asked:

@@ -15,7 +15,7 @@ from http import HTTPStatus
 
 from .._plan.common.errors import Refusal
 from .._plan.common.verdict import NOT_NEEDED, Verdict
-from .._plan.kubeadm_config import plan as kubeadm_config
+from .._plan.kubeadm_config import plan as config_plan
 from .._plan.kubeadm_config.cluster_configuration import CONFIG_MAP_SOURCE, IN_CONFIG_MAP, KIND
 from .._plan.kubeadm_config.plan import ConfigPlan, Wanted
 from .._plan.kubeadm_config.record import KEY, NAME, Persisted, digest_of
@@ -23,10 +23,10 @@ from .._plan.kubeadm_config.settings import Place
 from .client import ApiError, Connect, Json, Params
 from .conflicts import retry_on_conflict
 from .steps import ApiSteps, difference
-from .upgrade_facts import cluster_configuration
+from .upgrade_facts import CONFIG_MAP, kubeadm_config
 
 _CONFIG_MAPS = "namespaces/kube-system/configmaps"
-_CONFIG, _RECORD = f"{_CONFIG_MAPS}/kubeadm-config", f"{_CONFIG_MAPS}/{NAME}"
+_RECORD = f"{_CONFIG_MAPS}/{NAME}"
 
 
 class KubeadmConfigSteps(ApiSteps):
@@ -51,15 +51,13 @@ class KubeadmConfigSteps(ApiSteps):
 
     def read(self) -> None:
         """Read both. Raises KubeadmError where there is no kubeadm-config."""
-        cluster_configuration(self._api)
-        self._config = self._api.get(_CONFIG)
+        self._config = kubeadm_config(self._api)
         self._record = self._api.find(_RECORD)
 
     def plan(self) -> ConfigPlan:
         """Work out the new text. Raises Refusal where it is not the one that was proven."""
         text = str(self._config["data"][KIND])
-        persisted = Persisted.parse(((self._record or {}).get("data") or {}).get(KEY))
-        found = self._plan = kubeadm_config.plan(text, persisted, self._wanted)
+        found = self._plan = config_plan.plan(text, self._persisted, self._wanted)
         proven = self._params["proven"]
         if proven and (digest_of(found.before), digest_of(found.after)) != (proven["before"], proven["after"]):
             raise Refusal(
@@ -119,10 +117,14 @@ class KubeadmConfigSteps(ApiSteps):
     def _planned(self) -> ConfigPlan:
         return t.cast(ConfigPlan, self._plan)
 
+    @property
+    def _persisted(self) -> Persisted:
+        """What our ConfigMap says, as it was read or last written."""
+        return Persisted.parse(((self._record or {}).get("data") or {}).get(KEY))
+
     def _either(self) -> Persisted:
         """The record while it is not known which of both texts is there."""
-        former = Persisted.parse(((self._record or {}).get("data") or {}).get(KEY))
-        now = self._planned.record
+        former, now = self._persisted, self._planned.record
         return dataclasses.replace(now if now.entries else former, entries={**former.entries, **now.entries})
 
     def _note(self, record: Persisted, *, dry_run: bool) -> None:
@@ -148,4 +150,4 @@ class KubeadmConfigSteps(ApiSteps):
         if self._planned.after == self._planned.before:
             return
         data = {**self._config["data"], KIND: self._planned.after}
-        self._api.replace(_CONFIG, {**self._config, "data": data}, dry_run=dry_run)
+        self._api.replace(CONFIG_MAP, {**self._config, "data": data}, dry_run=dry_run)

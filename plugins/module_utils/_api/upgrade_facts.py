@@ -20,7 +20,7 @@ from .client import Client, Connect, Json, Params
 from .cluster_versions import server_version
 
 _NAMESPACE = "namespaces/kube-system"
-_CONFIG_MAP = f"{_NAMESPACE}/configmaps/kubeadm-config"
+CONFIG_MAP = f"{_NAMESPACE}/configmaps/kubeadm-config"
 _WEBHOOKS = ("validatingwebhookconfigurations", "mutatingwebhookconfigurations")
 _SERVICE_LABEL = "kubernetes.io/service-name"
 
@@ -31,7 +31,7 @@ def read_all(params: Params, *, connect: Connect) -> Json:
     Raises KubeadmError where the cluster is none of kubeadm's, Refusal for a target to which kubeadm does not upgrade it.
     """
     client = connect()
-    text = cluster_configuration(client)
+    text = str(kubeadm_config(client)["data"][KIND])
     target = params["target"]
     if target and (objection := steps.target_objection(target, ClusterConfiguration.parse(text).version)):
         raise Refusal(objection)
@@ -52,17 +52,16 @@ def _found(name: str, client: Client, nodes: t.Sequence[Json], target: str) -> l
         return [Finding(cluster.CLUSTER, WARNS, f"{name} could not be read, so nothing is known of them: {exc}")]
 
 
-def cluster_configuration(client: Client) -> str:
-    """The text of kubeadm's ClusterConfiguration. Raises KubeadmError where there is none."""
-    config_map = client.find(_CONFIG_MAP)
-    text = ((config_map or {}).get("data") or {}).get(KIND)
-    if not text:
+def kubeadm_config(client: Client) -> Json:
+    """kubeadm's ConfigMap, which has a text with its ClusterConfiguration. Raises KubeadmError where there is none."""
+    config_map = client.find(CONFIG_MAP)
+    if config_map is None or not (config_map.get("data") or {}).get(KIND):
         what = "does not exist" if config_map is None else f"has no key {KIND}"
         raise KubeadmError(
             f"{CONFIG_MAP_SOURCE} of {client.url} {what}, so kubeadm cannot upgrade this cluster. kubeadm init phase upload-config kubeadm"
             " --config FILE writes it."
         )
-    return str(text)
+    return config_map
 
 
 def _requested(client: Client, _nodes: t.Sequence[Json], target: str) -> list[Finding]:

@@ -23,6 +23,7 @@ from .._plan.kubeadm_config import obstacles, settings
 from .._plan.kubeadm_config.cluster_configuration import KIND, ClusterConfiguration
 from .._plan.kubeadm_config.entries import MISSING, UNKNOWN
 from .._plan.kubeadm_config.record import KEY, NAME, Entry, Persisted
+from .._plan.kubernetes import versions
 from .._plan.kubernetes.control_planes import LABEL
 from .._plan.static_pod.plan import StaticPodPlan
 from .component_files import ComponentFiles
@@ -89,7 +90,7 @@ def version_of_api_server(manifest_dir: str, node_name: str) -> str:
         pod = parse_static_pod(API_SERVER, find(API_SERVER, manifest_dir)[0], node_name)
     except (KubeadmError, OSError):
         return ""
-    return str(pod.manifest.container.get("image") or "").partition("@")[0].rpartition(":")[2]
+    return versions.tag_of(str(pod.manifest.container.get("image") or ""))
 
 
 def adopted(record: Record, live: Values, entries: t.Mapping[tuple[str, str], Entry]) -> Record:

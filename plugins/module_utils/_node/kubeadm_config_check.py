@@ -16,7 +16,7 @@ from .._engine.node import NODE, Host
 from .._plan.common.errors import Refusal
 from .._plan.common.verdict import REFUSED, SKIPPED
 from .._plan.kubeadm_config import proof
-from .._plan.kubeadm_config.cluster_configuration import ClusterConfiguration
+from .._plan.kubeadm_config.cluster_configuration import ClusterConfiguration, Endpoint
 from .._plan.kubeadm_config.settings import Place
 from .._plan.static_pod.manifest import Manifest
 from .._plan.upgrade.static_pods import unchanged
@@ -60,7 +60,11 @@ class Check:
         kubelet = read_running_kubelet(self._run, self._host, self._patience)
         version = version_of_api_server(kubelet.manifest_dir, kubelet.node_name)
         program = self._program(version, kubelet.node_name)
-        before, after = (self._generated(program, self._params[side], version, kubelet) for side in ("before", "after"))
+        runtime = runtime_at(kubelet.runtime, self._run)
+        endpoint = endpoint_of(self._pod(API_SERVER, kubelet).manifest, kubelet.node_name, runtime)
+        before, after = (
+            self._generated(program, self._params[side], version, endpoint) for side in ("before", "after")
+        )
         self._refuse_complaints(before, after)
         pods = {name: self._pod(name, kubelet) for name in after.manifests}
         source = f"what kubeadm {version} generates"
@@ -101,16 +105,14 @@ class Check:
             )
         return path
 
-    def _generated(self, program: str, text: str, version: str, kubelet: Kubelet) -> Generated:
+    def _generated(self, program: str, text: str, version: str, endpoint: Endpoint) -> Generated:
         configuration = ClusterConfiguration.parse(text)
-        api_server = self._pod(API_SERVER, kubelet).manifest
-        endpoint = endpoint_of(api_server, kubelet.node_name, runtime_at(kubelet.runtime, self._run))
         try:
             config = configuration.for_kubeadm(version, endpoint)
             return generate(Kubeadm(program, config, configuration, self._run), patches=None)
         except NotGenerated as exc:
             raise Refusal(
-                f"kubeadm-config was not changed: on {kubelet.node_name} kubeadm generates no manifests from it: {exc}"
+                f"kubeadm-config was not changed: on {endpoint.node_name} kubeadm generates no manifests from it: {exc}"
             ) from exc
 
     @staticmethod
