@@ -65,19 +65,19 @@ def plan(text: str, persisted: Persisted, wanted: t.Mapping[Place, Wanted]) -> C
     after = base if is_known else Text.parse(text)
     entries: dict[Place, Entry] = {}
     left_out: dict[Place, str] = {}
-    for place, wish in sorted(wanted.items()):
+    for place, desired in sorted(wanted.items()):
         configured = base.value(place)
-        reason = _reason(place, wish, configured)
-        if reason or wish.value == configured:
+        reason = _reason(place, desired, configured)
+        if reason or desired.value == configured:
             left_out.update({place: reason} if reason else {})
             continue
         try:
-            after = after if after.value(place) == wish.value else after.set(place, wish.value)
+            after = after if after.value(place) == desired.value else after.set(place, desired.value)
         except Refusal as exc:
             left_out[place] = str(exc)
             continue
         former = persisted.entries.get(place)
-        entry = Entry(wish.value, wish.original, configured)
+        entry = Entry(desired.value, desired.original, configured)
         is_same = former is not None and (former.value, former.configured) == (entry.value, entry.configured)
         entries[place] = former if former is not None and is_same else entry
     for place in persisted.entries:
@@ -102,11 +102,11 @@ def _base(text: str, persisted: Persisted) -> tuple[Text, tuple[str, ...]]:
     return base, tuple(warnings)
 
 
-def _reason(place: Place, wish: Wanted, configured: t.Any) -> str:
+def _reason(place: Place, desired: Wanted, configured: t.Any) -> str:
     """Why a setting is left out; empty when it is not."""
-    if wish.value is None and configured is None and place.field in ("args", "volumes"):
+    if desired.value is None and configured is None and place.field in ("args", "volumes"):
         return "kubeadm sets it by itself, and kubeadm-config cannot say that it is unset"
-    if configured is not None and wish.value != configured and not wish.named:
+    if configured is not None and desired.value != configured and not desired.named:
         return "kubeadm-config has another value, and the desired state does not name it"
     return ""
 
