@@ -89,7 +89,7 @@ def test_a_host_that_has_ended_already_is_told_as_it_told_itself() -> None:
 
 
 def test_what_repairs_kubelets_that_keep_the_api_down() -> None:
-    plans = {"w1": {"problem": None}, "cp2": {"problem": "down"}, "cp1": {"problem": "down"}, "w2": {}}
+    plans: dict[str, Json] = {"w1": {"problem": None}, "cp2": {"problem": "down"}, "cp1": {"problem": "down"}, "w2": {}}
     found = rollout.without_api(plans)
     assert "as on cp1, cp2, starts no API server" in found
     assert "feature_gates" in found
