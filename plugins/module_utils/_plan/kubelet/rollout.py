@@ -314,12 +314,8 @@ def report(registers: Registers) -> dict[str, t.Any]:
     plan = registers.get("plan", NOTHING)
     if not own.get("at_work") or "operations" not in plan:
         return {}
-    begun = rollout.has_begun(registers)
-    found = (
-        {key: value for key, value in {**plan, **rollout.change_of(registers)}.items() if key in _RESULT_KEYS}
-        if begun
-        else {key: value for key, value in plan.items() if key in _RESULT_KEYS}
-    )
+    known = {**plan, **rollout.change_of(registers)}
+    found = {key: value for key, value in known.items() if key in _RESULT_KEYS}
     verified = rollout.of_pass(registers, "verify")
     if verified.get("failed"):
         found.update(failed=True, msg=verified["msg"])

@@ -63,6 +63,11 @@ def test_a_control_plane_asks_the_first_that_answers() -> None:
     assert admitted["cluster"]["machine_ids"] == {"node-cp2": "id-cp2"}
 
 
+def test_who_comes_after_the_first_that_answers_is_not_asked() -> None:
+    found = run("w1", planes=["cp1", "cp2"])
+    assert (found.result("admit", "w1")["api"]["host"], [call.on for call in found.play.asked]) == ("cp1", ["cp1"])
+
+
 def test_where_none_answers_the_last_one_asks_without_a_cluster() -> None:
     found = run("w1", planes=["cp1", "cp2"], answer=GONE)
     admitted = found.result("admit", "w1")

@@ -159,6 +159,15 @@ def test_the_lease_is_renewed_for_one_turn_without_a_wait() -> None:
     }
 
 
+def test_where_only_kubeadm_config_is_written_the_lease_is_held_for_that_alone() -> None:
+    hosts = {"cp1": host("cp1", {API_SERVER: pod()})}
+    settings = {**SETTINGS, "control_plane_lease_takeover": False, "control_plane_resume": False}
+    acquired = rollout_lease.acquisition(hosts, settings, "me", 7)
+    renewed = rollout_lease.renewal(hosts, None, "me", 7)
+    a_turn = rollout_lease.turn_seconds(host("cp1"))
+    assert acquired["duration"] == renewed["duration"] < a_turn
+
+
 @pytest.mark.parametrize(
     ("answer", "words"),
     [
