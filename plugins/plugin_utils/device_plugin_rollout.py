@@ -53,7 +53,7 @@ class DevicePluginRollout(RoleRollout):
         planes = self._pass.control_planes()
         (api,) = self._pass.api_hosts(planes, str(shared["device_plugin_api_host"]), reachable=())
         # A control plane has credentials of its own, which the modules of kubernetes.core do not look for.
-        own_credentials = api["become"] and api["host"] in planes
+        own_credentials = api["host"] in planes
         return {
             "digests": {name: digest(value) for name, value in shared.items()},
             "api": api,
@@ -98,7 +98,7 @@ class DevicePluginRollout(RoleRollout):
             "config_map": config_map,
             "is_ours": settings.is_ours,
             "cdi": desired.uses_cdi(settings),
-            "pod_resources": settings.is_ours and desired.shares_pod_resources(desired.config(settings)),
+            "pod_resources": desired.shares_pod_resources(desired.config(settings)),
             "token_secret": desired.token_secret(settings.name) if settings.has_token else "",
         }
 
@@ -152,9 +152,7 @@ class DevicePluginRollout(RoleRollout):
         own = self._pass.own
         decision = rollout.of_pass(own, "decide")
         # The others cannot fail to decide, because they do not.
-        if not rollout.is_at_work(own) or not (
-            decision.get("failed") or decision.get("coordinator") == self._pass.host
-        ):
+        if not (decision.get("failed") or decision.get("coordinator") == self._pass.host):
             return {"at_work": False}
         settings = self._role_settings()
         verified = rollout.of_pass(own, "verify")
@@ -166,7 +164,7 @@ class DevicePluginRollout(RoleRollout):
             "report": report,
             "lines": [] if decision.get("failed") else deployment.lines(settings, decision, verified, changed=changed),
             "ansible_stats": {"data": {f"{self._pass.role}_report": report}, "per_host": False, "aggregate": False},
-            **({"warnings": warnings} if warnings else {}),
+            "warnings": warnings,
         }
 
     # ---- variables ---------------------------------------------------------------------------------------------------

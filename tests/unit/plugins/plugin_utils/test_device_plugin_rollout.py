@@ -89,6 +89,12 @@ def test_one_host_asks_for_all_before_and_after() -> None:
     assert (stats["data"]["device_plugin_report"], stats["aggregate"]) == (found.report("w1"), False)
 
 
+def test_an_image_is_built_without_a_pass() -> None:
+    found = course(OURS)
+    found.play.each("device_plugin", "look", ["w1"])
+    assert (found.failures, found.result("look", "w1")["check_mode"]) == ({}, False)
+
+
 def test_what_works_already_is_not_waited_for() -> None:
     found = run(OURS, change={"changed": False})
     assert len(found.play.calls("device_plugin_info")) == 1

@@ -19,6 +19,14 @@ def seen(play: FakePlay, host: str = "w1", role: str = "node_kubelet", **of_task
     return RolloutPass(play._action(task), play.variables(role, host), role)
 
 
+def test_the_results_of_a_host_are_read_once() -> None:
+    play = FakePlay({"w1": {}})
+    play.hostvars["w1"]["__node_kubelet_plan"] = {"operations": []}
+    found = seen(play)
+    assert found.registers("w1") is found.registers("w1")
+    assert found.registers("w1")["plan"] is found.registers("w1")["plan"]
+
+
 # ---- hosts -----------------------------------------------------------------------------------------------------------
 
 
