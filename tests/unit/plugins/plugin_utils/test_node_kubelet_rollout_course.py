@@ -29,7 +29,7 @@ from ansible_collections.nodecraft.kubeadm.tests.unit.support.kubelet_courses im
 @pytest.mark.parametrize("forks", [1, 2, 5])
 def test_those_that_need_it_are_changed_one_after_the_other(forks: int) -> None:
     found = run(*FOUR, plans={"w2": IDLE}, forks=forks)
-    assert (found.failures, found.changed) == ({}, ["cp1", "w1", "w3"])
+    assert (found.failures, found.changed, "msg" in found.result("admit", "cp1")) == ({}, ["cp1", "w1", "w3"], False)
     assert "cp1: committed" in found.lines
     assert "w2: nothing to change" in found.lines
     assert found.play.hostvars["w3"]["__node_kubelet_pass"]["ansible_stats"]["data"]["node_kubelet_report"].keys() == {
@@ -247,6 +247,13 @@ def test_a_worker_that_cannot_be_reached_may_be_left_out(gone: str, forks: int) 
     )
 
 
+def test_without_the_api_nobody_is_left_out() -> None:
+    variables = {"node_kubelet_max_unreachable": 1, "node_kubelet_check_api": False}
+    found = run("cp1", "w1", "w2", variables=variables, answers={"kubelet_info": reached_but("w1")})
+    assert found.changed == []
+    assert "the API does not tell which nodes are control planes" in found.failures["cp1 admit"]
+
+
 def test_where_nothing_changes_nobody_asks_who_was_left_out() -> None:
     answers = {"kubelet_info": reached_but("w1"), "node_resource_info": SILENT}
     found = run("cp1", "w1", plans={"cp1": IDLE}, variables=AT_MOST_ONE, answers=answers)
@@ -303,6 +310,18 @@ def test_a_run_without_control_planes(variables: Json, groups: Json, refused: st
         assert refused in found.failures.get("w1 admit", "")
         warnings = " ".join(found.result("admit", "w1").get("warnings", ()))
         assert ("the cluster has c1, c2" in warnings) is not bool(refused)
+
+
+def test_a_run_that_misses_its_control_planes_hears_of_them_before_its_pods() -> None:
+    planes = labelled("c1")
+    answers = {"node_resource_info": lambda call: {**nodes_of(call, **REJECTED), "nodes": planes(call)["nodes"]}}
+    found = run("w1", "w2", groups={}, variables=GATES, answers=answers)
+    assert "control_plane_feature_gates would reach nobody" in found.failures["w1 admit"]
+
+
+def test_in_check_mode_no_turn_is_missed() -> None:
+    found = run("cp1", "w1", check_mode=True, changes={"cp1": FAILED})
+    assert "begun" not in found.report("w1")
 
 
 # ---- what the API knows ----------------------------------------------------------------------------------------------
@@ -367,6 +386,13 @@ def test_an_account_that_may_not_list_pods_may_list_nodes() -> None:
 def test_without_the_api() -> None:
     found = run("cp1", "w1", variables={"node_kubelet_check_api": False}, answers={"node_resource_info": SILENT})
     assert (found.failures, found.changed, found.play.asked) == ({}, ["cp1", "w1"], [])
+
+
+def test_what_is_desired_is_not_compared_without_the_api() -> None:
+    found = course("cp1", "w1", variables={"node_kubelet_check_api": False}, answers={"node_resource_info": SILENT})
+    found.desire(config={"maxPods": 50})
+    found.run()
+    assert (found.failures, found.changed, asked(found)) == ({}, ["cp1", "w1"], [])
 
 
 def test_no_host_of_a_batch_asks_while_another_can() -> None:
@@ -452,6 +478,27 @@ def test_devices_may_be_left_out(variable: str) -> None:
     answers = {"node_resource_info": offering("w1", 4, 0)}
     found = run("w1", groups={}, variables={variable: 0}, answers=answers)
     assert (found.failures, found.changed) == ({}, ["w1"])
+
+
+def test_devices_that_may_be_left_out_are_not_judged_by_what_is_compared() -> None:
+    variables = {"node_kubelet_allocatable_timeout": 0}
+    found = course("w1", groups={}, variables=variables, answers={"node_resource_info": offering("w1", 4, 0)})
+    found.desire(config={"maxPods": 50})
+    found.run()
+    assert (found.failures, found.changed) == ({}, ["w1"])
+
+
+def test_a_kubelet_that_uses_something_else_is_told_before_its_devices() -> None:
+    offers = offering("w1", 4, 0)
+    answers = {
+        "node_resource_info": lambda call: (
+            {**offers(call), **nodes_of(call, **DIFFERENT)} if call.arguments.get("kubelets") else offers(call)
+        )
+    }
+    found = course("w1", groups={}, variables=BRISK, answers=answers)
+    found.desire(config={"maxPods": 50})
+    found.run()
+    assert "config maxPods is 110, not 50" in found.failures["w1 verify"]
 
 
 def test_what_was_not_changed_is_not_asked_for() -> None:
