@@ -161,7 +161,7 @@ class NodeKubeletRollout(RoleRollout):
         offers = {host: kubelets.offers(answer, hosts[host]["plan"]["node"]) for host in turns}
         if judged.told and not found["refusal"]:
             found.update(refusal=judged.told, msg=f"Nothing was changed, because {judged.told}")
-        found.update(objections=judged.by_host, offers={host: offer for host, offer in offers.items() if offer})
+        found.update(objections=judged.by_host, offers=offers)
         return found
 
     def _judged_coverage(self, hosts: rollout.Hosts, nodes: Json | None, left_out: t.Sequence[str]) -> Json:
@@ -273,7 +273,7 @@ class NodeKubeletRollout(RoleRollout):
         seconds = rollout.settings_of(self._pass.own)["allocatable_timeout"]
         look_again = int(self._settings["look_again"])
         for _look in range(max(1, seconds // max(1, look_again))):
-            if "nodes" in answer and not kubelets.missing(offered, answer, node):
+            if not kubelets.missing(offered, answer, node):
                 return ""
             time.sleep(look_again)
             answer = self._pass.ask("node_resource_info", question)
@@ -311,7 +311,7 @@ class NodeKubeletRollout(RoleRollout):
         turns = (
             {host for batch in decision.get("batches", ()) for host in batch} if not self._pass.check_mode else set()
         )
-        stopped = rollout.stopped_by({host: hosts[host] for host in hosts if host in turns})
+        stopped = rollout.stopped_by(hosts)
         reports = {
             host: kubelets.judged(host, each, admitted, stopped, has_turn=host in turns) for host, each in hosts.items()
         }

@@ -215,6 +215,14 @@ def test_a_turn_of_a_rollout_that_was_refused_does_not_begin() -> None:
     assert found.failures["cp1 turn"] == "cp1 was not changed, because the rollout was refused."
 
 
+def test_a_turn_does_not_begin_where_who_decides_did_not_come_to_admit() -> None:
+    found = course("cp1", "w1", plans={"cp1": IDLE})
+    found.plan(["cp1", "w1"])
+    del found.play.hostvars["cp1"]["__node_kubelet_admit"]
+    turn = found.play.take("node_kubelet", "turn", "w1", settings={"plan_only": False})
+    assert (turn["failed"], turn["msg"]) == (True, "w1 was not changed, because the rollout was refused.")
+
+
 # ---- hosts that cannot be reached, and nodes that are not in the run -------------------------------------------------
 
 AT_MOST_ONE: Json = {"node_kubelet_max_unreachable": 1}
