@@ -16,8 +16,8 @@ import typing as t
 from ansible.module_utils.parsing.convert_bool import boolean
 
 from ..module_utils._plan.common.errors import Refusal
+from ..module_utils._plan.static_pod import requests, rollout_lease
 from ..module_utils._plan.static_pod import rollout as control_planes
-from ..module_utils._plan.static_pod import rollout_lease
 from ..module_utils._plan.transaction import report, rollout
 from .role_rollout import RoleRollout
 from .rollout_pass import Json, holder
@@ -54,6 +54,7 @@ class ControlPlaneRollout(RoleRollout):
         found.update(
             {name: boolean(found[name]) for name in _BOOLEANS}, **{name: int(found[name]) for name in _NUMBERS}
         )
+        found["static_pods"] = requests.named(found["static_pods"])
         found["vaulted"] = self._pass.vaulted("control_plane_components", found["control_plane_persist_env"])
         return found
 

@@ -49,11 +49,13 @@ def test_turns_come_in_the_order_of_the_play_and_leave_nothing_behind(stage: Sta
 def test_a_pass_that_does_not_begin_is_not_taken_for_the_one_before(stage: Stage) -> None:
     name = "control_plane"
     role = {"name": f"nodecraft.kubeadm.{name}"}
-    tasks = [{"include_role": role}, {"include_role": role, "vars": {f"{name}_stat": "absent"}}]
+    wrong = {f"{name}_stat": "absent", f"{name}_feature_gates": '{"A": true}'}
+    tasks = [{"include_role": role}, {"include_role": role, "vars": wrong}]
     groups: Json = {"kube_control_plane": {"cp1": {"stub": {"kube-apiserver": "changes"}}}}
     outcome = stage.play(groups, tasks=tasks, vars={"control_plane_feature_gates": {"A": True}})
     assert outcome.status != 0
     assert f"This role does not know {name}_stat (did you mean {name}_state?)" in outcome.output
+    assert f"{name}_feature_gates is no mapping but text" in outcome.output
     # Its own failure is the only one, and nothing is told a second time.
     assert outcome.output.count("FAILED!") == 1
     assert len(outcome.reports) == 1

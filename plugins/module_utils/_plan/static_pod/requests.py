@@ -36,7 +36,7 @@ def requests(
     etcd is planned on a node where the desired state names it; elsewhere only where this collection has changed it, so that a desired
     state without it reverts what was set, and an etcd that is no static pod is left alone.
     """
-    names = _named(static_pods)
+    names = named(static_pods)
     if state != _PRESENT:
         return {name: _optional(name, is_wanted=len(names) < _ALL) for name in names}
     return {
@@ -48,8 +48,8 @@ def requests(
     }
 
 
-def _named(static_pods: str | t.Sequence[str]) -> list[str]:
-    """A variable of the command line is text, with commas."""
+def named(static_pods: str | t.Sequence[str]) -> list[str]:
+    """The names of static pods. A variable of the command line is text, with commas."""
     if isinstance(static_pods, str):
         return [name.strip() for name in static_pods.split(",") if name.strip()]
     return list(static_pods)

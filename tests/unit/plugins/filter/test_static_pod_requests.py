@@ -4,6 +4,8 @@
 
 from __future__ import annotations
 
+import pytest
+from ansible.errors import AnsibleFilterError
 from ansible_collections.nodecraft.kubeadm.plugins.filter.static_pod_requests import FilterModule
 
 
@@ -11,3 +13,11 @@ def test_it_hands_over() -> None:
     requests = FilterModule().filters()["static_pod_requests"]
     asked = {"state": "present", "feature_gates": {"A": True}, "admission_plugins": {}, "components": {}}
     assert requests({"static_pods": "kube-scheduler", **asked}) == {"kube-scheduler": {"feature_gates": {"A": True}}}
+
+
+@pytest.mark.parametrize("option", ["feature_gates", "admission_plugins", "components"])
+def test_a_text_is_refused_by_the_name_of_its_variable(option: str) -> None:
+    requests = FilterModule().filters()["static_pod_requests"]
+    asked = {"state": "present", "feature_gates": {}, "admission_plugins": {}, "components": {}}
+    with pytest.raises(AnsibleFilterError, match=f"control_plane_{option} is no mapping but text"):
+        requests({"static_pods": "kube-scheduler", **asked, option: '{"A": true}'})
