@@ -39,6 +39,7 @@ options:
         C(value), as M(nodecraft.kubeadm.static_pod_info) returns it, or V(null) for one that kubeadm-config has and shall not have; C(original),
         what the nodes had before this collection, which a control plane that joins later goes back to; and C(named), V(false) where a value of
         others must not be replaced.
+      - The value of an argument is a list of texts, and its key has dashes between its words.
       - Admission plugins are written with those that kubeadm itself enables.
     type: dict
     required: true

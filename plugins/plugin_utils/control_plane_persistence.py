@@ -58,7 +58,7 @@ class Persistence:
 
     @functools.cached_property
     def _persisted(self) -> Persisted:
-        return Persisted.parse(self._known["record"])
+        return Persisted() if self._known["problem"] else Persisted.parse(self._known["record"])
 
     @functools.cached_property
     def _refusal(self) -> str:

@@ -7,12 +7,15 @@
 from __future__ import annotations
 
 import collections.abc
+import functools
 import re
 import typing as t
 
 # Ansible's classes of encrypted values and its tag of decrypted ones, by release.
 _ENCRYPTED = frozenset(("EncryptedString", "AnsibleVaultEncryptedUnicode", "_AnsibleVaultEncryptedUnicode"))
 _TAG = "VaultedValue"
+_ORIGIN = "Origin"  # its tag of where a value stands
+_HEADER = b"$ANSIBLE_VAULT"
 _NAME = re.compile(r"[A-Za-z_]\w*")
 
 
@@ -44,7 +47,26 @@ def _is_secret(variables: t.Mapping[str, t.Any], value: t.Any, seen: frozenset[s
     tags = getattr(value, "_ansible_tags_mapping", None) or ()
     if type(value).__name__ in _ENCRYPTED or any(tag.__name__ == _TAG for tag in tags):
         return True
+    if _is_encrypted(_file(value, dict(tags))):
+        return True
     return any(_is_secret(variables, variables[named], seen | {named}) for named in _named(variables, value, seen))
+
+
+def _file(value: t.Any, tags: t.Mapping[type, t.Any]) -> str:
+    """The file in which a value stands; empty where that is not known."""
+    origin = next((tag for kind, tag in tags.items() if kind.__name__ == _ORIGIN), None)
+    (path, *dummy) = getattr(value, "ansible_pos", None) or ("",)  # ansible-core 2.18
+    return str(getattr(origin, "path", None) or path or "")
+
+
+@functools.lru_cache
+def _is_encrypted(path: str) -> bool:
+    """Whether a whole file is: its values have no tag of their own."""
+    try:
+        with open(path, "rb") as file:
+            return file.read(len(_HEADER)) == _HEADER
+    except OSError:
+        return False
 
 
 def _named(variables: t.Mapping[str, t.Any], value: t.Any, seen: frozenset[str]) -> list[str]:

@@ -88,7 +88,7 @@ class KubeadmConfigSteps(ApiSteps):
         def attempt() -> bool:
             if not self._planned.operations:
                 return True
-            self._note(self._either(), dry_run=False)
+            self._note(self._planned.record.or_former(self._persisted, self._planned.before), dry_run=False)
             self._write(dry_run=False)
             self._note(self._planned.record, dry_run=False)
             return True
@@ -121,11 +121,6 @@ class KubeadmConfigSteps(ApiSteps):
     def _persisted(self) -> Persisted:
         """What our ConfigMap says, as it was read or last written."""
         return Persisted.parse(((self._record or {}).get("data") or {}).get(KEY))
-
-    def _either(self) -> Persisted:
-        """The record while it is not known which of both texts is there."""
-        former, now = self._persisted, self._planned.record
-        return dataclasses.replace(now if now.entries else former, entries={**former.entries, **now.entries})
 
     def _note(self, record: Persisted, *, dry_run: bool) -> None:
         """Have our ConfigMap say what it shall; without anything of ours it goes."""

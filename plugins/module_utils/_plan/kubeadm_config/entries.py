@@ -14,15 +14,22 @@ import typing as t
 
 from ..kubernetes import flags
 from .plan import Wanted
-from .record import Persisted
+from .record import SOURCE, Persisted
 from .settings import Json, Place, places
 
 MISSING, UNKNOWN = "missing", "unknown"  # instead of what tells the content of a file
 
-_USERINFO = re.compile(r"[a-z][a-z0-9+.-]*://[^/\s@]*[^/\s@:]@")
-_TOKEN = re.compile(r"eyJ[\w-]{8,}\.[\w-]+\.|\b[Bb]earer\s+\S|-----BEGIN|\b(?:ghp|glpat|hvs|xox[abp])[-_.]\w{8,}")
+# Go takes a proxy without a scheme, too. What an image has behind its at sign is no host.
+_USERINFO = re.compile(r"://(?!:*@)[^/\s@]+@|^[^/\s@:]+:[^/\s@]+@(?!sha256:)")
+_TOKEN = re.compile(
+    r"eyJ[\w-]{8,}\.[\w-]+\.|\b(?:[Bb]earer|[Bb]asic)\s+\S|-----BEGIN"
+    r"|\b(?:gh[oprsu]|github_pat|glpat|hvs|xox[abp])[-_.]\w{8,}"
+    r"|\b[a-z0-9]{6}\.(?=[a-z]*[0-9])[a-z0-9]{16}\b"  # kubeadm's own
+)
 _SECRET_NAME = re.compile(
-    r"(?:^|_)(?:TOKEN|PASSWORD|PASSWD|SECRET|CREDENTIALS?|APIKEY|API_KEY|PRIVATE_KEY|ACCESS_KEY)(?:_|$)", re.IGNORECASE
+    r"PASSWORD|SECRET"
+    r"|(?:TOKEN|PASSWD|PASSPHRASE|CREDENTIAL|(?:API|PRIVATE|ACCESS|ENCRYPTION|SIGNING)_?KEY|(?<![A-Z])PASS)S?(?![A-Z])",
+    re.IGNORECASE,
 )
 _REFERENCE = re.compile(r"\$\(([^)]+)\)")
 
@@ -75,20 +82,23 @@ def collect(
         original = first["original"] if first["ours"] or known is None else known.original
         wanted[place] = Wanted(first["value"], original, any(entry["named"] for entry in entries))
         files.update(dict.fromkeys(first["files"]))
-    for place in [place for place in wanted if _missing_references(place, wanted)]:
-        left_out[place] = (
-            f"it refers to {', '.join(_missing_references(place, wanted))}, which kubeadm-config does not get"
-        )
-        del wanted[place]
+    while missing := {place: names for place in wanted if (names := _missing_references(place, wanted))}:
+        for place, names in missing.items():
+            left_out[place] = f"it refers to {', '.join(names)}, which kubeadm-config does not get"
+            del wanted[place]
     return Entries(wanted, left_out, list(files))
 
 
 def _reason(place: Place, found: t.Mapping[str, Json | None], asked: Asked) -> str:
     """Why a setting must not stand there; empty when it may. found: what each host tells of it."""
+    entries = [entry for entry in found.values() if entry]
     return (
         _not_asked(place, asked)
         or _different(found)
-        or _secret(place, next(entry["value"] for entry in found.values() if entry))
+        or _told(place, [entries[0]["value"]], "its value {}, and every node may read kubeadm-config")
+        or _told(
+            place, [entry["original"] for entry in entries], f"what it was before {{}}, and would stand in {SOURCE}"
+        )
     )
 
 
@@ -109,7 +119,8 @@ def _different(found: t.Mapping[str, Json | None]) -> str:
     for host, entry in zip(hosts, entries):
         if entry["value"] != entries[0]["value"]:
             return f"its value differs between {hosts[0]} and {host}"
-        for path, digest in entry["files"].items():
+        for path in dict.fromkeys([*entry["files"], *entries[0]["files"]]):
+            digest = entry["files"].get(path)
             if digest == MISSING:
                 return f"{path} does not exist on {host}"
             if digest == UNKNOWN and len(hosts) > 1:
@@ -119,21 +130,30 @@ def _different(found: t.Mapping[str, Json | None]) -> str:
     return ""
 
 
+def _told(place: Place, values: t.Iterable[t.Any], reason: str) -> str:
+    """The reason with what is secret about one of some values; empty when nothing is."""
+    return next((reason.format(secret) for value in values if (secret := _secret(place, value))), "")
+
+
 def _secret(place: Place, value: t.Any) -> str:
-    """Why a value must not be read by every node; empty when it may be."""
-    texts = value if isinstance(value, list) else [value] if isinstance(value, str) else []
+    """What is secret about a value; empty when nothing is."""
+    texts = _texts(value)
     if any(map(_USERINFO.search, texts)):
-        return "its value is a URL with a user's password, and every node may read kubeadm-config"
+        return "is a URL with a user's password"
     if any(map(_TOKEN.search, texts)) or (place.field == "env" and _SECRET_NAME.search(place.key)):
-        return "its value looks like a token or a key, and every node may read kubeadm-config"
+        return "looks like a token or a key"
     return ""
 
 
+def _texts(value: t.Any) -> list[str]:
+    return value if isinstance(value, list) else [value] if isinstance(value, str) else []
+
+
 def _missing_references(place: Place, wanted: t.Mapping[Place, Wanted]) -> list[str]:
-    """Variables of the environment that an argument refers to and that would not be there."""
-    if place.field != "args":
+    """Variables of the environment that an argument or another variable refers to and that would not be there."""
+    if place.field not in ("args", "env"):
         return []
-    names = [name for text in wanted[place].value or () for name in _REFERENCE.findall(text)]
+    names = [name for text in _texts(wanted[place].value) for name in _REFERENCE.findall(text)]
     return [name for name in dict.fromkeys(names) if Place(place.component, "env", name) not in wanted]
 
 

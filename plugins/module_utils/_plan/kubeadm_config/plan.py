@@ -58,16 +58,16 @@ def read(text: str) -> ClusterConfiguration:
 
 def plan(text: str, persisted: Persisted, wanted: t.Mapping[Place, Wanted]) -> ConfigPlan:
     """Work it out. persisted: what is there of ours. Raises Refusal for a text that cannot be edited safely."""
-    read(text)
+    configuration = read(text)
     base, warnings = _base(text, persisted)
-    is_known = persisted.digest == digest_of(text)
+    is_known = persisted.knows(text)
     # Where another has written since, nothing moves that is right where it stands.
     after = base if is_known else Text.parse(text)
     entries: dict[Place, Entry] = {}
     left_out: dict[Place, str] = {}
     for place, desired in sorted(wanted.items()):
         configured = base.value(place)
-        reason = _reason(place, desired, configured)
+        reason = _foreign(place, configuration) or _reason(place, desired, configured)
         if reason or desired.value == configured:
             left_out.update({place: reason} if reason else {})
             continue
@@ -79,7 +79,7 @@ def plan(text: str, persisted: Persisted, wanted: t.Mapping[Place, Wanted]) -> C
         former = persisted.entries.get(place)
         entry = Entry(desired.value, desired.original, configured)
         is_same = former is not None and (former.value, former.configured) == (entry.value, entry.configured)
-        entries[place] = former if former is not None and is_same else entry
+        entries[place] = dataclasses.replace(former, former=()) if former is not None and is_same else entry
     for place in persisted.entries:
         if place not in entries and after.value(place) != base.value(place):
             after = after.set(place, base.value(place))
@@ -88,18 +88,28 @@ def plan(text: str, persisted: Persisted, wanted: t.Mapping[Place, Wanted]) -> C
 
 def _base(text: str, persisted: Persisted) -> tuple[Text, tuple[str, ...]]:
     """The text without what is ours: as it was where no other has touched it since, else with each value of ours taken back."""
-    if persisted.digest == digest_of(text):
+    if persisted.knows(text):
         return Text.parse(persisted.text), ()
     base, warnings = Text.parse(text), []
     for place, entry in persisted.entries.items():
         now = base.value(place)
-        if now == entry.value:
+        if now in (entry.value, *entry.former):
             base = base.set(place, entry.configured)
         elif now != entry.configured:
             warnings.append(
                 f"{place}: it was changed in kubeadm-config since this collection wrote it, so that value counts as set by others."
             )
     return base, tuple(warnings)
+
+
+def _foreign(place: Place, configuration: ClusterConfiguration) -> str:
+    """Why kubeadm has no such static pod; empty when it has."""
+    is_foreign = place.component == "etcd" and configuration.has_external_etcd
+    return (
+        "kubeadm-config has etcd.external, and etcd.local beside it keeps every kubeadm from reading it"
+        if is_foreign
+        else ""
+    )
 
 
 def _reason(place: Place, desired: Wanted, configured: t.Any) -> str:
@@ -120,17 +130,19 @@ def _made(
     left_out: dict[Place, str],
     warnings: tuple[str, ...],
 ) -> ConfigPlan:
-    before, new = Text.parse(text), after.document.text
-    is_noted = new == text and entries == dict(persisted.entries)
-    record = (
-        persisted if is_noted else Persisted(entries, base.document.text, digest_of(new)) if entries else Persisted()
-    )
+    before = Text.parse(text)
     operations = [
         Change(place.component, f"{place.field} {place.key}", was, now)
         for place in sorted({*persisted.entries, *entries})
         for was, now in [(before.value(place), after.value(place))]
         if was != now
     ]
+    # Where another has written in between, what is ours need not stand in the order in which it would be written again.
+    new = after.document.text if operations else text
+    is_noted = new == text and entries == dict(persisted.entries)
+    record = (
+        persisted if is_noted else Persisted(entries, base.document.text, digest_of(new)) if entries else Persisted()
+    )
     if not is_noted and not operations:
         places = sorted({*persisted.entries} ^ {*entries}) or sorted(entries)
         operations = [Change("record", str(place), place in persisted.entries, place in entries) for place in places]

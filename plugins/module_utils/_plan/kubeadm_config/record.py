@@ -14,7 +14,7 @@ import json
 import typing as t
 
 from ..common.errors import Refusal
-from .settings import Place
+from .settings import COMPONENTS, FIELDS, Place
 
 NAME, KEY = "nodecraft-kubeadm-persisted", "record"
 SOURCE = f"ConfigMap kube-system/{NAME}"
@@ -23,20 +23,28 @@ _FORMAT = 1
 
 @dataclasses.dataclass(frozen=True)
 class Entry:
-    """One setting of ours in kubeadm-config: its value, what the nodes had before us, and what kubeadm-config had (None: nothing)."""
+    """One setting of ours in kubeadm-config: its value, what the nodes had before us, and what kubeadm-config had (None: nothing).
+
+    former: values of ours that may still stand there, because a write that was to replace them may not have been made.
+    """
 
     value: t.Any
     original: t.Any
     configured: t.Any
+    former: tuple[t.Any, ...] = ()
 
 
 @dataclasses.dataclass(frozen=True)
 class Persisted:
-    """All of them. text: kubeadm-config without them, as it was. digest: of what we wrote, by which a text is known that no other has touched."""
+    """All of them. text: kubeadm-config without them, as it was. digest: of what we wrote, by which a text is known that no other has touched.
+
+    former: the digest of what that was to replace, which stands there where the write was not made.
+    """
 
     entries: t.Mapping[Place, Entry] = dataclasses.field(default_factory=dict)
     text: str = ""
     digest: str = ""
+    former: str = ""
 
     @classmethod
     def parse(cls, text: str | None) -> Persisted:
@@ -49,11 +57,13 @@ class Persisted:
                 raise ValueError
             entries = {
                 Place(each["component"], each["field"], each["key"]): Entry(
-                    each["value"], each["original"], each["configured"]
+                    each["value"], each["original"], each["configured"], tuple(each.get("former", ()))
                 )
                 for each in data["entries"]
             }
-            return cls(entries, str(data["text"]), str(data["digest"]))
+            if any(place.component not in COMPONENTS or place.field not in FIELDS for place in entries):
+                raise ValueError
+            return cls(entries, str(data["text"]), str(data["digest"]), str(data.get("former", "")))
         except (ValueError, LookupError, TypeError) as exc:
             raise Refusal(
                 f"{SOURCE}, {KEY}: it is not as this collection wrote it, so what stood in kubeadm-config before is not known. Restore it, or delete"
@@ -63,13 +73,31 @@ class Persisted:
     def dump(self) -> str:
         """The text of the ConfigMap's key."""
         entries = [{**place._asdict(), **dataclasses.asdict(entry)} for place, entry in sorted(self.entries.items())]
-        return json.dumps({"format": _FORMAT, "entries": entries, "text": self.text, "digest": self.digest})
+        rest = {"text": self.text, "digest": self.digest, "former": self.former}
+        return json.dumps({"format": _FORMAT, "entries": entries, **rest})
+
+    def knows(self, text: str) -> bool:
+        """Whether nobody else has touched a text."""
+        return digest_of(text) in (self.digest, self.former)
+
+    def or_former(self, former: Persisted, text: str) -> Persisted:
+        """What is noted while it is not known which of both texts is there. former: what was noted. text: what the write is to replace."""
+        if not self.entries:
+            return former
+        ours = {place: _or_former(entry, former.entries.get(place)) for place, entry in self.entries.items()}
+        digest = digest_of(text) if former.entries else ""  # a text without anything of ours needs none
+        return dataclasses.replace(self, entries={**former.entries, **ours}, former=digest)
 
     def of(self, component: str) -> dict[tuple[str, str], Entry]:
         """What is ours of one static pod, by field and key."""
         return {
             (place.field, place.key): entry for place, entry in self.entries.items() if place.component == component
         }
+
+
+def _or_former(entry: Entry, former: Entry | None) -> Entry:
+    values = [] if former is None else [value for value in (former.value, *former.former) if value != entry.value]
+    return dataclasses.replace(entry, former=tuple(values))
 
 
 def digest_of(text: str) -> str:

@@ -8,9 +8,11 @@
 
 from __future__ import annotations
 
+import re
 import typing as t
 
 from ..common.ownership import Record, Values
+from ..kubernetes import flags
 from ..static_pod import reconciliation
 
 Json = dict[str, t.Any]
@@ -89,6 +91,39 @@ def malformed(settings: t.Any) -> str:
             if field not in FIELDS:
                 return f"invalid settings {component} {field}: must be of {', '.join(FIELDS)}"
             for key, entry in keys.items() if isinstance(keys, dict) else [(keys, None)]:
-                if not isinstance(entry, dict) or "value" not in entry:
-                    return f"invalid settings {component} {field} {key}: must be a mapping with value"
+                if objection := _objection(field, str(key), entry):
+                    return f"invalid settings {component} {field} {key}: must {objection}"
     return ""
+
+
+_FORMS = {
+    "args": "a list of texts",
+    "volumes": "a mapping with host_path, mount_path, path_type and read_only",
+    "admission_plugins": "enabled or disabled",
+    "feature_gates": "a boolean",
+    "env": "a text",
+}
+_VOLUME = {"host_path": str, "mount_path": str, "path_type": str, "read_only": bool}
+_FLAG_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9.-]*")
+_OWN_FIELDS = (flags.FEATURE_GATES, flags.ENABLE_PLUGINS, flags.DISABLE_PLUGINS)
+
+
+def _objection(field: str, key: str, entry: t.Any) -> str:
+    """What an entry must be and is not; empty when nothing is wrong."""
+    if not isinstance(entry, dict) or "value" not in entry:
+        return "be a mapping with value"
+    if field == "args" and (not _FLAG_NAME.fullmatch(key) or key in _OWN_FIELDS):
+        return "be the name of a flag with dashes between its words, and no list of gates or plugins"
+    is_valid = entry["value"] is None or _has_form(field, entry["value"])
+    return "" if is_valid else f"have {_FORMS[field]} as its value, or null"
+
+
+def _has_form(field: str, value: t.Any) -> bool:
+    if field == "args":
+        return isinstance(value, list) and bool(value) and all(isinstance(each, str) for each in value)
+    if field == "volumes":
+        is_volume = isinstance(value, dict) and set(value) == set(_VOLUME)
+        return is_volume and all(isinstance(value[name], kind) for name, kind in _VOLUME.items())
+    if field == "env":
+        return isinstance(value, (str, dict))  # one that is computed is left out by the plan
+    return value in ("enabled", "disabled") if field == "admission_plugins" else isinstance(value, bool)

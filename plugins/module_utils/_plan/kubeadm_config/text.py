@@ -41,9 +41,10 @@ class Text:
             return flags.gate_values(flags.parse_gates(self._flag(component, flags.FEATURE_GATES) or ())).get(key)
         if field == "admission_plugins":
             return self._plugin(component, key)
-        entry = next((each for dummy, each in self._named(component, field, key)), None)
-        if entry is None:
+        found = self._named(component, field, key)
+        if not found:
             return None
+        entry = found[-1][1]  # the last one counts
         return _volume(entry) if field == "volumes" else entry.get("valueFrom", str(entry.get("value") or ""))
 
     def set(self, place: Place, value: t.Any) -> Text:
@@ -136,6 +137,8 @@ class Text:
         if not found:
             return self if wanted is None else self._insert(path, None, wanted)
         (index, entry) = found[0]
+        if "valueFrom" in entry:
+            raise Refusal(_computed(key))
         if wanted is None:
             return self._remove((*path, index))
         text = self
@@ -200,11 +203,15 @@ def _volume(entry: t.Mapping[str, t.Any]) -> dict[str, t.Any]:
     }
 
 
+def _computed(key: str) -> str:
+    return f"{key} is computed (valueFrom), which is left to whoever wrote it."
+
+
 def _entry(field: str, key: str, value: t.Any) -> dict[str, t.Any]:
     """One entry of extraVolumes or extraEnvs."""
     if field == "env":
         if not isinstance(value, str):
-            raise Refusal(f"{key} is computed (valueFrom), which is left to whoever wrote it.")
+            raise Refusal(_computed(key))
         return {"name": key, "value": value}
     return {
         "name": key,

@@ -70,6 +70,12 @@ def test_an_api_that_does_not_answer_may_be_what_is_to_be_repaired() -> None:
     assert of().failure == ""
 
 
+def test_a_record_that_is_not_ours_keeps_no_run_from_its_end() -> None:
+    broken = {"problem": "ConfigMap kube-system/nodecraft-kubeadm-persisted, record: ...", "record": "{"}
+    assert of(broken, asked=False).lines({}, diff=False)
+    assert "nodecraft-kubeadm-persisted" in of(broken).failure
+
+
 def test_one_host_that_can_ask_is_enough() -> None:
     found = hosts(control_plane_persist=True)
     found["cp1"]["plan"]["kubeadm_config"] = {**KNOWN, "problem": "no answer", "text": None}

@@ -4,6 +4,7 @@
 
 from __future__ import annotations
 
+import pathlib
 import typing as t
 
 import pytest
@@ -24,6 +25,21 @@ class Tagged(str):
     """A decrypted text."""
 
     _ansible_tags_mapping = t.cast(t.Any, {VaultedValue: None})
+
+
+class Origin:
+    """As Ansible calls the tag of where a value stands."""
+
+    def __init__(self, path: str | None) -> None:
+        self.path = path
+
+
+class Placed(str):
+    """A text from a file, as ansible-core 2.19 and later say it, or as 2.18 does."""
+
+    def __init__(self, dummy: str) -> None:
+        self._ansible_tags_mapping: t.Any = {}
+        self.ansible_pos: t.Any = None
 
 
 def components(value: t.Any) -> Json:
@@ -48,3 +64,15 @@ def test_where_a_value_comes_from(variables: Json, found: list[str]) -> None:
     assert vaulted(variables, "c", ["TOKEN", "PLAIN"]) == found
     assert vaulted(variables, "c", ["TOKEN"]) == found[:1]
     assert vaulted(variables, "c", []) == []
+
+
+@pytest.mark.parametrize(("content", "found"), [("$ANSIBLE_VAULT;1.1;AES256\n61", ["TOKEN"]), ("secret: x\n", [])])
+def test_a_whole_file_may_be_encrypted(tmp_path: pathlib.Path, content: str, found: list[str]) -> None:
+    file = tmp_path / "vault.yml"
+    file.write_text(content, encoding="utf-8")
+    for new, old in ((str(file), None), (None, (str(file), 1, 1))):
+        secret = Placed("x")
+        secret._ansible_tags_mapping, secret.ansible_pos = {Origin: Origin(new)}, old
+        assert vaulted({"c": components("{{ secret }}"), "secret": secret}, "c", ["TOKEN"]) == found
+    secret._ansible_tags_mapping, secret.ansible_pos = {}, (str(tmp_path / "gone"), 1, 1)
+    assert vaulted({"c": components(secret)}, "c", ["TOKEN"]) == []

@@ -12,9 +12,11 @@ from ansible_collections.nodecraft.kubeadm.plugins.module_utils._api.kubeadm_con
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.common.errors import KubeadmError, Refusal
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.kubeadm_config.record import (
     NAME,
+    Entry,
     Persisted,
     digest_of,
 )
+from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.kubeadm_config.settings import Place
 from ansible_collections.nodecraft.kubeadm.tests.unit.support.cluster_configurations import (
     API_SERVER,
     OTHERS,
@@ -87,6 +89,57 @@ def test_a_run_that_ends_in_the_middle_leaves_nothing_without_an_owner() -> None
             carry_out(steps(api, settings if settings else {API_SERVER: {"args": {"w": {"value": ["1"]}}}}))
     api.meanwhile = lambda write: None
     carry_out(steps(api))
+    carry_out(steps(api, {}))
+    assert (api.text, api.record) == (TEXT, None)
+
+
+@pytest.mark.parametrize("text", [TEXT, OTHERS])
+def test_another_value_whose_write_was_not_made_leaves_the_former_one_ours(text: str) -> None:
+    five: Json = {API_SERVER: {"args": {"v": {"value": ["5"]}}}}
+
+    def end(write: str) -> None:
+        if write == CONFIG:
+            raise KeyboardInterrupt
+
+    def write_once(write: str) -> None:
+        if write == CONFIG:
+            api.meanwhile = lambda write: None
+            api.put("kubeadm-config", {"ClusterConfiguration": f"{api.text}mine: 1\n"})
+
+    api = ConfigMaps(text)
+    carry_out(steps(api))
+    api.meanwhile = end
+    for _attempt in range(2):
+        with pytest.raises(KeyboardInterrupt):
+            carry_out(steps(api, five))
+    api.meanwhile = lambda write: None
+    carry_out(steps(api, {}))
+    assert (api.text, api.record) == (text, None)
+    carry_out(steps(api))
+    api.meanwhile = write_once
+    carry_out(steps(api, five))
+    assert Persisted.parse(api.record).entries[Place(API_SERVER, "args", "v")] == Entry(["5"], None, None)
+    carry_out(steps(api, {}))
+    assert (api.text, api.record) == (f"{text}mine: 1\n", None)
+
+
+def test_a_write_that_was_made_and_not_noted_is_noted_by_the_next_run() -> None:
+    api = ConfigMaps()
+    carry_out(steps(api))
+
+    def end(write: str) -> None:
+        if write == f"replace {NAME}" and '"5"' in api.text:
+            raise KeyboardInterrupt
+
+    five: Json = {API_SERVER: {"args": {"v": {"value": ["5"]}}}}
+    api.meanwhile = end
+    with pytest.raises(KeyboardInterrupt):
+        carry_out(steps(api, five))
+    assert Persisted.parse(api.record).entries[Place(API_SERVER, "args", "v")].former == (["4"],)
+    api.meanwhile = lambda write: None
+    carry_out(steps(api, five))
+    assert Persisted.parse(api.record).entries[Place(API_SERVER, "args", "v")].former == ()
+    assert carry_out(steps(api, five))["operations"] == []
     carry_out(steps(api, {}))
     assert (api.text, api.record) == (TEXT, None)
 

@@ -54,6 +54,7 @@ def test_what_is_the_same_everywhere_is_wanted_with_its_files() -> None:
         (told(files={"/a": rules.MISSING}), "/a does not exist on cp2"),
         (told(files={"/a": rules.UNKNOWN}), "cp2 has no sa.key"),
         (told(files={"/b": "1"}), "/b differs between cp1 and cp2"),
+        (told(), "/a differs between cp1 and cp2"),
     ],
 )
 def test_what_differs_is_left_out(other: Json, reason: str) -> None:
@@ -102,6 +103,20 @@ def test_gates_are_asked_for_by_name() -> None:
         ("MY_TOKEN", "x", "token"),
         ("DB_PASSWORD", "x", "token"),
         ("TOKENIZER", "x", ""),
+        ("COMPASS", "x", ""),
+        ("my-token", "x", "token"),
+        ("apiTokens", "x", "token"),
+        ("DBPASSWORD", "x", "token"),
+        ("DB_PASS", "x", "token"),
+        ("ENCRYPTION_KEY", "x", "token"),
+        ("HTTPS_PROXY", "HTTP://user:word@proxy:3128", "password"),
+        ("HTTPS_PROXY", "http://word:@proxy:3128", "password"),
+        ("HTTPS_PROXY", "user:word@proxy:3128", "password"),
+        ("IMAGE", "busybox:1@sha256:abc", ""),
+        ("X", "Basic dXNlcjp3b3Jk", "token"),
+        ("X", "github_pat_11ABCDEFG", "token"),
+        ("X", "abcdef.0123456789abcdef", "token"),
+        ("X", "api.kubernetes.example", ""),
         ("X", "eyJhbGciOiJSUzI1NiJ9.eyJpc3MiOiJr.c2ln", "token"),
         ("X", "Bearer abcdef", "token"),
         ("X", "-----BEGIN RSA PRIVATE KEY-----", "token"),
@@ -120,6 +135,27 @@ def test_a_value_from_a_vault_is_never_written() -> None:
 
 def test_an_argument_with_a_secret_is_not_written_either() -> None:
     assert "password" in judged(told(value=("https://a:b@etcd:2379",))).left_out[ARG]
+
+
+def test_what_a_node_had_before_may_be_secret_as_well() -> None:
+    reason = judged(told(original=["https://a:b@etcd:2379"])).left_out[ARG]
+    assert reason.startswith("what it was before is a URL with a user's password, and would stand in ConfigMap")
+    theirs = told(ours=False, named=False)
+    assert ARG in judged(theirs, told(original=["https://a:b@etcd:2379"])).left_out
+
+
+def test_a_variable_needs_the_variables_that_it_refers_to_and_so_on() -> None:
+    found: Json = {}
+    for key, value in (("A", "$(B)"), ("B", "$(C)"), ("D", "$(E)"), ("E", "x")):
+        found.update(told(Place(API_SERVER, "env", key), value)[API_SERVER]["settings"]["env"])
+    settings = {"args": told(value=("$(A)",))[API_SERVER]["settings"]["args"], "env": found}
+    judgement = judged({API_SERVER: {"settings": settings, "others": []}})
+    assert [place.key for place in judgement.wanted] == ["D", "E"]
+    assert {place.key: reason.split(",")[0] for place, reason in judgement.left_out.items()} == {
+        "B": "it refers to C",
+        "A": "it refers to B",
+        "v": "it refers to A",
+    }
 
 
 def test_an_argument_needs_the_variables_that_it_refers_to() -> None:

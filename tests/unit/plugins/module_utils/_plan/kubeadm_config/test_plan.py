@@ -21,6 +21,8 @@ from ansible_collections.nodecraft.kubeadm.tests.unit.support.cluster_configurat
     VOLUME,
     arg,
 )
+from hypothesis import example, given, settings
+from hypothesis import strategies as st
 
 PLUGIN = Place(API_SERVER, "admission_plugins", "EventRateLimit")
 EVERYTHING: dict[Place, Wanted] = {
@@ -96,6 +98,36 @@ def test_a_text_that_another_has_written_since_loses_just_what_is_ours(touch: t.
     assert back.record == Persisted()
 
 
+WISHES = st.dictionaries(
+    st.sampled_from(
+        [Place(name, "args", key) for name in (API_SERVER, "etcd") for key in ("v", "service-account-issuer")]
+    ),
+    st.sampled_from([None, ["4"], ["@a: #b", "y"], ["ä"]]).map(Wanted),
+)
+
+
+TOUCHES: list[t.Callable[[str], str]] = [str, "# mine\n{}".format, lambda text: yaml.safe_dump(yaml.safe_load(text))]
+
+
+@given(
+    wishes=st.lists(WISHES, min_size=2, max_size=3),
+    touch=st.sampled_from(TOUCHES),
+    text=st.sampled_from([TEXT, OTHERS]),
+)
+@settings(max_examples=10)
+@example(wishes=[arg("v", "4"), {**arg("v", "4"), **arg("a", "5")}], touch=TOUCHES[1], text=TEXT)
+def test_a_second_run_has_nothing_to_do(
+    wishes: list[dict[Place, Wanted]], touch: t.Callable[[str], str], text: str
+) -> None:
+    former = plan(text, {})
+    for wanted in wishes:
+        former = again(former, wanted, touch(former.after))
+        second = again(former, wanted)
+        assert (second.operations, second.after) == ((), former.after)
+    if touch is str:
+        assert again(former, {}).after == text
+
+
 def test_where_another_has_written_since_nothing_moves_that_is_right() -> None:
     first = plan(TEXT, EVERYTHING)
     text = first.after.replace('"123"', '"124"') + "mine: 1\n"
@@ -106,6 +138,15 @@ def test_where_another_has_written_since_nothing_moves_that_is_right() -> None:
     turned = both.after.replace("".join(entries), "".join(reversed(entries)))
     assert turned != both.after
     assert again(both, {**arg("a", "1"), **arg("b", "2")}, turned).after == turned
+
+
+def test_what_was_written_beside_another_is_not_written_again_in_another_order() -> None:
+    first = plan(TEXT, arg("a", "1"))
+    text = first.after.replace('    value: "1"\n', '    value: "1"\n  - name: theirs\n    value: x\n')
+    both = {**arg("a", "1"), **arg("b", "2")}
+    second = again(first, both, text)
+    assert (again(second, both).operations, again(second, both).after) == ((), second.after)
+    assert yaml.safe_load(again(second, {}).after)["apiServer"] == {"extraArgs": [{"name": "theirs", "value": "x"}]}
 
 
 def test_values_of_others_are_replaced_and_removed_where_they_are_named_and_come_back() -> None:
@@ -229,6 +270,28 @@ def test_a_variable_that_is_computed_is_left_alone() -> None:
         in plan(twice, {Place(API_SERVER, "env", "GOGC"): Wanted("2")}).left_out[Place(API_SERVER, "env", "GOGC")]
     )
     assert "valueFrom" in plan(TEXT, {place: Wanted({"fieldRef": {}})}).left_out[place]
+    for value in ("x", None):
+        found = plan(OTHERS, {place: Wanted(value)})
+        assert (found.after, found.operations) == (OTHERS, ())
+        assert "valueFrom" in found.left_out[place]
+
+
+def test_of_a_variable_that_stands_there_twice_the_last_one_counts() -> None:
+    place = Place(API_SERVER, "env", "GOGC")
+    twice = OTHERS.replace('    value: "50"\n', '    value: "50"\n  - name: GOGC\n    value: "60"\n')
+    assert plan(twice, {place: Wanted("60")}).left_out == {}
+    assert "2 times" in plan(twice, {place: Wanted("50")}).left_out[place]
+
+
+def test_beside_an_external_etcd_there_is_no_local_one() -> None:
+    external = TEXT.replace("  local:\n    dataDir: /var/lib/etcd\n", "  external: {endpoints: ['https://a:2379']}\n")
+    first = plan(TEXT, {**arg("v", "4", component="etcd"), **arg("v", "4")})
+    for found in (
+        plan(external, arg("v", "4", component="etcd")),
+        again(first, arg("v", "4", component="etcd"), external),
+    ):
+        assert (found.after, found.record) == (external, Persisted())
+        assert "etcd.external" in found.left_out[Place("etcd", "args", "v")]
 
 
 @pytest.mark.parametrize(
@@ -260,7 +323,15 @@ def test_an_operation_in_a_line() -> None:
 
 
 @pytest.mark.parametrize(
-    "text", ["{", "[]", '{"format": 2}', '{"format": 1, "entries": [{}], "text": "", "digest": ""}']
+    "text",
+    [
+        "{",
+        "[]",
+        '{"format": 2}',
+        '{"format": 1, "entries": [{}], "text": "", "digest": ""}',
+        Persisted({Place("kube-vip", "args", "v"): Entry(["1"], None, None)}).dump(),
+        Persisted({Place("etcd", "files", "v"): Entry(["1"], None, None)}).dump(),
+    ],
 )
 def test_a_record_that_is_not_ours_is_refused(text: str) -> None:
     with pytest.raises(Refusal, match="nodecraft-kubeadm-persisted"):

@@ -10,6 +10,7 @@ import pytest
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.common.ownership import Owned, Record, Values
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.kubeadm_config import settings
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.kubeadm_config.settings import Place
+from ansible_collections.nodecraft.kubeadm.tests.unit.support.cluster_configurations import VOLUME
 
 LIVE: Values = {
     "args": {"v": ["5"], "w": ["1"], "x": ["9"]},
@@ -58,6 +59,21 @@ def test_values_of_others_that_are_named_or_that_we_wrote_to_kubeadm_config_are_
         ({"etcd": ["args"]}, "invalid settings etcd"),
         ({"etcd": {"args": {"v": ["1"]}}}, "must be a mapping with value"),
         ({"etcd": {"args": ["v"]}}, "must be a mapping with value"),
+        ({"etcd": {"args": {"v": {"value": "30"}}}}, "must have a list of texts as its value"),
+        ({"etcd": {"args": {"v": {"value": [30]}}}}, "must have a list of texts as its value"),
+        ({"etcd": {"args": {"v": {"value": []}}}}, "must have a list of texts as its value"),
+        ({"etcd": {"args": {"a_b": {"value": ["1"]}}}}, "must be the name of a flag with dashes"),
+        ({"etcd": {"args": {"--v": {"value": ["1"]}}}}, "must be the name of a flag with dashes"),
+        ({"etcd": {"args": {"feature-gates": {"value": ["A=true"]}}}}, "no list of gates or plugins"),
+        ({"etcd": {"feature_gates": {"A": {"value": "false"}}}}, "must have a boolean as its value"),
+        ({"etcd": {"feature_gates": {"A": {"value": False}}}}, ""),
+        ({"etcd": {"admission_plugins": {"A": {"value": "on"}}}}, "must have enabled or disabled as its value"),
+        ({"etcd": {"admission_plugins": {"A": {"value": "disabled"}}}}, ""),
+        ({"etcd": {"env": {"A": {"value": 1}}}}, "must have a text as its value"),
+        ({"etcd": {"env": {"A": {"value": None}}}}, ""),
+        ({"etcd": {"volumes": {"a": {"value": {"host_path": "/a"}}}}}, "must have a mapping with host_path"),
+        ({"etcd": {"volumes": {"a": {"value": {**VOLUME, "read_only": "yes"}}}}}, "must have a mapping with host_path"),
+        ({"etcd": {"volumes": {"a": {"value": VOLUME}}}}, ""),
     ],
 )
 def test_settings_in_another_form_are_refused(given: t.Any, complaint: str) -> None:
