@@ -20,7 +20,10 @@ LAB_FAULTS = ROOT / "tests" / "faults" / "lab"
 
 
 class FaultLab(t.NamedTuple):
-    """A cluster for fault tests: its nodes, the environment variable by which its tests know it, their files, and its Kubernetes; empty: K8S or the newest."""
+    """A cluster for fault tests: its nodes, the environment variable by which its tests know it, their files, and its version.
+
+    kubernetes: the minor version; empty: that of K8S, or the newest.
+    """
 
     control_planes: int
     workers: int
