@@ -66,8 +66,9 @@ def upgrade(cluster: Cluster) -> None:
 
 def leave(cluster: Cluster, node: Node) -> None:
     """Make a node one that was never in the cluster, but for its kubelet's own settings, which kubeadm leaves."""
-    cluster.lab.kubectl("delete", "node", node.name)
+    # In this order: without its Node kubeadm does not take its member out of etcd, and the next one of that name panics.
     node.run("kubeadm", "reset", "--force")
+    cluster.lab.kubectl("delete", "node", node.name)
     node.run("rm", "--recursive", "--force", STATE)
 
 
