@@ -75,6 +75,9 @@ FAULT_LABS: tuple[dict[str, FaultLab], ...] = (
         "faults-one": FaultLab(1, 1, "FAULTS_ONE", ("test_one_control_plane.py",)),
         "faults-kubelet": FaultLab(1, 1, "FAULTS_ONE", ("test_kubelet.py", "test_device_plugin.py", "test_by_hand.py")),
     },
+    # Upgraded to the version of those before, whose programs are there then.
+    {"faults-upgrade-three": FaultLab(3, 1, "FAULTS_UPGRADE_THREE", ("test_upgrade.py",), "1.36")},
+    {"faults-upgrade-one": FaultLab(1, 1, "FAULTS_UPGRADE_ONE", ("test_upgrade.py",), "1.36")},
 )
 # What `make test-faults` runs; `make test` has a slice of the second in the session ``faults``. The clusters come
 # first: their tests watch how long things take, and a machine that is shared gives less after an hour's work.

@@ -20,17 +20,21 @@ LAB_FAULTS = ROOT / "tests" / "faults" / "lab"
 
 
 class FaultLab(t.NamedTuple):
-    """A cluster for fault tests: its nodes, the environment variable by which its tests know it, and their files."""
+    """A cluster for fault tests: its nodes, the environment variable by which its tests know it, their files, and its version.
+
+    kubernetes: the minor version; empty: that of K8S, or the newest.
+    """
 
     control_planes: int
     workers: int
     named_by: str
     tests: tuple[str, ...]
+    kubernetes: str = ""
 
     def variables(self, name: str) -> dict[str, str]:
         """What describes it to the playbooks of the lab."""
         sizes = {"CONTROL_PLANES": str(self.control_planes), "WORKERS": str(self.workers)}
-        return {"LAB": name, "K8S": os.environ.get("K8S", "1.37"), **sizes}
+        return {"LAB": name, "K8S": self.kubernetes or os.environ.get("K8S", "1.37"), **sizes}
 
 
 def run_file_faults(session: nox.Session, scope: str) -> None:

@@ -2,7 +2,8 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """Labs for the fault tests, and what is kept of each test.
 
-FAULTS_ONE and FAULTS_THREE name a lab with one control plane and a worker, and one with three control planes. Without
+FAULTS_ONE and FAULTS_THREE name a lab with one control plane and a worker, and one with three control planes;
+FAULTS_UPGRADE_ONE and FAULTS_UPGRADE_THREE such labs, each with a worker, that kubeadm has not upgraded yet. Without
 them the tests that need them are passed over. What was measured goes to the folder FAULTS_RECORD. Nothing begins while
 the host takes the machine's processors away, and what fails for it is called Starved.
 """

@@ -1,0 +1,182 @@
+# SPDX-FileCopyrightText: 2026 nodecraft.kubeadm contributors
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""What a real kubeadm upgrade does to the settings of a control plane, kept in kubeadm-config and not. A lab is upgraded once."""
+
+from __future__ import annotations
+
+import base64
+import json
+import os
+import typing as t
+from pathlib import Path
+
+import pytest
+import yaml
+from ansible_collections.nodecraft.kubeadm.lab import runs
+from ansible_collections.nodecraft.kubeadm.tests.faults.lab import upgrades
+from ansible_collections.nodecraft.kubeadm.tests.faults.lab.cluster import API_SERVER, Cluster, Json, Node
+from ansible_collections.nodecraft.kubeadm.tests.faults.lab.upgrades import CommandLines
+
+FOLDER = "/etc/kubernetes/settings"
+LOGS = "/var/log/kubernetes"
+FILES: Json = {
+    "encryption-provider-config": {
+        "apiVersion": "apiserver.config.k8s.io/v1",
+        "kind": "EncryptionConfiguration",
+        "resources": [
+            {
+                "resources": ["secrets"],
+                "providers": [
+                    {"identity": {}},
+                    {"aescbc": {"keys": [{"name": "key1", "secret": base64.b64encode(bytes(32)).decode()}]}},
+                ],
+            }
+        ],
+    },
+    "authentication-config": {
+        "apiVersion": "apiserver.config.k8s.io/v1",
+        "kind": "AuthenticationConfiguration",
+        "anonymous": {"enabled": True},
+    },
+    "admission-control-config-file": {
+        "apiVersion": "apiserver.config.k8s.io/v1",
+        "kind": "AdmissionConfiguration",
+        "plugins": [
+            {
+                "name": "EventRateLimit",
+                "configuration": {
+                    "apiVersion": "eventratelimit.admission.k8s.io/v1alpha1",
+                    "kind": "Configuration",
+                    "limits": [{"type": "Server", "qps": 5000, "burst": 10000}],
+                },
+            }
+        ],
+    },
+    "audit-policy-file": {"apiVersion": "audit.k8s.io/v1", "kind": "Policy", "rules": [{"level": "Metadata"}]},
+}
+SETTINGS: Json = {
+    "control_plane_admission_plugins": {"EventRateLimit": "enabled"},
+    "control_plane_components": {
+        API_SERVER: {
+            "args": {**{flag: f"{FOLDER}/{flag}.yaml" for flag in FILES}, "audit-log-path": f"{LOGS}/audit.log"},
+            "volumes": [
+                {"name": name, "host_path": path, "mount_path": path, "path_type": "DirectoryOrCreate", "read_only": read_only}
+                for name, path, read_only in (("settings", FOLDER, True), ("logs", LOGS, False))
+            ],
+            "files": [
+                {"path": f"{FOLDER}/{flag}.yaml", "content": content, "mode": "0600"} for flag, content in FILES.items()
+            ],
+        },
+        "etcd": {"args": {"snapshot-count": "9000"}},
+    },
+}
+NOTHING: Json = {"control_plane_components": {}, "control_plane_admission_plugins": {}}
+ASKED = {
+    API_SERVER: {
+        *(f"--{flag}={FOLDER}/{flag}.yaml" for flag in FILES),
+        f"--audit-log-path={LOGS}/audit.log",
+        "--enable-admission-plugins=NodeRestriction,EventRateLimit",
+    },
+    "etcd": {"--snapshot-count=9000"},
+}
+NONE: dict[str, set[str]] = {API_SERVER: set(), "etcd": set()}
+
+
+def run(cluster: Cluster, playbook: str, variables: Json, *arguments: str) -> runs.Run:
+    """Run a playbook, and see it end well."""
+    brisk = {"control_plane_min_ready_seconds": 5}
+    with cluster.play(f"playbooks/{playbook}.yml", {**brisk, **variables}, *arguments) as play:
+        ended = play.ended()
+    assert ended.rc == 0, ended.reasons
+    return ended
+
+
+def told(ended: runs.Run) -> str:
+    """What a run tells people at its end."""
+    return "\n".join(str(line) for result in ended.results("rollout") for line in [result.get("msg", "")] if line)
+
+
+def settings_of(node: Node) -> dict[str, set[str]]:
+    """Those of the settings that run."""
+    return {name: {*node.processes(name)[0].arguments} & asked for name, asked in ASKED.items()}
+
+
+def cluster_configuration(cluster: Cluster) -> t.Any:
+    """What kubeadm keeps of the cluster."""
+    text = cluster.lab.kubectl("get", "configmap", "kubeadm-config", "--namespace=kube-system", "--output=json")
+    return yaml.safe_load(json.loads(text)["data"]["ClusterConfiguration"])
+
+
+def rejoin(cluster: Cluster, node: Node, *, files: bool) -> None:
+    """Let a node leave and join again. files: whether it gets the files that arguments name first, as a control plane that is new does."""
+    upgrades.leave(cluster, node)
+    if files:
+        node.run("rm", "--recursive", "--force", FOLDER)
+        assert run(cluster, "join_files", SETTINGS, f"--limit={node.name}").changed
+    upgrades.join(cluster, node)
+    cluster.wait_until_well()
+
+
+@pytest.fixture(scope="module")
+def upgradable_three(records: Path) -> Cluster:
+    """A lab of three control planes and the old version."""
+    return _upgradable("FAULTS_UPGRADE_THREE", records)
+
+
+@pytest.fixture(scope="module")
+def upgradable_one(records: Path) -> Cluster:
+    """A lab of one control plane and the old version."""
+    return _upgradable("FAULTS_UPGRADE_ONE", records)
+
+
+def _upgradable(named_by: str, records: Path) -> Cluster:
+    if named_by not in os.environ:
+        pytest.skip(f"{named_by} names no lab of Kubernetes {upgrades.BEFORE}")
+    cluster = Cluster(os.environ[named_by], records)
+    cluster.wait_until_well()
+    for node in cluster.nodes.values():
+        upgrades.bring(node)
+    return cluster
+
+
+def test_kept_settings_are_there_from_the_first_second(upgradable_three: Cluster, records: Path) -> None:
+    cluster, kept = upgradable_three, {"control_plane_persist": True}
+    before = cluster_configuration(cluster)
+    run(cluster, "site", {**SETTINGS, **kept})
+    assert run(cluster, "site", {**SETTINGS, **kept}).changed == 0
+
+    with cluster.probed() as probing, CommandLines(cluster, records / "upgrades" / "kept.jsonl") as lines:
+        upgrades.upgrade(cluster)
+    assert {name: lines.without(name, asked) for name, asked in ASKED.items()} == {name: [] for name in ASKED}
+    # Each ran before and after, and the new kubelet starts all once more.
+    assert all(len(lines.of(name)) >= 2 * len(cluster.control_planes) for name in ASKED)
+    assert lines.longest_pause < upgrades.LONGEST_PAUSE
+    assert probing.summary()["requests"] > 100
+    assert run(cluster, "site", {**SETTINGS, **kept}).changed == 0
+
+    rejoin(cluster, cluster.control_planes[-1], files=True)
+    rejoin(cluster, cluster.workers[0], files=False)
+    assert [settings_of(node) for node in cluster.control_planes] == [ASKED] * 3
+    assert run(cluster, "site", {**SETTINGS, **kept}).changed == 0
+
+    run(cluster, "site", {**NOTHING, **kept})
+    assert [settings_of(node) for node in cluster.control_planes] == [NONE] * 3
+    assert cluster_configuration(cluster) == {**before, "kubernetesVersion": f"v{upgrades.version()}"}
+    assert run(cluster, "site", {**NOTHING, **kept}).changed == 0
+
+
+def test_settings_that_are_not_kept_are_named_lost_and_brought_back(upgradable_one: Cluster, records: Path) -> None:
+    cluster = upgradable_one
+    named = told(run(cluster, "site", SETTINGS))
+    assert "WARNING: the next kubeadm upgrade takes" in named
+    assert all(flag in named for flag in [*FILES, "audit-log-path", "snapshot-count"]), named
+
+    with CommandLines(cluster, records / "upgrades" / "lost.jsonl") as lines:
+        upgrades.upgrade(cluster)
+    assert settings_of(cluster.first) == NONE
+    assert {name: len(lines.without(name, asked)) for name, asked in ASKED.items()} == dict.fromkeys(ASKED, 1)
+
+    back = told(run(cluster, "site", SETTINGS))
+    assert all(flag in back for flag in [*FILES, "audit-log-path", "snapshot-count"]), back
+    assert settings_of(cluster.first) == ASKED
+    assert run(cluster, "site", SETTINGS).changed == 0
