@@ -60,7 +60,13 @@ SETTINGS: Json = {
         API_SERVER: {
             "args": {**{flag: f"{FOLDER}/{flag}.yaml" for flag in FILES}, "audit-log-path": f"{LOGS}/audit.log"},
             "volumes": [
-                {"name": name, "host_path": path, "mount_path": path, "path_type": "DirectoryOrCreate", "read_only": read_only}
+                {
+                    "name": name,
+                    "host_path": path,
+                    "mount_path": path,
+                    "path_type": "DirectoryOrCreate",
+                    "read_only": read_only,
+                }
                 for name, path, read_only in (("settings", FOLDER, True), ("logs", LOGS, False))
             ],
             "files": [
