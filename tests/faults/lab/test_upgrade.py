@@ -17,6 +17,7 @@ from ansible_collections.nodecraft.kubeadm.tests.faults.lab import upgrades
 from ansible_collections.nodecraft.kubeadm.tests.faults.lab.cluster import API_SERVER, Cluster, Json, Node
 from ansible_collections.nodecraft.kubeadm.tests.faults.lab.upgrades import CommandLines
 
+THREE, ONE = "FAULTS_UPGRADE_THREE", "FAULTS_UPGRADE_ONE"
 FOLDER = "/etc/kubernetes/settings"
 LOGS = "/var/log/kubernetes"
 FILES: Json = {
@@ -123,21 +124,8 @@ def rejoin(cluster: Cluster, node: Node, *, files: bool) -> None:
     cluster.wait_until_well()
 
 
-@pytest.fixture(scope="module")
-def upgradable_three(records: Path) -> Cluster:
-    """A lab of three control planes and the old version."""
-    return _upgradable("FAULTS_UPGRADE_THREE", records)
-
-
-@pytest.fixture(scope="module")
-def upgradable_one(records: Path) -> Cluster:
-    """A lab of one control plane and the old version."""
-    return _upgradable("FAULTS_UPGRADE_ONE", records)
-
-
-def _upgradable(named_by: str, records: Path) -> Cluster:
-    if named_by not in os.environ:
-        pytest.skip(f"{named_by} names no lab of Kubernetes {upgrades.BEFORE}")
+def upgradable(named_by: str, records: Path) -> Cluster:
+    """A lab of the old version with what it is upgraded with. named_by: the environment variable that has its name."""
     cluster = Cluster(os.environ[named_by], records)
     cluster.wait_until_well()
     for node in cluster.nodes.values():
@@ -145,8 +133,9 @@ def _upgradable(named_by: str, records: Path) -> Cluster:
     return cluster
 
 
-def test_kept_settings_are_there_from_the_first_second(upgradable_three: Cluster, records: Path) -> None:
-    cluster, kept = upgradable_three, {"control_plane_persist": True}
+@pytest.mark.skipif(THREE not in os.environ, reason=f"{THREE} names no lab of Kubernetes {upgrades.BEFORE}")
+def test_kept_settings_are_there_from_the_first_second(records: Path) -> None:
+    cluster, kept = upgradable(THREE, records), {"control_plane_persist": True}
     before = cluster_configuration(cluster)
     run(cluster, "site", {**SETTINGS, **kept})
     assert run(cluster, "site", {**SETTINGS, **kept}).changed == 0
@@ -171,8 +160,9 @@ def test_kept_settings_are_there_from_the_first_second(upgradable_three: Cluster
     assert run(cluster, "site", {**NOTHING, **kept}).changed == 0
 
 
-def test_settings_that_are_not_kept_are_named_lost_and_brought_back(upgradable_one: Cluster, records: Path) -> None:
-    cluster = upgradable_one
+@pytest.mark.skipif(ONE not in os.environ, reason=f"{ONE} names no lab of Kubernetes {upgrades.BEFORE}")
+def test_settings_that_are_not_kept_are_named_lost_and_brought_back(records: Path) -> None:
+    cluster = upgradable(ONE, records)
     named = told(run(cluster, "site", SETTINGS))
     assert "WARNING: the next kubeadm upgrade takes" in named
     assert all(flag in named for flag in [*FILES, "audit-log-path", "snapshot-count"]), named

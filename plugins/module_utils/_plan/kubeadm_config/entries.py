@@ -14,7 +14,7 @@ import typing as t
 
 from ..kubernetes import flags
 from .plan import Wanted
-from .record import SOURCE, Persisted
+from .record import SOURCE, Entry, Persisted
 from .settings import Json, Place, places
 
 MISSING, UNKNOWN = "missing", "unknown"  # instead of what tells the content of a file
@@ -71,14 +71,14 @@ def collect(
     for place in sorted({place for table in tables.values() for place in table}):
         found = {host: table.get(place) for host, table in tables.items()}
         entries = [entry for entry in found.values() if entry]
-        if place not in persisted.entries and not any(entry["ours"] for entry in entries):
+        known = persisted.entries.get(place)
+        if not any(entry["ours"] for entry in entries) and not _is_of_persisted(known, entries):
             continue
         reason = _reason(place, found, asked)
         if reason:
             left_out[place] = reason
             continue
         first = next((entry for entry in entries if entry["ours"]), entries[0])
-        known = persisted.entries.get(place)
         original = first["original"] if first["ours"] or known is None else known.original
         wanted[place] = Wanted(first["value"], original, any(entry["named"] for entry in entries))
         files.update(dict.fromkeys(first["files"]))
@@ -87,6 +87,14 @@ def collect(
             left_out[place] = f"it refers to {', '.join(names)}, which kubeadm-config does not get"
             del wanted[place]
     return Entries(wanted, left_out, list(files))
+
+
+def _is_of_persisted(known: Entry | None, entries: t.Iterable[Json]) -> bool:
+    """Whether a setting that is ours on no node is there because kubeadm generated it from what is ours in kubeadm-config, or is named.
+
+    Anything else is what the nodes have since a rollback, and kubeadm-config goes back with them.
+    """
+    return known is not None and any(entry["value"] == known.value or entry["named"] for entry in entries)
 
 
 def _reason(place: Place, found: t.Mapping[str, Json | None], asked: Asked) -> str:

@@ -79,6 +79,14 @@ def test_what_is_ours_nowhere_is_nobodys_business_unless_we_wrote_it_there() -> 
     assert judged(unowned, unowned, persisted=recorded()).wanted == {ARG: Wanted(["5"], ["2"], True)}
 
 
+@pytest.mark.parametrize("named", [False, True])
+def test_a_default_of_kubeadm_that_came_back_to_the_nodes_is_not_written(named: bool) -> None:
+    back = told(value=("2",), ours=False, named=named)
+    assert judged(back, back, persisted=recorded()) == Entries(
+        {ARG: Wanted(["2"], ["2"], True)} if named else {}, {}, []
+    )
+
+
 def test_of_static_pods_that_the_run_does_not_ask_for_what_is_written_stays() -> None:
     persisted = recorded(Place("etcd", "args", "x"))
     assert judged({}, static_pods=(API_SERVER,), persisted=persisted).wanted == {
