@@ -1,0 +1,87 @@
+# SPDX-FileCopyrightText: 2026 nodecraft.kubeadm contributors
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""When kubeadm-config is proven and written: the steps of the role in their course."""
+
+from __future__ import annotations
+
+import typing as t
+
+import pytest
+from ansible_collections.nodecraft.kubeadm.tests.unit.support.cluster_configurations import API_SERVER, TEXT
+from ansible_collections.nodecraft.kubeadm.tests.unit.support.control_plane_hosts import ON, pod
+from ansible_collections.nodecraft.kubeadm.tests.unit.support.fake_play import Call, FakePlay, Json
+from ansible_collections.nodecraft.kubeadm.tests.unit.support.fake_rollouts import ControlPlanes, held
+
+NAMES = ("cp1", "cp2")
+READY: Json = {"static_pods": [{"name": API_SERVER, "ready": True, "problem": None}]}
+REHEARSED: Json = {"rehearsal": {"verdict": "accepted", "message": "", "seconds": 0.1}}
+COMMITTED: Json = {
+    "changed": True,
+    "transaction": {"outcome": "committed", "seconds": 1.0, "outage_seconds": 1.0, "proof": {"pid": 1, "uid": "u"}},
+}
+FAILED: Json = {"changed": True, "failed": True, "msg": "the former state was put back"}
+ENTRY: Json = {"value": ["5"], "original": None, "ours": True, "named": True, "files": {}}
+KNOWN: Json = {"problem": None, "text": TEXT, "record": None, "control_planes": list(NAMES), "managers": []}
+WRITTEN: Json = {"changed": True, "operations": [{"field": API_SERVER, "key": "args v", "before": None, "after": "5"}]}
+
+
+def plan(host: str, *operations: Json) -> Json:
+    persistable = {"settings": {"args": {"v": ENTRY}}, "others": []}
+    return {
+        "static_pods": {API_SERVER: pod(*operations, persistable=persistable, **REHEARSED)},
+        "others": {},
+        "node": host,
+        "cluster": {"ca_sha256": "a", "server": "https://a:6443", "machine_id": f"id-{host}"},
+        "kubeadm_config": {**KNOWN, "version": "v1.37.2"},
+    }
+
+
+def run(
+    *operations: Json, proof: t.Any = None, written: Json | None = None, change: Json | None = None, **settings: t.Any
+) -> ControlPlanes:
+    """A run over two control planes. operations: on each. proof, written: what the modules answer. change: on the second one."""
+    variables = {"control_plane_persist": True, "control_plane_static_pods": API_SERVER}
+    answers = {
+        "rollout_lease": held,
+        "static_pod_info": READY,
+        "kubeadm_config_check": proof or {"rehearsed": []},
+        "kubeadm_config": written or WRITTEN,
+    }
+    play = FakePlay(dict.fromkeys(NAMES, variables), {"kube_control_plane": NAMES}, answers=answers, **settings)
+    made = {name: plan(name, *operations) for name in NAMES}
+    found = ControlPlanes(play, made, {"cp1": COMMITTED, "cp2": change or COMMITTED})
+    found.run()
+    return found
+
+
+def asked(found: ControlPlanes) -> list[tuple[str, str]]:
+    names = ("kubeadm_config_check", "kubeadm_config")
+    return [(call.module, call.on) for call in found.play.asked if call.module in names]
+
+
+@pytest.mark.parametrize("operations", [(), (ON,)])
+def test_each_node_proves_it_before_it_is_written(operations: tuple[Json, ...]) -> None:
+    found = run(*operations)
+    assert found.failures == {}
+    proofs, (writer, _on) = asked(found)[:-1], asked(found)[-1]
+    assert (proofs, writer) == ([("kubeadm_config_check", name) for name in NAMES], "kubeadm_config")
+    assert found.result("apply", "cp2")["operations"] == WRITTEN["operations"]
+
+
+def test_a_proof_that_fails_on_one_node_keeps_it_from_being_written() -> None:
+    def proof(call: Call) -> Json:
+        return {"failed": True, "msg": "differs"} if call.on == "cp2" else {"rehearsed": []}
+
+    found = run(proof=proof, ignores_errors=True)
+    assert [module for module, _on in asked(found)] == ["kubeadm_config_check", "kubeadm_config_check"]
+    assert "it was not proven on cp2" in " ".join(found.failures.values())
+
+
+def test_a_failed_change_keeps_it_from_being_proven() -> None:
+    found = run(ON, change=FAILED, ignores_errors=True)
+    assert asked(found) == []
+
+
+def test_what_the_writer_says_against_it_fails_the_run() -> None:
+    found = run(written={"failed": True, "msg": "it was changed meanwhile"})
+    assert "it was changed meanwhile" in " ".join(found.failures.values())
