@@ -66,6 +66,7 @@ def test_each_node_proves_it_before_it_is_written(operations: tuple[Json, ...]) 
     proofs, (writer, _on) = asked(found)[:-1], asked(found)[-1]
     assert (proofs, writer) == ([("kubeadm_config_check", name) for name in NAMES], "kubeadm_config")
     assert found.result("apply", "cp2")["operations"] == WRITTEN["operations"]
+    assert "    kube-apiserver args v: unset -> 5" in found.lines
 
 
 def test_a_proof_that_fails_on_one_node_keeps_it_from_being_written() -> None:
@@ -80,6 +81,7 @@ def test_a_proof_that_fails_on_one_node_keeps_it_from_being_written() -> None:
 def test_a_failed_change_keeps_it_from_being_proven() -> None:
     found = run(ON, change=FAILED, ignores_errors=True)
     assert asked(found) == []
+    assert "args v: unset -> 5" not in found.lines
 
 
 def test_what_the_writer_says_against_it_fails_the_run() -> None:
