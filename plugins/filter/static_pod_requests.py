@@ -6,9 +6,8 @@ from __future__ import annotations
 
 import typing as t
 
-from ansible.errors import AnsibleFilterError
-
 from ..module_utils._plan.common import role_variables
+from ..module_utils._plan.common.errors import Refusal
 from ..module_utils._plan.common.plain import plain
 from ..module_utils._plan.static_pod import requests
 
@@ -68,5 +67,5 @@ def _requests(desired: t.Mapping[str, t.Any]) -> dict[str, dict[str, t.Any]]:
     for option in ("feature_gates", "admission_plugins", "components"):
         objection = role_variables.text_objection(f"control_plane_{option}", given[option])
         if objection:
-            raise AnsibleFilterError(objection)
+            raise Refusal(objection)
     return requests.requests(**given)

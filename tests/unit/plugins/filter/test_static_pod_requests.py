@@ -5,8 +5,8 @@
 from __future__ import annotations
 
 import pytest
-from ansible.errors import AnsibleFilterError
 from ansible_collections.nodecraft.kubeadm.plugins.filter.static_pod_requests import FilterModule
+from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.common.errors import Refusal
 
 
 def test_it_hands_over() -> None:
@@ -19,5 +19,5 @@ def test_it_hands_over() -> None:
 def test_a_text_is_refused_by_the_name_of_its_variable(option: str) -> None:
     requests = FilterModule().filters()["static_pod_requests"]
     asked = {"state": "present", "feature_gates": {}, "admission_plugins": {}, "components": {}}
-    with pytest.raises(AnsibleFilterError, match=f"control_plane_{option} is no mapping but text"):
+    with pytest.raises(Refusal, match=f"control_plane_{option} is no mapping but text"):
         requests({"static_pods": "kube-scheduler", **asked, option: '{"A": true}'})
