@@ -5,7 +5,6 @@
 from __future__ import annotations
 
 import base64
-import json
 import os
 import typing as t
 from pathlib import Path
@@ -86,7 +85,8 @@ ASKED = {
     },
     "etcd": {"--snapshot-count=9000"},
 }
-NONE: dict[str, set[str]] = {API_SERVER: set(), "etcd": set()}
+NONE: dict[str, set[str]] = {name: set() for name in ASKED}
+NAMED = (*FILES, "audit-log-path", "snapshot-count")
 
 
 def run(cluster: Cluster, playbook: str, variables: Json, *arguments: str) -> runs.Run:
@@ -100,7 +100,7 @@ def run(cluster: Cluster, playbook: str, variables: Json, *arguments: str) -> ru
 
 def told(ended: runs.Run) -> str:
     """What a run tells people at its end."""
-    return "\n".join(str(line) for result in ended.results("rollout") for line in [result.get("msg", "")] if line)
+    return "\n".join(str(result["msg"]) for result in ended.results("rollout") if result.get("msg"))
 
 
 def settings_of(node: Node) -> dict[str, set[str]]:
@@ -110,8 +110,8 @@ def settings_of(node: Node) -> dict[str, set[str]]:
 
 def cluster_configuration(cluster: Cluster) -> t.Any:
     """What kubeadm keeps of the cluster."""
-    text = cluster.lab.kubectl("get", "configmap", "kubeadm-config", "--namespace=kube-system", "--output=json")
-    return yaml.safe_load(json.loads(text)["data"]["ClusterConfiguration"])
+    found = cluster.lab.get("configmap", "kubeadm-config", "--namespace=kube-system")
+    return yaml.safe_load(found["data"]["ClusterConfiguration"])
 
 
 def rejoin(cluster: Cluster, node: Node, *, files: bool) -> None:
@@ -135,10 +135,11 @@ def upgradable(named_by: str, records: Path) -> Cluster:
 
 @pytest.mark.skipif(THREE not in os.environ, reason=f"{THREE} names no lab of Kubernetes {upgrades.BEFORE}")
 def test_kept_settings_are_there_from_the_first_second(records: Path) -> None:
-    cluster, kept = upgradable(THREE, records), {"control_plane_persist": True}
+    cluster, persist = upgradable(THREE, records), {"control_plane_persist": True}
+    settings, nothing = {**SETTINGS, **persist}, {**NOTHING, **persist}
     before = cluster_configuration(cluster)
-    run(cluster, "site", {**SETTINGS, **kept})
-    assert run(cluster, "site", {**SETTINGS, **kept}).changed == 0
+    run(cluster, "site", settings)
+    assert run(cluster, "site", settings).changed == 0
 
     with cluster.probed() as probing, CommandLines(cluster, records / "upgrades" / "kept.jsonl") as lines:
         upgrades.upgrade(cluster)
@@ -147,17 +148,17 @@ def test_kept_settings_are_there_from_the_first_second(records: Path) -> None:
     assert all(len(lines.of(name)) >= 2 * len(cluster.control_planes) for name in ASKED)
     assert lines.longest_pause < upgrades.LONGEST_PAUSE
     assert probing.summary()["requests"] > 100
-    assert run(cluster, "site", {**SETTINGS, **kept}).changed == 0
+    assert run(cluster, "site", settings).changed == 0
 
     rejoin(cluster, cluster.control_planes[-1], files=True)
     rejoin(cluster, cluster.workers[0], files=False)
     assert [settings_of(node) for node in cluster.control_planes] == [ASKED] * 3
-    assert run(cluster, "site", {**SETTINGS, **kept}).changed == 0
+    assert run(cluster, "site", settings).changed == 0
 
-    run(cluster, "site", {**NOTHING, **kept})
+    run(cluster, "site", nothing)
     assert [settings_of(node) for node in cluster.control_planes] == [NONE] * 3
     assert cluster_configuration(cluster) == {**before, "kubernetesVersion": f"v{upgrades.version()}"}
-    assert run(cluster, "site", {**NOTHING, **kept}).changed == 0
+    assert run(cluster, "site", nothing).changed == 0
 
 
 @pytest.mark.skipif(ONE not in os.environ, reason=f"{ONE} names no lab of Kubernetes {upgrades.BEFORE}")
@@ -165,7 +166,7 @@ def test_settings_that_are_not_kept_are_named_lost_and_brought_back(records: Pat
     cluster = upgradable(ONE, records)
     named = told(run(cluster, "site", SETTINGS))
     assert "WARNING: the next kubeadm upgrade takes" in named
-    assert all(flag in named for flag in [*FILES, "audit-log-path", "snapshot-count"]), named
+    assert all(flag in named for flag in NAMED), named
 
     with CommandLines(cluster, records / "upgrades" / "lost.jsonl") as lines:
         upgrades.upgrade(cluster)
@@ -173,6 +174,6 @@ def test_settings_that_are_not_kept_are_named_lost_and_brought_back(records: Pat
     assert all(lines.without(name, asked) for name, asked in ASKED.items())
 
     back = told(run(cluster, "site", SETTINGS))
-    assert all(flag in back for flag in [*FILES, "audit-log-path", "snapshot-count"]), back
+    assert all(flag in back for flag in NAMED), back
     assert settings_of(cluster.first) == ASKED
     assert run(cluster, "site", SETTINGS).changed == 0

@@ -5,7 +5,6 @@
 from __future__ import annotations
 
 import json
-import os
 import subprocess
 import threading
 import time
@@ -14,10 +13,9 @@ from pathlib import Path
 
 import yaml
 from ansible_collections.nodecraft.kubeadm.tests.faults.lab.cluster import API_SERVER, STATE, Cluster, Node, until
+from ansible_collections.nodecraft.kubeadm.tests.sessions.start import cache
 
 BEFORE, AFTER = "1.36", "1.37"
-# What labs are made of. A lab of the new version fills it.
-CACHE = Path(os.environ.get("XDG_CACHE_HOME") or "~/.cache").expanduser() / "nodecraft-kubeadm"
 FOLDER = "/opt/kubernetes-after"
 JOIN_FILE = "/etc/nodecraft-lab/kubeadm.yaml"
 PATCHES = "/etc/nodecraft-lab/patches"
@@ -25,13 +23,11 @@ PATCHES = "/etc/nodecraft-lab/patches"
 LOOK_SECONDS = 0.5
 LONGEST_PAUSE = 5.0
 
-Json = dict[str, t.Any]
-
 
 def cached(name: str) -> Path:
     """What labs of the new version are made of. Raises AssertionError when no such lab was made yet."""
-    found = [path for path in CACHE.glob(f"{name}-{AFTER}.*") if path.suffix not in (".lock", ".sizes", ".part")]
-    assert found, f"{CACHE} has nothing of Kubernetes {AFTER}: make lab-up K8S={AFTER} makes it"
+    found = [path for path in cache().glob(f"{name}-{AFTER}.*") if path.suffix not in (".lock", ".sizes", ".part")]
+    assert found, f"{cache()} has nothing of Kubernetes {AFTER}: make lab-up K8S={AFTER} makes it"
     return max(found, key=lambda path: path.stat().st_mtime)
 
 
@@ -83,17 +79,16 @@ def join(cluster: Cluster, node: Node) -> None:
 
 
 class CommandLines:
-    """Notes the command line of every process of some static pods that ever runs on the control planes, while the block lasts."""
+    """Notes the command line of every API server and every etcd that ever runs on the control planes, while the block lasts."""
 
-    def __init__(self, cluster: Cluster, output: Path, components: t.Sequence[str] = (API_SERVER, "etcd")) -> None:
+    def __init__(self, cluster: Cluster, output: Path) -> None:
         self._cluster = cluster
         self._output = output
-        self._components = components
         self._seen: dict[tuple[str, str, int], tuple[str, ...]] = {}
         self._ended = threading.Event()
         self._thread = threading.Thread(target=self._watch)
-        # Looks, and the longest time between two of them.
-        self.looks, self.longest_pause = 0, 0.0
+        # Between two looks, in seconds.
+        self.longest_pause = 0.0
 
     def __enter__(self) -> t.Self:
         self._look()
@@ -120,10 +115,10 @@ class CommandLines:
         while not self._ended.wait(LOOK_SECONDS):
             self._look()
             now = time.monotonic()
-            self.looks, self.longest_pause, last = self.looks + 1, max(self.longest_pause, now - last), now
+            self.longest_pause, last = max(self.longest_pause, now - last), now
 
     def _look(self) -> None:
         for node in self._cluster.control_planes:
-            for component in self._components:
+            for component in (API_SERVER, "etcd"):
                 for process in node.processes(component):
                     self._seen[node.name, component, process.pid] = process.arguments

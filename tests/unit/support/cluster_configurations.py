@@ -64,3 +64,15 @@ def arg(
 ) -> dict[Place, Wanted]:
     """An argument that shall stand there; without a value it shall not."""
     return {Place(component, "args", key): Wanted(list(values) or None, original, named)}
+
+
+# What a node tells of kubeadm-config, and of one setting of ours.
+KNOWN: Json = {
+    "problem": None,
+    "text": TEXT,
+    "record": None,
+    "control_planes": ["cp1", "cp2"],
+    "managers": [],
+    "version": "v1.37.2",
+}
+ENTRY: Json = {"value": ["5"], "original": None, "ours": True, "named": True, "files": {}}

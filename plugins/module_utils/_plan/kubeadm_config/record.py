@@ -77,7 +77,7 @@ class Persisted:
         return json.dumps({"format": _FORMAT, "entries": entries, **rest})
 
     def knows(self, text: str) -> bool:
-        """Whether nobody else has touched a text."""
+        """Whether a text is as it was written, or as it was before that."""
         return digest_of(text) in (self.digest, self.former)
 
     def or_former(self, former: Persisted, text: str) -> Persisted:

@@ -9,18 +9,15 @@ import typing as t
 import pytest
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.kubeadm_config.record import digest_of
 from ansible_collections.nodecraft.kubeadm.plugins.plugin_utils.control_plane_persistence import Persistence
-from ansible_collections.nodecraft.kubeadm.tests.unit.support.cluster_configurations import API_SERVER, TEXT, Json
+from ansible_collections.nodecraft.kubeadm.tests.unit.support.cluster_configurations import (
+    API_SERVER,
+    ENTRY,
+    KNOWN,
+    TEXT,
+    Json,
+)
 from ansible_collections.nodecraft.kubeadm.tests.unit.support.control_plane_hosts import host, pod
 
-KNOWN: Json = {
-    "problem": None,
-    "text": TEXT,
-    "record": None,
-    "control_planes": ["cp1", "cp2"],
-    "managers": [],
-    "version": "v1.37.2",
-}
-ENTRY: Json = {"value": ["5"], "original": None, "ours": True, "named": True, "files": {}}
 FACTS: Json = {"settings": {"args": {"v": ENTRY}}, "others": ["env A"]}
 
 

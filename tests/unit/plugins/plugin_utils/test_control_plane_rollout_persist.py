@@ -7,51 +7,31 @@ from __future__ import annotations
 import typing as t
 
 import pytest
-from ansible_collections.nodecraft.kubeadm.tests.unit.support.cluster_configurations import API_SERVER, TEXT
+from ansible_collections.nodecraft.kubeadm.tests.unit.support import control_plane_courses as courses
+from ansible_collections.nodecraft.kubeadm.tests.unit.support.cluster_configurations import API_SERVER, ENTRY, KNOWN
 from ansible_collections.nodecraft.kubeadm.tests.unit.support.control_plane_hosts import ON, pod
-from ansible_collections.nodecraft.kubeadm.tests.unit.support.fake_play import Call, FakePlay, Json
-from ansible_collections.nodecraft.kubeadm.tests.unit.support.fake_rollouts import ControlPlanes, held
+from ansible_collections.nodecraft.kubeadm.tests.unit.support.fake_play import Call, Json
+from ansible_collections.nodecraft.kubeadm.tests.unit.support.fake_rollouts import ControlPlanes
 
 NAMES = ("cp1", "cp2")
-READY: Json = {"static_pods": [{"name": API_SERVER, "ready": True, "problem": None}]}
-REHEARSED: Json = {"rehearsal": {"verdict": "accepted", "message": "", "seconds": 0.1}}
-COMMITTED: Json = {
-    "changed": True,
-    "transaction": {"outcome": "committed", "seconds": 1.0, "outage_seconds": 1.0, "proof": {"pid": 1, "uid": "u"}},
-}
-FAILED: Json = {"changed": True, "failed": True, "msg": "the former state was put back"}
-ENTRY: Json = {"value": ["5"], "original": None, "ours": True, "named": True, "files": {}}
-KNOWN: Json = {"problem": None, "text": TEXT, "record": None, "control_planes": list(NAMES), "managers": []}
 WRITTEN: Json = {"changed": True, "operations": [{"field": API_SERVER, "key": "args v", "before": None, "after": "5"}]}
-
-
-def plan(host: str, *operations: Json) -> Json:
-    persistable = {"settings": {"args": {"v": ENTRY}}, "others": []}
-    return {
-        "static_pods": {API_SERVER: pod(*operations, persistable=persistable, **REHEARSED)},
-        "others": {},
-        "node": host,
-        "cluster": {"ca_sha256": "a", "server": "https://a:6443", "machine_id": f"id-{host}"},
-        "kubeadm_config": {**KNOWN, "version": "v1.37.2"},
-    }
 
 
 def run(
     *operations: Json, proof: t.Any = None, written: Json | None = None, change: Json | None = None, **settings: t.Any
 ) -> ControlPlanes:
     """A run over two control planes. operations: on each. proof, written: what the modules answer. change: on the second one."""
-    variables = {"control_plane_persist": True, "control_plane_static_pods": API_SERVER}
-    answers = {
-        "rollout_lease": held,
-        "static_pod_info": READY,
-        "kubeadm_config_check": proof or {"rehearsed": []},
-        "kubeadm_config": written or WRITTEN,
-    }
-    play = FakePlay(dict.fromkeys(NAMES, variables), {"kube_control_plane": NAMES}, answers=answers, **settings)
-    made = {name: plan(name, *operations) for name in NAMES}
-    found = ControlPlanes(play, made, {"cp1": COMMITTED, "cp2": change or COMMITTED})
-    found.run()
-    return found
+    persistable = {"settings": {"args": {"v": ENTRY}}, "others": []}
+    pods = {API_SERVER: pod(*operations, persistable=persistable, **courses.REHEARSED)}
+    return courses.run(
+        pods,
+        pods,
+        plans={name: courses.plan(name, pods, kubeadm_config=KNOWN) for name in NAMES},
+        changes={"cp2": change} if change else {},
+        answers={"kubeadm_config_check": proof or {"rehearsed": []}, "kubeadm_config": written or WRITTEN},
+        variables={"control_plane_persist": True, "control_plane_static_pods": API_SERVER},
+        **settings,
+    )
 
 
 def asked(found: ControlPlanes) -> list[tuple[str, str]]:
@@ -79,7 +59,7 @@ def test_a_proof_that_fails_on_one_node_keeps_it_from_being_written() -> None:
 
 
 def test_a_failed_change_keeps_it_from_being_proven() -> None:
-    found = run(ON, change=FAILED, ignores_errors=True)
+    found = run(ON, change=courses.FAILED, ignores_errors=True)
     assert asked(found) == []
     assert "args v: unset -> 5" not in found.lines
 

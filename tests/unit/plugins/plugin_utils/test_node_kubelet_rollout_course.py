@@ -255,7 +255,7 @@ def test_a_worker_that_cannot_be_reached_may_be_left_out(gone: str, forks: int) 
     )
 
 
-def test_without_the_api_nobody_is_left_out() -> None:
+def test_without_the_api_no_host_is_left_out() -> None:
     variables = {"node_kubelet_max_unreachable": 1, "node_kubelet_check_api": False}
     found = run("cp1", "w1", "w2", variables=variables, answers={"kubelet_info": reached_but("w1")})
     assert found.changed == []

@@ -98,7 +98,7 @@ def test_a_text_that_another_has_written_since_loses_just_what_is_ours(touch: t.
     assert back.record == Persisted()
 
 
-WISHES = st.dictionaries(
+DESIRED_STATES = st.dictionaries(
     st.sampled_from(
         [Place(name, "args", key) for name in (API_SERVER, "etcd") for key in ("v", "service-account-issuer")]
     ),
@@ -110,17 +110,17 @@ TOUCHES: list[t.Callable[[str], str]] = [str, "# mine\n{}".format, lambda text: 
 
 
 @given(
-    wishes=st.lists(WISHES, min_size=2, max_size=3),
+    states=st.lists(DESIRED_STATES, min_size=2, max_size=3),
     touch=st.sampled_from(TOUCHES),
     text=st.sampled_from([TEXT, OTHERS]),
 )
 @settings(max_examples=10)
-@example(wishes=[arg("v", "4"), {**arg("v", "4"), **arg("a", "5")}], touch=TOUCHES[1], text=TEXT)
+@example(states=[arg("v", "4"), {**arg("v", "4"), **arg("a", "5")}], touch=TOUCHES[1], text=TEXT)
 def test_a_second_run_has_nothing_to_do(
-    wishes: list[dict[Place, Wanted]], touch: t.Callable[[str], str], text: str
+    states: list[dict[Place, Wanted]], touch: t.Callable[[str], str], text: str
 ) -> None:
     former = plan(text, {})
-    for wanted in wishes:
+    for wanted in states:
         former = again(former, wanted, touch(former.after))
         second = again(former, wanted)
         assert (second.operations, second.after) == ((), former.after)
