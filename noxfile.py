@@ -77,7 +77,8 @@ FAULT_LABS: tuple[dict[str, FaultLab], ...] = (
     },
     # Upgraded to the version of those before, whose programs are there then.
     {"faults-upgrade-three": FaultLab(3, 1, "FAULTS_UPGRADE_THREE", ("test_upgrade.py",), "1.36")},
-    {"faults-upgrade-one": FaultLab(1, 1, "FAULTS_UPGRADE_ONE", ("test_upgrade.py",), "1.36")},
+    # Upgraded last.
+    {"faults-upgrade-one": FaultLab(1, 1, "FAULTS_UPGRADE_ONE", ("test_upgrade_check.py", "test_upgrade.py"), "1.36")},
 )
 # What `make test-faults` runs; `make test` has a slice of the second in the session ``faults``. The clusters come
 # first: their tests watch how long things take, and a machine that is shared gives less after an hour's work.

@@ -6,11 +6,9 @@ from __future__ import annotations
 
 import base64
 import os
-import typing as t
 from pathlib import Path
 
 import pytest
-import yaml
 from ansible_collections.nodecraft.kubeadm.lab import runs
 from ansible_collections.nodecraft.kubeadm.tests.faults.lab import upgrades
 from ansible_collections.nodecraft.kubeadm.tests.faults.lab.cluster import API_SERVER, Cluster, Json, Node
@@ -108,12 +106,6 @@ def settings_of(node: Node) -> dict[str, set[str]]:
     return {name: {*node.processes(name)[0].arguments} & asked for name, asked in ASKED.items()}
 
 
-def cluster_configuration(cluster: Cluster) -> t.Any:
-    """What kubeadm keeps of the cluster."""
-    found = cluster.lab.get("configmap", "kubeadm-config", "--namespace=kube-system")
-    return yaml.safe_load(found["data"]["ClusterConfiguration"])
-
-
 def rejoin(cluster: Cluster, node: Node, *, files: bool) -> None:
     """Let a node leave and join again. files: whether it gets the files that arguments name first, as a control plane that is new does."""
     upgrades.leave(cluster, node)
@@ -124,20 +116,11 @@ def rejoin(cluster: Cluster, node: Node, *, files: bool) -> None:
     cluster.wait_until_well()
 
 
-def upgradable(named_by: str, records: Path) -> Cluster:
-    """A lab of the old version with what it is upgraded with. named_by: the environment variable that has its name."""
-    cluster = Cluster(os.environ[named_by], records)
-    cluster.wait_until_well()
-    for node in cluster.nodes.values():
-        upgrades.bring(node)
-    return cluster
-
-
 @pytest.mark.skipif(THREE not in os.environ, reason=f"{THREE} names no lab of Kubernetes {upgrades.BEFORE}")
 def test_kept_settings_are_there_from_the_first_second(records: Path) -> None:
-    cluster, persist = upgradable(THREE, records), {"control_plane_persist": True}
+    cluster, persist = upgrades.upgradable(THREE, records), {"control_plane_persist": True}
     settings, nothing = {**SETTINGS, **persist}, {**NOTHING, **persist}
-    before = cluster_configuration(cluster)
+    before = upgrades.cluster_configuration(cluster)
     run(cluster, "site", settings)
     assert run(cluster, "site", settings).changed == 0
 
@@ -157,13 +140,13 @@ def test_kept_settings_are_there_from_the_first_second(records: Path) -> None:
 
     run(cluster, "site", nothing)
     assert [settings_of(node) for node in cluster.control_planes] == [NONE] * 3
-    assert cluster_configuration(cluster) == {**before, "kubernetesVersion": f"v{upgrades.version()}"}
+    assert upgrades.cluster_configuration(cluster) == {**before, "kubernetesVersion": f"v{upgrades.version()}"}
     assert run(cluster, "site", nothing).changed == 0
 
 
 @pytest.mark.skipif(ONE not in os.environ, reason=f"{ONE} names no lab of Kubernetes {upgrades.BEFORE}")
 def test_settings_that_are_not_kept_are_named_lost_and_brought_back(records: Path) -> None:
-    cluster = upgradable(ONE, records)
+    cluster = upgrades.upgradable(ONE, records)
     named = told(run(cluster, "site", SETTINGS))
     assert "WARNING: the next kubeadm upgrade takes" in named
     assert all(flag in named for flag in NAMED), named

@@ -5,6 +5,7 @@
 from __future__ import annotations
 
 import json
+import os
 import subprocess
 import threading
 import time
@@ -36,6 +37,15 @@ def version() -> str:
     return cached("kubernetes").name.split("-")[1]
 
 
+def upgradable(named_by: str, records: Path) -> Cluster:
+    """A lab of the old version with what it is upgraded with. named_by: the environment variable that has its name."""
+    cluster = Cluster(os.environ[named_by], records)
+    cluster.wait_until_well()
+    for node in cluster.nodes.values():
+        bring(node)
+    return cluster
+
+
 def bring(node: Node) -> None:
     """Put the new programs and images on a node, as packages and a pull do."""
     node.run("mkdir", "--parents", FOLDER)
@@ -58,6 +68,23 @@ def upgrade(cluster: Cluster) -> None:
         node.systemctl("restart", "kubelet")
         until(lambda: not cluster.unready_nodes(), f"ready nodes after the upgrade of {node.name}")
     cluster.wait_until_well()
+
+
+def kubeadm_config(cluster: Cluster) -> str:
+    """The ClusterConfiguration that kubeadm keeps of the cluster."""
+    found = cluster.lab.get("configmap", "kubeadm-config", "--namespace=kube-system")
+    return str(found["data"]["ClusterConfiguration"])
+
+
+def cluster_configuration(cluster: Cluster) -> t.Any:
+    """The same, parsed."""
+    return yaml.safe_load(kubeadm_config(cluster))
+
+
+def write_kubeadm_config(cluster: Cluster, text: str) -> None:
+    """Edit it by hand."""
+    patch = json.dumps({"data": {"ClusterConfiguration": text}})
+    cluster.lab.kubectl("patch", "configmap", "kubeadm-config", "--namespace=kube-system", f"--patch={patch}")
 
 
 def leave(cluster: Cluster, node: Node) -> None:

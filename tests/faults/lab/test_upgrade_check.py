@@ -1,0 +1,238 @@
+# SPDX-FileCopyrightText: 2026 nodecraft.kubeadm contributors
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""What upgrade_check finds before an upgrade, and what really happens to those who ignore it. The lab keeps its version."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import typing as t
+from pathlib import Path
+
+import pytest
+import yaml
+from ansible_collections.nodecraft.kubeadm.tests.faults.lab import upgrades
+from ansible_collections.nodecraft.kubeadm.tests.faults.lab.cluster import Cluster, Json, Node, until
+
+ONE = "FAULTS_UPGRADE_ONE"
+CONTROLLER_MANAGER = "kube-controller-manager"
+COPIES = "/etc/kubernetes/tmp"
+# Older than what the new API server supports.
+OLD = "1.33"
+
+pytestmark = pytest.mark.skipif(ONE not in os.environ, reason=f"{ONE} names no lab of Kubernetes {upgrades.BEFORE}")
+
+
+@pytest.fixture(scope="module")
+def lab(records: Path) -> Cluster:
+    """The lab, with the programs and images of the new version on its nodes."""
+    return upgrades.upgradable(ONE, records)
+
+
+@pytest.fixture
+def cluster(lab: Cluster) -> t.Iterator[Cluster]:
+    """A healthy cluster of the old version, brought back to it after the test."""
+    before = upgrades.kubeadm_config(lab)
+    lab.reset()
+    yield lab
+    upgrades.write_kubeadm_config(lab, before)
+    lab.reset()
+
+
+def check(cluster: Cluster, **variables: t.Any) -> tuple[int, Json]:
+    """The exit status of the check, and its report."""
+    asked = {"upgrade_check_target": upgrades.version(), "upgrade_check_programs": upgrades.FOLDER, **variables}
+    if cluster.first.path(upgrades.PATCHES).exists():
+        asked["upgrade_check_patches"] = upgrades.PATCHES
+    with cluster.play("playbooks/upgrade_check.yml", asked) as play:
+        ended = play.ended()
+    return ended.rc, ended.report["global_custom_stats"]["upgrade_check_report"]
+
+
+def found(report: Json, *fates: str) -> list[Json]:
+    """Findings of these fates, of the cluster and of all nodes."""
+    return [
+        {**finding, "node": node}
+        for node, told in {"": {"findings": report["cluster"]}, **report["nodes"]}.items()
+        for finding in told["findings"]
+        if finding["fate"] in fates
+    ]
+
+
+def the_one_that_breaks(cluster: Cluster, **variables: t.Any) -> tuple[t.Any, ...]:
+    """The single thing that breaks: node, component, field, key, who set it, the variable, and the words of it."""
+    status, report = check(cluster, **variables)
+    assert (status, report["safe"]) == (2, False)
+    (finding,) = found(report, "breaks")
+    return tuple(finding[name] for name in ("node", "component", "field", "key", "set_by", "variable", "message"))
+
+
+def apply(node: Node, *, with_etcd: bool = False) -> str:
+    """What `kubeadm upgrade apply` says, and its exit status in the last line."""
+    configuration = {
+        "apiVersion": "kubeadm.k8s.io/v1beta4",
+        "kind": "UpgradeConfiguration",
+        "timeouts": {"upgradeManifests": "60s"},
+        "apply": {
+            "kubernetesVersion": f"v{upgrades.version()}",
+            "forceUpgrade": False,
+            "etcdUpgrade": with_etcd,
+            "ignorePreflightErrors": ["all"],
+            **({"patches": {"directory": upgrades.PATCHES}} if node.path(upgrades.PATCHES).exists() else {}),
+        },
+    }
+    path = f"{upgrades.FOLDER}/upgrade.yaml"
+    node.run("tee", path, stdin=yaml.safe_dump(configuration))
+    return node.run("sh", "-c", f"{upgrades.FOLDER}/kubeadm upgrade apply --yes --config={path} 2>&1; echo status $?")
+
+
+def last_words(node: Node, component: str) -> str:
+    """What a static pod wrote, the runs that ended included."""
+    return node.run("sh", "-c", f"cat /var/log/pods/kube-system_{component}-*/{component}/*.log")
+
+
+@contextlib.contextmanager
+def kubelet_program(node: Node, command: str) -> t.Iterator[None]:
+    """Run another kubelet on a node, which a shell command makes of the one in $kubelet."""
+    kubelet, kept = "/usr/bin/kubelet", f"{upgrades.FOLDER}/kubelet-before"
+    node.run("cp", kubelet, kept)
+    try:
+        node.run("sh", "-ec", f"kubelet={kubelet}; {command}; systemctl restart kubelet")
+        yield
+    finally:
+        node.run("cp", "--remove-destination", kept, kubelet)
+        node.systemctl("reset-failed", "kubelet")
+        node.systemctl("restart", "kubelet")
+
+
+def assert_new_kubelet_fails(node: Node, words: str) -> None:
+    """Give a node the new kubelet, as a package does."""
+    with kubelet_program(node, f"cp --remove-destination {upgrades.FOLDER}/kubelet $kubelet"):
+        until(lambda: words in node.run("journalctl", "--unit=kubelet", "--since=-1min"), f"{words} on {node.name}")
+        assert not node.has_healthy_kubelet()
+
+
+def set_on_kubelet(cluster: Cluster, node: Node, settings: Json) -> None:
+    """Set it with the collection, on a kubelet that takes it."""
+    with cluster.task(node, "kubelet", {**settings, "min_ready_seconds": 2}) as task:
+        assert task.result()["changed"]
+    assert node.has_healthy_kubelet()
+
+
+def configure(cluster: Cluster, section: str, name: str, value: str) -> None:
+    """Write an argument of a component into kubeadm-config, as people do by hand."""
+    configuration = upgrades.cluster_configuration(cluster)
+    configuration.setdefault(section, {}).setdefault("extraArgs", []).append({"name": name, "value": value})
+    upgrades.write_kubeadm_config(cluster, yaml.safe_dump(configuration))
+
+
+def test_nothing_breaks_or_vanishes_on_a_clean_cluster(cluster: Cluster) -> None:
+    status, report = check(cluster)
+    assert (status, report["safe"], found(report, "breaks", "vanishes", "returns")) == (0, True, [])
+
+
+def test_an_argument_that_is_gone(cluster: Cluster) -> None:
+    flag = "concurrent-service-syncs"
+    configure(cluster, "controllerManager", flag, "2")
+    told = the_one_that_breaks(cluster)
+    assert told[:-1] == (
+        *(cluster.first.name, CONTROLLER_MANAGER, "args", flag, "kubeadm-config"),
+        "controllerManager.extraArgs in kubeadm-config",
+    )
+    assert f"unknown flag: --{flag}" in told[-1]
+
+    # kubeadm takes it for a success.
+    assert apply(cluster.first).endswith("status 0\n")
+    until(lambda: f"unknown flag: --{flag}" in last_words(cluster.first, CONTROLLER_MANAGER), "its last words")
+    until(lambda: not cluster.first.processes(CONTROLLER_MANAGER), "a component between two crashes")
+
+
+def test_an_admission_plugin_that_is_gone(cluster: Cluster) -> None:
+    configure(cluster, "apiServer", "enable-admission-plugins", "NodeRestriction,JobValidation")
+    told = the_one_that_breaks(cluster)
+    assert told[:-1] == (
+        *(cluster.first.name, "kube-apiserver", "admission_plugins", "JobValidation", "kubeadm-config"),
+        "apiServer.extraArgs in kubeadm-config",
+    )
+    assert "JobValidation" in told[-1]
+
+    said = apply(cluster.first)
+    assert said.endswith("status 1\n"), said
+    assert "unknown" in last_words(cluster.first, "kube-apiserver")
+
+
+def test_a_configuration_api_that_is_gone(cluster: Cluster) -> None:
+    """No configuration of a component has lost a version from 1.36 to 1.37; that of kubeadm has."""
+    text = upgrades.kubeadm_config(cluster).replace("kubeadm.k8s.io/v1beta4", "kubeadm.k8s.io/v1beta3")
+    upgrades.write_kubeadm_config(cluster, text)
+    status, report = check(cluster)
+    assert (status, report["safe"]) == (2, False)
+    assert [(finding["component"], finding["field"], finding["key"]) for finding in found(report, "breaks")] == [
+        ("kubeadm", "config", "apiVersion")
+    ]
+
+    said = apply(cluster.first)
+    assert "v1beta3" in said
+    assert said.endswith("status 1\n"), said
+
+
+def test_a_kubelet_that_is_too_old(cluster: Cluster) -> None:
+    worker = cluster.workers[0]
+    # The version stands in the program, in as many letters.
+    older = f"sed --in-place 's/v{cluster.lab.kubernetes}\\.\\([0-9]\\)/v{OLD}.\\1/g' $kubelet"
+    with kubelet_program(worker, older):
+        until(lambda: kubelet_version(cluster, worker).startswith(f"v{OLD}."), "the version in the API")
+        told = the_one_that_breaks(cluster)
+        assert told[:2] == (worker.name, "kubelet")
+        assert "more than 3 minor versions older" in told[-1]
+
+        said = apply(cluster.first)
+        assert "too old" in said
+        assert said.endswith("status 1\n"), said
+    until(lambda: kubelet_version(cluster, worker).startswith(f"v{upgrades.BEFORE}."), "the version in the API")
+
+
+def kubelet_version(cluster: Cluster, node: Node) -> str:
+    """As the API knows it."""
+    return str(cluster.lab.get("node", node.name)["status"]["nodeInfo"]["kubeletVersion"])
+
+
+def test_a_full_disk(cluster: Cluster) -> None:
+    node = cluster.first
+    node.run("mkdir", "--parents", COPIES)
+    node.run("mount", "-t", "tmpfs", "-o", "size=20m", "tmpfs", COPIES)
+    try:
+        told = the_one_that_breaks(cluster)
+        assert told[:2] == (node.name, "node")
+        assert COPIES in told[-1]
+
+        said = apply(node, with_etcd=True)
+        assert "no space left on device" in said
+        assert said.endswith("status 1\n"), said
+    finally:
+        node.run("umount", COPIES)
+
+
+def test_a_gate_of_the_kubelet_that_is_gone(cluster: Cluster) -> None:
+    worker, gates = cluster.workers[0], {"SidecarContainers": True}
+    set_on_kubelet(cluster, worker, {"feature_gates": gates})
+    told = the_one_that_breaks(cluster, node_kubelet_feature_gates=gates)
+    assert told[:-1] == (
+        *(worker.name, "kubelet", "feature_gates", "SidecarContainers", "collection"),
+        "node_kubelet_feature_gates",
+    )
+    assert "unrecognized feature gate: SidecarContainers" in told[-1]
+    assert_new_kubelet_fails(worker, "unrecognized feature gate: SidecarContainers")
+
+
+def test_a_field_of_the_kubelet_that_is_refused(cluster: Cluster) -> None:
+    """Without MemoryQoS 1.36 takes the field, and 1.37 does not."""
+    worker, config = cluster.workers[0], {"memoryThrottlingFactor": 0.8}
+    set_on_kubelet(cluster, worker, {"config": config})
+    told = the_one_that_breaks(cluster, node_kubelet_config=config)
+    assert told[:-1] == (
+        *(worker.name, "kubelet", "config", "memoryThrottlingFactor", "collection"),
+        "node_kubelet_config",
+    )
+    assert "memoryThrottlingFactor must not be set" in told[-1]
+    assert_new_kubelet_fails(worker, "memoryThrottlingFactor must not be set")
