@@ -55,7 +55,7 @@ class ControlPlaneRollout(RoleRollout):
             {name: boolean(found[name]) for name in _BOOLEANS}, **{name: int(found[name]) for name in _NUMBERS}
         )
         found["static_pods"] = requests.named(found["static_pods"])
-        found["vaulted"] = self._pass.vaulted("control_plane_components", found["control_plane_persist_env"])
+        found["vaulted"] = self._pass.vaulted("control_plane_components")
         return found
 
     # ---- before the first write --------------------------------------------------------------------------------------

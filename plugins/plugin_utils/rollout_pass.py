@@ -171,9 +171,9 @@ class RolloutPass:
             return default
         return plain(self._action._templar.template(self._variables[name]))
 
-    def vaulted(self, name: str, keys: t.Collection[str]) -> list[str]:
+    def vaulted(self, name: str) -> list[str]:
         """The keys in a variable of this host whose values come from a vault."""
-        return vaulted(self._variables, name, keys)
+        return vaulted(self._variables, name)
 
     def variable_names(self) -> list[str]:
         """The names of all variables of this host."""

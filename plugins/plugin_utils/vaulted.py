@@ -19,14 +19,14 @@ _HEADER = b"$ANSIBLE_VAULT"
 _NAME = re.compile(r"[A-Za-z_]\w*")
 
 
-def vaulted(variables: t.Mapping[str, t.Any], name: str, keys: t.Collection[str]) -> list[str]:
-    """The keys of mappings anywhere in a variable whose values are encrypted. variables: those of a host, not worked out."""
-    found: dict[str, None] = {}
-    if keys:
-        for key, value in _entries(variables, variables.get(name), frozenset((name,))):
-            if key in keys and _is_secret(variables, value, frozenset((name,))):
-                found[key] = None
-    return list(found)
+def vaulted(variables: t.Mapping[str, t.Any], name: str) -> list[str]:
+    """The keys of mappings anywhere in a variable whose values, or texts in lists of values, are encrypted.
+
+    variables: those of a host, not worked out.
+    """
+    seen = frozenset((name,))
+    entries = _entries(variables, variables.get(name), seen)
+    return list(dict.fromkeys(key for key, value in entries if _is_secret(variables, value, seen)))
 
 
 def _entries(variables: t.Mapping[str, t.Any], value: t.Any, seen: frozenset[str]) -> t.Iterator[tuple[str, t.Any]]:
@@ -44,6 +44,8 @@ def _entries(variables: t.Mapping[str, t.Any], value: t.Any, seen: frozenset[str
 
 
 def _is_secret(variables: t.Mapping[str, t.Any], value: t.Any, seen: frozenset[str]) -> bool:
+    if isinstance(value, (list, tuple)):
+        return any(_is_secret(variables, entry, seen) for entry in value)
     tags = getattr(value, "_ansible_tags_mapping", None) or ()
     if type(value).__name__ in _ENCRYPTED or any(tag.__name__ == _TAG for tag in tags):
         return True

@@ -36,7 +36,7 @@ _REFERENCE = re.compile(r"\$\(([^)]+)\)")
 
 @dataclasses.dataclass(frozen=True)
 class Asked:
-    """What the user asks for by name. gates, env: names. vaulted: variables of the environment whose values come from a vault."""
+    """What the user asks for by name. gates, env: names. vaulted: keys of the desired state whose values come from a vault."""
 
     gates: t.Collection[str] = ()
     env: t.Collection[str] = ()
@@ -113,7 +113,7 @@ def _reason(place: Place, found: t.Mapping[str, Json | None], asked: Asked) -> s
 def _not_asked(place: Place, asked: Asked) -> str:
     if place.field == "feature_gates" and place.key not in asked.gates:
         return "a gate that a later version does not know keeps its component from starting; name it in control_plane_persist_feature_gates"
-    if place.field == "env" and place.key in asked.vaulted:
+    if place.key in {*asked.vaulted, *map(flags.normalise, asked.vaulted)}:
         return "its value comes from a vault, and every node may read kubeadm-config"
     return ""
 

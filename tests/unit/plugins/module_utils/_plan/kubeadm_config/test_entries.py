@@ -136,9 +136,12 @@ def test_a_value_that_may_be_secret_is_never_written(key: str, value: str, reaso
     assert (reason in found.left_out[place]) if reason else found.wanted == {place: Wanted(value)}
 
 
-def test_a_value_from_a_vault_is_never_written() -> None:
-    place = Place(API_SERVER, "env", "X")
-    assert "vault" in judged(told(place, "a"), asked=Asked(vaulted=["X"])).left_out[place]
+@pytest.mark.parametrize(
+    ("field", "key", "written"), [("env", "A_B", "A_B"), ("args", "a-b", "a-b"), ("args", "a-b", "a_b")]
+)
+def test_a_value_from_a_vault_is_never_written(field: str, key: str, written: str) -> None:
+    place = Place(API_SERVER, field, key)
+    assert "vault" in judged(told(place, "a"), asked=Asked(env=[key], vaulted=[written])).left_out[place]
 
 
 def test_an_argument_with_a_secret_is_not_written_either() -> None:
