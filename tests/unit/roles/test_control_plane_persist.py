@@ -5,9 +5,10 @@
 from __future__ import annotations
 
 import typing as t
+from pathlib import Path
 
 import pytest
-from ansible_collections.nodecraft.kubeadm.tests.unit.support.plays import Json, Outcome, Stage
+from ansible_collections.nodecraft.kubeadm.tests.unit.support.plays import Json, Outcome, Stage, vaulted
 
 API_SERVER = "kube-apiserver"
 TEXT = "apiServer: {}\napiVersion: kubeadm.k8s.io/v1beta4\nkind: ClusterConfiguration\nkubernetesVersion: v1.37.2\n"
@@ -85,6 +86,17 @@ def test_a_run_with_nothing_else_to_do_writes_it(stage: Stage) -> None:
         "kubeadm_config",
     ]
     assert any("kube-apiserver args v: unset -> 5" in report for report in outcome.reports)
+
+
+def test_what_comes_from_a_vault_is_left_out(stage: Stage, tmp_path: Path) -> None:
+    (tmp_path / "password").write_text("a password", encoding="utf-8")
+    secret = vaulted("5", "a password")
+    for components in ({"args": {"v": "{{ level }}"}}, {"args": {"v": ["4", secret]}}):
+        asked = {**ASKED, "control_plane_components": {API_SERVER: components}, "level": secret}
+        outcome = play(stage, f"--vault-password-file={tmp_path / 'password'}", **asked)
+        assert outcome.status == 0, outcome.output
+        assert steps(outcome) == []
+        assert "args v is not kept in kubeadm-config: its value comes from a vault" in outcome.reports[0]
 
 
 def test_check_mode_shows_it_and_proves_nothing(stage: Stage) -> None:

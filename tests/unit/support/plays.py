@@ -18,6 +18,8 @@ import sys
 import typing as t
 from pathlib import Path
 
+from ansible.parsing.vault import VaultLib, VaultSecret
+
 HERE = Path(__file__).parent
 ROOT = HERE.parents[2]
 PARTS = HERE / "stage"
@@ -229,6 +231,11 @@ class Stage:
             "STUB_RUNS": str(self._runs),
             "STUB_SAID": str(self._folder / "said.json"),
         }
+
+
+def vaulted(text: str, password: str) -> Json:
+    """A value of a variable as C(!vault) makes it in an inventory of YAML."""
+    return {"__ansible_vault": VaultLib([("default", VaultSecret(password.encode()))]).encrypt(text).decode()}
 
 
 def counted(runs: str) -> dict[str, int]:

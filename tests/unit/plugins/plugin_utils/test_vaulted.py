@@ -65,7 +65,9 @@ def test_where_a_value_comes_from(variables: Json, found: list[str]) -> None:
     assert vaulted(variables, "c") == found
 
 
-@pytest.mark.parametrize(("content", "found"), [("$ANSIBLE_VAULT;1.1;AES256\n61", ["TOKEN", "PLAIN"]), ("secret: x\n", [])])
+@pytest.mark.parametrize(
+    ("content", "found"), [("$ANSIBLE_VAULT;1.1;AES256\n61", ["TOKEN", "PLAIN"]), ("secret: x\n", [])]
+)
 def test_a_whole_file_may_be_encrypted(tmp_path: pathlib.Path, content: str, found: list[str]) -> None:
     file = tmp_path / "vault.yml"
     file.write_text(content, encoding="utf-8")

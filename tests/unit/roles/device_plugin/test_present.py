@@ -7,7 +7,6 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from ansible.parsing.vault import VaultLib, VaultSecret
 from ansible_collections.nodecraft.kubeadm.tests.unit.support.device_plugin_role import (
     OURS,
     ROLE,
@@ -17,7 +16,7 @@ from ansible_collections.nodecraft.kubeadm.tests.unit.support.device_plugin_role
     named,
     written,
 )
-from ansible_collections.nodecraft.kubeadm.tests.unit.support.plays import Json, Stage
+from ansible_collections.nodecraft.kubeadm.tests.unit.support.plays import Json, Stage, vaulted
 
 # What is mounted below a folder of the host is read-only as well. The API server takes that only with readOnly.
 READ_ONLY, WRITABLE = (True, "IfPossible"), (False, None)
@@ -188,19 +187,12 @@ def test_what_failed_ends_what_is_written_after_it(play: Play) -> None:
 
 def test_only_its_own_variables_are_read(stage: Stage, tmp_path: Path) -> None:
     (tmp_path / "password").write_text("a password", encoding="utf-8")
-    (tmp_path / "other").write_text("another one", encoding="utf-8")
-
-    def vaulted(text: str, password: str) -> Json:
-        # As `!vault` in an inventory of YAML.
-        secret = VaultSecret((tmp_path / password).read_bytes())
-        return {"__ansible_vault": VaultLib([("default", secret)]).encrypt(text).decode()}
-
-    config = {"resources": [{**OURS["device_plugin_config"]["resources"][0], "name": vaulted(D, "password")}]}
+    config = {"resources": [{**OURS["device_plugin_config"]["resources"][0], "name": vaulted(D, "a password")}]}
     hosts: Json = {
         name: {"device_plugin_node_name": f"node-{name}", "device_plugin_config": config} for name in ("w1", "w2")
     }
-    hosts["w1"].update(unrelated="{{ nowhere }}", closed=vaulted("x", "other"))
-    hosts["w2"].update(unrelated="{{ nowhere }}", closed=vaulted("x", "other"))
+    hosts["w1"].update(unrelated="{{ nowhere }}", closed=vaulted("x", "another one"))
+    hosts["w2"].update(unrelated="{{ nowhere }}", closed=vaulted("x", "another one"))
     variables = {name: value for name, value in OURS.items() if name != "device_plugin_config"}
     password = f"--vault-password-file={tmp_path / 'password'}"
     outcome = stage.play({"kube_node": hosts}, password, hosts="kube_node", roles=[ROLE], vars=variables)
