@@ -117,8 +117,8 @@ static_pods:
 kubeadm_config:
   description:
     - What the API server of the node tells of the ConfigMap C(kube-system/kubeadm-config), with C(problem), why it could not be read, C(text),
-      C(record), what this collection put there, C(control_planes), the Nodes that generate their manifests from it, and C(managers), who else
-      renders it.
+      C(record), what this collection put there, C(control_planes), the Nodes that generate their manifests from it, C(managers), who else
+      renders it, and C(immutable), the ConfigMaps among it and its record that the API lets nobody change.
     - C(version) is that of the node's API server.
   returned: always
   type: dict

@@ -48,13 +48,16 @@ class KubeadmConfig:
 
 def read(kubeconfig: str, ask_api: Ask = ask) -> KubeadmConfig:
     """Ask for it, in three requests. Where that fails, the reason is told."""
-    told: Json = {"problem": None, "text": None, "record": None, "control_planes": [], "managers": []}
+    told: Json = {"problem": None, "text": None, "record": None, "control_planes": [], "managers": [], "immutable": []}
     try:
         config_map = _get(f"{_CONFIG_MAPS}/kubeadm-config", kubeconfig, ask_api)
         own = _get(f"{_CONFIG_MAPS}/{NAME}", kubeconfig, ask_api)
         nodes = _get(_NODES, kubeconfig, ask_api).get("items") or []
         told["text"] = (config_map.get("data") or {}).get(KIND)
         told["record"] = (own.get("data") or {}).get(KEY)
+        told["immutable"] = [
+            name for name, found in (("kubeadm-config", config_map), (NAME, own)) if found.get("immutable")
+        ]
         told["control_planes"] = [node["metadata"]["name"] for node in nodes]
         told["managers"] = obstacles.managers(nodes)
         persisted = Persisted.parse(told["record"])

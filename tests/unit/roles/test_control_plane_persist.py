@@ -19,7 +19,14 @@ ASKED: Json = {"control_plane_persist": True}
 def facts(key: str = "v", text: str = TEXT, **known: t.Any) -> Json:
     """What each node tells: an argument of ours, and kubeadm-config without it."""
     entry = {"value": ["5"], "original": None, "ours": True, "named": True, "files": {"/etc/policy.yaml": "a"}}
-    told = {"problem": None, "text": text, "record": None, "control_planes": ["cp1", "cp2"], "managers": []}
+    told = {
+        "problem": None,
+        "text": text,
+        "record": None,
+        "control_planes": ["cp1", "cp2"],
+        "managers": [],
+        "immutable": [],
+    }
     return {
         "known": {**told, "version": "v1.37.2", **known},
         "pods": {API_SERVER: {"settings": {"args": {key: entry}}, "others": ["resources requests.cpu"]}},

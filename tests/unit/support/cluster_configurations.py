@@ -73,6 +73,7 @@ KNOWN: Json = {
     "record": None,
     "control_planes": ["cp1", "cp2"],
     "managers": [],
+    "immutable": [],
     "version": "v1.37.2",
 }
 ENTRY: Json = {"value": ["5"], "original": None, "ours": True, "named": True, "files": {}}

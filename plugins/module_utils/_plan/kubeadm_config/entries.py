@@ -25,6 +25,7 @@ _TOKEN = re.compile(
     r"eyJ[\w-]{8,}\.[\w-]+\.|\b(?:[Bb]earer|[Bb]asic)\s+\S|-----BEGIN"
     r"|\b(?:gh[oprsu]|github_pat|glpat|hvs|xox[abp])[-_.]\w{8,}"
     r"|\b[a-z0-9]{6}\.(?=[a-z]*[0-9])[a-z0-9]{16}\b"  # kubeadm's own
+    r"|[?&][\w-]*(?:[Tt]oken|[Ss]ecret|[Pp]assword|[Ss]ignature|[Kk]ey)="  # in the query of a URL
 )
 _SECRET_NAME = re.compile(
     r"PASSWORD|SECRET"

@@ -38,7 +38,8 @@ def refusal(known: Json, versions: t.Mapping[str, str]) -> str:
     """Why kubeadm-config must not be written; empty when it may be.
 
     known: what a control plane read of the API: C(problem), why it could not; C(text), None where there is no such ConfigMap; C(managers);
-    C(control_planes), the names of their Nodes. versions: by Node, that of the API server of each host of the run.
+    C(control_planes), the names of their Nodes; C(immutable), the names of ConfigMaps that cannot be changed. versions: by Node, that of the API
+    server of each host of the run.
     """
     if known.get("problem"):
         return f"{CONFIG_MAP_SOURCE} could not be read: {known['problem']}"
@@ -51,7 +52,22 @@ def refusal(known: Json, versions: t.Mapping[str, str]) -> str:
         configuration = plan.read(known["text"])
     except Refusal as exc:
         return str(exc)
-    return _managed(known, configuration) or _incomplete(known, versions) or _mixed(configuration, versions)
+    return (
+        _immutable(known)
+        or _managed(known, configuration)
+        or _incomplete(known, versions)
+        or _mixed(configuration, versions)
+    )
+
+
+def _immutable(known: Json) -> str:
+    names = " and ".join(f"kube-system/{name}" for name in known["immutable"])
+    if not names:
+        return ""
+    return (
+        f"ConfigMap {names} is immutable, so the API refuses every change of it, also one by kubeadm upgrade. Delete it, and create it again with the"
+        " same data and without immutable."
+    )
 
 
 def _managed(known: Json, configuration: ClusterConfiguration) -> str:

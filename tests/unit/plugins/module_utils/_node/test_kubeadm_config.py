@@ -47,13 +47,14 @@ NODES: Json = {
 
 def test_what_is_read_of_the_api() -> None:
     own = {"data": {"record": PERSISTED.dump()}}
-    found = kubeadm_config.read("admin.conf", api(config=CONFIG, own=own, nodes=NODES))
+    found = kubeadm_config.read("admin.conf", api(config={**CONFIG, "immutable": True}, own=own, nodes=NODES))
     assert found.told == {
         "problem": None,
         "text": TEXT,
         "record": PERSISTED.dump(),
         "control_planes": ["cp1", "cp2"],
         "managers": ["minikube (the Nodes have minikube.k8s.io/name)"],
+        "immutable": ["kubeadm-config"],
     }
     assert found.persisted == PERSISTED
 

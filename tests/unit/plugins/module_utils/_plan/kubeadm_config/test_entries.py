@@ -127,6 +127,8 @@ def test_gates_are_asked_for_by_name() -> None:
         ("X", "api.kubernetes.example", ""),
         ("X", "eyJhbGciOiJSUzI1NiJ9.eyJpc3MiOiJr.c2ln", "token"),
         ("X", "Bearer abcdef", "token"),
+        ("X", "https://hooks.example/x?a=b&access_token=abc", "token"),
+        ("X", "https://hooks.example/x?a=b&timeout=3", ""),
         ("X", "-----BEGIN RSA PRIVATE KEY-----", "token"),
     ],
 )

@@ -10,7 +10,14 @@ import pytest
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.kubeadm_config import obstacles
 from ansible_collections.nodecraft.kubeadm.tests.unit.support.cluster_configurations import TEXT, Json
 
-KNOWN: Json = {"problem": None, "text": TEXT, "record": None, "control_planes": ["cp1", "cp2"], "managers": []}
+KNOWN: Json = {
+    "problem": None,
+    "text": TEXT,
+    "record": None,
+    "control_planes": ["cp1", "cp2"],
+    "managers": [],
+    "immutable": [],
+}
 SAME = {"cp1": "v1.37.2", "cp2": "v1.37.2"}
 
 
@@ -28,6 +35,7 @@ def test_nothing_keeps_it() -> None:
         ({"text": TEXT.replace("v1beta4", "v1beta3")}, SAME, "kubeadm config migrate"),
         ({"managers": ["Cluster API (x)"]}, SAME, "Cluster API (x) renders"),
         ({"text": TEXT.replace("/etc/kubernetes/pki", "/etc/kubernetes/ssl")}, SAME, "Kubespray"),
+        ({"immutable": ["kubeadm-config"]}, SAME, "kube-system/kubeadm-config is immutable"),
         ({"control_planes": ["cp1", "cp2", "cp3"]}, SAME, "cp3 is a control plane and no host of this run"),
         ({}, {**SAME, "cp2": "v1.36.3"}, "cp2 v1.36.3"),
         ({}, {**SAME, "cp2": ""}, "cp2 unknown"),
