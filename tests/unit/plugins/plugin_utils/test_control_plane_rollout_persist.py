@@ -17,21 +17,33 @@ NAMES = ("cp1", "cp2")
 WRITTEN: Json = {"changed": True, "operations": [{"field": API_SERVER, "key": "args v", "before": None, "after": "5"}]}
 
 
-def run(
-    *operations: Json, proof: t.Any = None, written: Json | None = None, change: Json | None = None, **settings: t.Any
+def course(
+    *operations: Json,
+    proof: t.Any = None,
+    written: Json | None = None,
+    change: Json | None = None,
+    known: Json | None = None,
+    persists: bool = True,
+    **settings: t.Any,
 ) -> ControlPlanes:
-    """A run over two control planes. operations: on each. proof, written: what the modules answer. change: on the second one."""
+    """A run over two control planes. operations: on each. proof, written: what the modules answer. change: on the second one. known: of the API."""
     persistable = {"settings": {"args": {"v": ENTRY}}, "others": []}
     pods = {API_SERVER: pod(*operations, persistable=persistable, **courses.REHEARSED)}
-    return courses.run(
+    return courses.course(
         pods,
         pods,
-        plans={name: courses.plan(name, pods, kubeadm_config=KNOWN) for name in NAMES},
+        plans={name: courses.plan(name, pods, kubeadm_config={**KNOWN, **(known or {})}) for name in NAMES},
         changes={"cp2": change} if change else {},
         answers={"kubeadm_config_check": proof or {"rehearsed": []}, "kubeadm_config": written or WRITTEN},
-        variables={"control_plane_persist": True, "control_plane_static_pods": API_SERVER},
+        variables={"control_plane_persist": persists, "control_plane_static_pods": API_SERVER},
         **settings,
     )
+
+
+def run(*operations: Json, **more: t.Any) -> ControlPlanes:
+    found = course(*operations, **more)
+    found.run()
+    return found
 
 
 def asked(found: ControlPlanes) -> list[tuple[str, str]]:
@@ -67,3 +79,35 @@ def test_a_failed_change_keeps_it_from_being_proven() -> None:
 def test_what_the_writer_says_against_it_fails_the_run() -> None:
     found = run(written={"failed": True, "msg": "it was changed meanwhile"})
     assert "it was changed meanwhile" in " ".join(found.failures.values())
+
+
+def test_what_is_known_to_keep_it_from_being_written_stops_the_run_before_its_first_change() -> None:
+    found = run(ON, known={"managers": ["minikube"]})
+    assert (found.changed, asked(found)) == ([], [])
+    assert "minikube renders" in " ".join(found.failures.values())
+
+
+def test_what_could_not_be_read_fails_the_run_behind_its_changes() -> None:
+    found = run(ON, known={"problem": "no answer", "text": None})
+    assert (found.changed, asked(found)) == (list(NAMES), [])
+    assert found.failures == {"cp2 verify": "not proven"}
+    why = found.play.take("control_plane", "verify", "cp2", on="cp1")["msg"]
+    assert why.startswith("kubeadm-config was not written: ")
+    assert "could not be read: no answer" in why
+
+
+def test_what_stands_there_already_is_neither_proven_nor_a_reason_for_the_lease() -> None:
+    written = KNOWN["text"].replace("apiServer: {}", 'apiServer:\n  extraArgs:\n  - name: v\n    value: "5"')
+    found = run(known={"text": written})
+    assert (asked(found), found.play.calls("rollout_lease")) == ([], [])
+    assert found.failures == {}
+
+
+@pytest.mark.parametrize("persists", [True, False])
+def test_a_playbook_is_told_that_it_is_to_be_written(persists: bool) -> None:
+    found = course(persists=persists)
+    found.is_plan_only = True
+    found.plan(NAMES)
+    settings = {"roles": ["control_plane"], "named": ["control_plane_components"], "may_split": True}
+    decided = found.play.take("site", "decide", "cp1", settings=settings)
+    assert decided["work"] == (["control_plane"] if persists else [])
