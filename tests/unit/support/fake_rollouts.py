@@ -164,7 +164,8 @@ class ControlPlanes(Course):
         """The last host, for all: prove kubeadm-config on each, and write it."""
         admitted = self.result("admit", host)
         proofs = [self.play.take(self.role, "verify", host, on=each) for each in admitted["proves"]]
-        failed = {"failed": True, "msg": "not proven"} if any(proof.get("failed") for proof in proofs) else {}
+        why = [str(proof["msg"]) for proof in proofs if proof.get("failed")]
+        failed = {"failed": True, "msg": why[0]} if why else {}
         self.play.register("__control_plane_verify", lambda _host: {"results": proofs, **failed}, [host], step="verify")
         self.play.each(self.role, "apply", [host], on=lambda _host: str(admitted["end_api"]["host"]))
 
