@@ -285,7 +285,7 @@ def start(session: nox.Session) -> None:
 
 @nox.session(default=False, python=CONTROLLER)
 def faults_lab(session: nox.Session) -> None:
-    """The fault tests on real clusters, each cluster with its part of them."""
+    """The fault tests on real clusters, each cluster with its part of them; arguments name clusters, such as faults-three."""
     run_all_lab_faults(session, FAULT_LABS)
 
 

@@ -47,7 +47,10 @@ def run_file_faults(session: nox.Session, scope: str) -> None:
 
 
 def run_all_lab_faults(session: nox.Session, clusters: t.Sequence[t.Mapping[str, FaultLab]]) -> None:
-    """Run those on real clusters. clusters: one group after the other, each with those that work at once."""
+    """Run those on real clusters. clusters: one group after the other, each with those that work at once.
+
+    Arguments of the session that are names of clusters choose these; the others are pytest's.
+    """
     install(session, "ansible", "kubernetes", "jsonpatch", "pytest", "pytest-rerunfailures", "PyYAML")
     forgotten = {path.name for path in LAB_FAULTS.glob("test_*.py")}.difference(
         *(lab.tests for labs in clusters for lab in labs.values())
@@ -55,13 +58,19 @@ def run_all_lab_faults(session: nox.Session, clusters: t.Sequence[t.Mapping[str,
     if forgotten:
         session.error(f"FAULT_LABS has no {', '.join(sorted(forgotten))}")
     record = fresh_folder(FAULTS / "lab")
-    failed = [name for labs in clusters for name in failed_on_labs(session, labs, record)]
+    known = {name for labs in clusters for name in labs}
+    chosen = known.intersection(session.posargs) or known
+    groups = [{name: lab for name, lab in labs.items() if name in chosen} for labs in clusters]
+    arguments = [argument for argument in session.posargs if argument not in known]
+    failed = [name for labs in groups if labs for name in failed_on_labs(session, labs, record, arguments)]
     if failed:
         session.error(f"failed on {', '.join(failed)}")
 
 
-def failed_on_labs(session: nox.Session, labs: t.Mapping[str, FaultLab], record: Path) -> list[str]:
-    """The fault tests of clusters that are there at the same time. Returns the names of those on which one failed."""
+def failed_on_labs(
+    session: nox.Session, labs: t.Mapping[str, FaultLab], record: Path, arguments: t.Sequence[str]
+) -> list[str]:
+    """The fault tests of clusters that are there at the same time. arguments: of pytest. Returns the names of those on which one failed."""
     labs = {lab_of_this_clone(name): lab for name, lab in labs.items()}
     try:
         for name, lab in labs.items():
@@ -69,14 +78,14 @@ def failed_on_labs(session: nox.Session, labs: t.Mapping[str, FaultLab], record:
             # A real API server takes its whole grace period to stop, each of the many times.
             start_lab(session, lab.variables(name), "--extra-vars=lab_grace_seconds=3")
         with ThreadPoolExecutor(len(labs)) as pool:
-            outcomes = list(pool.map(lambda name: run_lab_faults(session, name, labs[name], record), labs))
+            outcomes = list(pool.map(lambda name: run_lab_faults(session, name, labs[name], record, arguments), labs))
     finally:
         for name in labs:
             stop_lab(session, name)
     return [name for name, passed in zip(labs, outcomes, strict=True) if not passed]
 
 
-def run_lab_faults(session: nox.Session, name: str, lab: FaultLab, record: Path) -> bool:
+def run_lab_faults(session: nox.Session, name: str, lab: FaultLab, record: Path, arguments: t.Sequence[str]) -> bool:
     """The fault tests of one lab. Returns whether they passed."""
     report = RESULTS / f"{name}.xml"
     report.unlink(missing_ok=True)
@@ -90,5 +99,5 @@ def run_lab_faults(session: nox.Session, name: str, lab: FaultLab, record: Path)
         "--reruns=2",
         "--only-rerun=Starved",
         *(str(LAB_FAULTS / file) for file in lab.tests),
-        *session.posargs,
+        *arguments,
     )
