@@ -102,11 +102,15 @@ class ControlPlaneRollout(RoleRollout):
         ready = control_planes.is_ready(hosts, time.time() - planned_at)
         return {**found, "at": time.time(), "is_ready": ready, **admitted}
 
-    def _persistence(self, hosts: rollout.Hosts) -> Persistence | None:
+    @property
+    def _persistences(self) -> type[Persistence]:
         # Each step is a process of its own, and only a few come here: the import costs more than the rest of a step.
         from .control_plane_persistence import Persistence  # noqa: PLC0415  # see above
 
-        return Persistence.of(hosts, check_mode=self._pass.check_mode)
+        return Persistence
+
+    def _persistence(self, hosts: rollout.Hosts) -> Persistence | None:
+        return self._persistences.of(hosts, check_mode=self._pass.check_mode)
 
     def _persist_refusal(self, persistence: Persistence | None) -> str:
         """Why kubeadm-config cannot be written, where the run is asked for that: before its first write."""
@@ -260,14 +264,12 @@ class ControlPlaneRollout(RoleRollout):
         return self._asked("kubeadm_config", persistence.write())
 
     def _to_write(self) -> Persistence:
+        """What was decided to be written. Raises Refusal when it must not be any more."""
         hosts = self._pass.hosts(self._decision["planned"])
-        persistence, stopped = self._persistence(hosts), control_planes.stopped_by(hosts, self._pass.play_hosts)
-        if persistence is not None:
-            self._refuse(persistence.failure)
-        if stopped or persistence is None or not persistence.writes:
-            raise Refusal(
-                f"kubeadm-config was not written, because {', '.join(stopped) or 'the plan'} failed or was lost."
-            )
+        if stopped := control_planes.stopped_by(hosts, self._pass.play_hosts):
+            raise Refusal(f"kubeadm-config was not written, because {', '.join(stopped)} failed or was lost.")
+        persistence = self._persistences(hosts, check_mode=self._pass.check_mode)
+        self._refuse(persistence.failure)
         return persistence
 
     def _asked(self, module: str, options: Json) -> Json:
@@ -303,7 +305,7 @@ class ControlPlaneRollout(RoleRollout):
             *kept[len(first) :],
             rollout.again(control_planes.left(reports)),
         ]
-        told_for = {name: reports[name] for name in lost if name in reports}
+        told_for = {name: reports[name] for name in lost}
         return self._ended(own, [line for line in lines if line], told_for)
 
     def _ended(self, report: Json, lines: t.Sequence[str] = (), others: Json | None = None) -> Json:

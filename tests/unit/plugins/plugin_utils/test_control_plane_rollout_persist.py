@@ -23,11 +23,13 @@ def course(
     written: Json | None = None,
     change: Json | None = None,
     known: Json | None = None,
+    key: str = "v",
     persists: bool = True,
     **settings: t.Any,
 ) -> ControlPlanes:
-    """A run over two control planes. operations: on each. proof, written: what the modules answer. change: on the second one. known: of the API."""
-    persistable = {"settings": {"args": {"v": ENTRY}}, "others": []}
+    """A run over two control planes. operations: on each. proof, written: what the modules answer. change: on the second one. known: of the API. key: the
+    argument of ours."""
+    persistable = {"settings": {"args": {key: ENTRY}}, "others": []}
     pods = {API_SERVER: pod(*operations, persistable=persistable, **courses.REHEARSED)}
     return courses.course(
         pods,
@@ -59,6 +61,8 @@ def test_each_node_proves_it_before_it_is_written(operations: tuple[Json, ...]) 
     assert (proofs, writer) == ([("kubeadm_config_check", name) for name in NAMES], "kubeadm_config")
     assert found.result("apply", "cp2")["operations"] == WRITTEN["operations"]
     assert "    kube-apiserver args v: unset -> 5" in found.lines
+    assert found.lines.startswith("cp1")
+    assert found.play.calls("rollout_lease")
 
 
 def test_a_proof_that_fails_on_one_node_keeps_it_from_being_written() -> None:
@@ -73,7 +77,9 @@ def test_a_proof_that_fails_on_one_node_keeps_it_from_being_written() -> None:
 def test_a_failed_change_keeps_it_from_being_proven() -> None:
     found = run(ON, change=courses.FAILED, ignores_errors=True)
     assert asked(found) == []
-    assert "args v: unset -> 5" not in found.lines
+    assert "because cp2 failed or was lost" in " ".join(found.failures.values())
+    # What it has left on cp2 its plan does not tell.
+    assert "args v" not in found.lines
 
 
 def test_what_the_writer_says_against_it_fails_the_run() -> None:
@@ -110,3 +116,21 @@ def test_a_playbook_is_told_that_it_is_to_be_written(persists: bool) -> None:
     settings = {"roles": ["control_plane"], "named": ["control_plane_components"], "may_split": True}
     decided = found.play.take("site", "decide", "cp1", settings=settings)
     assert decided["work"] == (["control_plane"] if persists else [])
+
+
+@pytest.mark.parametrize("proof", [{"pass": "another"}, {"unreachable": True}, {"failed": True}])
+def test_what_is_no_proof_of_this_pass_keeps_it_from_being_written(proof: Json) -> None:
+    found = course()
+    found.plan(NAMES)
+    found.apply(NAMES)
+    verified = found.play.hostvars["cp2"]["__control_plane_verify"]
+    first, second = verified["results"]
+    found.play.hostvars["cp2"]["__control_plane_verify"] = {**verified, "results": [first, {**second, **proof}]}
+    refused = found.play.take("control_plane", "apply", "cp2", on="cp1")
+    assert refused["msg"] == "kubeadm-config was not written, because it was not proven on cp2."
+
+
+def test_the_loss_of_encryption_is_told_first() -> None:
+    found = run(ON, key="encryption-provider-config", persists=False)
+    assert found.lines.startswith("WARNING: the next kubeadm upgrade takes")
+    assert found.lines.count("WARNING: the next kubeadm upgrade takes") == 1
