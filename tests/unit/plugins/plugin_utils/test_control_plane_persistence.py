@@ -7,7 +7,12 @@ from __future__ import annotations
 import typing as t
 
 import pytest
-from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.kubeadm_config.record import digest_of
+from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.kubeadm_config.record import (
+    Entry,
+    Persisted,
+    digest_of,
+)
+from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.kubeadm_config.settings import Place
 from ansible_collections.nodecraft.kubeadm.plugins.plugin_utils.control_plane_persistence import Persistence
 from ansible_collections.nodecraft.kubeadm.tests.unit.support.cluster_configurations import (
     API_SERVER,
@@ -19,6 +24,9 @@ from ansible_collections.nodecraft.kubeadm.tests.unit.support.cluster_configurat
 from ansible_collections.nodecraft.kubeadm.tests.unit.support.control_plane_hosts import host, pod
 
 FACTS: Json = {"settings": {"args": {"v": ENTRY}}, "others": ["env A"]}
+NONE: Json = {"settings": {}, "others": []}
+WITH_V = TEXT.replace("apiServer: {}\n", 'apiServer:\n  extraArgs:\n  - name: v\n    value: "5"\n')
+RECORD = Persisted({Place(API_SERVER, "args", "v"): Entry(["5"], None, None)}, TEXT, digest_of(WITH_V)).dump()
 
 
 def hosts(
@@ -41,7 +49,7 @@ def test_it_is_written_where_it_is_asked_for_and_nothing_keeps_it() -> None:
     assert (of().refusal(), of().writes, of().failure) == ("", True, "")
     assert not of(check_mode=True).writes
     assert not of(asked=False).writes
-    assert not of(facts={"settings": {}, "others": []}).writes
+    assert not of(facts=NONE).writes
 
 
 @pytest.mark.parametrize(
@@ -52,7 +60,8 @@ def test_what_keeps_it_is_known_before_the_first_write_where_there_is_something_
     assert refused.refusal().endswith("run with -e control_plane_persist=false.")
     assert not refused.writes
     assert of(known, asked=False).refusal() == ""
-    assert of(known, facts={"settings": {}, "others": []}).refusal() == ""
+    assert of(known, facts=NONE).refusal() == ""
+    assert of({**known, "record": RECORD}, facts=NONE).refusal() == refused.refusal()
 
 
 def test_a_text_that_cannot_be_edited_is_refused_as_well() -> None:
@@ -64,6 +73,8 @@ def test_an_api_that_does_not_answer_may_be_what_is_to_be_repaired() -> None:
     assert (silent.refusal(), silent.writes) == ("", False)
     assert "could not be read: no answer" in silent.failure
     assert of({"problem": "no answer"}, asked=False).failure == ""
+    assert of({"problem": "no answer"}, check_mode=True).failure == ""
+    assert of({"problem": "no answer"}, facts=NONE).failure == ""
     assert of().failure == ""
 
 
@@ -71,6 +82,11 @@ def test_a_record_that_is_not_ours_keeps_no_run_from_its_end() -> None:
     broken = {"problem": "ConfigMap kube-system/nodecraft-kubeadm-persisted, record: ...", "record": "{"}
     assert of(broken, asked=False).lines({}, diff=False)
     assert "nodecraft-kubeadm-persisted" in of(broken).failure
+
+
+def test_what_was_put_there_and_is_not_wanted_any_more_goes() -> None:
+    assert of({"record": RECORD, "text": WITH_V}, facts=NONE).writes
+    assert not of({"text": WITH_V}, facts=NONE).writes
 
 
 def test_one_host_that_can_ask_is_enough() -> None:
@@ -135,3 +151,9 @@ def test_what_is_told_at_the_end(written: Json, more: Json, told: str) -> None:
     assert told in "\n".join(lines)
     assert "kube-apiserver env A" in "\n".join(lines)
     assert any(line.startswith("+") for line in of(**more).lines(written, diff=True))
+
+
+def test_a_config_map_that_is_not_there_is_told_at_the_end() -> None:
+    lines = of({"text": None}).lines({}, diff=True)
+    assert "kubeadm-config is not written: there is no ConfigMap" in "\n".join(lines)
+    assert not any(line.startswith("+") for line in lines)
