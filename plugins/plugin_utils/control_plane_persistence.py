@@ -37,7 +37,7 @@ class Persistence:
     @classmethod
     def of(cls, hosts: rollout.Hosts, *, check_mode: bool) -> Persistence | None:
         """None where the plans do not tell, or a later pass of the run does."""
-        plans = [registers.get("plan", {}) for registers in hosts.values()]
+        plans = [registers.get("plan", rollout.NOTHING) for registers in hosts.values()]
         known = [pod.get("persistable") for plan in plans for pod in (plan.get("static_pods") or {}).values()]
         is_last = all(rollout.settings_of(registers).get("persists", True) for registers in hosts.values())
         is_told = bool(plans) and all(plan.get("kubeadm_config") for plan in plans) and None not in known
@@ -174,7 +174,7 @@ class Persistence:
             for name, pod in registers["plan"]["static_pods"].items():
                 others[name] = list(dict.fromkeys([*others.get(name, ()), *pod["persistable"]["others"]]))
         outlook = report.Outlook(self._ending(written), self._reason, self._entries, self._plan, others)
-        return report.lines(outlook, diff=diff and bool(self._plan and self._plan.operations))
+        return report.lines(outlook, diff=diff)
 
     def _ending(self, written: rollout.Result) -> str:
         if not self.is_asked:

@@ -87,6 +87,9 @@ def test_a_record_that_is_not_ours_keeps_no_run_from_its_end() -> None:
 def test_what_was_put_there_and_is_not_wanted_any_more_goes() -> None:
     assert of({"record": RECORD, "text": WITH_V}, facts=NONE).writes
     assert not of({"text": WITH_V}, facts=NONE).writes
+    # Another took it out: the record alone is written, and there is nothing to prove.
+    gone = of({"record": RECORD}, facts=NONE)
+    assert (gone.writes, gone.proof()["changes"]) == (True, [])
 
 
 def test_one_host_that_can_ask_is_enough() -> None:
@@ -150,6 +153,7 @@ def test_what_is_told_at_the_end(written: Json, more: Json, told: str) -> None:
     lines = of(**more).lines(written, diff=False)
     assert told in "\n".join(lines)
     assert "kube-apiserver env A" in "\n".join(lines)
+    assert not any(line.startswith("+") for line in lines)
     assert any(line.startswith("+") for line in of(**more).lines(written, diff=True))
 
 
