@@ -52,6 +52,13 @@ def resources(call: Call) -> Json:
     return {"changed": False, "nodes": dict.fromkeys(call.arguments["per_node"], result)}
 
 
+def labels(call: Call) -> Json:
+    """Each node gets one."""
+    operation = {"field": "labels", "key": "a", "before": None, "after": "b"}
+    result: Json = {"changed": True, "failed": False, "msg": "", "operations": [operation]}
+    return {"changed": True, "nodes": dict.fromkeys(call.arguments["per_node"], result)}
+
+
 class Site:
     """A run of the playbook on cp1 and w1. api, kubelets: the operations that are planned. changes: of those that do not go well, by role."""
 
@@ -234,12 +241,6 @@ def test_a_kubelet_that_is_down_is_repaired_first_or_stops_the_run(
 
 
 def test_labels_alone_are_a_change() -> None:
-    operation = {"field": "labels", "key": "a", "before": None, "after": "b"}
-
-    def labels(call: Call) -> Json:
-        result: Json = {"changed": True, "failed": False, "msg": "", "operations": [operation]}
-        return {"changed": True, "nodes": dict.fromkeys(call.arguments["per_node"], result)}
-
     site = Site([], [], answers={"node_label": labels}).run()
     assert site.work == ["node_resources"]
     # What was planned of a host that tells nothing of it is none.
@@ -362,3 +363,22 @@ def test_a_run_of_which_every_role_began_has_no_limit_of_its_own() -> None:
     }
     play = FakePlay({"cp1": {"__play_end": ended}, "w1": {"__play_end": {**ended, "lines": []}}})
     assert play.take("site", "report", "cp1")["msg"] == ["w1: failed"]
+
+
+def test_the_limit_has_who_failed_was_lost_or_did_not_begin() -> None:
+    went_well: Json = {"reports": {"node_kubelet": {"operations": [ON]}}, "lines": [], "left": ""}
+    failed: Json = {
+        "reports": {"node_kubelet": {"operations": [ON], "failed": True}},
+        "lines": ["w1: failed"],
+        "left": "",
+    }
+    ends = {"w1": failed, "w2": {**went_well, "left": "did not begin"}, "w3": went_well}
+    play = FakePlay({**{name: {"__play_end": end} for name, end in ends.items()}, "w4": {}})
+    assert play.take("site", "report", "w1")["msg"][-1].endswith("--limit w1,w2,w4")
+
+
+@pytest.mark.parametrize(("kubelets", "first"), [([ON], "node_kubelet"), ([], "node_resources")])
+def test_the_first_role_that_did_not_begin_is_named(kubelets: list[Json], first: str) -> None:
+    site = Site([ON], kubelets, changes={"control_plane": {"cp1": FAILED}}, answers={"node_label": labels}).run()
+    assert site.ended("cp1")["reports"]["node_resources"]["labels"]["begun"] is False
+    assert site.ended("cp1")["left"] == f"{first} did not begin on cp1, because cp1 failed."
