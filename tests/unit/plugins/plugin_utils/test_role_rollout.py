@@ -102,3 +102,11 @@ def test_a_host_whose_turn_did_not_come_fails_in_the_last_task(report: Json, why
         assert found == {"changed": False, "failed": True, "msg": why, **own, **shown}
     else:
         assert found == {"changed": False, **({"msg": lines} if lines else {}), **shown}
+
+
+@pytest.mark.parametrize("role", ALL)
+def test_a_step_without_the_first_one_is_refused(role: str) -> None:
+    told = FakePlay({"w1": {}}).take(role, "decide", "w1")["msg"]
+    assert told == (
+        f"Nothing was changed on w1: the role {role} has not begun there. Run it from its first task, without --start-at-task."
+    )
