@@ -94,8 +94,9 @@ def test_a_restore_uses_the_second_copy_and_says_so(node: FakeNode, damage: Dama
 
 def restoring(node: FakeNode) -> t.Any:
     """A transaction whose manifest is written and has to go back."""
+    journal = node.journal()
     watcher = StaticPodWatcher(
-        node.journal(), node.host, node.kubelet.systemctl, node.ask, node.clock, node.clock.sleep
+        journal, journal["watch"], node.host, node.kubelet.systemctl, node.ask, node.clock, node.clock.sleep
     )
     before = {"healthy": True, **watcher.what_runs()}
     node.write_manifest(NEW)
