@@ -169,7 +169,7 @@ def main() -> t.NoReturn:
     )
     if objection := malformed(module.params["settings"]):
         module.fail_json(msg=objection)
-    steps = KubeadmConfigSteps(module.params, connect=lambda: connect(module), dry=module.check_mode, diff=module._diff)
+    steps = KubeadmConfigSteps(module.params, connect=lambda: connect(module), diff=module._diff)
     runner.run(module, steps, rehearse=True)
 
 

@@ -419,7 +419,7 @@ def main() -> t.NoReturn:
         },
     )
     require_yaml(module)
-    steps = KubeletSteps(module.params, dry=module.check_mode, diff=module._diff, run=module.run)
+    steps = KubeletSteps(module.params, diff=module._diff, run=module.run)
     runner.run(module, steps, rehearse=module.params["rehearse"])
 
 

@@ -174,9 +174,7 @@ def main() -> t.NoReturn:
         required_one_of=[("nodes", "label_selector", "per_node")],
     )
     module.check_per_node(RESOURCES.field, _OPTION)
-    steps = NodeSteps(
-        RESOURCES, module.params, connect=lambda: connect(module), dry=module.check_mode, diff=module._diff
-    )
+    steps = NodeSteps(RESOURCES, module.params, connect=lambda: connect(module), diff=module._diff)
     runner.run(module, steps, rehearse=True)
 
 

@@ -163,7 +163,7 @@ def main() -> t.NoReturn:
         required_one_of=[("nodes", "label_selector", "per_node")],
     )
     module.check_per_node(LABELS.field, _OPTION)
-    steps = NodeSteps(LABELS, module.params, connect=lambda: connect(module), dry=module.check_mode, diff=module._diff)
+    steps = NodeSteps(LABELS, module.params, connect=lambda: connect(module), diff=module._diff)
     runner.run(module, steps, rehearse=True)
 
 

@@ -220,7 +220,7 @@ def main() -> t.NoReturn:
         required_one_of=[("nodes", "label_selector", "per_node")],
     )
     module.check_per_node(TAINTS.field, _OPTION)
-    steps = NodeSteps(TAINTS, module.params, connect=lambda: connect(module), dry=module.check_mode, diff=module._diff)
+    steps = NodeSteps(TAINTS, module.params, connect=lambda: connect(module), diff=module._diff)
     runner.run(module, steps, rehearse=True)
 
 

@@ -118,14 +118,14 @@ def main() -> t.NoReturn:
         },
     )
     wanted = module.params
-    runner.run_info(
+    runner.run_follower(
         module,
-        lambda: transaction_progress.report_progress(
+        lambda dry: transaction_progress.report_progress(
             wanted["name"],
             wanted["id"],
             wait=wanted["wait"],
             seen=wanted["seen"],
-            dry=module.check_mode,
+            dry=dry,
             run=module.run,
             confirmed=wanted["confirm"],
         ),

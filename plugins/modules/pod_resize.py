@@ -411,7 +411,7 @@ def main() -> t.NoReturn:
         required_one_of=[targets],
         required_if=[("state", "present", ("containers",))],
     )
-    steps = PodResizeSteps(module.params, connect=lambda: connect(module), dry=module.check_mode, diff=module._diff)
+    steps = PodResizeSteps(module.params, connect=lambda: connect(module), diff=module._diff)
     runner.run(module, steps, rehearse=True)
 
 

@@ -262,7 +262,7 @@ def main() -> t.NoReturn:
         module.fail_json(
             msg=f"wishes: with state=halted give the one digest of what failed, not {len(params['wishes'])} of them."
         )
-    steps = LeaseSteps(params, connect=lambda: connect(module), dry=module.check_mode)
+    steps = LeaseSteps(params, connect=lambda: connect(module))
     runner.run(module, steps, rehearse=True)
 
 

@@ -448,7 +448,6 @@ def main() -> t.NoReturn:
     require_yaml(module)
     steps = StaticPodSteps(
         module.params,
-        dry=module.check_mode,
         diff=module._diff,
         run=module.run,
     )

@@ -185,9 +185,7 @@ def main() -> t.NoReturn:
     check_entries(
         module, "static_pods", {**static_pod_settings(), "only_if_changed": {"type": "bool", "default": False}}
     )
-    runner.run_plans(
-        module, StaticPodPlans(module.params, dry=module.check_mode, run=module.run), rehearse=module.params["rehearse"]
-    )
+    runner.run_plans(module, StaticPodPlans(module.params, run=module.run), rehearse=module.params["rehearse"])
 
 
 if __name__ == "__main__":

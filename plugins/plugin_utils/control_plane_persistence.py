@@ -12,7 +12,6 @@ from __future__ import annotations
 
 import dataclasses
 import functools
-import typing as t
 
 from ..module_utils._plan.common.errors import Refusal
 from ..module_utils._plan.kubeadm_config import obstacles, report
@@ -53,8 +52,8 @@ class Persistence:
     @functools.cached_property
     def _known(self) -> Json:
         """What the API tells, by a host that could ask it."""
-        told = [registers["plan"]["kubeadm_config"] for registers in self.hosts.values()]
-        return t.cast(Json, next((each for each in told if not each["problem"]), told[0]))
+        told: list[Json] = [registers["plan"]["kubeadm_config"] for registers in self.hosts.values()]
+        return next((each for each in told if not each["problem"]), told[0])
 
     @functools.cached_property
     def _persisted(self) -> Persisted:
@@ -114,10 +113,11 @@ class Persistence:
         return self._refusal or self._planned[1]
 
     @property
-    def writes(self) -> bool:
-        """Whether kubeadm-config is to be written at the end of the run."""
-        is_work = self._plan is not None and bool(self._plan.operations)
-        return self.is_asked and not self.check_mode and not self._reason and is_work
+    def work(self) -> ConfigPlan | None:
+        """What is to be written into kubeadm-config at the end of the run; None when nothing is."""
+        if not self.is_asked or self.check_mode or self._reason:
+            return None
+        return self._plan if self._plan and self._plan.operations else None
 
     @property
     def failure(self) -> str:
@@ -128,9 +128,8 @@ class Persistence:
 
     # ---- requests ----------------------------------------------------------------------------------------------------
 
-    def proof(self) -> Json:
+    def proof(self, plan: ConfigPlan) -> Json:
         """The options of the module C(kubeadm_config_check)."""
-        plan = t.cast(ConfigPlan, self._plan)
         changes = [change for change in plan.operations if change.field != "record"]
         return {
             "before": plan.before,
@@ -147,9 +146,8 @@ class Persistence:
             ],
         }
 
-    def write(self) -> Json:
+    def write(self, plan: ConfigPlan) -> Json:
         """The options of the module C(kubeadm_config)."""
-        plan = t.cast(ConfigPlan, self._plan)
         return {
             "settings": self._settings(),
             "proven": {"before": digest_of(plan.before), "after": digest_of(plan.after)},

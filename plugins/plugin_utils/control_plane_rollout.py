@@ -16,6 +16,7 @@ import typing as t
 from ansible.module_utils.parsing.convert_bool import boolean
 
 from ..module_utils._plan.common.errors import Refusal
+from ..module_utils._plan.kubeadm_config.plan import ConfigPlan
 from ..module_utils._plan.static_pod import requests, rollout_lease
 from ..module_utils._plan.static_pod import rollout as control_planes
 from ..module_utils._plan.transaction import report, rollout
@@ -91,7 +92,7 @@ class ControlPlaneRollout(RoleRollout):
         )
         if refusal:
             return {**found, "failed": True, "msg": refusal}
-        writes = persistence is not None and persistence.writes
+        writes = persistence is not None and persistence.work is not None
         # What could not be read fails the run at its end: it may be there to repair the API.
         found["persists"] = writes or (persistence is not None and bool(persistence.failure))
         if not (turns or writes) or not self._is_lease_wanted:
@@ -250,7 +251,8 @@ class ControlPlaneRollout(RoleRollout):
 
     def verify(self) -> Json:
         """Prove on one host that kubeadm would generate what that host has now, on behalf of the last one."""
-        return {"host": self._pass.asked_host, **self._asked("kubeadm_config_check", self._to_write().proof())}
+        persistence, work = self._to_write()
+        return {"host": self._pass.asked_host, **self._asked("kubeadm_config_check", persistence.proof(work))}
 
     def apply(self) -> Json:
         """Write what all hosts have proven, under the Lease."""
@@ -260,17 +262,19 @@ class ControlPlaneRollout(RoleRollout):
         if unproven:
             raise Refusal(f"kubeadm-config was not written, because it was not proven on {', '.join(unproven)}.")
         self._refuse(self._renewal_refusal(hosts, decision, None))
-        persistence = self._to_write()
-        return self._asked("kubeadm_config", persistence.write())
+        persistence, work = self._to_write()
+        return self._asked("kubeadm_config", persistence.write(work))
 
-    def _to_write(self) -> Persistence:
-        """What was decided to be written. Raises Refusal when it must not be any more."""
+    def _to_write(self) -> tuple[Persistence, ConfigPlan]:
+        """What was decided to be written, and by whom it was worked out. Raises Refusal when it must not be any more."""
         hosts = self._pass.hosts(self._decision["planned"])
         if stopped := control_planes.stopped_by(hosts, self._pass.play_hosts):
             raise Refusal(f"kubeadm-config was not written, because {', '.join(stopped)} failed or was lost.")
         persistence = self._persistences(hosts, check_mode=self._pass.check_mode)
-        self._refuse(persistence.failure)
-        return persistence
+        work = persistence.work
+        if work is None:
+            raise Refusal(persistence.failure)
+        return persistence, work
 
     def _asked(self, module: str, options: Json) -> Json:
         """What a module answers, as the result of the step."""

@@ -131,7 +131,8 @@ class NodeKubeletRollout(RoleRollout):
 
     def _here(self, decision: Json) -> Json:
         """The host that is asked."""
-        return t.cast(Json, next(each for each in decision["api"] if each["host"] == self._pass.asked_host))
+        answers: list[Json] = decision["api"]
+        return next(each for each in answers if each["host"] == self._pass.asked_host)
 
     def _asked(self, hosts: rollout.Hosts, turns: t.Sequence[str], decision: Json, cluster: Json) -> Json:
         """What the API says of the restarts, and the Lease of those that make them."""

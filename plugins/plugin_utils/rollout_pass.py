@@ -254,7 +254,8 @@ class RolloutPass:
         except AnsibleConnectionFailure as exc:
             return {"unreachable": True, "msg": str(exc)}
         self.warnings += answer.pop("warnings", None) or []
-        return t.cast(Json, plain(answer))
+        told: Json = plain(answer)
+        return told
 
     def _module_defaults(self, module: str) -> Json:
         """What C(module_defaults) of the play say for a module and for the action groups that have it, as Ansible reads it for a task."""

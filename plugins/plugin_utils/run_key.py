@@ -26,7 +26,8 @@ _LENGTH = 32  # bytes
 
 def digest(value: t.Any) -> str:
     """The digest of a plain value. Every process of the run makes the same."""
-    directory = t.cast(t.Any, constants).DEFAULT_LOCAL_TMP  # the same for all processes, which Ansible forks
+    # The same for all processes, which Ansible forks. It makes its constants when it is imported, so that no type tells of them.
+    directory = t.cast(t.Any, constants).DEFAULT_LOCAL_TMP
     text = json.dumps(value, sort_keys=True, default=str)
     return hmac.new(key(directory), text.encode(), "sha256").hexdigest()
 

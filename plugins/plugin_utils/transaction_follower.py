@@ -78,7 +78,7 @@ class TransactionFollower(Confirmer):
                 time.sleep(_RECONNECT_SECONDS)
                 self._reconnect()
             elif news["transaction"]:
-                return t.cast("dict[str, t.Any]", news["transaction"]), ""
+                return news["transaction"], ""
             elif not news["running"] and asked_in_vain >= _MAX_IDLE:
                 return None, "its engine does not run"
             else:

@@ -123,7 +123,6 @@ def run_module(code: types.SimpleNamespace, test: Test, order: Json) -> t.NoRetu
     """The module static_pod."""
     steps = code.static_pod_steps.StaticPodSteps(
         order["params"],
-        dry=order["check"],
         diff=True,
         run=test.run,
         host=code.node.Host(**order["host"]),

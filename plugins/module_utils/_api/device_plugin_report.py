@@ -93,7 +93,7 @@ class _Reader:
         self._placement = Placement(selector, params["tolerations"])
         self._expected = self._expectations(params["expected"])
         self._nodes: dict[str, Json] = {}
-        self._wanted: dict[str, ExpectedAmounts] = {}
+        self._wanted: t.Mapping[str, ExpectedAmounts] = {}
         self.seen = Observation(f"{self._namespace}/{self._name}", None, None, [], 0.0)
 
     def look(self) -> dict[str, NodeCheck]:

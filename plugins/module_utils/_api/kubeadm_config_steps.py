@@ -8,13 +8,12 @@
 
 from __future__ import annotations
 
-import contextlib
 import dataclasses
 import typing as t
 from http import HTTPStatus
 
 from .._plan.common.errors import Refusal
-from .._plan.common.verdict import NOT_NEEDED, Verdict
+from .._plan.common.verdict import Verdict
 from .._plan.kubeadm_config import plan as config_plan
 from .._plan.kubeadm_config.cluster_configuration import CONFIG_MAP_SOURCE, IN_CONFIG_MAP, KIND
 from .._plan.kubeadm_config.plan import ConfigPlan, Wanted
@@ -29,80 +28,90 @@ _CONFIG_MAPS = "namespaces/kube-system/configmaps"
 _RECORD = f"{_CONFIG_MAPS}/{NAME}"
 
 
-class KubeadmConfigSteps(ApiSteps):
+@dataclasses.dataclass(frozen=True)
+class Observed:
+    """What a run finds. config: kubeadm's ConfigMap. record: ours, if there is one."""
+
+    config: Json
+    record: Json | None
+
+    @property
+    def persisted(self) -> Persisted:
+        """What our ConfigMap says."""
+        return Persisted.parse(((self.record or {}).get("data") or {}).get(KEY))
+
+
+class KubeadmConfigSteps(ApiSteps[Observed, ConfigPlan]):
     """One run of the module."""
 
-    def __init__(self, params: Params, *, connect: Connect, dry: bool, diff: bool) -> None:
-        super().__init__(params, connect=connect, dry=dry, diff=diff)
+    unrehearsed = "the API server judges the write when it is made"
+
+    def __init__(self, params: Params, *, connect: Connect, diff: bool) -> None:
+        super().__init__(params, connect=connect, diff=diff)
         self._wanted = {
             Place(component, field, key): Wanted(entry["value"], entry.get("original"), bool(entry.get("named", True)))
             for component, fields in params["settings"].items()
             for field, keys in fields.items()
             for key, entry in keys.items()
         }
-        self._config: Json = {}
-        self._record: Json | None = None
-        self._plan: ConfigPlan | None = None
+        self._planned_again: ConfigPlan | None = None  # for the result, where another writer was quicker
 
-    @contextlib.contextmanager
-    def session(self) -> t.Iterator[None]:
-        """The connection to the API."""
-        yield
-
-    def read(self) -> None:
+    def read(self) -> Observed:
         """Read both. Raises KubeadmError where there is no kubeadm-config."""
-        self._config = kubeadm_config(self._api)
-        self._record = self._api.find(_RECORD)
+        return Observed(kubeadm_config(self._api), self._api.find(_RECORD))
 
-    def plan(self) -> ConfigPlan:
-        """Work out the new text. Raises Refusal where it is not the one that was proven."""
-        text = str(self._config["data"][KIND])
-        found = self._plan = config_plan.plan(text, self._persisted, self._wanted)
+    def plan(self, observed: Observed) -> ConfigPlan:
+        """Work out the new text."""
+        return config_plan.plan(str(observed.config["data"][KIND]), observed.persisted, self._wanted)
+
+    def preflight(self, observed: Observed, plan: ConfigPlan) -> tuple[str, ...]:
+        """Raises Refusal where the new text is not the one that was proven."""
         proven = self._params["proven"]
-        if proven and (digest_of(found.before), digest_of(found.after)) != (proven["before"], proven["after"]):
+        if proven and (digest_of(plan.before), digest_of(plan.after)) != (proven["before"], proven["after"]):
             raise Refusal(
                 f"{CONFIG_MAP_SOURCE} was changed by another since this run read it, so what was proven does not hold. Nothing was written. Run again."
             )
-        return found
+        return ()
 
-    def settle(self) -> None:
+    def verify(self, observed: Observed, plan: ConfigPlan) -> None:
         """What is there needs nothing."""
 
-    def rehearse(self) -> Verdict:
-        """In check mode the API server judges the write without keeping it."""
-        if not self._dry:
-            return Verdict(NOT_NEEDED, "the API server judges the write when it is made")
-        return self._judge(self._declined, each="both ConfigMaps")
+    def rehearse(self, observed: Observed, plan: ConfigPlan) -> Verdict:
+        """The API server judges the write without keeping it."""
+        return self._judge(lambda: self._declined(observed, plan), each="both ConfigMaps")
 
-    def _declined(self) -> list[str]:
+    def _declined(self, observed: Observed, plan: ConfigPlan) -> list[str]:
         try:
-            self._note(self._planned.record, dry_run=True)
-            self._write(dry_run=True)
+            self._note(observed.record, plan.record, dry_run=True)
+            self._write(observed, plan, dry_run=True)
         except ApiError as exc:
             return [str(exc)]
         return []
 
-    def apply(self) -> None:
+    def apply(self, observed: Observed, plan: ConfigPlan) -> None:
         """Write both. What stood there before is noted first: nothing that is written is without an owner, whatever ends this run."""
 
         def attempt() -> bool:
-            if not self._planned.operations:
+            if not plan.operations:
                 return True
-            self._note(self._planned.record.or_former(self._persisted, self._planned.before), dry_run=False)
-            self._write(dry_run=False)
-            self._note(self._planned.record, dry_run=False)
+            former = plan.record.or_former(observed.persisted, plan.before)
+            noted = self._note(observed.record, former, dry_run=False)
+            self._write(observed, plan, dry_run=False)
+            self._note(noted, plan.record, dry_run=False)
             return True
 
         def replan(_refusal: ApiError) -> None:
-            self.read()
-            self.plan()
+            nonlocal observed, plan
+            observed = self.read()
+            plan = self._planned_again = self.plan(observed)
+            self.preflight(observed, plan)
 
         others = f"{CONFIG_MAP_SOURCE}: others changed it"
         retry_on_conflict(attempt, replan, others=others, statuses=(HTTPStatus.CONFLICT, HTTPStatus.NOT_FOUND))
 
-    def report(self) -> dict[str, t.Any]:
+    def report(self, observed: Observed | None, plan: ConfigPlan | None) -> dict[str, t.Any]:
         """The result of the module, whatever step it reached."""
-        plan = self._plan
+        plan = self._planned_again or plan
         return {
             "operations": [dataclasses.asdict(operation) for operation in plan.operations] if plan else [],
             "left_out": {str(place): reason for place, reason in plan.left_out.items()} if plan else {},
@@ -113,36 +122,26 @@ class KubeadmConfigSteps(ApiSteps):
 
     # ---- writing -----------------------------------------------------------------------------------------------------
 
-    @property
-    def _planned(self) -> ConfigPlan:
-        return t.cast(ConfigPlan, self._plan)
-
-    @property
-    def _persisted(self) -> Persisted:
-        """What our ConfigMap says, as it was read or last written."""
-        return Persisted.parse(((self._record or {}).get("data") or {}).get(KEY))
-
-    def _note(self, record: Persisted, *, dry_run: bool) -> None:
-        """Have our ConfigMap say what it shall; without anything of ours it goes."""
+    def _note(self, found: Json | None, record: Persisted, *, dry_run: bool) -> Json | None:
+        """Have our ConfigMap say what it shall; without anything of ours it goes. found: as it is. Returns what it is then."""
         data = {KEY: record.dump()}
         if not record.entries:
-            if self._record is not None:
+            if found is not None:
                 self._api.delete(_RECORD, dry_run=dry_run)
-                self._record = self._record if dry_run else None
-        elif self._record is None:
+            return None
+        if found is None:
             metadata = {"name": NAME, "namespace": "kube-system"}
-            made = self._api.create(
+            return self._api.create(
                 _CONFIG_MAPS,
                 {"apiVersion": "v1", "kind": "ConfigMap", "metadata": metadata, "data": data},
                 dry_run=dry_run,
             )
-            self._record = None if dry_run else made
-        elif self._record.get("data") != data:
-            made = self._api.replace(_RECORD, {**self._record, "data": data}, dry_run=dry_run)
-            self._record = self._record if dry_run else made
+        if found.get("data") != data:
+            return self._api.replace(_RECORD, {**found, "data": data}, dry_run=dry_run)
+        return found
 
-    def _write(self, *, dry_run: bool) -> None:
-        if self._planned.after == self._planned.before:
+    def _write(self, observed: Observed, plan: ConfigPlan, *, dry_run: bool) -> None:
+        if plan.after == plan.before:
             return
-        data = {**self._config["data"], KIND: self._planned.after}
-        self._api.replace(CONFIG_MAP, {**self._config, "data": data}, dry_run=dry_run)
+        data = {**observed.config["data"], KIND: plan.after}
+        self._api.replace(CONFIG_MAP, {**observed.config, "data": data}, dry_run=dry_run)

@@ -8,12 +8,12 @@
 
 from __future__ import annotations
 
-import contextlib
+import dataclasses
 import typing as t
 from http import HTTPStatus
 
 from .._plan.common.errors import KubeadmError, Refusal
-from .._plan.common.verdict import NOT_NEEDED, SKIPPED, Verdict
+from .._plan.common.verdict import SKIPPED, Verdict
 from .._plan.transaction import lease as rollout_lease
 from .._plan.transaction.lease import LeasePlan
 from .client import ApiError, Connect, Json, Params
@@ -24,11 +24,43 @@ _LEASES = f"/apis/coordination.k8s.io/v1/namespaces/{rollout_lease.LEASE_NAMESPA
 _LOOK_AGAIN = 5.0  # seconds between two looks at a Lease that somebody else holds
 
 
-class LeaseSteps(ApiSteps):
+@dataclasses.dataclass
+class Told:
+    """What the result says, whichever step fails: noted as soon as it is known. answered: by whatever API; None when nobody was asked."""
+
+    answered: bool | None = None
+    holder: str | None = None
+    taken_over_from: str | None = None
+    stale: bool = False
+    waited_seconds: float = 0.0
+    busy: bool = False
+    operations: list[Json] = dataclasses.field(default_factory=list)
+
+    def note_lease(self, found: Json | None) -> None:
+        """Note whose it is."""
+        self.holder = (found or {}).get("spec", {}).get("holderIdentity") or None
+
+    def note_plan(self, plan: LeasePlan) -> None:
+        """Note what is planned. What was stale once stays so."""
+        self.stale = self.stale or plan.stale
+        self.taken_over_from = plan.taken_over_from or None
+        self.operations = list(plan.operations)
+
+
+@dataclasses.dataclass(frozen=True)
+class Observed:
+    """What a run finds. lease: the Lease, if there is one."""
+
+    lease: Json | None
+
+
+class LeaseSteps(ApiSteps[Observed, LeasePlan]):
     """One run of the module."""
 
-    def __init__(self, params: Params, *, connect: Connect, dry: bool) -> None:
-        super().__init__(params, connect=connect, dry=dry)
+    unrehearsed = "the API server judges the write when it is made"
+
+    def __init__(self, params: Params, *, connect: Connect) -> None:
+        super().__init__(params, connect=connect)
         self._path = f"{_LEASES}/{params['name']}"
         self._request = rollout_lease.Request(
             name=params["name"],
@@ -40,127 +72,99 @@ class LeaseSteps(ApiSteps):
             takeover=params["takeover"],
             resume=params["resume"],
         )
-        self._found: Json | None = None
-        self._plan: LeasePlan | None = None
         self._began = 0.0
-        self._waited = 0.0
-        self._is_busy = False
-        self._stale = False
-        self._answered: bool | None = None
-        self._taken_over_from = ""
-        self._conflicts = 0
+        self._told = Told()
 
     # ---- the steps -----------------------------------------------------------------------------------------------------
 
-    @contextlib.contextmanager
-    def session(self) -> t.Iterator[None]:
-        """The connection to the API."""
+    def _check(self) -> None:
+        """From here on it is waited for whoever holds the Lease."""
         self._began = self._api.clock()
-        yield
 
-    def read(self) -> None:
+    def read(self) -> Observed:
         """Read the Lease. Whether anybody answered is told in the result: without an API there may still be a node to repair."""
-        self._answered = False
+        self._told.answered = False
         try:
-            self._found = self._api.find(self._path)
+            found = self._api.find(self._path)
         except ApiError as exc:
-            self._answered = 400 <= exc.status < 500
+            self._told.answered = 400 <= exc.status < 500
             raise _explained(exc) from exc
         except Refusal:
-            self._answered = True  # though not by the API of these nodes
+            self._told.answered = True  # though not by the API of these nodes
             raise
-        self._answered = True
+        self._told.answered = True
+        self._told.note_lease(found)
+        return Observed(found)
 
-    def plan(self) -> LeasePlan:
+    def plan(self, observed: Observed) -> LeasePlan:
         """Work out what to do with it."""
         now = self._api.server_time()
         if self._params["state"] == "held":
-            found = rollout_lease.hold(self._found, self._request, now)
+            found = rollout_lease.hold(observed.lease, self._request, now)
         elif self._params["state"] == "halted":
             mark = rollout_lease.Halt(self._params["node"], self._params["reason"], *self._request.wishes)
-            found = rollout_lease.halt(self._found, self._request, now, mark)
+            found = rollout_lease.halt(observed.lease, self._request, now, mark)
         else:
-            found = rollout_lease.release(self._found, self._request, now, completed=self._params["completed"])
-        self._plan = found
-        self._stale = self._stale or found.stale
-        self._taken_over_from = found.taken_over_from
+            found = rollout_lease.release(observed.lease, self._request, now, completed=self._params["completed"])
+        self._told.note_plan(found)
         return found
 
-    def settle(self) -> None:
+    def verify(self, observed: Observed, plan: LeasePlan) -> None:
         """A Lease that is not ours needs nothing."""
 
-    def rehearse(self) -> Verdict:
-        """In check mode the API server judges the write without keeping it."""
-        if not self._dry:
-            return Verdict(NOT_NEEDED, "the API server judges the write when it is made")
-        body = self._planned.body
+    def rehearse(self, observed: Observed, plan: LeasePlan) -> Verdict:
+        """The API server judges the write without keeping it."""
+        body = plan.body
         if body is None:
             return Verdict(SKIPPED, "somebody else holds the Lease")
-        return self._judge(lambda: self._declined(body), each="it")
+        return self._judge(lambda: self._declined(observed, body), each="it")
 
-    def apply(self) -> None:
+    def apply(self, observed: Observed, plan: LeasePlan) -> None:
         """Write it, after waiting for whoever holds it."""
-        while not self._applied():
-            self.read()
-            self.plan()
+        conflicts = 0
+        while plan.operations:
+            if plan.body is None:
+                self._wait(observed, plan.wait)
+            else:
+                try:
+                    self._told.note_lease(self._write(observed, plan.body, dry_run=False))
+                    return
+                except ApiError as exc:
+                    conflicts += 1
+                    if exc.status not in (HTTPStatus.CONFLICT, HTTPStatus.NOT_FOUND) or conflicts == ATTEMPTS:
+                        raise
+                    # Somebody was quicker, or our own write, whose answer was lost.
+            observed = self.read()
+            plan = self.plan(observed)
 
-    def report(self) -> dict[str, t.Any]:
+    def report(self, observed: Observed | None, plan: LeasePlan | None) -> dict[str, t.Any]:
         """The result of the module, whatever step it reached."""
-        return {
-            "answered": self._answered,
-            "holder": (self._found or {}).get("spec", {}).get("holderIdentity") or None,
-            "taken_over_from": self._taken_over_from or None,
-            "stale": self._stale,
-            "waited_seconds": self._waited,
-            "busy": self._is_busy,
-            "operations": list(self._plan.operations) if self._plan else [],
-        }
+        return dataclasses.asdict(self._told)
 
     # ---- writing and waiting -------------------------------------------------------------------------------------------
 
-    @property
-    def _planned(self) -> LeasePlan:
-        return t.cast(LeasePlan, self._plan)
-
-    def _applied(self) -> bool:
-        """Write what is planned, or wait a little. Returns whether there is nothing more to do."""
-        if not self._planned.operations:
-            return True
-        if self._planned.body is None:
-            self._wait(self._planned.wait)
-            return False
+    def _declined(self, observed: Observed, body: Json) -> list[str]:
         try:
-            self._found = self._write(self._planned.body)
-        except ApiError as exc:
-            self._conflicts += 1
-            if exc.status not in (HTTPStatus.CONFLICT, HTTPStatus.NOT_FOUND) or self._conflicts == ATTEMPTS:
-                raise
-            return False  # somebody was quicker, or our own write, whose answer was lost
-        return True
-
-    def _declined(self, body: Json) -> list[str]:
-        try:
-            self._write(body)
+            self._write(observed, body, dry_run=True)
         except ApiError as exc:
             return [str(exc)]
         return []
 
-    def _write(self, body: Json) -> Json:
+    def _write(self, observed: Observed, body: Json, *, dry_run: bool) -> Json:
         try:
-            if self._found is None:
-                return self._api.create(_LEASES, body, dry_run=self._dry)
-            return self._api.replace(self._path, body, dry_run=self._dry)
+            if observed.lease is None:
+                return self._api.create(_LEASES, body, dry_run=dry_run)
+            return self._api.replace(self._path, body, dry_run=dry_run)
         except ApiError as exc:
             raise _explained(exc) from exc
 
-    def _wait(self, longest: float) -> None:
-        self._waited = self._api.clock() - self._began
-        left = self._params["wait_timeout"] - self._waited
+    def _wait(self, observed: Observed, longest: float) -> None:
+        waited = self._told.waited_seconds = self._api.clock() - self._began
+        left = self._params["wait_timeout"] - waited
         if left <= 0:
-            self._is_busy = True
-            raise KubeadmError(
-                rollout_lease.late(self._found, self._request.name, self._api.server_time(), self._waited)
-            )
+            self._told.busy = True
+            now = self._api.server_time()
+            raise KubeadmError(rollout_lease.late(observed.lease, self._request.name, now, waited))
         self._api.sleep(min(_LOOK_AGAIN, left, longest))
 
 

@@ -8,19 +8,21 @@
 
 from __future__ import annotations
 
-import contextlib
+import dataclasses
+import functools
 import typing as t
 from http import HTTPStatus
 
 from .._plan.common.batch import TaskPlan, joined, refuse_failures
 from .._plan.common.errors import KubeadmError
-from .._plan.common.verdict import NOT_NEEDED, Verdict
+from .._plan.common.verdict import Verdict
 from .._plan.documents import json_patch
+from .._plan.documents.json_patch import PatchOperation
 from .._plan.node import conditions as node_conditions
 from .._plan.node import evictions, readmission
 from .._plan.node import plan as node_plan
 from .._plan.node import taints as node_taints
-from .._plan.node.plan import Kind, NodePlan, Wish
+from .._plan.node.plan import Kind, NodePlan
 from .client import ApiError, Connect, Json, Params
 from .conflicts import retry_on_conflict
 from .objects import check_asked, read_nodes, read_pods
@@ -29,110 +31,137 @@ from .target import Target, send_each
 
 _LOOK_AGAIN = 1.0  # seconds between two looks at what is waited for
 
-NodeTarget = Target[NodePlan]
+
+@dataclasses.dataclass
+class NodeTarget(Target[NodePlan]):
+    """One node of a task."""
+
+    @property
+    def patch(self) -> tuple[PatchOperation, ...]:
+        """What is planned, for the API."""
+        return self.plan.patch if self.plan else ()
+
+    @property
+    def wanted(self) -> node_plan.Keys:
+        """What it has to show in the end."""
+        return self.plan.wanted if self.plan else {}
 
 
-class NodeSteps(ApiSteps):
+@dataclasses.dataclass(frozen=True)
+class Observed:
+    """What a run finds: the nodes that the task means, by name, and what becomes of each."""
+
+    targets: dict[str, NodeTarget]
+
+    @property
+    def healthy(self) -> list[NodeTarget]:
+        """Those that did not fail so far."""
+        return [target for target in self.targets.values() if not target.error]
+
+    @property
+    def changing(self) -> list[NodeTarget]:
+        """Those that are going to change."""
+        return [target for target in self.healthy if target.operations]
+
+
+class NodeSteps(ApiSteps[Observed, TaskPlan]):
     """One run of a module: reads, plans, rehearses and makes changes of one kind on many nodes."""
 
-    def __init__(self, kind: Kind, params: Params, *, connect: Connect, dry: bool, diff: bool) -> None:
-        super().__init__(params, connect=connect, dry=dry, diff=diff)
+    unrehearsed = "the API server judges each change when it is made"
+
+    def __init__(self, kind: Kind, params: Params, *, connect: Connect, diff: bool) -> None:
+        super().__init__(params, connect=connect, diff=diff)
         self._kind = kind
-        self._targets: dict[str, NodeTarget] = {}
-        self._wishes: node_plan.Wishes | None = None
 
     # ---- the steps -----------------------------------------------------------------------------------------------------
 
-    @contextlib.contextmanager
-    def session(self) -> t.Iterator[None]:
-        """Check what was asked before anything is sent; at the end wait for its effect and tell which nodes failed."""
-        self._wishes = node_plan.parse_wishes(self._kind, self._params)
-        check_asked(self._params["nodes"], self._params["label_selector"])
-        yield
-        if self._params["wait"] and not self._dry:
-            self._wait()
-        self._refuse_failures()
+    @functools.cached_property
+    def _wishes(self) -> node_plan.Wishes:
+        return node_plan.parse_wishes(self._kind, self._params)
 
-    def read(self) -> None:
+    def _check(self) -> None:
+        dummy = self._wishes
+        check_asked(self._params["nodes"], self._params["label_selector"])
+
+    def read(self) -> Observed:
         """Read the nodes that the task names or selects."""
-        selector, wishes = self._params["label_selector"], t.cast(node_plan.Wishes, self._wishes)
-        names = list(dict.fromkeys([*(self._params["nodes"] or []), *wishes.per_node]))
+        selector = self._params["label_selector"]
+        names = list(dict.fromkeys([*(self._params["nodes"] or []), *self._wishes.per_node]))
         found = self._read_nodes(names, selector)
         if selector and not found and self._params["state"] == "present":
             raise KubeadmError(f"label_selector {selector!r} matches no node of {self._api.url}.")
+        targets: dict[str, NodeTarget] = {}
         for name in dict.fromkeys([*names, *found]):
-            node = found.get(name)
+            node = found.get(name, {})
             error = (
                 ""
                 if node
                 else f"{name}: there is no node of this name in the cluster of {self._api.url}; kubectl get nodes lists them."
             )
-            self._targets[name] = NodeTarget(name, read=node, latest=node, error=error)
+            targets[name] = NodeTarget(name, read=node, latest=node, error=error)
+        return Observed(targets)
 
-    def plan(self) -> TaskPlan:
+    def _nodes(self, observed: Observed) -> t.Iterable[Json]:
+        return [target.read for target in observed.targets.values() if target.read]
+
+    def plan(self, observed: Observed) -> TaskPlan:
         """Work out the change of every node, and what it does to the pods there."""
-        for target in self._targets.values():
+        targets = observed.targets.values()
+        for target in targets:
             self._plan_one(target)
-        warnings = [*self._evictions(), *self._readmissions()]
-        if self._stopped:
-            for target in self._healthy:
+        warnings = [*self._evictions(observed), *self._readmissions(observed)]
+        if self._params["on_error"] == "stop" and len(observed.healthy) < len(targets):
+            for target in observed.healthy:
                 target.note, target.plan = "not tried: another node failed, and on_error is stop", None
-        changing = [target for target in self._targets.values() if target.operations]
-        own = [warning for target in self._targets.values() if target.plan for warning in target.plan.warnings]
-        return TaskPlan(tuple(change for target in changing for change in target.operations), (*own, *warnings))
+        own = [warning for target in targets if target.plan for warning in target.plan.warnings]
+        return TaskPlan(tuple(change for target in targets for change in target.operations), (*own, *warnings))
 
-    def settle(self) -> None:
-        """What the nodes do not show yet is waited for at the end of the session, after a change and without one."""
+    def verify(self, observed: Observed, plan: TaskPlan) -> None:
+        """What the nodes do not show yet is waited for in the end, after a change and without one."""
 
-    def rehearse(self) -> Verdict:
-        """In check mode the API server judges the patches without keeping them; otherwise the patches are the test."""
-        if not self._dry:
-            return Verdict(NOT_NEEDED, "the API server judges each change when it is made")
-        return self._judge(self._declined, each="every patch")
+    def rehearse(self, observed: Observed, plan: TaskPlan) -> Verdict:
+        """The API server judges the patches without keeping them."""
+        return self._judge(lambda: self._declined(observed), each="every patch")
 
-    def apply(self) -> None:
+    def apply(self, observed: Observed, plan: TaskPlan) -> None:
         """Send the patches."""
-        self._send()
+        self._send(observed, dry_run=False)
 
-    def report(self) -> dict[str, t.Any]:
+    def finish(self, observed: Observed) -> None:
+        """Wait for the effect of what was asked, and tell which nodes failed."""
+        if self._params["wait"] and not self._dry:
+            self._wait(observed)
+        targets = observed.targets.values()
+        errors = [target.error for target in targets if target.error]
+        refuse_failures("nodes", errors, len(targets), changed=any(target.changed for target in targets))
+
+    def report(self, observed: Observed | None, plan: TaskPlan | None) -> dict[str, t.Any]:
         """The result of the module, whatever step it reached."""
+        targets = observed.targets if observed else {}
         return {
-            "nodes": {name: target.report() for name, target in self._targets.items()},
-            "diff": [self._difference(target) for target in self._targets.values() if target.changes]
-            if self._diff
-            else [],
+            "nodes": {name: target.report() for name, target in targets.items()},
+            "diff": [self._difference(target) for target in targets.values() if target.changes] if self._diff else [],
         }
 
     # ---- reading and planning ------------------------------------------------------------------------------------------
 
-    def _nodes(self) -> list[Json]:
-        return [target.read for target in self._targets.values() if target.read]
-
-    def _wish_of(self, target: NodeTarget) -> Wish:
-        return t.cast(node_plan.Wishes, self._wishes).of(target.name)
-
-    @property
-    def _healthy(self) -> list[NodeTarget]:
-        return [target for target in self._targets.values() if not target.error]
-
-    @property
-    def _stopped(self) -> bool:
-        return self._params["on_error"] == "stop" and len(self._healthy) < len(self._targets)
-
     def _read_nodes(self, names: t.Collection[str], selector: str | None = None) -> dict[str, Json]:
         return read_nodes(self._api, names, selector, workers=self._params["concurrency"])
 
+    def _plan_of(self, target: NodeTarget, node: Json) -> NodePlan:
+        return node_plan.plan(self._kind, node, self._wishes.of(target.name))
+
     def _plan_one(self, target: NodeTarget) -> None:
-        if target.read is None:
+        if not target.read:
             return
         try:
-            target.plan = node_plan.plan(self._kind, target.read, self._wish_of(target))
+            target.plan = self._plan_of(target, target.read)
         except KubeadmError as exc:
             target.error = str(exc)
 
-    def _evictions(self) -> list[str]:
+    def _evictions(self, observed: Observed) -> list[str]:
         """Refuse new taints that evict pods, unless that is allowed; then tell which."""
-        new = {target.name: node_taints.new_no_execute(target.operations) for target in self._changing()}
+        new = {target.name: node_taints.new_no_execute(target.operations) for target in observed.changing}
         concerned = {name: taints for name, taints in new.items() if taints}
         if not concerned:
             return []
@@ -152,7 +181,7 @@ class NodeSteps(ApiSteps):
             if going and allowed:
                 warnings.append(f"{name}: {self._keys(taints)} evicts {joined(going)}.")
             elif going:
-                self._targets[name].error = (
+                observed.targets[name].error = (
                     f"{name}: {self._keys(taints)} would evict {len(going)} pods: {joined(going)}. Nothing was changed on"
                     " this node. Give them a toleration, or set allow_eviction."
                 )
@@ -162,10 +191,10 @@ class NodeSteps(ApiSteps):
     def _keys(taints: t.Iterable[t.Mapping[str, t.Any]]) -> str:
         return ", ".join(node_taints.identity(taint["key"], taint["effect"]) for taint in taints)
 
-    def _readmissions(self) -> list[str]:
+    def _readmissions(self, observed: Observed) -> list[str]:
         """Warn of running pods that would not survive the next start of the kubelet because of this change."""
         concerned = {
-            target.name: target for target in self._changing() if node_conditions.may_exclude(target.operations)
+            target.name: target for target in observed.changing if node_conditions.may_exclude(target.operations)
         }
         if not concerned:
             return []
@@ -177,9 +206,9 @@ class NodeSteps(ApiSteps):
             return [f"whether running pods still fit could not be told: {exc}"]
         warnings = []
         for name, target in concerned.items():
-            node = t.cast(Json, target.latest)
-            already = {entry.pod for entry in readmission.rejected(pods[name], node_conditions.conditions_of(node))}
-            after = readmission.rejected(pods[name], node_conditions.conditions_of(node, target.operations))
+            before = readmission.rejected(pods[name], node_conditions.conditions_of(target.latest))
+            already = {entry.pod for entry in before}
+            after = readmission.rejected(pods[name], node_conditions.conditions_of(target.latest, target.operations))
             new = [entry for entry in after if entry.pod not in already]
             if new:
                 warnings.append(
@@ -187,32 +216,29 @@ class NodeSteps(ApiSteps):
                 )
         return warnings
 
-    def _changing(self) -> list[NodeTarget]:
-        return [target for target in self._targets.values() if target.operations and not target.error]
-
     # ---- sending -------------------------------------------------------------------------------------------------------
 
-    def _declined(self) -> list[str]:
-        self._send()
-        failed = [target for target in self._targets.values() if target.error]
+    def _declined(self, observed: Observed) -> list[str]:
+        self._send(observed, dry_run=True)
+        failed = [target for target in observed.targets.values() if target.error]
         # Where none of them was going to change, no patch is to blame.
         return [target.error for target in failed] if any(target.operations for target in failed) else []
 
-    def _send(self) -> None:
-        send_each(self._changing(), self._send_one, self._params, kind="node")
+    def _send(self, observed: Observed, *, dry_run: bool) -> None:
+        send_each(observed.changing, lambda target: self._send_one(target, dry_run=dry_run), self._params, kind="node")
 
-    def _send_one(self, target: NodeTarget) -> bool:
+    def _send_one(self, target: NodeTarget, *, dry_run: bool) -> bool:
         """Change one node, against other writers if need be. Returns whether it worked."""
         try:
-            self._patch(target)
+            self._patch(target, dry_run=dry_run)
         except KubeadmError as exc:
             target.error = f"{target.name}: {exc}"
         return not target.error
 
-    def _patch(self, target: NodeTarget) -> None:
+    def _patch(self, target: NodeTarget, *, dry_run: bool) -> None:
         place = "/".join(filter(None, ("nodes", target.name, self._kind.subresource)))
         target.latest = retry_on_conflict(
-            lambda: self._api.patch(place, t.cast(NodePlan, target.plan).patch, dry_run=self._dry),
+            lambda: self._api.patch(place, target.patch, dry_run=dry_run),
             lambda refusal: self._plan_again(target, refusal),
             others="others changed the node",
             statuses=(HTTPStatus.CONFLICT, HTTPStatus.UNPROCESSABLE_ENTITY),
@@ -220,12 +246,12 @@ class NodeSteps(ApiSteps):
         target.sent = True
 
     def _plan_again(self, target: NodeTarget, refusal: ApiError) -> Json | None:
-        former, target.read = t.cast(NodePlan, target.plan), self._api.get(f"nodes/{target.name}")
-        again = node_plan.plan(self._kind, target.read, self._wish_of(target))
+        target.read = self._api.get(f"nodes/{target.name}")
+        again = self._plan_of(target, target.read)
         if not again.operations:
             # It is as we want it: another writer's work, or our own patch whose answer was lost.
             return target.read
-        if refusal.status == HTTPStatus.UNPROCESSABLE_ENTITY and again.patch == former.patch:
+        if refusal.status == HTTPStatus.UNPROCESSABLE_ENTITY and again.patch == target.patch:
             # What the patch relies on is there, so it is the change itself that is declined.
             raise refusal
         target.plan = again
@@ -233,13 +259,13 @@ class NodeSteps(ApiSteps):
 
     # ---- waiting and telling -------------------------------------------------------------------------------------------
 
-    def _wait(self) -> None:
+    def _wait(self, observed: Observed) -> None:
         """Wait until the nodes show what was asked for, with one request for all of them at a time."""
-        waiting = [target for target in self._healthy if target.plan and self._will_show(target)]
+        waiting = [target for target in observed.healthy if target.plan and self._will_show(target)]
 
         def look() -> None:
             for name, node in self._read_nodes([target.name for target in waiting]).items():
-                self._targets[name].latest = node
+                observed.targets[name].latest = node
 
         def is_shown() -> bool:
             waiting[:] = [target for target in waiting if self._missing(target)]
@@ -254,21 +280,15 @@ class NodeSteps(ApiSteps):
 
     def _will_show(self, target: NodeTarget) -> bool:
         """Whether there is a kubelet to show it, where it takes one."""
-        shows = not self._kind.needs_kubelet or node_plan.is_ready(t.cast(Json, target.latest))
+        shows = not self._kind.needs_kubelet or node_plan.is_ready(target.latest)
         if not shows:
             target.note = "not waited for: the node is not Ready, so that no kubelet would show it"
         return shows
 
     def _missing(self, target: NodeTarget) -> list[str]:
-        return node_plan.missing(self._kind, t.cast(Json, target.latest), t.cast(NodePlan, target.plan).wanted)
-
-    def _refuse_failures(self) -> None:
-        errors = [target.error for target in self._targets.values() if target.error]
-        changed = any(target.changed for target in self._targets.values())
-        refuse_failures("nodes", errors, len(self._targets), changed=changed)
+        return node_plan.missing(self._kind, target.latest, target.wanted)
 
     def _difference(self, target: NodeTarget) -> Json:
-        node = t.cast(Json, target.read)
-        changes = json_patch.changes_of(t.cast(NodePlan, target.plan).patch)
-        after = json_patch.apply(node, changes)
-        return difference(f"Node {target.name}", node_plan.shown(self._kind, node), node_plan.shown(self._kind, after))
+        after = json_patch.apply(target.read, json_patch.changes_of(target.patch))
+        before, then = (node_plan.shown(self._kind, node) for node in (target.read, after))
+        return difference(f"Node {target.name}", before, then)

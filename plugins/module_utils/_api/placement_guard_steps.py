@@ -8,7 +8,8 @@
 
 from __future__ import annotations
 
-import contextlib
+import dataclasses
+import functools
 import typing as t
 from http import HTTPStatus
 
@@ -35,124 +36,133 @@ _OUTRUN = (HTTPStatus.CONFLICT, HTTPStatus.NOT_FOUND)  # others changed, made or
 _CHECKED_WITHIN = 5.0  # seconds that the controller manager has to look at expressions
 
 
-class PlacementGuardSteps(ApiSteps):
+@dataclasses.dataclass(frozen=True)
+class Observed:
+    """What a run finds. guard: what its policies are made of. bodies: the objects as they would be sent. judged: what the API server would
+    make of them, with its defaults. declined: why it does not take the others.
+    """
+
+    cluster: Cluster
+    protection: Protection
+    guard: Guard
+    bodies: t.Sequence[Json]
+    judged: t.Mapping[Place, Json]
+    declined: t.Sequence[str]
+
+
+class PlacementGuardSteps(ApiSteps[Observed, GuardPlan]):
     """One run of the module."""
 
-    def __init__(self, params: Params, *, connect: Connect, dry: bool, diff: bool) -> None:
-        super().__init__(params, connect=connect, dry=dry, diff=diff)
-        self._wish: Wish | None = None
-        self._cluster = Cluster({}, {})
+    def __init__(self, params: Params, *, connect: Connect, diff: bool) -> None:
+        super().__init__(params, connect=connect, diff=diff)
+        # What the result says, whichever step fails.
         self._protection = Protection()
-        self._bodies: list[Json] = []
-        self._judged: dict[Place, Json] = {}
-        self._declined: list[str] = []
-        self._plan: GuardPlan | None = None
         self._enforced = False
+        self._done = False
         self._wrote = False
         self._written: list[Place] = []
-        self._done = False
 
     # ---- the steps -----------------------------------------------------------------------------------------------------
 
-    @contextlib.contextmanager
-    def session(self) -> t.Iterator[None]:
-        """Check what was asked before anything is sent; at a failure tell whether something was written before."""
-        self._wish = desired.parse(self._params)
+    @functools.cached_property
+    def _wish(self) -> Wish:
+        return desired.parse(self._params)
+
+    def _check(self) -> None:
+        dummy = self._wish
+
+    def read(self) -> Observed:
+        """Read the guard that is there and the nodes, and have the API server judge the objects that are asked for."""
+        served, wish = self._served(), self._wish
+        names = [wish.name, placement_policies.trial_name(wish.name)]
+        places = [(kind, name) for kind in GUARD_KINDS if kind in served for name in names]
+        objects = self._read_objects(places)
+        placement_guard.refuse_foreign(objects)
+        nodes = {node["metadata"]["name"]: node for node in self._api.list("nodes")} if wish.present else {}
+        cluster = Cluster(objects, nodes, self._workloads(), self._guards())
+        self._enforced = placement_guard.was_enforced(wish, cluster)
+        self._protection = protection = protect(wish, cluster, dry=self._dry)
+        bodies = placement_guard.bodies(wish, cluster, protection)
+        judged, declined = self._judge_bodies(cluster, bodies)
+        guard = placement_guard.guard_of(wish, protection)
+        return Observed(cluster, protection, guard, bodies, judged, declined)
+
+    def _nodes(self, observed: Observed) -> t.Iterable[Json]:
+        return observed.cluster.nodes.values()
+
+    def plan(self, observed: Observed) -> GuardPlan:
+        """Work out what to write and what to remove."""
+        return placement_guard.plan(self._wish, observed.cluster, observed.protection, observed.bodies, observed.judged)
+
+    def verify(self, observed: Observed, plan: GuardPlan) -> None:
+        """Nothing is to be changed: see that the guard is in force."""
+        self._end(observed)
+
+    def rehearse(self, observed: Observed, plan: GuardPlan) -> Verdict:
+        """The API server judges the objects and the removals without keeping them, and takes a pod as the trial needs it."""
+
+        def declined() -> t.Sequence[str]:
+            return observed.declined or [
+                *self._judge_removals(observed, plan),
+                *self._judge_namespace(observed, plan),
+            ]
+
+        verdict = self._judge(declined, each="every object")
+        self._done = self._dry and verdict.verdict == ACCEPTED
+        return verdict
+
+    def apply(self, observed: Observed, plan: GuardPlan) -> None:
+        """Try the guard, write it, remove what is not asked for any more, and prove it; at a failure tell whether something was written
+        before."""
         try:
-            yield
+            self._change(observed, plan)
         except KubeadmError as exc:
             if not (self._wrote or self._written):
                 raise
             raise Incomplete(str(exc), changed=True) from exc
 
-    def read(self) -> None:
-        """Read the guard that is there and the nodes, and have the API server judge the objects that are asked for."""
-        served = self._served()
-        names = [self._wished.name, placement_policies.trial_name(self._wished.name)]
-        places = [(kind, name) for kind in GUARD_KINDS if kind in served for name in names]
-        objects = self._read_objects(places)
-        placement_guard.refuse_foreign(objects)
-        present = self._wished.present
-        nodes = {node["metadata"]["name"]: node for node in self._api.list("nodes")} if present else {}
-        self._cluster = Cluster(objects, nodes, self._workloads(), self._guards())
-        self._enforced = placement_guard.was_enforced(self._wished, self._cluster)
-        self._protection = protect(self._wished, self._cluster, dry=self._dry)
-        self._bodies = placement_guard.bodies(self._wished, self._cluster, self._protection)
-        self._judge_bodies()
-
-    def plan(self) -> GuardPlan:
-        """Work out what to write and what to remove."""
-        self._plan = placement_guard.plan(self._wished, self._cluster, self._protection, self._bodies, self._judged)
-        return self._plan
-
-    def settle(self) -> None:
-        """Nothing is to be changed: see that the guard is in force."""
-        self._end()
-
-    def rehearse(self) -> Verdict:
-        """The API server judges the objects and the removals without keeping them, and takes a pod as the trial needs it."""
-        verdict = self._judge(
-            lambda: self._declined or [*self._judge_removals(), *self._judge_namespace()], each="every object"
-        )
-        self._done = self._dry and verdict.verdict == ACCEPTED
-        return verdict
-
-    def apply(self) -> None:
-        """Try the guard, write it, remove what is not asked for any more, and prove it."""
-        for place in self._planned.leftovers:
+    def _change(self, observed: Observed, plan: GuardPlan) -> None:
+        for place in plan.leftovers:
             self._delete(place, dry_run=False)
             self._wrote = True
-        if self._planned.writes:
-            self._try()
+        if plan.writes:
+            self._try(observed.guard)
         try:
-            for body in self._planned.writes:
-                self._write(body)
-            self._remove(self._planned.removals)
-            self._end()
+            for body in plan.writes:
+                self._write(observed, body)
+            self._remove(plan.removals)
+            self._end(observed)
         except KubeadmError as exc:
             # A guard that goes is not brought back by what stays of it.
-            if not (self._written and self._wished.present):
+            if not (self._written and self._wish.present):
                 raise
-            raise KubeadmError(f"{str(exc).rstrip('.')}. {self._put_back()}") from exc
+            raise KubeadmError(f"{str(exc).rstrip('.')}. {self._put_back(observed.cluster.objects)}") from exc
 
-    def report(self) -> dict[str, t.Any]:
+    def report(self, observed: Observed | None, plan: GuardPlan | None) -> dict[str, t.Any]:
         """The result of the module, whatever step it reached."""
-        found, operations = self._protection, self._plan.operations if self._plan else ()
-        told = placement_guard.lines(self._wished, found, operations, dry=self._dry) if self._done else []
+        found, operations = self._protection, plan.operations if plan else ()
+        told = placement_guard.lines(self._wish, found, operations, dry=self._dry) if self._done else []
         return {
-            "enforced": self._wished.present and self._wished.enforce if self._done else self._enforced,
+            "enforced": self._wish.present and self._wish.enforce if self._done else self._enforced,
             "nodes": list(found.nodes),
             "added": list(found.added),
             "removed": list(found.removed),
             "stale": list(found.stale),
             "untainted": list(found.untainted),
             "summary": told,
-            "diff": [self._difference(operation.place) for operation in operations] if self._diff else [],
+            "diff": [_difference(observed, operation.place) for operation in operations]
+            if observed and self._diff
+            else [],
         }
 
     # ---- reading and judging -------------------------------------------------------------------------------------------
-
-    def _nodes(self) -> t.Iterable[Json]:
-        return self._cluster.nodes.values()
-
-    @property
-    def _wished(self) -> Wish:
-        return t.cast(Wish, self._wish)
-
-    @property
-    def _planned(self) -> GuardPlan:
-        return t.cast(GuardPlan, self._plan)
-
-    @property
-    def _guard(self) -> Guard:
-        return placement_guard.guard_of(self._wished, self._protection)
 
     def _served(self) -> set[str]:
         """The kinds of the guard that the API has."""
         found = self._api.find(placement_policies.GROUP) or {}
         served = {entry["kind"] for entry in found.get("resources") or []} & set(GUARD_KINDS)
-        if self._wished.present:
-            desired.refuse_unserved(self._wished, served, lambda: server_version(self._api))
+        if self._wish.present:
+            desired.refuse_unserved(self._wish, served, lambda: server_version(self._api))
         return served
 
     def _read_objects(self, places: t.Sequence[Place]) -> dict[Place, Json]:
@@ -162,13 +172,13 @@ class PlacementGuardSteps(ApiSteps):
 
     def _workloads(self) -> dict[str, list[Json]]:
         """What might lose its pods; nothing is read when tolerations are nobody's concern."""
-        if not (self._wished.present and self._wished.require_request):
+        if not (self._wish.present and self._wish.require_request):
             return {}
         return {kind: self._api.list(path) for kind, path in WORKLOADS.items()}
 
     def _guards(self) -> dict[str, Json]:
         """The policies of all other guards that refuse; nothing is read for one that does not."""
-        if not (self._wished.present and self._wished.enforce):
+        if not (self._wish.present and self._wish.enforce):
             return {}
         ours = "=".join(next(iter(placement_policies.OWNER.items())))
         found = {
@@ -176,29 +186,32 @@ class PlacementGuardSteps(ApiSteps):
             for kind in (POLICY, BINDING)
             for each in self._api.list(placement_policies.path_of(kind), labelSelector=ours)
         }
-        return refusing(found, self._wished.name)
+        return refusing(found, self._wish.name)
 
-    def _judge_bodies(self) -> None:
+    def _judge_bodies(self, cluster: Cluster, bodies: t.Iterable[Json]) -> tuple[dict[Place, Json], list[str]]:
         """Have the API server fill in its defaults, without which objects cannot be compared, and say what it declines."""
-        for body in self._bodies:
+        judged: dict[Place, Json] = {}
+        declined: list[str] = []
+        for body in bodies:
             place = placement_guard.place_of(body)
             try:
-                self._judged[place] = self._send_fresh(body, dry_run=True)
+                judged[place] = self._send_fresh(body, cluster.objects.get(place), None, dry_run=True)
             except ApiError as exc:
-                self._declined.append(f"{' '.join(place)}: {exc}")
+                declined.append(f"{' '.join(place)}: {exc}")
+        return judged, declined
 
-    def _judge_removals(self) -> list[str]:
+    def _judge_removals(self, observed: Observed, plan: GuardPlan) -> list[str]:
         """What is going to be removed, the copy of the trial included: an account that may not would leave it there."""
-        places = [*self._planned.leftovers, *self._planned.removals, *(self._copied() if self._planned.writes else [])]
+        places = [*plan.leftovers, *plan.removals, *(_copied(observed.guard) if plan.writes else [])]
         return self._remove_each(dict.fromkeys(places), dry_run=True)
 
-    def _judge_namespace(self) -> list[str]:
+    def _judge_namespace(self, observed: Observed, plan: GuardPlan) -> list[str]:
         """Whether a harmless pod is taken, without which nothing could be tried."""
-        if not self._planned.writes:
+        if not plan.writes:
             return []
         namespace = self._params["trial_namespace"]
-        taken, said = self._ask(placement_trial.plain_case(self._guard, namespace))
-        return [] if taken else [placement_trial.no_trial(self._wished, said)]
+        taken, said = self._ask(placement_trial.plain_case(observed.guard, namespace))
+        return [] if taken else [placement_trial.no_trial(self._wish, said)]
 
     # ---- writing and removing ------------------------------------------------------------------------------------------
 
@@ -208,20 +221,24 @@ class PlacementGuardSteps(ApiSteps):
             return self._api.replace(placement_policies.path_of(kind, name), body, dry_run=dry_run)
         return self._api.create(placement_policies.path_of(kind), body, dry_run=dry_run)
 
-    def _write(self, body: Json) -> None:
-        self._send_fresh(body, dry_run=False)
-        self._written.append(placement_guard.place_of(body))
+    def _write(self, observed: Observed, body: Json) -> None:
+        place = placement_guard.place_of(body)
+        self._send_fresh(body, observed.cluster.objects.get(place), observed.judged.get(place), dry_run=False)
+        self._written.append(place)
 
-    def _send_fresh(self, body: Json, *, dry_run: bool) -> Json:
-        """Send an object, once more when somebody wrote its status or labels since it was read, as Kubernetes itself does."""
+    def _send_fresh(self, body: Json, former: Json | None, judged: Json | None, *, dry_run: bool) -> Json:
+        """Send an object, once more when somebody wrote its status or labels since it was read, as Kubernetes itself does.
+
+        former: what was read. judged: what the API server makes of it, as far as that is known.
+        """
         place = placement_guard.place_of(body)
 
         def replan(_refusal: ApiError) -> Json | None:
             nonlocal body
             found = self._read_objects([place]).get(place)
-            if found and not placement_guard.differs(found, self._judged.get(place)):
+            if found and not placement_guard.differs(found, judged):
                 return found  # our own write, whose answer was lost
-            if not found or placement_guard.differs(found, self._cluster.objects.get(place)):
+            if not found or placement_guard.differs(found, former):
                 raise KubeadmError(
                     f"{' '.join(place)}: somebody else changed it in the meantime, perhaps another run. Run the task again."
                 )
@@ -240,18 +257,17 @@ class PlacementGuardSteps(ApiSteps):
             self._delete(place, dry_run=False)
             self._written.append(place)
 
-    def _put_back(self) -> str:
+    def _put_back(self, found: t.Mapping[Place, Json]) -> str:
         """Bring the guard back to what was read, because this one does not do what it should. Returns what came of it."""
-        found = self._cluster.objects
         problems = self._remove_each((place for place in reversed(self._written) if place not in found), dry_run=False)
         former = [
             found[place] for kind in GUARD_KINDS for place in self._written if place in found and place[0] == kind
         ]
         problems += filter(None, map(self._restoring_problem, former))
         if problems:
-            return f"Not all of it could be put back: {joined(problems)}. {placement_trial.way_out(self._wished)}"
+            return f"Not all of it could be put back: {joined(problems)}. {placement_trial.way_out(self._wish)}"
         self._written.clear()
-        existed = any(name == self._wished.name for _kind, name in found)
+        existed = any(name == self._wish.name for _kind, name in found)
         return "It was put back to what it was before." if existed else "It was removed again."
 
     def _restoring_problem(self, former: Json) -> str:
@@ -287,20 +303,20 @@ class PlacementGuardSteps(ApiSteps):
 
     # ---- trying and proving --------------------------------------------------------------------------------------------
 
-    def _try(self) -> None:
+    def _try(self, guard: Guard) -> None:
         """Try a copy of the policies on pods that are never made, and remove it again, whatever comes of it."""
         problems: list[str] = []
         made: list[Place] = []
         try:
-            for body in placement_trial.trial_objects(self._guard):
+            for body in placement_trial.trial_objects(guard):
                 self._copy(body, made)
-            problems += self._failings()
+            problems += self._failings(guard)
         except KubeadmError as exc:
             problems.append(str(exc))
         finally:
             problems += self._remove_copy(made)
         if problems:
-            words = " ".join(filter(None, [*problems, placement_trial.own_exception(self._wished, problems)]))
+            words = " ".join(filter(None, [*problems, placement_trial.own_exception(self._wish, problems)]))
             raise Refusal(f"The guard was not changed, because its trial failed. {words}")
 
     def _copy(self, body: Json, made: list[Place]) -> None:
@@ -317,13 +333,9 @@ class PlacementGuardSteps(ApiSteps):
                 f"{' '.join(place)}: another run tries this guard at the moment. Run the task again."
             ) from exc
 
-    def _failings(self) -> list[str]:
-        cases = placement_trial.trial_cases(self._guard, self._params["trial_namespace"])
+    def _failings(self, guard: Guard) -> list[str]:
+        cases = placement_trial.trial_cases(guard, self._params["trial_namespace"])
         return [*filter(None, map(self._problem, cases)), *self._complaints()]
-
-    def _copied(self) -> list[Place]:
-        """The objects of the trial, in the order in which they are removed."""
-        return [placement_guard.place_of(body) for body in reversed(placement_trial.trial_objects(self._guard))]
 
     def _remove_copy(self, made: t.Sequence[Place]) -> list[str]:
         problems = self._remove_each(reversed(made), dry_run=False)
@@ -355,7 +367,7 @@ class PlacementGuardSteps(ApiSteps):
 
     def _complaints(self) -> list[str]:
         """What is said of the expressions of the copy, once somebody has looked at them."""
-        place = (POLICY, placement_policies.trial_name(self._wished.name))
+        place = (POLICY, placement_policies.trial_name(self._wish.name))
         found: Json = {}
 
         def is_checked() -> bool:
@@ -366,23 +378,29 @@ class PlacementGuardSteps(ApiSteps):
         self._api.poll(is_checked, _CHECKED_WITHIN, _LOOK_AGAIN)
         return placement_trial.complaints(found)
 
-    def _end(self) -> None:
-        if self._wished.present and self._wished.enforce and not self._dry:
-            self._prove()
+    def _end(self, observed: Observed) -> None:
+        if self._wish.present and self._wish.enforce and not self._dry:
+            self._prove(observed)
         self._done = True
 
-    def _prove(self) -> None:
+    def _prove(self, observed: Observed) -> None:
         """See on the guard itself that it refuses what it should, a node that it did not protect before first, and nothing else."""
         namespace = self._params["trial_namespace"]
-        node = next(iter((*self._protection.added, *self._protection.nodes)), None)
-        cases = placement_trial.proof_cases(self._guard, namespace, node)
+        node = next(iter((*observed.protection.added, *observed.protection.nodes)), None)
+        cases = placement_trial.proof_cases(observed.guard, namespace, node)
         problems = list(filter(None, map(self._problem, cases)))
         if problems:
-            advice = [placement_trial.own_exception(self._wished, problems)]
-            advice += [] if self._written else [placement_trial.way_out(self._wished)]
+            advice = [placement_trial.own_exception(self._wish, problems)]
+            advice += [] if self._written else [placement_trial.way_out(self._wish)]
             words = " ".join(filter(None, [*problems, *advice]))
-            raise KubeadmError(f"The guard {self._wished.name} does not do what it should. {words}")
+            raise KubeadmError(f"The guard {self._wish.name} does not do what it should. {words}")
 
-    def _difference(self, place: Place) -> Json:
-        before, after = self._cluster.objects.get(place), self._judged.get(place)
-        return difference(" ".join(place), placement_guard.shown(before), placement_guard.shown(after))
+
+def _copied(guard: Guard) -> list[Place]:
+    """The objects of a trial, in the order in which they are removed."""
+    return [placement_guard.place_of(body) for body in reversed(placement_trial.trial_objects(guard))]
+
+
+def _difference(observed: Observed, place: Place) -> Json:
+    before, after = observed.cluster.objects.get(place), observed.judged.get(place)
+    return difference(" ".join(place), placement_guard.shown(before), placement_guard.shown(after))

@@ -8,12 +8,11 @@
 
 from __future__ import annotations
 
-import contextlib
 import dataclasses
+import functools
 import typing as t
 from http import HTTPStatus
 
-from .._plan.common import verdict as verdicts
 from .._plan.common.batch import Incomplete, TaskPlan, joined, refuse_failures
 from .._plan.common.errors import KubeadmError, Refusal
 from .._plan.common.verdict import Verdict
@@ -54,14 +53,14 @@ class PodTarget(Target[PodPlan]):
         return self.plan.restarts if self.plan else ()
 
     @property
-    def pod(self) -> Json:
-        """The pod as it was last seen."""
-        return t.cast(Json, self.latest)
+    def patch(self) -> Json:
+        """What is planned, for the API."""
+        return self.plan.patch if self.plan else {}
 
     @property
     def is_ready(self) -> bool:
         """Whether the pod is Ready."""
-        return pods.is_ready(self.pod)
+        return pods.is_ready(self.latest)
 
     @property
     def restarted(self) -> list[str]:
@@ -70,7 +69,7 @@ class PodTarget(Target[PodPlan]):
 
     def is_still(self, found: Json) -> bool:
         """Whether what has its name now is this pod."""
-        return pod_resize_state.is_same(self.pod, found)
+        return pod_resize_state.is_same(self.latest, found)
 
     def fail(self, outcome: str, why: str) -> None:
         """Note that it did not work."""
@@ -94,126 +93,73 @@ class PodTarget(Target[PodPlan]):
         return {
             **super().report(),
             "outcome": self.outcome,
-            "node": (self.latest or {}).get("spec", {}).get("nodeName"),
+            "node": self.latest.get("spec", {}).get("nodeName"),
             "restarted": self.restarted,
         }
 
 
-class PodResizeSteps(ApiSteps):
+class Asked(t.NamedTuple):
+    """What a task asks for. wish: of every pod; empty where that is what their templates say."""
+
+    wish: Wish
+    selection: Selection
+
+
+@dataclasses.dataclass(frozen=True)
+class Observed:
+    """What a run finds: the pods that the task means, by name, and what becomes of each. subresource: by which they are resized."""
+
+    targets: dict[str, PodTarget]
+    templates: Templates
+    subresource: str
+
+    @property
+    def things(self) -> list[PodTarget | Template]:
+        """Everything that may change."""
+        return [*self.targets.values(), *self.templates.found.values()]
+
+    @property
+    def changed(self) -> bool:
+        """Whether anything changed."""
+        return any(thing.sent and thing.operations for thing in self.things)
+
+    @property
+    def changing(self) -> list[PodTarget]:
+        """The pods that are going to change."""
+        return [target for target in self.targets.values() if target.operations and not target.error]
+
+    def compare(self) -> None:
+        """Hold the templates against what the pods have, or are going to have."""
+        amounts = {
+            target.name: pod_resize.amounts_after(target.latest, () if target.error else target.operations)
+            for target in self.targets.values()
+            if target.latest
+        }
+        self.templates.compare(amounts)
+
+
+class PodResizeSteps(ApiSteps[Observed, TaskPlan]):
     """One run of the module."""
 
-    def __init__(self, params: Params, *, connect: Connect, dry: bool, diff: bool) -> None:
-        super().__init__(params, connect=connect, dry=dry, diff=diff)
+    unrehearsed = "the API server judges each change when it is made"
+
+    def __init__(self, params: Params, *, connect: Connect, diff: bool) -> None:
+        super().__init__(params, connect=connect, diff=diff)
         self._takes_back = params["state"] == "absent"
-        self._wish: Wish = {}
-        self._targets: dict[str, PodTarget] = {}
-        self._pods: Workloads | None = None
-        self._templates: Templates | None = None
-        self._subresource = ""
+        self._found: Observed | None = None  # for the result, where the controllers could not be read
 
     # ---- the steps -----------------------------------------------------------------------------------------------------
 
-    @contextlib.contextmanager
-    def session(self) -> t.Iterator[None]:
-        """Check what was asked before anything is sent; at the end tell which pods failed."""
-        params, selection = self._params, self._parse()
-        self._pods = Workloads(self._api, selection, workers=params["concurrency"])
-        self._templates = Templates(
-            self._api, self._pods, namespace=params["namespace"], policy=params["template"], dry=self._dry
-        )
-        try:
-            yield
-        except KubeadmError as exc:
-            if self._dry or not self._changed:
-                raise
-            raise Incomplete(str(exc), changed=True) from exc
-        changed = self._changed
-        bad, found = [target.error for target in self._targets.values() if target.error], self._known_templates.found
-        refuse_failures("pods", bad, len(self._targets), changed=changed)
-        bad = [template.error for template in found.values() if template.error]
-        refuse_failures("templates", bad, len(found), changed=changed)
-
-    def read(self) -> None:
-        """Read the pods that the task means, and their controllers where their templates matter."""
-        # Up to 1.31 a pod is resized by a patch of itself.
-        served = [entry["name"] for entry in self._api.get("/api/v1").get("resources") or []]
-        self._subresource = "/resize" if "pods/resize" in served else ""
-        found = self._workloads.read_pods()
-        for name in dict.fromkeys([*(self._params["names"] or []), *found]):
-            pod = found.get(name)
-            self._targets[name] = PodTarget(name=name, read=pod, latest=pod, namespace=self._params["namespace"])
-        needed = self._takes_back or self._params["template"] == UPDATE
-        self._known_templates.read(found, self._wish, needed=needed, takes_back=self._takes_back)
-
-    def notes(self) -> list[str]:
-        """Warn of versions that are not tested, and of what of the templates is not known."""
-        return [*super().notes(), *filter(None, [self._known_templates.untold])]
-
-    def plan(self) -> TaskPlan:
-        """Work out the change of every pod, and of the templates."""
-        for target in self._targets.values():
-            self._plan_one(target)
-        self._stop_if_asked()
-        self._compare()
-        operations = [change for target in self._changing() for change in target.operations]
-        operations += self._known_templates.plan()
-        return TaskPlan(tuple(operations), (*self._restarts(), *self._known_templates.warnings()))
-
-    def settle(self) -> None:
-        """Nothing is to be changed: what becomes of earlier changes may still be waited for."""
-        self._see_to_the_end()
-
-    def rehearse(self) -> Verdict:
-        """In check mode the API server judges the patches without keeping them; otherwise the patches are the test."""
-        if not self._dry:
-            return Verdict(verdicts.NOT_NEEDED, "the API server judges each change when it is made")
-        return self._judge(self._declined, each="every patch")
-
-    def apply(self) -> None:
-        """Send the patches, watch what becomes of them, and bring the templates in step."""
-        self._send([target for target in self._changing() if not target.restarts])
-        self._stop_if_asked()
-        self._send_in_turn([target for target in self._changing() if not target.sent])
-        self._finish()
-
-    def report(self) -> dict[str, t.Any]:
-        """The result of the module, whatever step it reached."""
-        self._compare()
-        found = self._templates.found if self._templates else {}
-        return {
-            "pods": {name: target.report() for name, target in self._targets.items()},
-            "templates": {f"{kind}/{name}": template.report() for (kind, name), template in found.items()},
-            "diff": self._differences(found.values()) if self._diff else [],
-        }
-
-    # ---- reading and planning ------------------------------------------------------------------------------------------
-
-    @property
-    def _workloads(self) -> Workloads:
-        return t.cast(Workloads, self._pods)
-
-    @property
-    def _known_templates(self) -> Templates:
-        return t.cast(Templates, self._templates)
-
-    @property
-    def _things(self) -> list[PodTarget | Template]:
-        return [*self._targets.values(), *self._known_templates.found.values()]
-
-    @property
-    def _changed(self) -> bool:
-        return any(thing.sent and thing.operations for thing in self._things)
-
-    def _parse(self) -> Selection:
-        """Which pods are meant. Raises Refusal for what cannot be asked for."""
+    @functools.cached_property
+    def _asked(self) -> Asked:
+        """Which pods are meant, and what they get. Raises Refusal for what cannot be asked for."""
         params, owner = self._params, self._params["owner"]
         if params["containers"] == []:
             instead = ", or leave it out to mean all of them" if self._takes_back else " and what they get"
             raise Refusal(f"containers: it is empty; name the containers{instead}.")
-        if self._takes_back:
-            self._wish = {entry["name"]: {} for entry in params["containers"] or []}
-        else:
-            self._wish = pod_resize.parse_wish(params["containers"])
+        wish: Wish = {entry["name"]: {} for entry in params["containers"] or []}
+        if not self._takes_back:
+            wish = pod_resize.parse_wish(params["containers"])
         pod_resize.parse_max_unavailable(params["max_unavailable"], 1)
         node_names.check_object("namespace", params["namespace"], "namespace")
         node_names.check_selector(params["label_selector"])
@@ -223,19 +169,95 @@ class PodResizeSteps(ApiSteps):
             node_names.check_object("names", name, "pod")
         if owner:
             node_names.check_object("owner", owner["name"], owner["kind"])
-        return Selection(
-            params["namespace"],
-            params["names"],
-            params["label_selector"],
-            (owner["kind"], owner["name"]) if owner else None,
-        )
+        made_by = (owner["kind"], owner["name"]) if owner else None
+        return Asked(wish, Selection(params["namespace"], params["names"], params["label_selector"], made_by))
 
-    def _plan_one(self, target: PodTarget) -> None:
-        if target.read is None:
+    def _check(self) -> None:
+        dummy = self._asked
+
+    @functools.cached_property
+    def _workloads(self) -> Workloads:
+        return Workloads(self._api, self._asked.selection, workers=self._params["concurrency"])
+
+    def read(self) -> Observed:
+        """Read the pods that the task means, and their controllers where their templates matter."""
+        params = self._params
+        # Up to 1.31 a pod is resized by a patch of itself.
+        served = [entry["name"] for entry in self._api.get("/api/v1").get("resources") or []]
+        found = self._workloads.read_pods()
+        targets = {
+            name: PodTarget(
+                name=name, read=found.get(name, {}), latest=found.get(name, {}), namespace=params["namespace"]
+            )
+            for name in dict.fromkeys([*(params["names"] or []), *found])
+        }
+        templates = Templates(self._api, self._workloads, namespace=params["namespace"], policy=params["template"])
+        observed = self._found = Observed(targets, templates, "/resize" if "pods/resize" in served else "")
+        needed = self._takes_back or params["template"] == UPDATE
+        templates.read(found, self._asked.wish, needed=needed, takes_back=self._takes_back)
+        return observed
+
+    def notes(self, observed: Observed) -> list[str]:
+        """Warn of versions that are not tested, and of what of the templates is not known."""
+        return [*super().notes(observed), *filter(None, [observed.templates.untold])]
+
+    def plan(self, observed: Observed) -> TaskPlan:
+        """Work out the change of every pod, and of the templates."""
+        for target in observed.targets.values():
+            self._plan_one(observed, target)
+        self._stop_if_asked(observed)
+        observed.compare()
+        operations = [change for target in observed.changing for change in target.operations]
+        operations += observed.templates.plan()
+        return TaskPlan(tuple(operations), (*_restarts(observed), *observed.templates.warnings()))
+
+    def verify(self, observed: Observed, plan: TaskPlan) -> None:
+        """Nothing is to be changed: what becomes of earlier changes may still be waited for."""
+        self._see_to_the_end(observed)
+
+    def rehearse(self, observed: Observed, plan: TaskPlan) -> Verdict:
+        """The API server judges the patches without keeping them."""
+        return self._judge(lambda: self._declined(observed), each="every patch")
+
+    def apply(self, observed: Observed, plan: TaskPlan) -> None:
+        """Send the patches, watch what becomes of them, and bring the templates in step."""
+        try:
+            self._send(observed, [target for target in observed.changing if not target.restarts], dry_run=False)
+            self._stop_if_asked(observed)
+            self._send_in_turn(observed, [target for target in observed.changing if not target.sent])
+            self._end(observed, dry_run=False)
+        except KubeadmError as exc:
+            if not observed.changed:
+                raise
+            raise Incomplete(str(exc), changed=True) from exc
+
+    def finish(self, observed: Observed) -> None:
+        """Tell which pods and templates failed."""
+        for kind, things in (("pods", observed.targets), ("templates", observed.templates.found)):
+            bad = [thing.error for thing in things.values() if thing.error]
+            refuse_failures(kind, bad, len(things), changed=observed.changed)
+
+    def report(self, observed: Observed | None, plan: TaskPlan | None) -> dict[str, t.Any]:
+        """The result of the module, whatever step it reached."""
+        observed = observed or self._found
+        if observed is None:
+            return {"pods": {}, "templates": {}, "diff": []}
+        observed.compare()
+        templates = observed.templates.found.items()
+        return {
+            "pods": {name: target.report() for name, target in observed.targets.items()},
+            "templates": {f"{kind}/{name}": template.report() for (kind, name), template in templates},
+            "diff": self._differences(observed) if self._diff else [],
+        }
+
+    # ---- planning ------------------------------------------------------------------------------------------------------
+
+    def _plan_one(self, observed: Observed, target: PodTarget) -> None:
+        if not target.read:
             target.fail(GONE, f"there is no such pod in the cluster of {self._api.url}; kubectl get pods lists them.")
             return
         try:
-            target.wish = self._wish_of(target, target.read)
+            target.wish = self._wish_of(observed, target)
             target.plan = self._plan_of(target, target.read)
         except KubeadmError as exc:
             target.fail(REFUSED, str(exc))
@@ -243,56 +265,46 @@ class PodResizeSteps(ApiSteps):
     def _plan_of(self, target: PodTarget, pod: Json) -> PodPlan:
         return pod_resize.plan(pod, target.wish, allow_restart=self._params["allow_restart"])
 
-    def _wish_of(self, target: PodTarget, pod: Json) -> Wish:
+    def _wish_of(self, observed: Observed, target: PodTarget) -> Wish:
         if not self._takes_back:
-            return self._wish
-        template = self._known_templates.of(target.name)
+            return self._asked.wish
+        template = observed.templates.of(target.name)
         if template is None:
             raise Refusal(
                 f"no controller with a template made it ({', '.join(pod_templates.PATHS)}), so that nobody knows what it had. Name"
                 " the amounts, with state present."
             )
-        known = pod_resize.containers_of(pod["spec"])
-        return {**self._wish, **{name: amounts for name, amounts in template.wish.items() if name in known}}
+        known = pod_resize.containers_of(target.read["spec"])
+        return {**self._asked.wish, **{name: amounts for name, amounts in template.wish.items() if name in known}}
 
-    def _changing(self) -> list[PodTarget]:
-        return [target for target in self._targets.values() if target.operations and not target.error]
-
-    def _stop_if_asked(self) -> None:
-        if self._params["on_error"] == "stop" and any(target.error for target in self._targets.values()):
-            leave_rest(self._targets.values(), kind="pod")
-
-    def _compare(self) -> None:
-        if self._templates:
-            amounts = {
-                target.name: pod_resize.amounts_after(target.latest, () if target.error else target.operations)
-                for target in self._targets.values()
-                if target.latest
-            }
-            self._templates.compare(amounts)
-
-    def _restarts(self) -> list[str]:
-        """Tell, before it happens, which containers a change restarts."""
-        told = [f"{target.name} ({', '.join(target.restarts)})" for target in self._changing() if target.restarts]
-        return [f"resizePolicy restarts containers of these pods for it: {joined(told)}."] if told else []
+    def _stop_if_asked(self, observed: Observed) -> None:
+        targets = observed.targets.values()
+        if self._params["on_error"] == "stop" and any(target.error for target in targets):
+            leave_rest(targets, kind="pod")
 
     # ---- sending -------------------------------------------------------------------------------------------------------
 
-    def _declined(self) -> list[str]:
-        self._send(self._changing())
-        self._finish()
-        failed = [thing for thing in self._things if thing.error]
+    def _declined(self, observed: Observed) -> list[str]:
+        self._send(observed, observed.changing, dry_run=True)
+        self._end(observed, dry_run=True)
+        failed = [thing for thing in observed.things if thing.error]
         # Where none of them was going to change, no patch is to blame.
         return [thing.error for thing in failed] if any(thing.operations for thing in failed) else []
 
-    def _send(self, targets: t.Sequence[PodTarget]) -> None:
-        send_each(targets, self._send_one, self._params, kind="pod")
+    def _send(self, observed: Observed, targets: t.Sequence[PodTarget], *, dry_run: bool) -> None:
+        def send(target: PodTarget) -> bool:
+            place = f"{self._workloads.path_of(target.name)}{observed.subresource}"
+            return self._send_one(target, place, dry_run=dry_run)
 
-    def _send_one(self, target: PodTarget) -> bool:
+        send_each(targets, send, self._params, kind="pod")
+
+    def _send_one(self, target: PodTarget, place: str, *, dry_run: bool) -> bool:
         """Change one pod, against other writers if need be. Returns whether it worked."""
         try:
             retry_on_conflict(
-                lambda: self._patch(target), lambda _refusal: self._plan_again(target), others="others changed the pod"
+                lambda: self._patch(target, place, dry_run=dry_run),
+                lambda _refusal: self._plan_again(target),
+                others="others changed the pod",
             )
         except ApiError as exc:
             if exc.status == HTTPStatus.NOT_FOUND:
@@ -303,19 +315,16 @@ class PodResizeSteps(ApiSteps):
             target.fail(REFUSED, str(exc))
         return not target.error
 
-    def _patch(self, target: PodTarget) -> bool:
-        place = f"{self._workloads.path_of(target.name)}{self._subresource}"
-        pod, plan = t.cast(Json, target.read), t.cast(PodPlan, target.plan)
-        target.latest = self._api.merge(place, plan.patch, dry_run=self._dry)
+    def _patch(self, target: PodTarget, place: str, *, dry_run: bool) -> bool:
+        target.latest = self._api.merge(place, target.patch, dry_run=dry_run)
         target.sent, target.outcome = True, ACCEPTED
-        target.doubted = pod_resize_state.resize_conditions(pod)
+        target.doubted = pod_resize_state.resize_conditions(target.read)
         return True
 
     def _plan_again(self, target: PodTarget) -> bool:
         """Read a pod that somebody else changed, and plan again. Returns whether nothing is left to send."""
-        former = t.cast(Json, target.read)
         found = self._api.get(self._workloads.path_of(target.name))
-        if not pod_resize_state.is_same(former, found):
+        if not pod_resize_state.is_same(target.read, found):
             target.fail_gone()
             return True
         again = self._plan_of(target, found)
@@ -327,12 +336,12 @@ class PodResizeSteps(ApiSteps):
             target.sent, target.outcome = True, ACCEPTED
         return not again.operations
 
-    def _send_in_turn(self, targets: t.Sequence[PodTarget]) -> None:
+    def _send_in_turn(self, observed: Observed, targets: t.Sequence[PodTarget]) -> None:
         """Change pods whose containers restart, so many at a time, and wait each time until they are Ready again."""
-        limit = pod_resize.parse_max_unavailable(self._params["max_unavailable"], len(self._targets))
+        limit = pod_resize.parse_max_unavailable(self._params["max_unavailable"], len(observed.targets))
         waiting = list(targets)
         while waiting:
-            down = self._down()
+            down = self._down(observed)
             waiting = [target for target in waiting if not target.error]
             batch = pod_resize.next_batch(
                 waiting, ready=lambda target: target.is_ready, unavailable=len(down), limit=limit
@@ -345,32 +354,33 @@ class PodResizeSteps(ApiSteps):
                 for target in waiting:
                     target.fail(NOT_TRIED, why)
                 return
-            self._send(batch)
+            self._send(observed, batch, dry_run=False)
             self._watch([target for target in batch if target.sent and not target.error], ready=True)
-            self._stop_if_asked()
+            self._stop_if_asked(observed)
             waiting = [target for target in waiting if target not in batch and target.outcome != NOT_TRIED]
             if waiting:
                 # One that falls again at once is to be seen before the next one goes.
                 self._api.sleep(_LOOK_AGAIN)
 
-    def _down(self) -> list[str]:
+    def _down(self, observed: Observed) -> list[str]:
         """Which pods of the task are not Ready now, those that are gone included. One that was well before may not be so now."""
-        known = [target for target in self._targets.values() if target.latest]
+        known = [target for target in observed.targets.values() if target.latest]
         found = self._workloads.look([target.name for target in known])
-        well = {name for name, pod in found.items() if self._targets[name].is_still(pod) and pods.is_ready(pod)}
+        well = {name for name, pod in found.items() if observed.targets[name].is_still(pod) and pods.is_ready(pod)}
         for target in known:
             if not target.error:
                 self._see(target, found.get(target.name))
         return [target.name for target in known if target.name not in well]
 
-    def _finish(self) -> None:
-        self._see_to_the_end()
-        self._known_templates.send([target.name for target in self._targets.values() if not self._is_well(target)])
+    def _end(self, observed: Observed, *, dry_run: bool) -> None:
+        self._see_to_the_end(observed)
+        bad = [target.name for target in observed.targets.values() if not self._is_well(target)]
+        observed.templates.send(bad, dry_run=dry_run)
 
     def _is_well(self, target: PodTarget) -> bool:
         """Whether a pod runs with what was asked for, so that others may be made like it; in check mode, as far as is known."""
         done = (UNCHANGED, RESIZED, RESTARTED, *([ACCEPTED] if self._dry else []))
-        return not target.error and target.outcome in done and bool(target.pod["spec"].get("nodeName"))
+        return not target.error and target.outcome in done and bool(target.latest["spec"].get("nodeName"))
 
     # ---- waiting and telling -------------------------------------------------------------------------------------------
 
@@ -379,14 +389,14 @@ class PodResizeSteps(ApiSteps):
         """A template is changed only after its pods were seen well, whether or not the task waits."""
         return bool(self._params["wait"]) or self._params["template"] == UPDATE
 
-    def _see_to_the_end(self) -> None:
+    def _see_to_the_end(self, observed: Observed) -> None:
         """Wait until the pods have what was asked for, where that is wanted; else tell what the kubelets say of earlier changes."""
-        left = [target for target in self._targets.values() if not target.error and target.outcome != NOT_TRIED]
+        left = [target for target in observed.targets.values() if not target.error and target.outcome != NOT_TRIED]
         if self._waits and not self._dry:
             self._watch([target for target in left if target.outcome not in (RESIZED, RESTARTED)], ready=False)
             return
         for target in left:
-            told = None if target.operations else pod_resize_state.pending(target.pod)
+            told = None if target.operations else pod_resize_state.pending(target.latest)
             if told and told.outcome == INFEASIBLE:
                 self._fail_infeasible(target, told.reason)
             elif told:
@@ -407,7 +417,7 @@ class PodResizeSteps(ApiSteps):
 
         self._api.poll(is_over, timeout, _LOOK_AGAIN, look=look)
         for target in waiting:
-            state = pod_resize_state.state(target.pod, target.wish)
+            state = pod_resize_state.state(target.latest, target.wish)
             if state.outcome == INFEASIBLE:
                 self._fail_infeasible(target, state.reason)
                 continue
@@ -427,14 +437,14 @@ class PodResizeSteps(ApiSteps):
         """Whether there is nothing more to wait for."""
         if target.error:
             return True
-        if not target.pod["spec"].get("nodeName"):
+        if not target.latest["spec"].get("nodeName"):
             target.note = "not waited for: the pod has no node yet, and begins with what was asked for"
             return True
-        lost = pod_resize_state.overwritten(target.pod, target.wish)
+        lost = pod_resize_state.overwritten(target.latest, target.wish)
         if lost:
             target.fail(REFUSED, f"somebody else changed it in the meantime: {'; '.join(lost)}. Run the task again.")
             return True
-        state = pod_resize_state.state(target.pod, target.wish, target.doubted)
+        state = pod_resize_state.state(target.latest, target.wish, target.doubted)
         if state.outcome == INFEASIBLE:
             self._fail_infeasible(target, state.reason)
             return True
@@ -447,7 +457,7 @@ class PodResizeSteps(ApiSteps):
     def _fail_infeasible(target: PodTarget, reason: str) -> None:
         target.fail(
             INFEASIBLE,
-            f"the kubelet of {target.pod['spec'].get('nodeName')} says: {reason.rstrip('.')}. The pod runs on with what it had.",
+            f"the kubelet of {target.latest['spec'].get('nodeName')} says: {reason.rstrip('.')}. The pod runs on with what it had.",
         )
 
     @staticmethod
@@ -458,15 +468,21 @@ class PodResizeSteps(ApiSteps):
         if unasked:
             target.note = f"restarted, although resizePolicy does not ask for it: {', '.join(unasked)}"
 
-    def _differences(self, templates: t.Iterable[Template]) -> list[Json]:
+    def _differences(self, observed: Observed) -> list[Json]:
         """One entry for each pod and each template that changes."""
         entries: list[Json] = []
-        for target in self._targets.values():
+        for target in observed.targets.values():
             if target.read and target.changes:
                 before, after = (pod_resize.amounts_after(target.read, part) for part in ((), target.operations))
                 entries.append(difference(f"Pod {target.full_name}", pod_resize.shown(before), pod_resize.shown(after)))
-        for template in templates:
+        for template in observed.templates.found.values():
             if template.changes:
                 header = f"{template.kind} {self._params['namespace']}/{template.name}"
                 entries.append(difference(header, *template.before_and_after))
         return entries
+
+
+def _restarts(observed: Observed) -> list[str]:
+    """Tell, before it happens, which containers a change restarts."""
+    told = [f"{target.name} ({', '.join(target.restarts)})" for target in observed.changing if target.restarts]
+    return [f"resizePolicy restarts containers of these pods for it: {joined(told)}."] if told else []

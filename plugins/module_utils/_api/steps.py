@@ -8,6 +8,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import typing as t
 
@@ -16,14 +17,19 @@ from .._plan.common.verdict import ACCEPTED, REFUSED, Verdict
 from .client import Client, Connect, Json, Params
 from .cluster_versions import version_warnings
 
+Observed = t.TypeVar("Observed")
+Planned = t.TypeVar("Planned")
 
-class ApiSteps:
-    """One run of a module. params: its options. dry: whether it is in check mode. diff: whether differences are reported."""
 
-    def __init__(self, params: Params, *, connect: Connect, dry: bool, diff: bool = False) -> None:
+class ApiSteps(t.Generic[Observed, Planned]):
+    """One run of a module. params: its options. diff: whether differences are reported."""
+
+    unrehearsed = ""
+
+    def __init__(self, params: Params, *, connect: Connect, diff: bool = False) -> None:
         self._params = params
         self._connect = connect
-        self._dry = dry
+        self._dry = True  # until the session says otherwise
         self._diff = diff
 
     @functools.cached_property
@@ -31,13 +37,30 @@ class ApiSteps:
         """The API server. Credentials are looked for when it is first needed, which is after the options were checked."""
         return self._connect()
 
-    def notes(self) -> list[str]:
-        """Warn of versions that are not tested."""
-        return version_warnings(self._api, self._nodes())
+    @contextlib.contextmanager
+    def session(self, *, dry: bool) -> t.Iterator[None]:
+        """Check what was asked before anything is sent; nothing is held, since every write is tested against what was read."""
+        self._dry = dry
+        self._check()
+        yield
 
-    def _nodes(self) -> t.Iterable[Json]:
+    def _check(self) -> None:
+        """Check what was asked. Raises Refusal."""
+
+    def notes(self, observed: Observed) -> list[str]:
+        """Warn of versions that are not tested."""
+        return version_warnings(self._api, self._nodes(observed))
+
+    def _nodes(self, observed: Observed) -> t.Iterable[Json]:
         """The nodes that were read, if any."""
         return ()
+
+    def preflight(self, observed: Observed, plan: Planned) -> t.Sequence[str]:
+        """The API server judges the change."""
+        return ()
+
+    def finish(self, observed: Observed) -> None:
+        """Nothing is waited for."""
 
     def _judge(self, ask: t.Callable[[], t.Sequence[str]], *, each: str) -> Verdict:
         """Have the API server judge changes without keeping them. ask: sends them and returns why some are declined."""

@@ -29,13 +29,13 @@ P = t.TypeVar("P", bound=Plan)
 
 @dataclasses.dataclass
 class Target(t.Generic[P]):
-    """One object of a task. read: as it was when it was planned. latest: as it was last seen. error: why it failed; empty when
-    it did not. sent: whether the API server took the plan's patch.
+    """One object of a task. read: as it was when it was planned; empty when there is none. latest: as it was last seen. error: why it
+    failed; empty when it did not. sent: whether the API server took the plan's patch.
     """
 
     name: str
-    read: Json | None = None
-    latest: Json | None = None
+    read: Json = dataclasses.field(default_factory=dict)
+    latest: Json = dataclasses.field(default_factory=dict)
     plan: P | None = None
     error: str = ""
     note: str = ""

@@ -79,12 +79,11 @@ class Template:
 class Templates:
     """The templates of the pods of one task. found: by kind and name of the controller. untold: why they are not known."""
 
-    def __init__(self, client: Client, workloads: Workloads, *, namespace: str, policy: str, dry: bool) -> None:
+    def __init__(self, client: Client, workloads: Workloads, *, namespace: str, policy: str) -> None:
         self._client = client
         self._workloads = workloads
         self._namespace = namespace
         self._policy = policy
-        self._dry = dry
         self._made: dict[str, Maker] = {}
         self.found: dict[Maker, Template] = {}
         self.untold = ""
@@ -136,27 +135,27 @@ class Templates:
                 )
         return told
 
-    def send(self, bad: t.Collection[str]) -> None:
+    def send(self, bad: t.Collection[str], *, dry_run: bool) -> None:
         """Change the templates, but those of pods that are bad: a roll-out of what is not known to work would only spread it."""
         for template in self.found.values():
             own = [name for name in bad if self.of(name) is template]
             if template.operations and own:
                 template.note = f"the template was left as it is, because of {joined(own)}"
             elif template.operations:
-                self._send_one(template)
+                self._send_one(template, dry_run=dry_run)
 
-    def _send_one(self, template: Template) -> None:
+    def _send_one(self, template: Template, *, dry_run: bool) -> None:
         try:
-            self._patch(template)
+            self._patch(template, dry_run=dry_run)
         except KubeadmError as exc:
             template.error = f"{template}: its template was not changed: {exc}"
 
-    def _patch(self, template: Template) -> None:
+    def _patch(self, template: Template, *, dry_run: bool) -> None:
         place = pod_templates.path_of(self._namespace, template.kind, template.name)
 
         def attempt() -> Json:
             patch = pod_templates.patch(template.latest, template.operations)
-            return self._client.merge(place, patch, dry_run=self._dry)
+            return self._client.merge(place, patch, dry_run=dry_run)
 
         def replan(_refusal: ApiError) -> Json | None:
             template.read = template.latest = self._client.get(place)

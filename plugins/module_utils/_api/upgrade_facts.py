@@ -10,7 +10,7 @@ from __future__ import annotations
 import dataclasses
 import typing as t
 
-from .._plan.common.errors import KubeadmError, Refusal
+from .._plan.common.errors import KubeadmError
 from .._plan.kubeadm_config.cluster_configuration import CONFIG_MAP_SOURCE, KIND, ClusterConfiguration
 from .._plan.node import plan as node_plan
 from .._plan.node.extended_resources import RESOURCES
@@ -33,8 +33,8 @@ def read_all(params: Params, *, connect: Connect) -> Json:
     client = connect()
     text = str(kubeadm_config(client)["data"][KIND])
     target = params["target"]
-    if target and (objection := steps.target_objection(target, ClusterConfiguration.parse(text).version)):
-        raise Refusal(objection)
+    if target:
+        steps.target_of(target, ClusterConfiguration.parse(text).version)
     nodes = client.list("nodes")
     found = [finding for name in _CHECKS if target for finding in _found(name, client, nodes, target)]
     return {

@@ -27,9 +27,15 @@ GUARDED = "/api/v1/namespaces/kube-system"
 class ApiServer:
     """The API server of a journal; another component has no credentials there, and nothing is asked then."""
 
-    def __init__(self, journal: Journal, clock: t.Callable[[], float], sleep: t.Callable[[float], None]) -> None:
+    def __init__(
+        self,
+        journal: Journal,
+        watch: StaticPodWatch,
+        clock: t.Callable[[], float],
+        sleep: t.Callable[[float], None],
+    ) -> None:
         self.journal = journal
-        self.watch = t.cast(StaticPodWatch, journal["watch"])
+        self.watch = watch
         self.clock = clock
         self.sleep = sleep
 

@@ -192,9 +192,15 @@ def _words(body: bytes) -> str:
 class EtcdMember:
     """The member of a journal; of another component nothing is asked."""
 
-    def __init__(self, journal: Journal, clock: t.Callable[[], float], sleep: t.Callable[[float], None]) -> None:
+    def __init__(
+        self,
+        journal: Journal,
+        watch: StaticPodWatch,
+        clock: t.Callable[[], float],
+        sleep: t.Callable[[float], None],
+    ) -> None:
         self.journal = journal
-        self.watch = t.cast(StaticPodWatch, journal["watch"])
+        self.watch = watch
         self.clock = clock
         self.sleep = sleep
 

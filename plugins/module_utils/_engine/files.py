@@ -140,6 +140,14 @@ def write_json(path: str, data: t.Any) -> None:
     write_atomically(path, to_json(data), mode=0o600, uid=os.getuid(), gid=os.getgid())
 
 
+def json_object(text: str | bytes) -> Json:
+    """The object that a text in JSON is. Raises ValueError when it is none."""
+    data = json.loads(text)
+    if not isinstance(data, dict):
+        raise ValueError("it is JSON, but no object")
+    return data
+
+
 def read_json(path: str) -> t.Any:
     """A JSON file's value; None when it does not exist. Raises Damaged when it is no JSON."""
     content = read_bytes(path)
@@ -156,15 +164,15 @@ def read_formatted(path: str) -> Json | None:
     data = read_json(path)
     if data is None and not os.path.exists(path):
         return None
-    found = data.get("format") if isinstance(data, dict) else None
-    if not isinstance(found, int):
+    if not isinstance(data, dict) or not isinstance(data.get("format"), int):
         raise Damaged(f"{path} is damaged: it says no format")
+    found = data["format"]
     if found != FORMAT:
         raise OtherFormat(
             f"{path} has format {found}, which {'a newer' if found > FORMAT else 'an older'} version of nodecraft.kubeadm wrote;"
             f" this version knows {FORMAT}. It is left as it is: go on with the version that wrote it"
         )
-    return t.cast(Json, data)
+    return data
 
 
 @contextlib.contextmanager

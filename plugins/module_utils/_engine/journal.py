@@ -83,15 +83,16 @@ class Client(Address):
     kubeconfig: str
 
 
-class _Target(t.TypedDict):
+class _Probe(t.TypedDict):
     kind: str
+
+
+class Probe(_Probe, total=False):
+    """A probe of kind http or tcp; those of other kinds are the kubelet's to run, and need not have an address. certificate, key: files, of a
+    member of etcd."""
+
     host: str
     port: int
-
-
-class Probe(_Target, total=False):
-    """A probe of kind http or tcp; those of other kinds are the kubelet's to run. certificate, key: files, of a member of etcd."""
-
     scheme: str
     path: str
     headers: t.Mapping[str, str]
@@ -207,6 +208,11 @@ class StaticPodWatch(Watch, Logs, _StaticPodOptions):
     metrics: Client | None
 
 
+def is_of_static_pod(watch: Watch) -> t.TypeGuard[StaticPodWatch]:
+    """Whether it is about a static pod."""
+    return watch.get("kind", STATIC_POD) == STATIC_POD
+
+
 class NodeObject(t.TypedDict):
     """The Node that a kubelet reports to, and the credential to read it with."""
 
@@ -231,6 +237,11 @@ class UnitWatch(Watch):
     complaints: list[str]
     has_static_pods: bool
     set_aside: list[SetAside]
+
+
+def is_of_unit(watch: Watch) -> t.TypeGuard[UnitWatch]:
+    """Whether it is about a systemd unit."""
+    return watch.get("kind") == SYSTEMD_UNIT
 
 
 class Former(t.TypedDict, total=False):
@@ -382,8 +393,11 @@ def is_at(path: str, version: StoredVersion | None) -> bool:
 
 
 def result_of(journal: Journal) -> Result:
-    """How a closed transaction ended."""
-    return t.cast(Result, journal["result"])
+    """How a closed transaction ended. Raises Damaged when it does not say so."""
+    result = journal["result"]
+    if result is None:
+        raise Damaged(f"the journal of {journal['name']} from {journal['id']} is damaged: it does not say how it ended")
+    return result
 
 
 # ---- journals on the disk --------------------------------------------------------------------------------------------
@@ -444,6 +458,7 @@ def _read_copy(path: str) -> Journal | None:
         raise Damaged(f"{path} is damaged: it is no journal") from exc
     if checksum != hashlib.sha256(to_json(journal)).hexdigest():
         raise Damaged(f"{path} does not match its checksum")
+    # What has its checksum was written by save_journal, which takes nothing else.
     return t.cast(Journal, journal)
 
 

@@ -28,9 +28,10 @@ def path_of(log_prefix: str) -> str:
 def config_hash(pod: Json) -> str | None:
     """The UID of the instance that the kubelet reported."""
     try:
-        return t.cast(t.Optional[str], pod["metadata"]["annotations"]["kubernetes.io/config.hash"])
+        found: str = pod["metadata"]["annotations"]["kubernetes.io/config.hash"]
     except (KeyError, TypeError):
         return None
+    return found
 
 
 def judge(

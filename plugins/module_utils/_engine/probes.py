@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import base64
 import http.client
-import json
 import os
 import re
 import socket
@@ -18,7 +17,7 @@ import ssl
 import typing as t
 import urllib.parse
 
-from .files import Json, read_bytes
+from .files import Json, json_object, read_bytes
 from .journal import Address, Client, Probe
 
 PROBE_TIMEOUT = 5.0
@@ -38,9 +37,8 @@ def run_probe(probe: Probe) -> tuple[bool, str]:
         if probe["kind"] == "tcp":
             socket.create_connection((probe["host"], probe["port"]), timeout=PROBE_TIMEOUT).close()
             return True, name
-        status, dummy = http_get(
-            t.cast(Address, probe), probe["path"], context=_probe_context(probe), headers=probe.get("headers")
-        )
+        address: Address = {"scheme": probe["scheme"], "host": probe["host"], "port": probe["port"]}
+        status, dummy = http_get(address, probe["path"], context=_probe_context(probe), headers=probe.get("headers"))
         return 200 <= status < 400, f"{name} answers {status}"
     except (OSError, ValueError, OverflowError, http.client.HTTPException) as exc:
         return False, f"{name}: {exc}"
@@ -132,9 +130,9 @@ def client_context(kubeconfig: str) -> ssl.SSLContext | None:
     text = (read_bytes(kubeconfig) or b"").decode("utf-8", "replace")
     context = _unverified()
     # A kubelet's certificate is renewed in a file of its own.
-    paths = [_field(text, f"client-{part}") for part in ("certificate", "key")]
-    if all(paths):
-        context.load_cert_chain(t.cast(str, paths[0]), paths[1])
+    certificate, key = (_field(text, f"client-{part}") for part in ("certificate", "key"))
+    if certificate and key:
+        context.load_cert_chain(certificate, key)
         return context
     parts = [_field(text, f"client-{part}-data") for part in ("certificate", "key")]
     if not all(parts):
@@ -222,7 +220,7 @@ def api_get(kubeconfig: str, path: str) -> tuple[Json | None, str]:
     if answer.status != 200:
         return None, answer.why
     try:
-        return t.cast(Json, json.loads(answer.body)), ""
+        return json_object(answer.body), ""
     except ValueError as exc:
         return None, f"the API server cannot be asked: {exc}"
 

@@ -52,6 +52,7 @@ class StaticPodWatcher:
     def __init__(
         self,
         journal: Journal,
+        watch: StaticPodWatch,
         host: Host,
         run: Run,
         ask: Ask,
@@ -59,12 +60,12 @@ class StaticPodWatcher:
         sleep: t.Callable[[float], None],
     ) -> None:
         self.journal = journal
-        self.watch = t.cast(StaticPodWatch, journal["watch"])
+        self.watch = watch
         self.host = host._replace(**self.watch.get("places", {}))
         self.run = run
         self.ask = ask
-        self.api_server = ApiServer(journal, clock, sleep)
-        self.etcd = EtcdMember(journal, clock, sleep)
+        self.api_server = ApiServer(journal, watch, clock, sleep)
+        self.etcd = EtcdMember(journal, watch, clock, sleep)
 
     def what_runs(self) -> Former:
         """UIDs, how often each was started, whom an API server answers, and whether etcd takes writes."""
@@ -151,7 +152,7 @@ class StaticPodWatcher:
 
     def log(self, sight: Seen) -> list[str]:
         """The end of the newest container's log."""
-        return last_words(t.cast(Sight, sight).logs)
+        return last_words(sight.logs)
 
     def proof(self, sight: Seen) -> Json | None:
         """The process, its probes and its gates."""

@@ -18,7 +18,7 @@ import typing as t
 
 from .errors import EngineError
 from .files import Json, remove, sync_folder
-from .journal import APPLYING, ON_TRIAL, PREPARED, PROVING, RESTORING, Former, Journal, Mark, Side, UnitWatch
+from .journal import APPLYING, ON_TRIAL, PREPARED, PROVING, RESTORING, Former, Mark, Progress, Side, UnitWatch
 from .node import Host, Process, Run, unit_log
 from .probes import Ask, run_probe
 from .state_files import named_policy
@@ -64,6 +64,11 @@ class UnitSight(t.NamedTuple):
         return self.process is not None and self.probes_ok and self.node_ok and not self.hopeless
 
     @property
+    def logs(self) -> tuple[str, ...]:
+        """The journal of systemd has its words."""
+        return ()
+
+    @property
     def rest(self) -> int | None:
         """systemd forgets nothing."""
         return None
@@ -82,9 +87,11 @@ class UnitWatcher:
 
     max_crashes = MAX_UNIT_CRASHES
 
-    def __init__(self, journal: Journal, host: Host, run: Run, ask: Ask, clock: t.Callable[[], float]) -> None:
+    def __init__(
+        self, journal: Progress, watch: UnitWatch, host: Host, run: Run, ask: Ask, clock: t.Callable[[], float]
+    ) -> None:
         self.journal = journal
-        self.watch = t.cast(UnitWatch, journal["watch"])
+        self.watch = watch
         self.host = host
         self.run = run
         self.ask = ask
@@ -143,7 +150,7 @@ class UnitWatcher:
         """A former instance that was never stopped is what a restore wants; otherwise another one than the marked."""
         if self.journal["phase"] == PROVING and invocation == self.journal["before"]["invocation"]:
             return True
-        return bool(invocation != self._marked("invocation"))
+        return invocation != self._marked("invocation")
 
     def _show(self) -> dict[str, str]:
         names = ("ActiveState", "SubState", "MainPID", "InvocationID", "NRestarts")
@@ -154,8 +161,9 @@ class UnitWatcher:
             shown = {"ActiveState": "unknown", "SubState": error.strip() or "no answer"}
         return {**dict.fromkeys(names, ""), **shown}
 
-    def _marked(self, key: str) -> t.Any:
-        return t.cast(Json, self.journal.get("mark") or {}).get(key)
+    def _marked(self, key: t.Literal["invocation", "renewed"]) -> str | None:
+        mark = self.journal.get("mark")
+        return mark.get(key) if mark else None
 
     def _crashes(self, shown: t.Mapping[str, str]) -> int:
         """systemd counts its own starts. What it had counted when the new instance was first seen is not this one's."""
@@ -240,7 +248,8 @@ class UnitWatcher:
         """When the Node's Lease was renewed."""
         node = self.watch["node"]
         lease, dummy = self.ask(node["kubeconfig"], f"{LEASES}/{node['name']}")
-        return t.cast(t.Optional[str], lease["spec"].get("renewTime")) if lease else None
+        renewed: str | None = lease["spec"].get("renewTime") if lease else None
+        return renewed
 
     def _read_node(self) -> tuple[Json | None, str]:
         if self._node is None or self.clock() - self._node[0] >= NODE_SECONDS:

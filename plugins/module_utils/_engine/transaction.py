@@ -34,8 +34,6 @@ from .journal import (
     RESTORED,
     RESTORING,
     SIDES,
-    STATIC_POD,
-    SYSTEMD_UNIT,
     UNHEALTHY,
     WAITING,
     FileEntry,
@@ -48,6 +46,8 @@ from .journal import (
     file_journal,
     holds,
     is_at,
+    is_of_static_pod,
+    is_of_unit,
     load_journal,
     prune_history,
     result_of,
@@ -118,12 +118,12 @@ class Engine:
 
     def _watcher(self) -> Watcher:
         """The watcher for the kind of component that the journal is about."""
-        kind = self.journal["watch"].get("kind", STATIC_POD)
-        if kind == STATIC_POD:
-            return StaticPodWatcher(self.journal, self.host, self.run_program, self.ask, self.clock, self.sleep)
-        if kind == SYSTEMD_UNIT:
-            return UnitWatcher(self.journal, self.host, self.run_program, self.ask, self.clock)
-        raise EngineError(f"{self.path('journal.json')} is about a {kind}, which this engine does not know")
+        watch = self.journal["watch"]
+        if is_of_static_pod(watch):
+            return StaticPodWatcher(self.journal, watch, self.host, self.run_program, self.ask, self.clock, self.sleep)
+        if is_of_unit(watch):
+            return UnitWatcher(self.journal, watch, self.host, self.run_program, self.ask, self.clock)
+        raise EngineError(f"{self.path('journal.json')} is about a {watch['kind']}, which this engine does not know")
 
     def _begin_attempt(self) -> None:
         self.journal["attempts"] = self.journal.get("attempts", 0) + 1
@@ -148,7 +148,8 @@ class Engine:
     def _save(self, changes: Progress | None = None) -> None:
         """Keep the journal. Once the change has begun, a full or broken disk must not keep an engine from ending it: all
         that a restore needs is on the disk already, and one that dies now comes to the same end by an older journal."""
-        self.journal.update(t.cast(Journal, changes or {}))
+        progress: Progress = self.journal
+        progress.update(changes or {})
         try:
             save_journal(self.folder, self.journal)
         except OSError:
@@ -444,8 +445,8 @@ class Engine:
             self.watcher.nudge()
 
     def _deadline(self) -> float:
-        """Until when what is waited for may take."""
-        return t.cast(float, self.journal["deadline"])
+        """Until when what is waited for may take; what was given no time has none left."""
+        return self.journal.get("deadline") or 0.0
 
     def _patience(self) -> float:
         """Seconds for becoming healthy."""

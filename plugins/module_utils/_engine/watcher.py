@@ -52,6 +52,10 @@ class Seen(t.Protocol):
         """Why to wait any longer would do harm; empty when it would not."""
 
     @property
+    def logs(self) -> tuple[str, ...]:
+        """The files with its words, oldest first, where it has its own."""
+
+    @property
     def rest(self) -> int | None:
         """What stays the same as long as nobody starts a component of which no process is left; None when that may be waited for."""
 

@@ -4,7 +4,8 @@
 
 # PRIVATE to the collection: no promise of stability to code outside it.
 
-"""The one way of every state module: read, plan, rehearse, apply, report. Check mode ends here before *apply*."""
+"""The one way of every state module: read, plan, rehearse, apply, report. Whether it is check mode, and so ends before *apply*, is
+decided here alone."""
 
 from __future__ import annotations
 
@@ -30,52 +31,68 @@ class Plan(t.Protocol):
         """What the user should know."""
 
 
-class Steps(t.Protocol):
-    """What a module hands to the runner. Each step may raise KubeadmError."""
+Common = t.TypeVar("Common")
+Observed = t.TypeVar("Observed")
+Planned = t.TypeVar("Planned", bound=Plan)
 
-    def session(self) -> t.ContextManager[None]:
-        """Whatever has to be held from reading to applying, such as a lock."""
 
-    def read(self) -> None:
+class Steps(t.Protocol[Observed, Planned]):
+    """What a module hands to the runner. Each step is given what the steps before it found, and may raise KubeadmError."""
+
+    @property
+    def unrehearsed(self) -> str:
+        """Why a change needs no rehearsal when it is going to be made; empty where it does."""
+
+    def session(self, *, dry: bool) -> t.ContextManager[None]:
+        """Check what was asked, and hold whatever has to be held from reading to applying, such as a lock. dry: nothing may
+        be changed."""
+
+    def read(self) -> Observed:
         """Read what is there."""
 
-    def notes(self) -> t.Sequence[str]:
+    def notes(self, observed: Observed) -> t.Sequence[str]:
         """What the user should know of what was read."""
 
-    def plan(self) -> Plan:
-        """Work out the change; pure."""
+    def plan(self, observed: Observed) -> Planned:
+        """Work out the change."""
 
-    def settle(self) -> None:
+    def preflight(self, observed: Observed, plan: Planned) -> t.Sequence[str]:
+        """Look for what would keep the change from working. Returns what the user should know."""
+
+    def verify(self, observed: Observed, plan: Planned) -> None:
         """Nothing is to be changed: see that what is there works, so that no task is green over something dead, and note
         what is known of it now."""
 
-    def rehearse(self) -> Verdict:
+    def rehearse(self, observed: Observed, plan: Planned) -> Verdict:
         """Try the change where it can do no harm."""
 
-    def apply(self) -> None:
+    def apply(self, observed: Observed, plan: Planned) -> None:
         """Make the change, or start what makes it."""
 
-    def report(self) -> dict[str, t.Any]:
-        """The result. Must work after any step, and have the same keys after each."""
+    def finish(self, observed: Observed) -> None:
+        """Wait for what is still to be seen, and tell what failed, whether or not there was something to change."""
+
+    def report(self, observed: Observed | None, plan: Planned | None) -> dict[str, t.Any]:
+        """The result. Must work after any step, and have the same keys after each. None: that step was not reached, or failed."""
 
 
-class Plans(t.Protocol):
+class Plans(t.Protocol[Common, Observed, Planned]):
     """What a module hands to the runner that plans several changes and makes none."""
 
-    def read(self) -> None:
+    def read(self) -> Common:
         """Read what all of them have in common. May raise KubeadmError."""
 
-    def members(self) -> t.Mapping[str, Steps]:
-        """The steps of each, by name; asked for after it was read."""
+    def members(self, common: Common, *, dry: bool) -> t.Mapping[str, Steps[Observed, Planned]]:
+        """The steps of each, by name. dry: not even what is known of them may be noted."""
 
-    def report(self, plans: t.Mapping[str, dict[str, t.Any]]) -> dict[str, t.Any]:
+    def report(self, common: Common | None, plans: t.Mapping[str, dict[str, t.Any]]) -> dict[str, t.Any]:
         """The result. Must work after any step, and have the same keys after each.
 
         plans: by name the result of each as the module of one gives it in check mode, always with C(failed) and C(msg).
         """
 
 
-def run(module: AnsibleModule, steps: Steps, *, rehearse: bool) -> t.NoReturn:
+def run(module: AnsibleModule, steps: Steps[Observed, Planned], *, rehearse: bool) -> t.NoReturn:
     """Take a module through its steps and end it."""
     result, failure = _go(module, steps, rehearse=rehearse, dry=module.check_mode)
     if failure is not None:
@@ -83,46 +100,61 @@ def run(module: AnsibleModule, steps: Steps, *, rehearse: bool) -> t.NoReturn:
     module.exit_json(**result)
 
 
-def run_plans(module: AnsibleModule, plans: Plans, *, rehearse: bool) -> t.NoReturn:
+def run_plans(module: AnsibleModule, plans: Plans[Common, Observed, Planned], *, rehearse: bool) -> t.NoReturn:
     """Take several plans through their steps, one after the other and whatever becomes of the others, and end the module."""
     results: dict[str, dict[str, t.Any]] = {}
     try:
-        plans.read()
+        common = plans.read()
     except (KubeadmError, OSError) as exc:
-        module.fail_json(msg=_told(exc), changed=False, **plans.report(results))
-    for name, steps in plans.members().items():
+        module.fail_json(msg=_told(exc), changed=False, **plans.report(None, results))
+    for name, steps in plans.members(common, dry=module.check_mode).items():
         result, failure = _go(module, steps, rehearse=rehearse, dry=True)
         results[name] = {**result, "failed": failure is not None, "msg": failure}
     failures = {name: result["msg"] for name, result in results.items() if result["failed"]}
     if failures:
-        module.fail_json(msg=several(failures), changed=False, **plans.report(results))
-    module.exit_json(changed=False, **plans.report(results))
+        module.fail_json(msg=several(failures), changed=False, **plans.report(common, results))
+    module.exit_json(changed=False, **plans.report(common, results))
 
 
-def _go(module: AnsibleModule, steps: Steps, *, rehearse: bool, dry: bool) -> tuple[dict[str, t.Any], str | None]:
+def _go(
+    module: AnsibleModule, steps: Steps[Observed, Planned], *, rehearse: bool, dry: bool
+) -> tuple[dict[str, t.Any], str | None]:
     """Read, plan, rehearse, apply, report: (the result, why it failed or None)."""
     verdict, changed, failure = Verdict(SKIPPED, "the run ended before"), False, None
+    observed: Observed | None = None
+    plan: Planned | None = None
     try:
-        with steps.session():
-            steps.read()
-            warn_all(module, steps.notes())
-            plan = steps.plan()
-            warn_all(module, plan.warnings)
+        with steps.session(dry=dry):
+            observed = steps.read()
+            warn_all(module, steps.notes(observed))
+            plan = steps.plan(observed)
+            warn_all(module, (*plan.warnings, *steps.preflight(observed, plan)))
             if not plan.operations:
                 verdict = Verdict(NOT_NEEDED, "nothing changes")
-                steps.settle()
+                steps.verify(observed, plan)
             else:
-                verdict = steps.rehearse() if rehearse else Verdict(SKIPPED, "rehearse is off")
+                verdict = _rehearsed(steps, observed, plan, wanted=rehearse, dry=dry)
                 if rehearse and verdict.verdict == SKIPPED:
                     module.warn(f"not rehearsed: {verdict.message}")
                 if verdict.verdict == REFUSED:
                     raise Refusal(f"refused in the rehearsal, nothing was changed: {verdict.message}")
                 if not dry:
-                    steps.apply()
+                    steps.apply(observed, plan)
+            steps.finish(observed)
             changed = bool(plan.operations)
     except (KubeadmError, OSError) as exc:
         changed, failure = getattr(exc, "changed", False), _told(exc, " Nothing was changed.")
-    return {"changed": changed, "rehearsal": _shown(verdict), **steps.report()}, failure
+    return {"changed": changed, "rehearsal": _shown(verdict), **steps.report(observed, plan)}, failure
+
+
+def _rehearsed(
+    steps: Steps[Observed, Planned], observed: Observed, plan: Planned, *, wanted: bool, dry: bool
+) -> Verdict:
+    if not wanted:
+        return Verdict(SKIPPED, "rehearse is off")
+    if steps.unrehearsed and not dry:
+        return Verdict(NOT_NEEDED, steps.unrehearsed)
+    return steps.rehearse(observed, plan)
 
 
 def warn_all(module: AnsibleModule, messages: t.Sequence[str]) -> None:
@@ -133,8 +165,13 @@ def warn_all(module: AnsibleModule, messages: t.Sequence[str]) -> None:
 
 def run_info(module: AnsibleModule, read: t.Callable[[], dict[str, t.Any]], **always: t.Any) -> t.NoReturn:
     """Run a module that only reads. always: keys of its result that are also there when it fails."""
+    run_follower(module, lambda _dry: read(), **always)
+
+
+def run_follower(module: AnsibleModule, follow: t.Callable[[bool], dict[str, t.Any]], **always: t.Any) -> t.NoReturn:
+    """Run a module that tells of a change that is made elsewhere. follow: is told whether nothing may be noted or confirmed. always: as above."""
     try:
-        found = read()
+        found = follow(module.check_mode)
     except (KubeadmError, OSError) as exc:
         module.fail_json(msg=_told(exc), **always)
     module.exit_json(changed=False, **always, **found)

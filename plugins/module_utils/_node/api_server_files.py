@@ -16,14 +16,11 @@ import typing as t
 
 from .._engine.node import Host
 from .._plan.common.errors import KubeadmError
-from .._plan.common.files import FileVersion
 from .._plan.kubernetes import flags
 from .._plan.static_pod import admission, authorization, encryption
 from .._plan.static_pod import plan as static_pod
-from .._plan.static_pod.manifest import Manifest
 from . import static_pods, stored_values
 from .component_files import ComponentFiles
-from .file_versions import read_version
 
 _ENCRYPTION, _AUTHORIZATION, _ADMISSION = (
     "encryption-provider-config",
@@ -49,7 +46,7 @@ def _sides(pod: static_pods.StaticPod, plan: static_pod.StaticPodPlan) -> tuple[
         return None
     try:
         path, dummy = static_pods.find(static_pods.API_SERVER, os.path.dirname(pod.path))
-        manifest = Manifest.parse(t.cast(FileVersion, read_version(path)).text, path, static_pods.API_SERVER)
+        manifest = static_pods.read_manifest(path, static_pods.API_SERVER)
     except KubeadmError:
         return None  # the node has none
     return ComponentFiles(manifest), ComponentFiles(manifest, {change.path: change.after for change in plan.files})

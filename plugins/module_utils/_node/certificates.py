@@ -94,19 +94,26 @@ def findings(
     """
     found = []
     for use in _USES.get(name, ()):
-        path = files.flag(use.certificate)
-        if path and files.flag(use.key):
+        path, key = files.flag(use.certificate), files.flag(use.key)
+        if path and key:
             brought = any(files.is_new(flag, former) for flag in (use.certificate, use.key))
-            problem = _problem(name, use, files, brought=brought, address=address, kubeconfig=kubeconfig)
+            problem = _problem(name, use, files, path, key, brought=brought, address=address, kubeconfig=kubeconfig)
             if problem:
                 found.append(Finding(f"--{use.certificate}={path} on {os.uname().nodename}: {problem}", brought))
     return found
 
 
 def _problem(
-    name: str, use: Use, files: ComponentFiles, *, brought: bool, address: str | None, kubeconfig: str
+    name: str,
+    use: Use,
+    files: ComponentFiles,
+    certificate: str,
+    key: str,
+    *,
+    brought: bool,
+    address: str | None,
+    kubeconfig: str,
 ) -> str | None:
-    certificate, key = t.cast(str, files.flag(use.certificate)), t.cast(str, files.flag(use.key))
     try:
         pair = files.read(certificate), files.read(key)
         problem = pair_problem(*pair) or time_problem(*pair)
@@ -128,7 +135,7 @@ def _authority(name: str, use: Use, files: ComponentFiles, kubeconfig: str) -> b
         known = authority_of(kubeconfig)
         if known is not None:
             return known
-    path = files.flag(t.cast(str, use.authority))
+    path = files.flag(use.authority) if use.authority else None
     return files.read(path) if path else None
 
 

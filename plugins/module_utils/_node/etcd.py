@@ -142,15 +142,28 @@ class Access:
 
     def client(self) -> EtcdClient:
         """The same in a journal."""
-        files = {"certificate": self.certificate, "key": self.key, "authority": self.authority}
-        return t.cast(EtcdClient, {"url": self.url, **{name: path for name, path in files.items() if path}})
+        client: EtcdClient = {"url": self.url}
+        if self.certificate:
+            client["certificate"] = self.certificate
+        if self.key:
+            client["key"] = self.key
+        if self.authority:
+            client["authority"] = self.authority
+        return client
 
     def probe(self, url: str) -> Probe:
         """A probe in a journal that asks this member at an address."""
         address = urllib.parse.urlsplit(url)
-        pair = {"certificate": self.certificate, "key": self.key} if self.certificate and self.key else {}
-        where = {"scheme": address.scheme, "host": address.hostname, "port": address.port or 2379, "path": HEALTH}
-        return t.cast(Probe, {"kind": "http", **where, **pair})
+        probe: Probe = {
+            "kind": "http",
+            "scheme": address.scheme,
+            "host": address.hostname or "",
+            "port": address.port or 2379,
+            "path": HEALTH,
+        }
+        if self.certificate and self.key:
+            probe["certificate"], probe["key"] = self.certificate, self.key
+        return probe
 
 
 def read_cluster(access: Access) -> Cluster:

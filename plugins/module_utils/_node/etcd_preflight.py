@@ -17,14 +17,12 @@ import urllib.parse
 from .._engine.journal import SIDES, Journal
 from .._engine.probes import run_probe
 from .._plan.common.errors import KubeadmError, Refusal
-from .._plan.common.files import FileVersion
 from .._plan.kubernetes import flags
 from .._plan.static_pod import etcd_change
 from .._plan.static_pod import plan as static_pod
 from .._plan.static_pod.manifest import Manifest
 from . import etcd, etcd_snapshot, static_pods
 from .component_files import ComponentFiles
-from .file_versions import read_version
 from .preflight_context import PreflightContext, is_healthy, patiently, runs
 from .static_pods import API_SERVER, ETCD
 
@@ -228,7 +226,7 @@ def _has_manifest(name: str, folder: str) -> bool:
 def _manifest(name: str, folder: str) -> Manifest | None:
     try:
         path, dummy = static_pods.find(name, folder)
-        return Manifest.parse(t.cast(FileVersion, read_version(path)).text, path, name)
+        return static_pods.read_manifest(path, name)
     except KubeadmError:
         return None
 

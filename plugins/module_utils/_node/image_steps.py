@@ -9,6 +9,7 @@
 from __future__ import annotations
 
 import contextlib
+import dataclasses
 import typing as t
 
 from .._engine.node import NODE, Host
@@ -22,62 +23,80 @@ from .runtime import Runtime, runtime_at
 from .state import Run
 
 
+@dataclasses.dataclass(frozen=True)
+class Observed:
+    """What a run finds. version: the kubelet's. present: whether the runtime has the image; None where it cannot tell."""
+
+    node: str
+    version: str
+    runtime: Runtime
+    present: bool | None
+
+
 class ImageSteps:
     """One run of the module: sees whether the runtime has an image, and loads the archive that holds it."""
+
+    unrehearsed = ""
 
     def __init__(self, params: t.Mapping[str, t.Any], *, run: Run, host: Host = NODE) -> None:
         self._image = str(params["name"])
         self._archive: str | None = params["archive"]
         self._run = run
         self._host = host
-        self._node: str | None = None
-        self._version = ""
-        self._runtime: Runtime | None = None
-        self._present: bool | None = None
+        # What the result says, whichever step fails.
+        self._told: dict[str, t.Any] = {"name": self._image, "node": None, "runtime": None, "present": None}
 
-    def session(self) -> t.ContextManager[None]:
+    def session(self, *, dry: bool) -> t.ContextManager[None]:
         """Nothing is held: who loads the same image meanwhile does no harm."""
         return contextlib.nullcontext()
 
-    def read(self) -> None:
+    def read(self) -> Observed:
         """Ask the kubelet where its runtime is, and the runtime whether it has the image."""
         found = read_runtime(self._run, proc=self._host.proc)
-        self._node, self._version = found.node_name, found.version
-        self._runtime = runtime_at(found.endpoint, self._run)
-        self._present = self._runtime.has(self._image)
+        self._told["node"] = found.node_name
+        runtime = runtime_at(found.endpoint, self._run)
+        self._told["runtime"] = runtime.name
+        self._told["present"] = present = runtime.has(self._image)
+        return Observed(found.node_name, found.version, runtime, present)
 
-    def notes(self) -> list[str]:
+    def notes(self, observed: Observed) -> list[str]:
         """Warn of a version that is not tested."""
-        return versions.warnings(str(self._node), {"kubelet": [self._version]})
+        return versions.warnings(observed.node, {"kubelet": [observed.version]})
 
-    def plan(self) -> TaskPlan:
+    def plan(self, observed: Observed) -> TaskPlan:
         """Load what is missing, if an archive is given."""
-        if self._archive is None or self._present:
+        if self._archive is None or observed.present:
             return TaskPlan((), ())
         return TaskPlan((Change("image", self._image, None, self._archive),), ())
 
-    def settle(self) -> None:
+    def preflight(self, observed: Observed, plan: TaskPlan) -> tuple[str, ...]:
+        """Only loading it shows whether an archive can be loaded."""
+        return ()
+
+    def verify(self, observed: Observed, plan: TaskPlan) -> None:
         """An image that is there is all right."""
 
-    def rehearse(self) -> Verdict:
+    def rehearse(self, observed: Observed, plan: TaskPlan) -> Verdict:
         """An archive cannot be tried."""
         return Verdict(SKIPPED, "an archive is loaded or not")
 
-    def apply(self) -> None:
+    def apply(self, observed: Observed, plan: TaskPlan) -> None:
         """Load the archive, and see that the image was in it. Raises KubeadmError when it was not."""
-        runtime = t.cast(Runtime, self._runtime)
-        said = runtime.load(t.cast(str, self._archive))
+        for change in plan.operations:
+            self._load(observed, str(change.after))
+
+    def _load(self, observed: Observed, archive: str) -> None:
+        runtime = observed.runtime
+        said = runtime.load(archive)
         if runtime.has(self._image) is False:
             raise KubeadmError(
-                f"{self._archive} was loaded into {runtime.name} of {self._node}, and there is still no image {self._image}. Give the"
+                f"{archive} was loaded into {runtime.name} of {observed.node}, and there is still no image {self._image}. Give the"
                 f" name that the archive has. It was said: {said or 'nothing'}"
             )
 
-    def report(self) -> dict[str, t.Any]:
+    def finish(self, observed: Observed) -> None:
+        """Nothing is waited for."""
+
+    def report(self, observed: Observed | None, plan: TaskPlan | None) -> dict[str, t.Any]:
         """The result of the module, whatever step it reached."""
-        return {
-            "name": self._image,
-            "node": self._node,
-            "runtime": self._runtime.name if self._runtime else None,
-            "present": self._present,
-        }
+        return self._told

@@ -15,7 +15,7 @@ import typing as t
 
 from .._engine import probes
 from .._engine.files import POLL_SECONDS
-from .._engine.journal import PREPARED, Instance, Journal
+from .._engine.journal import PREPARED, SYSTEMD_UNIT, Instance, UnitWatch
 from .._engine.node import Host
 from .._engine.systemd_unit import UnitSight, UnitWatcher
 from .._engine.watcher import HICCUP_SECONDS
@@ -47,13 +47,18 @@ def watch_until_healthy(
     sleep: t.Callable[[float], None],
 ) -> tuple[UnitSight, list[str]]:
     """The look at a kubelet that runs and answers, or the last one when it does not get so; and its last words."""
-    watch = {
+    now = instance(unit.layout)
+    watch: UnitWatch = {
+        "kind": SYSTEMD_UNIT,
         "unit": KUBELET_UNIT,
-        "before": instance(unit.layout),
+        "before": now,
+        "after": now,
         "node": {"name": unit.node_name, "kubeconfig": unit.kubeconfig},
+        "complaints": [],
+        "has_static_pods": False,
+        "set_aside": [],
     }
-    journal = t.cast(Journal, {"phase": PREPARED, "watch": watch})
-    watcher = UnitWatcher(journal, host, run, probes.api_get, clock)
+    watcher = UnitWatcher({"phase": PREPARED}, watch, host, run, probes.api_get, clock)
     limit = clock() + seconds
     while True:
         sight = watcher.look()

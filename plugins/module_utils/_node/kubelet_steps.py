@@ -9,6 +9,7 @@
 from __future__ import annotations
 
 import dataclasses
+import functools
 import os
 import posixpath
 import time
@@ -24,6 +25,7 @@ from .._plan.kubelet import layout as kubelet_layout
 from .._plan.kubelet import plan as kubelet
 from .._plan.kubelet import undo as kubelet_undo
 from .._plan.kubelet.desired import Wish
+from .._plan.kubelet.plan import KubeletPlan
 from .._plan.kubernetes import versions
 from .._plan.transaction import messages
 from .._plan.transaction.undo import PREVIOUS, WayBack, refuse_settings
@@ -41,7 +43,16 @@ from .kubelet_unit_files import KUBELET_UNIT
 from .kubelet_units import KUBELET_NAME, KubeletUnit, read_unit
 from .lock_wait import LockWait
 from .state import Run
-from .transaction_steps import TransactionSteps
+from .transaction_steps import Earlier, TransactionSteps
+
+
+@dataclasses.dataclass(frozen=True)
+class Observed:
+    """What a run finds. earlier: what earlier runs left. way: the change that state=previous takes back, if there is one."""
+
+    unit: KubeletUnit
+    earlier: Earlier
+    way: WayBack | None
 
 
 class KubeletSteps(TransactionSteps):
@@ -51,75 +62,72 @@ class KubeletSteps(TransactionSteps):
         self,
         params: t.Mapping[str, t.Any],
         *,
-        dry: bool,
         diff: bool,
         run: Run,
         host: Host = NODE,
         patience: float = SETTLE_SECONDS,
         lock_wait: LockWait | None = None,
     ) -> None:
-        super().__init__(params, name=KUBELET_NAME, dry=dry, diff=diff, run=run, host=host, lock_wait=lock_wait)
+        super().__init__(params, name=KUBELET_NAME, diff=diff, run=run, host=host, lock_wait=lock_wait)
         self._patience = patience
-        self._wish: Wish | None = None
-        self._unit: KubeletUnit | None = None
-        self._way: WayBack | None = None
-        self._plan: kubelet.KubeletPlan | None = None
-        self._complaints: list[str] = []
+        self._complaints: list[str] = []  # about configuration that is not ours, where it was rehearsed
         self._control_plane: list[str] = []
         self._problem = ""
 
-    def _parse(self) -> None:
+    @functools.cached_property
+    def _wish(self) -> Wish:
         if self._params["state"] == PREVIOUS:
             refuse_settings(self._params, (*desired.SETTINGS, "purge", "adopt"))
-        self._wish = desired.parse_wish(self._params)
+        return desired.parse_wish(self._params)
 
-    def read(self) -> None:
+    def read(self) -> Observed:
         """Read the unit, its files, the process, and our record."""
-        self._unit = read_unit(self._run, self._host)
-        self._node, self._cluster = self._unit.node_name, self._unit.cluster
-        self._control_plane = control_planes.reasons(self._unit, self._host)
-        self._read_transactions()
-        if t.cast(Wish, self._wish).state == PREVIOUS and self._open is None:
-            self._way = way_back.find(KUBELET_NAME, self._node)
+        unit = read_unit(self._run, self._host)
+        self._told.node, self._told.cluster = unit.node_name, unit.cluster
+        self._control_plane = control_planes.reasons(unit, self._host)
+        earlier = self._read_transactions()
+        takes_back = self._wish.state == PREVIOUS and earlier.open is None
+        return Observed(unit, earlier, way_back.find(KUBELET_NAME, unit.node_name) if takes_back else None)
 
-    def notes(self) -> list[str]:
+    def notes(self, observed: Observed) -> list[str]:
         """Warn of a kubelet's version that is not tested, too."""
-        unit = t.cast(KubeletUnit, self._unit)
-        return [*super().notes(), *versions.warnings(unit.node_name, {KUBELET_NAME: [unit.version]})]
+        unit = observed.unit
+        told = self._notes(unit.node_name, observed.earlier)
+        return [*told, *versions.warnings(unit.node_name, {KUBELET_NAME: [unit.version]})]
 
-    def plan(self) -> kubelet.KubeletPlan:
-        """Work out the change, and check that the node may take it."""
-        unit, wish = t.cast(KubeletUnit, self._unit), t.cast(Wish, self._wish)
+    def plan(self, observed: Observed) -> KubeletPlan:
+        """Work out the change."""
+        unit, wish = observed.unit, self._wish
         if wish.state == PREVIOUS:
-            notes = way_back.notes(self._way, KUBELET_NAME, unit.node_name)
-            self._plan = kubelet_undo.plan(self._way, unit.state, force=wish.force, warnings=notes)
-        else:
-            self._plan = kubelet.plan(wish, unit.state)
-        if self._plan.policies and not wish.force:
-            _refuse_undrained(unit, self._plan)
-        if not self._plan.operations:
-            return self._plan
-        self._problem = problem_of(unit, self._host, self._run, self._patience)
-        warnings = [messages.may_repair(self._problem)] if self._problem else []
-        return dataclasses.replace(self._plan, warnings=(*self._plan.warnings, *warnings))
+            notes = way_back.notes(observed.way, KUBELET_NAME, unit.node_name)
+            return kubelet_undo.plan(observed.way, unit.state, force=wish.force, warnings=notes)
+        return kubelet.plan(wish, unit.state)
 
-    def rehearse(self) -> Verdict:
+    def preflight(self, observed: Observed, plan: KubeletPlan) -> list[str]:
+        """Check that the node may take the change."""
+        if plan.policies and not self._wish.force:
+            _refuse_undrained(observed.unit, plan)
+        if plan.operations:
+            self._problem = problem_of(observed.unit, self._host, self._run, self._patience)
+        return [messages.may_repair(self._problem)] if self._problem else []
+
+    def rehearse(self, observed: Observed, plan: KubeletPlan) -> Verdict:
         """Start the kubelet with its new command line in a sandbox."""
-        unit, plan = t.cast(KubeletUnit, self._unit), t.cast(kubelet.KubeletPlan, self._plan)
-        verdict, self._complaints = kubelet_rehearsals.rehearse(unit, plan, run=self._run, clock=time.monotonic)
+        verdict, self._complaints = kubelet_rehearsals.rehearse(
+            observed.unit, plan, run=self._run, clock=time.monotonic
+        )
         return verdict
 
-    def apply(self) -> None:
+    def apply(self, observed: Observed, plan: KubeletPlan) -> None:
         """Hand the change to the node's engine."""
-        unit, plan = t.cast(KubeletUnit, self._unit), t.cast(kubelet.KubeletPlan, self._plan)
-        journal = kubelet_journal(unit, plan, t.cast(TransactionSettings, self._settings), self._complaints)
-        self._start(journals.enter(journal, self._way) if self._way else journal)
+        journal = kubelet_journal(observed.unit, plan, self._settings, self._complaints)
+        self._start(journals.enter(journal, observed.way) if observed.way else journal)
 
-    def settle(self) -> None:
+    def verify(self, observed: Observed, plan: KubeletPlan) -> None:
         """With nothing to change, see that the kubelet runs and is healthy. Raises KubeadmError when it does not get so."""
-        if self._open is not None:  # it is in the middle of a change
+        unit = observed.unit
+        if observed.earlier.open is not None:  # it is in the middle of a change
             return
-        unit = t.cast(KubeletUnit, self._unit)
         sight, log = watch_until_healthy(
             unit, self._host, run=self._run, seconds=self._patience, clock=time.monotonic, sleep=time.sleep
         )
@@ -127,21 +135,21 @@ class KubeletSteps(TransactionSteps):
             last = transaction_log.last(KUBELET_NAME)
             raise KubeadmError(messages.unwell(KUBELET_NAME, unit.node_name, sight.missing(), sight.probes, log, last))
 
-    def report(self) -> dict[str, t.Any]:
+    def report(self, observed: Observed | None, plan: KubeletPlan | None) -> dict[str, t.Any]:
         """The result of the module, whatever step it reached."""
-        plan = self._plan
+        way = observed.way if observed and plan and plan.operations else None
         return {
             **self._report(plan.operations if plan else (), kubelet.diff(plan) if plan and self._diff else ()),
             "files": [change.path for change in plan.files] if plan and plan.operations else [],
             "control_plane": self._control_plane,
             "problem": self._problem or None,
             "limits": plan.limits if plan else None,
-            "takes_back": self._way.transaction if self._way and plan and plan.operations else None,
+            "takes_back": way.transaction if way else None,
         }
 
 
 def kubelet_journal(
-    unit: KubeletUnit, plan: kubelet.KubeletPlan, settings: TransactionSettings, complaints: t.Sequence[str]
+    unit: KubeletUnit, plan: KubeletPlan, settings: TransactionSettings, complaints: t.Sequence[str]
 ) -> Journal:
     """The journal of a planned change of the kubelet. complaints: about configuration that is not ours, known before."""
     files = [
@@ -171,7 +179,7 @@ def kubelet_journal(
     return journal
 
 
-def _refuse_undrained(unit: KubeletUnit, plan: kubelet.KubeletPlan) -> None:
+def _refuse_undrained(unit: KubeletUnit, plan: KubeletPlan) -> None:
     reason = ask_why_not_drained(unit)
     if reason is not None:
         names = ", ".join(dict.fromkeys(name for change in plan.policies for name in change.differences))

@@ -41,6 +41,7 @@ def rehearse(
     program: another one than the component's own. Raises KubeadmError when the node lacks what a rehearsal needs.
     """
     arguments = plan.after.expected_arguments()
+    known = [argument for argument in arguments if argument is not None]
     reason = rehearsal.obstacle(pod.name, arguments, plan.after.entrypoint)
     if reason:
         return Verdict(SKIPPED, reason)
@@ -49,7 +50,7 @@ def rehearse(
     with own as started, tempfile.TemporaryDirectory(prefix="rehearsal-") as root:
         request = {
             "binary": started.binary,
-            "arguments": rehearsal.command(pod.name, t.cast("t.Sequence[str]", arguments)),
+            "arguments": rehearsal.command(pod.name, known),
             "environment": {
                 "PATH": PATH,
                 **{name: value for name, value in plan.after.environment.items() if value is not None},

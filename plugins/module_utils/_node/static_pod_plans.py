@@ -14,9 +14,8 @@ import typing as t
 from .._engine.files import Json, make_folder
 from .._engine.node import NODE, Host
 from .._plan.common.errors import Busy, KubeadmError
-from .._plan.kubeadm_config.record import Persisted
 from .._plan.kubernetes.clusters import ClusterIdentity
-from .._plan.static_pod.plan import State
+from .._plan.static_pod.plan import StaticPodPlan
 from . import kubeadm_config, static_pods, transaction_log, transactions
 from .api_clients import ApiClients
 from .kubeadm_config import KubeadmConfig
@@ -27,30 +26,34 @@ from .manifest_files import manifest_files
 from .records import Images, can_revert, write_record
 from .state import Run, state_folder
 from .static_pod_report import readiness
-from .static_pod_steps import StaticPodSteps
-from .static_pods import StaticPod
+from .static_pod_steps import Observed, StaticPodSteps
 
 _EVERY = ""  # no component is called like that
+
+
+class Found(t.NamedTuple):
+    """What all plans of a node have in common. known: what the API tells of kubeadm-config."""
+
+    kubelet: Kubelet
+    known: KubeadmConfig
 
 
 class StaticPodPlans:
     """One run of the module: reads the kubelet once, and has each static pod planned and rehearsed, one after the other.
 
-    params: C(static_pods) by name, C(persist_env), and options that are those of each. dry: not even the record tells what is no longer ours. patience: seconds
-    for one that has nothing to change to be ready.
+    params: C(static_pods) by name, C(persist_env), and options that are those of each. patience: seconds for one that has nothing to
+    change to be ready.
     """
 
     def __init__(
         self,
         params: t.Mapping[str, t.Any],
         *,
-        dry: bool,
         run: Run,
         host: Host = NODE,
         patience: float = static_pods.SETTLE_SECONDS,
         lock_wait: LockWait | None = None,
     ) -> None:
-        self._dry = dry
         self._shared = {key: value for key, value in params.items() if key not in ("static_pods", "persist_env")}
         self._persist_env: t.Sequence[str] = params["persist_env"]
         self._entries: dict[str, Json] = params["static_pods"]
@@ -58,11 +61,9 @@ class StaticPodPlans:
         self._host = host
         self._patience = patience
         self._lock_wait = lock_wait or LockWait(params["lock_timeout"])
-        self._kubelet: Kubelet | None = None
-        self._known = KubeadmConfig({"problem": "the node was not read"}, Persisted(), b"")
         self._busy = False
 
-    def read(self) -> None:
+    def read(self) -> Found:
         """Wait for others at work on the node, and read its kubelet. Raises Busy, KubeadmError."""
         try:
             for name in self._entries:
@@ -73,68 +74,64 @@ class StaticPodPlans:
             self._busy = True
             raise
         # Where it does not work, everything is planned from its files: a rollout repairs it first.
-        self._kubelet = read_any_kubelet(self._run, self._host, self._patience)
-        clients = ApiClients.of_node(self._host._replace(**self._kubelet.places).kubelet_conf, self._kubelet.node_name)
-        self._known = kubeadm_config.read(clients.admin)
+        kubelet = read_any_kubelet(self._run, self._host, self._patience)
+        clients = ApiClients.of_node(self._host._replace(**kubelet.places).kubelet_conf, kubelet.node_name)
+        return Found(kubelet, kubeadm_config.read(clients.admin))
 
-    def members(self) -> dict[str, StaticPodSteps]:
+    def members(self, common: Found, *, dry: bool) -> dict[str, StaticPodSteps]:
         """The steps of each static pod that is planned."""
         return {
             name: _PlanSteps(
                 {**self._shared, **entry, "name": name},
-                notes_record=not self._dry,
-                known=self._known,
+                found=common,
+                notes_record=not dry,
                 persist_env=self._persist_env,
-                dry=True,
-                diff=False,
                 run=self._run,
                 host=self._host,
                 patience=self._patience,
                 lock_wait=self._lock_wait,
-                kubelet=self._kubelet,
             )
             for name, entry in self._entries.items()
-            if not entry["only_if_changed"] or can_revert(name, self._shared["state"]) or self._known.persisted.of(name)
+            if not entry["only_if_changed"]
+            or can_revert(name, self._shared["state"])
+            or common.known.persisted.of(name)
         }
 
-    def report(self, plans: t.Mapping[str, Json]) -> Json:
+    def report(self, common: Found | None, plans: t.Mapping[str, Json]) -> Json:
         """The result of the module. plans: those that were made, or why not, by the name of the static pod."""
         failed = [plan for plan in plans.values() if plan["failed"]]
-        identity = self._kubelet.cluster if self._kubelet else ClusterIdentity()
+        identity = common.kubelet.cluster if common else ClusterIdentity()
+        told = common.known.told if common else {"problem": "the node was not read"}
         return {
             "static_pods": dict(plans),
-            "others": self._others(plans),
-            "node": self._kubelet.node_name if self._kubelet else None,
+            "others": self._others(common.kubelet, plans) if common else {},
+            "node": common.kubelet.node_name if common else None,
             "cluster": dataclasses.asdict(identity),
-            "kubeadm_config": {**self._known.told, "version": self._version()},
-            "kubelet_problem": (self._kubelet.problem or None) if self._kubelet else None,
+            "kubeadm_config": {**told, "version": self._version(common.kubelet) if common else ""},
+            "kubelet_problem": (common.kubelet.problem or None) if common else None,
             # A refusal stays one, however long others are waited for.
             "busy": self._busy or (bool(failed) and all(plan["busy"] for plan in failed)),
         }
 
-    def _version(self) -> str:
-        if self._kubelet is None:
-            return ""
-        folder = self._shared["manifest_dir"] or self._kubelet.manifest_dir
-        return kubeadm_config.version_of_api_server(folder, self._kubelet.node_name)
+    def _version(self, kubelet: Kubelet) -> str:
+        folder = self._shared["manifest_dir"] or kubelet.manifest_dir
+        return kubeadm_config.version_of_api_server(folder, kubelet.node_name)
 
-    def _others(self, planned: t.Container[str]) -> Json:
+    def _others(self, kubelet: Kubelet, planned: t.Container[str]) -> Json:
         """What a rollout goes by of the static pods of the node that are not planned."""
-        if self._kubelet is None:
-            return {}
-        folder = self._shared["manifest_dir"] or self._kubelet.manifest_dir
+        folder = self._shared["manifest_dir"] or kubelet.manifest_dir
         try:
             identities = [static_pods.pod_identity(path) for path in manifest_files(folder)]
         except KubeadmError:  # the plans tell of it
             return {}
         names = sorted({identity[1] for identity in identities if identity})
-        return {name: _observed(name, folder, self._kubelet, self._host) for name in names if name not in planned}
+        return {name: _observed(name, folder, kubelet, self._host) for name in names if name not in planned}
 
 
 class _PlanSteps(StaticPodSteps):
     """A plan, and what the static pod is found to be now.
 
-    notes_record: whether to note what is no longer ours where nothing else changes. known: what the API tells of kubeadm-config. persist_env: the
+    found: what was read for all plans. notes_record: whether to note what is no longer ours where nothing else changes. persist_env: the
     variables of the environment whose values may be told.
     """
 
@@ -142,44 +139,48 @@ class _PlanSteps(StaticPodSteps):
         self,
         params: t.Mapping[str, t.Any],
         *,
+        found: Found,
         notes_record: bool,
-        known: KubeadmConfig,
         persist_env: t.Sequence[str],
         **given: t.Any,
     ) -> None:
-        super().__init__(params, **given)
-        self._notes_record = notes_record
-        self._known = known
+        super().__init__(params, diff=False, kubelet=found.kubelet, **given)
+        self._found = found
+        self._may_note = notes_record
         self._persist_env = persist_env
 
-    def read(self) -> None:
+    @property
+    def _notes_record(self) -> bool:
+        return self._may_note
+
+    def read(self) -> Observed:
         """Read as the module C(static_pod) does, and take as ours what came with kubeadm-config, which a change reads from the record then."""
-        super().read()
-        pod, state = t.cast(StaticPod, self._pod), t.cast(State, self._state)
-        record = kubeadm_config.adopted(pod.record, pod.manifest.values(), self._known.persisted.of(self._name))
-        if record == pod.record or self._open is not None:
-            return
+        observed = super().read()
+        pod, persisted = observed.pod, self._found.known.persisted.of(self._name)
+        record = kubeadm_config.adopted(pod.record, pod.manifest.values(), persisted)
+        if record == pod.record or observed.earlier.open is not None:
+            return observed
         written = pod.written_image if pod.record else pod.manifest.container.get("image")
         if self._notes_record:
             make_folder(state_folder(self._name))  # a node that has just joined has none
             write_record(self._name, before=pod.record, after=record, images=Images(pod.written_image, written))
-        self._pod = dataclasses.replace(pod, record=record, written_image=written)
-        self._state = dataclasses.replace(state, record=record, written_image=written)
+        return dataclasses.replace(
+            observed,
+            pod=dataclasses.replace(pod, record=record, written_image=written),
+            state=dataclasses.replace(observed.state, record=record, written_image=written),
+        )
 
-    def report(self) -> Json:
+    def report(self, observed: Observed | None, plan: StaticPodPlan | None) -> Json:
         """What the module C(static_pod) reports, and of C(static_pod_info) what a rollout goes by."""
-        kubelet = t.cast(Kubelet, self._kubelet)
-        folder = self._params["manifest_dir"] or kubelet.manifest_dir
+        folder = self._params["manifest_dir"] or self._found.kubelet.manifest_dir
         return {
-            **super().report(),
-            "persistable": self._persistable(),
-            **_observed(self._name, folder, kubelet, self._host),
+            **super().report(observed, plan),
+            "persistable": self._persistable(plan) if plan else None,
+            **_observed(self._name, folder, self._found.kubelet, self._host),
         }
 
-    def _persistable(self) -> Json | None:
-        if self._plan is None or self._wish is None:
-            return None
-        return kubeadm_config.describe(self._name, self._plan, self._wish.values, self._known, self._persist_env)
+    def _persistable(self, plan: StaticPodPlan) -> Json:
+        return kubeadm_config.describe(self._name, plan, self._wish.values, self._found.known, self._persist_env)
 
 
 def _observed(name: str, folder: str, kubelet: Kubelet, host: Host) -> Json:

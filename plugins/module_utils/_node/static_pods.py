@@ -16,8 +16,8 @@ import re
 import stat
 import typing as t
 
-from .._engine.files import POLL_SECONDS, read_bytes
-from .._engine.journal import Instance, Logs, Probe
+from .._engine.files import POLL_SECONDS
+from .._engine.journal import Instance, Logs
 from .._engine.node import Host, Process
 from .._engine.pods import find as find_processes
 from .._engine.probes import Ask, api_get
@@ -95,12 +95,13 @@ def read_static_pod(name: str, manifest_dir: str, node_name: str, *, joined: flo
 
 def parse_static_pod(name: str, path: str, node_name: str, *, joined: float = 0.0) -> StaticPod:
     """Read a manifest and what we own of it. joined: as above: kubeadm wrote all manifests then. Raises Refusal when the manifest cannot be edited."""
-    manifest = Manifest.parse(_decode(path), path, name)
+    version = _version(path)
+    manifest = Manifest.parse(_text(version, path), path, name)
     metadata = manifest.pod["metadata"]
     return StaticPod(
         name=name,
         path=path,
-        version=t.cast(FileVersion, read_version(path)),
+        version=version,
         manifest=manifest,
         record=own_record(name),
         log_prefix=f"{_pod_prefix(metadata)}{node_name}_",
@@ -143,12 +144,21 @@ def read_accounts(files: t.Iterable[WantedFile]) -> tuple[dict[str, int], dict[s
     return users, groups
 
 
-def _decode(path: str) -> str:
-    content = read_bytes(path)
-    if content is None:
+def read_manifest(path: str, name: str) -> Manifest:
+    """The manifest of a static pod. Raises KubeadmError when there is none, Refusal when it cannot be edited."""
+    return Manifest.parse(_text(_version(path), path), path, name)
+
+
+def _version(path: str) -> FileVersion:
+    version = read_version(path)
+    if version is None:
         raise KubeadmError(f"{path} is a link to a file that does not exist.")
+    return version
+
+
+def _text(version: FileVersion, path: str) -> str:
     try:
-        return content.decode("utf-8")
+        return version.text
     except UnicodeDecodeError as exc:
         raise Refusal(f"{path} is not UTF-8 text: {exc}.") from exc
 
@@ -176,7 +186,7 @@ def find(name: str, manifest_dir: str) -> tuple[str, list[str]]:
 def pod_identity(path: str) -> tuple[str, str] | None:
     """(namespace, name) of the pod that a file declares; None when it declares none."""
     try:
-        data = yaml.safe_load(_decode(path))
+        data = yaml.safe_load(_text(_version(path), path))
         return str(data["metadata"].get("namespace", "default")), str(data["metadata"]["name"])
     except (KubeadmError, yaml.YAMLError, KeyError, TypeError, AttributeError, OSError):
         return None
@@ -209,7 +219,7 @@ def instance_of(manifest: Manifest) -> Instance:
         "arguments": manifest.expected_arguments(),
         "written": manifest.arguments,
         "of_image": manifest.entrypoint is None,
-        "probes": t.cast(list[Probe], manifest.probes()),
+        "probes": [{**probe} for probe in manifest.probes()],
     }
 
 

@@ -15,7 +15,7 @@ import ssl
 import typing as t
 
 from .._engine.etcd import reason_of, request
-from .._engine.files import Json
+from .._engine.files import Json, json_object
 from .._plan.common.errors import KubeadmError
 from . import etcd
 from .component_files import ComponentFiles
@@ -77,6 +77,6 @@ def _page(url: str, context: ssl.SSLContext | None, first: bytes, end: bytes, re
         status, body = request("POST", url, _RANGE, context, json.dumps(question))
         if status != 200:
             raise KubeadmError(f"{url}{_RANGE} answers {status}")
-        return t.cast(Json, json.loads(body))
+        return json_object(body)
     except (http.client.HTTPException, OSError, ValueError) as exc:
         raise KubeadmError(f"{url}: {reason_of(exc)}") from exc

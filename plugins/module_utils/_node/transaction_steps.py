@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import contextlib
 import dataclasses
+import functools
 import time
 import typing as t
 
@@ -25,15 +26,38 @@ from .lock_wait import LockWait
 from .state import Run, Unusable
 
 
+@dataclasses.dataclass(frozen=True)
+class Earlier:
+    """What earlier runs left to tell or to do. previous: a transaction that ended and that nobody followed. open: one that waits to be
+    taken up again. trouble: what of that is not known, and why.
+    """
+
+    previous: Json | None = None
+    open: Journal | None = None
+    trouble: tuple[str, ...] = ()
+
+
+@dataclasses.dataclass
+class Told:
+    """What every result says, whichever step fails: noted as soon as it is known."""
+
+    node: str | None = None
+    cluster: ClusterIdentity = dataclasses.field(default_factory=ClusterIdentity)
+    earlier: Earlier = Earlier()
+    transaction: Json | None = None
+    busy: bool = False
+
+
 class TransactionSteps:
     """One run of such a module. The subclass parses the wish, reads, plans, rehearses and writes the journal."""
+
+    unrehearsed = ""
 
     def __init__(
         self,
         params: t.Mapping[str, t.Any],
         *,
         name: str,
-        dry: bool,
         diff: bool,
         run: Run,
         host: Host = NODE,
@@ -42,45 +66,43 @@ class TransactionSteps:
         """lock_wait: how long others are waited for, when not for the seconds of C(lock_timeout) from now on."""
         self._params = params
         self._name = name
-        self._dry = dry
+        self._dry = True  # until the session says otherwise
         self._diff = diff
         self._run = run
         self._host = host
         self._lock_wait = lock_wait or LockWait(params["lock_timeout"])
-        self._node: str | None = None
-        self._cluster = ClusterIdentity()
-        self._settings: TransactionSettings | None = None
-        self._transaction: Json | None = None
-        self._previous: Json | None = None
-        self._open: Journal | None = None
-        self._trouble: list[str] = []
-        self._busy = False
+        self._told = Told()
 
-    def _parse(self) -> None:
-        """Check what was asked. Raises Refusal."""
+    @property
+    def _wish(self) -> object:
+        """What was asked. Raises Refusal."""
         raise NotImplementedError
 
+    @functools.cached_property
+    def _settings(self) -> TransactionSettings:
+        return TransactionSettings.of(self._params)
+
     @contextlib.contextmanager
-    def session(self) -> t.Iterator[None]:
+    def session(self, *, dry: bool) -> t.Iterator[None]:
         """Check what was asked, wait for others, finish what an earlier run left open, then keep other runs out.
 
         Raises Busy, Refusal.
         """
-        self._parse()
-        self._settings = TransactionSettings.of(self._params)
+        self._dry = dry
+        dummy = self._wish, self._settings  # what makes no sense is refused before anybody is waited for
         try:
             waited = self._lock_wait.until_free(self._name, self._run)
-            if not self._dry:
+            if not dry:
                 if waited:
                     # The controller may be gone meanwhile. While it is there, it starts another call.
                     raise Busy(messages.waited(self._name))
                 self._recover()
             # Before anything is looked at that the change of another component upsets; start() asks again, with the node's lock.
             transactions.refuse_beside_another(self._name, run=self._run)
-            with transactions.exclusive(self._name, dry=self._dry):
+            with transactions.exclusive(self._name, dry=dry):
                 yield
         except Busy:
-            self._busy = True
+            self._told.busy = True
             raise
 
     def _recover(self) -> None:
@@ -88,32 +110,36 @@ class TransactionSteps:
         if identifier is not None:
             transactions.wait_for_end(self._name, identifier, run=self._run, clock=time.monotonic, sleep=time.sleep)
 
-    def _read_transactions(self) -> None:
+    def _read_transactions(self) -> Earlier:
         """See what earlier runs left to tell or to do."""
         try:
-            self._previous = transaction_log.unreported(self._name)
+            earlier = Earlier(previous=transaction_log.unreported(self._name))
         except Unusable as exc:  # it is over; what it was is not known
-            self._trouble.append(str(exc))
+            earlier = Earlier(trouble=(str(exc),))
+        self._told.earlier = earlier
         left_open = transactions.left_open(self._name, self._run)
         if left_open is not None and left_open["phase"] != PREPARED:
-            self._open = left_open
+            self._told.earlier = earlier = dataclasses.replace(earlier, open=left_open)
+        return earlier
 
-    def notes(self) -> list[str]:
+    def _notes(self, node: str, earlier: Earlier) -> list[str]:
         """Tell how a transaction ended that nobody followed, once; and of one that waits to be taken up again."""
-        notes = list(self._trouble)
-        node = self._node or ""
-        if self._open is not None:
-            notes.append(messages.left_open(self._name, node, self._open["id"], self._open["phase"]))
-        if self._previous is not None:
-            notes.append(messages.report(self._name, node, self._previous))
+        notes = list(earlier.trouble)
+        if earlier.open is not None:
+            notes.append(messages.left_open(self._name, node, earlier.open["id"], earlier.open["phase"]))
+        if earlier.previous is not None:
+            notes.append(messages.report(self._name, node, earlier.previous))
             if not self._dry:
-                transaction_log.mark_followed(self._name, self._previous["id"])
+                transaction_log.mark_followed(self._name, earlier.previous["id"])
         return notes
+
+    def finish(self, observed: object) -> None:
+        """What becomes of a change is seen by the node's engine."""
 
     def _start(self, journal: Journal) -> None:
         """Hand the change to the node's engine."""
         transactions.start(journal, run=self._run)
-        self._transaction = {
+        self._told.transaction = {
             "id": journal["id"],
             "requested": journal["requested"],
             "outcome": None,
@@ -122,14 +148,15 @@ class TransactionSteps:
 
     def _report(self, operations: t.Sequence[t.Any], diff: t.Sequence[t.Any]) -> dict[str, t.Any]:
         """The keys that the results of all these modules have."""
+        told, left_open = self._told, self._told.earlier.open
         return {
             "name": self._name,
-            "node": self._node,
-            "cluster": dataclasses.asdict(self._cluster),
+            "node": told.node,
+            "cluster": dataclasses.asdict(told.cluster),
             "operations": [dataclasses.asdict(change) for change in operations],
             "diff": list(diff) if self._diff else [],
-            "transaction": self._transaction,
-            "previous_transaction": self._previous,
-            "open_transaction": None if self._open is None else {"id": self._open["id"], "phase": self._open["phase"]},
-            "busy": self._busy,
+            "transaction": told.transaction,
+            "previous_transaction": told.earlier.previous,
+            "open_transaction": None if left_open is None else {"id": left_open["id"], "phase": left_open["phase"]},
+            "busy": told.busy,
         }

@@ -7,7 +7,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import dataclasses
 import typing as t
 
@@ -84,11 +83,9 @@ def hear(trial: Trial) -> tuple[Verdict, list[tuple[Setting | None, str]]]:
 
     Returns the first verdict, and each refused setting with the component's words; None where these do not tell which it is.
     """
-    first: Verdict | None = None
+    first = verdict = trial.rehearse()
     heard: list[tuple[Setting | None, str]] = []
-    for _number in range(MOST_REFUSALS):
-        verdict = trial.rehearse()
-        first = first or verdict
+    for number in range(1, MOST_REFUSALS + 1):
         if verdict.verdict != REFUSED:
             break
         named = refusals.blamed(verdict.message, trial.values())
@@ -96,9 +93,11 @@ def hear(trial: Trial) -> tuple[Verdict, list[tuple[Setting | None, str]]]:
         if named and not blame:  # it was taken out in vain
             break
         heard += [(setting, verdict.message) for setting in blame] or [(None, verdict.message)]
-        with contextlib.suppress(Refusal):
-            if blame:
-                trial = trial.without(blame)
-                continue
-        break
-    return t.cast(Verdict, first), heard
+        if not blame or number == MOST_REFUSALS:
+            break
+        try:
+            trial = trial.without(blame)
+        except Refusal:
+            break
+        verdict = trial.rehearse()
+    return first, heard

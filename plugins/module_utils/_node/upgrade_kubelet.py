@@ -62,12 +62,14 @@ def check(
     unit: KubeletUnit,
     wanted: t.Mapping[str, t.Any] | None,
     programs: NewPrograms,
+    version: steps.Version,
     found: Found,
     *,
     run: Run,
     clock: t.Callable[[], float],
 ) -> None:
-    """Add what is found. wanted: options of the module C(kubelet) that the inventory asks for; None when it asks for none."""
+    """Add what is found. wanted: options of the module C(kubelet) that the inventory asks for; None when it asks for none. version: of
+    the programs."""
     target = programs.target
     today = version_of(unit.binary, run)
     found.findings += steps.kubelet_skew(today, target)
@@ -82,7 +84,6 @@ def check(
         return
     # Where the kubelet does not start, it says so itself.
     found.findings += [finding for finding in cgroup if finding.fate != BREAKS]
-    version = t.cast(steps.Version, steps.exact(target))
     today_plan = upgrade.as_kubeadm_leaves(upgrade.unchanged(unit.state), version)
     trial = _Trial(unit, today_plan, programs.path(KUBELET_NAME), run, clock)
     verdict, refused = hear(trial)

@@ -13,7 +13,6 @@ import typing as t
 
 from .._engine.files import Json
 from .._engine.node import NODE, Host
-from .._plan.common.errors import Refusal
 from .._plan.kubeadm_config.cluster_configuration import ClusterConfiguration
 from .._plan.upgrade import steps
 from .._plan.upgrade.api_versions import api_version_findings
@@ -40,8 +39,7 @@ def read_all(
     """Check the node. params: of the module. Raises Refusal for what the check cannot be made from."""
     began = clock()
     target, configuration = params["target"], ClusterConfiguration.parse(params["cluster_configuration"])
-    if objection := steps.target_objection(target, configuration.version):
-        raise Refusal(objection)
+    wanted_version = steps.target_of(target, configuration.version)
     unit = read_unit(run, host)
     manifest_dir = str(unit.layout.settings.field(("staticPodPath",)) or "")
     is_control_plane = os.path.exists(os.path.join(manifest_dir, _API_SERVER))
@@ -54,7 +52,7 @@ def read_all(
     if is_control_plane:
         refuse_patches(params["patches"])
         wanted = params["static_pods"]
-        found.findings += api_version_findings(configuration, t.cast(steps.Version, steps.exact(target)))
+        found.findings += api_version_findings(configuration, wanted_version)
         found.findings += _of_room(configuration)
         node = ControlPlane(
             node_name=unit.node_name,
@@ -70,7 +68,7 @@ def read_all(
             clock=clock,
         )
         version = upgrade_static_pods.check(node, found)
-    upgrade_kubelet.check(unit, params["kubelet"], programs, found, run=run, clock=clock)
+    upgrade_kubelet.check(unit, params["kubelet"], programs, wanted_version, found, run=run, clock=clock)
     return {
         "node": unit.node_name,
         "target": target,

@@ -18,7 +18,7 @@ from ansible_collections.nodecraft.kubeadm.tests.unit.support.fake_api import Cl
 from ansible_collections.nodecraft.kubeadm.tests.unit.support.fake_guards import FakeGuards
 from ansible_collections.nodecraft.kubeadm.tests.unit.support.guards import NAME, NODES, PARAMS, TRIAL
 from ansible_collections.nodecraft.kubeadm.tests.unit.support.nodes import Json
-from ansible_collections.nodecraft.kubeadm.tests.unit.support.steps_run import Run, go_through
+from ansible_collections.nodecraft.kubeadm.tests.unit.support.steps_run import Course, Run, go_through
 
 ENFORCED: Json = {"enforce": True}
 AFFINITY: Json = {**ENFORCED, "on_node_name": "affinity"}
@@ -40,8 +40,8 @@ def run(api: FakeGuards, *, dry: bool = False, **params: t.Any) -> GuardRun:
     """Go through the steps as the runner does, while the API server takes up what is written."""
     clock = Clock()
     clock.on_sleep = api.look
-    steps = PlacementGuardSteps({**PARAMS, **params}, connect=lambda: client_of(api.url, clock), dry=dry, diff=True)
-    return go_through(steps, clock, GuardRun, dry=dry)
+    steps = PlacementGuardSteps({**PARAMS, **params}, connect=lambda: client_of(api.url, clock), diff=True)
+    return go_through(Course(steps, dry=dry), clock, GuardRun)
 
 
 def names(api: FakeGuards) -> list[str]:

@@ -10,7 +10,9 @@ from pathlib import Path
 
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._engine.node import Host
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._node import kubelet_steps
+from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.kubelet.plan import KubeletPlan
 from ansible_collections.nodecraft.kubeadm.tests.unit.support import kubelets
+from ansible_collections.nodecraft.kubeadm.tests.unit.support.steps_run import Course
 
 ACCEPTED = 'E1 "command failed" err="stat /proc/nonexistent/kubeconfig: no such file or directory"\n'
 UNKNOWN = 'E1 "Using lenient decoding" err="strict decoding error: unknown field \\"maxPodz\\""\n'
@@ -87,7 +89,8 @@ class Node:
             return 1, "", self.answers.pop(0)
         return (3, "inactive\n", "") if "is-active" in line else (0, "", "")
 
-    def steps(self, *, dry: bool = False, **given: t.Any) -> kubelet_steps.KubeletSteps:
-        return kubelet_steps.KubeletSteps(
-            kubelets.parameters(**given), dry=dry, diff=True, run=self.run, host=self.host, patience=0
+    def steps(self, *, dry: bool = False, **given: t.Any) -> Course[kubelet_steps.Observed, KubeletPlan]:
+        found = kubelet_steps.KubeletSteps(
+            kubelets.parameters(**given), diff=True, run=self.run, host=self.host, patience=0
         )
+        return Course(found, dry=dry)

@@ -12,10 +12,14 @@ from ansible_collections.nodecraft.kubeadm.plugins.module_utils._engine.files im
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._engine.journal import copies_of, save_journal
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._node import transaction_progress
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._node.lock_wait import LockWait
-from ansible_collections.nodecraft.kubeadm.plugins.module_utils._node.static_pod_steps import StaticPodSteps
+from ansible_collections.nodecraft.kubeadm.plugins.module_utils._node.static_pod_steps import Observed, StaticPodSteps
+from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.static_pod.plan import StaticPodPlan
 from ansible_collections.nodecraft.kubeadm.tests.unit.support import static_pods as samples
 from ansible_collections.nodecraft.kubeadm.tests.unit.support.fake_node import NAME, FakeNode
 from ansible_collections.nodecraft.kubeadm.tests.unit.support.fake_run import FakeRun
+from ansible_collections.nodecraft.kubeadm.tests.unit.support.steps_run import Course
+
+PodCourse = Course[Observed, StaticPodPlan]
 
 
 def steps(
@@ -26,10 +30,11 @@ def steps(
     diff: bool = True,
     lock_wait: LockWait | None = None,
     **wish: t.Any,
-) -> StaticPodSteps:
+) -> PodCourse:
     """The steps of one run."""
     given = samples.parameters(**{"wait_timeout": 20, "min_ready_seconds": 3, **wish})
-    return StaticPodSteps(given, dry=dry, diff=diff, run=run, host=master.host, patience=0, lock_wait=lock_wait)
+    found = StaticPodSteps(given, diff=diff, run=run, host=master.host, patience=0, lock_wait=lock_wait)
+    return Course(found, dry=dry)
 
 
 def carry_out(master: FakeNode, run: FakeRun, **wish: t.Any) -> Json:
@@ -49,7 +54,7 @@ def carry_out(master: FakeNode, run: FakeRun, **wish: t.Any) -> Json:
     return all_steps.report()
 
 
-def change_while(all_steps: StaticPodSteps, meanwhile: t.Callable[[], object]) -> None:
+def change_while(all_steps: PodCourse, meanwhile: t.Callable[[], object]) -> None:
     """A run of the module in which something happens between its plan and its change."""
     with all_steps.session():
         all_steps.read()

@@ -4,16 +4,88 @@
 
 from __future__ import annotations
 
+import dataclasses
 import typing as t
 
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.common.errors import KubeadmError
-from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.common.verdict import REFUSED
+from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.common.verdict import NOT_NEEDED, REFUSED, Verdict
 from ansible_collections.nodecraft.kubeadm.tests.unit.support.fake_api import Clock
 
 if t.TYPE_CHECKING:  # of the Pythons that this is tested on, not all have ansible-core
     from ansible_collections.nodecraft.kubeadm.plugins.module_utils._module.runner import Steps
 
 Json = dict[str, t.Any]
+Observed = t.TypeVar("Observed")
+
+
+class Planned(t.Protocol):
+    """A plan, which is a dataclass."""
+
+    __dataclass_fields__: t.ClassVar[dict[str, t.Any]]
+
+    @property
+    def operations(self) -> t.Sequence[t.Any]: ...
+
+    @property
+    def warnings(self) -> t.Sequence[str]: ...
+
+
+P = t.TypeVar("P", bound=Planned)
+
+
+class Course(t.Generic[Observed, P]):
+    """One run of steps, which hands each what the steps before it found, as the runner does. dry: as in check mode."""
+
+    def __init__(self, steps: Steps[Observed, P], *, dry: bool = False) -> None:
+        self.steps = steps
+        self.dry = dry
+        self.seen: Observed | None = None
+        self.made: P | None = None
+
+    @property
+    def observed(self) -> Observed:
+        """What was read."""
+        assert self.seen is not None
+        return self.seen
+
+    @property
+    def planned(self) -> P:
+        """What was planned."""
+        assert self.made is not None
+        return self.made
+
+    def session(self) -> t.ContextManager[None]:
+        return self.steps.session(dry=self.dry)
+
+    def read(self) -> Observed:
+        self.seen = self.steps.read()
+        return self.seen
+
+    def notes(self) -> t.Sequence[str]:
+        return self.steps.notes(self.observed)
+
+    def plan(self) -> P:
+        """Plan, and look for what would keep the change from working."""
+        self.made = self.steps.plan(self.observed)
+        warnings = (*self.made.warnings, *self.steps.preflight(self.observed, self.made))
+        return dataclasses.replace(self.made, warnings=warnings)
+
+    def verify(self) -> None:
+        self.steps.verify(self.observed, self.planned)
+
+    def rehearse(self) -> Verdict:
+        if self.steps.unrehearsed and not self.dry:
+            return Verdict(NOT_NEEDED, self.steps.unrehearsed)
+        return self.steps.rehearse(self.observed, self.planned)
+
+    def apply(self) -> None:
+        self.steps.apply(self.observed, self.planned)
+
+    def finish(self) -> None:
+        self.steps.finish(self.observed)
+
+    def report(self) -> Json:
+        return self.steps.report(self.seen, self.made)
 
 
 class Run(t.NamedTuple):
@@ -29,25 +101,26 @@ class Run(t.NamedTuple):
 R = t.TypeVar("R", bound=Run)
 
 
-def go_through(steps: Steps, clock: Clock, kind: type[R], *, dry: bool) -> R:
-    """Read, plan, rehearse and apply. kind: of what is returned. dry: as in check mode."""
+def go_through(course: Course[t.Any, t.Any], clock: Clock, kind: type[R]) -> R:
+    """Read, plan, rehearse and apply. kind: of what is returned."""
     warnings: list[str] = []
     operations, error = 0, None
     try:
-        with steps.session():
-            steps.read()
-            warnings += steps.notes()
-            plan = steps.plan()
+        with course.session():
+            course.read()
+            warnings += course.notes()
+            plan = course.plan()
             warnings += plan.warnings
             operations = len(plan.operations)
             if not operations:
-                steps.settle()
+                course.verify()
             else:
-                verdict = steps.rehearse()
+                verdict = course.rehearse()
                 if verdict.verdict == REFUSED:
                     raise KubeadmError(verdict.message)
-                if not dry:
-                    steps.apply()
+                if not course.dry:
+                    course.apply()
+            course.finish()
     except KubeadmError as exc:
         error = exc
-    return kind(steps.report(), warnings, operations, error, clock)
+    return kind(course.report(), warnings, operations, error, clock)

@@ -83,11 +83,11 @@ def check(node: Node, expected: ExpectedAmounts, seen: Observation) -> NodeCheck
     wrong = {name: amount for name, amount in expected.items() if not amount.holds(_count(allocatable, name))}
     cause = _cause(node, pod, seen)
     parts = [f"{name}: expected {amount}, found {_count(allocatable, name)}" for name, amount in wrong.items()]
-    if cause:
+    if pod is None or cause:
         problem = f"{'; '.join(parts)}{': ' if parts else ''}{cause}"
     else:
-        told = seen.told.get(pod["metadata"]["name"], {}) if pod else {}
-        reasons = [_reason(name, capacity, allocatable, t.cast(Pod, pod), told.get(name, {})) for name in wrong]
+        told = seen.told.get(pod["metadata"]["name"], {})
+        reasons = [_reason(name, capacity, allocatable, pod, told.get(name, {})) for name in wrong]
         problem = "; ".join(f"{part}: {reason}" for part, reason in zip(parts, reasons))
     return NodeCheck(
         pod=full_name(pod) if pod else None,
@@ -109,7 +109,7 @@ def _cause(node: Node, pod: Pod | None, seen: Observation) -> str:
     if seen.daemon_set is None:
         return f"there is no DaemonSet {seen.name}"
     if pod is None or is_ending(pod):
-        return f"there is no pod of the DaemonSet {seen.name}: {_absence(node, pod, seen)}"
+        return f"there is no pod of the DaemonSet {seen.name}: {_absence(node, pod, seen, seen.daemon_set)}"
     trouble = _trouble(pod, seen)
     if trouble:
         return f"the pod {full_name(pod)} is not ready: {trouble}"
@@ -117,9 +117,9 @@ def _cause(node: Node, pod: Pod | None, seen: Observation) -> str:
     return f"the pod {full_name(pod)} is {waits}" if waits else ""
 
 
-def _absence(node: Node, ending: Pod | None, seen: Observation) -> str:
+def _absence(node: Node, ending: Pod | None, seen: Observation, daemon_set: Json) -> str:
     """Why the controller has no pod on a node, or only one that is ending."""
-    obstacle = _obstacle(node, t.cast(Json, seen.daemon_set)["spec"]["template"]["spec"])
+    obstacle = _obstacle(node, daemon_set["spec"]["template"]["spec"])
     if obstacle:
         return f"its pod template keeps it off this node: {obstacle}"
     if ending:

@@ -287,7 +287,8 @@ def lines(settings: Settings, decided: Json, verified: Json, *, changed: bool) -
 def _last_look(decided: Json, verified: Json, *, changed: bool) -> Json:
     """The look at the nodes that shows what they offer now; empty when none does. The first one does when it was right and nothing changed."""
     if "proof" in verified:
-        return t.cast(Json, verified["proof"])
+        last: Json = verified["proof"]
+        return last
     return {} if changed or decided.get("problems") else decided
 
 

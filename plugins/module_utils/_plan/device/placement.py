@@ -121,7 +121,7 @@ def _amount(source: str, name: str, value: t.Any) -> Amount:
 
 def select(
     nodes: t.Iterable[Node], placement: Placement, expected: t.Sequence[Expectation]
-) -> dict[str, ExpectedAmounts]:
+) -> t.Mapping[str, ExpectedAmounts]:
     """The nodes that get the plugin, each with what it is expected to offer. Of two entries for a node the later one counts.
 
     Raises Refusal when there is none, and for an entry with a node that does not exist or gets no pod.
@@ -141,7 +141,7 @@ def select(
                     f" {obstacles[name]}. Change the node, node_selector or tolerations, or leave the node out."
                 )
             wanted[name].update(expectation.resources)
-    return t.cast("dict[str, ExpectedAmounts]", wanted)
+    return wanted
 
 
 def _of_all(placement: Placement, obstacles: t.Mapping[str, str | None]) -> str:

@@ -233,6 +233,12 @@ class _Cursor:
         key, value = found[0]
         return key, value
 
+    def position(self, parent: t.Any, step: str | int) -> int:
+        """A step that leads into a list."""
+        if isinstance(step, str):
+            self.refuse(parent.start_mark.index, f"{step!r} is no position in this list.")
+        return step
+
     def is_in_flow(self, path: Path) -> bool:
         """Whether a place is inside of brackets or braces."""
         return any(self.node(path[:depth]).flow_style for depth in range(len(path)))
@@ -288,8 +294,8 @@ def _add_span(at: _Cursor, operation: Operation) -> _Span:
     if parent.flow_style or not parent.value:
         return _add_to_flow(at, parent, step, operation.value)
     if isinstance(parent, yaml.SequenceNode):
-        return _add_item(at, parent, t.cast(int, step), operation.value)
-    return _add_key(at, parent, t.cast(str, step), operation.value)
+        return _add_item(at, parent, at.position(parent, step), operation.value)
+    return _add_key(at, parent, step, operation.value)
 
 
 def _fill_span(at: _Cursor, operation: Operation) -> _Span:
@@ -303,7 +309,7 @@ def _fill_span(at: _Cursor, operation: Operation) -> _Span:
     if not isinstance(parent, yaml.MappingNode) or parent.value or rest.split("#")[0].strip():
         return _add_span(at, operation)
     start = at.text.index(":", key.end_mark.index) + 1
-    lines = _block_entry(t.cast(str, operation.path[-1]), operation.value, key.start_mark.column + 2)
+    lines = _block_entry(operation.path[-1], operation.value, key.start_mark.column + 2)
     newline = at.newline(end)
     return start, behind, newline.join([rest, *lines]) + at.text[end + len(rest) : behind]
 
@@ -321,7 +327,7 @@ def _clear_span(at: _Cursor, operation: Operation) -> _Span:
 def _add_to_flow(at: _Cursor, parent: t.Any, step: str | int, value: t.Any) -> _Span:
     is_list = isinstance(parent, yaml.SequenceNode)
     text = _flow(value) if is_list else f"{_scalar(step)}: {_flow(value)}"
-    before = parent.value[: t.cast(int, step)] if is_list else parent.value
+    before = parent.value[: at.position(parent, step)] if is_list else parent.value
     if before:
         last = before[-1] if is_list else before[-1][1]
         place = _content_end(at.text, last)
@@ -342,7 +348,7 @@ def _add_item(at: _Cursor, parent: t.Any, index: int, value: t.Any) -> _Span:
     return _whole_lines(at, place, lines)
 
 
-def _add_key(at: _Cursor, parent: t.Any, key: str, value: t.Any) -> _Span:
+def _add_key(at: _Cursor, parent: t.Any, key: str | int, value: t.Any) -> _Span:
     last_key, last_value = parent.value[-1]
     indent = parent.value[0][0].start_mark.column
     place = at.next_line(max(_content_end(at.text, last_value), last_key.end_mark.index))
@@ -428,7 +434,7 @@ def _flow(value: t.Any) -> str:
     return _scalar(value, flow=True)
 
 
-def _block_entry(key: str, value: t.Any, indent: int) -> list[str]:
+def _block_entry(key: str | int, value: t.Any, indent: int) -> list[str]:
     lead = " " * indent + _scalar(key) + ":"
     if isinstance(value, dict):
         return [lead] + [line for name, item in value.items() for line in _block_entry(name, item, indent + 2)]
@@ -456,8 +462,8 @@ def _apply_to_data(data: t.Any, operation: Operation) -> t.Any:
     last = operation.path[-1]
     if operation.op == "remove":
         del parent[last]
-    elif operation.op == "add" and isinstance(parent, list):
-        parent.insert(t.cast(int, last), operation.value)
+    elif operation.op == "add" and isinstance(parent, list) and isinstance(last, int):
+        parent.insert(last, operation.value)
     else:
         parent[last] = operation.value
     return data

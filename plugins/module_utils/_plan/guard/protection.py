@@ -216,7 +216,8 @@ def _shut_out(wish: Wish, cluster: Cluster, nodes: t.Sequence[str], taints: t.Se
 def _template_of(kind: str, workload: Json) -> Json:
     """The specification of the pods that it makes."""
     spec = workload["spec"]["jobTemplate"]["spec"] if kind == CRON_JOB else workload["spec"]
-    return t.cast(Json, spec["template"]["spec"])
+    template: Json = spec["template"]["spec"]
+    return template
 
 
 def _is_elsewhere(spec: Json, nodes: t.Collection[str]) -> bool:

@@ -124,7 +124,7 @@ def _different(found: t.Mapping[str, Json | None]) -> str:
     lacking = [host for host, entry in found.items() if not entry]
     if lacking:
         return f"{', '.join(lacking)} does not have it"
-    hosts, entries = list(found), [t.cast(Json, entry) for entry in found.values()]
+    hosts, entries = list(found), [entry for entry in found.values() if entry]
     for host, entry in zip(hosts, entries):
         if entry["value"] != entries[0]["value"]:
             return f"its value differs between {hosts[0]} and {host}"

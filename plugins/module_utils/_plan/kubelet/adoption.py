@@ -46,11 +46,13 @@ def take_out(
     moves: dict[str, Move] = {}
     for flag in layout.settings.given:
         argument = layout.service.arguments[flag.index]
+        if argument.variable is None:
+            continue
         mine = [place for place in named if is_movable(argument, flag, *place, named)]
         if mine:
-            variable = layout.service.variables[t.cast(str, argument.variable)]
+            variable = layout.service.variables[argument.variable]
             path = variable.source.path
-            before = moves.get(path) or Move(t.cast(str, texts[path]), (), ())
+            before = moves.get(path) or Move(texts[path] or "", (), ())
             text = _without(before.text, variable, host, argument, flag, [key for dummy, key in mine])
             moves[path] = Move(text, (*before.entries, (f"--{flag.name}", flag.text)), (*before.places, *mine))
     return moves

@@ -40,7 +40,8 @@ def entry_of(config: Json, kind: str, name: str, shown: str) -> Json:
     """One of the C(clusters), C(users) or C(contexts). Raises as context_of."""
     for entry in config.get(kind) or []:
         if entry["name"] == name:
-            return t.cast(Json, entry.get(kind[:-1]) or {})
+            found: Json = entry.get(kind[:-1]) or {}
+            return found
     known = ", ".join(str(entry["name"]) for entry in config.get(kind) or [])
     raise KubeadmError(f"{shown} has no {kind[:-1]} {name}; it has {known or 'none'}.")
 
@@ -49,5 +50,6 @@ def cluster_of(config: Json) -> Json:
     """The cluster of the current context, or the only one of a kubeconfig that has none. Raises as context_of."""
     if not config.get("current-context"):
         (only,) = config["clusters"]
-        return t.cast(Json, only["cluster"])
+        cluster: Json = only["cluster"]
+        return cluster
     return entry_of(config, "clusters", context_of(config, "it")["cluster"], "it")

@@ -36,9 +36,9 @@ def lines(reports: t.Iterable[Result]) -> list[str]:
 
 
 def _of_node(node: str, result: Result) -> Result | None:
-    nodes = result.get("nodes") or {}
+    nodes: t.Mapping[str, Result] = result.get("nodes") or {}
     if node in nodes:
-        return t.cast(Result, nodes[node])
+        return nodes[node]
     if result.get("failed") or result.get("unreachable"):
         return {"changed": False, "failed": True, "msg": result.get("msg", "no answer"), "operations": []}
     return None

@@ -39,6 +39,20 @@ _NAMED = ("env", "volumes")  # lists whose entries are told by their names
 _PROBES = ("startupProbe", "livenessProbe", "readinessProbe")
 
 
+class _Probe(t.TypedDict):
+    kind: str
+
+
+class Probe(_Probe, total=False):
+    """A probe of a container. kind: http, tcp, or grpc and exec, which only the kubelet runs. port: not of exec. scheme, path, headers: of http."""
+
+    host: str
+    port: int
+    scheme: str
+    path: str
+    headers: dict[str, str]
+
+
 @dataclasses.dataclass(frozen=True)
 class Mount:
     """A host path that the component sees. path_type: Kubernetes' HostPathType, '' when not set."""
@@ -127,18 +141,20 @@ class Manifest:
     @property
     def pod(self) -> dict[str, t.Any]:
         """The parsed pod."""
-        return t.cast(dict[str, t.Any], self.document.data)
+        pod: dict[str, t.Any] = self.document.data  # which is one, or it would have been refused
+        return pod
 
     @property
     def container(self) -> dict[str, t.Any]:
         """The parsed container."""
-        return t.cast(dict[str, t.Any], self.pod["spec"]["containers"][self.container_index])
+        container: dict[str, t.Any] = self.pod["spec"]["containers"][self.container_index]
+        return container
 
     @property
     def entrypoint(self) -> str | None:
         """What the container starts; None when the manifest leaves that to the image."""
         command = self.container.get("command")
-        return t.cast(str, command[0]) if command else None
+        return str(command[0]) if command else None
 
     @property
     def arguments(self) -> list[str]:
@@ -198,13 +214,9 @@ class Manifest:
             if mount["name"] in volumes
         ]
 
-    def probes(self) -> list[dict[str, t.Any]]:
-        """The container's own probes, each once.
-
-        kind (http, tcp, or grpc and exec, which only the kubelet runs), host, port (not of exec); of http also scheme, path,
-        headers.
-        """
-        found: list[dict[str, t.Any]] = []
+    def probes(self) -> list[Probe]:
+        """The container's own probes, each once."""
+        found: list[Probe] = []
         for name in _PROBES:
             probe = self.container.get(name)
             if probe:
@@ -222,7 +234,7 @@ class Manifest:
         failures = int(probe.get("failureThreshold") or 3) * int(probe.get("periodSeconds") or 10)
         return int(probe.get("initialDelaySeconds") or 0) + failures + int(probe.get("timeoutSeconds") or 1)
 
-    def _probe(self, probe: t.Mapping[str, t.Any]) -> dict[str, t.Any]:
+    def _probe(self, probe: t.Mapping[str, t.Any]) -> Probe:
         if "httpGet" in probe:
             get = probe["httpGet"]
             return {
@@ -430,9 +442,10 @@ class Manifest:
         if volume is not None and "other" in before:
             why = f"the volume {key} is no hostPath volume with one mount and nothing more; it cannot be changed here."
             self._refuse(volumes + (volume,), why)
+        there = None if volume is None or mount is None else (volumes + (volume,), mounts + (mount,))
         if after is None:
-            return self._remove(mounts + (t.cast(int, mount),))._remove(volumes + (t.cast(int, volume),))
-        if volume is None:
+            return self._remove(there[1])._remove(there[0]) if there else self
+        if there is None:
             host = {"path": after["host_path"], **({"type": after["path_type"]} if after["path_type"] else {})}
             entry = {
                 "mountPath": after["mount_path"],
@@ -440,7 +453,7 @@ class Manifest:
                 **({"readOnly": True} if after["read_only"] else {}),
             }
             return self._append(mounts, entry)._append(volumes, {"hostPath": host, "name": key})
-        host_path, own_mount = volumes + (volume, "hostPath"), mounts + (t.cast(int, mount),)
+        host_path, own_mount = there[0] + ("hostPath",), there[1]
         manifest = self
         for name, path, field in (
             ("host_path", host_path, "path"),
@@ -475,9 +488,13 @@ class Manifest:
         return [flag for flag in flags.parse(self.arguments) if flag.name == name]
 
     def _argument_path(self, index: int) -> Path:
-        """Where an item of the command line stands: C(args) go on where C(command) ends."""
+        """Where an item of the command line stands."""
+        return self._container_path + self._argument_place(index)
+
+    def _argument_place(self, index: int) -> tuple[str, int]:
+        """In which list, and at which position: C(args) go on where C(command) ends."""
         behind = index - len(self.container.get("command") or ())
-        return self._container_path + (("command", index) if behind < 0 else ("args", behind))
+        return ("command", index) if behind < 0 else ("args", behind)
 
     def _put_flag(self, places: list[flags.Flag], number: int, name: str, value: str) -> Manifest:
         if number < len(places):
@@ -497,14 +514,14 @@ class Manifest:
     def _insert_flag(self, places: t.Sequence[flags.Flag], argument: str) -> Manifest:
         """Behind its last occurrence, else behind all arguments."""
         before = places[-1].index + places[-1].split if places else len(self.arguments) - 1
-        *above, index = self._argument_path(before)
-        return self._apply("add", (*above, t.cast(int, index) + 1), argument)
+        name, index = self._argument_place(before)
+        return self._apply("add", (*self._container_path, name, index + 1), argument)
 
     def _append(self, path: Path, item: t.Any) -> Manifest:
         """Add an item to a list, creating the list when it is missing."""
         existing = self._at(path)
         if existing is None:
-            return self._set_key(path[:-1], t.cast(str, path[-1]), [item])
+            return self._set_key(path[:-1], path[-1], [item])
         return self._apply("add", path + (len(existing),), item)
 
     def _remove(self, path: Path) -> Manifest:
@@ -545,7 +562,9 @@ def _expand(text: str, environment: t.Mapping[str, str | None]) -> str | None:
         return None
     if any(name not in environment and _SERVICE_VARIABLE.fullmatch(name) for name in names):
         return None
-    return _REFERENCE.sub(
-        lambda match: "$" if match.group(0) == "$$" else t.cast(str, environment.get(match.group(1), match.group(0))),
-        text,
-    )
+
+    def value(reference: re.Match[str]) -> str:
+        found = environment.get(reference.group(1))
+        return "$" if reference.group(0) == "$$" else reference.group(0) if found is None else found
+
+    return _REFERENCE.sub(value, text)

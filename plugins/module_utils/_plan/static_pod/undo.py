@@ -10,10 +10,10 @@ from __future__ import annotations
 
 import typing as t
 
-from ..common.files import FileVersion, digest_of
+from ..common.files import digest_of
 from ..common.ownership import Change
 from ..transaction import undo
-from ..transaction.undo import WayBack, WrittenFile
+from ..transaction.undo import WayBack
 from . import plan as static_pod
 from .desired import SETTINGS
 from .manifest import Manifest
@@ -32,7 +32,14 @@ def plan(name: str, way: WayBack | None, state: State, warnings: t.Sequence[str]
     if way is None or way.is_done:
         return StaticPodPlan(manifest, manifest, (), (), state.record, tuple(warnings), image=state.written_image)
     way.refuse_foreign_edits()
-    after = next((_former_manifest(name, file, manifest) for file in way.files if file.switch), manifest)
+    after = next(
+        (
+            Manifest.parse(file.former.text, manifest.document.source, name)
+            for file in way.files
+            if file.switch and file.former  # a manifest is never made by us
+        ),
+        manifest,
+    )
     files = [file for file in way.component_files if not file.switch]
     changes = [
         *_changed_settings(manifest, after),
@@ -47,11 +54,6 @@ def plan(name: str, way: WayBack | None, state: State, warnings: t.Sequence[str]
         record=way.record,
         warnings=tuple(warnings),
     )
-
-
-def _former_manifest(name: str, file: WrittenFile, live: Manifest) -> Manifest:
-    former = t.cast(FileVersion, file.former)  # a manifest is never made by us
-    return Manifest.parse(former.text, live.document.source, name)
 
 
 def _changed_settings(before: Manifest, after: Manifest) -> t.Iterator[Change]:

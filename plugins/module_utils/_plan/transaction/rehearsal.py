@@ -67,7 +67,7 @@ def obstacle(component: str, arguments: t.Sequence[str | None], program: str | N
         return "its manifest has no command, so only its image knows what is started"
     if None in arguments:
         return "an argument is made from a value that only the kubelet knows (valueFrom)"
-    if flags.last(t.cast(t.Sequence[str], arguments), "service-account-signing-endpoint"):
+    if flags.last([argument for argument in arguments if argument is not None], "service-account-signing-endpoint"):
         return "--service-account-signing-endpoint is contacted at start, which a rehearsal without network cannot do"
     return None
 

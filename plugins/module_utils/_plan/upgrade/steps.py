@@ -11,6 +11,7 @@ from __future__ import annotations
 import re
 import typing as t
 
+from ..common.errors import Refusal
 from ..kubernetes import versions
 from .findings import BREAKS, CONFIG_MAP, WARNS, Finding
 
@@ -61,21 +62,28 @@ def shown(version: Version) -> str:
     return ".".join(map(str, version))
 
 
-def target_objection(target: str, current: str) -> str:
-    """Why a target is refused; empty when it is not. current: the C(kubernetesVersion) of the cluster's ClusterConfiguration."""
+def target_of(target: str, current: str) -> Version:
+    """The version that is upgraded to. current: the C(kubernetesVersion) of the cluster's ClusterConfiguration.
+
+    Raises Refusal for one to which kubeadm does not upgrade that.
+    """
     wanted, found = exact(target), parse(current)
     if wanted is None:
-        return f"invalid target {target!r}: must be a whole version, such as 1.37.2."
+        raise Refusal(f"invalid target {target!r}: must be a whole version, such as 1.37.2.")
     if found is None:
-        return f"the ClusterConfiguration has kubernetesVersion {current!r}, which is no version: repair {_REPAIR}."
+        raise Refusal(
+            f"the ClusterConfiguration has kubernetesVersion {current!r}, which is no version: repair {_REPAIR}."
+        )
     if wanted < found:
-        return f"invalid target {target}: must be {shown(found)}, which the cluster has, or newer. kubeadm does not go back."
+        raise Refusal(
+            f"invalid target {target}: must be {shown(found)}, which the cluster has, or newer. kubeadm does not go back."
+        )
     if wanted[0] != found[0] or wanted[1] > found[1] + 1:
-        return (
+        raise Refusal(
             f"invalid target {target}: must be of {found[0]}.{found[1]} or {found[0]}.{found[1] + 1}, because the cluster has {shown(found)}"
             " and kubeadm upgrades by one minor version at a time. Check and make the step before it first."
         )
-    return ""
+    return wanted
 
 
 def program_objection(name: str, path: str, told: str, target: str) -> str:

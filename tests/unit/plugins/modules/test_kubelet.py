@@ -28,7 +28,7 @@ def test_the_defaults(start: Start, handed: list[t.Any]) -> None:
     assert module.params == kubelets.parameters()
     assert rehearse is True
     assert module.supports_check_mode
-    assert steps.report() == {
+    assert steps.report(None, None) == {
         "name": "kubelet",
         "node": None,
         "cluster": {"ca_sha256": "", "server": "", "machine_id": ""},

@@ -56,7 +56,7 @@ def test_the_defaults(start: Start, handed: list[Handed]) -> None:
     assert module.params == samples.parameters()
     assert rehearse is True
     assert module.supports_check_mode
-    assert steps.report()["name"] == "kube-apiserver"
+    assert steps.report(None, None)["name"] == "kube-apiserver"
 
 
 def test_suboptions_have_their_defaults(start: Start, handed: list[Handed]) -> None:

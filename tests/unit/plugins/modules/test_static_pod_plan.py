@@ -62,7 +62,7 @@ def test_an_entry_has_the_settings_of_a_static_pod(start: Start, handed: list[tu
     assert entries["etcd"] == {**settings, "only_if_changed": True}
     assert entries["kube-apiserver"]["volumes"] == [samples.volume("a", "/a")]
     assert entries["kube-apiserver"]["files"] == [samples.file("/a/b", "x")]
-    assert plans.report({}) == {
+    assert plans.report(None, {}) == {
         "static_pods": {},
         "others": {},
         "node": None,

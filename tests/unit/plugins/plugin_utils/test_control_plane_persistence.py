@@ -7,6 +7,7 @@ from __future__ import annotations
 import typing as t
 
 import pytest
+from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.kubeadm_config.plan import ConfigPlan
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.kubeadm_config.record import (
     Entry,
     Persisted,
@@ -45,11 +46,20 @@ def of(known: Json | None = None, *, check_mode: bool = False, asked: bool = Tru
     return found
 
 
+def work_of(persistence: Persistence) -> ConfigPlan:
+    assert persistence.work is not None
+    return persistence.work
+
+
+def proof_of(persistence: Persistence) -> Json:
+    return persistence.proof(work_of(persistence))
+
+
 def test_it_is_written_where_it_is_asked_for_and_nothing_keeps_it() -> None:
-    assert (of().refusal(), of().writes, of().failure) == ("", True, "")
-    assert not of(check_mode=True).writes
-    assert not of(asked=False).writes
-    assert not of(facts=NONE).writes
+    assert (of().refusal(), of().work is not None, of().failure) == ("", True, "")
+    assert not of(check_mode=True).work
+    assert not of(asked=False).work
+    assert not of(facts=NONE).work
 
 
 @pytest.mark.parametrize(
@@ -58,7 +68,7 @@ def test_it_is_written_where_it_is_asked_for_and_nothing_keeps_it() -> None:
 def test_what_keeps_it_is_known_before_the_first_write_where_there_is_something_to_write(known: Json) -> None:
     refused = of(known)
     assert refused.refusal().endswith("run with -e control_plane_persist=false.")
-    assert not refused.writes
+    assert not refused.work
     assert of(known, asked=False).refusal() == ""
     assert of(known, facts=NONE).refusal() == ""
     assert of({**known, "record": RECORD}, facts=NONE).refusal() == refused.refusal()
@@ -70,7 +80,7 @@ def test_a_text_that_cannot_be_edited_is_refused_as_well() -> None:
 
 def test_an_api_that_does_not_answer_may_be_what_is_to_be_repaired() -> None:
     silent = of({"problem": "no answer", "text": None})
-    assert (silent.refusal(), silent.writes) == ("", False)
+    assert (silent.refusal(), silent.work) == ("", None)
     assert "could not be read: no answer" in silent.failure
     assert of({"problem": "no answer"}, asked=False).failure == ""
     assert of({"problem": "no answer"}, check_mode=True).failure == ""
@@ -85,11 +95,11 @@ def test_a_record_that_is_not_ours_keeps_no_run_from_its_end() -> None:
 
 
 def test_what_was_put_there_and_is_not_wanted_any_more_goes() -> None:
-    assert of({"record": RECORD, "text": WITH_V}, facts=NONE).writes
-    assert not of({"text": WITH_V}, facts=NONE).writes
+    assert of({"record": RECORD, "text": WITH_V}, facts=NONE).work
+    assert not of({"text": WITH_V}, facts=NONE).work
     # Another took it out: the record alone is written, and there is nothing to prove.
     gone = of({"record": RECORD}, facts=NONE)
-    assert (gone.writes, gone.proof()["changes"]) == (True, [])
+    assert proof_of(gone)["changes"] == []
 
 
 def test_one_host_that_can_ask_is_enough() -> None:
@@ -97,7 +107,7 @@ def test_one_host_that_can_ask_is_enough() -> None:
     found["cp1"]["plan"]["kubeadm_config"] = {**KNOWN, "problem": "no answer", "text": None}
     persistence = Persistence.of(found, check_mode=False)
     assert persistence is not None
-    assert persistence.writes
+    assert persistence.work
 
 
 def test_without_facts_or_in_an_earlier_pass_nothing_is_decided() -> None:
@@ -110,7 +120,7 @@ def test_without_facts_or_in_an_earlier_pass_nothing_is_decided() -> None:
 
 
 def test_what_is_proven_and_what_is_written() -> None:
-    proof, request = of().proof(), of().write()
+    proof, request = proof_of(of()), of().write(work_of(of()))
     assert proof["settings"] == {API_SERVER: {"args": {"v": ["5"]}}}
     assert proof["changes"] == [{"component": API_SERVER, "field": "args", "key": "v"}]
     assert proof["before"] == TEXT
@@ -121,7 +131,7 @@ def test_what_is_proven_and_what_is_written() -> None:
 
 def test_what_the_text_cannot_have_is_neither_proven_nor_written() -> None:
     facts = {"settings": {"args": {"v": ENTRY, "profiling": {**ENTRY, "value": None}}}, "others": []}
-    assert list(of(facts=facts).proof()["settings"][API_SERVER]["args"]) == ["v"]
+    assert list(proof_of(of(facts=facts))["settings"][API_SERVER]["args"]) == ["v"]
 
 
 def test_names_that_the_user_gives_reach_the_decision() -> None:
@@ -129,9 +139,9 @@ def test_names_that_the_user_gives_reach_the_decision() -> None:
         "settings": {"feature_gates": {"A": {**ENTRY, "value": True}}, "env": {"E": {**ENTRY, "value": "x"}}},
         "others": [],
     }
-    assert [change["key"] for change in of(facts=facts).proof()["changes"]] == ["E"]
+    assert [change["key"] for change in proof_of(of(facts=facts))["changes"]] == ["E"]
     named: Json = {"control_plane_persist_feature_gates": ["A"], "vaulted": ["E"]}
-    assert [change["key"] for change in of(facts=facts, **named).proof()["changes"]] == ["A"]
+    assert [change["key"] for change in proof_of(of(facts=facts, **named))["changes"]] == ["A"]
 
 
 @pytest.mark.parametrize(

@@ -8,8 +8,12 @@ import typing as t
 
 import pytest
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._api.client import ApiError
-from ansible_collections.nodecraft.kubeadm.plugins.module_utils._api.kubeadm_config_steps import KubeadmConfigSteps
+from ansible_collections.nodecraft.kubeadm.plugins.module_utils._api.kubeadm_config_steps import (
+    KubeadmConfigSteps,
+    Observed,
+)
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.common.errors import KubeadmError, Refusal
+from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.kubeadm_config.plan import ConfigPlan
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.kubeadm_config.record import (
     NAME,
     Entry,
@@ -24,26 +28,28 @@ from ansible_collections.nodecraft.kubeadm.tests.unit.support.cluster_configurat
     Json,
 )
 from ansible_collections.nodecraft.kubeadm.tests.unit.support.config_maps import ConfigMaps
+from ansible_collections.nodecraft.kubeadm.tests.unit.support.steps_run import Course
 
 V: Json = {API_SERVER: {"args": {"v": {"value": ["4"], "original": ["2"]}}}}
+ConfigCourse = Course[Observed, ConfigPlan]
 CONFIG = "replace kubeadm-config"
 
 
 def steps(
     api: ConfigMaps, settings: Json | None = None, *, dry: bool = False, proven: Json | None = None
-) -> KubeadmConfigSteps:
+) -> ConfigCourse:
     params = {"settings": V if settings is None else settings, "proven": proven}
-    return KubeadmConfigSteps(params, connect=lambda: t.cast(t.Any, api), dry=dry, diff=True)
+    return Course(KubeadmConfigSteps(params, connect=lambda: t.cast(t.Any, api), diff=True), dry=dry)
 
 
-def carry_out(found: KubeadmConfigSteps) -> Json:
+def carry_out(found: ConfigCourse) -> Json:
     with found.session():
         found.read()
         if found.plan().operations:
             found.rehearse()
             found.apply()
         else:
-            found.settle()
+            found.verify()
     return found.report()
 
 

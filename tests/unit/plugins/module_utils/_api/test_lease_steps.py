@@ -8,12 +8,14 @@ import typing as t
 
 import pytest
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._api.client import ApiError
-from ansible_collections.nodecraft.kubeadm.plugins.module_utils._api.lease_steps import LeaseSteps
+from ansible_collections.nodecraft.kubeadm.plugins.module_utils._api.lease_steps import LeaseSteps, Observed
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.common.errors import KubeadmError, Refusal
-from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.transaction.lease import LEASE_NAME
+from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.transaction.lease import LEASE_NAME, LeasePlan
 from ansible_collections.nodecraft.kubeadm.tests.unit.support.fake_api import LEASES, Clock, FakeApi, Refused, client_of
+from ansible_collections.nodecraft.kubeadm.tests.unit.support.steps_run import Course
 
 Json = dict[str, t.Any]
+LeaseCourse = Course[Observed, LeasePlan]
 NOW = 1_800_000_000.0
 DEFAULTS: Json = {
     "name": LEASE_NAME,
@@ -44,10 +46,10 @@ class Desk:
     def tick(self) -> None:
         self.api.now = NOW + self.clock.now
 
-    def run(self, *, dry: bool = False, **params: t.Any) -> LeaseSteps:
+    def run(self, *, dry: bool = False, **params: t.Any) -> LeaseCourse:
         """Take a run through its steps, as the runner does."""
-        steps = LeaseSteps({**DEFAULTS, **params}, connect=lambda: client_of(self.api.url, self.clock), dry=dry)
-        self.last = steps
+        found = LeaseSteps({**DEFAULTS, **params}, connect=lambda: client_of(self.api.url, self.clock))
+        steps = self.last = Course(found, dry=dry)
         with steps.session():
             steps.read()
             self.warnings = steps.notes()
@@ -233,7 +235,7 @@ def test_an_api_of_others_is_no_reason_to_go_on_without_it(desk: Desk) -> None:
     def refuse_it(_client: object) -> t.NoReturn:
         raise Refusal("not proven")
 
-    steps = LeaseSteps(DEFAULTS, connect=lambda: client_of(desk.api.url, desk.clock, check=refuse_it), dry=False)
+    steps = Course(LeaseSteps(DEFAULTS, connect=lambda: client_of(desk.api.url, desk.clock, check=refuse_it)))
     with pytest.raises(Refusal), steps.session():
         steps.read()
     assert steps.report()["answered"] is True
@@ -244,7 +246,7 @@ def test_nobody_is_asked_without_credentials() -> None:
     def connect() -> t.Any:
         raise KubeadmError("there are no usable credentials")
 
-    steps = LeaseSteps(DEFAULTS, connect=connect, dry=False)
+    steps = Course(LeaseSteps(DEFAULTS, connect=connect))
     with pytest.raises(KubeadmError), steps.session():
         raise AssertionError
     assert steps.report()["answered"] is None

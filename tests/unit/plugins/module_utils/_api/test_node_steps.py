@@ -16,7 +16,7 @@ from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.node.plan 
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.node.taints import TAINTS
 from ansible_collections.nodecraft.kubeadm.tests.unit.support.fake_api import Clock, FakeApi, Refused, client_of
 from ansible_collections.nodecraft.kubeadm.tests.unit.support.nodes import Json, node, pod
-from ansible_collections.nodecraft.kubeadm.tests.unit.support.steps_run import Run, go_through
+from ansible_collections.nodecraft.kubeadm.tests.unit.support.steps_run import Course, Run, go_through
 
 Serve = t.Callable[..., FakeApi]
 D = "example.com/dongle"
@@ -48,8 +48,8 @@ class NodeRun(Run):
 def run(kind: Kind, api: FakeApi, *, dry: bool = False, clock: Clock | None = None, **params: t.Any) -> NodeRun:
     """Go through the steps as the runner does."""
     clock = clock or Clock()
-    steps = NodeSteps(kind, {**PARAMS, **params}, connect=lambda: client_of(api.url, clock), dry=dry, diff=True)
-    return go_through(steps, clock, NodeRun, dry=dry)
+    steps = NodeSteps(kind, {**PARAMS, **params}, connect=lambda: client_of(api.url, clock), diff=True)
+    return go_through(Course(steps, dry=dry), clock, NodeRun)
 
 
 def labels(api: FakeApi, name: str) -> Json:

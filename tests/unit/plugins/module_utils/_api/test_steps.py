@@ -16,7 +16,7 @@ from ansible_collections.nodecraft.kubeadm.tests.unit.support.nodes import Json,
 NOWHERE = "http://127.0.0.1:1"
 
 
-class Example(ApiSteps):
+class Example(ApiSteps[None, None]):
     """Steps that judge for two seconds. declined: what the API server does not take. nodes: that were read."""
 
     declined: t.Sequence[str] = ()
@@ -29,7 +29,7 @@ class Example(ApiSteps):
         self._api.sleep(2)
         return self.declined
 
-    def _nodes(self) -> t.Sequence[Json]:
+    def _nodes(self, observed: None) -> t.Sequence[Json]:
         return self.nodes
 
 
@@ -40,7 +40,7 @@ def test_it_is_connected_once_and_not_before_it_is_needed() -> None:
         clients.append(client_of(NOWHERE, Clock()))
         return clients[-1]
 
-    steps = Example({}, connect=connect, dry=True)
+    steps = Example({}, connect=connect)
     assert clients == []
     steps.rehearse()
     steps.rehearse()
@@ -55,19 +55,19 @@ def test_it_is_connected_once_and_not_before_it_is_needed() -> None:
     ],
 )
 def test_what_the_api_server_declines(declined: t.Sequence[str], verdict: Verdict) -> None:
-    steps = Example({}, connect=lambda: client_of(NOWHERE, Clock()), dry=True)
+    steps = Example({}, connect=lambda: client_of(NOWHERE, Clock()))
     steps.declined = declined
     assert steps.rehearse() == verdict
 
 
 def test_versions_that_are_not_tested(serve: t.Callable[..., FakeApi]) -> None:
     api = serve()
-    steps = Example({}, connect=lambda: client_of(api.url, Clock()), dry=False)
-    assert steps.notes() == []
+    steps = Example({}, connect=lambda: client_of(api.url, Clock()))
+    assert steps.notes(None) == []
     old = node("w1")
     old["status"]["nodeInfo"] = {"kubeletVersion": "v1.20.0"}
     steps.nodes = [old]
-    (warning,) = steps.notes()
+    (warning,) = steps.notes(None)
     assert "kubelet v1.20.0 (older than tested)" in warning
 
 

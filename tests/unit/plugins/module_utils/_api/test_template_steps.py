@@ -140,6 +140,7 @@ def test_templates_that_may_not_be_read(serve_pods: Serve) -> None:
     assert "whether the templates differ from the pods could not be told" in done.warnings[0]
     for refused in (run(api, names=["web-1"], template="update"), run(api, names=["web-1"], state="absent")):
         assert 'cannot get resource "replicasets"' in str(refused.error)
+        assert refused.outcomes == {"web-1": "unchanged"}, "which pods are meant is told all the same"
 
 
 def test_a_pod_that_nobody_made_has_no_template(serve_pods: Serve) -> None:

@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._engine.errors import ForeignEdit
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._engine.files import (
+    json_object,
     named,
     read_bytes,
     read_json,
@@ -92,6 +93,13 @@ def test_json_of_ours(tmp_path: Path) -> None:
     assert path.stat().st_mode & 0o7777 == 0o600
     assert read_json(str(path)) == {"a": None, "b": "ü"}
     assert read_json(str(tmp_path / "none.json")) is None
+
+
+@pytest.mark.parametrize("text", ["[]", b'"x"', "null", "{"])
+def test_what_is_no_object_of_json_is_no_answer(text: str | bytes) -> None:
+    with pytest.raises(ValueError, match=r"no object|Expecting"):
+        json_object(text)
+    assert json_object(b'{"a": 1}') == {"a": 1}
 
 
 # ---- errors name what was asked for ----------------------------------------------------------------------------------

@@ -28,6 +28,7 @@ from ansible_collections.nodecraft.kubeadm.plugins.module_utils._engine.journal 
     last_known_good,
     load_journal,
     prune_history,
+    result_of,
     save_journal,
     version_of,
 )
@@ -94,8 +95,9 @@ def test_a_restore_uses_the_second_copy_and_says_so(node: FakeNode, damage: Dama
 
 def restoring(node: FakeNode) -> t.Any:
     """A transaction whose manifest is written and has to go back."""
+    journal = node.journal()
     watcher = StaticPodWatcher(
-        node.journal(), node.host, node.kubelet.systemctl, node.ask, node.clock, node.clock.sleep
+        journal, journal["watch"], node.host, node.kubelet.systemctl, node.ask, node.clock, node.clock.sleep
     )
     before = {"healthy": True, **watcher.what_runs()}
     node.write_manifest(NEW)
@@ -232,6 +234,12 @@ def test_what_another_version_wrote_is_never_pruned(tmp_path: Path) -> None:
     prune_history(str(tmp_path))
     assert history_ids(str(tmp_path))[0] == "0001"
     assert len(history_ids(str(tmp_path))) == 1 + KEEP_HISTORY
+
+
+def test_a_closed_transaction_that_does_not_say_how_it_ended_is_damaged() -> None:
+    journal: t.Any = {"name": "etcd", "id": "0001", "result": None}
+    with pytest.raises(Damaged, match="the journal of etcd from 0001 is damaged"):
+        result_of(journal)
 
 
 def close(folder: Path, number: int, outcome: str, **given: t.Any) -> None:

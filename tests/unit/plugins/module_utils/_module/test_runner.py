@@ -6,18 +6,24 @@ from __future__ import annotations
 
 import contextlib
 import os
-import types
 import typing as t
 
 import pytest
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._module import runner
+from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.common.batch import TaskPlan
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.common.errors import KubeadmError
+from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.common.ownership import Change
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.common.verdict import (
     ACCEPTED,
+    NOT_NEEDED,
     REFUSED,
     SKIPPED,
     Verdict,
 )
+
+SEEN = "what was read"
+CHANGES = (Change("args", "v", "2", "4"),)
+NEWS = ["news", "beware", "etcd is alone"]
 
 
 class Ended(Exception):
@@ -44,76 +50,105 @@ class FakeModule:
 
 
 class FakeSteps:
-    """Steps that note their calls. fails_in: the step that has an error."""
+    """Steps that note their calls, and what they are handed. fails_in: the step that has an error."""
 
     def __init__(
-        self, *, changes: bool = True, verdict: str = ACCEPTED, fails_in: str = "", error: Exception | None = None
+        self,
+        *,
+        changes: bool = True,
+        verdict: str = ACCEPTED,
+        fails_in: str = "",
+        error: Exception | None = None,
+        unrehearsed: str = "",
     ) -> None:
+        self.unrehearsed = unrehearsed
         self.changes = changes
         self.verdict = Verdict(verdict, "its words", 0.1, ("kube-apiserver",))
         self.fails_in = fails_in
         self.error = error or KubeadmError("cannot")
         self.calls: list[str] = []
+        self.handed: dict[str, tuple[t.Any, ...]] = {}
 
-    def _note(self, name: str) -> None:
+    def _note(self, name: str, *handed: t.Any) -> None:
         self.calls.append(name)
+        self.handed[name] = handed
         if name == self.fails_in:
             raise self.error
 
     @contextlib.contextmanager
-    def session(self) -> t.Iterator[None]:
-        self._note("session")
+    def session(self, *, dry: bool) -> t.Iterator[None]:
+        self._note("session", dry)
         yield
         self.calls.append("release")
 
-    def read(self) -> None:
+    def read(self) -> str:
         self._note("read")
+        return SEEN
 
-    def notes(self) -> list[str]:
-        self._note("notes")
+    def notes(self, observed: str) -> list[str]:
+        self._note("notes", observed)
         return ["news"]
 
-    def plan(self) -> t.Any:
-        self._note("plan")
-        return types.SimpleNamespace(operations=["op"] if self.changes else [], warnings=["beware"])
+    def plan(self, observed: str) -> TaskPlan:
+        self._note("plan", observed)
+        return TaskPlan(CHANGES if self.changes else (), ("beware",))
 
-    def settle(self) -> None:
-        self._note("settle")
+    def preflight(self, observed: str, plan: TaskPlan) -> list[str]:
+        self._note("preflight", observed, plan)
+        return ["etcd is alone"]
 
-    def rehearse(self) -> Verdict:
-        self._note("rehearse")
+    def verify(self, observed: str, plan: TaskPlan) -> None:
+        self._note("verify", observed, plan)
+
+    def rehearse(self, observed: str, plan: TaskPlan) -> Verdict:
+        self._note("rehearse", observed, plan)
         return self.verdict
 
-    def apply(self) -> None:
-        self._note("apply")
+    def apply(self, observed: str, plan: TaskPlan) -> None:
+        self._note("apply", observed, plan)
 
-    def report(self) -> dict[str, t.Any]:
-        self.calls.append("report")
+    def finish(self, observed: str) -> None:
+        self._note("finish", observed)
+
+    def report(self, observed: str | None, plan: TaskPlan | None) -> dict[str, t.Any]:
+        self._note("report", observed, plan)
         return {"name": "x"}
 
 
 def run(steps: FakeSteps, *, rehearse: bool = True, check_mode: bool = False) -> FakeModule:
     module = FakeModule(check_mode=check_mode)
     with pytest.raises(Ended):
-        runner.run(t.cast("t.Any", module), t.cast("t.Any", steps), rehearse=rehearse)
+        runner.run(t.cast("t.Any", module), steps, rehearse=rehearse)
     return module
 
 
 def test_the_way_of_a_change() -> None:
     steps = FakeSteps()
     module = run(steps)
-    assert steps.calls == ["session", "read", "notes", "plan", "rehearse", "apply", "release", "report"]
+    assert steps.calls == [
+        "session",
+        "read",
+        "notes",
+        "plan",
+        "preflight",
+        "rehearse",
+        "apply",
+        "finish",
+        "release",
+        "report",
+    ]
     assert module.result == {
         "changed": True,
         "name": "x",
         "rehearsal": {"verdict": ACCEPTED, "message": "its words", "seconds": 0.1, "command": ["kube-apiserver"]},
     }
-    assert module.warnings == ["news", "beware"]
+    assert module.warnings == NEWS
 
 
 def test_check_mode_does_everything_but_the_change() -> None:
     steps = FakeSteps()
     module = run(steps, check_mode=True)
+    assert steps.handed["session"] == (True,)
     assert "rehearse" in steps.calls
     assert "apply" not in steps.calls
     assert module.result["changed"] is True
@@ -122,7 +157,7 @@ def test_check_mode_does_everything_but_the_change() -> None:
 def test_without_a_change_nothing_is_rehearsed_or_applied() -> None:
     steps = FakeSteps(changes=False)
     module = run(steps)
-    assert steps.calls == ["session", "read", "notes", "plan", "settle", "release", "report"]
+    assert steps.calls == ["session", "read", "notes", "plan", "preflight", "verify", "finish", "release", "report"]
     assert module.result["changed"] is False
     assert module.result["rehearsal"]["verdict"] == "not_needed"
 
@@ -137,13 +172,45 @@ def test_a_refused_rehearsal_ends_the_task_before_the_change() -> None:
     assert module.result["rehearsal"]["verdict"] == REFUSED
 
 
+def test_each_step_is_handed_what_those_before_it_found() -> None:
+    steps, plan = FakeSteps(), TaskPlan(CHANGES, ("beware",))
+    run(steps)
+    assert steps.handed.pop("session") == (False,)
+    assert steps.handed.pop("read") == ()
+    assert {name: steps.handed.pop(name) for name in ("notes", "plan", "finish")} == {
+        "notes": (SEEN,),
+        "plan": (SEEN,),
+        "finish": (SEEN,),
+    }
+    assert list(steps.handed) == ["preflight", "rehearse", "apply", "report"]
+    assert set(steps.handed.values()) == {(SEEN, plan)}
+
+
+@pytest.mark.parametrize(
+    ("step", "handed"), [("session", (None, None)), ("read", (None, None)), ("plan", (SEEN, None))]
+)
+def test_the_result_is_made_of_what_was_found_by_then(step: str, handed: tuple[str | None, None]) -> None:
+    steps = FakeSteps(fails_in=step)
+    run(steps)
+    assert steps.handed["report"] == handed
+
+
+def test_a_change_that_needs_no_rehearsal_is_rehearsed_in_check_mode_only() -> None:
+    steps, dry = FakeSteps(unrehearsed="it is judged when it is made"), FakeSteps(unrehearsed="it is judged")
+    made, rehearsed = run(steps), run(dry, check_mode=True)
+    assert ("rehearse" in steps.calls, "rehearse" in dry.calls) == (False, True)
+    assert made.result["rehearsal"]["verdict"] == NOT_NEEDED
+    assert made.result["rehearsal"]["message"] == "it is judged when it is made"
+    assert rehearsed.result["rehearsal"]["verdict"] == ACCEPTED
+
+
 def test_a_rehearsal_that_was_switched_off_is_skipped_in_silence() -> None:
     steps = FakeSteps()
     module = run(steps, rehearse=False)
     assert "rehearse" not in steps.calls
     assert "apply" in steps.calls
     assert module.result["rehearsal"]["verdict"] == SKIPPED
-    assert module.warnings == ["news", "beware"]
+    assert module.warnings == NEWS
 
 
 def test_a_rehearsal_that_is_not_possible_is_a_warning() -> None:
@@ -157,7 +224,7 @@ def told(error: Exception, what_came_of_it: str = "") -> str:
     return str(error)
 
 
-@pytest.mark.parametrize("step", ["session", "read", "plan", "rehearse", "apply"])
+@pytest.mark.parametrize("step", ["session", "read", "notes", "plan", "preflight", "rehearse", "apply", "finish"])
 @pytest.mark.parametrize("error", [KubeadmError("cannot"), OSError(28, "No space left on device", "/var/x")])
 def test_every_path_has_the_same_keys(step: str, error: Exception) -> None:
     module = run(FakeSteps(fails_in=step, error=error))
@@ -175,9 +242,17 @@ def test_an_error_of_ours_in_the_code_is_not_hidden() -> None:
     with pytest.raises(ZeroDivisionError):
         runner.run(
             t.cast("t.Any", FakeModule()),
-            t.cast("t.Any", FakeSteps(fails_in="plan", error=ZeroDivisionError())),
+            FakeSteps(fails_in="plan", error=ZeroDivisionError()),
             rehearse=True,
         )
+
+
+@pytest.mark.parametrize("check_mode", [True, False])
+def test_a_module_that_follows_is_told_whether_it_is_check_mode(check_mode: bool) -> None:
+    module = FakeModule(check_mode=check_mode)
+    with pytest.raises(Ended):
+        runner.run_follower(t.cast("t.Any", module), lambda dry: {"dry": dry}, busy=False)
+    assert module.result == {"changed": False, "busy": False, "dry": check_mode}
 
 
 def test_a_module_that_only_reads() -> None:
@@ -208,30 +283,35 @@ class FakePlans:
         self.fails = fails
         self.steps = members
 
-    def read(self) -> None:
+    def read(self) -> str:
         if self.fails is not None:
             raise self.fails
+        return SEEN
 
-    def members(self) -> dict[str, FakeSteps]:
+    def members(self, common: str, *, dry: bool) -> dict[str, FakeSteps]:
+        self.dry = dry
         return self.steps
 
-    def report(self, plans: t.Mapping[str, dict[str, t.Any]]) -> dict[str, t.Any]:
-        return {"plans": dict(plans)}
+    def report(self, common: str | None, plans: t.Mapping[str, dict[str, t.Any]]) -> dict[str, t.Any]:
+        return {"common": common, "plans": dict(plans)}
 
 
 def run_plans(plans: FakePlans, *, rehearse: bool = True, check_mode: bool = False) -> FakeModule:
     module = FakeModule(check_mode=check_mode)
     with pytest.raises(Ended):
-        runner.run_plans(t.cast("t.Any", module), t.cast("t.Any", plans), rehearse=rehearse)
+        runner.run_plans(t.cast("t.Any", module), plans, rehearse=rehearse)
     return module
 
 
 @pytest.mark.parametrize("check_mode", [True, False])
 def test_plans_are_made_one_after_the_other_and_never_applied(check_mode: bool) -> None:
     one, idle = FakeSteps(), FakeSteps(changes=False)
-    module = run_plans(FakePlans(one=one, idle=idle), check_mode=check_mode)
-    assert one.calls == ["session", "read", "notes", "plan", "rehearse", "release", "report"]
-    assert idle.calls == ["session", "read", "notes", "plan", "settle", "release", "report"]
+    plans = FakePlans(one=one, idle=idle)
+    module = run_plans(plans, check_mode=check_mode)
+    assert (plans.dry, module.result["common"]) == (check_mode, SEEN)
+    assert [steps.handed["session"] for steps in (one, idle)] == [(True,)] * 2
+    assert one.calls == ["session", "read", "notes", "plan", "preflight", "rehearse", "finish", "release", "report"]
+    assert idle.calls == ["session", "read", "notes", "plan", "preflight", "verify", "finish", "release", "report"]
     accepted = {"verdict": ACCEPTED, "message": "its words", "seconds": 0.1, "command": ["kube-apiserver"]}
     assert module.result["plans"]["one"] == {
         "changed": True,
@@ -264,7 +344,7 @@ def test_every_plan_that_fails_is_named() -> None:
 def test_without_what_plans_have_in_common_none_is_made(error: Exception) -> None:
     steps = FakeSteps()
     module = run_plans(FakePlans(fails=error, one=steps))
-    assert module.result == {"failed": True, "changed": False, "msg": told(error), "plans": {}}
+    assert module.result == {"failed": True, "changed": False, "msg": told(error), "common": None, "plans": {}}
     assert steps.calls == []
 
 

@@ -50,7 +50,7 @@ def test_an_api_server_without_a_probe_answers_where_it_says() -> None:
 @pytest.mark.usefixtures("admins")
 def test_they_stand_in_the_journal_of_an_api_server(master: FakeNode, run: FakeRun) -> None:
     master.kubelet_conf.touch()
-    all_steps = steps(master, run, args={"v": "4"})
+    all_steps = steps(master, run, args={"v": "4"}, min_ready_seconds=7)
     with all_steps.session():
         all_steps.read()
         all_steps.plan()
@@ -62,4 +62,4 @@ def test_they_stand_in_the_journal_of_an_api_server(master: FakeNode, run: FakeR
     assert watch["before"]["server"] == watch["after"]["server"]
     assert (watch["pod_prefix"], watch["program"]) == (f"kube-system_{NAME}-", NAME)
     assert "admin.conf does not exist" in journal["notes"][0]
-    assert journal["min_ready_seconds"] == all_steps._params["min_ready_seconds"]
+    assert journal["min_ready_seconds"] == 7

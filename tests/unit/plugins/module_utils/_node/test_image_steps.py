@@ -5,20 +5,22 @@
 from __future__ import annotations
 
 import pytest
-from ansible_collections.nodecraft.kubeadm.plugins.module_utils._node.image_steps import ImageSteps
+from ansible_collections.nodecraft.kubeadm.plugins.module_utils._node.image_steps import ImageSteps, Observed
+from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.common.batch import TaskPlan
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.common.errors import KubeadmError
 from ansible_collections.nodecraft.kubeadm.tests.unit.support.fake_node import NODE, FakeNode
 from ansible_collections.nodecraft.kubeadm.tests.unit.support.fake_run import FakeRun, add_kubelet
+from ansible_collections.nodecraft.kubeadm.tests.unit.support.steps_run import Course
 
 IMAGE = "localhost/plugin:1"
 ARCHIVE = "/var/tmp/plugin.tar"  # noqa: S108  # nothing is read
 HERE, MISSING = (0, "", ""), (1, "", f'no such image "{IMAGE}" present')
 
 
-def steps(node: FakeNode, run: FakeRun, archive: str | None = ARCHIVE) -> ImageSteps:
+def steps(node: FakeNode, run: FakeRun, archive: str | None = ARCHIVE) -> Course[Observed, TaskPlan]:
     """The steps up to the plan, on a node with CRI-O that has no static pods."""
     add_kubelet(node, config="containerRuntimeEndpoint: unix:///run/crio/crio.sock\n")
-    found = ImageSteps({"name": IMAGE, "archive": archive}, run=run, host=node.host)
+    found = Course(ImageSteps({"name": IMAGE, "archive": archive}, run=run, host=node.host))
     with found.session():
         found.read()
     return found
@@ -48,6 +50,7 @@ def test_nothing_is_loaded_that_is_there_or_has_no_archive(
 def test_an_archive_of_something_else_is_refused(node: FakeNode, run: FakeRun) -> None:
     run.answers.update({"crictl": MISSING, "podman load": (0, "Loaded image: localhost/other:1\n", "")})
     found = steps(node, run)
+    found.plan()
     with pytest.raises(KubeadmError, match=r"still no image localhost/plugin:1.*Loaded image: localhost/other:1"):
         found.apply()
 
@@ -56,7 +59,8 @@ def test_a_runtime_without_its_program_is_named(node: FakeNode, run: FakeRun) ->
     missing = (127, "", "there is no program podman in /usr/bin")
     run.answers.update({"crictl": missing, "podman": missing})
     found = steps(node, run)
-    assert found.report()["present"] is None
+    assert (found.report()["node"], found.report()["runtime"], found.report()["present"]) == (NODE, "CRI-O", None)
+    found.plan()
     with pytest.raises(KubeadmError, match=r"CRI-O at /run/crio/crio.sock: there is no program podman"):
         found.apply()
 

@@ -224,7 +224,7 @@ def settle(node: Node) -> None:
     with steps.session():
         steps.read()
         assert steps.plan().operations == ()
-        steps.settle()
+        steps.verify()
 
 
 def test_nothing_to_do_is_no_success_over_a_kubelet_that_is_down(node: Node) -> None:

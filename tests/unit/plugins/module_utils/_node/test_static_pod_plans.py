@@ -21,7 +21,7 @@ from ansible_collections.nodecraft.kubeadm.plugins.module_utils._node import (
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._node.kubeadm_config import KubeadmConfig
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._node.lock_wait import LockWait
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._node.state import state_folder
-from ansible_collections.nodecraft.kubeadm.plugins.module_utils._node.static_pod_plans import StaticPodPlans
+from ansible_collections.nodecraft.kubeadm.plugins.module_utils._node.static_pod_plans import Found, StaticPodPlans
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.common.errors import Busy, KubeadmError
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.common.ownership import Owned
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.kubeadm_config.record import Entry, Persisted
@@ -30,7 +30,8 @@ from ansible_collections.nodecraft.kubeadm.tests.unit.support import static_pods
 from ansible_collections.nodecraft.kubeadm.tests.unit.support.documents import documented
 from ansible_collections.nodecraft.kubeadm.tests.unit.support.fake_node import NAME, OLD, FakeNode, pod
 from ansible_collections.nodecraft.kubeadm.tests.unit.support.fake_run import FakeRun
-from ansible_collections.nodecraft.kubeadm.tests.unit.support.static_pod_runs import carry_out, steps
+from ansible_collections.nodecraft.kubeadm.tests.unit.support.static_pod_runs import PodCourse, carry_out, steps
+from ansible_collections.nodecraft.kubeadm.tests.unit.support.steps_run import Course
 
 OTHER = "kube-vip"
 SHARED = (
@@ -47,17 +48,38 @@ SHARED = (
 CONFIRM = ("confirm", "confirm_timeout", "confirm_url", "confirm_ca_cert", "lock_timeout")
 
 
-def plans(master: FakeNode, run: FakeRun, static_pods: dict[str, dict[str, t.Any]], **shared: t.Any) -> StaticPodPlans:
+class Plans:
+    """One run of the module, which is handed what it read as the runner does. dry: as in check mode."""
+
+    def __init__(self, plans: StaticPodPlans, *, dry: bool) -> None:
+        self.plans = plans
+        self.dry = dry
+        self.found: Found | None = None
+
+    def read(self) -> None:
+        self.found = self.plans.read()
+
+    def members(self) -> dict[str, PodCourse]:
+        assert self.found is not None
+        steps = self.plans.members(self.found, dry=self.dry)
+        return {name: Course(member, dry=True) for name, member in steps.items()}
+
+    def report(self, results: dict[str, dict[str, t.Any]]) -> dict[str, t.Any]:
+        return self.plans.report(self.found, results)
+
+
+def plans(master: FakeNode, run: FakeRun, static_pods: dict[str, dict[str, t.Any]], **shared: t.Any) -> Plans:
     """One run of the module."""
     alone = samples.parameters(**{key: value for key, value in shared.items() if key not in ("lock_wait", "dry")})
     settings = {key: value for key, value in alone.items() if key not in (*SHARED, *CONFIRM, "name")}
     entries = {name: {**settings, "only_if_changed": False, **entry} for name, entry in static_pods.items()}
     params = {"static_pods": entries, "persist_env": [], **{key: alone[key] for key in (*SHARED, *CONFIRM)}}
     lock_wait, dry = shared.get("lock_wait"), shared.get("dry", False)
-    return StaticPodPlans(params, dry=dry, run=run, host=master.host, patience=0, lock_wait=lock_wait)
+    found = StaticPodPlans(params, run=run, host=master.host, patience=0, lock_wait=lock_wait)
+    return Plans(found, dry=dry)
 
 
-def made(node_plans: StaticPodPlans) -> dict[str, dict[str, t.Any]]:
+def made(node_plans: Plans) -> dict[str, dict[str, t.Any]]:
     """Each plan as the runner makes it: its result, or why it failed."""
     results: dict[str, dict[str, t.Any]] = {}
     node_plans.read()
@@ -70,7 +92,7 @@ def made(node_plans: StaticPodPlans) -> dict[str, dict[str, t.Any]]:
                 if member.plan().operations:
                     member.rehearse()
                 else:
-                    member.settle()
+                    member.verify()
         except KubeadmError as exc:
             failure = str(exc)
         results[name] = {**member.report(), "failed": failure is not None, "msg": failure}

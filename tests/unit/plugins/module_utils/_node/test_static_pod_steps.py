@@ -107,7 +107,7 @@ def test_the_record_notes_the_image_of_our_last_write(master: FakeNode, run: Fak
     with unchanged.session():
         unchanged.read()
         assert unchanged.plan().operations == ()
-        unchanged.settle()
+        unchanged.verify()
     after = static_pods.read_static_pod(NAME, str(master.manifests), "cp1")
     assert (after.written_image, after.record) == ("registry.k8s.io/kube-apiserver:v1.36.3", before.record)
     master.foreign_edit(pod().replace("v1.37.2", "v1.36.3"))
@@ -217,7 +217,7 @@ def settle(master: FakeNode, run: FakeRun, *, dry: bool = False, **wish: t.Any) 
         idle.read()
         plan = idle.plan()
         assert not plan.operations
-        idle.settle()
+        idle.verify()
         return list(plan.warnings)
 
 
@@ -275,3 +275,5 @@ def test_a_policy_file_in_the_folder_of_manifests_is_refused(master: FakeNode, r
     bad = steps(master, run, files=[samples.file(str(master.manifests / "policy.yaml"), "x")])
     with bad.session(), pytest.raises(KubeadmError, match="would stand in the folder of static pods"):
         bad.read()
+    told = bad.report()
+    assert (told["node"], told["manifest"]) == ("cp1", str(master.manifest)), "what is known by then is told"

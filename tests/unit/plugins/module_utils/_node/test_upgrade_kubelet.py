@@ -17,6 +17,7 @@ from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.common.fil
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.common.ownership import Owned
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.kubelet import layout as kubelet_layout
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.kubernetes.clusters import ClusterIdentity
+from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.upgrade import steps
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.upgrade.findings import (
     BREAKS,
     COLLECTION,
@@ -61,7 +62,9 @@ class Check:
             else {**dict.fromkeys(("feature_gates", "config", "args", "register_with_taints")), **wanted}
         )
         programs = NewPrograms(str(self.programs), self.target, self.run)
-        upgrade_kubelet.check(unit, entry, programs, found, run=self.run, clock=self.clock)
+        version = steps.exact(self.target)
+        assert version is not None
+        upgrade_kubelet.check(unit, entry, programs, version, found, run=self.run, clock=self.clock)
         return found
 
 

@@ -34,6 +34,8 @@ from ansible_collections.nodecraft.kubeadm.tests.unit.support.fake_node import (
     pod,
 )
 from ansible_collections.nodecraft.kubeadm.tests.unit.support.fake_run import FakeRun
+from ansible_collections.nodecraft.kubeadm.tests.unit.support.static_pod_runs import PodCourse
+from ansible_collections.nodecraft.kubeadm.tests.unit.support.steps_run import Course
 
 Json = files.Json
 FOUR, FIVE = pod("--v=4"), pod("--v=5")
@@ -48,9 +50,10 @@ class Pod:
         self.count = 0
         node.allowed |= {FOUR.encode(), FIVE.encode()}
 
-    def steps(self, *, dry: bool = False, **given: t.Any) -> StaticPodSteps:
+    def steps(self, *, dry: bool = False, **given: t.Any) -> PodCourse:
         parameters = samples.parameters(**{"wait_timeout": 20, "min_ready_seconds": 3, **given})
-        return StaticPodSteps(parameters, dry=dry, diff=True, run=self.programs, host=self.node.host, patience=0)
+        steps = StaticPodSteps(parameters, diff=True, run=self.programs, host=self.node.host, patience=0)
+        return Course(steps, dry=dry)
 
     def plan(self, *, dry: bool = False, **given: t.Any) -> t.Any:
         steps = self.steps(dry=dry, **given)
@@ -69,7 +72,7 @@ class Pod:
                 assert not given.get("rehearse", True) or steps.rehearse().verdict == "accepted"
                 steps.apply()
             else:
-                steps.settle()
+                steps.verify()
         report = steps.report()
         return {**report, "result": self._finish() if report["transaction"] else None}
 
