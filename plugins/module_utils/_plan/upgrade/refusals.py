@@ -27,6 +27,9 @@ _WORDS: tuple[tuple[str, re.Pattern[str]], ...] = (
     ("args", re.compile(r'invalid argument .* for "(?:-\w, )?--([\w.-]+)" flag')),
     ("args", re.compile(r"invalid (?:boolean )?value .* for (?:flag )?-+([\w.-]+)")),
     ("config", re.compile(r'unknown field "([\w.]+)"')),
+    # A kubelet begins with the field, or names it behind what it says of its value.
+    ("config", re.compile(r"invalid configuration: ([a-z][\w.]*)")),
+    ("config", re.compile(r"invalid configuration: .* (?:specified for|configuration option) ([a-z][\w.]*)")),
 )
 _FLAG = re.compile(r"--([a-z][\w-]*)")
 # The same where they do not name it.

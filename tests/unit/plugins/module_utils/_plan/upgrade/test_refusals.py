@@ -20,7 +20,12 @@ VALUES: dict[str, dict[str, t.Any]] = {
         "name": ["x"],
         "runtime-config": ["foo.io/v1=true"],
     },
-    "config": {"evictionHard/memory": "1"},
+    "config": {
+        "evictionHard/memory": "1",
+        "memoryThrottlingFactor": 0.8,
+        "memorySwap/swapBehavior": "x",
+        "hairpinMode": "x",
+    },
 }
 
 
@@ -39,6 +44,17 @@ VALUES: dict[str, dict[str, t.Any]] = {
         ('invalid argument "x" for "-v, --v" flag: strconv.ParseInt', [("args", "v")]),
         ("loading audit policy file: /etc/audit/policy.yaml: no kind", [("args", "audit-policy-file")]),
         ('strict decoding error: unknown field "evictionHard.memory"', [("config", "evictionHard/memory")]),
+        (
+            "failed to validate kubelet configuration, error: invalid configuration: memoryThrottlingFactor must not be set when MemoryQoS feature"
+            " gate is disabled, path: &TypeMeta{Kind:,APIVersion:,}",
+            [("config", "memoryThrottlingFactor")],
+        ),
+        (
+            'error: [invalid configuration: memorySwap.swapBehavior "x" must be one of: "", invalid configuration: option "x" specified for'
+            " hairpinMode (--hairpin-mode). Valid options are",
+            [("config", "memorySwap/swapBehavior"), ("config", "hairpinMode")],
+        ),
+        ("invalid configuration: both A and B cannot be specified", []),
         ("unknown api groups foo.io/v1", [("args", "runtime-config")]),
         ("--name can not be specified when --v or --other flags are defined", [("args", "name"), ("args", "v")]),
         ("args: --v=/x on cp1: no volume is mounted over /x", [("args", "v")]),
