@@ -96,7 +96,7 @@ options:
   purge:
     description:
       - Also take back what this module set earlier on these nodes and this task does not name.
-      - What others set is never taken back, and neither is a value of ours that someone changed since.
+      - What others set is never reverted, and neither is a value of ours that someone changed since.
     type: bool
     default: false
   on_error:

@@ -97,7 +97,7 @@ options:
     type: path
   cluster:
     description:
-      - What the nodes that the task is about say of their cluster. An API that does not prove to be that of these nodes is not used.
+      - What the nodes that the task is about say of their cluster. An API that does not verify to be that of these nodes is not used.
       - The proof is a server certificate that an authority in O(cluster.ca_sha256) vouches for, or else Nodes that run on the machines in
         O(cluster.machine_ids).
     type: dict

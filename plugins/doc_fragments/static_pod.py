@@ -18,8 +18,8 @@ options:
       - With V(absent) those of the named settings that this collection set go back to what they were before. Without any setting
         named, everything that this collection ever set goes back. To take away what someone else set, give it the value V(null)
         with O(state=present).
-      - With V(previous) the last change of the static pod that still stands is taken back, whichever task made it. Each of its files
-        gets the bytes, mode and owner that it had before, in a transaction that is rehearsed and proven like every other. No setting
+      - With V(previous) the last change of the static pod that still stands is reverted, whichever task made it. Each of its files
+        gets the bytes, mode and owner that it had before, in a transaction that is rehearsed and verified like every other. No setting
         may be given with it. It is refused when a file is not what that change left. Asked again it changes nothing, and does not
         go back further.
     type: str
@@ -32,7 +32,7 @@ options:
     description:
       - Also take back what this collection set earlier and this task does not name. What it removed because of a V(null) is put
         back in the same way, so keep the V(null) of a repair in the task.
-      - What others set is never taken back, and neither is a value of ours that someone changed since.
+      - What others set is never reverted, and neither is a value of ours that someone changed since.
     type: bool
     default: false
   force:
@@ -63,6 +63,6 @@ options:
     default: false
   manifest_dir:
     description:
-      - Folder of the manifests. By default the kubelet's own C(staticPodPath).
+      - Directory of the manifests. By default the kubelet's own C(staticPodPath).
     type: path
 """

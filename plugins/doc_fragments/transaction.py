@@ -21,7 +21,7 @@ options:
     default: true
   rollback:
     description:
-      - Put the former files back when the component does not become healthy, and prove that the former state is back.
+      - Put the former files back when the component does not become healthy, and verify that the former state is back.
       - With V(false) an unhealthy component is left as it is and the task fails.
     type: bool
     default: true
@@ -39,7 +39,7 @@ options:
     default: 10
   confirm:
     description:
-      - Commit the change only when the controller, too, reaches the API server. When the node has proven the change on itself, it
+      - Commit the change only when the controller, too, reaches the API server. When the node has verified the change on itself, it
         waits for O(confirm_timeout) seconds for that word; without it the former files are put back, as after any other failure.
       - The controller tries O(confirm_url) before anything is changed, and the task fails when it is out of reach already.
       - It cannot go with O(rollback=false).

@@ -99,7 +99,7 @@ options:
     default: false
   wait_timeout:
     description:
-      - Seconds to wait. They begin anew each time that there are fewer nodes left, because a roll-out takes one after the other.
+      - Seconds to wait. They begin anew each time that there are fewer nodes left, because a rollout takes one after the other.
       - What is wrong then is told in RV(problems), and is no failure of this module.
     type: int
     default: 300

@@ -16,7 +16,7 @@ description:
     which the ConfigMap C(kube-system/nodecraft-kubeadm-persisted) remembers. What others set stays.
   - Only that changes in the text; order, comments and fields that this collection does not know stay.
   - Every node and every bootstrap token may read C(kubeadm-config). Write nothing secret there.
-  - The role P(nodecraft.kubeadm.control_plane#role) uses it, after M(nodecraft.kubeadm.kubeadm_config_check) has proven the new text on every control plane.
+  - The role P(nodecraft.kubeadm.control_plane#role) uses it, after M(nodecraft.kubeadm.kubeadm_config_check) has verified the new text on every control plane.
 version_added: 0.1.0
 author:
   - nodecraft.kubeadm contributors (@nodecraft)
@@ -44,7 +44,7 @@ options:
     type: dict
     required: true
   proven:
-    description: The SHA-256 digests of the texts that were proven. Where the ConfigMap has, or would get, another text, nothing is written.
+    description: The SHA-256 digests of the texts that were verified. Where the ConfigMap has, or would get, another text, nothing is written.
     type: dict
     suboptions:
       before:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 DOCUMENTATION = r"""
 module: kubeadm_config_check
-short_description: Prove a new kubeadm-config on a control plane
+short_description: Verify a new kubeadm-config on a control plane
 description:
   - Has the node's own kubeadm generate the manifests of its control plane from the text of today and from the new one, offline. They must differ in
     exactly what is said to change, and what shall stand there must be generated as the manifests of the node have it now.
@@ -62,7 +62,7 @@ seealso:
 """
 
 EXAMPLES = r"""
-- name: Prove that kubeadm would generate the argument that the node has now, and nothing else
+- name: Verify that kubeadm would generate the argument that the node has now, and nothing else
   nodecraft.kubeadm.kubeadm_config_check:
     before: "{{ lookup('ansible.builtin.file', 'today.yaml') }}"
     after: "{{ lookup('ansible.builtin.file', 'new.yaml') }}"

@@ -12,7 +12,7 @@ short_description: Change the kubelet of a running kubeadm node
 description:
   - Changes feature gates, fields of KubeletConfiguration, flags, and the taints with which a node registers. All that a task
     names is one transaction and one restart of the kubelet; running pods keep their containers.
-  - A change is rehearsed with the kubelet's own binary before anything is written, applied by a service on the node, proven
+  - A change is rehearsed with the kubelet's own binary before anything is written, applied by a service on the node, verified
     on the running process and on the Node object, and rolled back by itself when the kubelet does not become healthy.
   - Everything is written into files of this collection, a drop-in of the kubelet's unit and a fragment in its C(--config-dir).
     The files of kubeadm and of the packages stay byte for byte as they are, and so do C(/etc/default/kubelet) and
@@ -66,7 +66,7 @@ options:
     type: dict
   register_with_taints:
     description:
-      - Taints with which the node registers when its Node object is made anew. They do not change a Node that exists.
+      - Taints with which the node registers when its Node object is recreated. They do not change a Node that exists.
     type: list
     elements: dict
     suboptions:
@@ -90,8 +90,8 @@ options:
       - With V(present) the named settings get their values.
       - With V(absent) those of the named settings that this module set go back to what others say. Without any setting named,
         everything that this module ever set goes back, and its files with it.
-      - With V(previous) the last change of the kubelet that still stands is taken back, whichever task made it. Each of its files
-        gets the bytes, mode and owner that it had before, in a transaction that is rehearsed and proven like every other. No setting
+      - With V(previous) the last change of the kubelet that still stands is reverted, whichever task made it. Each of its files
+        gets the bytes, mode and owner that it had before, in a transaction that is rehearsed and verified like every other. No setting
         may be given with it. It is refused when a file is not what that change left. Asked again it changes nothing, and does not
         go back further.
     type: str
@@ -110,14 +110,14 @@ options:
       - Move entries that say something about a named setting out of the files that set the unit's variables into those of this
         collection, C(/etc/default/kubelet), C(/etc/sysconfig/kubelet), C(/var/lib/kubelet/kubeadm-flags.env) and the
         C(Environment=) lines of drop-ins below C(/etc) among them. Nothing else in such a file changes, and it gets its former bytes
-        back when the settings are taken back.
+        back when the settings are reverted.
       - Files below C(/usr), C(/lib) and C(/run) and what C(ExecStart) itself says are never changed.
       - Without it such an entry that says something else than the task is refused, with its file and line.
     type: bool
     default: false
   force:
     description:
-      - Change policies that need a drained node on one that is not, use a folder of fragments although it holds files that the
+      - Change policies that need a drained node on one that is not, use a directory of fragments although it holds files that the
         kubelet did not read until now, and start a kubelet anew although its files are newer than its process.
     type: bool
     default: false
@@ -336,7 +336,7 @@ transaction:
       description:
         - V(committed) when the kubelet is healthy with the change, V(restored) when the former state was put back and is
           as healthy as it was, V(abandoned) when nothing was written, V(unhealthy) when rollback was off, V(alarm) when the former state
-          could not be proven.
+          could not be verified.
         - V(null) when the task failed because it did not see the end. Only RV(transaction.id) and RV(transaction.requested) are there then.
       type: str
     reason:
@@ -368,7 +368,7 @@ transaction:
       description: Whether the controller confirmed the change; V(null) when O(confirm) was off.
       type: bool
     notes:
-      description: What was noticed on the way, such as a damaged copy of the journal or a kubelet that had to be started anew.
+      description: What was noticed on the way, such as a damaged copy of the journal or a kubelet that had to be restarted.
       type: list
       elements: str
     log:

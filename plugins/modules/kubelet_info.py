@@ -192,7 +192,7 @@ way_back:
   type: dict
   contains:
     transaction:
-      description: Id of the change that would be taken back; V(null) when that cannot be told.
+      description: Id of the change that would be reverted; V(null) when that cannot be told.
       type: str
     requested:
       description: When C(at) and from where C(from) that change was asked for.

@@ -12,7 +12,7 @@ short_description: Advertise extended resources on the nodes of a cluster
 description:
   - Sets how much of an extended resource nodes advertise, changes it, or removes it, on as many nodes as a task names.
   - What a task does not name stays as it is. What this module sets is recorded in an annotation of the node, written by the
-    same patch as the value, so that it can be taken back.
+    same patch as the value, so that it can be reverted.
   - Amounts are compared by value, so V(1k) and V(1000) are the same.
 version_added: 0.1.0
 author:
@@ -28,7 +28,7 @@ notes:
   - The account needs the verbs C(get) and C(list) on C(nodes) and C(patch) on C(nodes/status), and C(list) on C(pods) for
     the warning of pods that no longer fit.
   - The kubelet makes what a node advertises available to pods at its next update of the status, ten seconds later by default.
-  - A smaller amount takes nothing from pods that run, but a kubelet that is started anew rejects those that no longer fit. The
+  - A smaller amount takes nothing from pods that run, but a kubelet that is restarted rejects those that no longer fit. The
     module warns of them.
 options:
   resources:

@@ -12,7 +12,7 @@ short_description: Label the nodes of a cluster
 description:
   - Sets, changes and removes labels on as many nodes as a task names.
   - What a task does not name stays as it is. What this module sets is recorded in an annotation of the node, written by the
-    same patch as the labels, so that it can be taken back.
+    same patch as the labels, so that it can be reverted.
 version_added: 0.1.0
 author:
   - nodecraft.kubeadm contributors (@nodecraft)
@@ -28,7 +28,7 @@ notes:
     longer fit.
   - Labels that keep workloads apart should begin with C(node-restriction.kubernetes.io/), which a kubelet may not change on its
     own node.
-  - A removed label takes no pod away, but a kubelet that is started anew rejects pods that select it. The module warns of them.
+  - A removed label takes no pod away, but a kubelet that is restarted rejects pods that select it. The module warns of them.
 options:
   labels:
     description:

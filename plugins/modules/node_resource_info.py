@@ -34,7 +34,7 @@ options:
     default: true
   readmission:
     description:
-      - Look for pods that the kubelet would reject if it were started anew.
+      - Look for pods that the kubelet would reject if it were restarted.
     type: bool
     default: false
   restarted_nodes:
@@ -127,7 +127,7 @@ nodes:
       type: dict
     readmission:
       description: >-
-        The pods that the kubelet would reject if it were started anew, each with C(pod) (namespace and name) and C(reason);
+        The pods that the kubelet would reject if it were restarted, each with C(pod) (namespace and name) and C(reason);
         V(null) unless O(readmission=true), and for nodes that O(restarted_nodes) leaves out.
       type: list
       elements: dict

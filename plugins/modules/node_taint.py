@@ -12,7 +12,7 @@ short_description: Taint the nodes of a cluster
 description:
   - Sets, changes and removes taints on as many nodes as a task names. A taint is known by its key and effect together.
   - What a task does not name stays as it is, also the taints of others. What this module sets is recorded in an annotation of
-    the node, written by the same patch as the taints, so that it can be taken back.
+    the node, written by the same patch as the taints, so that it can be reverted.
 version_added: 0.1.0
 author:
   - nodecraft.kubeadm contributors (@nodecraft)

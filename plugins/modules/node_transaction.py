@@ -13,7 +13,7 @@ description:
   - Waits until a transaction of M(nodecraft.kubeadm.static_pod) or M(nodecraft.kubeadm.kubelet) ends or gets further, and says
     where it is.
   - A transaction is a service of the node. It ends by itself, with a commit or a restore, whether anybody follows it or not.
-  - The action plugin of these modules uses this module to follow, also after a lost connection. By hand it
+  - The action plugin of these modules uses this module to follow, also after a lost connection. Manually it
     tells how a change went on whose controller died.
 version_added: 0.1.0
 author:
@@ -42,7 +42,7 @@ options:
   confirm:
     description:
       - Id of a transaction to confirm, which is in phase V(confirming) because its task set C(confirm). The node commits it then.
-      - That task does so itself when its controller reaches C(confirm_url). By hand it is for a controller that died meanwhile.
+      - That task does so itself when its controller reaches C(confirm_url). Manually it is for a controller that died meanwhile.
       - Once the transaction has ended, this only tells how. In check mode nothing is confirmed.
     type: str
 seealso:

@@ -16,7 +16,7 @@ description:
     that name no node are never refused, unless O(require_request) is set.
   - Never refused are the static pods of the nodes, and everything in C(kube-system).
   - Policies that differ from those in force are first tried on pods that are never made, by a copy that concerns nothing else, and only
-    then written. What is written is proven on pods of the same kind. A guard that fails the proof is put back to what it was.
+    then written. What is written is verified on pods of the same kind. A guard that fails the proof is put back to what it was.
   - One guard serves one purpose. Nodes that are kept for something else get another one, with another O(name). A node cannot
     have two that refuse, nor can two with O(require_request) look after the same taint.
 version_added: 0.1.0
@@ -42,7 +42,7 @@ attributes:
     description: Returns the difference of every object that is created, changed or removed.
   idempotent:
     support: full
-    description: A second run with the same options writes nothing, as long as the nodes are the same; it proves the guard again.
+    description: A second run with the same options writes nothing, as long as the nodes are the same; it verifies the guard again.
 options:
   state:
     description: With V(absent) all that this module made under O(name) is removed.
@@ -57,7 +57,7 @@ options:
     default: nodecraft-placement-guard
   nodes:
     description:
-      - Names of the nodes to protect. One that the cluster has not got is refused, unless the guard protected it before; then it stays
+      - Names of the nodes to protect. One that the cluster does not have is refused, unless the guard protected it before; then it stays
         protected and is reported.
       - When empty, all nodes on which this collection set one of O(taint_keys) or advertises one of O(resources), as they are whenever
         the module runs. When the last of them goes the guard stays, protects nothing and says so. Without a guard that is an error.

@@ -101,7 +101,7 @@ options:
   state:
     description:
       - With V(present) the containers get what O(containers) says.
-      - With V(absent) resizes are taken back, whoever made them. The containers get again what the template of their controller says.
+      - With V(absent) resizes are reverted, whoever made them. The containers get again what the template of their controller says.
     type: str
     choices:
       - present
@@ -111,7 +111,7 @@ options:
     description:
       - What to do about the templates of the controllers of the pods.
       - V(report) leaves them as they are, and warns of those that differ from their pods, for these amounts return with the next
-        roll-out.
+        rollout.
       - V(keep) leaves them as they are and does not look at them.
       - V(update) changes them as well, once those of their pods that the task means are seen to have what was asked for. They are
         waited for, O(wait_timeout) seconds, also with O(wait=false). A template stays as it is, and says so in RV(templates), when one

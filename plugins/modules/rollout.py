@@ -117,7 +117,7 @@ answered:
   returned: with steps that ask the API
   type: bool
 cluster:
-  description: By what the API has to prove to be that of the nodes.
+  description: By what the API has to verify to be that of the nodes.
   returned: with O(step=admit) in some roles
   type: dict
 report:

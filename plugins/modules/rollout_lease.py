@@ -14,7 +14,7 @@ description:
     all others wait.
   - The roles P(nodecraft.kubeadm.control_plane#role) and P(nodecraft.kubeadm.node_kubelet#role) do this by themselves. Use
     the module for plays of your own that change static pods with M(nodecraft.kubeadm.static_pod).
-  - A roll-out that failed leaves a mark on the Lease, so that the same wish is not tried on the next node before somebody looked.
+  - A rollout that failed leaves a mark on the Lease, so that the same wish is not tried on the next node before somebody looked.
   - Whether a Lease has run out is told by the clock of the API server, never by that of the controller.
 version_added: 0.1.0
 author:
@@ -87,15 +87,15 @@ options:
     type: bool
     default: false
   resume:
-    description: Take a Lease that is marked with the same wish. The cause should be mended.
+    description: Take a Lease that is marked with the same wish. The cause should be fixed.
     type: bool
     default: false
   completed:
-    description: With O(state=released), whether the roll-out came to its end, so that the mark of an earlier one goes.
+    description: With O(state=released), whether the rollout came to its end, so that the mark of an earlier one goes.
     type: bool
     default: true
   node:
-    description: With O(state=halted), where the roll-out failed.
+    description: With O(state=halted), where the rollout failed.
     type: str
   reason:
     description: With O(state=halted), why.
@@ -139,7 +139,7 @@ EXAMPLES = r"""
           v: "4"
 
   always:
-    - name: Let them in again, and leave the mark of a roll-out that failed
+    - name: Let them in again, and leave the mark of a rollout that failed
       nodecraft.kubeadm.rollout_lease:
         holder: "{{ this_run }}"
         state: released

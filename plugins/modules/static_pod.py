@@ -13,11 +13,11 @@ description:
   - Changes feature gates, admission plugins, flags, environment variables, volumes, resources, times of probes, the priority and
     policy files of a static pod such as kube-apiserver, kube-controller-manager or kube-scheduler, and nothing else in its manifest.
   - A change is rehearsed with the component's own binary before anything is written, applied as one transaction by a
-    service on the node, proven on the running process, and rolled back by itself when the component does not become
+    service on the node, verified on the running process, and rolled back by itself when the component does not become
     healthy. Neither a lost connection nor the end of Ansible stops a transaction.
   - What a task does not name stays as it is. Flags that hold lists of feature gates or admission plugins are merged entry
     by entry.
-  - What this module sets is recorded on the node together with what stood there before, so that it can be taken back.
+  - What this module sets is recorded on the node together with what stood there before, so that it can be reverted.
 version_added: 0.1.0
 author:
   - nodecraft.kubeadm contributors (@nodecraft)
@@ -74,7 +74,7 @@ options:
     type: dict
   volumes:
     description:
-      - Folders and files of the node that the component sees.
+      - Directories and files of the node that the component sees.
     type: list
     elements: dict
     suboptions:
@@ -359,7 +359,7 @@ transaction:
       description:
         - V(committed) when the component is healthy with the change, V(restored) when the former state was put back and is
           as healthy as it was, V(abandoned) when nothing was written, V(unhealthy) when rollback was off, V(alarm) when the former state
-          could not be proven.
+          could not be verified.
         - V(null) when the task failed because it did not see the end. Only RV(transaction.id) and RV(transaction.requested) are there then.
       type: str
     reason:
@@ -394,7 +394,7 @@ transaction:
       description: Whether the controller confirmed the change; V(null) when O(confirm) was off.
       type: bool
     notes:
-      description: What was noticed on the way, such as a damaged copy of the journal or a kubelet that had to be started anew.
+      description: What was noticed on the way, such as a damaged copy of the journal or a kubelet that had to be restarted.
       type: list
       elements: str
     log:

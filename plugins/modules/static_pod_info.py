@@ -11,7 +11,7 @@ module: static_pod_info
 short_description: Read what a kubeadm node's static pods are and run
 description:
   - Reads the static pods of a node, what their manifests say, which process really runs, what this collection set, stray
-    files in the folder of manifests, and open or past transactions.
+    files in the directory of manifests, and open or past transactions.
 version_added: 0.1.0
 author:
   - nodecraft.kubeadm contributors (@nodecraft)
@@ -27,7 +27,7 @@ options:
     description: Read this static pod only; the list is empty when the node has none of that name. By default all of them.
     type: str
   manifest_dir:
-    description: Folder of the manifests. By default the kubelet's own C(staticPodPath).
+    description: Directory of the manifests. By default the kubelet's own C(staticPodPath).
     type: path
 seealso:
   - module: nodecraft.kubeadm.static_pod
@@ -76,11 +76,11 @@ kubelet_problem:
   type: str
   sample: "kubelet on cp1 is activating (auto-restart); it said last: panic: unrecognized feature gate: OldGate"
 manifest_dir:
-  description: The folder that was read.
+  description: The directory that was read.
   returned: success
   type: str
 unreadable_files:
-  description: Files in the folder that declare no pod. The kubelet tries to read them all the same.
+  description: Files in the directory that declare no pod. The kubelet tries to read them all the same.
   returned: success
   type: list
   elements: str
@@ -176,7 +176,7 @@ static_pods:
       type: dict
       contains:
         transaction:
-          description: Id of the change that would be taken back; V(null) when that cannot be told.
+          description: Id of the change that would be reverted; V(null) when that cannot be told.
           type: str
         requested:
           description: When C(at) and from where C(from) that change was asked for.
