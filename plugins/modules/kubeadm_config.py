@@ -16,7 +16,8 @@ description:
     which the ConfigMap C(kube-system/nodecraft-kubeadm-persisted) remembers. What others set stays.
   - Only that changes in the text; order, comments and fields that this collection does not know stay.
   - Every node and every bootstrap token may read C(kubeadm-config). Write nothing secret there.
-  - The role P(nodecraft.kubeadm.control_plane#role) uses it, after M(nodecraft.kubeadm.kubeadm_config_check) has verified the new text on every control plane.
+  - The role P(nodecraft.kubeadm.control_plane#role) uses it, after M(nodecraft.kubeadm.kubeadm_config_check) has verified the new text on every
+    control plane.
 version_added: 0.1.0
 author:
   - nodecraft.kubeadm contributors (@nodecraft)
@@ -92,12 +93,12 @@ EXAMPLES = r"""
 
 RETURN = r"""
 api:
-  description: Who was asked.
+  description: The API server that was used.
   returned: always
   type: dict
   contains:
     host:
-      description: Name of the machine that asked.
+      description: Name of the machine that sent the requests.
       type: str
     server:
       description: URL of the API server that answered last; V(null) when none did.

@@ -216,12 +216,12 @@ EXAMPLES = r"""
 
 RETURN = r"""
 api:
-  description: Who was asked.
+  description: The API server that was used.
   returned: always
   type: dict
   contains:
     host:
-      description: Name of the machine that asked.
+      description: Name of the machine that sent the requests.
       type: str
     server:
       description: URL of the API server that answered last; V(null) when none did.
@@ -356,7 +356,7 @@ diff:
   type: list
   elements: dict
 rehearsal:
-  description: What the API server said to the change before it was made, which is asked in check mode only.
+  description: Verdict of the API server on the change, from a dry run; in check mode only.
   returned: always
   type: dict
   contains:
@@ -364,7 +364,7 @@ rehearsal:
       description: V(accepted), V(refused), V(skipped) or V(not_needed).
       type: str
     message:
-      description: Its own words, or why it was not asked.
+      description: Its own message, or why there was no dry run.
       type: str
     seconds:
       description: How long it took.

@@ -83,12 +83,12 @@ EXAMPLES = r"""
 
 RETURN = r"""
 api:
-  description: Who was asked.
+  description: The API server that was used.
   returned: always
   type: dict
   contains:
     host:
-      description: Name of the machine that asked.
+      description: Name of the machine that sent the requests.
       type: str
     server:
       description: URL of the API server that answered last; V(null) when none did.
