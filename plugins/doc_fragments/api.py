@@ -64,7 +64,7 @@ options:
     elements: str
   label_selector:
     description:
-      - Selects nodes by their labels, in Kubernetes' syntax, besides O(nodes).
+      - Selects nodes by their labels, in Kubernetes' syntax, in addition to O(nodes).
     type: str
 """
 

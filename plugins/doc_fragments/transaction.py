@@ -33,7 +33,7 @@ options:
     default: 300
   min_ready_seconds:
     description:
-      - Seconds for which the component has to stay healthy without a break before the change is committed. They are added to
+      - Seconds for which the component must stay healthy without a break before the change is committed. They are added to
         O(wait_timeout).
     type: int
     default: 10

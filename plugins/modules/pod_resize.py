@@ -13,7 +13,7 @@ description:
   - Changes requests and limits of the containers of running pods in place, of many pods at once. The playbook C(nodecraft.kubeadm.resize) runs it
     with variables.
   - Uses the subresource C(pods/resize) where the API server has it, which is from Kubernetes 1.32 on, and a patch of the pod itself
-    up to 1.31. Up to 1.32 the feature gate C(InPlacePodVerticalScaling) has to be on in every component.
+    up to 1.31. Up to 1.32 the feature gate C(InPlacePodVerticalScaling) must be on in every component.
   - Returns the outcome of every pod, in Kubernetes' own words where a resize was refused or deferred.
   - A resize changes pods only. The template from which a controller creates new pods stays as it is, unless O(template=update). The result has the
     templates that differ from their pods.

@@ -168,7 +168,7 @@ findings:
         apply.
       type: str
     file:
-      description: The file in which it stands, or the ConfigMap; empty when unknown.
+      description: The file that contains it, or the ConfigMap; empty when unknown.
       type: str
     line:
       description: The line there; V(null) when unknown.
