@@ -14,35 +14,33 @@ class ModuleDocFragment:
 options:
   concurrency:
     description:
-      - How many requests are under way at a time, on connections that are kept.
+      - How many requests are sent at a time, on persistent connections.
     type: int
     default: 8
 requirements:
   - PyYAML
   - kubernetes >= 24.2.0, only for a kubeconfig whose user is an exec plugin or an auth provider
 notes:
-  - Runs on a control plane as root, where the cluster's own C(/etc/kubernetes/admin.conf) needs no other set-up, or wherever there are
-    credentials.
-  - Credentials come from the options, or else from the variables E(K8S_AUTH_KUBECONFIG), E(K8S_AUTH_HOST) and so on, or else from
-    O(admin_conf). C(~/.kube/config) and the account of a pod are used only where they are named.
-  - An API server that restarts is waited for, for 60 seconds, or for C(wait_timeout) seconds in a task with C(wait=true).
+  - Runs on a control plane as root, where the cluster's own C(/etc/kubernetes/admin.conf) needs no setup, or wherever there are credentials.
+  - Credentials come from the options, otherwise from the variables E(K8S_AUTH_KUBECONFIG), E(K8S_AUTH_HOST) and so on, otherwise from
+    O(admin_conf). C(~/.kube/config) and the service account of a pod are used only where you name them.
+  - The task waits for an API server that restarts, for 60 seconds, or for C(wait_timeout) seconds with C(wait=true).
 """
 
     INFO = r"""
 options:
   concurrency:
     description:
-      - How many requests are under way at a time, on connections that are kept.
+      - How many requests are sent at a time, on persistent connections.
     type: int
     default: 8
 requirements:
   - PyYAML
   - kubernetes >= 24.2.0, only for a kubeconfig whose user is an exec plugin or an auth provider
 notes:
-  - Runs on a control plane as root, where the cluster's own C(/etc/kubernetes/admin.conf) needs no other set-up, or wherever there are
-    credentials.
-  - Credentials come from the options, or else from the variables E(K8S_AUTH_KUBECONFIG), E(K8S_AUTH_HOST) and so on, or else from
-    O(admin_conf). C(~/.kube/config) and the account of a pod are used only where they are named.
+  - Runs on a control plane as root, where the cluster's own C(/etc/kubernetes/admin.conf) needs no setup, or wherever there are credentials.
+  - Credentials come from the options, otherwise from the variables E(K8S_AUTH_KUBECONFIG), E(K8S_AUTH_HOST) and so on, otherwise from
+    O(admin_conf). C(~/.kube/config) and the service account of a pod are used only where you name them.
 attributes:
   check_mode:
     support: full
@@ -66,7 +64,7 @@ options:
     elements: str
   label_selector:
     description:
-      - Selects nodes by their labels, in Kubernetes' syntax, besides O(nodes).
+      - Selects nodes by their labels, in Kubernetes' syntax, in addition to O(nodes).
     type: str
 """
 
@@ -81,13 +79,13 @@ options:
   label_selector:
     description:
       - Selects nodes by their labels, in Kubernetes' syntax.
-      - With O(state=present) a selector that matches no node is an error; with O(state=absent) there is nothing to do then.
+      - With O(state=present) a selector that matches no node is an error; with O(state=absent) there is nothing to do.
     type: str
   state:
     description:
       - With V(present) what is named gets its value. What the task does not name stays as it is.
-      - With V(absent) what is named and was set by this collection goes back to what it was before. Without anything named,
-        all that this collection set with this module goes back. What others set stays.
+      - With V(absent) what is named is reverted, as far as this collection set it. Without anything named, everything that this collection set
+        with this module is reverted. What others set stays.
     type: str
     choices:
       - present
@@ -95,8 +93,8 @@ options:
     default: present
   purge:
     description:
-      - Also take back what this module set earlier on these nodes and this task does not name.
-      - What others set is never taken back, and neither is a value of ours that someone changed since.
+      - Also revert what this module set earlier on these nodes and this task does not name.
+      - What others set is never reverted, and neither is an owned value that was changed since.
     type: bool
     default: false
   on_error:
@@ -110,7 +108,7 @@ options:
     default: continue
   wait:
     description:
-      - Wait until every node shows what is asked for, also when nothing had to be changed.
+      - Wait until every node shows the desired state, also when nothing had to be changed.
     type: bool
     default: false
   wait_timeout:
@@ -121,7 +119,7 @@ options:
 attributes:
   check_mode:
     support: full
-    description: The API server judges the same patches without keeping them.
+    description: Sends the same patches as a dry run.
   diff_mode:
     support: full
     description: Returns the difference of every node that changes.
@@ -136,7 +134,7 @@ attributes:
   action_group:
     support: full
     description: >-
-      C(group/nodecraft.kubeadm.api) in C(module_defaults) sets the credentials for all modules that ask the API, and for those of
+      C(group/nodecraft.kubeadm.api) in C(module_defaults) sets the credentials for all modules that use the API, and for those of
       kubernetes.core, too.
     membership:
       - nodecraft.kubeadm.api

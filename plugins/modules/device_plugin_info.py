@@ -8,12 +8,12 @@ from __future__ import annotations
 
 DOCUMENTATION = r"""
 module: device_plugin_info
-short_description: Tell whether each node offers what its device plugin should make it offer
+short_description: Check that nodes advertise the expected devices
 description:
-  - Holds what nodes can give to pods against what is expected of them, and says of each node that differs why it does.
-  - A DaemonSet that is rolled out tells nothing of the devices. A plugin may run and not be registered, have lost devices, or
+  - Compares what nodes can give to pods with what is expected, and says why a node differs. The role
+    P(nodecraft.kubeadm.device_plugin#role) ends with it; use the module for plugins that are deployed in another way.
+  - A successful rollout of the DaemonSet does not mean that devices are there. A plugin may run and not be registered, have lost devices, or
     still be of an earlier revision.
-  - The role P(nodecraft.kubeadm.device_plugin#role) ends with it. Use the module for plugins that something else deploys.
 version_added: 0.1.0
 author:
   - nodecraft.kubeadm contributors (@nodecraft)
@@ -24,11 +24,12 @@ extends_documentation_fragment:
   - nodecraft.kubeadm.versions
 notes:
   - For V(nodes) of O(gather_subset) the account needs the verb C(list) on C(nodes), and in O(namespace) C(get) on C(daemonsets), and C(list)
-    on C(pods) and C(controllerrevisions). With C(list) on C(events) and C(get) on C(pods/proxy) the reasons tell more.
+    on C(pods) and C(controllerrevisions). With C(list) on C(events) and C(get) on C(pods/proxy) the reasons are more detailed.
   - For V(objects) and V(others) it needs C(get) on the namespace, on C(daemonsets) and C(secrets), and C(list) on C(configmaps). For V(others)
-    of a namespace that the role made it needs C(list) on all kinds that are read. Of Secrets and of most other objects only the metadata is asked for.
-  - The API hears of a kubelet that stops only after about a minute. Until then nodes seem to offer what they did; the plugin of this
-    collection, asked through C(pods/proxy), says at once that it is not registered any more.
+    of a namespace that the role created it needs C(list) on all kinds that are read. Of Secrets and of most other objects only the metadata is
+    read.
+  - The API learns only after about a minute that a kubelet has stopped. Until then nodes seem to advertise what they did; the bundled plugin,
+    queried through C(pods/proxy), says at once that it is no longer registered.
 options:
   name:
     description: Name of the plugin's DaemonSet.
@@ -40,10 +41,10 @@ options:
     default: nodecraft-device-plugin
   gather_subset:
     description:
-      - What is read. With V(nodes), what nodes offer, held against what is expected.
-      - With V(objects), the objects of the plugin's deployment, as the role P(nodecraft.kubeadm.device_plugin#role) makes them.
-      - With V(others), what else is in O(namespace), if that role made it. When nothing is there that the role did not make, it removes the
-        namespace with the plugin.
+      - What is read. With V(nodes), what nodes advertise, compared with what is expected.
+      - With V(objects), the objects of the plugin's deployment, as the role P(nodecraft.kubeadm.device_plugin#role) creates them.
+      - With V(others), what else is in O(namespace), if that role created it. When the role created everything in it, it removes the namespace
+        with the plugin.
     type: list
     elements: str
     choices:
@@ -66,17 +67,17 @@ options:
       - operator: Exists
   expected:
     description:
-      - What nodes are expected to offer. Of two entries for one node and resource the later one counts.
+      - What nodes are expected to advertise. Of two entries for one node and resource the later one counts.
       - A selector that matches no node, and a node that gets no plugin, fail the task.
-      - Of nodes without an entry it is only expected that the plugin is ready.
+      - On nodes without an entry the plugin is only expected to be ready.
     type: list
     elements: dict
     default: []
     suboptions:
       resources:
         description:
-          - Amounts by the names of extended resources, of what pods can be given (C(allocatable)).
-          - A number is meant exactly; C(">=1") means at least so many.
+          - Amounts that pods can get (C(allocatable)), by the names of extended resources.
+          - A number is exact; C(">=1") means at least 1.
         type: dict
         required: true
       nodes:
@@ -84,23 +85,23 @@ options:
         type: list
         elements: str
       label_selector:
-        description: Selects nodes by their labels, in Kubernetes' syntax, besides O(expected[].nodes).
+        description: Selects nodes by their labels, in Kubernetes' syntax, in addition to O(expected[].nodes).
         type: str
   cdi:
     description:
-      - Whether the plugin hands devices out by CDI, the Container Device Interface.
-      - A node that gets the plugin and runs containerd before 1.7, which would start containers without them, fails the task. Of one
-        before 2.0 it is warned that C(enable_cdi) has to be set in its configuration. Other runtimes are not judged.
+      - Whether the plugin allocates devices by CDI, the Container Device Interface.
+      - A node that gets the plugin and runs containerd before 1.7, which would start containers without them, fails the task. For one
+        before 2.0 the task warns that C(enable_cdi) must be set in its configuration. Other runtimes are not checked.
     type: bool
     default: false
   wait:
-    description: Wait until every node offers what is expected.
+    description: Wait until every node advertises what is expected.
     type: bool
     default: false
   wait_timeout:
     description:
-      - Seconds to wait. They begin anew each time that there are fewer nodes left, because a roll-out takes one after the other.
-      - What is wrong then is told in RV(problems), and is no failure of this module.
+      - Seconds to wait. They start again whenever a node is done, because a rollout handles one after the other.
+      - What is wrong then is in RV(problems), and does not fail this module.
     type: int
     default: 300
 seealso:
@@ -108,7 +109,7 @@ seealso:
 """
 
 EXAMPLES = r"""
-- name: See that another vendor's plugin works on every node
+- name: Check that a third-party plugin works on every node
   nodecraft.kubeadm.device_plugin_info:
     namespace: kube-system
     name: dongle-device-plugin
@@ -128,12 +129,12 @@ EXAMPLES = r"""
 
 RETURN = r"""
 api:
-  description: Who was asked.
+  description: The API server that was used.
   returned: always
   type: dict
   contains:
     host:
-      description: Name of the machine that asked.
+      description: Name of the machine that sent the requests.
       type: str
     server:
       description: URL of the API server that answered last; V(null) when none did.
@@ -142,7 +143,8 @@ api:
     host: cp1
     server: https://10.0.0.10:6443
 selected:
-  description: Names of the nodes that get the plugin. This and what else is said of nodes is empty without V(nodes) in O(gather_subset).
+  description: Names of the nodes that get the plugin. This and all other values about nodes are empty
+    without V(nodes) in O(gather_subset).
   returned: success
   type: list
   elements: str
@@ -157,7 +159,7 @@ summary:
   type: list
   elements: str
 waited_seconds:
-  description: How long it took until the last look.
+  description: How long the task waited until the last check.
   returned: success
   type: float
 nodes:
@@ -172,10 +174,10 @@ nodes:
       description: What is expected, by resource.
       type: dict
     capacity:
-      description: How many devices the kubelet knows, healthy or not, of what is expected. A resource that is not registered is missing.
+      description: How many of the expected devices the kubelet knows, healthy or not. A resource that is not registered is missing.
       type: dict
     allocatable:
-      description: How many of them pods can be given.
+      description: How many of them pods can get.
       type: dict
     problem:
       description: What is wrong; empty when nothing is.
@@ -192,7 +194,7 @@ nodes:
       problem: "example.com/dongle: expected 4, found 3: 1 of 4 devices are unhealthy (usb-A6008isP: it is not there any more)"
 objects:
   description: >-
-    The objects of the deployment that are there, with V(objects) in O(gather_subset): the namespace, the DaemonSet, the ConfigMaps with the
+    The existing objects of the deployment, with V(objects) in O(gather_subset): the namespace, the DaemonSet, the ConfigMaps with the
     plugin's files, also former ones, and the Secret with its token.
   returned: success
   type: list
@@ -218,7 +220,7 @@ objects:
         app.kubernetes.io/managed-by: nodecraft.kubeadm
       config_maps: []
 others:
-  description: What else is in the namespace, with V(others) in O(gather_subset), as in RV(objects). What the role made is listed, too.
+  description: What else is in the namespace, with V(others) in O(gather_subset), as in RV(objects). What the role created is listed, too.
   returned: success
   type: list
   elements: dict

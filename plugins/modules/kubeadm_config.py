@@ -11,12 +11,13 @@ module: kubeadm_config
 short_description: Keep settings of static pods in kubeadm-config
 description:
   - Writes settings of static pods into the ClusterConfiguration of the ConfigMap C(kube-system/kubeadm-config), from which C(kubeadm upgrade) and
-    C(kubeadm join) generate manifests. No static pod changes by that.
-  - O(settings) is all that this collection has there. What was written earlier and is not named any more goes back to what stood there before,
-    which the ConfigMap C(kube-system/nodecraft-kubeadm-persisted) remembers. What others set stays.
-  - Only that changes in the text; order, comments and fields that this collection does not know stay.
+    C(kubeadm join) generate manifests, so that these survive upgrades and joins. No static pod changes.
+  - O(settings) is everything that this collection keeps there. What was written earlier and is no longer named is reverted to the former
+    value, which the ConfigMap C(kube-system/nodecraft-kubeadm-persisted) stores. What others set stays.
+  - Nothing else changes in the text. Order, comments and unknown fields stay.
   - Every node and every bootstrap token may read C(kubeadm-config). Write nothing secret there.
-  - The role P(nodecraft.kubeadm.control_plane#role) uses it, after M(nodecraft.kubeadm.kubeadm_config_check) has proven the new text on every control plane.
+  - The role P(nodecraft.kubeadm.control_plane#role) uses it, after M(nodecraft.kubeadm.kubeadm_config_check) has verified the new text on every
+    control plane.
 version_added: 0.1.0
 author:
   - nodecraft.kubeadm contributors (@nodecraft)
@@ -28,27 +29,25 @@ requirements:
   - PyYAML
   - kubernetes >= 24.2.0, only for a kubeconfig whose user is an exec plugin or an auth provider
 notes:
-  - Runs on a control plane as root, where the cluster's own C(/etc/kubernetes/admin.conf) needs no other set-up, or wherever there are
-    credentials.
+  - Runs on a control plane as root, where the cluster's own C(/etc/kubernetes/admin.conf) needs no setup, or wherever there are credentials.
   - The account needs the verbs C(get), C(create), C(update) and C(delete) on C(configmaps) in C(kube-system).
   - A ClusterConfiguration of another API version than C(kubeadm.k8s.io/v1beta4) is refused.
 options:
   settings:
     description:
       - By the name of a static pod, then by C(args), C(volumes), C(admission_plugins), C(feature_gates) or C(env), then by key. Each entry has its
-        C(value), as M(nodecraft.kubeadm.static_pod_info) returns it, or V(null) for one that kubeadm-config has and shall not have; C(original),
-        what the nodes had before this collection, which a control plane that joins later goes back to; and C(named), V(false) where a value of
-        others must not be replaced.
+        C(value), as M(nodecraft.kubeadm.static_pod_info) returns it, or V(null) to remove one; C(original), the value of the nodes before this
+        collection, for the rollback on a control plane that joins later; and C(named), V(false) where a value of others must not be replaced.
       - The value of an argument is a list of texts, and its key has dashes between its words.
       - Admission plugins are written with those that kubeadm itself enables.
     type: dict
     required: true
   proven:
-    description: The SHA-256 digests of the texts that were proven. Where the ConfigMap has, or would get, another text, nothing is written.
+    description: The SHA-256 digests of the verified texts. Where the ConfigMap has, or would get, another text, nothing is written.
     type: dict
     suboptions:
       before:
-        description: Of the text that is there.
+        description: Of the present text.
         type: str
         required: true
       after:
@@ -62,7 +61,7 @@ options:
 attributes:
   check_mode:
     support: full
-    description: The API server judges the writes without keeping them.
+    description: Sends the writes as a dry run.
   diff_mode:
     support: full
     description: Returns the difference of the text.
@@ -84,7 +83,7 @@ EXAMPLES = r"""
             value: ["30"]
   run_once: true
 
-- name: Take everything back that this collection has written there
+- name: Revert everything that this collection has written there
   nodecraft.kubeadm.kubeadm_config:
     settings: {}
   run_once: true
@@ -92,12 +91,12 @@ EXAMPLES = r"""
 
 RETURN = r"""
 api:
-  description: Who was asked.
+  description: The API server that was used.
   returned: always
   type: dict
   contains:
     host:
-      description: Name of the machine that asked.
+      description: Name of the machine that sent the requests.
       type: str
     server:
       description: URL of the API server that answered last; V(null) when none did.
@@ -112,7 +111,7 @@ operations:
   elements: dict
   contains:
     field:
-      description: The static pod; V(record) where only what is noted about a setting changes.
+      description: The static pod; V(record) where only the record of a setting changes.
       type: str
     key:
       description: Field and key of the setting.
@@ -124,12 +123,12 @@ operations:
       description: The new value; V(null) when there is none.
       type: raw
 left_out:
-  description: Settings that the text cannot have without changing more, with the reason.
+  description: Settings that were skipped because the text cannot have them without other changes, with the reason.
   returned: always
   type: dict
   sample: {}
 rehearsal:
-  description: What the API server said to the writes before they were made, which is asked in check mode only.
+  description: Verdict of the API server on the writes, from a dry run; in check mode only.
   returned: always
   type: dict
   contains:
@@ -137,7 +136,7 @@ rehearsal:
       description: V(accepted), V(refused), V(skipped) or V(not_needed).
       type: str
     message:
-      description: Its own words, or why it was not asked.
+      description: Its own message, or why there was no dry run.
       type: str
     seconds:
       description: How long it took.

@@ -8,12 +8,13 @@ from __future__ import annotations
 
 DOCUMENTATION = r"""
 module: kubeadm_config_check
-short_description: Prove a new kubeadm-config on a control plane
+short_description: Verify a new kubeadm-config on a control plane
 description:
-  - Has the node's own kubeadm generate the manifests of its control plane from the text of today and from the new one, offline. They must differ in
-    exactly what is said to change, and what shall stand there must be generated as the manifests of the node have it now.
+  - Verifies a new text of kubeadm-config on a control plane, and writes nothing. The role P(nodecraft.kubeadm.control_plane#role) uses it on
+    every control plane before M(nodecraft.kubeadm.kubeadm_config).
+  - The node's own kubeadm generates the manifests of its control plane from the present and from the new text, offline. They must differ in
+    exactly O(changes), and O(settings) must be generated as they are in the node's manifests now.
   - Each static pod that changes is then rehearsed with the generated manifest by the program that it runs now.
-  - Writes nothing. The role P(nodecraft.kubeadm.control_plane#role) uses it on every control plane before M(nodecraft.kubeadm.kubeadm_config).
 version_added: 0.1.0
 author:
   - nodecraft.kubeadm contributors (@nodecraft)
@@ -35,7 +36,7 @@ options:
     type: str
     required: true
   settings:
-    description: What shall stand there, by static pod, field and key, each with its value as M(nodecraft.kubeadm.static_pod_info) returns it.
+    description: The settings to keep there, by static pod, field and key, each with its value as M(nodecraft.kubeadm.static_pod_info) returns it.
     type: dict
     required: true
   changes:
@@ -62,7 +63,7 @@ seealso:
 """
 
 EXAMPLES = r"""
-- name: Prove that kubeadm would generate the argument that the node has now, and nothing else
+- name: Verify that kubeadm would generate only the argument that the node has now
   nodecraft.kubeadm.kubeadm_config_check:
     before: "{{ lookup('ansible.builtin.file', 'today.yaml') }}"
     after: "{{ lookup('ansible.builtin.file', 'new.yaml') }}"

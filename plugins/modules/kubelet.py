@@ -8,20 +8,20 @@ from __future__ import annotations
 
 DOCUMENTATION = r"""
 module: kubelet
-short_description: Change the kubelet of a running kubeadm node
+short_description: Change the kubelet of a kubeadm node
 description:
-  - Changes feature gates, fields of KubeletConfiguration, flags, and the taints with which a node registers. All that a task
+  - Changes the kubelet of one node. The role P(nodecraft.kubeadm.node_kubelet#role) runs this module on all nodes of a cluster.
+  - It sets feature gates, fields of KubeletConfiguration, flags, and the taints with which a node registers. Everything that a task
     names is one transaction and one restart of the kubelet; running pods keep their containers.
-  - A change is rehearsed with the kubelet's own binary before anything is written, applied by a service on the node, proven
-    on the running process and on the Node object, and rolled back by itself when the kubelet does not become healthy.
+  - A change is rehearsed with the kubelet's own binary before anything is written, applied by a service on the node, verified
+    on the running process and on the Node object, and rolled back by the node when the kubelet does not become healthy.
   - Everything is written into files of this collection, a drop-in of the kubelet's unit and a fragment in its C(--config-dir).
     The files of kubeadm and of the packages stay byte for byte as they are, and so do C(/etc/default/kubelet) and
     C(/etc/sysconfig/kubelet) unless O(adopt=true).
-  - Arguments come in by a variable that the unit's C(ExecStart) takes and that no environment file sets. For a unit that takes
-    none, a systemd generator of this collection derives the command from the unit at every boot and every daemon-reload.
+  - Arguments are passed in a variable that the unit's C(ExecStart) takes and that no environment file sets. For a unit without one, a
+    systemd generator of this collection derives the command from the unit at every boot and every daemon-reload.
   - What a task does not name stays as it is. Mappings and feature gates are merged key by key, lists are replaced.
-  - Another source that wins over what is asked for, such as an entry of C(KUBELET_EXTRA_ARGS), is refused with its file and
-    line.
+  - Another source that overrides the desired state, such as an entry of C(KUBELET_EXTRA_ARGS), is refused with its file and line.
 version_added: 0.1.0
 author:
   - nodecraft.kubeadm contributors (@nodecraft)
@@ -34,39 +34,39 @@ requirements:
   - PyYAML on the node, for C(ansible_python_interpreter) or for C(/usr/bin/python3)
   - systemd, and a C(kubelet.service) with one command in C(ExecStart)
 notes:
-  - A restarted kubelet admits the node's pods anew and rejects those that do not fit their node any more, for instance after
-    a label was removed. This module does not look for such pods, because a node's credential does not see enough for that.
+  - A restarted kubelet admits the node's pods again and rejects those that no longer fit their node, for instance after a label was
+    removed. This module does not check for such pods, because a node's credential does not see enough for that.
     The role C(nodecraft.kubeadm.node_kubelet) does, with M(nodecraft.kubeadm.node_resource_info).
-  - Before Kubernetes 1.30 the kubelet has no C(--config-dir). Feature gates and taints are given as flags then, and
+  - Before Kubernetes 1.30 the kubelet has no C(--config-dir). Feature gates and taints are set as flags then, and
     O(config) is refused.
 options:
   feature_gates:
     description:
-      - Feature gates to set, by name, with V(true) or V(false). V(null) takes a gate out, whoever set it in a file.
+      - Feature gates to set, by name, with V(true) or V(false). V(null) removes a gate, whoever set it in a file.
     type: dict
   config:
     description:
-      - Fields of C(KubeletConfiguration) to set, nested as in the file. V(null) takes a field out, so that the kubelet's own
-        default counts.
-      - A field that the kubelet does not know is refused; the kubelet itself would silently pass over it.
-      - On ansible-core 2.18 a template with a filter gives text, which the kubelet refuses where it wants a number. Make one
-        template of the whole mapping there.
+      - Fields of C(KubeletConfiguration) to set, nested as in the file. V(null) removes a field, so that the kubelet's own
+        default applies.
+      - A field that the kubelet does not know is refused; the kubelet itself would silently ignore it.
+      - On ansible-core 2.18 a template with a filter gives text, which the kubelet refuses where a number is required. Use one template for the
+        whole mapping there.
       - V(cpuManagerPolicy), V(memoryManagerPolicy) and V(topologyManagerPolicy) are changed on a drained node only, or with
-        O(force=true), and so is what such a policy stands on while it is in force (its options, the reserved CPUs, V(reservedMemory),
-        V(topologyManagerScope)). The state file that the kubelet keeps for the policy is moved away beside its place while the kubelet
-        is stopped, and back with a restore; the change counts only when the new state file names the new policy.
-      - V(cgroupDriver), V(cgroupRoot) and V(cgroupsPerQOS) are changed on a drained node only, too, because every container is started
-        anew with them.
+        O(force=true), and so are the settings on which an active policy depends (its options, the reserved CPUs, V(reservedMemory),
+        V(topologyManagerScope)). The kubelet's state file for the policy is moved aside while the kubelet is stopped, and back with a rollback;
+        the change is committed only when the new state file names the new policy.
+      - V(cgroupDriver), V(cgroupRoot) and V(cgroupsPerQOS) are changed on a drained node only, too, because every container is restarted
+        with them.
       - V(staticPodPath), V(staticPodURL) and V(containerRuntimeEndpoint) are refused.
     type: dict
   args:
     description:
-      - Flags to set, by name without leading dashes. V(null) takes a flag of ours away.
-      - A list gives the flag several times.
+      - Flags to set, by name without leading dashes. V(null) removes a flag that this module set.
+      - A list sets the flag several times.
     type: dict
   register_with_taints:
     description:
-      - Taints with which the node registers when its Node object is made anew. They do not change a Node that exists.
+      - Taints with which the node registers when its Node object is recreated. They do not change a Node that exists.
     type: list
     elements: dict
     suboptions:
@@ -88,12 +88,12 @@ options:
   state:
     description:
       - With V(present) the named settings get their values.
-      - With V(absent) those of the named settings that this module set go back to what others say. Without any setting named,
-        everything that this module ever set goes back, and its files with it.
-      - With V(previous) the last change of the kubelet that still stands is taken back, whichever task made it. Each of its files
-        gets the bytes, mode and owner that it had before, in a transaction that is rehearsed and proven like every other. No setting
-        may be given with it. It is refused when a file is not what that change left. Asked again it changes nothing, and does not
-        go back further.
+      - With V(absent) the named settings are reverted, as far as this module set them. Without any setting named, everything that this
+        module ever set is reverted, and its files are removed.
+      - With V(previous) the last change of the kubelet that is still in effect is reverted, whichever task made it. Each of its files
+        gets the bytes, mode and owner that it had before, in a transaction that is rehearsed and verified like every other. No setting
+        may be given with it. It is refused when a file is not as that change left it. A second run changes nothing, and does not go
+        back further.
     type: str
     choices:
       - present
@@ -102,23 +102,23 @@ options:
     default: present
   purge:
     description:
-      - Also take back what this module set earlier and this task does not name.
+      - Also revert what this module set earlier and this task does not name.
     type: bool
     default: false
   adopt:
     description:
-      - Move entries that say something about a named setting out of the files that set the unit's variables into those of this
-        collection, C(/etc/default/kubelet), C(/etc/sysconfig/kubelet), C(/var/lib/kubelet/kubeadm-flags.env) and the
-        C(Environment=) lines of drop-ins below C(/etc) among them. Nothing else in such a file changes, and it gets its former bytes
-        back when the settings are taken back.
-      - Files below C(/usr), C(/lib) and C(/run) and what C(ExecStart) itself says are never changed.
-      - Without it such an entry that says something else than the task is refused, with its file and line.
+      - Move entries for a named setting from the files that set the unit's variables into those of this collection. Such files are
+        C(/etc/default/kubelet), C(/etc/sysconfig/kubelet), C(/var/lib/kubelet/kubeadm-flags.env) and drop-ins below C(/etc) with
+        C(Environment=) lines, among others. Nothing else in such a file changes, and it gets its former bytes
+        back when the settings are reverted.
+      - Files below C(/usr), C(/lib) and C(/run) and C(ExecStart) itself are never changed.
+      - Without it an entry that differs from the task is refused, with its file and line.
     type: bool
     default: false
   force:
     description:
-      - Change policies that need a drained node on one that is not, use a folder of fragments although it holds files that the
-        kubelet did not read until now, and start a kubelet anew although its files are newer than its process.
+      - Change policies that need a drained node on one that is not drained, use a directory of fragments although it contains files that the
+        kubelet has not read yet, and restart a kubelet although its files are newer than its process.
     type: bool
     default: false
 seealso:
@@ -135,19 +135,19 @@ EXAMPLES = r"""
     config:
       maxPods: 200
 
-- name: Take over a gate that somebody wrote into KUBELET_EXTRA_ARGS
+- name: Adopt a feature gate from KUBELET_EXTRA_ARGS
   nodecraft.kubeadm.kubelet:
     feature_gates:
       InPlacePodVerticalScaling: true
     adopt: true
 
-- name: Give containers CPUs of their own, on a node that was drained before
+- name: Set the static CPU manager policy on a drained node
   nodecraft.kubeadm.kubelet:
     config:
       cpuManagerPolicy: static
       reservedSystemCPUs: "0"
 
-- name: Give containers memory of one NUMA node, on a node that was drained before
+- name: Set the Static memory manager policy on a drained node
   nodecraft.kubeadm.kubelet:
     config:
       memoryManagerPolicy: Static
@@ -161,17 +161,17 @@ EXAMPLES = r"""
           limits:
             memory: 1000Mi
 
-- name: Protect the node when it registers anew
+- name: Taint the node when it registers again
   nodecraft.kubeadm.kubelet:
     register_with_taints:
       - key: example.com/dongle
         effect: NoSchedule
 
-- name: Take back everything that this collection set on the kubelet
+- name: Revert everything that this collection set on the kubelet
   nodecraft.kubeadm.kubelet:
     state: absent
 
-- name: Take back the last change of the kubelet
+- name: Revert the last change of the kubelet
   nodecraft.kubeadm.kubelet:
     state: previous
 """
@@ -190,8 +190,8 @@ node:
 control_plane:
   description:
     - Why the node counts as a control plane; empty when it does not, or when the task failed before the kubelet was read.
-    - It does when its directory of static pods has a manifest of kube-apiserver or etcd, one of them runs in the host's network, or C(/var/lib/etcd)
-      is in use. Otherwise its Node is asked for with the kubelet's own credential, and counts when it has the label
+    - It does when its directory of static pods has a manifest of kube-apiserver or etcd, one of them runs in the host's network, or
+      C(/var/lib/etcd) is in use. Otherwise its Node, read with the kubelet's own credential, counts when it has the label
       C(node-role.kubernetes.io/control-plane). Other static pods, such as a proxy in front of the API, do not count.
   returned: always
   type: list
@@ -201,14 +201,14 @@ control_plane:
     - etcd runs in the host's network as process 1234
 problem:
   description: >-
-    Why the kubelet does not work before the change, with its last words; V(null) when it does, or when there is nothing to change.
+    Why the kubelet does not work before the change, with its last log lines; V(null) when it does, or when there is nothing to change.
   returned: always
   type: str
   sample: "kubelet on w1 is activating (auto-restart); it said last: panic: unrecognized feature gate: OldGate"
 cluster:
   description: >-
-    What tells which cluster the node belongs to, as its kubelet sees it. A value is empty where it cannot be read, and when the task
-    failed before it was.
+    Identity of the node's cluster, as its kubelet sees it. A value is empty where it cannot be read, and when the task
+    failed before it was read.
   returned: always
   type: dict
   contains:
@@ -248,8 +248,8 @@ operations:
   contains:
     field:
       description: >-
-        The option the setting belongs to; V(adopted) for an entry that is moved out of another file or put back, V(unit)
-        for a drop-in that is brought up to what the unit says today.
+        The option the setting belongs to; V(adopted) for an entry that is moved out of another file or back, V(unit) for a drop-in
+        that is updated to the unit.
       type: str
     key:
       description: Its name. Fields of C(config) have slashes between their parts.
@@ -267,8 +267,8 @@ operations:
       after: 200
 limits:
   description: >-
-    What the kubelet leaves to pods afterwards; V(null) when this change leaves that as it is. A restarted kubelet rejects running pods
-    beyond it; M(nodecraft.kubeadm.node_resource_info) takes it to tell which.
+    What the kubelet leaves to pods afterwards; V(null) when this change does not affect it. A restarted kubelet rejects running pods
+    beyond it; M(nodecraft.kubeadm.node_resource_info) finds these with it.
   returned: always
   type: dict
   contains:
@@ -276,13 +276,13 @@ limits:
       description: The largest number of pods.
       type: int
     pods_per_core:
-      description: The largest number of pods for each CPU; 0 when that does not count.
+      description: The largest number of pods for each CPU; 0 for no limit.
       type: int
     reserved:
-      description: By resource, the amounts that are taken off the capacity, as quantities or as percentages of it.
+      description: By resource, the amounts that are subtracted from the capacity, as quantities or as percentages of it.
       type: dict
     unsafe_sysctls:
-      description: The patterns of kernel parameters that pods may set besides the safe ones.
+      description: The patterns of kernel parameters that pods may set in addition to the safe ones.
       type: list
       elements: str
     withdrawn_sysctls:
@@ -301,7 +301,7 @@ limits:
     unsafe_sysctls: []
     withdrawn_sysctls: []
 rehearsal:
-  description: What the component itself said to the change before anything was written.
+  description: The component's own verdict on the change before anything was written.
   returned: always
   type: dict
   contains:
@@ -309,7 +309,7 @@ rehearsal:
       description: V(accepted), V(refused), V(skipped) or V(not_needed).
       type: str
     message:
-      description: The component's own word, or why there was no rehearsal.
+      description: The component's own message, or why there was no rehearsal.
       type: str
     seconds:
       description: How long it took.
@@ -327,17 +327,17 @@ transaction:
       description: Its id.
       type: str
     requested:
-      description: When C(at) and from where C(from) it was asked for, which is the address of the connection or else the user.
+      description: When (C(at)) and from where (C(from)) it was requested, which is the address of the connection or else the user.
       type: dict
     takes_back:
-      description: Id of the transaction that it took back; V(null) when it was another change.
+      description: Id of the transaction that it reverted; V(null) when it was another change.
       type: str
     outcome:
       description:
-        - V(committed) when the kubelet is healthy with the change, V(restored) when the former state was put back and is
-          as healthy as it was, V(abandoned) when nothing was written, V(unhealthy) when rollback was off, V(alarm) when the former state
-          could not be proven.
-        - V(null) when the task failed because it did not see the end. Only RV(transaction.id) and RV(transaction.requested) are there then.
+        - V(committed) when the kubelet is healthy with the change, V(restored) when the change was rolled back and the kubelet is as healthy
+          as it was, V(abandoned) when nothing was written, V(unhealthy) when O(rollback=false), V(alarm) when the former state could not be
+          verified.
+        - V(null) when the task failed before the transaction ended. Only RV(transaction.id) and RV(transaction.requested) are there then.
       type: str
     reason:
       description: Why the change was not committed.
@@ -345,7 +345,7 @@ transaction:
     healthy:
       description: >-
         Whether the kubelet was healthy at the end. With V(restored) it is not when it was not before the change either.
-        V(null) when it was not looked at.
+        V(null) when it was not checked.
       type: bool
     ended:
       description: When it ended, UTC.
@@ -357,18 +357,18 @@ transaction:
       description: From the restart until the component was healthy.
       type: float
     outage_seconds:
-      description: From the first failed look at its health until it was healthy again. Pods run on in the meantime.
+      description: From the first failed health check until it was healthy again. Pods keep running meanwhile.
       type: float
     proof:
       description: >-
-        What was seen of the running process: C(uid), which is systemd's id of this start, C(pid), C(arguments), and what
-        C(probes) and the Node object said.
+        What was verified on the running process: C(uid), which is systemd's id of this start, C(pid), C(arguments), and the results of
+        C(probes) and the Node object.
       type: dict
     confirmed:
       description: Whether the controller confirmed the change; V(null) when O(confirm) was off.
       type: bool
     notes:
-      description: What was noticed on the way, such as a damaged copy of the journal or a kubelet that had to be started anew.
+      description: What was noticed during the transaction, such as a damaged copy of the journal or a restart of the kubelet.
       type: list
       elements: str
     log:
@@ -376,24 +376,23 @@ transaction:
       type: list
       elements: str
 takes_back:
-  description: Id of the transaction that this task takes back, with O(state=previous); V(null) otherwise.
+  description: Id of the transaction that this task reverts, with O(state=previous); V(null) otherwise.
   returned: always
   type: str
 open_transaction:
   description:
-    - C(id) and C(phase) of a transaction that is open although its engine does not run; V(null) when there is none.
-    - Only check mode meets one, and a run whose O(confirm_url) is out of reach, which fails then. Any other run ends it before it plans.
+    - C(id) and C(phase) of an open transaction whose engine does not run; V(null) when there is none.
+    - Only check mode returns one, and a run that fails because its O(confirm_url) is unreachable. Any other run ends it before it plans.
   returned: always
   type: dict
 previous_transaction:
   description: >-
-    The RV(transaction) of an earlier run that ended while nobody followed it; V(null) when there is none.
+    The RV(transaction) of an earlier run that ended after that run had stopped waiting; V(null) when there is none.
   returned: always
   type: dict
 busy:
   description:
-    - Whether the task failed only because another run or an open transaction is at work on the node, so that the same task may
-      go on when that is over.
+    - Whether the task failed only because of another active run or an open transaction on the node. Retry the task when that has ended.
   returned: always
   type: bool
 """

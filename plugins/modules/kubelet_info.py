@@ -8,10 +8,10 @@ from __future__ import annotations
 
 DOCUMENTATION = r"""
 module: kubelet_info
-short_description: Read what a node's kubelet is set to, and by which file
+short_description: Read the settings of a kubelet and their files
 description:
-  - Reads the unit, the configuration files and the process of a kubelet, works out what they come to, and tells for each
-    setting which files and lines set it.
+  - Reads the unit, the configuration files and the process of the kubelet of a node, and returns the resulting settings, with the files and
+    lines that set each. M(nodecraft.kubeadm.kubelet) changes them.
 version_added: 0.1.0
 author:
   - nodecraft.kubeadm contributors (@nodecraft)
@@ -23,8 +23,7 @@ requirements:
   - PyYAML on the node, for C(ansible_python_interpreter) or for C(/usr/bin/python3)
   - systemd
 notes:
-  - This is what the files say. Defaults of the kubelet itself are not among it; the API server's C(/configz) of the node has
-    them.
+  - The result is from the files. It does not contain the kubelet's own defaults; the API server's C(/configz) of the node has them.
 seealso:
   - module: nodecraft.kubeadm.kubelet
 """
@@ -34,7 +33,7 @@ EXAMPLES = r"""
   nodecraft.kubeadm.kubelet_info:
   register: found
 
-- name: Show who sets the number of pods
+- name: Show which files set the number of pods
   ansible.builtin.debug:
     msg: "{{ found.sources.config.maxPods | default([]) }}"
 """
@@ -47,8 +46,8 @@ node:
 control_plane:
   description:
     - Why the node counts as a control plane; empty when it does not.
-    - It does when its directory of static pods has a manifest of kube-apiserver or etcd, one of them runs in the host's network, or C(/var/lib/etcd)
-      is in use. Otherwise its Node is asked for with the kubelet's own credential, and counts when it has the label
+    - It does when its directory of static pods has a manifest of kube-apiserver or etcd, one of them runs in the host's network, or
+      C(/var/lib/etcd) is in use. Otherwise its Node, read with the kubelet's own credential, counts when it has the label
       C(node-role.kubernetes.io/control-plane). Other static pods, such as a proxy in front of the API, do not count.
   returned: success
   type: list
@@ -58,7 +57,7 @@ control_plane:
     - etcd runs in the host's network as process 1234
 cluster:
   description: >-
-    What tells which cluster the node belongs to, as its kubelet sees it. A value is empty where it cannot be read.
+    Identity of the node's cluster, as its kubelet sees it. A value is empty where it cannot be read.
   returned: success
   type: dict
   contains:
@@ -88,7 +87,7 @@ files:
   type: list
   elements: str
 arguments:
-  description: The command line that the unit comes to, each C(argument) with its C(source).
+  description: The command line that results from the unit, each C(argument) with its C(source).
   returned: success
   type: list
   elements: dict
@@ -106,13 +105,13 @@ sources:
   type: dict
 resource_managers:
   description: >-
-    By field (V(cpuManagerPolicy), V(memoryManagerPolicy), V(topologyManagerPolicy)) what the files make of a policy, and what the kubelet
-    remembers of it. Policies are in small letters.
+    By field (V(cpuManagerPolicy), V(memoryManagerPolicy), V(topologyManagerPolicy)) the policy in the
+    files, and in the kubelet's state file. Policies are in lower case.
   returned: success
   type: dict
   contains:
     policy:
-      description: The policy by the files, the kubelet's default included.
+      description: The policy in the files, or the kubelet's default.
       type: str
     state_file:
       description: Where the kubelet keeps its allocations; V(null) for the Topology Manager, which has no such file.
@@ -121,7 +120,7 @@ resource_managers:
       description: The policy that the state file was written under; empty when it names none, V(null) without a file.
       type: str
     mismatch:
-      description: Why a kubelet would not start over its state file; V(null) when both name the same policy.
+      description: Why a kubelet would not start with its state file; V(null) when both name the same policy.
       type: str
   sample:
     cpuManagerPolicy:
@@ -135,8 +134,8 @@ owned:
   type: dict
 rejoined:
   description: >-
-    That the node was joined to its cluster again after the last change by this collection, such as after C(kubeadm reset), which leaves the
-    files of this collection; V(null) when it was not. It is told by the kubelet's oldest client certificate and its kubeconfig.
+    Set when the node was joined to its cluster again after the last change by this collection, such as after C(kubeadm reset), which leaves
+    the files of this collection; V(null) otherwise. The kubelet's oldest client certificate and its kubeconfig show it.
   returned: success
   type: dict
   contains:
@@ -145,8 +144,8 @@ rejoined:
       type: str
     overrides:
       description: >-
-        What this collection set before and what still wins over what C(kubeadm join) wrote, each with C(field), C(key), the value that is C(used),
-        and C(below) for the one of the other files, V(null) when these do not set it.
+        Settings of this collection that still override what C(kubeadm join) wrote, each with C(field), C(key), the value that is C(used),
+        and C(below) for that of the other files, V(null) when these do not set it.
       type: list
       elements: dict
   sample:
@@ -163,8 +162,8 @@ process:
   type: dict
 in_step:
   description: >-
-    Whether the process has the command line that the unit comes to, and started after its files were last changed. Nothing is
-    changed while that is not so.
+    Whether the process has the command line that results from the unit, and started after its files were last changed. Nothing is
+    changed otherwise.
   returned: success
   type: bool
 obstacle:
@@ -182,28 +181,28 @@ last_transaction:
   returned: success
   type: dict
 last_known_good:
-  description: Id of the last committed transaction of which an intact journal is there; V(null) without one.
+  description: Id of the last committed transaction with an intact journal; V(null) without one.
   returned: success
   type: str
 way_back:
   description: >-
-    What O(nodecraft.kubeadm.kubelet#module:state=previous) would do; V(null) when there is nothing to take back.
+    What O(nodecraft.kubeadm.kubelet#module:state=previous) would do; V(null) when there is nothing to revert.
   returned: success
   type: dict
   contains:
     transaction:
-      description: Id of the change that would be taken back; V(null) when that cannot be told.
+      description: Id of the change that would be reverted; V(null) when that is unknown.
       type: str
     requested:
-      description: When C(at) and from where C(from) that change was asked for.
+      description: When (C(at)) and from where (C(from)) that change was requested.
       type: dict
     ended:
       description: When that change ended, UTC.
       type: str
     files:
       description: >-
-        The files that would change, each with C(path), C(change) (V(changed), V(created) or V(removed)) and C(diff). A C(diff) is V(null)
-        where the content may be nobody's business: of files of environment variables and our own record.
+        The files that would change, each with C(path), C(change) (V(changed), V(created) or V(removed)) and C(diff). A C(diff) is
+        V(null) where the content may be confidential: of environment files and of this collection's record.
       type: list
       elements: dict
     operations:
@@ -211,10 +210,10 @@ way_back:
       type: list
       elements: dict
     obstacle:
-      description: Why it would be refused, such as a file that somebody changed since; V(null) when nothing stands against it.
+      description: Why it would be refused, such as a file that was changed since; V(null) when it would not.
       type: str
 unreadable_journals:
-  description: What is wrong with each journal of which no copy can be used, and what to do.
+  description: What is wrong with each journal without a usable copy, and what to do.
   returned: success
   type: list
   elements: str

@@ -8,11 +8,13 @@ from __future__ import annotations
 
 DOCUMENTATION = r"""
 module: node_extended_resource
-short_description: Advertise extended resources on the nodes of a cluster
+short_description: Advertise extended resources on nodes
 description:
-  - Sets how much of an extended resource nodes advertise, changes it, or removes it, on as many nodes as a task names.
+  - Sets, changes or removes the amounts of extended resources that nodes advertise, on many nodes at once. The role
+    P(nodecraft.kubeadm.node_resources#role) runs it together with M(nodecraft.kubeadm.node_label) and M(nodecraft.kubeadm.node_taint) for the
+    hosts of a play.
   - What a task does not name stays as it is. What this module sets is recorded in an annotation of the node, written by the
-    same patch as the value, so that it can be taken back.
+    same patch as the value, so that it can be reverted.
   - Amounts are compared by value, so V(1k) and V(1000) are the same.
 version_added: 0.1.0
 author:
@@ -24,23 +26,21 @@ extends_documentation_fragment:
   - nodecraft.kubeadm.api.actiongroup_api
   - nodecraft.kubeadm.versions
 notes:
-  - The role P(nodecraft.kubeadm.node_resources#role) sets all three, extended resources, labels and taints, for the hosts of a play.
   - The account needs the verbs C(get) and C(list) on C(nodes) and C(patch) on C(nodes/status), and C(list) on C(pods) for
     the warning of pods that no longer fit.
   - The kubelet makes what a node advertises available to pods at its next update of the status, ten seconds later by default.
-  - A smaller amount takes nothing from pods that run, but a kubelet that is started anew rejects those that no longer fit. The
-    module warns of them.
+  - A smaller amount takes nothing from running pods, but a restarted kubelet rejects those that no longer fit. The module warns of them.
 options:
   resources:
     description:
-      - Amounts by name of the resource; whole numbers from 0 on. V(null) takes the resource away, whoever set it.
-      - Names without a domain, or with C(kubernetes.io/) in it, are refused, because no pod could request them. So are
-        resources that a device plugin offers, because the kubelet would overwrite the number.
+      - Amounts by name of the resource; whole numbers from 0 on. V(null) removes the resource, whoever set it.
+      - Names without a domain, or with C(kubernetes.io/) in it, are refused, because no pod could request them. So are resources that a device
+        plugin advertises, because the kubelet would overwrite the number.
     type: dict
   per_node:
     description:
-      - What single nodes get, by the node's name, each with a mapping that holds O(resources) in the form of that option.
-      - It goes on top of O(resources), over which it wins key by key. The nodes need not be in O(nodes).
+      - Settings of single nodes, by the node's name, each with a mapping that holds O(resources) in the form of that option.
+      - It is merged over O(resources) key by key. The nodes need not be in O(nodes).
     type: dict
 seealso:
   - module: nodecraft.kubeadm.node_label
@@ -69,7 +69,7 @@ EXAMPLES = r"""
           example.com/licence: 10
     purge: true
 
-- name: Take back everything that this module set on the nodes of a rack
+- name: Revert everything that this module set on the nodes of a rack
   nodecraft.kubeadm.node_extended_resource:
     label_selector: example.com/rack=r7
     state: absent
@@ -77,12 +77,12 @@ EXAMPLES = r"""
 
 RETURN = r"""
 api:
-  description: Who was asked.
+  description: The API server that was used.
   returned: always
   type: dict
   contains:
     host:
-      description: Name of the machine that asked.
+      description: Name of the machine that sent the requests.
       type: str
     server:
       description: URL of the API server that answered last; V(null) when none did.
@@ -91,7 +91,7 @@ api:
     host: cp1
     server: https://10.0.0.10:6443
 nodes:
-  description: What came of every node, by name.
+  description: The result of every node, by name.
   returned: always
   type: dict
   contains:
@@ -110,7 +110,7 @@ nodes:
       elements: dict
       contains:
         field:
-          description: V(resources), or V(owned) for something that this collection no longer regards as its own.
+          description: V(resources), or V(owned) for something that this collection no longer owns.
           type: str
         key:
           description: Name of the resource.
@@ -137,7 +137,7 @@ diff:
   type: list
   elements: dict
 rehearsal:
-  description: What the API server said to the change before it was made, which is asked in check mode only.
+  description: Verdict of the API server on the change, from a dry run; in check mode only.
   returned: always
   type: dict
   contains:
@@ -145,7 +145,7 @@ rehearsal:
       description: V(accepted), V(refused), V(skipped) or V(not_needed).
       type: str
     message:
-      description: Its own words, or why it was not asked.
+      description: Its own message, or why there was no dry run.
       type: str
     seconds:
       description: How long it took.

@@ -10,9 +10,10 @@ DOCUMENTATION = r"""
 module: node_image
 short_description: Load an image into the container runtime of a node
 description:
-  - Tells whether the container runtime of a node has an image, and loads an archive when it does not.
+  - Checks whether the container runtime of a node has an image, and loads an archive when it does not. The role
+    P(nodecraft.kubeadm.device_plugin#role) uses it for nodes without a registry.
   - The runtime is the one at the kubelet's C(containerRuntimeEndpoint). Images are loaded into containerd by C(ctr), into CRI-O by
-    C(podman), whose storage it shares, and into Docker, with cri-dockerd, by C(docker). Where C(crictl) is installed it is asked first
+    C(podman), whose storage it shares, and into Docker, with cri-dockerd, by C(docker). Where C(crictl) is installed, it is used first to check
     whether an image is there.
 version_added: 0.1.0
 author:
@@ -23,13 +24,13 @@ extends_documentation_fragment:
 attributes:
   check_mode:
     support: full
-    description: Can run in check mode and tell whether the archive would be loaded. The archive need not be there yet.
+    description: Returns whether the archive would be loaded. The archive need not exist yet.
   diff_mode:
     support: none
     description: There is nothing to compare.
   idempotent:
     support: full
-    description: An image that is there is not loaded again, whatever the archive holds.
+    description: An existing image is not loaded again, whatever the archive contains.
   platform:
     platforms: posix
     support: full
@@ -45,7 +46,7 @@ options:
   archive:
     description:
       - Path on the node of the archive, as C(podman save) and C(docker save) write it.
-      - Without it nothing is loaded, and RV(present) tells whether the image is there.
+      - Without it nothing is loaded, and RV(present) says whether the image is there.
     type: path
 seealso:
   - module: nodecraft.kubeadm.kubelet_info
@@ -58,7 +59,7 @@ EXAMPLES = r"""
     dest: /var/tmp/plugin.tar
     mode: "0600"
 
-- name: Load it
+- name: Load the image
   nodecraft.kubeadm.node_image:
     name: localhost/plugin:1
     archive: /var/tmp/plugin.tar
@@ -78,7 +79,7 @@ runtime:
   returned: always
   type: str
 present:
-  description: Whether the image was there before. V(null) when no program of the node could tell.
+  description: Whether the image was there before. V(null) when no program of the node could check it.
   returned: always
   type: bool
 rehearsal:

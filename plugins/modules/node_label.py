@@ -8,11 +8,12 @@ from __future__ import annotations
 
 DOCUMENTATION = r"""
 module: node_label
-short_description: Label the nodes of a cluster
+short_description: Label nodes
 description:
-  - Sets, changes and removes labels on as many nodes as a task names.
+  - Sets, changes and removes labels of many nodes at once. The role P(nodecraft.kubeadm.node_resources#role) runs it together with
+    M(nodecraft.kubeadm.node_extended_resource) and M(nodecraft.kubeadm.node_taint) for the hosts of a play.
   - What a task does not name stays as it is. What this module sets is recorded in an annotation of the node, written by the
-    same patch as the labels, so that it can be taken back.
+    same patch as the labels, so that it can be reverted.
 version_added: 0.1.0
 author:
   - nodecraft.kubeadm contributors (@nodecraft)
@@ -23,12 +24,11 @@ extends_documentation_fragment:
   - nodecraft.kubeadm.api.actiongroup_api
   - nodecraft.kubeadm.versions
 notes:
-  - The role P(nodecraft.kubeadm.node_resources#role) sets all three, extended resources, labels and taints, for the hosts of a play.
   - The account needs the verbs C(get), C(list) and C(patch) on C(nodes), and C(list) on C(pods) for the warning of pods that no
     longer fit.
-  - Labels that keep workloads apart should begin with C(node-restriction.kubernetes.io/), which a kubelet may not change on its
+  - Labels that isolate workloads should begin with C(node-restriction.kubernetes.io/), which a kubelet may not change on its
     own node.
-  - A removed label takes no pod away, but a kubelet that is started anew rejects pods that select it. The module warns of them.
+  - A removed label stops no running pod, but a restarted kubelet rejects pods that select it. The module warns of them.
 options:
   labels:
     description:
@@ -38,8 +38,8 @@ options:
     type: dict
   per_node:
     description:
-      - What single nodes get, by the node's name, each with a mapping that holds O(labels) in the form of that option.
-      - It goes on top of O(labels), over which it wins key by key. The nodes need not be in O(nodes).
+      - Settings of single nodes, by the node's name, each with a mapping that holds O(labels) in the form of that option.
+      - It is merged over O(labels) key by key. The nodes need not be in O(nodes).
     type: dict
 seealso:
   - module: nodecraft.kubeadm.node_taint
@@ -66,12 +66,12 @@ EXAMPLES = r"""
 
 RETURN = r"""
 api:
-  description: Who was asked.
+  description: The API server that was used.
   returned: always
   type: dict
   contains:
     host:
-      description: Name of the machine that asked.
+      description: Name of the machine that sent the requests.
       type: str
     server:
       description: URL of the API server that answered last; V(null) when none did.
@@ -80,7 +80,7 @@ api:
     host: cp1
     server: https://10.0.0.10:6443
 nodes:
-  description: What came of every node, by name.
+  description: The result of every node, by name.
   returned: always
   type: dict
   contains:
@@ -99,7 +99,7 @@ nodes:
       elements: dict
       contains:
         field:
-          description: V(labels), or V(owned) for something that this collection no longer regards as its own.
+          description: V(labels), or V(owned) for something that this collection no longer owns.
           type: str
         key:
           description: Key of the label.
@@ -126,7 +126,7 @@ diff:
   type: list
   elements: dict
 rehearsal:
-  description: What the API server said to the change before it was made, which is asked in check mode only.
+  description: Verdict of the API server on the change, from a dry run; in check mode only.
   returned: always
   type: dict
   contains:
@@ -134,7 +134,7 @@ rehearsal:
       description: V(accepted), V(refused), V(skipped) or V(not_needed).
       type: str
     message:
-      description: Its own words, or why it was not asked.
+      description: Its own message, or why there was no dry run.
       type: str
     seconds:
       description: How long it took.

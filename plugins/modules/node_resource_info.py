@@ -10,10 +10,10 @@ DOCUMENTATION = r"""
 module: node_resource_info
 short_description: Read labels, taints and extended resources of nodes
 description:
-  - Reads what nodes advertise, how much of it running pods request, how nodes are labelled and tainted, and what of it this
+  - Reads for many nodes at once what they advertise, how much of it running pods request, their labels and taints, and what of it this
     collection set.
-  - With O(readmission=true) it also tells which running pods would not survive the next start of the kubelet.
-  - With O(kubelets) it also tells with which configuration kubelets really run, and where that differs from what is expected.
+  - With O(readmission=true) it also returns the running pods that a restarted kubelet would reject.
+  - With O(kubelets) it also returns the configuration that kubelets really use, and where it differs from what is expected.
 version_added: 0.1.0
 author:
   - nodecraft.kubeadm contributors (@nodecraft)
@@ -34,25 +34,25 @@ options:
     default: true
   readmission:
     description:
-      - Look for pods that the kubelet would reject if it were started anew.
+      - Check for pods that a restarted kubelet would reject.
     type: bool
     default: false
   restarted_nodes:
     description:
       - Nodes whose kubelets are to be restarted. They must be among the nodes that are read.
-      - Counts with O(readmission=true) only. By default these are all nodes that are read.
+      - Used with O(readmission=true) only. By default these are all nodes that are read.
     type: list
     elements: str
   limits:
     description:
       - What kubelets will leave to pods after their next start, by node, as C(limits) of M(nodecraft.kubeadm.kubelet) in check mode.
         A node without an entry, or with V(null), keeps what it has.
-      - Counts with O(readmission=true) only.
+      - Used with O(readmission=true) only.
     type: dict
   kubelets:
     description:
-      - Nodes whose running kubelets are asked for their configuration, by name, besides O(nodes). The API server passes the
-        request on to C(/configz) of the kubelet.
+      - Nodes whose running kubelets are queried for their configuration, by name, in addition to O(nodes). The API server proxies C(/configz) of
+        the kubelet.
       - For each node a mapping with C(feature_gates) and C(config), as in M(nodecraft.kubeadm.kubelet), of what the kubelet
         should have. It may be empty.
     type: dict
@@ -64,11 +64,11 @@ seealso:
 """
 
 EXAMPLES = r"""
-- name: See what all nodes offer
+- name: Read what all nodes advertise
   nodecraft.kubeadm.node_resource_info:
   register: found
 
-- name: Refuse to restart a kubelet under a pod that would not come back
+- name: Ensure that a restarted kubelet would reject no pod
   nodecraft.kubeadm.node_resource_info:
     nodes:
       - w1
@@ -76,7 +76,7 @@ EXAMPLES = r"""
   register: found
   failed_when: found.nodes.w1.readmission | length > 0
 
-- name: See that the kubelet of a node really has a setting
+- name: Ensure that the kubelet of a node really uses a setting
   nodecraft.kubeadm.node_resource_info:
     kubelets:
       w1:
@@ -88,12 +88,12 @@ EXAMPLES = r"""
 
 RETURN = r"""
 api:
-  description: Who was asked.
+  description: The API server that was used.
   returned: always
   type: dict
   contains:
     host:
-      description: Name of the machine that asked.
+      description: Name of the machine that sent the requests.
       type: str
     server:
       description: URL of the API server that answered last; V(null) when none did.
@@ -127,12 +127,12 @@ nodes:
       type: dict
     readmission:
       description: >-
-        The pods that the kubelet would reject if it were started anew, each with C(pod) (namespace and name) and C(reason);
-        V(null) unless O(readmission=true), and for nodes that O(restarted_nodes) leaves out.
+        The pods that a restarted kubelet would reject, each with C(pod) (namespace and name) and C(reason);
+        V(null) unless O(readmission=true), and for nodes that are not in O(restarted_nodes).
       type: list
       elements: dict
     kubelet:
-      description: How the node's kubelet runs; V(null) for nodes that O(kubelets) does not name.
+      description: Configuration of the node's kubelet; V(null) for nodes that O(kubelets) does not name.
       type: dict
       contains:
         config:

@@ -8,11 +8,13 @@ from __future__ import annotations
 
 DOCUMENTATION = r"""
 module: node_taint
-short_description: Taint the nodes of a cluster
+short_description: Taint nodes
 description:
-  - Sets, changes and removes taints on as many nodes as a task names. A taint is known by its key and effect together.
-  - What a task does not name stays as it is, also the taints of others. What this module sets is recorded in an annotation of
-    the node, written by the same patch as the taints, so that it can be taken back.
+  - Sets, changes and removes taints of many nodes at once. The role P(nodecraft.kubeadm.node_resources#role) runs it together with
+    M(nodecraft.kubeadm.node_extended_resource) and M(nodecraft.kubeadm.node_label) for the hosts of a play.
+  - Key and effect together identify a taint.
+  - What a task does not name stays as it is. What this module sets is recorded in an annotation of
+    the node, written by the same patch as the taints, so that it can be reverted.
 version_added: 0.1.0
 author:
   - nodecraft.kubeadm contributors (@nodecraft)
@@ -23,7 +25,6 @@ extends_documentation_fragment:
   - nodecraft.kubeadm.api.actiongroup_api
   - nodecraft.kubeadm.versions
 notes:
-  - The role P(nodecraft.kubeadm.node_resources#role) sets all three, extended resources, labels and taints, for the hosts of a play.
   - The account needs the verbs C(get), C(list) and C(patch) on C(nodes), and C(list) on C(pods) for taints with the effect
     V(NoExecute).
 options:
@@ -43,7 +44,7 @@ options:
         type: raw
       effect:
         description:
-          - What becomes of pods that do not tolerate the taint. Required to set a taint; without it all effects of the key are
+          - What happens to pods that do not tolerate the taint. Required to set a taint; without it all effects of the key are
             removed.
         type: str
         choices:
@@ -59,8 +60,8 @@ options:
         default: present
   per_node:
     description:
-      - What single nodes get, by the node's name, each with a mapping that holds O(taints) in the form of that option.
-      - It goes on top of O(taints), over which it wins key by key. The nodes need not be in O(nodes).
+      - Settings of single nodes, by the node's name, each with a mapping that holds O(taints) in the form of that option.
+      - It is merged over O(taints) key by key. The nodes need not be in O(nodes).
     type: dict
   allow_eviction:
     description:
@@ -75,7 +76,7 @@ seealso:
 """
 
 EXAMPLES = r"""
-- name: Keep pods away that do not tolerate it
+- name: Keep pods away that do not tolerate the taint
   nodecraft.kubeadm.node_taint:
     nodes:
       - w1
@@ -83,7 +84,7 @@ EXAMPLES = r"""
       - key: example.com/dongle
         effect: NoSchedule
 
-- name: Let a node run nothing else any more
+- name: Evict all pods from a node that do not tolerate the taint
   nodecraft.kubeadm.node_taint:
     nodes:
       - w1
@@ -92,7 +93,7 @@ EXAMPLES = r"""
         effect: NoExecute
     allow_eviction: true
 
-- name: Take back what this module set under one key
+- name: Revert what this module set under one key
   nodecraft.kubeadm.node_taint:
     nodes:
       - w1
@@ -111,12 +112,12 @@ EXAMPLES = r"""
 
 RETURN = r"""
 api:
-  description: Who was asked.
+  description: The API server that was used.
   returned: always
   type: dict
   contains:
     host:
-      description: Name of the machine that asked.
+      description: Name of the machine that sent the requests.
       type: str
     server:
       description: URL of the API server that answered last; V(null) when none did.
@@ -125,7 +126,7 @@ api:
     host: cp1
     server: https://10.0.0.10:6443
 nodes:
-  description: What came of every node, by name.
+  description: The result of every node, by name.
   returned: always
   type: dict
   contains:
@@ -144,7 +145,7 @@ nodes:
       elements: dict
       contains:
         field:
-          description: V(taints), or V(owned) for something that this collection no longer regards as its own.
+          description: V(taints), or V(owned) for something that this collection no longer owns.
           type: str
         key:
           description: Key and effect of the taint, with a colon between them.
@@ -171,7 +172,7 @@ diff:
   type: list
   elements: dict
 rehearsal:
-  description: What the API server said to the change before it was made, which is asked in check mode only.
+  description: Verdict of the API server on the change, from a dry run; in check mode only.
   returned: always
   type: dict
   contains:
@@ -179,7 +180,7 @@ rehearsal:
       description: V(accepted), V(refused), V(skipped) or V(not_needed).
       type: str
     message:
-      description: Its own words, or why it was not asked.
+      description: Its own message, or why there was no dry run.
       type: str
     seconds:
       description: How long it took.

@@ -8,13 +8,11 @@ from __future__ import annotations
 
 DOCUMENTATION = r"""
 module: node_transaction
-short_description: Follow a change that a node makes by itself
+short_description: Wait for a transaction on a node
 description:
-  - Waits until a transaction of M(nodecraft.kubeadm.static_pod) or M(nodecraft.kubeadm.kubelet) ends or gets further, and says
-    where it is.
-  - A transaction is a service of the node. It ends by itself, with a commit or a restore, whether anybody follows it or not.
-  - The action plugin of these modules uses this module to follow, also after a lost connection. By hand it
-    tells how a change went on whose controller died.
+  - Waits until a transaction of M(nodecraft.kubeadm.static_pod) or M(nodecraft.kubeadm.kubelet) ends or progresses, and returns its state. The
+    action plugin of these modules uses it, also after a lost connection. Use it yourself after the controller died.
+  - A service on the node carries out the transaction. It ends by itself, with a commit or a rollback, also when no task waits for it.
 version_added: 0.1.0
 author:
   - nodecraft.kubeadm contributors (@nodecraft)
@@ -22,28 +20,28 @@ extends_documentation_fragment:
   - nodecraft.kubeadm.transaction.info
   - nodecraft.kubeadm.transaction.actiongroup_node
 notes:
-  - Once this module has returned the outcome of a transaction, later runs do not report it again as one that nobody followed.
+  - When this module has returned the outcome of a transaction, later runs do not report it again.
 options:
   name:
     description: Name of the static pod that is changed, or V(kubelet).
     type: str
     required: true
   id:
-    description: Id of the transaction. By default the open one, else the last one.
+    description: Id of the transaction. By default the open one, otherwise the last one.
     type: str
   wait:
-    description: Seconds to wait for the end, or for other news than O(seen).
+    description: Seconds to wait for the end, or for another message than O(seen).
     type: int
     default: 0
   seen:
-    description: The RV(message) that is known already. The module returns at once when there is another one.
+    description: The known RV(message). The module returns at once when there is another one.
     type: str
     default: ''
   confirm:
     description:
-      - Id of a transaction to confirm, which is in phase V(confirming) because its task set C(confirm). The node commits it then.
-      - That task does so itself when its controller reaches C(confirm_url). By hand it is for a controller that died meanwhile.
-      - Once the transaction has ended, this only tells how. In check mode nothing is confirmed.
+      - Id of a transaction to confirm, which is in phase V(confirming) because its task set C(confirm). The node then commits it.
+      - That task does so itself when its controller reaches C(confirm_url). Use this option only when the controller died meanwhile.
+      - When the transaction has ended, this only returns its outcome. In check mode nothing is confirmed.
     type: str
 seealso:
   - module: nodecraft.kubeadm.kubelet
@@ -52,7 +50,7 @@ seealso:
 """
 
 EXAMPLES = r"""
-- name: See how the last change of the API server ended
+- name: Wait for the last change of the API server
   nodecraft.kubeadm.node_transaction:
     name: kube-apiserver
     wait: 300
@@ -72,19 +70,19 @@ name:
   type: str
 phase:
   description: >-
-    Where the transaction is; V(closed) when it ended; V(null) when there never was one, or its journal cannot be read.
+    Phase of the transaction; V(closed) when it ended; V(null) when there never was one, or its journal cannot be read.
   returned: success
   type: str
   sample: waiting
 message:
-  description: The same in words, or the outcome.
+  description: The phase in words, or the outcome.
   returned: success
   type: str
   sample: stopped, waiting for the new one
 running:
   description:
-    - Whether the engine is at work. An open transaction whose engine is not, because somebody stopped the service, is taken up
-      again by the next run of the module that began it.
+    - Whether the engine runs. When it does not, because the service was stopped, the next run of the module that began the transaction
+      continues it.
   returned: success
   type: bool
 transaction:
@@ -93,8 +91,8 @@ transaction:
   type: dict
 busy:
   description: >-
-    Whether the task failed only because another run or an open transaction is at work on the node. This module waits for
-    nobody, so it is V(false); the key is there for those that ask every module of the node.
+    Whether the task failed only because of another active run or an open transaction on the node. This module acquires no lock, so it is always
+    V(false).
   returned: always
   type: bool
 """

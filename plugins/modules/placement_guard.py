@@ -8,17 +8,18 @@ from __future__ import annotations
 
 DOCUMENTATION = r"""
 module: placement_guard
-short_description: Keep pods off protected nodes that come past the scheduler
+short_description: Keep pods that bypass the scheduler off protected nodes
 description:
-  - A taint is judged by the scheduler alone, so a pod that names its node, or whoever binds a pod to one, walks around it. This module
-    closes these ways with a ValidatingAdmissionPolicy of the API server, which Kubernetes has from 1.30 on.
-  - A pod may name a protected node when it requests one of O(resources). Pods are bound to protected nodes by O(schedulers) only. Pods
-    that name no node are never refused, unless O(require_request) is set.
+  - Refuses pods that bypass the taints of protected nodes, with a ValidatingAdmissionPolicy of the API server, which Kubernetes has from 1.30 on.
+    The role P(nodecraft.kubeadm.placement_guard#role) runs this module with variables.
+  - Only the scheduler enforces a taint with the effect C(NoSchedule), so a pod that names its node, or is bound to one manually, bypasses it.
+  - A pod may name a protected node when it requests one of O(resources). Only O(schedulers) may bind pods to
+    protected nodes. Pods that name no node are never refused, unless O(require_request) is set.
   - Never refused are the static pods of the nodes, and everything in C(kube-system).
-  - Policies that differ from those in force are first tried on pods that are never made, by a copy that concerns nothing else, and only
-    then written. What is written is proven on pods of the same kind. A guard that fails the proof is put back to what it was.
-  - One guard serves one purpose. Nodes that are kept for something else get another one, with another O(name). A node cannot
-    have two that refuse, nor can two with O(require_request) look after the same taint.
+  - Policies that differ from those in force are first tried on dry-run pods, with a copy that applies to nothing else, and only then written.
+    What is written is verified on dry-run pods, too. A guard that fails the verification is rolled back.
+  - One guard is for one purpose. Nodes that are reserved for something else get another one, with another O(name). A node cannot have two that
+    refuse, and two with O(require_request) cannot protect the same taint.
 version_added: 0.1.0
 author:
   - nodecraft.kubeadm contributors (@nodecraft)
@@ -32,41 +33,40 @@ notes:
     C(validatingadmissionpolicybindings) of C(admissionregistration.k8s.io), and on C(mutatingadmissionpolicies) and
     C(mutatingadmissionpolicybindings) where they are served; C(list) on C(nodes); C(create) on C(pods) in O(trial_namespace), for dry
     runs; and with O(require_request) C(list) on C(daemonsets), C(deployments), C(statefulsets) (C(apps)) and C(cronjobs) (C(batch)).
-  - The role P(nodecraft.kubeadm.placement_guard#role) runs this module with variables.
 attributes:
   check_mode:
     support: full
-    description: The API server judges the same objects without keeping them. The trial and the proof are left out.
+    description: Sends the same objects as a dry run. The trial and the verification are skipped.
   diff_mode:
     support: full
     description: Returns the difference of every object that is created, changed or removed.
   idempotent:
     support: full
-    description: A second run with the same options writes nothing, as long as the nodes are the same; it proves the guard again.
+    description: A second run with the same options writes nothing, as long as the nodes are the same; it verifies the guard again.
 options:
   state:
-    description: With V(absent) all that this module made under O(name) is removed.
+    description: With V(absent) everything that this module created under O(name) is removed.
     type: str
     choices:
       - present
       - absent
     default: present
   name:
-    description: Name of the policies and their bindings. It may not end in C(-trial), as the copy does that is tried.
+    description: Name of the policies and their bindings. It may not end in C(-trial), which is the name of the copy for the trial.
     type: str
     default: nodecraft-placement-guard
   nodes:
     description:
-      - Names of the nodes to protect. One that the cluster has not got is refused, unless the guard protected it before; then it stays
+      - Names of the nodes to protect. A name that is no node of the cluster is refused, unless the guard protected it before; then it stays
         protected and is reported.
-      - When empty, all nodes on which this collection set one of O(taint_keys) or advertises one of O(resources), as they are whenever
-        the module runs. When the last of them goes the guard stays, protects nothing and says so. Without a guard that is an error.
+      - When empty, all nodes on which this collection set one of O(taint_keys) or advertises one of O(resources), at the time of
+        the run. When the last of them is removed, the guard stays, protects nothing and says so. Without a guard that is an error.
     type: list
     elements: str
     default: []
   resources:
     description: >-
-      Extended resources for which the nodes are kept. A pod that requests one of them may name a protected node; without any, no pod may.
+      Extended resources for which the nodes are reserved. A pod that requests one of them may name a protected node; without any, no pod may.
     type: list
     elements: str
     default: []
@@ -76,14 +76,14 @@ options:
     elements: str
   enforce:
     description: >-
-      Whether to refuse. Else what would be refused is only told: to whoever asks, as a warning, and in the API server's audit log.
+      Whether to refuse pods. Otherwise there is only a warning to the client, and an entry in the API server's audit log.
     type: bool
     default: false
   on_node_name:
     description:
-      - What becomes of a pod that names a protected node. V(refuse) refuses it, unless it requests one of O(resources).
-      - V(affinity) turns the name into a node affinity, so that the scheduler decides about the pod, with taints and resources. It needs
-        a MutatingAdmissionPolicy, which Kubernetes has from 1.36 on, and counts with O(enforce=true) only.
+      - What happens to a pod that names a protected node. V(refuse) refuses it, unless it requests one of O(resources).
+      - V(affinity) converts the name into a node affinity, so that the scheduler decides, with taints and resources. It needs a
+        MutatingAdmissionPolicy, which Kubernetes has from 1.36 on, and takes effect with O(enforce=true) only.
     type: str
     choices:
       - refuse
@@ -92,33 +92,33 @@ options:
   require_request:
     description:
       - Whether to refuse pods, too, that tolerate a taint of the protected nodes and request none of O(resources), such as those that
-        tolerate everything. Which taints these are is read from the nodes.
+        tolerate everything. The taints are read from the nodes.
       - DaemonSets that would lose their pods on the nodes, and Deployments, StatefulSets and CronJobs that would lose theirs anywhere,
         are named, and nothing is enforced then, see O(allow_refusals).
     type: bool
     default: false
   schedulers:
     description: >-
-      Users that may bind pods to protected nodes. A scheduler of yours that runs as a pod is C(system:serviceaccount:NAMESPACE:NAME).
+      Users that may bind pods to protected nodes. A custom scheduler that runs as a pod is C(system:serviceaccount:NAMESPACE:NAME).
     type: list
     elements: str
     default: ["system:kube-scheduler"]
   exempt_namespaces:
-    description: Namespaces that the guard does not concern, besides C(kube-system), which it never does.
+    description: Namespaces that the guard excludes, in addition to C(kube-system), which it always excludes.
     type: list
     elements: str
     default: []
   exempt_daemon_sets:
-    description: DaemonSets whose pods may land on protected nodes without a request, as C(namespace/name).
+    description: DaemonSets whose pods may run on protected nodes without a request, as C(namespace/name).
     type: list
     elements: str
     default: []
   exceptions:
     description:
       - Expressions in CEL. A pod for which one of them is true may name a protected node and tolerate its taint without a request.
-      - They know C(object), C(request), C(namespaceObject) and C(authorizer), as those of a ValidatingAdmissionPolicy.
-      - With O(enforce) none may hold for the account that runs this module, or the trial fails.
-      - With O(require_request) they also meet pods that name no node, so that C(object.spec.nodeName) alone fails for these.
+      - They can use C(object), C(request), C(namespaceObject) and C(authorizer), as those of a ValidatingAdmissionPolicy.
+      - With O(enforce) none may be true for the account that runs this module, or the trial fails.
+      - With O(require_request) they are also evaluated for pods that name no node, for which C(object.spec.nodeName) alone fails.
     type: list
     elements: str
     default: []
@@ -127,7 +127,7 @@ options:
     type: bool
     default: false
   trial_namespace:
-    description: Namespace of the pods that the guard is tried on. They are dry runs only and never made.
+    description: Namespace of the dry-run pods on which the guard is tried.
     type: str
     default: default
   wait_timeout:
@@ -140,7 +140,7 @@ seealso:
 """
 
 EXAMPLES = r"""
-- name: Warn of pods that walk around the taint of nodes with dongles
+- name: Warn of pods that bypass the taint of nodes with dongles
   nodecraft.kubeadm.placement_guard:
     resources:
       - example.com/dongle
@@ -151,7 +151,7 @@ EXAMPLES = r"""
       - example.com/dongle
     enforce: true
 
-- name: Refuse whatever tolerates the taint and requests nothing, too
+- name: Also refuse pods that tolerate the taint and request nothing
   nodecraft.kubeadm.placement_guard:
     nodes:
       - w1
@@ -170,19 +170,19 @@ EXAMPLES = r"""
     enforce: true
     on_node_name: affinity
 
-- name: Take it back
+- name: Remove the guard
   nodecraft.kubeadm.placement_guard:
     state: absent
 """
 
 RETURN = r"""
 api:
-  description: Who was asked.
+  description: The API server that was used.
   returned: always
   type: dict
   contains:
     host:
-      description: Name of the machine that asked.
+      description: Name of the machine that sent the requests.
       type: str
     server:
       description: URL of the API server that answered last; V(null) when none did.
@@ -191,7 +191,7 @@ api:
     host: cp1
     server: https://10.0.0.10:6443
 enforced:
-  description: Whether the guard refuses, or would in check mode. After a failure, whether the one that was found did.
+  description: Whether the guard refuses, or would in check mode. After a failure, whether the former one did.
   returned: always
   type: bool
 nodes:
@@ -213,7 +213,7 @@ removed:
   type: list
   elements: str
 stale:
-  description: Nodes that are asked for, were protected, and do not exist any more. They stay protected.
+  description: Nodes that are named, were protected, and no longer exist. They stay protected.
   returned: always
   type: list
   elements: str
@@ -223,7 +223,7 @@ untainted:
   type: list
   elements: str
 summary:
-  description: What came of it, in words. Empty after a failure.
+  description: The result in words. Empty after a failure.
   returned: always
   type: list
   elements: str
@@ -237,7 +237,7 @@ diff:
   type: list
   elements: dict
 rehearsal:
-  description: What the API server said to the objects before they were written.
+  description: Verdict of the API server on the objects, from a dry run before they were written.
   returned: always
   type: dict
   contains:

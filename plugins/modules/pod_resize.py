@@ -8,14 +8,15 @@ from __future__ import annotations
 
 DOCUMENTATION = r"""
 module: pod_resize
-short_description: Give running pods other amounts of CPU and memory
+short_description: Resize running pods in place
 description:
-  - Changes requests and limits of the containers of running pods in place, for as many pods as a task means, all at once.
+  - Changes requests and limits of the containers of running pods in place, of many pods at once. The playbook C(nodecraft.kubeadm.resize) runs it
+    with variables.
   - Uses the subresource C(pods/resize) where the API server has it, which is from Kubernetes 1.32 on, and a patch of the pod itself
-    up to 1.31. Up to 1.32 the feature gate C(InPlacePodVerticalScaling) has to be on in every component.
-  - Tells what became of every pod, in Kubernetes' own words where something was refused or is put off.
-  - A resize changes pods alone. The template from which a controller makes new pods stays as it is, unless O(template=update), and
-    which templates differ from their pods is in the result.
+    up to 1.31. Up to 1.32 the feature gate C(InPlacePodVerticalScaling) must be on in every component.
+  - Returns the outcome of every pod, in Kubernetes' own words where a resize was refused or deferred.
+  - A resize changes pods only. The template from which a controller creates new pods stays as it is, unless O(template=update). The result has the
+    templates that differ from their pods.
 version_added: 0.1.0
 author:
   - nodecraft.kubeadm contributors (@nodecraft)
@@ -29,13 +30,12 @@ notes:
     Kubernetes 1.31 that is C(patch) on C(pods).
   - For O(owner), and unless O(template=keep), it needs C(get) on C(deployments), C(statefulsets), C(daemonsets) and C(replicasets)
     (C(apps)), and C(list) on C(replicasets) for a Deployment; for O(template=update) C(patch), too.
-  - The playbook C(nodecraft.kubeadm.resize) runs this module with variables.
 attributes:
   check_mode:
     support: full
     description: >-
-      The API server judges the same patches without keeping them. What the kubelets would say is not known, nor what a ResourceQuota
-      would, which Kubernetes leaves out of dry runs.
+      Sends the same patches as a dry run. It does not show what the kubelets would say, nor a ResourceQuota, which Kubernetes does not apply to
+      dry runs.
   diff_mode:
     support: full
     description: Returns the difference of every pod and every template that changes.
@@ -56,8 +56,8 @@ options:
     elements: str
   label_selector:
     description:
-      - Selects pods by their labels, in Kubernetes' syntax. Pods that have ended or are being deleted are not meant. When no pod
-        is left the task fails.
+      - Selects pods by their labels, in Kubernetes' syntax. Pods that have ended or are being deleted are skipped. When no pod is
+        left the task fails.
     type: str
   owner:
     description:
@@ -78,7 +78,7 @@ options:
         required: true
   containers:
     description:
-      - What single containers get. What is not named stays as it is, other containers as well as other amounts. Sidecars count as
+      - Desired amounts of single containers. What is not named stays as it is, other containers as well as other amounts. Sidecars count as
         containers here.
       - Required with O(state=present). With O(state=absent) it limits the task to these containers.
     type: list
@@ -89,19 +89,19 @@ options:
         type: str
         required: true
       resources:
-        description: The amounts, of C(cpu) and C(memory) only. Neither can be taken away from a running pod.
+        description: The amounts, of C(cpu) and C(memory) only. Neither can be removed from a running pod.
         type: dict
         suboptions:
           requests:
-            description: What is set aside for the container, such as C(cpu) V(500m) and C(memory) V(600Mi).
+            description: What is reserved for the container, such as C(cpu) V(500m) and C(memory) V(600Mi).
             type: dict
           limits:
-            description: What the container gets at most.
+            description: The maximum for the container.
             type: dict
   state:
     description:
-      - With V(present) the containers get what O(containers) says.
-      - With V(absent) resizes are taken back, whoever made them. The containers get again what the template of their controller says.
+      - With V(present) the containers get the amounts in O(containers).
+      - With V(absent) resizes are reverted, whoever made them. The containers get the amounts of their controller's template again.
     type: str
     choices:
       - present
@@ -110,14 +110,13 @@ options:
   template:
     description:
       - What to do about the templates of the controllers of the pods.
-      - V(report) leaves them as they are, and warns of those that differ from their pods, for these amounts return with the next
-        roll-out.
-      - V(keep) leaves them as they are and does not look at them.
-      - V(update) changes them as well, once those of their pods that the task means are seen to have what was asked for. They are
-        waited for, O(wait_timeout) seconds, also with O(wait=false). A template stays as it is, and says so in RV(templates), when one
-        of these pods failed, was put off, or has no node yet.
-      - A changed template of a Deployment always rolls out, which replaces all its pods, the resized ones included; other controllers
-        do as their C(updateStrategy) says.
+      - V(report) leaves them as they are, and warns of those that differ from their pods, because their amounts return with the next rollout.
+      - V(keep) leaves them as they are and does not check them.
+      - V(update) changes them as well, when their pods in this task have the desired amounts. The task waits for that for O(wait_timeout)
+        seconds, also with O(wait=false). A template stays as it is, with a message in RV(templates), when one of these pods failed, was
+        deferred, or has no node yet.
+      - A changed template of a Deployment always rolls out, which replaces all its pods, including the resized ones; other controllers follow
+        their C(updateStrategy).
     type: str
     choices:
       - keep
@@ -126,17 +125,17 @@ options:
     default: report
   allow_restart:
     description:
-      - Whether containers may be restarted whose C(resizePolicy) asks for that when C(cpu) or C(memory) changes. Otherwise a pod with
-        such a container is refused, with the name of the container.
+      - Whether containers may be restarted whose C(resizePolicy) requires that when C(cpu) or C(memory) changes. Otherwise a pod with such a
+        container is refused, with the name of the container.
     type: bool
     default: false
   max_unavailable:
     description:
-      - So many of the pods of this task may be without the condition C(Ready) while containers are restarted; a number, or a
-        percentage of the pods, rounded down and 1 at least.
-      - All pods of the task are looked at again before each next one is restarted. One that is gone counts, too.
-      - Such pods are waited for, O(wait_timeout) seconds each time, also with O(wait=false). Pods that need no restart are all
-        changed at once.
+      - How many pods of this task may be without the condition C(Ready) while containers are restarted; a number, or a percentage of the pods,
+        rounded down and at least 1.
+      - All pods of the task are checked again before each next one is restarted. One that is gone counts, too.
+      - The task waits for such pods, O(wait_timeout) seconds each time, also with O(wait=false). Pods that need no restart are all changed at
+        once.
     type: str
     default: "1"
   on_error:
@@ -150,8 +149,8 @@ options:
     default: continue
   wait:
     description:
-      - Wait until the kubelets have made of every pod what is asked for, also when nothing had to be changed. A pod that is put off
-        is waited for, one that is infeasible is not.
+      - Wait until the kubelets have resized every pod, also when nothing had to be changed. The task waits for a deferred pod, but not for an
+        infeasible one.
     type: bool
     default: false
   wait_timeout:
@@ -164,7 +163,7 @@ seealso:
 """
 
 EXAMPLES = r"""
-- name: Give all pods of a Deployment more, without a restart
+- name: Resize all pods of a Deployment without a restart
   nodecraft.kubeadm.pod_resize:
     namespace: shop
     owner:
@@ -181,7 +180,7 @@ EXAMPLES = r"""
             memory: 600Mi
     wait: true
 
-- name: See what would become of it
+- name: Show what a resize would change
   nodecraft.kubeadm.pod_resize:
     namespace: shop
     label_selector: app=web
@@ -193,7 +192,7 @@ EXAMPLES = r"""
   check_mode: true
   diff: true
 
-- name: Restart the containers that cannot do without, two pods at a time
+- name: Resize pods whose containers must be restarted, two at a time
   nodecraft.kubeadm.pod_resize:
     namespace: shop
     label_selector: app=cache
@@ -205,7 +204,7 @@ EXAMPLES = r"""
     allow_restart: true
     max_unavailable: 2
 
-- name: Give the pods of a StatefulSet again what its template says
+- name: Reset the pods of a StatefulSet to its template
   nodecraft.kubeadm.pod_resize:
     namespace: shop
     owner:
@@ -216,12 +215,12 @@ EXAMPLES = r"""
 
 RETURN = r"""
 api:
-  description: Who was asked.
+  description: The API server that was used.
   returned: always
   type: dict
   contains:
     host:
-      description: Name of the machine that asked.
+      description: Name of the machine that sent the requests.
       type: str
     server:
       description: URL of the API server that answered last; V(null) when none did.
@@ -230,30 +229,30 @@ api:
     host: cp1
     server: https://10.0.0.10:6443
 pods:
-  description: What came of every pod, by name.
+  description: The result of every pod, by name.
   returned: always
   type: dict
   contains:
     changed:
-      description: Whether the API server took a change, or would in check mode.
+      description: Whether the API server accepted a change, or would in check mode.
       type: bool
     failed:
       description: Whether the pod failed.
       type: bool
     outcome:
       description:
-        - V(unchanged), it had what was asked for.
-        - V(accepted), the API server took the change, or would in check mode, and what the kubelet makes of it was not waited for.
-        - V(resized), the containers have it. V(restarted), the same, and one was restarted.
-        - V(in_progress), the kubelet is at it. V(deferred), there is no room now, and the kubelet tries again by itself. Both fail a
-          task that waits.
-        - V(infeasible), there will never be room, or the node does not do it.
+        - V(unchanged), it already had the desired amounts.
+          - V(accepted), the API server accepted the change, or would in check mode, and the task did not wait for the kubelet.
+        - V(resized), the containers have the amounts. V(restarted), the same, and a container was restarted.
+          - V(in_progress), the kubelet has not finished. V(deferred), there is no room now, and the kubelet retries by itself. Both fail a
+            task that waits.
+        - V(infeasible), there will never be room, or the node does not support it.
         - V(refused), by the API server or before anything was sent.
-        - V(gone), there is no such pod, or not any more.
-        - V(not_tried), because of others.
+        - V(gone), the pod does not exist, or no longer.
+          - V(not_tried), because of other pods.
       type: str
     msg:
-      description: Why it failed, is put off, or was not tried, in Kubernetes' own words as far as there are some. Empty otherwise.
+      description: Why it failed, is deferred, or was not tried, in Kubernetes' own words where available. Empty otherwise.
       type: str
     node:
       description: Name of the node; V(null) when it has none.
@@ -306,10 +305,10 @@ templates:
       description: Whether changing it failed.
       type: bool
     msg:
-      description: Why it failed or was left as it is, or what becomes of its pods. Empty otherwise.
+      description: Why it failed or was left as it is, or what happens to its pods. Empty otherwise.
       type: str
     differs:
-      description: Whether pods have something else than the template says.
+      description: Whether pods differ from the template.
       type: bool
     differences:
       description: Each amount that differs.
@@ -323,10 +322,10 @@ templates:
           description: Name of the container.
           type: str
         template:
-          description: What the template says; V(null) for nothing.
+          description: The amount in the template; V(null) for none.
           type: str
         pods:
-          description: What pods have instead, each amount once; V(null) for nothing.
+          description: The amounts of pods instead, each once; V(null) for none.
           type: list
           elements: str
     roll_out:
@@ -356,7 +355,7 @@ diff:
   type: list
   elements: dict
 rehearsal:
-  description: What the API server said to the change before it was made, which is asked in check mode only.
+  description: Verdict of the API server on the change, from a dry run; in check mode only.
   returned: always
   type: dict
   contains:
@@ -364,7 +363,7 @@ rehearsal:
       description: V(accepted), V(refused), V(skipped) or V(not_needed).
       type: str
     message:
-      description: Its own words, or why it was not asked.
+      description: Its own message, or why there was no dry run.
       type: str
     seconds:
       description: How long it took.

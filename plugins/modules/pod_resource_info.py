@@ -8,13 +8,14 @@ from __future__ import annotations
 
 DOCUMENTATION = r"""
 module: pod_resource_info
-short_description: Read which pod holds which device, and which are free
+short_description: Read which pods hold which devices
 description:
-  - Asks the device plugin of this collection on every node, through the API server, what the kubelet's PodResources says, and
-    joins it with the pods and nodes of the API.
-  - Tells who holds each device since when, what is free, and which allocations are on devices that are unhealthy or gone.
-  - A node that could not be asked is in the result all the same, with the reason and what to do; and in a warning, when a device
-    plugin runs or offers something there, or when O(nodes) names it.
+  - Reads for all nodes which pod holds each device since when, which devices are free, and which allocations are on devices that are unhealthy
+    or gone.
+  - Queries the bundled device plugin on every node, through the API server, for the kubelet's PodResources, and joins the answer with the pods
+    and nodes of the API. The role P(nodecraft.kubeadm.device_plugin#role) deploys the plugin.
+  - A node that does not answer is in the result all the same, with the reason and what to do; and in a warning, when a device plugin runs or
+    advertises something there, or when O(nodes) names it.
 version_added: 0.1.0
 author:
   - nodecraft.kubeadm contributors (@nodecraft)
@@ -27,8 +28,8 @@ extends_documentation_fragment:
 notes:
   - The account needs the verbs C(get) and C(list) on C(nodes), C(list) on C(pods), C(get) on C(pods/proxy) in O(namespace), and
     for O(plugin_token_secret) the verb C(get) on C(secrets) there.
-  - One plugin on a node tells of the devices of all plugins there; only of its own does it know more of their health than whether
-    the kubelet offers them.
+  - One plugin on a node reports the devices of all plugins there. Of devices of other plugins it only knows whether the kubelet offers them,
+    not their health.
 options:
   namespace:
     description:
@@ -47,7 +48,7 @@ options:
     default: 9808
   path:
     description:
-      - Page that says which container holds which device, as JSON.
+      - Page with the container that holds each device, as JSON.
     type: str
     default: /pod-resources
   plugin_token:
@@ -63,16 +64,16 @@ seealso:
 """
 
 EXAMPLES = r"""
-- name: See which pod holds which device
+- name: Read which pod holds which device
   nodecraft.kubeadm.pod_resource_info:
     plugin_token_secret: nodecraft-device-plugin-token
   register: found
 
-- name: Show allocations on devices that are unhealthy or gone, and of pods that are
+- name: Show allocations with problems
   ansible.builtin.debug:
     msg: "{{ found.allocations | selectattr('problems') }}"
 
-- name: Take a node into maintenance only while nobody holds a device there
+- name: Ensure that no pod holds a device on a node before its maintenance
   nodecraft.kubeadm.pod_resource_info:
     nodes:
       - w1
@@ -83,12 +84,12 @@ EXAMPLES = r"""
 
 RETURN = r"""
 api:
-  description: Who was asked.
+  description: The API server that was used.
   returned: always
   type: dict
   contains:
     host:
-      description: Name of the machine that asked.
+      description: Name of the machine that sent the requests.
       type: str
     server:
       description: URL of the API server that answered last; V(null) when none did.
@@ -102,16 +103,16 @@ nodes:
   type: dict
   contains:
     answered:
-      description: Whether a plugin of the node told which pod holds which device.
+      description: Whether a plugin of the node answered.
       type: bool
     msg:
-      description: Why a plugin did not, and what to do; empty when all that were asked did.
+      description: Why a plugin did not answer, and what to do; empty when all answered.
       type: str
     resources:
       description: >-
-        What device plugins offer there, by resource: C(capacity), C(allocatable) and C(requested) (by the pods of the node), which
-        are numbers as text, or V(null), by the API; C(devices), the ids of the devices that the kubelet can hand out, which are
-        the healthy ones; and C(free), those of them that no pod holds. C(devices) and C(free) are V(null) when no plugin told.
+        What device plugins advertise there, by resource: C(capacity), C(allocatable) and C(requested) (by the pods of the node), which
+        are numbers as text, or V(null), by the API; C(devices), the ids of the devices that the kubelet can allocate, which are the healthy ones;
+        and C(free), those of them that no pod holds. C(devices) and C(free) are V(null) when no plugin answered.
       type: dict
   sample:
     w1:
@@ -146,7 +147,7 @@ allocations:
       description: Name of the extended resource.
       type: str
     device_id:
-      description: Id of the device at the kubelet. Where a device is offered several times, each has its own.
+      description: Id of the device at the kubelet. Where a device is advertised several times, each has its own.
       type: str
     physical:
       description: The device itself, which several ids may share.
@@ -157,8 +158,8 @@ allocations:
       elements: int
     health:
       description: >-
-        V(Healthy), V(Unhealthy) or V(Vanished) (it is not there any more). V(Unknown) is a device of another plugin that the
-        kubelet does not offer now.
+        V(Healthy), V(Unhealthy) or V(Vanished) (the device no longer exists). V(Unknown) is a device of another plugin that the kubelet does not
+        offer now.
       type: str
     namespace:
       description: Namespace of the pod.
@@ -173,7 +174,7 @@ allocations:
       description: Phase of the pod; V(null) when the API has no such pod on the node.
       type: str
     since:
-      description: When the kubelet took the pod on, in ISO 8601 and UTC; V(null) when the API does not say.
+      description: When the kubelet accepted the pod, in ISO 8601 and UTC; V(null) when the API does not say.
       type: str
     problems:
       description: >-

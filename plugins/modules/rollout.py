@@ -8,12 +8,12 @@ from __future__ import annotations
 
 DOCUMENTATION = r"""
 module: rollout
-short_description: Take one step of a rollout in a role of this collection
+short_description: Run one step of a rollout of this collection's roles
 description:
-  - Decides who has a turn, what stops a rollout and what is reported. Only the roles of this collection use it; its options and its results may
-    change with every release.
-  - Runs on the controller. Some steps run other modules of this collection, where the task is delegated to, with what C(module_defaults) says
-    for these.
+  - Decides in the roles and playbooks of this collection which node has its turn, what stops a rollout and what is reported. Only they use it; its
+    options and its results may change with every release.
+  - Runs on the controller. Some steps run other modules of this collection on the host to which the task is delegated, with their
+    C(module_defaults).
 version_added: 0.1.0
 author:
   - nodecraft.kubeadm contributors (@nodecraft)
@@ -34,16 +34,16 @@ options:
     required: true
   step:
     description:
-      - With V(begin) the variables of the role are checked, and every host tells the others what they have to know of it.
-      - With V(decide) the host that coordinates works out from all plans who has a turn.
-      - With V(split) the playbook C(site) works out what a host adds, without what it takes away.
-      - With V(admit) it asks the API what speaks against that, and keeps other runs out.
-      - With V(look) it asks another host whether that is ready.
-      - With V(turn) a host begins when those before it are done.
-      - With V(verify) it sees that its change has the effect that was asked for.
-      - With V(apply) the host that coordinates changes the nodes of all hosts through the API.
-      - With V(end) what became of it is worked out, and other runs are let in again.
-      - With V(report) one host shows the lines of all, and a host whose turn did not come fails.
+      - V(begin) checks the variables of the role, and shares what the other hosts need to know of each host.
+      - V(decide) determines from all plans which hosts have a turn, on the coordinator.
+      - V(split) determines for the playbook C(site) what a host adds, without what it removes.
+      - V(admit) checks through the API what blocks the rollout, and acquires the Lease.
+      - V(look) checks whether another host is ready.
+      - V(turn) begins the turn of a host when those before it are done.
+      - V(verify) checks that the change of a host has the desired effect.
+      - V(apply) changes the nodes of all hosts through the API, on the coordinator.
+      - V(end) determines the outcome, and releases the Lease.
+      - V(report) shows the lines of all on one host, and fails a host whose turn did not come.
     type: str
     choices:
       - begin
@@ -58,19 +58,19 @@ options:
       - report
     required: true
   settings:
-    description: Values of variables of the role, as far as the step needs them.
+    description: Values of variables of the role that the step needs.
     type: dict
     default: {}
 attributes:
   check_mode:
     support: full
-    description: Nothing is held and nothing is waited for.
+    description: Acquires no Lease and does not wait.
   diff_mode:
     support: full
-    description: Of what O(step=apply) changes. Nothing else is changed but a Lease.
+    description: For what O(step=apply) changes. Nothing else is changed but a Lease.
   idempotent:
     support: full
-    description: Of what O(step=apply) changes. Nothing else is changed but a Lease.
+    description: For what O(step=apply) changes. Nothing else is changed but a Lease.
 """
 
 EXAMPLES = r"""
@@ -84,7 +84,7 @@ EXAMPLES = r"""
 
 RETURN = r"""
 pass:
-  description: The pass of the role to which the result belongs, which each host names differently.
+  description: The pass of the role to which the result belongs; each host has another name for it.
   returned: with all steps but O(step=report)
   type: str
   sample: 5f3c9a17
@@ -93,39 +93,39 @@ at_work:
   returned: with O(step=begin) and O(step=end)
   type: bool
 settings:
-  description: What the other hosts have to know of this one.
+  description: What the other hosts need to know of this one.
   returned: with O(step=begin)
   type: dict
 left_out:
-  description: Why the host is left out; empty when it takes part.
+  description: Why the host is skipped; empty when it takes part.
   returned: with O(step=begin)
   type: str
 check_mode:
-  description: Whether the host is only planned, by the option of the command line or a keyword.
+  description: Whether the host is only planned, because of the command line or a keyword.
   returned: with O(step=look) in the role device_plugin
   type: bool
 coordinator:
-  description: The host that decides and asks for all.
+  description: The host that decides and sends the API requests for all.
   returned: with O(step=decide) in roles
   type: str
 api:
-  description: Which hosts may ask the API, best first, or who does, each with C(host) and C(become).
+  description: The hosts that may send API requests, best first, or the one that does, each with C(host) and C(become).
   returned: with most steps
   type: raw
 answered:
-  description: Whether the host that was asked for the API has answered. If not, the next one is asked.
-  returned: with steps that ask the API
+  description: Whether the API answered this host. If not, the next one is used.
+  returned: with steps that use the API
   type: bool
 cluster:
-  description: By what the API has to prove to be that of the nodes.
+  description: By what the API is verified to be that of the nodes.
   returned: with O(step=admit) in some roles
   type: dict
 report:
-  description: What became of the host.
+  description: The outcome of the host.
   returned: with O(step=end)
   type: dict
 lines:
-  description: What became of all hosts, as lines, on the host that tells it.
+  description: The outcome of all hosts, as lines, on the host that shows it.
   returned: with O(step=end)
   type: list
   elements: str

@@ -8,14 +8,13 @@ from __future__ import annotations
 
 DOCUMENTATION = r"""
 module: rollout_lease
-short_description: Let one run at a time change a control plane
+short_description: Serialize control plane rollouts with a Lease
 description:
-  - Acquires, renews and releases the Lease O(name) in the namespace C(kube-system). The run that holds it may change the nodes that it is for;
-    all others wait.
-  - The roles P(nodecraft.kubeadm.control_plane#role) and P(nodecraft.kubeadm.node_kubelet#role) do this by themselves. Use
-    the module for plays of your own that change static pods with M(nodecraft.kubeadm.static_pod).
-  - A roll-out that failed leaves a mark on the Lease, so that the same wish is not tried on the next node before somebody looked.
-  - Whether a Lease has run out is told by the clock of the API server, never by that of the controller.
+  - Acquires, renews and releases the Lease O(name) in the namespace C(kube-system). Only the run that holds it changes nodes; all others wait.
+  - The roles P(nodecraft.kubeadm.control_plane#role) and P(nodecraft.kubeadm.node_kubelet#role) use it. Use it yourself in your own plays that change
+    static pods with M(nodecraft.kubeadm.static_pod).
+  - A failed rollout marks the Lease as halted, so that the same desired state is not tried on the next node before the cause is fixed.
+  - The clock of the API server decides whether a Lease has expired, never that of the controller.
 version_added: 0.1.0
 author:
   - nodecraft.kubeadm contributors (@nodecraft)
@@ -27,25 +26,24 @@ requirements:
   - PyYAML
   - kubernetes >= 24.2.0, only for a kubeconfig whose user is an exec plugin or an auth provider
 notes:
-  - Runs on a control plane as root, where the cluster's own C(/etc/kubernetes/admin.conf) needs no other set-up, or wherever there are
-    credentials.
-  - Credentials come from the options, or else from the variables E(K8S_AUTH_KUBECONFIG), E(K8S_AUTH_HOST) and so on, or else from
-    O(admin_conf). C(~/.kube/config) and the account of a pod are used only where they are named.
-  - An API server that restarts is waited for, for 60 seconds.
+  - Runs on a control plane as root, where the cluster's own C(/etc/kubernetes/admin.conf) needs no setup, or wherever there are credentials.
+  - Credentials come from the options, otherwise from the variables E(K8S_AUTH_KUBECONFIG), E(K8S_AUTH_HOST) and so on, otherwise from
+    O(admin_conf). C(~/.kube/config) and the service account of a pod are used only where you name them.
+  - The task waits for an API server that restarts, for 60 seconds.
   - The account needs the verbs C(get), C(create) and C(update) on C(leases) of C(coordination.k8s.io) in C(kube-system).
 options:
   name:
     description:
       - Name of the Lease. That of the role P(nodecraft.kubeadm.node_kubelet#role) is V(nodecraft-kubeadm-kubelets).
-      - Runs that must not change nodes at the same time must name the same one.
+      - Runs that must not change nodes at the same time must use the same name.
     type: str
     default: nodecraft-kubeadm-control-plane
   state:
     description:
-      - With V(held) the Lease is taken, or renewed when O(holder) holds it already.
-      - With V(released) it is let go. Nothing is done when somebody else holds it.
-      - With V(halted) it is let go and marked with O(node), O(reason) and the one digest in O(wishes). Nothing is done when somebody
-        else holds it.
+      - With V(held) the Lease is acquired, or renewed when O(holder) holds it already.
+      - With V(released) it is released. Nothing is done when another holder has it.
+      - With V(halted) it is released and marked with O(node), O(reason) and the one digest in O(wishes). Nothing is done when another holder
+        has it.
     type: str
     choices:
       - held
@@ -53,7 +51,7 @@ options:
       - halted
     default: held
   holder:
-    description: Who asks. It has to be another one for every run, and should say who and where that is.
+    description: Identity of this run. It must be unique for every run, and should contain user and host.
     type: str
     required: true
   duration:
@@ -62,40 +60,40 @@ options:
     default: 900
   wishes:
     description:
-      - Digests of what the run is going to change, one for each node or one for all, in any form.
+      - Digests of the desired state of the run, one for each node or one for all, in any form.
       - A Lease that was marked with one of them is refused, unless O(resume=true).
     type: list
     elements: str
     default: []
   open_transactions:
     description:
-      - Changes that nodes still have open, in words. With any of them, a Lease that ran out is not taken over.
-      - M(nodecraft.kubeadm.static_pod_info) tells of them.
+      - Open transactions on nodes, in words. With any of them, an expired Lease is not taken over.
+      - M(nodecraft.kubeadm.static_pod_info) returns them.
     type: list
     elements: str
     default: []
   planned_ago:
-    description: Seconds since the caller looked at the nodes. RV(stale) says whether somebody else held the Lease since.
+    description: Age of the plan in seconds. RV(stale) says whether another holder had the Lease since.
     type: int
     default: 0
   wait_timeout:
-    description: Seconds to wait for a run that holds the Lease. What is waited for is shown on standard error.
+    description: Seconds to wait for a run that holds the Lease. The task shows its holder on standard error.
     type: int
     default: 600
   takeover:
-    description: Take the Lease from whoever holds it. Only for a human who knows that the other run is dead.
+    description: Take the Lease over from its holder. Use it only when you know that the other run is dead.
     type: bool
     default: false
   resume:
-    description: Take a Lease that is marked with the same wish. The cause should be mended.
+    description: Acquire a Lease that is marked with the same digest. Use it when the cause is fixed.
     type: bool
     default: false
   completed:
-    description: With O(state=released), whether the roll-out came to its end, so that the mark of an earlier one goes.
+    description: With O(state=released), whether the rollout completed, so that the mark of an earlier one is removed.
     type: bool
     default: true
   node:
-    description: With O(state=halted), where the roll-out failed.
+    description: With O(state=halted), where the rollout failed.
     type: str
   reason:
     description: With O(state=halted), why.
@@ -107,14 +105,14 @@ options:
 attributes:
   check_mode:
     support: full
-    description: The API server judges the write without keeping it. A run that holds the Lease is named in a warning, and not waited for.
+    description: Sends the write as a dry run. Warns of a run that holds the Lease, and does not wait for it.
   diff_mode:
     support: none
-    description: The operations say all.
+    description: The operations contain everything.
   idempotent:
     support: partial
     details: A Lease that is held is renewed each time.
-    description: A Lease that is let go already is left alone.
+    description: A released Lease is left alone.
 seealso:
   - module: nodecraft.kubeadm.static_pod
   - module: nodecraft.kubeadm.static_pod_info
@@ -127,7 +125,7 @@ EXAMPLES = r"""
 
 - name: Change the scheduler while no other run changes anything
   block:
-    - name: Keep other runs out
+    - name: Acquire the Lease
       nodecraft.kubeadm.rollout_lease:
         holder: "{{ this_run }}"
         duration: 1200
@@ -139,7 +137,7 @@ EXAMPLES = r"""
           v: "4"
 
   always:
-    - name: Let them in again, and leave the mark of a roll-out that failed
+    - name: Release the Lease, and keep the mark of a failed rollout
       nodecraft.kubeadm.rollout_lease:
         holder: "{{ this_run }}"
         state: released
@@ -148,12 +146,12 @@ EXAMPLES = r"""
 
 RETURN = r"""
 api:
-  description: Who was asked.
+  description: The API server that was used.
   returned: always
   type: dict
   contains:
     host:
-      description: Name of the machine that asked.
+      description: Name of the machine that sent the requests.
       type: str
     server:
       description: URL of the API server that answered last; V(null) when none did.
@@ -162,23 +160,23 @@ api:
     host: cp1
     server: https://10.0.0.10:6443
 answered:
-  description: Whether an API server answered; V(null) when none was asked, such as without credentials.
+  description: Whether an API server answered; V(null) when none was contacted, such as without credentials.
   returned: always
   type: bool
 holder:
-  description: Who holds the Lease now; V(null) for nobody.
+  description: The present holder of the Lease; V(null) when there is none.
   returned: always
   type: str
 taken_over_from:
-  description: Who held the Lease until it ran out, or until O(takeover); V(null) when nobody did.
+  description: The holder from which an expired Lease was taken over, or one with O(takeover); V(null) when there was none.
   returned: always
   type: str
 stale:
-  description: Whether somebody else held the Lease since the caller planned (see O(planned_ago)), so that it should plan anew.
+  description: Whether another holder had the Lease since the plan (see O(planned_ago)), so that the caller should plan again.
   returned: always
   type: bool
 waited_seconds:
-  description: How long another run was waited for.
+  description: How long the task waited for another run.
   returned: always
   type: float
 busy:
@@ -204,7 +202,7 @@ operations:
       description: The new value; V(null) when there is none.
       type: raw
 rehearsal:
-  description: What the API server said to the write before it was made, which is asked in check mode only.
+  description: Verdict of the API server on the write, from a dry run; in check mode only.
   returned: always
   type: dict
   contains:
@@ -212,7 +210,7 @@ rehearsal:
       description: V(accepted), V(refused), V(skipped) or V(not_needed).
       type: str
     message:
-      description: Its own words, or why it was not asked.
+      description: Its own message, or why there was no dry run.
       type: str
     seconds:
       description: How long it took.

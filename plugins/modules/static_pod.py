@@ -8,16 +8,18 @@ from __future__ import annotations
 
 DOCUMENTATION = r"""
 module: static_pod
-short_description: Change a control plane component of a running kubeadm cluster
+short_description: Change a static pod of a kubeadm node
 description:
-  - Changes feature gates, admission plugins, flags, environment variables, volumes, resources, times of probes, the priority and
-    policy files of a static pod such as kube-apiserver, kube-controller-manager or kube-scheduler, and nothing else in its manifest.
+  - Changes one static pod of a node, such as kube-apiserver, kube-controller-manager or kube-scheduler. The role
+    P(nodecraft.kubeadm.control_plane#role) runs this module on all control planes of a cluster.
+  - It sets feature gates, admission plugins, flags, environment variables, volumes, resources, times of probes, the priority and policy
+    files, and changes nothing else in the manifest.
   - A change is rehearsed with the component's own binary before anything is written, applied as one transaction by a
-    service on the node, proven on the running process, and rolled back by itself when the component does not become
-    healthy. Neither a lost connection nor the end of Ansible stops a transaction.
+    service on the node, verified on the running process, and rolled back by the node when the component does not become healthy. A
+    transaction does not depend on the connection or on Ansible.
   - What a task does not name stays as it is. Flags that hold lists of feature gates or admission plugins are merged entry
     by entry.
-  - What this module sets is recorded on the node together with what stood there before, so that it can be taken back.
+  - What this module sets is recorded on the node together with the former values, so that it can be reverted.
 version_added: 0.1.0
 author:
   - nodecraft.kubeadm contributors (@nodecraft)
@@ -32,49 +34,49 @@ requirements:
   - systemd, and kubeadm's layout of kubelet and static pods
 notes:
   - Run it with root permissions, one control plane node at a time. The role P(nodecraft.kubeadm.control_plane#role) does so.
-  - C(kubeadm upgrade) writes the manifests anew and so undoes the change; run the task again after an upgrade.
-  - Before anything is written, also in check mode, the module looks for what would keep the component from coming up, such as
-    an expired certificate, an image that is not on the node, or an etcd that does not answer. What is wrong already and not
-    touched by the change is only a warning when the component is not healthy, so that it can be repaired.
-  - Of C(etcd) nothing but the flags is rehearsed, because a second etcd would open the live database.
-  - Before a member of etcd is stopped, its cluster has no alarm and no learner, the other members have caught up, and they are a majority
-    without it; see O(force) for what else. Afterwards a key is written through the changed member and deleted again, no
-    alarm was added, and every other member that answers has reached that revision.
+  - C(kubeadm upgrade) rewrites the manifests, so the change is lost; run the task again after an upgrade.
+  - Before anything is written, also in check mode, the preflight checks for what would keep the component from becoming healthy, such as an
+    expired certificate, an image that is not on the node, or an etcd that does not answer. A problem that exists already and that the change
+    does not touch is only a warning when the component is not healthy, so that it can be repaired.
+  - Of C(etcd) only the flags are rehearsed, because a second etcd would open the live database.
+  - A member of etcd is stopped only when its cluster has no alarm and no learner, the other members have caught up, and they have a majority
+    without it; see O(force) for exceptions. Afterwards a key is written through the changed member and deleted again. There may be no new alarm,
+    and every other member that answers must reach that revision.
   - Flags by which the cluster of C(etcd) knows the member (C(name), C(initial-*), C(discovery*), C(listen-peer-urls), C(data-dir), C(wal-dir) and
     C(config-file)) are not changed, and neither is C(quota-backend-bytes) to less than 1.2 times the size of the database.
-  - An C(etcd) that kube-apiserver reaches elsewhere than at a static pod of its own node is external, and refused.
+  - An C(etcd) that is not a static pod on the node of its kube-apiserver is external, and refused.
 options:
   name:
     description:
       - Name of the static pod.
       - V(kube-apiserver), V(kube-controller-manager), V(kube-scheduler) and V(etcd) are rehearsed.
       - Another static pod is changed without a rehearsal.
-      - Of one without a C(command) in its manifest, such as kube-vip, the flags are not changed, for only its image knows what is started.
-        O(env), O(volumes) and O(files) are.
+      - Of one without a C(command) in its manifest, such as kube-vip, the flags cannot be changed, because only its image knows what is started.
+        O(env), O(volumes) and O(files) can.
     type: str
     required: true
   feature_gates:
     description:
-      - Feature gates to set, by name, with V(true) or V(false). V(null) takes a gate off the command line.
+      - Feature gates to set, by name, with V(true) or V(false). V(null) removes a gate from the command line.
     type: dict
   admission_plugins:
     description:
       - Admission plugins of kube-apiserver, by name, with V(enabled), V(disabled) or V(default).
-      - V(default), and V(null) too, takes the plugin out of both lists, so that Kubernetes' own choice holds.
+      - V(default), and V(null) too, removes the plugin from both lists, so that Kubernetes' own default applies.
     type: dict
   args:
     description:
       - Flags to set, by name without leading dashes.
-      - A list gives the flag several times, in that order. V(null) takes the flag away.
+      - A list sets the flag several times, in that order. V(null) removes the flag.
       - Feature gates and admission plugins have options of their own.
     type: dict
   env:
     description:
-      - Environment variables to set, by name. V(null) takes a variable away. Values are never shown.
+      - Environment variables to set, by name. V(null) removes a variable. Values are never shown.
     type: dict
   volumes:
     description:
-      - Folders and files of the node that the component sees.
+      - Directories and files of the node that are mounted into the component.
     type: list
     elements: dict
     suboptions:
@@ -86,7 +88,7 @@ options:
         description: Absolute path on the node. Required with O(volumes[].state=present).
         type: str
       mount_path:
-        description: Absolute path that the component sees. Required with O(volumes[].state=present).
+        description: Absolute path in the component. Required with O(volumes[].state=present).
         type: str
       read_only:
         description: Whether the component may only read.
@@ -112,26 +114,26 @@ options:
         default: present
   resources:
     description:
-      - Amounts of V(cpu), V(memory) and V(ephemeral-storage) below V(requests) and V(limits), as in the manifest. V(null) takes one away.
-      - An amount that is worth the same as the manifest's is no change.
+      - Amounts of V(cpu), V(memory) and V(ephemeral-storage) below V(requests) and V(limits), as in the manifest. V(null) removes one.
+      - An amount that equals the manifest's is no change.
     type: dict
   probes:
     description:
       - V(initialDelaySeconds), V(periodSeconds), V(timeoutSeconds) and V(failureThreshold) of V(startupProbe), V(livenessProbe) and
-        V(readinessProbe), as in the manifest. V(null) takes one away, so that Kubernetes' default holds.
-      - A probe that the manifest does not have is not made.
+        V(readinessProbe), as in the manifest. V(null) removes one, so that Kubernetes' default applies.
+      - A probe that the manifest does not have is not added.
     type: dict
   priority:
     description:
-      - The pod's V(priorityClassName) and V(priority), the number of that class. Nobody looks the class up for a static pod,
-        so they have to agree. V(null) takes one away.
+      - The pod's V(priorityClassName) and V(priority), the number of that class. Kubernetes does not look the class
+        up for a static pod, so they must agree. V(null) removes one.
     type: dict
   files:
     description:
-      - Files that the flags name, such as an audit policy. They are written in the same transaction as the manifest, and
-        restored with it.
-      - A changed content restarts the component, because components read such files when they start. For that a checksum of
-        the files is kept as an annotation in the manifest.
+      - Files that the flags name, such as an audit policy. They are written in the same transaction as the manifest, and rolled
+        back with it.
+      - A changed content restarts the component, because components read such files when they start. An annotation in the manifest with a
+        checksum of the files ensures that.
     type: list
     elements: dict
     suboptions:
@@ -145,13 +147,13 @@ options:
           - A mapping or a list is written as JSON, which is YAML as well.
         type: raw
       mode:
-        description: Permissions, as four octal digits in quotes. Without quotes YAML makes another number of them.
+        description: Permissions, as four octal digits in quotes. Without quotes YAML reads another number.
         type: str
         default: '0600'
       owner:
         description:
           - Name or number of the user that owns the file; a name is looked up on the node.
-          - Without it a file that is there keeps its owner, and a new one belongs to root.
+          - Without it an existing file keeps its owner, and a new one belongs to root.
         type: str
       group:
         description: Name or number of the group that owns the file, as O(files[].owner).
@@ -159,7 +161,7 @@ options:
       sensitive:
         description:
           - Never show the content in a diff.
-          - An C(EncryptionConfiguration) is never shown, whatever is said here.
+          - An C(EncryptionConfiguration) is never shown, whatever the value of this option.
         type: bool
         default: false
       state:
@@ -209,7 +211,7 @@ EXAMPLES = r"""
           rules:
             - level: Metadata
 
-- name: Give the API server more room and more patience
+- name: Raise resources and probe times of the API server
   nodecraft.kubeadm.static_pod:
     name: kube-apiserver
     resources:
@@ -224,18 +226,18 @@ EXAMPLES = r"""
       livenessProbe:
         timeoutSeconds: 30
 
-- name: Give etcd more room
+- name: Raise the quota of etcd
   nodecraft.kubeadm.static_pod:
     name: etcd
     args:
       quota-backend-bytes: 8589934592
 
-- name: Take back everything that this collection set on the scheduler
+- name: Revert everything that this collection set on the scheduler
   nodecraft.kubeadm.static_pod:
     name: kube-scheduler
     state: absent
 
-- name: Take back the last change of the API server
+- name: Revert the last change of the API server
   nodecraft.kubeadm.static_pod:
     name: kube-apiserver
     state: previous
@@ -254,8 +256,8 @@ node:
   sample: cp1
 cluster:
   description: >-
-    What tells which cluster the node belongs to, as its kubelet sees it. A value is empty where it cannot be read, and when the task
-    failed before it was.
+    Identity of the node's cluster, as its kubelet sees it. A value is empty where it cannot be read, and when the task
+    failed before it was read.
   returned: always
   type: dict
   contains:
@@ -281,15 +283,15 @@ manifest:
   sample: /etc/kubernetes/manifests/kube-apiserver.yaml
 snapshot:
   description: >-
-    Path on the node of the snapshot of etcd that was saved before a forced change of it, and read back. V(null) when none was saved. It
-    holds all of the cluster, its secrets included; remove it when it is not needed any more.
+    Path on the node of the verified snapshot of etcd that was saved before a forced change of it. V(null) when none was saved. It contains
+    the whole cluster, including its Secrets; remove it when you no longer need it.
   returned: always
   type: str
   sample: /var/lib/nodecraft-kubeadm/etcd/snapshots/20260101T000000.000000Z.db
 lost:
   description: >-
-    What this collection set and a kubeadm upgrade took when it wrote the manifest again, by option; the names only. What the task names of it is
-    set again. With O(purge) the rest is given up, otherwise it stays in this list.
+    What this collection set and was lost when a kubeadm upgrade rewrote the manifest, by option; the names only. What the task names of it
+    is set again. With O(purge) the rest is removed from the record, otherwise it stays in this list.
   returned: always
   type: dict
   sample:
@@ -324,7 +326,7 @@ operations:
       before:
       after: true
 rehearsal:
-  description: What the component itself said to the change before anything was written.
+  description: The component's own verdict on the change before anything was written.
   returned: always
   type: dict
   contains:
@@ -332,7 +334,7 @@ rehearsal:
       description: V(accepted), V(refused), V(skipped) or V(not_needed).
       type: str
     message:
-      description: The component's own word, or why there was no rehearsal.
+      description: The component's own message, or why there was no rehearsal.
       type: str
     seconds:
       description: How long it took.
@@ -350,17 +352,17 @@ transaction:
       description: Its id.
       type: str
     requested:
-      description: When C(at) and from where C(from) it was asked for, which is the address of the connection or else the user.
+      description: When (C(at)) and from where (C(from)) it was requested, which is the address of the connection or else the user.
       type: dict
     takes_back:
-      description: Id of the transaction that it took back; V(null) when it was another change.
+      description: Id of the transaction that it reverted; V(null) when it was another change.
       type: str
     outcome:
       description:
-        - V(committed) when the component is healthy with the change, V(restored) when the former state was put back and is
-          as healthy as it was, V(abandoned) when nothing was written, V(unhealthy) when rollback was off, V(alarm) when the former state
-          could not be proven.
-        - V(null) when the task failed because it did not see the end. Only RV(transaction.id) and RV(transaction.requested) are there then.
+        - V(committed) when the component is healthy with the change, V(restored) when the change was rolled back and the component is
+          as healthy as it was, V(abandoned) when nothing was written, V(unhealthy) when O(rollback=false), V(alarm) when the former state
+          could not be verified.
+        - V(null) when the task failed before the transaction ended. Only RV(transaction.id) and RV(transaction.requested) are there then.
       type: str
     reason:
       description: Why the change was not committed.
@@ -368,7 +370,7 @@ transaction:
     healthy:
       description: >-
         Whether the component was healthy at the end. With V(restored) it is not when it was not before the change either.
-        V(null) when it was not looked at.
+        V(null) when it was not checked.
       type: bool
     ended:
       description: When it ended, UTC.
@@ -384,9 +386,10 @@ transaction:
       type: float
     proof:
       description: >-
-        What was seen of the running process: C(uid) of the pod, C(pid), C(container_id), C(arguments), C(probes), and
-        C(feature_gates) as the process itself reports them, or C(feature_gates_note) why it could not be asked. Of an API server
-        also C(clients), the kubeconfigs of this node with the status that each was answered, and C(config_hash) of the mirror pod. Of
+        What was verified on the running process: C(uid) of the pod, C(pid), C(container_id), C(arguments), C(probes), and
+        C(feature_gates) as the process itself reports them, or C(feature_gates_note) with the reason why these could not be read. Of an API server
+        also
+        C(clients), the kubeconfigs of this node with the status of each answer, and C(config_hash) of the mirror pod. Of
         etcd also C(etcd), with the C(revision) of a write through this member, the C(members) that have reached it, those that are
         C(unreachable), and the C(alarms).
       type: dict
@@ -394,7 +397,7 @@ transaction:
       description: Whether the controller confirmed the change; V(null) when O(confirm) was off.
       type: bool
     notes:
-      description: What was noticed on the way, such as a damaged copy of the journal or a kubelet that had to be started anew.
+      description: What was noticed during the transaction, such as a damaged copy of the journal or a restart of the kubelet.
       type: list
       elements: str
     log:
@@ -402,24 +405,23 @@ transaction:
       type: list
       elements: str
 takes_back:
-  description: Id of the transaction that this task takes back, with O(state=previous); V(null) otherwise.
+  description: Id of the transaction that this task reverts, with O(state=previous); V(null) otherwise.
   returned: always
   type: str
 open_transaction:
   description:
-    - C(id) and C(phase) of a transaction that is open although its engine does not run; V(null) when there is none.
-    - Only check mode meets one, and a run whose O(confirm_url) is out of reach, which fails then. Any other run ends it before it plans.
+    - C(id) and C(phase) of an open transaction whose engine does not run; V(null) when there is none.
+    - Only check mode returns one, and a run that fails because its O(confirm_url) is unreachable. Any other run ends it before it plans.
   returned: always
   type: dict
 previous_transaction:
   description: >-
-    The RV(transaction) of an earlier run that ended while nobody followed it; V(null) when there is none.
+    The RV(transaction) of an earlier run that ended after that run had stopped waiting; V(null) when there is none.
   returned: always
   type: dict
 busy:
   description:
-    - Whether the task failed only because another run or an open transaction is at work on the node, so that the same task may
-      go on when that is over.
+    - Whether the task failed only because of another active run or an open transaction on the node. Retry the task when that has ended.
   returned: always
   type: bool
 """

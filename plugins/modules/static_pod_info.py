@@ -8,10 +8,10 @@ from __future__ import annotations
 
 DOCUMENTATION = r"""
 module: static_pod_info
-short_description: Read what a kubeadm node's static pods are and run
+short_description: Read the static pods of a kubeadm node
 description:
-  - Reads the static pods of a node, what their manifests say, which process really runs, what this collection set, stray
-    files in the folder of manifests, and open or past transactions.
+  - Reads the static pods of a node, with their manifests, the processes that really run, what this collection set, stray files in the
+    directory of manifests, and open or past transactions. M(nodecraft.kubeadm.static_pod) changes them.
 version_added: 0.1.0
 author:
   - nodecraft.kubeadm contributors (@nodecraft)
@@ -27,7 +27,7 @@ options:
     description: Read this static pod only; the list is empty when the node has none of that name. By default all of them.
     type: str
   manifest_dir:
-    description: Folder of the manifests. By default the kubelet's own C(staticPodPath).
+    description: Directory of the manifests. By default the kubelet's own C(staticPodPath).
     type: path
 seealso:
   - module: nodecraft.kubeadm.static_pod
@@ -50,7 +50,7 @@ node:
   type: str
 cluster:
   description: >-
-    What tells which cluster the node belongs to, as its kubelet sees it. A value is empty where it cannot be read.
+    Identity of the node's cluster, as its kubelet sees it. A value is empty where it cannot be read.
   returned: success
   type: dict
   contains:
@@ -71,16 +71,16 @@ cluster:
     machine_id: 9d0f3ae1c2b44f6c8a7e5d3b1f02c4e6
 kubelet_problem:
   description: >-
-    Why the node's kubelet does not work, with its last words; V(null) when it does. Its files tell then which static pods the node has.
+    Why the node's kubelet does not work, with its last log lines; V(null) when it does. The static pods are then read from its files.
   returned: success
   type: str
   sample: "kubelet on cp1 is activating (auto-restart); it said last: panic: unrecognized feature gate: OldGate"
 manifest_dir:
-  description: The folder that was read.
+  description: The directory that was read.
   returned: success
   type: str
 unreadable_files:
-  description: Files in the folder that declare no pod. The kubelet tries to read them all the same.
+  description: Files in the directory that declare no pod. The kubelet tries to read them all the same.
   returned: success
   type: list
   elements: str
@@ -129,17 +129,17 @@ static_pods:
       description: C(priorityClassName) and C(priority), where they are set.
       type: dict
     owned:
-      description: What this collection set and what is there as it was set, by option; the names only.
+      description: What this collection set and is still there as it was set, by option; the names only.
       type: dict
     lost:
       description: >-
-        What this collection set and a kubeadm upgrade took when it wrote the manifest again, by option; the names only. A run that asks for it sets
-        it again, see RV(nodecraft.kubeadm.static_pod#module:lost).
+        What this collection set and was lost when a kubeadm upgrade rewrote the manifest, by option; the names only. A run with it sets it
+        again, see RV(nodecraft.kubeadm.static_pod#module:lost).
       type: dict
     removed:
       description: >-
-        What this collection set and someone took out of the manifest, which otherwise stayed as it was, by option; the names only. It stops the
-        next change that asks for it, see O(nodecraft.kubeadm.static_pod#module:restore_removed).
+        What this collection set and something else has removed from the manifest, which was not rewritten as a whole, by option; the names only.
+        It stops the next change with it, see O(nodecraft.kubeadm.static_pod#module:restore_removed).
       type: dict
     process:
       description: >-
@@ -150,13 +150,13 @@ static_pods:
       description: Whether the running process has the command line of the manifest.
       type: bool
     ready:
-      description: Whether exactly what the manifest says runs, alone, and passes the manifest's own probes.
+      description: Whether exactly the process of the manifest runs, alone, and passes the manifest's own probes.
       type: bool
     problem:
-      description: What is not so, in words; V(null) when it is ready.
+      description: Why it is not ready; V(null) when it is.
       type: str
     stray_files:
-      description: Other files that the kubelet takes for the same pod. Nothing is changed while there are any.
+      description: Other files that the kubelet reads as the same pod. Nothing is changed while there are any.
       type: list
       elements: str
     open_transaction:
@@ -168,26 +168,26 @@ static_pods:
       description: How the last transaction ended, as M(nodecraft.kubeadm.static_pod) returns it; V(null) without one.
       type: dict
     last_known_good:
-      description: Id of the last committed transaction of which an intact journal is there; V(null) without one.
+      description: Id of the last committed transaction with an intact journal; V(null) without one.
       type: str
     way_back:
       description: >-
-        What O(nodecraft.kubeadm.static_pod#module:state=previous) would do; V(null) when there is nothing to take back.
+        What O(nodecraft.kubeadm.static_pod#module:state=previous) would do; V(null) when there is nothing to revert.
       type: dict
       contains:
         transaction:
-          description: Id of the change that would be taken back; V(null) when that cannot be told.
+          description: Id of the change that would be reverted; V(null) when that is unknown.
           type: str
         requested:
-          description: When C(at) and from where C(from) that change was asked for.
+          description: When (C(at)) and from where (C(from)) that change was requested.
           type: dict
         ended:
           description: When that change ended, UTC.
           type: str
         files:
           description: >-
-            The files that would change, each with C(path), C(change) (V(changed), V(created) or V(removed)) and C(diff). A C(diff) is V(null)
-            where the content may be nobody's business: of all files but the manifest, whose environment variables are hidden.
+            The files that would change, each with C(path), C(change) (V(changed), V(created) or V(removed)) and C(diff). A C(diff) is
+            V(null) where the content may be confidential: of all files but the manifest, whose environment variables are hidden.
           type: list
           elements: dict
         operations:
@@ -195,10 +195,10 @@ static_pods:
           type: list
           elements: dict
         obstacle:
-          description: Why it would be refused, such as a file that somebody changed since; V(null) when nothing stands against it.
+          description: Why it would be refused, such as a file that was changed since; V(null) when it would not.
           type: str
     unreadable_journals:
-      description: What is wrong with each journal of which no copy can be used, and what to do.
+      description: What is wrong with each journal without a usable copy, and what to do.
       type: list
       elements: str
     error:

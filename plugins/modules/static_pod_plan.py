@@ -8,12 +8,12 @@ from __future__ import annotations
 
 DOCUMENTATION = r"""
 module: static_pod_plan
-short_description: Plan and rehearse changes of several static pods of a node
+short_description: Plan and rehearse changes of static pods
 description:
-  - Plans changes of several static pods of one node and rehearses each, in one call, and changes nothing. For each it returns what
-    M(nodecraft.kubeadm.static_pod) returns in check mode, and what a rollout asks M(nodecraft.kubeadm.static_pod_info) for.
-  - The changes themselves are made by M(nodecraft.kubeadm.static_pod), each in a transaction of its own.
-  - The role P(nodecraft.kubeadm.control_plane#role) uses it.
+  - Plans and rehearses changes of several static pods of one node in one call, and changes nothing. The role
+    P(nodecraft.kubeadm.control_plane#role) uses it before M(nodecraft.kubeadm.static_pod) makes the changes, each in its own transaction.
+  - For each static pod it returns what M(nodecraft.kubeadm.static_pod) returns in check mode, and what a rollout needs from
+    M(nodecraft.kubeadm.static_pod_info).
 version_added: 0.1.0
 author:
   - nodecraft.kubeadm contributors (@nodecraft)
@@ -29,25 +29,26 @@ requirements:
 notes:
   - The kubelet is read once. Static pods are planned and rehearsed one after the other, each with its own lock, in the order of
     O(static_pods).
-  - When one is refused, the task fails and names it; the others are planned all the same and stand in the result.
-  - Where nothing changes, values that are not this collection's any more go out of its record, which is no change of the node; not in check mode.
-  - What kubeadm took over from C(kubeadm-config), where M(nodecraft.kubeadm.kubeadm_config) had put it, as on a control plane that joined later,
-    goes into the record as this collection's; not in check mode.
-  - What an earlier run left to tell is a warning here, and stays untold until a run of M(nodecraft.kubeadm.static_pod), or until
-    M(nodecraft.kubeadm.node_transaction) has told it.
+  - When one is refused, the task fails and names it; the others are planned all the same and are in the result.
+  - Where nothing changes, values that this collection no longer owns are removed from its record, which is no change of the node; not in check
+    mode.
+  - Settings that kubeadm generated from C(kubeadm-config), where M(nodecraft.kubeadm.kubeadm_config) had written them, such as on a control plane
+    that joined later, are added to the record as owned by this collection; not in check mode.
+  - The outcome of an unreported transaction of an earlier run is a warning here, and counts as reported only after M(nodecraft.kubeadm.static_pod)
+    or M(nodecraft.kubeadm.node_transaction) has returned it.
 options:
   static_pods:
     description:
-      - What is asked for of each static pod, by its name. An entry may have the settings of M(nodecraft.kubeadm.static_pod), which are
+      - The desired state of each static pod, by its name. An entry may have the settings of M(nodecraft.kubeadm.static_pod), which are
         C(feature_gates), C(admission_plugins), C(args), C(env), C(volumes), C(resources), C(probes), C(priority) and C(files), with the
-        same meaning. All other options are those of every static pod.
-      - With C(only_if_changed) set to V(true) in an entry, a static pod that this collection has not changed on the node is left out. With
+        same meaning. All other options apply to every static pod.
+      - With C(only_if_changed) set to V(true) in an entry, a static pod that this collection has not changed on the node is skipped. With
         O(state=present) it counts as changed as long as this collection owns something of it, otherwise when it was ever changed.
-        So what was set earlier is reverted where it was set, and nothing is asked of a node without such a static pod.
+        So what was set earlier is reverted where it was set, and a node without such a static pod is no error.
     type: dict
     required: true
   persist_env:
-    description: Variables of the environment whose values RV(static_pods) may tell in C(persistable).
+    description: Environment variables whose values RV(static_pods) may contain in C(persistable).
     type: list
     elements: str
     default: []
@@ -57,7 +58,7 @@ seealso:
 """
 
 EXAMPLES = r"""
-- name: Plan a feature gate of two components, and revert what was ever set of etcd
+- name: Plan a feature gate of two components, and revert all settings of etcd
   nodecraft.kubeadm.static_pod_plan:
     static_pods:
       kube-apiserver:
@@ -81,7 +82,7 @@ EXAMPLES = r"""
 RETURN = r"""
 static_pods:
   description:
-    - The plan of each static pod by its name, without those that C(only_if_changed) left out. It has all keys that
+    - The plan of each static pod by its name, without those that C(only_if_changed) skips. It has all keys that
       M(nodecraft.kubeadm.static_pod) returns in check mode, with an empty C(diff), and those below.
     - Empty when the task failed before the kubelet was read.
   returned: always
@@ -109,16 +110,17 @@ static_pods:
       type: dict
     persistable:
       description:
-        - What of it could stand in the ConfigMap C(kube-system/kubeadm-config) when the plan is carried out; V(null) when there is no plan.
-        - Under C(settings), by field and key, each with its C(value), the C(original) before this collection, whether it is this collection's
-          (C(ours)), whether O(static_pods) names it (C(named)), and C(files), which tell the contents of files that it names apart. Under
-          C(others) what is this collection's and cannot stand there.
+        - What of it could be kept in the ConfigMap C(kube-system/kubeadm-config) when the plan is applied; V(null) when there is no plan.
+        - Under C(settings), by field and key, each with its C(value), the C(original) before this collection, whether this collection owns it
+          (C(ours)),
+          whether O(static_pods) names it (C(named)), and C(files), digests of the files that it names. Under C(others) what this collection owns and
+          cannot be kept there.
       type: dict
 kubeadm_config:
   description:
-    - What the API server of the node tells of the ConfigMap C(kube-system/kubeadm-config), with C(problem), why it could not be read, C(text),
-      C(record), what this collection put there, C(control_planes), the Nodes that generate their manifests from it, C(managers), who else
-      renders it, and C(immutable), the ConfigMaps among it and its record that the API lets nobody change.
+    - The ConfigMap C(kube-system/kubeadm-config) from the API server of the node, with C(problem), why it could not be read, C(text),
+      C(record), what this collection wrote there, C(control_planes), the Nodes that generate their manifests from it, C(managers), other
+      programs that render it, and C(immutable), the ConfigMaps among it and its record that cannot be changed.
     - C(version) is that of the node's API server.
   returned: always
   type: dict
@@ -140,21 +142,20 @@ node:
   sample: cp1
 cluster:
   description: >-
-    What tells which cluster the node belongs to, as M(nodecraft.kubeadm.static_pod) returns it. Its values are empty when the task failed
+    Identity of the node's cluster, as M(nodecraft.kubeadm.static_pod) returns it. Its values are empty when the task failed
     before the kubelet was read.
   returned: always
   type: dict
 kubelet_problem:
   description: >-
-    Why the node's kubelet does not work, with its last words; V(null) when it does, or when the task failed before it was read. Everything is
-    planned from the kubelet's files then, and its repair has to come before any change.
+    Why the node's kubelet does not work, with its last log lines; V(null) when it does, or when the task failed before it was read. Then
+    everything is planned from the kubelet's files, and the kubelet must be repaired before any change.
   returned: always
   type: str
   sample: "kubelet on cp1 is activating (auto-restart); it said last: panic: unrecognized feature gate: OldGate"
 busy:
   description: >-
-    Whether the task failed only because another run or an open transaction is at work on the node, so that the same task may go on when
-    that is over.
+    Whether the task failed only because of another active run or an open transaction on the node. Retry the task when that has ended.
   returned: always
   type: bool
 """

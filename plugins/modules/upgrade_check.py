@@ -6,15 +6,16 @@ from __future__ import annotations
 
 DOCUMENTATION = r"""
 module: upgrade_check
-short_description: Tell what a kubeadm upgrade takes away or breaks on a node
+short_description: Check what a kubeadm upgrade breaks on a node
 description:
-  - Has the new version's own programs say, before an upgrade, what it would do to a node. Writes nothing.
-  - On a control plane the new kubeadm generates all manifests from the ClusterConfiguration, offline. Each is compared with the one that is
-    there, and rehearsed by its new program; then the desired state is planned on top of them and rehearsed again.
-  - The new kubeadm also tells which certificates of a control plane end too early.
+  - Checks before a kubeadm upgrade, with the new version's own programs, which settings of a node it removes or breaks. Writes nothing. The
+    playbook C(nodecraft.kubeadm.upgrade_check) runs this module on all nodes.
+  - On a control plane the new kubeadm generates all manifests from the ClusterConfiguration, offline. Each is compared with the present one, and
+    rehearsed by its new program; then the desired state is planned on top of them and rehearsed again.
+  - The new kubeadm also finds the certificates of a control plane that end too early.
   - On every node the new kubelet is rehearsed with the command line and the configuration of today, and with the desired state.
   - Rehearsals run in a sandbox without network. A kubelet that is newer than the tested versions is never started.
-  - What is found is a result and no failure. The playbook C(nodecraft.kubeadm.upgrade_check) fails when something breaks.
+  - A finding is a result, not a failure. The playbook fails when something breaks.
 version_added: 0.1.0
 author:
   - nodecraft.kubeadm contributors (@nodecraft)
@@ -32,26 +33,27 @@ options:
     required: true
   programs:
     description:
-      - Directory on the node, by its absolute path, with the programs of that version, such as the packages of kubeadm and kubelet unpacked. On a
-        control plane it has to hold C(kubeadm) and C(kubelet), on any other node C(kubelet).
-      - The programs of static pods, C(etcd) and C(kube-apiserver) for instance, are taken from there as well; those that it does not hold from
-        their images, where the container runtime of the node has these.
+      - Directory on the node, by its absolute path, with the programs of that version, such as the unpacked packages of kubeadm and kubelet.
+        On a control plane it must contain C(kubeadm) and C(kubelet), on any other node C(kubelet).
+      - The programs of static pods, C(etcd) and C(kube-apiserver) for instance, are also taken from there; missing ones from their images, where the
+        container runtime of the node has these.
       - A program of another version or architecture is an error.
     type: path
     required: true
   cluster_configuration:
-    description: Text of the key C(ClusterConfiguration) in the ConfigMap C(kube-system/kubeadm-config), as M(nodecraft.kubeadm.upgrade_info) reads it.
+    description: Text of the key C(ClusterConfiguration) in the ConfigMap C(kube-system/kubeadm-config), as M(nodecraft.kubeadm.upgrade_info) reads
+      it.
     type: str
     required: true
   patches:
     description:
-      - Directory, by its absolute path, with patches that the upgrade is going to be given (C(kubeadm upgrade apply --patches)).
-      - Counts on control planes. A link is an error.
+      - Directory, by its absolute path, with the patches for the upgrade (C(kubeadm upgrade apply --patches)).
+      - Used on control planes only. A link is an error.
     type: path
   static_pods:
     description:
       - The desired state of each static pod, by its name, as O(nodecraft.kubeadm.static_pod_plan#module:static_pods).
-      - Without it nothing brings back what the upgrade takes away.
+      - Without it nothing sets again what the upgrade removes.
     type: dict
   purge:
     description: Whether the desired state purges, as O(nodecraft.kubeadm.static_pod#module:purge).
@@ -104,11 +106,11 @@ seealso:
 """
 
 EXAMPLES = r"""
-- name: Read what kubeadm knows of the cluster
+- name: Read the ClusterConfiguration
   nodecraft.kubeadm.upgrade_info:
   register: cluster
 
-- name: Tell what the upgrade takes away or breaks
+- name: Check what the upgrade removes or breaks
   nodecraft.kubeadm.upgrade_check:
     target: 1.37.2
     programs: /opt/kubernetes-1.37.2
@@ -123,7 +125,7 @@ node:
   returned: success
   type: str
 target:
-  description: The version that was asked for.
+  description: The version to upgrade to.
   returned: success
   type: str
 is_control_plane:
@@ -139,7 +141,7 @@ seconds:
   returned: success
   type: float
 findings:
-  description: What becomes of each setting that is no default of kubeadm, and what else is to be known.
+  description: The fate of each setting that is no default of kubeadm, and other findings.
   returned: success
   type: list
   elements: dict
@@ -149,8 +151,8 @@ findings:
       type: str
     field:
       description: >-
-        The option of M(nodecraft.kubeadm.static_pod) or M(nodecraft.kubeadm.kubelet) that is meant, or V(certificates); empty for what is no single
-        setting.
+        The option of M(nodecraft.kubeadm.static_pod) or M(nodecraft.kubeadm.kubelet) of the
+        setting, or V(certificates); empty for what is no single setting.
       type: str
     key:
       description: The setting in it; of a certificate the name that kubeadm gives it.
@@ -158,14 +160,15 @@ findings:
     fate:
       description: >-
         V(stays); V(returns), it vanishes and the desired state brings it back; V(vanishes), nothing brings it back; V(breaks), the new component
-        refuses it; or V(warns), which is to be known.
+        refuses it; or V(warns), for your information.
       type: str
     set_by:
       description: >-
-        Who set it, which is V(collection), V(kubeadm), V(kubeadm-config), V(patches), V(inventory) or V(other); empty where that is no question.
+        What set it, which is V(collection), V(kubeadm), V(kubeadm-config), V(patches), V(inventory) or V(other); empty where that does not
+        apply.
       type: str
     file:
-      description: The file in which it stands, or the ConfigMap; empty when unknown.
+      description: The file that contains it, or the ConfigMap; empty when unknown.
       type: str
     line:
       description: The line there; V(null) when unknown.

@@ -6,11 +6,12 @@ from __future__ import annotations
 
 DOCUMENTATION = r"""
 module: upgrade_info
-short_description: Read from the API what decides about a kubeadm upgrade
+short_description: Read what a kubeadm upgrade depends on
 description:
-  - Reads the ClusterConfiguration from which a kubeadm upgrade generates all manifests, and the versions of all kubelets.
-  - With O(target) it also looks for what that version would break in the cluster as a whole, such as APIs that clients still ask for, and admission
-    webhooks that fail closed while nothing is ready behind them.
+  - Reads from the API the ClusterConfiguration from which a kubeadm upgrade generates all manifests, and the versions of all kubelets, for
+    M(nodecraft.kubeadm.upgrade_check).
+  - With O(target) it also checks what that version would break in the cluster as a whole, such as removed APIs that clients still request, and
+    admission webhooks that fail closed and have no ready endpoint.
 version_added: 0.1.0
 author:
   - nodecraft.kubeadm contributors (@nodecraft)
@@ -21,20 +22,21 @@ extends_documentation_fragment:
   - nodecraft.kubeadm.versions
 notes:
   - The account needs the verb C(get) on the ConfigMap C(kube-system/kubeadm-config) and C(list) on C(nodes); with O(target) also C(get) on
-    C(/metrics) and on the namespace C(kube-system), and C(list) on webhook configurations, EndpointSlices and DeviceClasses. What it may not
-    read of these is a finding.
+    C(/metrics) and on the namespace C(kube-system), and C(list) on webhook configurations, EndpointSlices and DeviceClasses. Missing rights for
+    these are
+    findings.
 options:
   target:
     description:
       - The version to upgrade to, such as V(1.37.2).
-      - One to which kubeadm does not upgrade this cluster is an error.
+      - A version to which kubeadm cannot upgrade this cluster is an error.
     type: str
 seealso:
   - module: nodecraft.kubeadm.upgrade_check
 """
 
 EXAMPLES = r"""
-- name: Read what kubeadm knows of the cluster, and what an upgrade would break
+- name: Read the ClusterConfiguration, and what an upgrade would break
   nodecraft.kubeadm.upgrade_info:
     target: 1.37.2
   register: cluster
@@ -42,12 +44,12 @@ EXAMPLES = r"""
 
 RETURN = r"""
 api:
-  description: Who was asked.
+  description: The API server that was used.
   returned: always
   type: dict
   contains:
     host:
-      description: Name of the machine that asked.
+      description: Name of the machine that sent the requests.
       type: str
     server:
       description: URL of the API server that answered last; V(null) when none did.

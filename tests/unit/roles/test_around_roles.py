@@ -64,7 +64,7 @@ def test_a_pass_that_does_not_begin_is_not_taken_for_the_one_before(stage: Stage
 def test_a_role_that_begins_in_the_middle_is_refused(stage: Stage) -> None:
     outcome = stage.play(
         {"kube_control_plane": {"cp1": {"stub": {"kubelet": "changes"}}}},
-        "--start-at-task=Decide who has a turn",
+        "--start-at-task=Decide the order of the turns",
         roles=[KUBELET],
     )
     assert outcome.status != 0
