@@ -48,7 +48,7 @@ class RoleRollout(Steps):
         if lost:
             raise Refusal(
                 f"Nothing was changed on {self._pass.host}: nodes that failed, could not be reached or were ended earlier in this play cannot"
-                f" be planned ({', '.join(lost)}). Repair them, or leave them out with --limit."
+                f" be planned ({', '.join(lost)}). Repair them, or exclude them with --limit."
             )
         _node, left_out = self._read_node() if settings.get("max_unreachable") else ({}, "")
         return self._begun(settings, left_out)

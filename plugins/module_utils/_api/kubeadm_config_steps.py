@@ -61,7 +61,7 @@ class KubeadmConfigSteps(ApiSteps):
         proven = self._params["proven"]
         if proven and (digest_of(found.before), digest_of(found.after)) != (proven["before"], proven["after"]):
             raise Refusal(
-                f"{CONFIG_MAP_SOURCE} was changed by another since this run read it, so what was proven does not hold. Nothing was written. Run again."
+                f"{CONFIG_MAP_SOURCE} was changed by another client since this run read it, so its verification does not hold. Nothing was written. Run again."
             )
         return found
 
@@ -71,7 +71,7 @@ class KubeadmConfigSteps(ApiSteps):
     def rehearse(self) -> Verdict:
         """In check mode the API server judges the write without keeping it."""
         if not self._dry:
-            return Verdict(NOT_NEEDED, "the API server judges the write when it is made")
+            return Verdict(NOT_NEEDED, "the API server validates the write when it is made")
         return self._judge(self._declined, each="both ConfigMaps")
 
     def _declined(self) -> list[str]:
@@ -97,7 +97,7 @@ class KubeadmConfigSteps(ApiSteps):
             self.read()
             self.plan()
 
-        others = f"{CONFIG_MAP_SOURCE}: others changed it"
+        others = f"{CONFIG_MAP_SOURCE}: another client changed it"
         retry_on_conflict(attempt, replan, others=others, statuses=(HTTPStatus.CONFLICT, HTTPStatus.NOT_FOUND))
 
     def report(self) -> dict[str, t.Any]:

@@ -41,7 +41,7 @@ def load(source: Source, context: str | None = None, *, persist: bool = False) -
 
     persist: what a provider hands out anew is written to the file. Raises KubeadmError when it cannot be used.
     """
-    shown = source if isinstance(source, str) else "the kubeconfig that the task holds"
+    shown = source if isinstance(source, str) else "the kubeconfig of the task"
     try:
         config = _read(source)
         entry = context_of(config, shown, context)
@@ -67,7 +67,7 @@ def _problem(error: Exception) -> str:
     # A message of the parser would show the text around.
     mark = getattr(error, "problem_mark", None)
     if mark is not None:
-        return f"no YAML in line {mark.line + 1}"
+        return f"invalid YAML in line {mark.line + 1}"
     return str(error).rstrip(".") or type(error).__name__
 
 
@@ -79,7 +79,7 @@ def _read(source: Source) -> Json:
     for path in filter(None, source.split(os.pathsep)):
         found = yaml.safe_load(read_text(path))
         if not isinstance(found, dict):
-            raise ValueError(f"{path} holds no mapping")
+            raise ValueError(f"{path} is not a mapping")
         folder = os.path.dirname(os.path.abspath(os.path.expanduser(path)))
         for kind in _KINDS:
             merged[kind] += [_absolute(kind, entry, folder) for entry in found.get(kind) or []]

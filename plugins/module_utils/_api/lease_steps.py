@@ -92,10 +92,10 @@ class LeaseSteps(ApiSteps):
     def rehearse(self) -> Verdict:
         """In check mode the API server judges the write without keeping it."""
         if not self._dry:
-            return Verdict(NOT_NEEDED, "the API server judges the write when it is made")
+            return Verdict(NOT_NEEDED, "the API server validates the write when it is made")
         body = self._planned.body
         if body is None:
-            return Verdict(SKIPPED, "somebody else holds the Lease")
+            return Verdict(SKIPPED, "another run holds the Lease")
         return self._judge(lambda: self._declined(body), each="it")
 
     def apply(self) -> None:
@@ -170,7 +170,7 @@ def _explained(error: ApiError) -> ApiError:
         return error
     return ApiError(
         f"{error} It needs get, create and update on leases (coordination.k8s.io) in {rollout_lease.LEASE_NAMESPACE}. Without the Lease nothing"
-        " keeps two runs apart; to go on all the same, such as to take back a change that locked you out, do without it (in the"
+        " excludes other runs; to continue anyway, such as to revert a change that locked you out, do without it (in the"
         " roles: control_plane_lease or node_kubelet_lease: false).",
         error.status,
     )

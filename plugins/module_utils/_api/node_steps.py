@@ -87,7 +87,7 @@ class NodeSteps(ApiSteps):
     def rehearse(self) -> Verdict:
         """In check mode the API server judges the patches without keeping them; otherwise the patches are the test."""
         if not self._dry:
-            return Verdict(NOT_NEEDED, "the API server judges each change when it is made")
+            return Verdict(NOT_NEEDED, "the API server validates each change when it is made")
         return self._judge(self._declined, each="every patch")
 
     def apply(self) -> None:
@@ -142,7 +142,7 @@ class NodeSteps(ApiSteps):
         except ApiError as exc:
             if exc.status != HTTPStatus.FORBIDDEN:
                 raise
-            problem = f"which pods the new taints evict could not be told: {exc}"
+            problem = f"which pods the new taints evict could not be determined: {exc}"
             if not allowed:
                 raise KubeadmError(f"{problem} Or set allow_eviction.") from exc
             return [problem]
@@ -174,7 +174,7 @@ class NodeSteps(ApiSteps):
         except ApiError as exc:
             if exc.status != HTTPStatus.FORBIDDEN:
                 raise
-            return [f"whether running pods still fit could not be told: {exc}"]
+            return [f"whether running pods still fit could not be determined: {exc}"]
         warnings = []
         for name, target in concerned.items():
             node = t.cast(Json, target.latest)
@@ -183,7 +183,7 @@ class NodeSteps(ApiSteps):
             new = [entry for entry in after if entry.pod not in already]
             if new:
                 warnings.append(
-                    f"{name}: these pods run on, but the kubelet rejects them when it is started anew: {joined(new)}."
+                    f"{name}: these pods keep running, but the kubelet rejects them when it is restarted: {joined(new)}."
                 )
         return warnings
 
@@ -214,7 +214,7 @@ class NodeSteps(ApiSteps):
         target.latest = retry_on_conflict(
             lambda: self._api.patch(place, t.cast(NodePlan, target.plan).patch, dry_run=self._dry),
             lambda refusal: self._plan_again(target, refusal),
-            others="others changed the node",
+            others="another client changed the node",
             statuses=(HTTPStatus.CONFLICT, HTTPStatus.UNPROCESSABLE_ENTITY),
         )
         target.sent = True
@@ -256,7 +256,7 @@ class NodeSteps(ApiSteps):
         """Whether there is a kubelet to show it, where it takes one."""
         shows = not self._kind.needs_kubelet or node_plan.is_ready(t.cast(Json, target.latest))
         if not shows:
-            target.note = "not waited for: the node is not Ready, so that no kubelet would show it"
+            target.note = "not waited for: the node is not Ready, so no kubelet would report it"
         return shows
 
     def _missing(self, target: NodeTarget) -> list[str]:

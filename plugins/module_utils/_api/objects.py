@@ -48,7 +48,7 @@ def open_asked(
     if unknown:
         raise KubeadmError(
             f"there is no node {', '.join(unknown)} in the cluster of {client.url}. A kubelet registers its node when it is"
-            " started: run systemctl restart kubelet there, or leave the host out."
+            " started: run systemctl restart kubelet there, or exclude the host."
         )
     for warning in version_warnings(client, found.values()):
         warn(warning)
@@ -70,7 +70,7 @@ def read_kubelets(client: Client, names: t.Sequence[str], *, workers: int) -> di
     found = read_each(client, {name: f"nodes/{name}/proxy/configz" for name in names}, workers=workers)
     silent = [name for name in names if "kubeletconfig" not in found.get(name, {})]
     if silent:
-        raise KubeadmError(f"the kubelet of {', '.join(silent)} does not tell its configuration at /configz.")
+        raise KubeadmError(f"the kubelet of {', '.join(silent)} does not show its configuration at /configz.")
     return {name: answer["kubeletconfig"] for name, answer in found.items()}
 
 

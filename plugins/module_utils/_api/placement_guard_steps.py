@@ -223,7 +223,7 @@ class PlacementGuardSteps(ApiSteps):
                 return found  # our own write, whose answer was lost
             if not found or placement_guard.differs(found, self._cluster.objects.get(place)):
                 raise KubeadmError(
-                    f"{' '.join(place)}: somebody else changed it in the meantime, perhaps another run. Run the task again."
+                    f"{' '.join(place)}: another client changed it in the meantime, perhaps another run. Run the task again."
                 )
             body = placement_guard.as_read(body, found)
             return None
@@ -231,7 +231,7 @@ class PlacementGuardSteps(ApiSteps):
         return retry_on_conflict(
             lambda: self._send(body, dry_run=dry_run),
             replan,
-            others=f"{' '.join(place)}: others changed it",
+            others=f"{' '.join(place)}: another client changed it",
             statuses=_OUTRUN,
         )
 
@@ -241,7 +241,7 @@ class PlacementGuardSteps(ApiSteps):
             self._written.append(place)
 
     def _put_back(self) -> str:
-        """Bring the guard back to what was read, because this one does not do what it should. Returns what came of it."""
+        """Bring the guard back to what was read, because this one does not work as desired. Returns what came of it."""
         found = self._cluster.objects
         problems = self._remove_each((place for place in reversed(self._written) if place not in found), dry_run=False)
         former = [
@@ -249,10 +249,10 @@ class PlacementGuardSteps(ApiSteps):
         ]
         problems += filter(None, map(self._restoring_problem, former))
         if problems:
-            return f"Not all of it could be put back: {joined(problems)}. {placement_trial.way_out(self._wished)}"
+            return f"Not all of it could be rolled back: {joined(problems)}. {placement_trial.way_out(self._wished)}"
         self._written.clear()
         existed = any(name == self._wished.name for _kind, name in found)
-        return "It was put back to what it was before." if existed else "It was removed again."
+        return "It was rolled back." if existed else "It was removed again."
 
     def _restoring_problem(self, former: Json) -> str:
         place = placement_guard.place_of(former)
@@ -262,7 +262,7 @@ class PlacementGuardSteps(ApiSteps):
             return self._send(placement_guard.as_read(body, self._read_objects([place]).get(place)), dry_run=False)
 
         try:
-            retry_on_conflict(attempt, lambda _refusal: None, others="others changed it", statuses=_OUTRUN)
+            retry_on_conflict(attempt, lambda _refusal: None, others="another client changed it", statuses=_OUTRUN)
         except KubeadmError as exc:
             return f"{' '.join(place)}: {str(exc).rstrip('.')}"
         return ""
@@ -314,7 +314,7 @@ class PlacementGuardSteps(ApiSteps):
                 raise
             made.remove(place)
             raise KubeadmError(
-                f"{' '.join(place)}: another run tries this guard at the moment. Run the task again."
+                f"{' '.join(place)}: another run is trying this guard at the moment. Run the task again."
             ) from exc
 
     def _failings(self) -> list[str]:
@@ -381,7 +381,7 @@ class PlacementGuardSteps(ApiSteps):
             advice = [placement_trial.own_exception(self._wished, problems)]
             advice += [] if self._written else [placement_trial.way_out(self._wished)]
             words = " ".join(filter(None, [*problems, *advice]))
-            raise KubeadmError(f"The guard {self._wished.name} does not do what it should. {words}")
+            raise KubeadmError(f"The guard {self._wished.name} does not work as desired. {words}")
 
     def _difference(self, place: Place) -> Json:
         before, after = self._cluster.objects.get(place), self._judged.get(place)

@@ -80,8 +80,8 @@ class PodTarget(Target[PodPlan]):
         """Note that there is no such pod any more."""
         self.fail(
             GONE,
-            "it is gone since it was read. A pod that its controller made in its place has what the template says; run the task"
-            " again for that one.",
+            "it was deleted since it was read. A pod that its controller created in its place has the resources of the template;"
+            " run the task again for that one.",
         )
 
     def leave(self, why: str) -> None:
@@ -166,7 +166,7 @@ class PodResizeSteps(ApiSteps):
     def rehearse(self) -> Verdict:
         """In check mode the API server judges the patches without keeping them; otherwise the patches are the test."""
         if not self._dry:
-            return Verdict(verdicts.NOT_NEEDED, "the API server judges each change when it is made")
+            return Verdict(verdicts.NOT_NEEDED, "the API server validates each change when it is made")
         return self._judge(self._declined, each="every patch")
 
     def apply(self) -> None:
@@ -208,7 +208,7 @@ class PodResizeSteps(ApiSteps):
         """Which pods are meant. Raises Refusal for what cannot be asked for."""
         params, owner = self._params, self._params["owner"]
         if params["containers"] == []:
-            instead = ", or leave it out to mean all of them" if self._takes_back else " and what they get"
+            instead = ", or omit it to select all of them" if self._takes_back else " and what they get"
             raise Refusal(f"containers: it is empty; name the containers{instead}.")
         if self._takes_back:
             self._wish = {entry["name"]: {} for entry in params["containers"] or []}
@@ -249,7 +249,7 @@ class PodResizeSteps(ApiSteps):
         template = self._known_templates.of(target.name)
         if template is None:
             raise Refusal(
-                f"no controller with a template made it ({', '.join(pod_templates.PATHS)}), so that nobody knows what it had. Name"
+                f"no controller with a template created it ({', '.join(pod_templates.PATHS)}), so its former resources are not known. Set"
                 " the amounts, with state present."
             )
         known = pod_resize.containers_of(pod["spec"])
@@ -292,7 +292,9 @@ class PodResizeSteps(ApiSteps):
         """Change one pod, against other writers if need be. Returns whether it worked."""
         try:
             retry_on_conflict(
-                lambda: self._patch(target), lambda _refusal: self._plan_again(target), others="others changed the pod"
+                lambda: self._patch(target),
+                lambda _refusal: self._plan_again(target),
+                others="another client changed the pod",
             )
         except ApiError as exc:
             if exc.status == HTTPStatus.NOT_FOUND:
@@ -339,7 +341,7 @@ class PodResizeSteps(ApiSteps):
             )
             if not batch:
                 why = (
-                    f"not tried: its restart would put more than max_unavailable ({limit}) out of service, for these are"
+                    f"not tried: its restart would put more than max_unavailable ({limit}) out of service, because these are"
                     f" not Ready: {joined(down)}."
                 )
                 for target in waiting:
@@ -428,11 +430,11 @@ class PodResizeSteps(ApiSteps):
         if target.error:
             return True
         if not target.pod["spec"].get("nodeName"):
-            target.note = "not waited for: the pod has no node yet, and begins with what was asked for"
+            target.note = "not waited for: the pod has no node yet, and starts with the desired resources"
             return True
         lost = pod_resize_state.overwritten(target.pod, target.wish)
         if lost:
-            target.fail(REFUSED, f"somebody else changed it in the meantime: {'; '.join(lost)}. Run the task again.")
+            target.fail(REFUSED, f"another client changed it in the meantime: {'; '.join(lost)}. Run the task again.")
             return True
         state = pod_resize_state.state(target.pod, target.wish, target.doubted)
         if state.outcome == INFEASIBLE:
@@ -447,7 +449,7 @@ class PodResizeSteps(ApiSteps):
     def _fail_infeasible(target: PodTarget, reason: str) -> None:
         target.fail(
             INFEASIBLE,
-            f"the kubelet of {target.pod['spec'].get('nodeName')} says: {reason.rstrip('.')}. The pod runs on with what it had.",
+            f"the kubelet of {target.pod['spec'].get('nodeName')} says: {reason.rstrip('.')}. The pod keeps running with its former resources.",
         )
 
     @staticmethod
@@ -456,7 +458,7 @@ class PodResizeSteps(ApiSteps):
             target.outcome = RESTARTED if target.restarted else RESIZED
         unasked = [name for name in target.restarted if name not in target.restarts]
         if unasked:
-            target.note = f"restarted, although resizePolicy does not ask for it: {', '.join(unasked)}"
+            target.note = f"restarted, although resizePolicy does not require it: {', '.join(unasked)}"
 
     def _differences(self, templates: t.Iterable[Template]) -> list[Json]:
         """One entry for each pod and each template that changes."""

@@ -158,11 +158,11 @@ def read_formatted(path: str) -> Json | None:
         return None
     found = data.get("format") if isinstance(data, dict) else None
     if not isinstance(found, int):
-        raise Damaged(f"{path} is damaged: it says no format")
+        raise Damaged(f"{path} is damaged: it has no format")
     if found != FORMAT:
         raise OtherFormat(
             f"{path} has format {found}, which {'a newer' if found > FORMAT else 'an older'} version of nodecraft.kubeadm wrote;"
-            f" this version knows {FORMAT}. It is left as it is: go on with the version that wrote it"
+            f" this version knows {FORMAT}. It was not changed: continue with the version that wrote it"
         )
     return t.cast(Json, data)
 

@@ -61,7 +61,7 @@ class ImageSteps:
 
     def rehearse(self) -> Verdict:
         """An archive cannot be tried."""
-        return Verdict(SKIPPED, "an archive is loaded or not")
+        return Verdict(SKIPPED, "an archive cannot be tested before it is loaded")
 
     def apply(self) -> None:
         """Load the archive, and see that the image was in it. Raises KubeadmError when it was not."""
@@ -69,8 +69,8 @@ class ImageSteps:
         said = runtime.load(t.cast(str, self._archive))
         if runtime.has(self._image) is False:
             raise KubeadmError(
-                f"{self._archive} was loaded into {runtime.name} of {self._node}, and there is still no image {self._image}. Give the"
-                f" name that the archive has. It was said: {said or 'nothing'}"
+                f"{self._archive} was loaded into {runtime.name} of {self._node}, and there is still no image {self._image}. Use the"
+                f" name that the archive has. The output was: {said or 'nothing'}"
             )
 
     def report(self) -> dict[str, t.Any]:

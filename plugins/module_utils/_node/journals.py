@@ -55,7 +55,7 @@ class TransactionSettings:
         if params["confirm"]:
             confirmation.check_url(params["confirm_url"])
             if not params["rollback"]:
-                raise Refusal("confirm puts back what nobody confirmed, so it cannot go with rollback: false.")
+                raise Refusal("confirm rolls back what is not confirmed, so it cannot be used with rollback: false.")
         timeout = params["confirm_timeout"] if params["confirm"] else None
         return cls(params["wait_timeout"], params["min_ready_seconds"], params["rollback"], timeout)
 

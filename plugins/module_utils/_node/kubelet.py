@@ -77,7 +77,7 @@ def kubelet_of(arguments: t.Sequence[str], settings: Settings, root: str = "/") 
     manifest_dir = settings.field(("staticPodPath",))
     if not manifest_dir:
         raise KubeadmError(
-            f"{os.uname().nodename} is no kubeadm control plane: its kubelet has no folder for static pods"
+            f"{os.uname().nodename} is not a kubeadm control plane: its kubelet has no directory for static pods"
             f" (staticPodPath; kubeadm sets {DEFAULT_MANIFEST_DIR})."
         )
     return Kubelet(
@@ -176,7 +176,7 @@ def _main_pid(run: Run) -> int:
 def _down(found: str) -> KubeletDown:
     return KubeletDown(
         found,
-        f"{os.uname().nodename} runs no kubelet that could be asked (kubelet.service {found}). Static pods are changed on running"
+        f"{os.uname().nodename} runs no kubelet that could be queried (kubelet.service {found}). Static pods are changed on running"
         " kubeadm control planes only: check that the host is one, and start its kubelet.",
     )
 

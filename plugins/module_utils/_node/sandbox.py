@@ -181,7 +181,7 @@ def main() -> None:
         # This process is the rehearsal's child and has nothing left to do but to become the component.
         os.execve(binary, request["arguments"], request["environment"])  # noqa: S606  # pylint: disable=ansible-bad-function
     except OSError as exc:
-        why = f"the program cannot be started, nor what it is linked with be found in its root file system: {exc.strerror}"
+        why = f"the program cannot be started, or what it is linked with is not in its root file system: {exc.strerror}"
         raise OSError(exc.errno, why, request["arguments"][0]) from exc
 
 

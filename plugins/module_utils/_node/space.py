@@ -56,7 +56,7 @@ def require_room(journal: Journal, state: str, room: t.Callable[[str], Room] = r
             raise _no_room(journal["name"], mount, f"{found.bytes} bytes free, and this change needs {needed}")
         if found.files is not None and found.files < COPIES * len(sizes):
             raise _no_room(
-                journal["name"], mount, f"{found.files} files to spare, and this change needs {COPIES * len(sizes)}"
+                journal["name"], mount, f"{found.files} free inodes, and this change needs {COPIES * len(sizes)}"
             )
 
 

@@ -215,9 +215,9 @@ def _busy(name: str) -> str:
             f"another run prepares a change of {name} on {os.uname().nodename} at this moment{_holder(name)}. {_ADVICE}"
         )
     return (
-        f"a change of {name} on {os.uname().nodename} is open: transaction {journal['id']}, asked for from"
+        f"a change of {name} on {os.uname().nodename} is open: transaction {journal['id']}, started from"
         f" {journal['requested']['from']} at {journal['requested']['at']}, phase {journal['phase']}. It ends by itself, with a"
-        f" commit or a restore, at most about {longest_seconds(journal)} s after it began. {_ADVICE}"
+        f" commit or a rollback, at most about {longest_seconds(journal)} s after it began. {_ADVICE}"
     )
 
 
@@ -275,7 +275,7 @@ def wait_for_end(
         idle = 0 if is_active(name, run) else idle + 1
         if idle > _MAX_IDLE or clock() >= limit:
             raise KubeadmError(
-                f"transaction {identifier} of {name} on {os.uname().nodename} does not end. Ask systemctl status"
-                f" {UNIT.format(name=name)} on the node why. When its journal is damaged, move both copies away once the component"
-                f" runs what it should: {' and '.join(copies_of(state_folder(name)))}."
+                f"transaction {identifier} of {name} on {os.uname().nodename} does not end. Check systemctl status"
+                f" {UNIT.format(name=name)} on the node. When its journal is damaged, move both copies away once the component"
+                f" runs as desired: {' and '.join(copies_of(state_folder(name)))}."
             )

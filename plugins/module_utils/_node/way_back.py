@@ -48,7 +48,7 @@ def notes(way: WayBack | None, name: str, node: str) -> list[str]:
     """What the user should know of the answer: that nothing was ever changed, but not that it is taken back already."""
     if way is not None or any(ended.stands for ended in _ended(name, node)):
         return []
-    return [f"{name} on {node}: this collection has made no change that stands, so there is nothing to take back."]
+    return [f"{name} on {node}: this collection has no change in effect, so there is nothing to revert."]
 
 
 def describe(
@@ -87,8 +87,8 @@ def _way(journal: Journal, path: str, node: str) -> WayBack:
         files = tuple(_file(entry, record) for entry in journal["files"])
     except EngineError as exc:
         raise Refusal(
-            f"{path} on {node} is damaged ({exc}), so transaction {journal['id']} cannot be taken back, and nothing older is taken back"
-            " in its place. Take single settings back with state: absent, or edit the files by hand."
+            f"{path} on {node} is damaged ({exc}), so transaction {journal['id']} cannot be reverted, and nothing older is reverted"
+            " in its place. Revert single settings with state: absent, or edit the files manually."
         ) from exc
     return WayBack(
         transaction=journal["id"],

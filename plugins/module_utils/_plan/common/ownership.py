@@ -69,7 +69,7 @@ def resolve(*, wish: Values, live: Values, record: Record, state: str, purge: bo
         if target.ours_to_return and owned is not None and now != owned.set:
             if now != owned.original:
                 warnings.append(
-                    f"{field} {key}: somebody changed it since this collection set it, so it is left alone from now on."
+                    f"{field} {key}: it was changed since this collection set it, so it is left alone from now on."
                 )
             after[field].pop(key)
             continue

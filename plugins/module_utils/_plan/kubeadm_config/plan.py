@@ -115,7 +115,7 @@ def _foreign(place: Place, configuration: ClusterConfiguration) -> str:
 def _reason(place: Place, desired: Wanted, configured: t.Any) -> str:
     """Why a setting is left out; empty when it is not."""
     if desired.value is None and configured is None and place.field in ("args", "volumes"):
-        return "kubeadm sets it by itself, and kubeadm-config cannot say that it is unset"
+        return "kubeadm sets it by itself, and kubeadm-config cannot express that it is unset"
     if configured is not None and desired.value != configured and not desired.named:
         return "kubeadm-config has another value, and the desired state does not name it"
     return ""

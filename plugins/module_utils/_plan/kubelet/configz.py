@@ -70,7 +70,7 @@ def differences(asked: t.Any, running: t.Mapping[str, t.Any]) -> list[ConfigDiff
 def _mapping(asked: t.Any, field: str) -> dict[str, t.Any]:
     value = asked.get(field) or {} if isinstance(asked, dict) and not {*asked} - {GATES, CONFIG} else None
     if not isinstance(value, dict):
-        raise Refusal(f"kubelets: {asked!r} is not what a kubelet can have; write a mapping with {GATES} and {CONFIG}.")
+        raise Refusal(f"invalid kubelets {asked!r}: must be a mapping with {GATES} and {CONFIG}.")
     return value
 
 

@@ -72,7 +72,9 @@ def parse_wish(params: t.Mapping[str, t.Any]) -> Wish:
 
 def _argument(name: str, value: t.Any) -> list[str] | None:
     if flags.normalise(name) in _FIXED_FLAGS:
-        raise Refusal(f"args: --{name} decides what this node is and where its kubelet lives; it is not changed here.")
+        raise Refusal(
+            f"args: --{name} decides what this node is and where its kubelet keeps its data; it is not changed here."
+        )
     return option_values.argument(name, value, _OWN_OPTION)
 
 

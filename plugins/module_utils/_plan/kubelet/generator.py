@@ -187,11 +187,11 @@ def _refuse_underivable(path: str, where: str) -> None:
     name, derived = posixpath.basename(path), posixpath.basename(DERIVED)
     if path.startswith(_GENERATED):
         raise Refusal(
-            f"{where}: the kubelet's command comes out of a file that another systemd generator wrote, and it takes no variable"
-            f" that a drop-in could set. Have that generator write one as a word of its own behind ExecStart, such as ${VARIABLE}."
+            f"{where}: the kubelet's command comes from a file that another systemd generator wrote, and it has no variable"
+            f" that a drop-in could set. Have that generator write one as a separate word in ExecStart, such as ${VARIABLE}."
         )
     if path.endswith(".conf") and name > derived:
         raise Refusal(
-            f"{where} sets ExecStart in a drop-in that is read after {derived}, with which the arguments of this module would come in."
+            f"{where} sets ExecStart in a drop-in that is read after {derived}, which would bring in the arguments of this module."
             f" Rename that drop-in so that it sorts before, run systemctl daemon-reload, and run again."
         )

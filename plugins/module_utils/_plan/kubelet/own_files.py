@@ -82,7 +82,7 @@ def _as_flags(record: Record, base: Layout) -> list[str]:
     """The same for a kubelet without a folder of fragments. Raises Refusal for what has no flag."""
     if record.get(CONFIG):
         raise Refusal(
-            f"config: kubelets before {'.'.join(map(str, CONFIG_DIR_SINCE))} read no folder of fragments, and"
+            f"config: kubelets before {'.'.join(map(str, CONFIG_DIR_SINCE))} read no directory of fragments, and"
             " their configuration file is kubeadm's. Use args."
         )
     gates = {gate: str(entry.set).lower() for gate, entry in record.get(GATES, {}).items()}

@@ -117,7 +117,7 @@ def plan(wish: Wish, state: State) -> KubeletPlan:
 
     operations = (
         *(Change(ADOPTED, f"{path} {name}", text, None) for path, move in moved.items() for name, text in move.entries),
-        *(Change(ADOPTED, path, None, "put back") for path in returned),
+        *(Change(ADOPTED, path, None, "reverted") for path in returned),
         *resolution.changes,
     ) or tuple(_stale(live, after, ours.variable))
     if operations and not wish.force:
@@ -285,8 +285,8 @@ def _refuse_out_of_step(live: Layout, state: State) -> None:
     raise Refusal(
         "the kubelet runs with another command line than its unit gives it"
         f" (only in the unit: {' '.join(pending) or 'nothing'}; only in the process: {' '.join(gone) or 'nothing'}):"
-        " somebody changed a file and did not restart it. Run systemctl daemon-reload and systemctl restart kubelet, or take"
-        " that change back, and run again."
+        " a file was changed without a restart. Run systemctl daemon-reload and systemctl restart kubelet, or revert"
+        " that change, and run again."
     )
 
 
@@ -294,8 +294,8 @@ def refuse_newer_files(state: State) -> None:
     """The same for what the command line does not show: the content of files, and the binary."""
     if state.newer:
         raise Refusal(
-            f"{', '.join(state.newer)} changed after the kubelet was started, so starting it anew would bring that in too."
-            " Look at it, run systemctl restart kubelet or take that change back, and run again; or set force: true."
+            f"{', '.join(state.newer)} changed after the kubelet was started, so a restart would apply that too."
+            " Check it, run systemctl restart kubelet or revert that change, and run again; or set force: true."
         )
 
 
@@ -303,8 +303,8 @@ def refuse_sleeping_fragments(theirs: t.Sequence[TextFile]) -> None:
     """Fragments of others that nobody reads now would come into effect with ours."""
     if theirs:
         raise Refusal(
-            f"{', '.join(file.path for file in theirs)}: the kubelet does not read this folder now, and would with this change."
-            " Move the file away, or set force: true if it shall count."
+            f"{', '.join(file.path for file in theirs)}: the kubelet does not read this directory now, and would with this change."
+            " Move the file away, or set force: true if it is to take effect."
         )
 
 
@@ -312,7 +312,7 @@ def _kept_folder(owned: Record, base: Layout, theirs: t.Sequence[TextFile]) -> t
     """Tell why something of ours stays although nothing is asked for any more."""
     if theirs and not any(owned.values()) and kubelet_layout.config_dir(base.command) is None:
         paths = ", ".join(file.path for file in theirs)
-        yield f"{kubelet_layout.DROP_IN} stays with nothing but --config-dir, because the kubelet reads {paths} by it."
+        yield f"{kubelet_layout.DROP_IN} stays with only --config-dir, because the kubelet reads {paths} by it."
 
 
 def _refuse_overridden(wish: Wish, after: Layout, live: Layout) -> None:
@@ -324,8 +324,8 @@ def _refuse_overridden(wish: Wish, after: Layout, live: Layout) -> None:
         found = after.settings.value(field, key, wanted)
         if found != wanted:
             raise Refusal(
-                f"{field}: {key} shall be {_shown(wanted)}, but {_winner(after, field, key)} makes it {_shown(found)} and wins over what this"
-                f" module writes. {_way_out(wish, after, field, key)}"
+                f"{field}: {key} must be {_shown(wanted)}, but {_winner(after, field, key)} sets it to {_shown(found)} and takes precedence over this"
+                f" module. {_way_out(wish, after, field, key)}"
             )
 
 
@@ -342,13 +342,13 @@ def _way_out(wish: Wish, after: Layout, field: str, key: str) -> str:
     theirs = [(argument, flag) for argument, flag in found if argument.source.path != kubelet_layout.DROP_IN]
     fixed = [each for each in theirs if not kubelet_adoption.is_movable(*each, field, key, wish.keys)]
     if theirs and not fixed:
-        return "Take it out there, or set adopt: true to have the entry moved into the files of this collection."
+        return "Remove it there, or set adopt: true to have the entry moved into the files of this collection."
     if fixed and kubelet_adoption.is_foreign(fixed[-1][0].source.path):
         return (
             f"That file belongs to a package or to this boot only, so do not edit it: have a drop-in below /etc/systemd/system/{UNIT}.d"
             f" set it otherwise, run {_RELOAD}, and run again."
         )
-    return f"Take it out there{f', run {_RELOAD}, and run again' if fixed else ''}."
+    return f"Remove it there{f', run {_RELOAD}, and run again' if fixed else ''}."
 
 
 def _shown(value: t.Any) -> str:

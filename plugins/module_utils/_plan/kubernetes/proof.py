@@ -49,9 +49,9 @@ class OwnCluster:
         why = (
             f"its {'Node' if len(others) == 1 else 'Nodes'} {', '.join(others[:5])} ran on other machines (by machineID)"
             if others
-            else "none of its Nodes can be told to be one of theirs (by machineID)"
+            else "none of its Nodes can be identified as one of theirs (by machineID)"
         )
         raise Refusal(
-            f"the API at {url} is not proven to be that of these nodes: their kubelets do not trust the same authority, and {why}."
-            f" Nothing was changed. The credentials come from {source}: name those of this cluster."
+            f"the API at {url} is not verified to be that of these nodes: their kubelets do not trust the same authority, and {why}."
+            f" The credentials come from {source}: name those of this cluster."
         )

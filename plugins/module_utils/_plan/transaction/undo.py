@@ -104,9 +104,9 @@ class WayBack:
         foreign = [file.path for file in self.files if not file.is_left]
         if foreign:
             raise Refusal(
-                f"state: previous would take back transaction {self.transaction}, but {', '.join(foreign)} on {self.node} is not what"
-                " that left: somebody changed it since, by hand or with an upgrade. Nothing was changed. Give the file back the"
-                f" content that {self.journal} holds for it (base64), or take single settings back with state: absent."
+                f"state: previous would revert transaction {self.transaction}, but {', '.join(foreign)} on {self.node} is not what"
+                " that left: it was changed since, manually or by an upgrade. Nothing was changed. Restore the"
+                f" content that {self.journal} holds for it (base64), or revert single settings with state: absent."
             )
 
 
@@ -124,14 +124,14 @@ def refuse_settings(params: t.Mapping[str, t.Any], options: t.Iterable[str]) -> 
     given = [option for option in options if params[option]]
     if given:
         raise Refusal(
-            f"state: previous takes the last change back as a whole, and {', '.join(given)} is given too. Leave that out, or name"
+            f"state: previous reverts the last change as a whole, and {', '.join(given)} is given too. Remove that, or name"
             " the settings with state: present or absent."
         )
 
 
 def operations(changes: t.Iterable[Change], files: t.Iterable[WrittenFile]) -> tuple[Change, ...]:
     """The settings that change; when no setting does, the files: a plan without operations would change nothing."""
-    return tuple(changes) or tuple(Change("files", file.path, None, "put back") for file in files)
+    return tuple(changes) or tuple(Change("files", file.path, None, "reverted") for file in files)
 
 
 # ---- what is shown -------------------------------------------------------------------------------------------------------

@@ -68,7 +68,7 @@ def misnamed(names: t.Iterable[str], ignored: t.Collection[str]) -> str:
     if not found:
         return ""
     return (
-        f"This playbook does not know {', '.join(found)}; it takes rollback_components and rollback_nodes. Correct it, or list it in"
+        f"This playbook does not know {', '.join(found)}; it knows rollback_components and rollback_nodes. Correct it, or list it in"
         " rollback_ignored_variables when it belongs to something else."
     )
 
@@ -77,21 +77,21 @@ def objection(request: Request, ways: t.Mapping[str, t.Mapping[str, Json]], host
     """Why this cannot be taken back at once; empty when it can. ways: host -> component -> its way back. hosts: of the play."""
     strangers = [node for node in request.nodes if node not in hosts]
     if strangers:
-        return f"rollback_nodes names {', '.join(strangers)}, which is no host of this run."
+        return f"rollback_nodes names {', '.join(strangers)}, which is not a host of this run."
     found = _shown(request, ways)
     if not request.components:
         there = "; ".join(way.text for way in found) or "none"
-        return f"Name in rollback_components whose last change shall be taken back. There is {there}."
+        return f"Set rollback_components to those whose last change is to be reverted. There is {there}."
     unknown = [name for name in request.components if name not in (*STATIC_PODS, KUBELET)]
     if unknown:
-        return f"rollback_components names {', '.join(unknown)}; it takes {', '.join(STATIC_PODS)} and {KUBELET}."
+        return f"invalid rollback_components {', '.join(unknown)}: must be of {', '.join(STATIC_PODS)} and {KUBELET}."
     blocked = [way.text for way in found if way.obstacle]
     if blocked:
         return " ".join(blocked)
     different = [way.text for component in request.components for way in _different(component, found)]
     if different:
         return (
-            f"Different last changes are not taken back at once: {'; '.join(different)}. Take one node after the other, with rollback_nodes or"
+            f"Different last changes are not reverted at once: {'; '.join(different)}. Revert one node after the other, with rollback_nodes or"
             " --limit."
         )
     return ""

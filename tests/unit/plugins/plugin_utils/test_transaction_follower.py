@@ -210,7 +210,7 @@ def test_a_node_that_is_never_seen_again_fails_the_task_with_what_is_known(run: 
 # ---- the word of the controller --------------------------------------------------------------------------------------
 
 URL = "https://lb:6443/readyz"
-WAITS = {"phase": "confirming", "message": "waits to be confirmed", "running": True, "transaction": None}
+WAITS = {"phase": "confirming", "message": "waits for its confirmation", "running": True, "transaction": None}
 
 
 class Api:

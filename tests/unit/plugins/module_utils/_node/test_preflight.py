@@ -159,7 +159,7 @@ def test_a_certificate_that_etcd_turns_down_is_refused(
     pod = client(member.url)
     site.start(pod)
     site.write("foreign", Authority(tmp_path / "foreign").issue())
-    with pytest.raises(Refusal, match=r"turns the certificate down .*etcd-certfile"):
+    with pytest.raises(Refusal, match=r"rejects the client certificate.*etcd-certfile"):
         site.check(pod, etcd_certfile=f"{site.pki}/foreign.crt", etcd_keyfile=f"{site.pki}/foreign.key")
 
 
