@@ -161,7 +161,7 @@ def test_what_was_planned_and_did_not_begin_fails_and_is_in_the_limit_that_goes_
     assert outcome.status != 0
     assert outcome.hosts("change", KUBELET) == []
     assert "node_kubelet did not begin on w1, because cp1 failed." in outcome.output
-    assert "To go on with the whole run when that is repaired, run it again with --limit cp1,w1" in outcome.output
+    assert "To continue with the whole run when that is repaired, run it again with --limit cp1,w1" in outcome.output
 
 
 def test_both_take_two_passes_of_which_the_first_takes_nothing_away(play: Play) -> None:

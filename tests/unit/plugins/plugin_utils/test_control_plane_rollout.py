@@ -132,7 +132,7 @@ def test_a_refusal_is_one_of_all() -> None:
 def test_without_the_lease_the_step_fails_for_all() -> None:
     found = FakePass(two(), answer=SILENT).take("decide")
     assert found["failed"]
-    assert found["msg"].startswith("Nothing was changed on cp1: no answer. To go on")
+    assert found["msg"].startswith("Nothing was changed on cp1: no answer. To continue")
 
 
 def test_a_lease_that_is_looked_at_is_not_held() -> None:

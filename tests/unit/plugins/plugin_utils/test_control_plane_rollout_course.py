@@ -133,7 +133,7 @@ def test_a_batch_is_not_changed_without_the_nodes_of_the_others() -> None:
     found.play.lost = ["cp2"]
     found.run()
     assert found.changed == []
-    assert "Nothing was changed on cp1, because serial keeps cp2 out" in found.failures["cp1 decide"]
+    assert "Nothing was changed on cp1, because serial excludes cp2 out" in found.failures["cp1 decide"]
     found = course(NOTHING, NOTHING)
     found.play.batch, found.play.lost = ["cp1"], ["cp2"]
     found.run()
@@ -230,10 +230,13 @@ def test_check_mode_only_looks_at_it() -> None:
 @pytest.mark.parametrize(
     ("answer", "told"),
     [
-        (SILENT, "To go on although nothing keeps other runs out, set control_plane_lease: false."),
+        (SILENT, "To continue although nothing excludes other runs, set control_plane_lease: false."),
         ({"failed": True, "answered": None, "msg": "no credentials."}, "set control_plane_lease: false"),
         (GONE, "set control_plane_lease: false"),
-        ({"failed": True, "answered": True, "msg": "a rollout of the same wish failed on cp1."}, "failed on cp1."),
+        (
+            {"failed": True, "answered": True, "msg": "a rollout of the same desired state failed on cp1."},
+            "failed on cp1.",
+        ),
     ],
 )
 @pytest.mark.parametrize("ignores_errors", [False, True])
@@ -257,8 +260,8 @@ def test_where_no_api_answers_one_alone_or_a_repair_goes_on(pods: Json, groups: 
     found = run(pods, groups={"kube_control_plane": groups}, answers={"rollout_lease": SILENT})
     assert found.changed == (["cp1"] if goes_on else [])
     if goes_on:
-        assert "WARNING: going on without the Lease" in found.lines
-        assert ("see to it that nobody changes cp2 meanwhile" in found.lines) is ("cp2" in groups)
+        assert "WARNING: continuing without the Lease" in found.lines
+        assert ("make sure that cp2 is not changed meanwhile" in found.lines) is ("cp2" in groups)
 
 
 def test_those_left_out_are_known_by_the_group_that_the_inventory_names() -> None:

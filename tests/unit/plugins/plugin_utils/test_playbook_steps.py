@@ -327,7 +327,7 @@ def test_what_was_planned_and_did_not_begin_fails_and_is_in_the_limit_that_goes_
     failed = site.reported("cp1")
     assert (failed["failed"], failed["msg"]) == (True, site.ended("cp1")["left"])
     assert failed["report"][-1] == (
-        "To go on with the whole run when that is repaired, run it again with --limit cp1,w1"
+        "To continue with the whole run when that is repaired, run it again with --limit cp1,w1"
     )
     assert site.reported("w1") == {"failed": True, "changed": False, "msg": site.ended("w1")["left"]}
 

@@ -254,7 +254,7 @@ def test_a_failed_roll_out_keeps_its_wish_from_being_tried_again(desk: Desk) -> 
     desk.run()
     desk.run(state="halted", node="cp1", reason="it crashed.")
     assert desk.holder == ""
-    with pytest.raises(Refusal, match="the same wish failed on cp1"):
+    with pytest.raises(Refusal, match="the same desired state failed on cp1"):
         desk.run(holder="others")
     assert desk.run(holder="others", resume=True).report()["holder"] == "others"
     desk.run(holder="others", state="released")

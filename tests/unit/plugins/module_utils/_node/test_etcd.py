@@ -106,7 +106,7 @@ def test_files_that_cannot_be_read_are_named(member: FakeEtcd, caller: Caller) -
     with pytest.raises(KubeadmError, match=r"none\.crt does not exist"):
         etcd.health_for_api_server(caller.files(member.url, pair="none"))
     (caller.folder / "caller.key").write_bytes((caller.folder / "late.key").read_bytes())
-    with pytest.raises(KubeadmError, match="are no pair"):
+    with pytest.raises(KubeadmError, match="do not match"):
         etcd.health_for_api_server(caller.files(member.url))
 
 

@@ -69,7 +69,7 @@ def test_a_change_of_a_static_pod_names_what_repairs_the_kubelet(node: Node) -> 
 def test_a_host_without_a_kubelet_is_told_so(node: Node) -> None:
     node.crash("")
     node.shown["LoadState"] = "not-found"
-    with pytest.raises(KubeadmError, match="runs no kubelet that could be asked"):
+    with pytest.raises(KubeadmError, match="runs no kubelet that could be queried"):
         read_running_kubelet(node.run, node.host, patience=0)
     with pytest.raises(KubeadmError, match=r"has no kubelet\.service"):
         read_any_kubelet(node.run, node.host, patience=0)

@@ -114,7 +114,7 @@ def test_the_record_notes_the_image_of_our_last_write(master: FakeNode, run: Fak
     stopped = steps(master, run, args={"v": 4})
     with stopped.session():
         stopped.read()
-        with pytest.raises(Refusal, match=r"someone took it out: the file was changed at \d"):
+        with pytest.raises(Refusal, match=r"it was removed: the file was changed at \d"):
             stopped.plan()
 
 
@@ -273,5 +273,5 @@ def test_bad_parameters_are_refused_before_anything_is_touched(
 
 def test_a_policy_file_in_the_folder_of_manifests_is_refused(master: FakeNode, run: FakeRun) -> None:
     bad = steps(master, run, files=[samples.file(str(master.manifests / "policy.yaml"), "x")])
-    with bad.session(), pytest.raises(KubeadmError, match="would stand in the folder of static pods"):
+    with bad.session(), pytest.raises(KubeadmError, match="would be in the directory of static pods"):
         bad.read()

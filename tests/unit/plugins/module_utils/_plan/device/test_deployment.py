@@ -94,7 +94,7 @@ def test_what_keeps_the_namespace() -> None:
 
 def test_objects_of_others_are_refused() -> None:
     found = sort_out(ABSENT, thing("DaemonSet", "p", {}))
-    assert "In the namespace x this was not made by this role: DaemonSet p; remove it first" in deployment.refusal(
+    assert "In the namespace x this was not created by this role: DaemonSet p; remove it first" in deployment.refusal(
         ABSENT, found
     )
 
@@ -117,7 +117,7 @@ def namespace(level: str | None, owned: bool = False) -> Json:
 )
 def test_a_namespace_that_takes_no_such_pods(asked: Settings, found: Json | None, is_refused: bool) -> None:
     told = deployment.refusal(asked, sort_out(asked, *([found] if found else [])))
-    assert ("takes pods of the level baseline only" in told) is is_refused
+    assert ("accepts only pods of the level baseline only" in told) is is_refused
     assert bool(told) is is_refused
 
 
@@ -264,7 +264,7 @@ def test_what_is_wrong_after_the_deployment() -> None:
     assert deployment.doubt(PRESENT, {"problems": []}) == ""
     proof = {"problems": ["w1: a", "w2: b"], "waited_seconds": 299.6, "selected": ["w1", "w2", "w3"]}
     assert deployment.doubt(PRESENT, proof) == (
-        "The device plugin x/p is deployed, but after 300 s 2 of 3 nodes do not offer what is expected. w1: a. w2: b."
+        "The device plugin x/p is deployed, but after 300 s 2 of 3 nodes do not advertise what is expected. w1: a. w2: b."
     )
 
 
@@ -333,8 +333,8 @@ def test_what_is_told_of_a_plugin_that_is_gone() -> None:
     kept = {"w1": {D: {"capacity": "4", "allocatable": "0"}}}
     assert deployment.report(look, {"kept": kept}, changed=True)["kept"] == kept
     assert deployment.lines(ABSENT, {**look, "others": ["Pod a", "Pod b"]}, {"kept": kept}, changed=True) == [
-        f"w1: still shows {D} 4 (0 for pods); its kubelet forgets that five minutes after the plugin ended, but for the name",
-        "the namespace x stays, because it has also: Pod a, Pod b",
+        f"w1: still shows {D} 4 (0 for pods); its kubelet forgets that five minutes after the plugin ended, except for the name",
+        "the namespace x stays, because it also has: Pod a, Pod b",
     ]
 
 

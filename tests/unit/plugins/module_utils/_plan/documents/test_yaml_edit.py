@@ -161,9 +161,9 @@ UNREADABLE = {
     "tab as indentation": ("a:\n\tb: c\n", "line 2"),
     "tab behind a value": ("a: b\t# tab\n", "line 1"),
     "several documents": ("a: b\n---\nc: d\n", "line 2"),
-    "duplicate key": ("a:\n  b: c\n  d: e\n  b: f\n", "line 4: the key 'b' stands twice (first in line 2)"),
-    "duplicate key in a list item": ("a:\n- x: y\n  x: z\n", "line 3: the key 'x' stands twice"),
-    "duplicate key in a flow mapping": ("a: {x: y, x: z}\n", "line 1: the key 'x' stands twice"),
+    "duplicate key": ("a:\n  b: c\n  d: e\n  b: f\n", "line 4: the key 'b' occurs twice (first in line 2)"),
+    "duplicate key in a list item": ("a:\n- x: y\n  x: z\n", "line 3: the key 'x' occurs twice"),
+    "duplicate key in a flow mapping": ("a: {x: y, x: z}\n", "line 1: the key 'x' occurs twice"),
     "anchor": ("a: 1\nb: &n x\n", "line 2: the YAML anchor or alias 'n'"),
     "anchor over a list": ("a: &n\n- x\n", "line 1: the YAML anchor or alias 'n'"),
     "alias": ("a: &n x\nb: *n\n", "line 1: the YAML anchor or alias 'n'"),
@@ -205,14 +205,18 @@ UNEDITABLE = {
     "flow item with a comment of the next": (
         "a: [\n  x,\n  # on y\n  y]\n",
         Operation("remove", ("a", 0)),
-        "line 2: a comment stands beside",
+        "line 2: a comment is beside",
     ),
     "last flow item behind a comment": (
         "a: [x, # on x\n  y]\n",
         Operation("remove", ("a", 1)),
-        "line 2: a comment stands",
+        "line 2: a comment is",
     ),
-    "key that is no text": ("a: b\n5: c\n", Operation("replace", (5,), "d"), "line 1: 5 is no key here"),
+    "key that is no text": (
+        "a: b\n5: c\n",
+        Operation("replace", (5,), "d"),
+        "line 1: 5 is not a key that can be edited here",
+    ),
     "multi-line plain value": ("a: x\n  y\n", Operation("add", ("b",), object()), "cannot be changed in place"),
 }
 

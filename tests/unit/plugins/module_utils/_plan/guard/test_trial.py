@@ -230,6 +230,6 @@ def test_what_is_said_of_expressions() -> None:
 
 def test_the_way_out_names_every_binding() -> None:
     assert placement_trial.way_out(wish(enforce=True)) == (
-        f"To take it out of force: kubectl delete validatingadmissionpolicybinding {NAME}."
+        f"To disable it: kubectl delete validatingadmissionpolicybinding {NAME}."
     )
     assert f"and kubectl delete mutatingadmissionpolicybinding {NAME}." in placement_trial.way_out(wish(**AFFINITY))

@@ -170,7 +170,7 @@ def test_adopting_is_not_advised_where_it_would_not_help() -> None:
     other_taint = "KUBELET_EXTRA_ARGS=--register-with-taints=a=b:NoSchedule\n"
     for adopt in (False, True):
         with pytest.raises(
-            Refusal, match=rf"{EXTRA}:1 makes it unset .* Take it out there, run systemctl daemon-reload"
+            Refusal, match=rf"{EXTRA}:1 sets it to unset .* Remove it there, run systemctl daemon-reload"
         ):
             kubelet.plan(wish(register_with_taints=[TAINT], adopt=adopt), state(other_taint))
 
@@ -191,7 +191,7 @@ def test_a_later_drop_in_that_sets_the_hook_has_another_variable_used() -> None:
 
 def test_fragments_that_nobody_reads_need_force() -> None:
     sleeping = {"/etc/kubernetes/kubelet.conf.d/a.conf": '{"maxPods": 5}'}
-    with pytest.raises(Refusal, match=r"a.conf: the kubelet does not read this folder now"):
+    with pytest.raises(Refusal, match=r"a.conf: the kubelet does not read this directory now"):
         kubelet.plan(wish(config={"podPidsLimit": 50}), state(fragments=sleeping))
     assert kubelet.plan(wish(config={"podPidsLimit": 50}, force=True), state(fragments=sleeping)).operations
 

@@ -149,9 +149,7 @@ def test_a_former_drop_in_that_repeats_an_outdated_unit_is_refused() -> None:
         for each in second.unit
     ]
     state = dataclasses.replace(second, unit=tuple(moved), running=None)
-    with pytest.raises(
-        Refusal, match=r"10-kubeadm\.conf:4 sets KUBELET_CONFIG_ARGS to something else than it did then"
-    ):
+    with pytest.raises(Refusal, match=r"10-kubeadm\.conf:4 sets KUBELET_CONFIG_ARGS to another value than it did then"):
         take_back(state, taken)
 
 
@@ -160,6 +158,6 @@ def test_fragments_that_nobody_reads_are_not_woken() -> None:
     second, taken = change(first, state="absent")
     theirs = TextFile.of(f"{kubelet_layout.CONFIG_DIR}/10-theirs.conf", "kind: KubeletConfiguration\n")
     state = dataclasses.replace(second, fragments=(theirs,))
-    with pytest.raises(Refusal, match=r"10-theirs\.conf: the kubelet does not read this folder now"):
+    with pytest.raises(Refusal, match=r"10-theirs\.conf: the kubelet does not read this directory now"):
         take_back(state, taken)
     assert take_back(state, taken, force=True).operations

@@ -142,13 +142,13 @@ BAD: dict[str, tuple[dict[str, t.Any], str]] = {
     "gates as a flag, underscore": ({"args": {"feature_gates": None}}, "use the option feature_gates instead"),
     "plugins as a flag": ({"args": {"enable-admission-plugins": "A"}}, "use the option admission_plugins instead"),
     "plugins off as a flag": ({"args": {"disable-admission-plugins": "A"}}, "option admission_plugins instead"),
-    "flag value empty": ({"args": {"v": ""}}, "args: v is an empty text; write null"),
-    "flag value empty in a list": ({"args": {"v": ["a", ""]}}, "args: v is an empty text"),
+    "flag value empty": ({"args": {"v": ""}}, "args: v is an empty string; write null"),
+    "flag value empty in a list": ({"args": {"v": ["a", ""]}}, "args: v is an empty string"),
     "flag value empty list": ({"args": {"v": []}}, "args: v is an empty list; write null"),
     "flag value null in a list": ({"args": {"v": [None]}}, "args: v is None"),
     "flag value mapping": ({"args": {"v": {"a": "b"}}}, "args: v is {'a': 'b'}"),
     "flag value list in a list": ({"args": {"v": [["a"]]}}, "args: v is ['a']"),
-    "flag value with a line break": ({"args": {"v": "a\nb"}}, "args: v holds a line break"),
+    "flag value with a line break": ({"args": {"v": "a\nb"}}, "args: v has a line break"),
     "flag value with a NUL": ({"args": {"v": "a\0b"}}, "args: v holds a line break or a NUL"),
     "flag named in both spellings": (
         {"args": {"audit-log-path": "/a", "audit_log_path": "/b"}},
@@ -157,9 +157,9 @@ BAD: dict[str, tuple[dict[str, t.Any], str]] = {
     "variable name": ({"env": {"A=B": "x"}}, "env: 'A=B'"),
     "variable name empty": ({"env": {"": "x"}}, "env: ''"),
     "variable name that begins with a digit": ({"env": {"1A": "x"}}, "env: '1A'"),
-    "variable empty": ({"env": {"A": ""}}, "env: A is an empty text; write null"),
-    "variable list": ({"env": {"A": ["secret"]}}, "env: the value of A is neither text, number nor boolean"),
-    "variable with a line break": ({"env": {"A": "secret\n"}}, "env: A holds a line break"),
+    "variable empty": ({"env": {"A": ""}}, "env: A is an empty string; write null"),
+    "variable list": ({"env": {"A": ["secret"]}}, "env: invalid value of A: must be a string, a number or a boolean"),
+    "variable with a line break": ({"env": {"A": "secret\n"}}, "env: A has a line break"),
     "volume without host path": (
         {"volumes": [samples.volume("a", "/a", host_path=None)]},
         "volumes: a needs host_path",
@@ -170,17 +170,26 @@ BAD: dict[str, tuple[dict[str, t.Any], str]] = {
         "volumes: a needs mount_path",
     ),
     "volume twice": ({"volumes": [samples.volume("a", "/a"), samples.volume("a", "/b")]}, "volumes: a is named twice"),
-    "file with relative path": ({"files": [samples.file("a")]}, "files: 'a' is no absolute path"),
-    "file with dots": ({"files": [samples.file("/etc/../a")]}, "files: '/etc/../a' is no absolute path"),
-    "file with two slashes": ({"files": [samples.file("//etc/a")]}, "files: '//etc/a' is no absolute path"),
-    "file that is a folder": ({"files": [samples.file("/etc/a/")]}, "files: '/etc/a/' is no absolute path"),
+    "file with relative path": ({"files": [samples.file("a")]}, "files: 'a' : must be absolute and normalized"),
+    "file with dots": ({"files": [samples.file("/etc/../a")]}, "files: '/etc/../a' : must be absolute and normalized"),
+    "file with two slashes": (
+        {"files": [samples.file("//etc/a")]},
+        "files: '//etc/a' : must be absolute and normalized",
+    ),
+    "file that is a directory": (
+        {"files": [samples.file("/etc/a/")]},
+        "files: '/etc/a/' : must be absolute and normalized",
+    ),
     "file mode in words": ({"files": [samples.file("/a", mode="u=rw")]}, "files: mode 'u=rw' of /a"),
     "file mode that is no octal": ({"files": [samples.file("/a", mode="0680")]}, "files: mode '0680' of /a"),
     "file mode read as a number": ({"files": [samples.file("/a", mode="384")]}, "files: mode '384' of /a"),
     "file mode with more than permissions": ({"files": [samples.file("/a", mode="4755")]}, "files: mode '4755' of /a"),
     "file mode without the zero": ({"files": [samples.file("/a", mode="640")]}, "files: mode '640' of /a"),
     "file content that is a number": ({"files": [samples.file("/a", 5)]}, "files: the content of /a is neither"),
-    "file content that is no text": ({"files": [samples.file("/a", "\ud800")]}, "files: the content of /a is no UTF-8"),
+    "file content that is no text": (
+        {"files": [samples.file("/a", "\ud800")]},
+        "files: the content of /a is not UTF-8",
+    ),
     "file without content": ({"files": [samples.file("/a", None)]}, "files: /a has no content"),
     "file twice": ({"files": [samples.file("/a"), samples.file("/a")]}, "files: /a is named twice"),
 }
@@ -201,7 +210,7 @@ def test_a_mount_does_not_hide_the_image(path: str) -> None:
 
 @pytest.mark.parametrize("path", ["/a/../b", "/a//b", "//a", "/a/."])
 def test_a_mount_path_is_plain(path: str) -> None:
-    with pytest.raises(Refusal, match="not in its plain form"):
+    with pytest.raises(Refusal, match="not a normalized path"):
         samples.wish(volumes=[samples.volume("a", "/srv/a", mount_path=path)])
 
 

@@ -191,7 +191,7 @@ def test_a_turn_begins_when_those_before_it_are_done() -> None:
     assert rollout.turn_refusal(hosts, "cp1", ALL, ALL) == ""
     assert rollout.turn_refusal(hosts, "cp2", ALL, ALL) == ""
     told = rollout.turn_refusal(hosts, "cp3", ALL, ALL)
-    assert told.startswith("cp2 is not changed yet, so this play does not keep its hosts in step: its strategy must be")
+    assert told.startswith("cp2 is not changed yet, so this play does not keep its hosts in sync: its strategy must be")
     assert told.endswith("Nothing was changed on cp3.")
 
 
@@ -222,16 +222,16 @@ def test_a_node_that_is_not_ready_keeps_another_from_its_turn() -> None:
     )
     assert (
         rollout.readiness_refusal(three(cp1=told), "cp1")
-        == "cp1 was not changed, because not all API servers and etcds are ready, and its own would be one less: etcd on cp2 runs, not ready"
-        " yet; cp3 could not be asked (no route). Repair that first; a run that changes what is down may go on."
+        == "cp1 was not changed, because not all API servers and etcds are ready, and this change would stop its own: etcd on cp2 runs, not ready"
+        " yet; cp3 could not be checked (no route). Repair that first; a run that changes what is down may continue."
     )
 
 
 def test_a_node_that_was_not_asked_is_not_known() -> None:
     told = looked(host("cp1"), cp1=[seen(API_SERVER)], cp2=[seen(API_SERVER)])
-    assert "cp3 could not be asked (no answer)" in rollout.readiness_refusal(three(cp1=told), "cp1")
+    assert "cp3 could not be checked (no answer)" in rollout.readiness_refusal(three(cp1=told), "cp1")
     told["look"]["results"].append({"host": "cp3", "static_pods": None})
-    assert "cp3 could not be asked (no answer)" in rollout.readiness_refusal(three(cp1=told), "cp1")
+    assert "cp3 could not be checked (no answer)" in rollout.readiness_refusal(three(cp1=told), "cp1")
 
 
 def test_all_ready_nodes_let_a_turn_begin() -> None:

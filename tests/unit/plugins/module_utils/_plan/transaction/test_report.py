@@ -14,7 +14,7 @@ Json = dict[str, t.Any]
 GATE = {"field": "feature_gates", "key": "A", "before": None, "after": True}
 REHEARSAL = {"verdict": "accepted", "seconds": 0.25}
 COMMITTED = {"outcome": "committed", "seconds": 9.04, "outage_seconds": 2.0, "proof": {"pid": 7, "uid": "u"}}
-WARNING = "WARNING: a kubeadm upgrade writes the manifests again and so undoes this; run the role again after one."
+WARNING = "WARNING: a kubeadm upgrade writes the manifests again and so reverts this; run the role again after one."
 
 
 def result(**other: t.Any) -> Json:
@@ -39,7 +39,7 @@ def test_what_an_upgrade_took_is_named_whether_it_comes_back_or_not() -> None:
     told = report.static_pods({"cp1": {"etcd": result(transaction=COMMITTED, lost=lost)}})
     assert told[1:3] == [
         "    feature_gates A: unset -> true, lost when kubeadm wrote the manifest again",
-        "cp1 etcd: args v lost when kubeadm wrote the manifest again; not set again, because it is not asked for",
+        "cp1 etcd: args v lost when kubeadm wrote the manifest again; not set again, because it is not desired",
     ]
     idle = report.static_pods({"cp1": {"etcd": result(operations=[], lost={"args": ["v"]})}})
     assert idle[1:] == ["cp1: nothing to change"]

@@ -80,9 +80,7 @@ def test_files_that_are_as_they_were_before_need_nothing() -> None:
 )
 def test_a_file_that_is_not_what_the_change_left_is_named(files: tuple[WrittenFile, ...]) -> None:
     edited = files[-1].path
-    with pytest.raises(
-        Refusal, match=rf"{edited} on cp1 is not what that left: somebody changed it since.*journal\.json"
-    ):
+    with pytest.raises(Refusal, match=rf"{edited} on cp1 is not what that left: it was changed since.*journal\.json"):
         way(*files).refuse_foreign_edits()
 
 

@@ -58,7 +58,7 @@ def test_certificates(entry: dict[str, t.Any], fate: str | None, words: str) -> 
             BREAKS,
             "the authority has expired (2036-11-22T22:45:45Z), and with it all that it signed",
         ),
-        ({"residualTime": 0}, BREAKS, "no upgrade renews an authority. Replace it by hand"),
+        ({"residualTime": 0}, BREAKS, "no upgrade renews an authority. Replace it manually"),
         ({"residualTime": 365 * DAY - 1}, WARNS, "the authority ends in 364 days (2036-11-22T22:45:45Z)"),
         ({"residualTime": 365 * DAY}, None, ""),
         ({"residualTime": 0, "missing": True}, None, ""),
