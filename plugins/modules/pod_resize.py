@@ -245,7 +245,7 @@ pods:
         - V(unchanged), it had what was asked for.
         - V(accepted), the API server took the change, or would in check mode, and what the kubelet makes of it was not waited for.
         - V(resized), the containers have it. V(restarted), the same, and one was restarted.
-        - V(in_progress), the kubelet is at it. V(deferred), there is no room now, and the kubelet tries again by itself. Both fail a
+        - V(in_progress), the kubelet is resizing it. V(deferred), there is no room now, and the kubelet tries again by itself. Both fail a
           task that waits.
         - V(infeasible), there will never be room, or the node does not do it.
         - V(refused), by the API server or before anything was sent.

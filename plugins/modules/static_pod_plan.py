@@ -150,7 +150,7 @@ kubelet_problem:
     planned from the kubelet's files then, and its repair has to come before any change.
   returned: always
   type: str
-  sample: "kubelet on cp1 is activating (auto-restart); it said last: panic: unrecognized feature gate: OldGate"
+  sample: "kubelet on cp1 is activating (auto-restart); it logged last: panic: unrecognized feature gate: OldGate"
 busy:
   description: >-
     Whether the task failed only because another run or an open transaction is at work on the node, so that the same task may go on when

@@ -91,7 +91,7 @@ class RoleRollout(Steps):
     # ---- deciding for all --------------------------------------------------------------------------------------------
 
     def _left_out_refusal(self, hosts: rollout.Hosts) -> str:
-        """Why hosts that cannot be reached must not be left out; empty when they may. hosts: all that use the role."""
+        """Why hosts that cannot be reached must not be skipped; empty when they may. hosts: all that use the role."""
         objection = coverage.objection(
             rollout.left_out(hosts),
             self._pass.control_planes(),

@@ -79,7 +79,7 @@ class Client:
     """One API. Its methods may be called from several threads at once.
 
     pools: connections to it; where there are several addresses, the next one is asked when one does not answer.
-    headers: what each request carries (a list: one header for each entry), worked out anew because tokens run out.
+    headers: what each request carries (a list: one header for each entry), determined again because tokens run out.
     patience: seconds for which an API server that does not answer is asked again.
     advice: what there is to do about a refusal, by its status. check: called once, before the first request; what it raises ends that.
     """

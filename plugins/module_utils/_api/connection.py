@@ -22,7 +22,7 @@ from .objects import read_nodes
 try:
     import yaml
 except ImportError:
-    yaml = None  # type: ignore[assignment]  # ApiModule starts anew with a Python that has it
+    yaml = None  # type: ignore[assignment]  # ApiModule starts again with a Python that has it
 
 MANIFEST = "/etc/kubernetes/manifests/kube-apiserver.yaml"
 

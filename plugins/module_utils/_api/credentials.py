@@ -34,7 +34,7 @@ def _nothing() -> HeaderValues:
 
 @dataclasses.dataclass(frozen=True)
 class User:
-    """Who asks. certificate, key: PEM. headers: worked out anew for each request, because tokens run out."""
+    """Who asks. certificate, key: PEM. headers: determined again for each request, because tokens run out."""
 
     certificate: str = ""
     key: str = ""

@@ -27,7 +27,7 @@ except ImportError:
 try:
     import yaml
 except ImportError:
-    yaml = None  # type: ignore[assignment]  # ApiModule starts anew with a Python that has it
+    yaml = None  # type: ignore[assignment]  # ApiModule starts again with a Python that has it
 
 Source = t.Union[str, Json]
 
@@ -39,7 +39,7 @@ _FILES = {"clusters": ("certificate-authority",), "users": ("client-certificate"
 def load(source: Source, context: str | None = None, *, persist: bool = False) -> Credentials:
     """What a kubeconfig says. context: one of its contexts, for another than its current one.
 
-    persist: what a provider hands out anew is written to the file. Raises KubeadmError when it cannot be used.
+    persist: what a provider newly hands out is written to the file. Raises KubeadmError when it cannot be used.
     """
     shown = source if isinstance(source, str) else "the kubeconfig of the task"
     try:
@@ -111,7 +111,7 @@ def _user(user: Json) -> User:
     as_whom = _impersonation(user)
 
     def headers() -> HeaderValues:
-        # The file of a token is written anew before it runs out.
+        # The file of a token is written again before it runs out.
         bearer = read_text(path).strip() if path else token
         if bearer:
             return {"Authorization": f"Bearer {bearer}", **as_whom}

@@ -56,7 +56,7 @@ def open_asked(
 
 
 def read_nodes(client: Client, names: t.Collection[str], selector: str | None, *, workers: int) -> dict[str, Json]:
-    """The nodes of these names, and those that a label selector matches. A node that does not exist is left out."""
+    """The nodes of these names, and those that a label selector matches. A node that does not exist is skipped."""
     found = _by_name(client.list("nodes", labelSelector=selector)) if selector else {}
     rest = [name for name in names if name not in found]
     if len(rest) <= FEW:
@@ -75,7 +75,7 @@ def read_kubelets(client: Client, names: t.Sequence[str], *, workers: int) -> di
 
 
 def read_each(client: Client, paths: t.Mapping[str, str], *, workers: int) -> dict[str, Json]:
-    """Read objects by name -> path. One that does not exist is left out."""
+    """Read objects by name -> path. One that does not exist is skipped."""
     found: dict[str, Json | None] = {}
 
     def read(name: str) -> bool:

@@ -31,7 +31,7 @@ _TIMEOUT = 60.0
 _DIGEST = hashlib.sha256().digest_size
 _SECTOR = 512
 _PIECE = 1024 * 1024
-# The member that is started anew afterwards sets aside up to two segments of its log, 64 MB each, and dies where it cannot.
+# The member that is restarted afterwards sets aside up to two segments of its log, 64 MB each, and dies where it cannot.
 _MARGIN = 512 * 1024 * 1024
 
 

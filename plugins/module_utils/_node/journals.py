@@ -114,7 +114,7 @@ def record_entry(
 
 
 def missing_folders(paths: t.Iterable[str]) -> list[str]:
-    """The folders that have to be made for these files, outermost first."""
+    """The directories that have to be made for these files, outermost first."""
     missing: set[str] = set()
     for path in paths:
         folder = os.path.dirname(path)
@@ -125,7 +125,7 @@ def missing_folders(paths: t.Iterable[str]) -> list[str]:
 
 
 def enter(journal: Journal, way: WayBack) -> Journal:
-    """The journal of a planned change, made one that takes another back: each file gets exactly its former version."""
+    """The journal of a planned change, made one that reverts another: each file gets exactly its former version."""
     return {
         **journal,
         "takes_back": way.transaction,

@@ -4,7 +4,7 @@
 
 # PRIVATE to the collection: no promise of stability to code outside it.
 
-"""What the kubelet of this node says about itself: its manifest folder and its node's name."""
+"""What the kubelet of this node says about itself: its manifest directory and its node's name."""
 
 from __future__ import annotations
 
@@ -206,7 +206,7 @@ def _document(path: str, root: str) -> ConfigDocument:
 
 
 def fragment_paths(folder: str) -> list[str]:
-    """The files of a folder of fragments, as the kubelet finds them: sub-folders too, only *.conf, sorted as a whole."""
+    """The files of a directory of fragments, as the kubelet finds them: sub-directories too, only *.conf, sorted as a whole."""
     found = [
         os.path.join(place, name) for place, dummy, names in os.walk(folder) for name in names if name.endswith(".conf")
     ]

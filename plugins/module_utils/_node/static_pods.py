@@ -319,8 +319,8 @@ def _refuse_uncovered_files(plan: static_pod.StaticPodPlan) -> None:
 
 # What Kubernetes' HostPathType demands of a path that exists; the kubelet never starts a pod where that does not hold.
 _KINDS: dict[str, tuple[str, t.Callable[[int], bool]]] = {
-    "Directory": ("folder", stat.S_ISDIR),
-    "DirectoryOrCreate": ("folder", stat.S_ISDIR),
+    "Directory": ("directory", stat.S_ISDIR),
+    "DirectoryOrCreate": ("directory", stat.S_ISDIR),
     "File": ("file", stat.S_ISREG),
     "FileOrCreate": ("file", stat.S_ISREG),
     "Socket": ("socket", stat.S_ISSOCK),
@@ -346,7 +346,9 @@ def _refuse_unusable_volumes(plan: static_pod.StaticPodPlan) -> None:
             ) from None
         kind, is_right = _KINDS.get(mount.path_type, ("", lambda mode: True))
         if not is_right(mode):
-            raise Refusal(f"volumes: {mount.host_path} on {os.uname().nodename} is no {kind}, but path_type says so.")
+            raise Refusal(
+                f"volumes: {mount.host_path} on {os.uname().nodename} is not a {kind}, but path_type says so."
+            )
 
 
 def _refuse_missing_mount_points(plan: static_pod.StaticPodPlan) -> None:

@@ -4,7 +4,7 @@
 
 # PRIVATE to the collection: no promise of stability to code outside it.
 
-"""Reading the way back on a node: the journals of its transactions, their copies of files, and the files themselves."""
+"""Reading the rollback on a node: the journals of its transactions, their copies of files, and the files themselves."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ _MAY_STAND = (COMMITTED, UNHEALTHY, ALARM)
 
 
 def find(name: str, node: str) -> WayBack | None:
-    """The change of a component that C(state=previous) takes back; None when there is none. node: for messages.
+    """The change of a component that C(state=previous) reverts; None when there is none. node: for messages.
 
     Raises KubeadmError when a journal or a copy in it is damaged that would have to be known: nothing older is taken
     back in its place.
@@ -45,7 +45,7 @@ def find(name: str, node: str) -> WayBack | None:
 
 
 def notes(way: WayBack | None, name: str, node: str) -> list[str]:
-    """What the user should know of the answer: that nothing was ever changed, but not that it is taken back already."""
+    """What the user should know of the answer: that nothing was ever changed, but not that it is reverted already."""
     if way is not None or any(ended.stands for ended in _ended(name, node)):
         return []
     return [f"{name} on {node}: this collection has no change in effect, so there is nothing to revert."]
@@ -54,7 +54,7 @@ def notes(way: WayBack | None, name: str, node: str) -> list[str]:
 def describe(
     name: str, node: str, plan: t.Callable[[WayBack], tuple[t.Sequence[Change], t.Sequence[t.Mapping[str, str]]]]
 ) -> Json | None:
-    """What an info module says of the way back; None when there is nothing to take back.
+    """What an info module says of the rollback; None when there is nothing to revert.
 
     plan: from a change to the operations and the differences that may be shown.
     """

@@ -78,7 +78,7 @@ def test_a_refusal_anywhere_changes_nothing_anywhere(play: Play) -> None:
     assert [call for call in outcome.calls if call["step"] == "change"] == []
 
 
-PANIC = "kubelet on cp1 is down; it said last: panic: unrecognized feature gate: OldGate"
+PANIC = "kubelet on cp1 is down; it logged last: panic: unrecognized feature gate: OldGate"
 
 
 def test_a_kubelet_that_is_down_is_repaired_before_the_control_plane_needs_it(stage: Stage) -> None:

@@ -7,7 +7,7 @@
 """Who set what: which keys a task changes, and which of them the collection owns afterwards.
 
 Values are grouped by field ("args", "feature_gates", ...) and key. A value is anything that JSON can hold;
-None means that the key is not set. The record of what we own is kept by the node modules in their state folder.
+None means that the key is not set. The record of what we own is kept by the node modules in their state directory.
 """
 
 from __future__ import annotations

@@ -125,5 +125,5 @@ def _has_form(field: str, value: t.Any) -> bool:
         is_volume = isinstance(value, dict) and set(value) == set(_VOLUME)
         return is_volume and all(isinstance(value[name], kind) for name, kind in _VOLUME.items())
     if field == "env":
-        return isinstance(value, (str, dict))  # one that is computed is left out by the plan
+        return isinstance(value, (str, dict))  # one that is computed is skipped by the plan
     return value in ("enabled", "disabled") if field == "admission_plugins" else isinstance(value, bool)

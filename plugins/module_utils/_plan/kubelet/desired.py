@@ -65,7 +65,7 @@ def parse_wish(params: t.Mapping[str, t.Any]) -> Wish:
     }
     option_values.refuse_twice(ARGS, [flags.normalise(name) for name in params[ARGS] or {}])
     option_values.refuse_twice(TAINTS, [kubelet_config.taint_key(taint) for taint in params[TAINTS] or []])
-    # An option that is given but empty names nothing: an empty variable must not take back everything.
+    # An option that is given but empty names nothing: an empty variable must not revert everything.
     everything = params["state"] == "absent" and all(params[option] is None for option in SETTINGS)
     return Wish(values, params["state"], params["purge"] or everything, params["adopt"], params["force"])
 

@@ -31,7 +31,7 @@ MODE = 0o755
 _GENERATED = "/run/systemd/generator"
 
 TEXT = r"""#!/bin/sh
-# Written by the Ansible collection nodecraft.kubeadm, which takes it away again. Changes by hand are lost.
+# Written by the Ansible collection nodecraft.kubeadm, which also removes it. Manual changes are lost.
 #
 # systemd starts this at every boot and at every daemon-reload, before it loads its units. The command of kubelet.service
 # takes no variable that could bring our arguments, so this has it followed by one: the command as the unit's files say it

@@ -93,7 +93,7 @@ def plan(wish: Wish, state: State) -> KubeletPlan:
     """Work out a wish against what the node has. Raises Refusal for what cannot be done safely."""
     live, below = changeable(state), state.without_ours()
     theirs = state.foreign_fragments
-    # Others may rely on the folder that the kubelet reads for our sake.
+    # Others may rely on the directory that the kubelet reads for our sake.
     awake = bool(theirs) and kubelet_layout.config_dir(live.command) is not None
     moved = _adopt(wish, below.layout(reads_fragments=awake), below)
     below = below.with_files({path: _version(below, path, move.text) for path, move in moved.items()})
@@ -225,7 +225,7 @@ def _without_relatives(wish: Wish, record: Record) -> Record:
 
 
 def _our_versions(ours: OwnFiles, state: State, fragment: str) -> dict[str, FileVersion | None]:
-    """Our files. The fragment comes first: the drop-in names its folder."""
+    """Our files. The fragment comes first: the drop-in names its directory."""
     files = (
         (fragment, ours.fragment, 0o600),
         (kubelet_layout.DROP_IN, ours.drop_in, 0o644),
@@ -250,7 +250,7 @@ def _file_changes(state: State, files: Versions) -> t.Iterator[KubeletFileChange
 
 def _stale(live: Layout, after: Layout, variable: str) -> t.Iterator[Change]:
     """Our drop-in repeats what the unit said when it was written, and its variable is one that the unit took then. When that
-    changed since, it is written anew."""
+    changed since, it is written again."""
     if live.command != after.command:
         before, now = (
             each.service.variables[variable].value if f"${variable}" in each.service.words else None
@@ -277,7 +277,7 @@ def _forgotten(live: Layout, state: State) -> t.Iterator[str]:
 
 
 def _refuse_out_of_step(live: Layout, state: State) -> None:
-    """Starting the kubelet anew would bring in what somebody else changed, and nobody asked for."""
+    """A restart of the kubelet would bring in what others changed, and what is not part of the task."""
     if state.running is None or list(state.running) == live.command:
         return
     pending = [argument for argument in live.command if argument not in state.running]

@@ -148,7 +148,7 @@ def offers(answer: Result, node: str) -> dict[str, int]:
 
 def turn_seconds(settings: t.Mapping[str, t.Any]) -> int:
     """The longest that one turn takes, in seconds: another change on the node may be waited for, then the new kubelet, then the former one
-    when it is put back, and at last the devices."""
+    when it is rolled back, and at last the devices."""
     restart = settings["wait_timeout"] + settings["min_ready_seconds"]
     return int(settings["busy_timeout"] + 2 * restart + settings["allocatable_timeout"] + _TURN_SECONDS)
 

@@ -4,7 +4,7 @@
 
 # PRIVATE to the collection: no promise of stability to code outside it.
 
-"""The plan of C(state=previous) of the module C(kubelet): the last change of a kubelet, taken back."""
+"""The plan of C(state=previous) of the module C(kubelet): the last change of a kubelet, reverted."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from .state import State
 
 
 def plan(way: WayBack | None, state: State, *, force: bool, warnings: t.Sequence[str] = ()) -> KubeletPlan:
-    """Work out what taking a change back comes to. way: None when there is nothing to take back.
+    """Work out what reverting a change comes to. way: None when there is nothing to revert.
 
     force: as in the module's option. Raises Refusal for what cannot be done safely.
     """

@@ -24,7 +24,7 @@ def objection(
     limit: int,
     variable: str,
 ) -> str:
-    """Why hosts that cannot be reached must not be left out of a run; empty when they may be.
+    """Why hosts that cannot be reached must not be skipped in a run; empty when they may be.
 
     unreachable: host -> why. grouped: the hosts that the inventory names as control planes. hosts: all that take part. limit: how many may
     be left out, as the variable says.

@@ -39,7 +39,7 @@ class OwnCluster:
     def check_machines(self, nodes: t.Mapping[str, Json], url: str, source: str) -> None:
         """Hold the Node objects of an API against the machines. Raises Refusal when they are others, or when none is known there.
 
-        nodes: by their names; one that does not exist is left out.
+        nodes: by their names; one that does not exist is skipped.
         """
         found = {name: (node.get("status", {}).get("nodeInfo") or {}).get("machineID") for name, node in nodes.items()}
         others = sorted(name for name, text in self.machine_ids.items() if found.get(name, text) != text)

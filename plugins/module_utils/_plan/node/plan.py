@@ -117,7 +117,7 @@ def parse_wishes(kind: Kind, params: t.Mapping[str, t.Any]) -> Wishes:
 
 
 def _wish(values: Keys, given: bool, state: str, purge: bool) -> Wish:
-    # An option that is given but empty names nothing: an empty variable must not take back everything.
+    # An option that is given but empty names nothing: an empty variable must not revert everything.
     return Wish(values, state, purge or (state == "absent" and not given))
 
 

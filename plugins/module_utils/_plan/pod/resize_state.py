@@ -180,7 +180,7 @@ def _is(field: str, has: str | None, wanted: str) -> bool:
 
 def _shows(field: str, has: str | None, wanted: str) -> bool:
     """Whether a status shows an amount."""
-    # A memory request is nothing that a running container has. Of one that is taken back the kubelet goes on to tell the former.
+    # A memory request is nothing that a running container has. Of one that is reverted the kubelet goes on to tell the former.
     if field == "requests.memory" and quantities.parse(wanted) == 0:
         return True
     least = max(_counted(field, wanted), _LEAST.get(field, Fraction(0)))

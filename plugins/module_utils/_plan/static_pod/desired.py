@@ -99,7 +99,7 @@ def parse_wish(params: t.Mapping[str, t.Any]) -> Wish:
     option_values.refuse_twice("args", [flags.normalise(name) for name in params["args"] or {}])
     option_values.refuse_twice("volumes", [volume["name"] for volume in params["volumes"] or []])
     option_values.refuse_twice("files", [entry.path for entry in files])
-    # An option that is given but empty names nothing: an empty variable must not take back everything.
+    # An option that is given but empty names nothing: an empty variable must not revert everything.
     everything = params["state"] == "absent" and all(params[option] is None for option in SETTINGS)
     purge = params["purge"] or everything
     return Wish(params["name"], values, files, params["state"], purge, params["restore_removed"])

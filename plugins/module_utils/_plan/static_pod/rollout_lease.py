@@ -106,7 +106,7 @@ def admission(hosts: Hosts, answer: Result, holder: str, skipped: t.Sequence[str
 def _without(hosts: Hosts, problem: str, answered: bool | None, skipped: t.Sequence[str]) -> Admission:
     """What it means that the Lease could not be acquired. answered: whether an API server did; None when none was asked."""
     if answered is False and _may_be_alone(hosts, skipped):
-        meanwhile = f" (make sure that {', '.join(skipped)} is not changed meanwhile)" if skipped else ""
+        meanwhile = f" (make sure that nothing changes {', '.join(skipped)} meanwhile)" if skipped else ""
         return Admission(
             warning=f"continuing without the Lease, because this play has one node and no API server answers{meanwhile}: {problem}",
             is_alone=True,

@@ -34,7 +34,7 @@ _LONGEST_REASON = 500  # characters; an annotation is no log
 
 @dataclasses.dataclass(frozen=True)
 class Halt:
-    """The mark of a roll-out that failed. wish: digest of what the node was asked for. by: the holder. at: when, UTC."""
+    """The mark of a rollout that failed. wish: digest of what the node was asked for. by: the holder. at: when, UTC."""
 
     node: str
     reason: str
@@ -55,7 +55,7 @@ class Lease:
     name: str = LEASE_NAME
 
     def left(self, now: float) -> float:
-        """Seconds until it runs out; not above 0 when it did. One that was never renewed, such as one made by hand, never does."""
+        """Seconds until it expires; not above 0 when it did. One that was never renewed, such as one made manually, never does."""
         return float("inf") if self.renewed is None else self.renewed + self.duration - now
 
 
@@ -163,7 +163,7 @@ def hold(found: Json | None, request: Request, now: float) -> LeasePlan:
 
 
 def release(found: Json | None, request: Request, now: float, *, completed: bool) -> LeasePlan:
-    """Let the Lease go. completed: the roll-out came to its end, so that the mark of a former one has no meaning any more."""
+    """Release the Lease. completed: the rollout came to its end, so that the mark of a former one has no meaning any more."""
     lease = parse(found, request.name)
     if lease.holder != request.holder:
         return LeasePlan(None, warnings=_lost(lease, now))
@@ -172,7 +172,7 @@ def release(found: Json | None, request: Request, now: float, *, completed: bool
 
 
 def halt(found: Json | None, request: Request, now: float, mark: Halt) -> LeasePlan:
-    """Let the Lease go and leave the mark of a roll-out that failed."""
+    """Release the Lease and leave the mark of a rollout that failed."""
     lease = parse(found, request.name)
     if lease.holder not in ("", request.holder):
         return LeasePlan(None, warnings=_lost(lease, now))

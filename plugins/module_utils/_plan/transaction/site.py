@@ -36,7 +36,7 @@ def named(variables: t.Iterable[t.Iterable[str]], looked_for: t.Sequence[str]) -
 
 
 def nothing_named(found: t.Collection[str], wanted: t.Sequence[str]) -> str:
-    """Why a run is refused that asks for nothing: with a forgotten file of variables it would take back all that was set earlier. wanted: one of
+    """Why a run is refused that asks for nothing: with a forgotten file of variables it would revert all that was set earlier. wanted: one of
     these variables must be set."""
     if any(name in found for name in wanted):
         return ""

@@ -4,7 +4,7 @@
 
 # PRIVATE to the collection: no promise of stability to code outside it.
 
-"""What the playbook C(rollback) takes back, and what it does not take back at once."""
+"""What the playbook C(rollback) reverts, and what it does not revert at once."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ Json = t.Mapping[str, t.Any]
 
 @dataclasses.dataclass(frozen=True)
 class Request:
-    """Whose last change is taken back. components: by name, empty when none is named. nodes: hosts of the play."""
+    """Whose last change is reverted. components: by name, empty when none is named. nodes: hosts of the play."""
 
     components: list[str]
     nodes: list[str]
@@ -57,13 +57,13 @@ class _Way:
 
 
 def ways_of(pods: Json, kubelet: Json) -> dict[str, Json]:
-    """The ways back of a host by component. pods, kubelet: the results of C(static_pod_info) and C(kubelet_info), empty when not asked."""
+    """The rollbacks of a host by component. pods, kubelet: the results of C(static_pod_info) and C(kubelet_info), empty when not asked."""
     entries = [*(pods.get("static_pods") or ()), {"name": KUBELET, "way_back": kubelet.get("way_back")}]
     return {entry["name"]: entry["way_back"] for entry in entries if entry.get("way_back")}
 
 
 def misnamed(names: t.Iterable[str], ignored: t.Collection[str]) -> str:
-    """Why variables are refused; empty when all are known. With rollback_node in place of rollback_nodes all nodes would be taken back."""
+    """Why variables are refused; empty when all are known. With rollback_node in place of rollback_nodes all nodes would be reverted."""
     found = sorted(name for name in names if name.startswith("rollback_") and name not in (*KNOWN, *ignored))
     if not found:
         return ""
@@ -74,7 +74,7 @@ def misnamed(names: t.Iterable[str], ignored: t.Collection[str]) -> str:
 
 
 def objection(request: Request, ways: t.Mapping[str, t.Mapping[str, Json]], hosts: t.Collection[str]) -> str:
-    """Why this cannot be taken back at once; empty when it can. ways: host -> component -> its way back. hosts: of the play."""
+    """Why this cannot be reverted at once; empty when it can. ways: host -> component -> its rollback. hosts: of the play."""
     strangers = [node for node in request.nodes if node not in hosts]
     if strangers:
         return f"rollback_nodes names {', '.join(strangers)}, which is not a host of this run."

@@ -147,7 +147,7 @@ def left_out(kubelets: t.Mapping[str, str], checked: t.Collection[str]) -> list[
 
 
 def unchecked(kubelets: t.Mapping[str, str], missing: t.Sequence[str], target: str) -> list[Finding]:
-    """What is to be told of the nodes that are left out. kubelets: as above."""
+    """What is to be told of the nodes that are skipped. kubelets: as above."""
     found = [
         Finding(CLUSTER, finding.fate, f"{node}: {finding.message}", "kubelet", node)
         for node in missing

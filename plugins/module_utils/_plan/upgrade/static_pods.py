@@ -3,7 +3,7 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 
 # PRIVATE to the collection: no promise of stability to code outside it.
-"""What an upgrade does to each setting of a static pod, whose manifest kubeadm writes anew."""
+"""What an upgrade does to each setting of a static pod, whose manifest kubeadm writes again."""
 
 from __future__ import annotations
 

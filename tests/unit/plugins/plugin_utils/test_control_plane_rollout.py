@@ -199,7 +199,7 @@ def test_what_was_only_planned_is_decided_about_once_more() -> None:
     assert its_pass.as_host("cp1").take("admit")["then"] == [{"file": "turn.yml", "host": "cp1"}]
 
 
-PROBLEM = "kubelet on cp2 is down; it said last: panic: no such gate"
+PROBLEM = "kubelet on cp2 is down; it logged last: panic: no such gate"
 
 
 def test_a_kubelet_that_does_not_work_stops_the_rollout_unless_this_run_repaired_it() -> None:

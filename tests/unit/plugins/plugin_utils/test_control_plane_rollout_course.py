@@ -70,7 +70,7 @@ def test_a_second_pass_tells_of_those_that_take_part() -> None:
 @pytest.mark.parametrize(
     ("how", "ending", "told"),
     [
-        (FAILED, "failed", "the former state was put back"),
+        (FAILED, "failed", "the change was rolled back"),
         ({**GONE, "failed": False}, "lost", "it was lost in the middle of its change."),
     ],
 )
@@ -261,7 +261,7 @@ def test_where_no_api_answers_one_alone_or_a_repair_goes_on(pods: Json, groups: 
     assert found.changed == (["cp1"] if goes_on else [])
     if goes_on:
         assert "WARNING: continuing without the Lease" in found.lines
-        assert ("make sure that cp2 is not changed meanwhile" in found.lines) is ("cp2" in groups)
+        assert ("make sure that nothing changes cp2 meanwhile" in found.lines) is ("cp2" in groups)
 
 
 def test_those_left_out_are_known_by_the_group_that_the_inventory_names() -> None:

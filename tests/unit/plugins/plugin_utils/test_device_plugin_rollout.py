@@ -260,7 +260,7 @@ def test_names_of_nodes_and_of_other_variables_may_differ() -> None:
         ),
         (
             look({**NAMESPACE, "labels": {"pod-security.kubernetes.io/enforce": "baseline"}}),
-            "accepts only pods of the level baseline only",
+            "accepts only pods of the level baseline",
         ),
     ],
 )
@@ -338,7 +338,7 @@ def test_an_image_is_not_loaded_into_a_batch_only() -> None:
     found = course(ARCHIVE)
     found.play.batch = ["w1"]
     found.run()
-    assert "serial keeps w2, w3 out" in found.failures["w1 decide"]
+    assert "serial excludes w2, w3" in found.failures["w1 decide"]
     assert found.play.asked == []
 
 

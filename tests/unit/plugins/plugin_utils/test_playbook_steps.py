@@ -24,7 +24,7 @@ REHEARSED: Json = {"rehearsal": {"verdict": "accepted", "message": "", "seconds"
 TRANSACTION: Json = {"outcome": "committed", "seconds": 1.0, "outage_seconds": 1.0, "proof": {"pid": 1, "uid": "u"}}
 DONE: Json = {"changed": True, "transaction": TRANSACTION}
 FAILED: Json = {"changed": True, "failed": True, "msg": "it is restored"}
-PANIC = "kubelet on cp1 is down; it said last: panic: unrecognized feature gate: OldGate"
+PANIC = "kubelet on cp1 is down; it logged last: panic: unrecognized feature gate: OldGate"
 ROLES = ["control_plane", "node_kubelet", "node_resources"]
 
 

@@ -54,7 +54,7 @@ def test_a_misspelt_variable_does_not_take_back_everything(variables: Json, refu
     found = rollback(components="kubelet", **variables).take("rollback", "begin", "cp1")
     assert bool(found.get("failed")) is refused
     if refused:
-        assert found["msg"].startswith("Nothing was changed. This playbook does not know rollback_node; it takes")
+        assert found["msg"].startswith("Nothing was changed. This playbook does not know rollback_node; it knows")
 
 
 @pytest.mark.parametrize(

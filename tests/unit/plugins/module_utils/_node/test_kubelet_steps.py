@@ -82,7 +82,7 @@ def test_a_kubelet_that_is_down_is_planned_and_quoted(node: Node) -> None:
         (warning,) = steps.plan().warnings
     problem = steps.report()["problem"]
     assert problem.startswith("kubelet on w1 is activating (auto-restart) after 1 crash(es) (http://127.0.0.1:10248/")
-    assert problem.endswith("; it said last: panic: unrecognized feature gate: OldGate")
+    assert problem.endswith("; it logged last: panic: unrecognized feature gate: OldGate")
     assert warning.startswith(problem)
 
 

@@ -233,7 +233,7 @@ def test_a_component_that_is_broken_is_told_with_its_last_transaction_and_words(
     master.kubelet.behaviours["--v=2"] = Behaviour(ready=None, log=("E1 why it hangs",))
     assert master.change(rollback=False)["outcome"] == UNHEALTHY
     master.kubelet.kill(master.kubelet.instances[-1])
-    with pytest.raises(KubeadmError, match=r"said last: E1 why it hangs. .*ended unhealthy: .*not healthy"):
+    with pytest.raises(KubeadmError, match=r"logged last: E1 why it hangs. .*ended unhealthy: .*not healthy"):
         settle(master, run)
 
 

@@ -168,8 +168,8 @@ UNREACHABLE = {
         "set read_only: false",
     ),
     "a folder that is not there": ({"volumes": [samples.volume("a", "/nowhere/at/all")]}, "/nowhere/at/all on"),
-    "a directory as a file": ({"volumes": [samples.volume("a", "/etc", path_type="File")]}, "is no file"),
-    "a file as a socket": ({"volumes": [samples.volume("a", "/etc/passwd", path_type="Socket")]}, "is no socket"),
+    "a directory as a file": ({"volumes": [samples.volume("a", "/etc", path_type="File")]}, "is not a file"),
+    "a file as a socket": ({"volumes": [samples.volume("a", "/etc/passwd", path_type="Socket")]}, "is not a socket"),
     "a name that only begins like the mount": (
         {"args": {"audit-policy-file": "/etc/ssl/certs-other/x"}},
         "no volume of the static pod is mounted over",

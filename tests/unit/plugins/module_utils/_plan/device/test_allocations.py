@@ -86,7 +86,7 @@ def test_a_pod_that_has_ended_leaves_its_device() -> None:
     there = [pod(phase="Failed", requests={D: "1"}), pod("q", requests={D: "1"})]
     entries = pod_resources.allocations("w1", found, there)
     assert [entry.problems for entry in entries] == [
-        ("the pod has ended (Failed); its device goes to the next pod that asks",),
+        ("the pod has ended (Failed); its device goes to the next pod that requests it",),
         (),
     ]
     offers = pod_resources.resources(node(capacity={D: "2"}, managed=[D]), found, entries, there)

@@ -55,7 +55,7 @@ def test_a_request_without_a_fault() -> None:
             settings(expected=[{"resources": {G: 1, D: 1}}, {"resources": {G: 2}}]),
             f"device_plugin_expected has {G}, which device_plugin_config does not advertise.",
         ),
-        (settings(has_archive=True, left_out=["w3", "w2"]), "serial keeps w2, w3 out"),
+        (settings(has_archive=True, left_out=["w3", "w2"]), "serial excludes w2, w3"),
     ],
 )
 def test_what_cannot_be_deployed(asked: Settings, says: str) -> None:

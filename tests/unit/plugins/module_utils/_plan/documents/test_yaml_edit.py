@@ -199,7 +199,11 @@ UNEDITABLE = {
     "list as a value": ("a:\n- x\n", Operation("replace", ("a",), "y"), "a is not a value"),
     "into a scalar": ("a: b\nc: d\n", Operation("add", ("c", "x"), "y"), "line 2: c is neither"),
     "list in a list item": ("a:\n- - x\n  - y\n", Operation("add", ("a", 0, 0), "z"), "line 2"),
-    "first key of a list item": ("a:\n- b: c\n  d: e\n", Operation("remove", ("a", 0, "b")), "line 2: a.0.b does not"),
+    "first key of a list item": (
+        "a:\n- b: c\n  d: e\n",
+        Operation("remove", ("a", 0, "b")),
+        "line 2: a.0.b is not on lines of its own",
+    ),
     "the only key": ("a:\n  b: c\n", Operation("remove", ("a", "b")), "line 2: a.b cannot be changed in place"),
     "the only item": ("a:\n- b\n", Operation("remove", ("a", 0)), "line 2: a.0 cannot be changed in place"),
     "flow item with a comment of the next": (

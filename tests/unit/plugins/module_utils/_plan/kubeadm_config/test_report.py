@@ -34,9 +34,7 @@ def test_without_the_word_it_names_what_is_lost_and_the_word() -> None:
 
 def test_what_protects_the_cluster_is_the_first_line() -> None:
     first, *_rest = lines(report.NOT_ASKED, wanted=arg("encryption-provider-config", "/a"))
-    assert first.startswith(
-        "WARNING: the next kubeadm upgrade takes kube-apiserver args encryption-provider-config away"
-    )
+    assert first.startswith("WARNING: the next kubeadm upgrade removes kube-apiserver args encryption-provider-config")
     first, *_rest = lines(report.WRITTEN, left_out={GUARD: "it differs"})
     assert first.startswith("WARNING")
 

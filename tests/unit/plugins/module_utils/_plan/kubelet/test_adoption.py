@@ -114,7 +114,7 @@ def test_what_a_packages_unit_says_is_not_edited() -> None:
     before = state(drop_ins={kubelets.KUBEADM: packaged}, environment={kubelets.FLAGS: None, EXTRA: None})
     with pytest.raises(
         Refusal,
-        match=rf"{kubelets.KUBEADM}:3 makes it .*belongs to a package.*below /etc/systemd/system/kubelet.service.d",
+        match=rf"{kubelets.KUBEADM}:3 sets it to .*belongs to a package.*below /etc/systemd/system/kubelet.service.d",
     ):
         kubelet.plan(wish(adopt=True, args={"v": 4}), before)
 

@@ -85,7 +85,7 @@ def test_what_was_adopted_goes_back_to_its_file() -> None:
     before = kubelets.state("KUBELET_EXTRA_ARGS=--feature-gates=A=true --v=2\n")
     state, taken = change(before, feature_gates={"A": True}, adopt=True)
     plan = take_back(state, taken)
-    assert plan.operations == (Change("adopted", kubelets.EXTRA, None, "put back"),)
+    assert plan.operations == (Change("adopted", kubelets.EXTRA, None, "reverted"),)
     assert_same(kubelets.after(state, plan), before)
     # Values of others in that file are nobody's business.
     entry = next(each for each in kubelet.diff(plan) if each["after_header"] == kubelets.EXTRA)
@@ -98,7 +98,7 @@ def test_and_out_of_it_again() -> None:
     )
     state, taken = change(adopted, state="absent")
     plan = take_back(state, taken)
-    assert Change("adopted", kubelets.EXTRA, "put back", None) in plan.operations
+    assert Change("adopted", kubelets.EXTRA, "reverted", None) in plan.operations
     assert_same(kubelets.after(state, plan), adopted)
 
 

@@ -201,7 +201,7 @@ NO_MANIFEST = {
     ),
     "path of a volume that is a number": (
         samples.API_SERVER.replace("path: /etc/kubernetes/pki", "path: 5"),
-        "the path is 5, which is not a text",
+        "the path is 5, which is not a string",
     ),
     "argument that is a number": (samples.with_command("--x", "5"), "command holds 5"),
     "argument that is a mapping": (samples.with_command("--x: 5"), "command holds {'--x': 5}"),

@@ -55,7 +55,7 @@ def test_hosts_that_planned_may_be_changed() -> None:
         (three(cp2=host("cp2", control_plane_lease_takeover=True)), ALL, ALL, "control_plane_lease_takeover is"),
         (three(cp2=host("cp2", control_plane_resume=True)), ALL, ALL, "control_plane_resume is"),
         (three(cp2=host("cp2", control_plane_api_host="x")), ALL, ALL, "control_plane_api_host is"),
-        (three(), ALL, ["cp2"], "serial keeps cp1, cp3 out"),
+        (three(), ALL, ["cp2"], "serial excludes cp1, cp3"),
     ],
 )
 def test_hosts_that_cannot_be_changed_in_one_run_are_refused(
@@ -79,9 +79,9 @@ def test_a_batch_with_nothing_to_change_needs_no_other_nodes() -> None:
 def test_a_kubelet_that_does_not_work_stops_the_run_until_it_is_repaired() -> None:
     hosts = three()
     assert rollout.kubelet_refusal(hosts, []) == ""
-    hosts["cp2"]["plan"]["kubelet_problem"] = "kubelet on cp2 is down; it said last: panic: no gate"
+    hosts["cp2"]["plan"]["kubelet_problem"] = "kubelet on cp2 is down; it logged last: panic: no gate"
     told = rollout.kubelet_refusal(hosts, ["cp1"])
-    assert told.startswith("kubelet on cp2 is down; it said last: panic: no gate. Nothing was changed")
+    assert told.startswith("kubelet on cp2 is down; it logged last: panic: no gate. Nothing was changed")
     assert rollout.kubelet_refusal(hosts, ["cp2"]) == ""
 
 
@@ -247,7 +247,7 @@ def test_a_repair_may_begin_while_others_are_not_ready() -> None:
     other = looked(host("cp1", {SCHEDULER: pod(ON)}), cp1=down, cp2=down, cp3=down)
     assert "kube-apiserver on cp1 is down" in rollout.readiness_refusal(three(cp1=other), "cp1")
     unknown = looked(host("cp1"), cp1="gone", cp2=down, cp3=down)
-    assert "cp1 could not be asked (gone)" in rollout.readiness_refusal(three(cp1=unknown), "cp1")
+    assert "cp1 could not be checked (gone)" in rollout.readiness_refusal(three(cp1=unknown), "cp1")
 
 
 def test_the_plan_tells_of_readiness_before_the_first_turn() -> None:

@@ -130,7 +130,7 @@ def test_one_node_goes_on_without_an_api(answer: Json, hosts: list[Json], skippe
 def test_who_goes_on_alone_is_told_whom_to_keep_away() -> None:
     begin = "continuing without the Lease, because this play has one node and no API server answers"
     assert admitted(SILENT, host("cp1")).warning == f"{begin}: no answer for 60 s."
-    told = f"{begin} (make sure that cp2, cp3 meanwhile): no answer for 60 s."
+    told = f"{begin} (make sure that nothing changes cp2, cp3 meanwhile): no answer for 60 s."
     assert admitted(SILENT, host("cp1", DOWN), skipped=["cp2", "cp3"]).warning == told
 
 

@@ -74,7 +74,7 @@ def test_ours_is_renewed() -> None:
 def test_anothers_is_waited_for_as_long_as_it_lasts() -> None:
     plan = rollout_lease.hold(held(THEM), US, NOW + 30)
     assert (plan.body, plan.wait, plan.stale) == (None, 70.0, True)
-    assert "them@there/2 is at work" in plan.warnings[0]
+    assert "them@there/2 is running" in plan.warnings[0]
     assert "renewed 30 s ago and expires in 70 s" in plan.warnings[0]
 
 
@@ -91,7 +91,7 @@ def test_one_that_ran_out_is_taken_over() -> None:
 
 def test_one_that_ran_out_is_not_taken_over_while_a_change_is_open() -> None:
     wish = dataclasses.replace(US, open_transactions=("kube-apiserver on cp2",))
-    with pytest.raises(Refusal, match="ran out 900 s ago, and its run left changes open: kube-apiserver on cp2"):
+    with pytest.raises(Refusal, match="expired 900 s ago, and its run left changes open: kube-apiserver on cp2"):
         rollout_lease.hold(held(THEM), wish, NOW + 1000)
 
 
@@ -126,7 +126,7 @@ def test_our_own_end_makes_no_plan_stale() -> None:
 
 def test_a_halted_wish_is_refused_until_it_is_resumed() -> None:
     with pytest.raises(
-        Refusal, match=r"failed on cp1 at 2027-01-15T08:00:00.000000Z \(run of them@there/2\): it did not come up. N"
+        Refusal, match=r"failed on cp1 at 2027-01-15T08:00:00.000000Z \(run of them@there/2\): it did not come up. C"
     ):
         rollout_lease.hold(halted(THEM), US, NOW + 1)
     assert body(rollout_lease.hold(halted(THEM), dataclasses.replace(US, resume=True), NOW + 1))

@@ -67,7 +67,7 @@ def test_check_mode_names_the_transaction_that_waits() -> None:
 )
 def test_the_telling_line_of_the_log_is_shown(log: list[str], told: str) -> None:
     message = str(messages.failure("kube-apiserver", "cp1", transaction("restored", log)))
-    assert message.endswith(f" kube-apiserver said last: {told}")
+    assert message.endswith(f" kube-apiserver logged last: {told}")
 
 
 def test_without_a_log_nothing_is_said_of_it() -> None:

@@ -47,7 +47,7 @@ def test_what_an_upgrade_took_is_named_whether_it_comes_back_or_not() -> None:
 
 
 def test_a_kubelet_that_was_down_is_quoted() -> None:
-    problem = "kubelet on w1 is failed; it said last: panic: unrecognized feature gate: A"
+    problem = "kubelet on w1 is failed; it logged last: panic: unrecognized feature gate: A"
     told = report.kubelets({"w1": result(transaction=COMMITTED, problem=problem)})
     assert told[0] == f"w1: before the change, {problem}"
 
@@ -87,7 +87,7 @@ def test_a_host_that_is_lost_after_its_change_tells_how_that_ended() -> None:
 
 def test_what_is_taken_back_is_named_and_no_upgrade_undoes_that() -> None:
     lines = report.static_pods({"cp1": {"etcd": result(transaction=COMMITTED, takes_back="20261125T1")}})
-    assert lines[0].endswith("in 0.2 s; takes back 20261125T1")
+    assert lines[0].endswith("in 0.2 s; reverts 20261125T1")
     assert WARNING not in lines
 
 

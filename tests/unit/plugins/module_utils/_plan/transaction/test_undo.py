@@ -109,7 +109,7 @@ def test_settings_beside_it_are_refused_by_name() -> None:
 def test_a_change_without_settings_is_one_of_files() -> None:
     change = Change("args", "v", ["5"], ["4"])
     assert undo.operations([change], [LEFT]) == (change,)
-    assert undo.operations([], [LEFT]) == (Change("files", "/a", None, "put back"),)
+    assert undo.operations([], [LEFT]) == (Change("files", "/a", None, "reverted"),)
 
 
 def test_what_an_info_module_says() -> None:

@@ -46,7 +46,7 @@ def test_the_ways_of_a_host() -> None:
 def test_names_that_are_not_known() -> None:
     names = ["rollback_node", "rollback_nodes", "rollback_mine", "other"]
     assert ways_back.misnamed(names, ["rollback_mine"]).startswith(
-        "This playbook does not know rollback_node; it takes"
+        "This playbook does not know rollback_node; it knows"
     )
     assert ways_back.misnamed(names[1:], ["rollback_mine"]) == ""
 

@@ -25,7 +25,11 @@ def findings(signed: dict[str, t.Any], authority: dict[str, t.Any]) -> list[Find
         ({}, None, ""),
         ({"residualTime": -8}, BREAKS, "it has expired (2027-11-25T22:45:45Z), so connections with it fail"),
         ({"residualTime": 0}, BREAKS, "renew it before, with kubeadm certs renew apiserver."),
-        ({"residualTime": 1}, WARNS, "it ends in 0 hours (2027-11-25T22:45:45Z). The upgrade renews it when it comes"),
+        (
+            {"residualTime": 1},
+            WARNS,
+            "it ends in 0 hours (2027-11-25T22:45:45Z). The upgrade renews it when it reaches",
+        ),
         ({"residualTime": DAY - 1}, WARNS, "it ends in 23 hours"),
         ({"residualTime": DAY}, None, ""),
         (
