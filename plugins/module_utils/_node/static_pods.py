@@ -219,7 +219,7 @@ def refuse_unmatched(pod: StaticPod, host: Host) -> None:
     if found.unmatched:
         raise Refusal(
             f"{pod.name} on {os.uname().nodename} {told_unmatched(found.unmatched)}, so it must not be changed. Nothing was"
-            f" written. Look at /proc/{found.unmatched[0].pid}/cgroup: stop the process when it is not the static pod's; otherwise"
+            f" written. Check /proc/{found.unmatched[0].pid}/cgroup: stop the process when it is not the static pod's; otherwise"
             f" check that the directory of the pod's logs ({pod.log_prefix}UID) or the kubelet's own of the pod (pods/UID) is there."
         )
 

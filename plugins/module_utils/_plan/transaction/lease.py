@@ -210,11 +210,11 @@ def _refuse_open(lease: Lease, request: Request, now: float) -> None:
 
 
 def _lost(lease: Lease, now: float) -> tuple[str, ...]:
-    return (f"the Lease was lost to another run: {_held(lease, now)}",) if lease.holder else ()
+    return (f"the Lease was lost: {_held(lease, now)}",) if lease.holder else ()
 
 
 def _held(lease: Lease, now: float) -> str:
-    return f"{lease.holder} is running: {_described(lease, now)}."
+    return f"the run {lease.holder} is in progress: {_described(lease, now)}."
 
 
 def _described(lease: Lease, now: float) -> str:

@@ -51,7 +51,7 @@ def test_check_mode(play: Start, api: FakeApi, monkeypatch: pytest.MonkeyPatch) 
     assert (result["changed"], result["rehearsal"]["verdict"], api.leases) == (True, "accepted", {})
     play(rollout_lease, holder="them")
     play(rollout_lease, holder="us", _ansible_check_mode=True)
-    assert "them is at work" in str(warned)
+    assert "the run them is in progress" in str(warned)
 
 
 def test_a_failure_has_the_same_keys(play: Start) -> None:

@@ -125,7 +125,7 @@ def test_a_refusal_is_one_of_all() -> None:
     its_pass.batch_hosts = ["cp1"]
     found = its_pass.take("decide")
     assert found["failed"]
-    assert "serial keeps cp2 out" in found["msg"]
+    assert "serial excludes cp2" in found["msg"]
     assert its_pass.take("admit")["then"] == []
 
 

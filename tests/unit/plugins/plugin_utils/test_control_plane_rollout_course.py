@@ -133,7 +133,7 @@ def test_a_batch_is_not_changed_without_the_nodes_of_the_others() -> None:
     found.play.lost = ["cp2"]
     found.run()
     assert found.changed == []
-    assert "Nothing was changed on cp1, because serial excludes cp2 out" in found.failures["cp1 decide"]
+    assert "Nothing was changed on cp1, because serial excludes cp2" in found.failures["cp1 decide"]
     found = course(NOTHING, NOTHING)
     found.play.batch, found.play.lost = ["cp1"], ["cp2"]
     found.run()
@@ -279,7 +279,9 @@ def test_a_plan_older_than_another_run_is_made_again() -> None:
     assert [state for state, _on in leases(found)] == ["held", "held", "released"]
 
 
-@pytest.mark.parametrize("answer", [{"stale": True}, {"failed": True, "answered": True, "msg": "them is at work."}])
+@pytest.mark.parametrize(
+    "answer", [{"stale": True}, {"failed": True, "answered": True, "msg": "the run them is in progress."}]
+)
 def test_a_lease_that_was_lost_ends_the_rollout(answer: Json) -> None:
     found = run(None, NOTHING, answers=by_state(renewed=answer))
     assert (found.changed, [state for state, _on in leases(found)]) == ([], ["held", "held", "released"])
@@ -337,7 +339,7 @@ def test_a_node_that_gets_ready_is_waited_for() -> None:
 def test_a_node_that_is_lost_while_it_is_asked_ends_the_rollout() -> None:
     found = run(None, None, None, answers={"static_pod_info": lambda call: GONE if call.on == "cp3" else READY})
     assert found.changed == ["cp1"]
-    assert "cp3 could not be asked (gone)" in found.failures["cp2 turn"]
+    assert "cp3 could not be checked (gone)" in found.failures["cp2 turn"]
     assert found.play.calls("rollout_lease")[-1].arguments["completed"] is False
 
 

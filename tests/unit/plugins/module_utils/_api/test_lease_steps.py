@@ -146,7 +146,7 @@ def test_a_run_waits_until_a_dead_one_has_run_out(desk: Desk) -> None:
 
 def test_a_run_waits_no_longer_than_it_may(desk: Desk) -> None:
     desk.run(holder="them")
-    with pytest.raises(KubeadmError, match="waited 60 s, and them is at work"):
+    with pytest.raises(KubeadmError, match="waited 60 s, and the run them is in progress"):
         desk.run()
     assert desk.holder == "them"
     assert (desk.last.report()["holder"], desk.last.report()["busy"]) == ("them", True)

@@ -145,7 +145,7 @@ def test_pods_are_read_after_the_plugins(api: FakeApi) -> None:
         ({"other": 1}, "answered with something other than a view of pod resources. Check that path"),
         (
             Refused(503, "error trying to reach service: refused"),
-            "503, error trying to reach service: refused. See that the",
+            "503, error trying to reach service: refused. Check that the",
         ),
         (Refused(404, 'pods "plugin-w2" not found'), "was not reached: http"),
     ],
@@ -189,7 +189,7 @@ def test_many_silent_nodes_are_one_warning(serve: Serve) -> None:
     api = serve(*map(dongles, names))
     api.pods = [plugin(name, phase="Pending") for name in names]
     (warning,) = Read(api).warnings
-    assert warning.startswith("8 of 8 nodes do not tell")
+    assert warning.startswith("8 of 8 nodes do not report")
     assert "n4: devices/plugin-n4 is Pending." in warning
     assert warning.endswith("The others are n5, n6, n7.")
 

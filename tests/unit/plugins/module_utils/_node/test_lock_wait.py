@@ -117,7 +117,9 @@ def test_a_change_does_not_go_on_when_it_has_waited(master: FakeNode, run: FakeR
     later(master, 3, lambda: end_transaction(master, run))
     late = steps(master, run, lock_wait=wait(master, 10), args={"v": 4})
     with (
-        pytest.raises(Busy, match=r"what kept kube-apiserver waiting has ended\. A call that waited changes nothing"),
+        pytest.raises(
+            Busy, match=r"the run that kept kube-apiserver waiting has ended\. A call that waited changes nothing"
+        ),
         late.session(),
     ):
         pass

@@ -74,7 +74,7 @@ def test_ours_is_renewed() -> None:
 def test_anothers_is_waited_for_as_long_as_it_lasts() -> None:
     plan = rollout_lease.hold(held(THEM), US, NOW + 30)
     assert (plan.body, plan.wait, plan.stale) == (None, 70.0, True)
-    assert "them@there/2 is running" in plan.warnings[0]
+    assert "the run them@there/2 is in progress" in plan.warnings[0]
     assert "renewed 30 s ago and expires in 70 s" in plan.warnings[0]
 
 
@@ -163,7 +163,7 @@ def test_what_another_took_over_is_left_alone() -> None:
         rollout_lease.halt(held(THEM), US, NOW + 1, MARK),
     ):
         assert (plan.body, plan.operations) == (None, ())
-        assert "was lost to another run: them@there/2" in plan.warnings[0]
+        assert "was lost: the run them@there/2" in plan.warnings[0]
 
 
 def test_a_mark_says_who_and_when_and_is_no_log() -> None:
