@@ -148,7 +148,7 @@ def table(samples: list[Sample], rehearsals: dict[str, list[float]]) -> list[str
     for way in ("bare rename", "static_pod"):
         of_way = [sample for sample in samples if sample.way == way]
         outage, total = [sample.outage for sample in of_way], [sample.total for sample in of_way]
-        note = "" if way == "bare rename" else f" (rehearsed, proven, watched for {MIN_READY} s)"
+        note = "" if way == "bare rename" else f" (rehearsed, verified, watched for {MIN_READY} s)"
         lines.append(f"| kube-apiserver, {way}{note} | {spread(outage)} | {spread(total)} |")
     lines += [f"| rehearsal of {name} | none | {spread(found, 2)} |" for name, found in rehearsals.items()]
     return lines

@@ -35,7 +35,7 @@ PARTS: dict[str, t.Callable[[Lab], Part]] = {
     "device_plugin": device_plugin.measure,
     "rollout": rollout.measure,
 }
-RUNNING = "Another bench runs in this clone (process {}) and writes into the same folder. Wait for its end, or interrupt it with Ctrl-C."
+RUNNING = "Another bench runs in this clone (process {}) and writes into the same directory. Wait for its end, or interrupt it with Ctrl-C."
 
 
 def arguments() -> argparse.Namespace:

@@ -32,7 +32,7 @@ def bare(cluster: Cluster, nodes: list[str], command: str) -> float:
 
 
 def task(lab: Lab, nodes: list[str], config: dict[str, int]) -> float:
-    """The module by the ansible command, node after node, rehearsed, proven and watched. Returns seconds per node."""
+    """The module by the ansible command, node after node, rehearsed, verified and watched. Returns seconds per node."""
     options = {"config": config, "purge": True, "min_ready_seconds": MIN_READY}
     return sum(module(lab, node, "nodecraft.kubeadm.kubelet", options) for node in nodes) / len(nodes)
 
@@ -68,7 +68,7 @@ def measure(lab: Lab) -> Part:
         f"| a setting of the kubelet, {lab.workers} nodes one after the other | per node |",
         "| --- | --- |",
         f"| drop-in and `systemctl restart kubelet`, until its Lease is renewed | {spread(seconds['bare'])} |",
-        f"| kubelet (rehearsed, proven, watched for {MIN_READY} s) | {spread(seconds['module'])}, {above['module']:.1f} s above |",
-        f"| role node_kubelet (all planned first, the API asked) | {spread(seconds['role'])}, {above['role']:.1f} s above |",
+        f"| kubelet (rehearsed, verified, watched for {MIN_READY} s) | {spread(seconds['module'])}, {above['module']:.1f} s above |",
+        f"| role node_kubelet (all planned first, the API read) | {spread(seconds['role'])}, {above['role']:.1f} s above |",
     ]
     return Part("Kubelets", table, {"min_ready_seconds": MIN_READY, "seconds_per_node": seconds, "above": above})

@@ -39,7 +39,7 @@ COLLECTION_MIN_READY = 10  # the default of both roles
 MIN_READY = 1  # seconds that a change is watched after it is ready
 NODE_STATUS = 2  # seconds; what a kubelet is told of its node or by a plugin, the API has up to that much later
 RUNNING = (
-    "Another demo runs in this clone (process {}) and writes into the same folder. Wait for its end, or interrupt it"
+    "Another demo runs in this clone (process {}) and writes into the same directory. Wait for its end, or interrupt it"
     " with Ctrl-C; make demo starts a new one then."
 )
 
@@ -50,7 +50,7 @@ def arguments() -> argparse.Namespace:
     parser.add_argument("--standing", action="store_true", help="on the lab as it stands, with kubeadm's own settings")
     parser.add_argument("--ssh", action="store_true", help="reach the nodes by SSH instead of podman")
     parser.add_argument(
-        "--output", type=Path, default=ROOT / "build/demo", help="the folder for what was seen, as JSON"
+        "--output", type=Path, default=ROOT / "build/demo", help="the directory for the results, as JSON"
     )
     parser.add_argument("--leave-out", nargs="+", choices=PARTS, default=[], help="parts that are not shown")
     parser.add_argument(

@@ -68,7 +68,7 @@ class ChangeFollower(Follower):
             seconds = time.monotonic() - self.story.began
             self.story.facts["first_effect"] = {"seconds": seconds, "component": result["name"]}
             tell(
-                f"first effect after {seconds:.0f} s: {result['name']} of {result['node']} runs with {gate}, says its own metrics",
+                f"first effect after {seconds:.0f} s: {result['name']} of {result['node']} runs with {gate}, according to its own metrics",
                 3,
             )
 
@@ -160,11 +160,11 @@ def _judge(story: Story, components: list[Json]) -> None:
     story.claim(
         proof["arguments"][1:] == arguments(after[lab.first], API_SERVER)
         and proof["feature_gates"].get(story.gate) is True,
-        f"proof: pid {proof['pid']} of pod {proof['uid'][:13]}... had this command line, its own metrics the gate",
+        f"proof: pid {proof['pid']} of pod {proof['uid'][:13]}... has this command line, and its own metrics show the gate",
     )
     story.claim(
         all(_configz(story, name)["featureGates"].get(story.gate) is True for name in lab.names),
-        "every kubelet says in /configz that it uses the gate",
+        "/configz of every kubelet shows the gate",
     )
     # Files of ours are new; all others are compared.
     kept = {
@@ -199,7 +199,7 @@ def _judge_manifests(story: Story, before: Look, after: Look) -> None:
         "1-manifests",
         expected,
         found,
-        "nothing else differs in the manifests; mode 0600; no other file in the folder",
+        "nothing else differs in the manifests; mode 0600; no other file in the directory",
         holds={entry.get("mode") for files in found.values() for entry in files.values()} == {"0600"},
     )
 

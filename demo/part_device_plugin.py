@@ -51,7 +51,7 @@ def device_plugin(story: Story) -> None:
     image = lab.device_plugin(story.output / "7-image.log")
     wish = {**image, **DEVICES}
     run = _deploy(
-        story, "7-devices.json", wish, Follower("the device plugin is deployed, and its node offers devices", 45)
+        story, "7-devices.json", wish, Follower("the device plugin is deployed, and its node advertises devices", 45)
     )
     if run.rc != 0:
         raise SystemExit(f"device_plugin.yml failed: {' '.join(run.reasons)}")
@@ -64,9 +64,7 @@ def device_plugin(story: Story) -> None:
     pods = Pods(lab)
     _use(story, pods, image["device_plugin_image"])
     if story.second_runs:
-        again = _deploy(
-            story, "7-again.json", wish, Follower("the device plugin is looked at, and nothing changes", 20)
-        )
+        again = _deploy(story, "7-again.json", wish, Follower("the device plugin is checked, and nothing changes", 20))
         story.claim(
             again.rc == 0 and again.changed == 0, f"the same again: changed={again.changed} ({again.seconds:.0f} s)"
         )
@@ -88,14 +86,14 @@ def _use(story: Story, pods: Pods, image: str) -> None:
         said = pods.said("user")
     story.claim(
         re.fullmatch(rf"UNITS=fake-\d,fake-\d /opt/node={first} /dev/unit0=1:7", said) is not None,
-        f"a pod that asks for two and one has environment, mount and device: {said}",
+        f"a pod that requests two and one has environment, mount and device: {said}",
     )
     asked = {"plugin_token_secret": TOKEN_SECRET, "nodes": [first]}
     found = run_module(lab, "pod_resource_info", asked, story.output / "7-held.json")
     held = next(found.results("pod_resource_info")).get("allocations", [])
     story.claim(
         {entry["pod"] for entry in held} == {"user"} and len(held) == 3,
-        f"pod_resource_info tells who holds what: {', '.join(entry['pod'] + ' ' + entry['device_id'] for entry in held)}",
+        f"pod_resource_info shows which pod holds what: {', '.join(entry['pod'] + ' ' + entry['device_id'] for entry in held)}",
     )
 
 

@@ -19,8 +19,8 @@ def pods(story: Story) -> None:
     """What it is good for."""
     lab, made = story.lab, Pods(story.lab)
     first = lab.worker_names[0]
-    tell(f"2. Pods that ask {first} for dongles, and one that does not")
-    with Waiting("pods start, or the scheduler says why they do not", 5):
+    tell(f"2. Pods that request dongles of {first}, and one that does not")
+    with Waiting("pods start, or the scheduler reports why they do not", 5):
         _dongles(story, made, first)
     _resize(story, made)
     _effects(story, made)
@@ -47,7 +47,7 @@ def _dongles(story: Story, made: Pods, first: str) -> None:
     reason = made.refused("shortcut", first)
     story.claim(
         f"names the node {first}" in reason,
-        f"one that goes there by spec.nodeName is refused: {reason.rpartition(': ')[2]}",
+        f"one that names the node in spec.nodeName is refused: {reason.rpartition(': ')[2]}",
     )
 
 

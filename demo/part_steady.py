@@ -19,7 +19,7 @@ def again(story: Story) -> None:
     """A second run has nothing to do."""
     tell("4. The same again")
     before = nodes_and_objects(story.lab)
-    run = story.run("4-again.json", follower=Follower("site.yml looks at all nodes, and finds nothing to change", 22))
+    run = story.run("4-again.json", follower=Follower("site.yml checks all nodes, and finds nothing to change", 22))
     story.facts["again"] = {"seconds": run.seconds, "changed": run.changed}
     story.claim_same(
         "4-again",
@@ -37,7 +37,7 @@ def refusal(story: Story) -> None:
     run = story.run(
         "5-refusal.json",
         variables={"control_plane_feature_gates": {story.gate: True, "NoSuchGate": True}},
-        follower=Follower("the node's own API server is asked about the gate", 10),
+        follower=Follower("the rehearsal tries the gate on the node's own API server", 10),
     )
     reason = run.reasons[0] if run.reasons else "(no word)"
     tell(reason, 5)
@@ -55,7 +55,7 @@ def restore(story: Story) -> None:
     """An API server that never becomes ready."""
     tell(f"6. One task: have the API server give etcd a nanosecond to answer, for {TRIED} s at most")
     lab, before = story.lab, story.lab.look()
-    follower = Follower("the API server gets its time, then the node puts the former manifest back", TRIED + 25)
+    follower = Follower("the API server gets its time, then the node rolls back to the former manifest", TRIED + 25)
     record = story.output / "6-restore.json"
     run = run_module(lab, "static_pod", NEVER_READY, record, host=lab.first, follower=follower)
     failed = next(iter(run.changes("static_pod")), {})

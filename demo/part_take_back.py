@@ -17,7 +17,7 @@ LONGEST_LOOK = 60  # seconds until what was changed has to show in the API
 
 def take_back(story: Story) -> None:
     """The desired state is empty."""
-    tell("8. An empty wish")
+    tell("8. An empty desired state")
     nothing = {
         "control_plane_static_pods": [API_SERVER],
         "control_plane_feature_gates": {},
@@ -26,7 +26,7 @@ def take_back(story: Story) -> None:
     story.ask({"all": {"vars": {**story.settings, **nothing}}})
     run = story.run(
         "8-take-back.json",
-        follower=Follower("everything is taken back, with a restart of the API server and of each kubelet", 75),
+        follower=Follower("everything is reverted, with a restart of the API server and of each kubelet", 75),
     )
     story.facts["take_back"] = {"seconds": run.seconds}
     (before, nodes), after = story.start, story.lab.look()
@@ -47,7 +47,7 @@ def take_back(story: Story) -> None:
     )
     if story.second_runs:
         second = story.run(
-            "8-again.json", follower=Follower("site.yml looks at all nodes, and finds nothing to change", 22)
+            "8-again.json", follower=Follower("site.yml checks all nodes, and finds nothing to change", 22)
         )
         story.claim(second.rc == 0 and second.changed == 0, f"and once more: changed={second.changed}")
 

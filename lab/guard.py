@@ -68,7 +68,7 @@ def _holder(lock: int, noted: str) -> str:
 def only_playbook(name: str) -> t.ContextManager[int]:
     """Refuse a playbook of a lab while another one works on it: what the first one makes, the second would take for remains."""
     lab = quote(name, safe="")[:64]  # The playbook refuses what is no name of a lab; until then it is no path either.
-    wait = "Wait for its end, or interrupt it with Ctrl-C, or, where nobody can, with kill {0}."
+    wait = "Wait for its end, or interrupt it with Ctrl-C, or, where that is impossible, with kill {0}."
     return only_one(
         LOCKS / f"lab-{lab}", f"Another command makes, changes or removes lab {lab} (process {{0}}). {wait}"
     )
@@ -134,7 +134,7 @@ def _sentence(exc: BaseException, log: Path, advice: str) -> str:
         file.write(f"{time.strftime('%Y-%m-%d %H:%M:%S')}\n{''.join(traceback.format_exception(exc))}")
         file.write(f"{output or ''}\n{getattr(exc, 'stderr', None) or ''}\n")
     what = " ".join((str(exc) if isinstance(exc, CommandFailed | SystemExit) else _named(exc)).split())
-    return f"Stopped by what was not expected: {what.rstrip('.')}. All of it is in {log}. {advice}"
+    return f"Stopped by an unexpected error: {what.rstrip('.')}. All of it is in {log}. {advice}"
 
 
 def _named(exc: BaseException) -> str:

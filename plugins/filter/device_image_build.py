@@ -11,7 +11,7 @@ from ..module_utils._plan.device import image_build
 
 DOCUMENTATION = r"""
 name: device_image_build
-short_description: Tell how the image of the device plugin is built
+short_description: Determine how the image of the device plugin is built
 version_added: 0.1.0
 author:
   - nodecraft.kubeadm contributors (@nodecraft)
@@ -20,34 +20,34 @@ description:
 positional: found
 options:
   _input:
-    description: What is asked for, by the names of the role's variables without C(device_plugin_image_). C(name) is the image.
+    description: The desired state, by the names of the role's variables without C(device_plugin_image_). C(name) is the image.
     type: dict
     required: true
   found:
-    description: What is there.
+    description: What exists.
     type: dict
     required: true
     suboptions:
       builders:
-        description: What M(ansible.builtin.command) says of the programs that build images, one result for each.
+        description: What M(ansible.builtin.command) returns for the programs that build images, one result for each.
         type: list
         elements: dict
         required: true
       sources:
-        description: What M(ansible.builtin.find) finds of the plugin's sources, one result for each place.
+        description: What M(ansible.builtin.find) returns for the plugin's sources, one result for each place.
         type: list
         elements: dict
         required: true
       wheels:
-        description: What it finds of wheels.
+        description: What it returns for wheels.
         type: dict
         required: true
       root:
-        description: What M(ansible.builtin.stat) says of the root file system.
+        description: What M(ansible.builtin.stat) returns for the root file system.
         type: dict
         required: true
       archive:
-        description: What it says of the archive.
+        description: What it returns for the archive.
         type: dict
         required: true
       recipe:

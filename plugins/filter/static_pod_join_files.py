@@ -11,12 +11,12 @@ from ..module_utils._plan.static_pod import join_files
 
 DOCUMENTATION = r"""
 name: static_pod_join_files
-short_description: Tell which files a control plane needs before it joins
+short_description: List the files that a control plane needs before it joins
 version_added: 0.1.0
 author:
   - nodecraft.kubeadm contributors (@nodecraft)
 description:
-  - Works out, from what is asked of each static pod, the files and directories that have to be on a node before C(kubeadm join) makes a control plane
+  - Determines, from the desired state of each static pod, the files and directories that have to be on a node before C(kubeadm join) makes a control plane
     of it. The playbook C(nodecraft.kubeadm.join_files) uses it.
 options:
   _input:

@@ -13,20 +13,20 @@ from ..module_utils._plan.static_pod import requests
 
 DOCUMENTATION = r"""
 name: static_pod_requests
-short_description: Tell what each static pod of a control plane is asked for
+short_description: Derive the desired state of each static pod of a control plane
 version_added: 0.1.0
 author:
   - nodecraft.kubeadm contributors (@nodecraft)
 description:
-  - Works out, from what is asked of a control plane as a whole, the option O(nodecraft.kubeadm.static_pod_plan#module:static_pods). The
+  - Derives, from the desired state of a control plane as a whole, the option O(nodecraft.kubeadm.static_pod_plan#module:static_pods). The
     role C(control_plane) uses it.
   - V(etcd) gets C(only_if_changed) where the desired state does not name it.
 options:
   _input:
     description:
-      - What is asked of the control plane. All keys below have to be there.
+      - The desired state of the control plane. All keys below have to be there.
       - C(static_pods), the names of the static pods, as a list or as text with commas.
-      - C(state), as O(nodecraft.kubeadm.static_pod_plan#module:state). Where it is not V(present), no settings are asked for.
+      - C(state), as O(nodecraft.kubeadm.static_pod_plan#module:state). Where it is not V(present), no settings are desired.
       - C(feature_gates) of all components of Kubernetes, and C(admission_plugins) of the API server.
       - C(components), what a single component gets besides, by its name; it wins over the others.
     type: dict
@@ -49,7 +49,7 @@ EXAMPLES = r"""
 
 RETURN = r"""
 _value:
-  description: What is asked for, by static pod.
+  description: The desired state, by static pod.
   type: dict
 """
 

@@ -204,7 +204,7 @@ problem:
     Why the kubelet does not work before the change, with its last log lines; V(null) when it does, or when there is nothing to change.
   returned: always
   type: str
-  sample: "kubelet on w1 is activating (auto-restart); it said last: panic: unrecognized feature gate: OldGate"
+  sample: "kubelet on w1 is activating (auto-restart); it logged last: panic: unrecognized feature gate: OldGate"
 cluster:
   description: >-
     Identity of the node's cluster, as its kubelet sees it. A value is empty where it cannot be read, and when the task

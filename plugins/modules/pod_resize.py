@@ -242,14 +242,14 @@ pods:
     outcome:
       description:
         - V(unchanged), it already had the desired amounts.
-          - V(accepted), the API server accepted the change, or would in check mode, and the task did not wait for the kubelet.
+        - V(accepted), the API server accepted the change, or would in check mode, and the task did not wait for the kubelet.
         - V(resized), the containers have the amounts. V(restarted), the same, and a container was restarted.
-          - V(in_progress), the kubelet has not finished. V(deferred), there is no room now, and the kubelet retries by itself. Both fail a
-            task that waits.
+        - V(in_progress), the kubelet has not finished. V(deferred), there is no room now, and the kubelet retries by itself. Both fail a
+          task that waits.
         - V(infeasible), there will never be room, or the node does not support it.
         - V(refused), by the API server or before anything was sent.
         - V(gone), the pod does not exist, or no longer.
-          - V(not_tried), because of other pods.
+        - V(not_tried), because of other pods.
       type: str
     msg:
       description: Why it failed, is deferred, or was not tried, in Kubernetes' own words where available. Empty otherwise.

@@ -253,7 +253,7 @@ def main() -> t.NoReturn:
     )
     params = module.params
     if not params["holder"].strip():
-        module.fail_json(msg="holder is empty; name who asks, with something that no other run has.")
+        module.fail_json(msg="holder is empty; set a name that no other run has.")
     if params["duration"] < 1:
         module.fail_json(msg=f"duration is {params['duration']}; it has to be 1 or more.")
     if params["state"] == "halted" and len(params["wishes"]) != 1:

@@ -74,7 +74,7 @@ kubelet_problem:
     Why the node's kubelet does not work, with its last log lines; V(null) when it does. The static pods are then read from its files.
   returned: success
   type: str
-  sample: "kubelet on cp1 is activating (auto-restart); it said last: panic: unrecognized feature gate: OldGate"
+  sample: "kubelet on cp1 is activating (auto-restart); it logged last: panic: unrecognized feature gate: OldGate"
 manifest_dir:
   description: The directory that was read.
   returned: success

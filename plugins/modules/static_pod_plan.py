@@ -152,7 +152,7 @@ kubelet_problem:
     everything is planned from the kubelet's files, and the kubelet must be repaired before any change.
   returned: always
   type: str
-  sample: "kubelet on cp1 is activating (auto-restart); it said last: panic: unrecognized feature gate: OldGate"
+  sample: "kubelet on cp1 is activating (auto-restart); it logged last: panic: unrecognized feature gate: OldGate"
 busy:
   description: >-
     Whether the task failed only because of another active run or an open transaction on the node. Retry the task when that has ended.

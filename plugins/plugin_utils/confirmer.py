@@ -52,7 +52,7 @@ class Confirmer(LockWaiter):
         """Why this controller does not reach the API server; empty when it does."""
         authority = os.path.expanduser(str(self._task.args.get("confirm_ca_cert") or ""))
         if authority and not os.path.isfile(authority):
-            return f"confirm_ca_cert {authority} is no file on this controller"
+            return f"confirm_ca_cert {authority} is not a file on this controller"
         try:
             answer = urls.open_url(
                 self._task.args["confirm_url"],

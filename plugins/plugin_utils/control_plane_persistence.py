@@ -23,7 +23,7 @@ from ..module_utils._plan.static_pod import rollout as control_planes
 from ..module_utils._plan.transaction import rollout
 from .rollout_pass import Json
 
-_WITHOUT = "To go on without that, run with -e control_plane_persist=false."
+_WITHOUT = "To continue without that, run with -e control_plane_persist=false."
 
 
 @dataclasses.dataclass(frozen=True)

@@ -260,7 +260,7 @@ class ControlPlaneRollout(RoleRollout):
         hosts = self._pass.hosts(decision["planned"])
         unproven = [host for host in hosts if host not in _proven(self._pass.own)]
         if unproven:
-            raise Refusal(f"kubeadm-config was not written, because it was not proven on {', '.join(unproven)}.")
+            raise Refusal(f"kubeadm-config was not written, because it was not verified on {', '.join(unproven)}.")
         self._refuse(self._renewal_refusal(hosts, decision, None))
         persistence, work = self._to_write()
         return self._asked("kubeadm_config", persistence.write(work))

@@ -142,7 +142,9 @@ class DevicePluginRollout(RoleRollout):
             return {}
         question = {**self._question(), "wait": True, "wait_timeout": self._variable("wait_timeout")}
         answer = self._pass.ask("device_plugin_info", question)
-        _answered(answer, f"{settings.namespace}/{settings.name} was deployed, but what the nodes offer is not known")
+        _answered(
+            answer, f"{settings.namespace}/{settings.name} was deployed, but what the nodes advertise is not known"
+        )
         problem = deployment.doubt(settings, answer)
         proof = {name: answer[name] for name in ("nodes", "problems", "summary")}
         return {"proof": proof, **({"failed": True, "msg": problem} if problem else {})}

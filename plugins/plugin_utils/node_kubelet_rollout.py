@@ -319,7 +319,7 @@ class NodeKubeletRollout(RoleRollout):
         lost = [host for host, each in hosts.items() if rollout.state(each) == "lost"]
         shown = {host: each for host, each in reports.items() if each and host not in decision["left_out"]}
         lines = [
-            *(f"{host}: left out, because it cannot be reached" for host in decision["left_out"]),
+            *(f"{host}: skipped, because it cannot be reached" for host in decision["left_out"]),
             admitted.get("told", ""),
             *report.kubelets(shown, lost),
             rollout.again(shown),
@@ -334,7 +334,7 @@ class NodeKubeletRollout(RoleRollout):
         answer = self._pass.ask("rollout_lease", kubelets.lease_release(holder(), lease["cluster"]))
         if not answer.get("failed") and not answer.get("unreachable"):
             return {}
-        told = f"the Lease {kubelets.LEASE} is still held by {holder()} until it runs out: {answer.get('msg')}"
+        told = f"the Lease {kubelets.LEASE} is still held by {holder()} until it expires: {answer.get('msg')}"
         return {"warnings": [told]}
 
     @property

@@ -36,7 +36,7 @@ class NodeResourcesRollout(RoleRollout):
             node, left_out = self._read_node()
             if node.get("failed") or (left_out and not settings["max_unreachable"]):
                 raise Refusal(
-                    f"Nothing was changed: {self._pass.host} does not tell its name in Kubernetes: {node.get('msg')}"
+                    f"Nothing was changed: the name of {self._pass.host} in Kubernetes is not known: {node.get('msg')}"
                 )
         settings.update(
             node=settings["node"] or node.get("node"),

@@ -35,7 +35,7 @@ class PlacementGuardRollout(RoleRollout):
         different = rollout.different_settings(self._pass.hosts(), list(settings))
         if different:
             raise Refusal(
-                f"Nothing was changed. {different} Nodes that are kept for something else get a guard with another placement_guard_name."
+                f"Nothing was changed. {different} Nodes with another purpose need a guard with another placement_guard_name."
             )
         planes = self._pass.control_planes() or [self._pass.host]
         return {"coordinator": coordinator, "api": [{"host": host, "become": True} for host in planes]}

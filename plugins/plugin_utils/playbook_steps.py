@@ -146,7 +146,7 @@ class RollbackSteps(Steps):
     """The steps of rollback, each taken once, on the first host, for all."""
 
     def begin(self) -> Json:
-        """Read what shall be taken back, and whom to look at for it."""
+        """Read what shall be reverted, and whom to look at for it."""
         variables = self._pass
         ignored = variables.variable("rollback_ignored_variables", [])
         self._refuse(self._begun(ways_back.misnamed(variables.variable_names(), ignored)))
@@ -161,7 +161,7 @@ class RollbackSteps(Steps):
         }
 
     def decide(self) -> Json:
-        """Refuse what cannot be taken back at once."""
+        """Refuse what cannot be reverted at once."""
         ways = {}
         for host in self._pass.play_hosts:
             pods, kubelet = (self._pass.registered(name, host) for name in self._settings["looks"])

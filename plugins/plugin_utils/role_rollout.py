@@ -48,7 +48,7 @@ class RoleRollout(Steps):
         if lost:
             raise Refusal(
                 f"Nothing was changed on {self._pass.host}: nodes that failed, could not be reached or were ended earlier in this play cannot"
-                f" be planned ({', '.join(lost)}). Repair them, or leave them out with --limit."
+                f" be planned ({', '.join(lost)}). Repair them, or exclude them with --limit."
             )
         _node, left_out = self._read_node() if settings.get("max_unreachable") else ({}, "")
         return self._begun(settings, left_out)
@@ -91,7 +91,7 @@ class RoleRollout(Steps):
     # ---- deciding for all --------------------------------------------------------------------------------------------
 
     def _left_out_refusal(self, hosts: rollout.Hosts) -> str:
-        """Why hosts that cannot be reached must not be left out; empty when they may. hosts: all that use the role."""
+        """Why hosts that cannot be reached must not be skipped; empty when they may. hosts: all that use the role."""
         objection = coverage.objection(
             rollout.left_out(hosts),
             self._pass.control_planes(),

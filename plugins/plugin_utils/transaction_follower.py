@@ -74,7 +74,7 @@ class TransactionFollower(Confirmer):
             asked_in_vain = 0 if news is None or news["running"] else asked_in_vain + 1
             if news is None:
                 arguments["confirm"] = None  # whether it was heard, the next answer shows
-                self._tell(result, f"cannot be followed ({problem}), trying again; the node goes on by itself", began)
+                self._tell(result, f"cannot be followed ({problem}), trying again; the node continues by itself", began)
                 time.sleep(_RECONNECT_SECONDS)
                 self._reconnect()
             elif news["transaction"]:
@@ -95,7 +95,7 @@ class TransactionFollower(Confirmer):
             return {"wait": _POLL_SECONDS, "confirm": None}
         problem = self.reach()
         if problem:
-            self._tell(result, f"is out of this controller's reach ({problem})", began)
+            self._tell(result, f"cannot be reached from this controller ({problem})", began)
         return {"wait": _RETRY_SECONDS, "confirm": None if problem else result["transaction"]["id"]}
 
     def _ask(self, arguments: dict[str, t.Any], task_vars: dict[str, t.Any]) -> tuple[dict[str, t.Any] | None, str]:
@@ -128,8 +128,8 @@ class TransactionFollower(Confirmer):
     def _lost(result: dict[str, t.Any], problem: str) -> str:
         return (
             f"{result['node']}: transaction {result['transaction']['id']} of {result['name']} was started, but its end was not seen:"
-            f" {problem.rstrip('.')}. Ask systemctl status nodecraft-kubeadm@{result['name']} on the node; the next run takes the"
-            " transaction up again and reports its end."
+            f" {problem.rstrip('.')}. Check systemctl status nodecraft-kubeadm@{result['name']} on the node; the next run resumes the"
+            " transaction and reports its end."
         )
 
     def _tell(self, result: dict[str, t.Any], message: str, began: float) -> None:

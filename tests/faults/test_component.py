@@ -112,7 +112,7 @@ def test_a_restore_that_does_not_come_up_is_an_alarm(make: Make) -> None:
     station.kubelet.behaviours["--v=2"] = HOPELESS
     told = finish(station, pace=8.0)
     assert told["outcome"] == ALARM
-    assert "the former files were put back, but" in told["reason"]
+    assert "rolled back to the former files, but" in told["reason"]
 
 
 def test_a_kubelet_that_does_not_start_what_was_put_back_is_started_anew(make: Make) -> None:
@@ -135,7 +135,7 @@ def test_a_change_that_nobody_confirms_is_put_back(make: Make) -> None:
     old_arguments = "--v=2"
     told = finish(station)
     assert told["outcome"] == RESTORED
-    assert "nobody confirmed" in told["reason"]
+    assert "there was no confirmation" in told["reason"]
     assert old_arguments in station.manifest.read_text(encoding="utf-8")
 
 
@@ -216,11 +216,11 @@ def test_without_rollback_the_new_state_stays_and_is_told(make: Make) -> None:
 @pytest.mark.parametrize(
     ("fault", "words"),
     [
-        ({"takes": False}, "takes no write through the changed member"),
+        ({"takes": False}, "accepts no write through the changed member"),
         ({"raises": "NOSPACE"}, "has the alarm NOSPACE of member 10 since the change"),
         ({"lags": True}, "cp11 is at 1"),
     ],
-    ids=["takes no write", "raises an alarm", "is not followed"],
+    ids=["accepts no write", "raises an alarm", "is not followed"],
 )
 def test_an_etcd_that_does_less_than_before_is_restored(
     make: Make, tmp_path: Path, fault: dict[str, t.Any], words: str

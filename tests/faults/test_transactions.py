@@ -99,7 +99,7 @@ def test_f24_a_run_beside_an_engine_is_refused_with_who_asked_for_it(make: Make)
     (second,) = t.cast("list[Ended]", met)
     assert second.result["failed"]
     assert "is open: transaction" in second.result["msg"]
-    assert "asked for from" in second.result["msg"]
+    assert "started from" in second.result["msg"]
     assert station.outcome() == COMMITTED
 
 

@@ -41,8 +41,8 @@ _BUSY = (429, 500, 502, 503, 504)
 _NOBODY_BEHIND = (502, 503, 504)  # as a load balancer says it
 # What there is to do about a refusal that Kubernetes' own words leave open.
 _ADVICE: dict[int, str] = {
-    HTTPStatus.UNAUTHORIZED: "The credentials are not known there, or have run out.",
-    HTTPStatus.FORBIDDEN: "Give the account this right, or the task another account.",
+    HTTPStatus.UNAUTHORIZED: "The credentials are not known there, or have expired.",
+    HTTPStatus.FORBIDDEN: "Grant the account this right, or use another account for the task.",
 }
 _STATUS = "Status"  # the kind of what an API server says itself
 _JSON = "application/json"
@@ -79,7 +79,7 @@ class Client:
     """One API. Its methods may be called from several threads at once.
 
     pools: connections to it; where there are several addresses, the next one is asked when one does not answer.
-    headers: what each request carries (a list: one header for each entry), worked out anew because tokens run out.
+    headers: what each request carries (a list: one header for each entry), determined again because tokens run out.
     patience: seconds for which an API server that does not answer is asked again.
     advice: what there is to do about a refusal, by its status. check: called once, before the first request; what it raises ends that.
     """
@@ -178,7 +178,7 @@ class Client:
         try:
             return email.utils.parsedate_to_datetime(self._date).timestamp()
         except (TypeError, ValueError) as exc:
-            raise KubeadmError(f"{self.url} does not say what time it is: its answers have no header Date.") from exc
+            raise KubeadmError(f"{self.url} does not tell the time: its responses have no Date header.") from exc
 
     def list(self, path: str, *, metadata_only: bool = False, **query: str) -> list[Json]:
         """Read all objects of a list, page by page. metadata_only: as of C(get)."""
@@ -215,7 +215,7 @@ class Client:
     def _request(self, verb: str, path: str, *, body: t.Any = None, accept: str = _JSON, **query: str) -> Json:
         answer = self._answer(verb, path, body=body, query=query, headers={"Accept": accept})
         if answer.found is None:
-            raise KubeadmError(f"{self.url} is no Kubernetes API server: its answer to {verb} {path} is no JSON.")
+            raise KubeadmError(f"{self.url} is not a Kubernetes API server: its response to {verb} {path} is not JSON.")
         return answer.found
 
     def _answer(
@@ -320,7 +320,7 @@ class Client:
             return Answer(HTTPStatus.GATEWAY_TIMEOUT, str(exc), {"kind": _STATUS})
         except ValueError:  # its words would show the token
             raise KubeadmError(
-                f"the request to {pool.url} cannot be written: api_key or another credential holds a line break or a letter that"
+                f"the request to {pool.url} cannot be sent: api_key or another credential has a line break or a character that"
                 " no HTTP header may have."
             ) from None
         self._date = response.headers.get("Date", "")
@@ -343,7 +343,7 @@ class Client:
         left = self._silent_since + self._patience - now
         if left <= 0:
             raise ApiError(
-                f"the API server {self.url} did not answer for {self._patience:.0f} s. See that it runs and that this is its address."
+                f"the API server {self.url} did not answer for {self._patience:.0f} s. Check that it runs and that this is its address."
                 f" The last attempt was {problem}",
                 status,
             )

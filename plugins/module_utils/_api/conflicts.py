@@ -41,4 +41,4 @@ def retry_on_conflict(
             done = replan(exc)
         if done:
             return done
-    raise KubeadmError(f"{others} each of the {ATTEMPTS} times that it was tried.")
+    raise KubeadmError(f"{others} in each of {ATTEMPTS} attempts.")

@@ -22,7 +22,7 @@ from .objects import read_nodes
 try:
     import yaml
 except ImportError:
-    yaml = None  # type: ignore[assignment]  # ApiModule starts anew with a Python that has it
+    yaml = None  # type: ignore[assignment]  # ApiModule starts again with a Python that has it
 
 MANIFEST = "/etc/kubernetes/manifests/kube-apiserver.yaml"
 
@@ -36,7 +36,7 @@ def connect(module: t.Any) -> Client:
     credentials = sources.find(params, os.environ)
     if not credentials.verify and params.get("validate_certs") is None:
         module.warn(
-            f"the certificate of {credentials.server} is not checked: the environment or the kubeconfig says so."
+            f"the certificate of {credentials.server} is not checked: the environment or the kubeconfig switches that off."
         )
     is_admin = sources.is_admin_conf(params, os.environ)
     pools = [credentials.pool()]
@@ -69,7 +69,7 @@ def _advice(path: str) -> dict[int, str]:
     way_out = f" {other} there still has every right." if os.path.exists(other) and other != path else ""
     return {
         HTTPStatus.UNAUTHORIZED: (
-            f"The certificate in {path} on {host} has run out or is of another cluster: kubeadm certs check-expiration there tells,"
+            f"The certificate in {path} on {host} has expired or is of another cluster: kubeadm certs check-expiration there shows it,"
             " and kubeadm certs renew admin.conf renews it."
         ),
         HTTPStatus.FORBIDDEN: (

@@ -34,7 +34,7 @@ def _nothing() -> HeaderValues:
 
 @dataclasses.dataclass(frozen=True)
 class User:
-    """Who asks. certificate, key: PEM. headers: worked out anew for each request, because tokens run out."""
+    """Who asks. certificate, key: PEM. headers: determined again for each request, because tokens run out."""
 
     certificate: str = ""
     key: str = ""
@@ -115,7 +115,7 @@ def _context(credentials: Credentials) -> ssl.SSLContext:
         else:
             context.load_default_certs()
     except (ssl.SSLError, ValueError) as exc:
-        raise KubeadmError(f"{credentials.source}: the certificate of the authority is no PEM ({exc}).") from exc
+        raise KubeadmError(f"{credentials.source}: the certificate of the authority is not PEM ({exc}).") from exc
     if credentials.user.certificate:
         try:
             _show(context, credentials.user)

@@ -44,7 +44,7 @@ class Observed:
 class KubeadmConfigSteps(ApiSteps[Observed, ConfigPlan]):
     """One run of the module."""
 
-    unrehearsed = "the API server judges the write when it is made"
+    unrehearsed = "the API server validates the write when it is made"
 
     def __init__(self, params: Params, *, connect: Connect, diff: bool) -> None:
         super().__init__(params, connect=connect, diff=diff)
@@ -69,7 +69,7 @@ class KubeadmConfigSteps(ApiSteps[Observed, ConfigPlan]):
         proven = self._params["proven"]
         if proven and (digest_of(plan.before), digest_of(plan.after)) != (proven["before"], proven["after"]):
             raise Refusal(
-                f"{CONFIG_MAP_SOURCE} was changed by another since this run read it, so what was proven does not hold. Nothing was written. Run again."
+                f"{CONFIG_MAP_SOURCE} was changed by another client since this run read it, so its verification does not hold. Nothing was written. Run again."
             )
         return ()
 
@@ -106,7 +106,7 @@ class KubeadmConfigSteps(ApiSteps[Observed, ConfigPlan]):
             plan = self._planned_again = self.plan(observed)
             self.preflight(observed, plan)
 
-        others = f"{CONFIG_MAP_SOURCE}: others changed it"
+        others = f"{CONFIG_MAP_SOURCE}: another client changed it"
         retry_on_conflict(attempt, replan, others=others, statuses=(HTTPStatus.CONFLICT, HTTPStatus.NOT_FOUND))
 
     def report(self, observed: Observed | None, plan: ConfigPlan | None) -> dict[str, t.Any]:

@@ -27,7 +27,7 @@ except ImportError:
 try:
     import yaml
 except ImportError:
-    yaml = None  # type: ignore[assignment]  # ApiModule starts anew with a Python that has it
+    yaml = None  # type: ignore[assignment]  # ApiModule starts again with a Python that has it
 
 Source = t.Union[str, Json]
 
@@ -39,9 +39,9 @@ _FILES = {"clusters": ("certificate-authority",), "users": ("client-certificate"
 def load(source: Source, context: str | None = None, *, persist: bool = False) -> Credentials:
     """What a kubeconfig says. context: one of its contexts, for another than its current one.
 
-    persist: what a provider hands out anew is written to the file. Raises KubeadmError when it cannot be used.
+    persist: what a provider newly hands out is written to the file. Raises KubeadmError when it cannot be used.
     """
-    shown = source if isinstance(source, str) else "the kubeconfig that the task holds"
+    shown = source if isinstance(source, str) else "the kubeconfig of the task"
     try:
         config = _read(source)
         entry = context_of(config, shown, context)
@@ -67,7 +67,7 @@ def _problem(error: Exception) -> str:
     # A message of the parser would show the text around.
     mark = getattr(error, "problem_mark", None)
     if mark is not None:
-        return f"no YAML in line {mark.line + 1}"
+        return f"invalid YAML in line {mark.line + 1}"
     return str(error).rstrip(".") or type(error).__name__
 
 
@@ -79,7 +79,7 @@ def _read(source: Source) -> Json:
     for path in filter(None, source.split(os.pathsep)):
         found = yaml.safe_load(read_text(path))
         if not isinstance(found, dict):
-            raise ValueError(f"{path} holds no mapping")
+            raise ValueError(f"{path} is not a mapping")
         folder = os.path.dirname(os.path.abspath(os.path.expanduser(path)))
         for kind in _KINDS:
             merged[kind] += [_absolute(kind, entry, folder) for entry in found.get(kind) or []]
@@ -111,7 +111,7 @@ def _user(user: Json) -> User:
     as_whom = _impersonation(user)
 
     def headers() -> HeaderValues:
-        # The file of a token is written anew before it runs out.
+        # The file of a token is written again before it runs out.
         bearer = read_text(path).strip() if path else token
         if bearer:
             return {"Authorization": f"Bearer {bearer}", **as_whom}

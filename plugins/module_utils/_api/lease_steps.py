@@ -57,7 +57,7 @@ class Observed:
 class LeaseSteps(ApiSteps[Observed, LeasePlan]):
     """One run of the module."""
 
-    unrehearsed = "the API server judges the write when it is made"
+    unrehearsed = "the API server validates the write when it is made"
 
     def __init__(self, params: Params, *, connect: Connect) -> None:
         super().__init__(params, connect=connect)
@@ -116,7 +116,7 @@ class LeaseSteps(ApiSteps[Observed, LeasePlan]):
         """The API server judges the write without keeping it."""
         body = plan.body
         if body is None:
-            return Verdict(SKIPPED, "somebody else holds the Lease")
+            return Verdict(SKIPPED, "another run holds the Lease")
         return self._judge(lambda: self._declined(observed, body), each="it")
 
     def apply(self, observed: Observed, plan: LeasePlan) -> None:
@@ -174,7 +174,7 @@ def _explained(error: ApiError) -> ApiError:
         return error
     return ApiError(
         f"{error} It needs get, create and update on leases (coordination.k8s.io) in {rollout_lease.LEASE_NAMESPACE}. Without the Lease nothing"
-        " keeps two runs apart; to go on all the same, such as to take back a change that locked you out, do without it (in the"
+        " excludes other runs; to continue anyway, such as to revert a change that locked you out, do without it (in the"
         " roles: control_plane_lease or node_kubelet_lease: false).",
         error.status,
     )

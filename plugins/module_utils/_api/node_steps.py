@@ -67,7 +67,7 @@ class Observed:
 class NodeSteps(ApiSteps[Observed, TaskPlan]):
     """One run of a module: reads, plans, rehearses and makes changes of one kind on many nodes."""
 
-    unrehearsed = "the API server judges each change when it is made"
+    unrehearsed = "the API server validates each change when it is made"
 
     def __init__(self, kind: Kind, params: Params, *, connect: Connect, diff: bool) -> None:
         super().__init__(params, connect=connect, diff=diff)
@@ -171,7 +171,7 @@ class NodeSteps(ApiSteps[Observed, TaskPlan]):
         except ApiError as exc:
             if exc.status != HTTPStatus.FORBIDDEN:
                 raise
-            problem = f"which pods the new taints evict could not be told: {exc}"
+            problem = f"which pods the new taints evict could not be determined: {exc}"
             if not allowed:
                 raise KubeadmError(f"{problem} Or set allow_eviction.") from exc
             return [problem]
@@ -203,7 +203,7 @@ class NodeSteps(ApiSteps[Observed, TaskPlan]):
         except ApiError as exc:
             if exc.status != HTTPStatus.FORBIDDEN:
                 raise
-            return [f"whether running pods still fit could not be told: {exc}"]
+            return [f"whether running pods still fit could not be determined: {exc}"]
         warnings = []
         for name, target in concerned.items():
             before = readmission.rejected(pods[name], node_conditions.conditions_of(target.latest))
@@ -212,7 +212,7 @@ class NodeSteps(ApiSteps[Observed, TaskPlan]):
             new = [entry for entry in after if entry.pod not in already]
             if new:
                 warnings.append(
-                    f"{name}: these pods run on, but the kubelet rejects them when it is started anew: {joined(new)}."
+                    f"{name}: these pods keep running, but the kubelet rejects them when it is restarted: {joined(new)}."
                 )
         return warnings
 
@@ -240,7 +240,7 @@ class NodeSteps(ApiSteps[Observed, TaskPlan]):
         target.latest = retry_on_conflict(
             lambda: self._api.patch(place, target.patch, dry_run=dry_run),
             lambda refusal: self._plan_again(target, refusal),
-            others="others changed the node",
+            others="another client changed the node",
             statuses=(HTTPStatus.CONFLICT, HTTPStatus.UNPROCESSABLE_ENTITY),
         )
         target.sent = True
@@ -282,7 +282,7 @@ class NodeSteps(ApiSteps[Observed, TaskPlan]):
         """Whether there is a kubelet to show it, where it takes one."""
         shows = not self._kind.needs_kubelet or node_plan.is_ready(target.latest)
         if not shows:
-            target.note = "not waited for: the node is not Ready, so that no kubelet would show it"
+            target.note = "not waited for: the node is not Ready, so no kubelet would report it"
         return shows
 
     def _missing(self, target: NodeTarget) -> list[str]:

@@ -48,7 +48,7 @@ def open_asked(
     if unknown:
         raise KubeadmError(
             f"there is no node {', '.join(unknown)} in the cluster of {client.url}. A kubelet registers its node when it is"
-            " started: run systemctl restart kubelet there, or leave the host out."
+            " started: run systemctl restart kubelet there, or exclude the host."
         )
     for warning in version_warnings(client, found.values()):
         warn(warning)
@@ -56,7 +56,7 @@ def open_asked(
 
 
 def read_nodes(client: Client, names: t.Collection[str], selector: str | None, *, workers: int) -> dict[str, Json]:
-    """The nodes of these names, and those that a label selector matches. A node that does not exist is left out."""
+    """The nodes of these names, and those that a label selector matches. A node that does not exist is skipped."""
     found = _by_name(client.list("nodes", labelSelector=selector)) if selector else {}
     rest = [name for name in names if name not in found]
     if len(rest) <= FEW:
@@ -70,12 +70,12 @@ def read_kubelets(client: Client, names: t.Sequence[str], *, workers: int) -> di
     found = read_each(client, {name: f"nodes/{name}/proxy/configz" for name in names}, workers=workers)
     silent = [name for name in names if "kubeletconfig" not in found.get(name, {})]
     if silent:
-        raise KubeadmError(f"the kubelet of {', '.join(silent)} does not tell its configuration at /configz.")
+        raise KubeadmError(f"the kubelet of {', '.join(silent)} does not show its configuration at /configz.")
     return {name: answer["kubeletconfig"] for name, answer in found.items()}
 
 
 def read_each(client: Client, paths: t.Mapping[str, str], *, workers: int) -> dict[str, Json]:
-    """Read objects by name -> path. One that does not exist is left out."""
+    """Read objects by name -> path. One that does not exist is skipped."""
     found: dict[str, Json | None] = {}
 
     def read(name: str) -> bool:

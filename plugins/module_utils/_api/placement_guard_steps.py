@@ -240,7 +240,7 @@ class PlacementGuardSteps(ApiSteps[Observed, GuardPlan]):
                 return found  # our own write, whose answer was lost
             if not found or placement_guard.differs(found, former):
                 raise KubeadmError(
-                    f"{' '.join(place)}: somebody else changed it in the meantime, perhaps another run. Run the task again."
+                    f"{' '.join(place)}: another client changed it in the meantime, perhaps another run. Run the task again."
                 )
             body = placement_guard.as_read(body, found)
             return None
@@ -248,7 +248,7 @@ class PlacementGuardSteps(ApiSteps[Observed, GuardPlan]):
         return retry_on_conflict(
             lambda: self._send(body, dry_run=dry_run),
             replan,
-            others=f"{' '.join(place)}: others changed it",
+            others=f"{' '.join(place)}: another client changed it",
             statuses=_OUTRUN,
         )
 
@@ -258,17 +258,17 @@ class PlacementGuardSteps(ApiSteps[Observed, GuardPlan]):
             self._written.append(place)
 
     def _put_back(self, found: t.Mapping[Place, Json]) -> str:
-        """Bring the guard back to what was read, because this one does not do what it should. Returns what came of it."""
+        """Bring the guard back to what was read, because this one does not work as desired. Returns what came of it."""
         problems = self._remove_each((place for place in reversed(self._written) if place not in found), dry_run=False)
         former = [
             found[place] for kind in GUARD_KINDS for place in self._written if place in found and place[0] == kind
         ]
         problems += filter(None, map(self._restoring_problem, former))
         if problems:
-            return f"Not all of it could be put back: {joined(problems)}. {placement_trial.way_out(self._wish)}"
+            return f"Not all of it could be rolled back: {joined(problems)}. {placement_trial.way_out(self._wish)}"
         self._written.clear()
         existed = any(name == self._wish.name for _kind, name in found)
-        return "It was put back to what it was before." if existed else "It was removed again."
+        return "It was rolled back." if existed else "It was removed again."
 
     def _restoring_problem(self, former: Json) -> str:
         place = placement_guard.place_of(former)
@@ -278,7 +278,7 @@ class PlacementGuardSteps(ApiSteps[Observed, GuardPlan]):
             return self._send(placement_guard.as_read(body, self._read_objects([place]).get(place)), dry_run=False)
 
         try:
-            retry_on_conflict(attempt, lambda _refusal: None, others="others changed it", statuses=_OUTRUN)
+            retry_on_conflict(attempt, lambda _refusal: None, others="another client changed it", statuses=_OUTRUN)
         except KubeadmError as exc:
             return f"{' '.join(place)}: {str(exc).rstrip('.')}"
         return ""
@@ -330,7 +330,7 @@ class PlacementGuardSteps(ApiSteps[Observed, GuardPlan]):
                 raise
             made.remove(place)
             raise KubeadmError(
-                f"{' '.join(place)}: another run tries this guard at the moment. Run the task again."
+                f"{' '.join(place)}: another run is trying this guard at the moment. Run the task again."
             ) from exc
 
     def _failings(self, guard: Guard) -> list[str]:
@@ -393,7 +393,7 @@ class PlacementGuardSteps(ApiSteps[Observed, GuardPlan]):
             advice = [placement_trial.own_exception(self._wish, problems)]
             advice += [] if self._written else [placement_trial.way_out(self._wish)]
             words = " ".join(filter(None, [*problems, *advice]))
-            raise KubeadmError(f"The guard {self._wish.name} does not do what it should. {words}")
+            raise KubeadmError(f"The guard {self._wish.name} does not work as desired. {words}")
 
 
 def _copied(guard: Guard) -> list[Place]:

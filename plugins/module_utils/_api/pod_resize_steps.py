@@ -79,8 +79,8 @@ class PodTarget(Target[PodPlan]):
         """Note that there is no such pod any more."""
         self.fail(
             GONE,
-            "it is gone since it was read. A pod that its controller made in its place has what the template says; run the task"
-            " again for that one.",
+            "it was deleted since it was read. A pod that its controller created in its place has the resources of the template;"
+            " run the task again for that one.",
         )
 
     def leave(self, why: str) -> None:
@@ -141,7 +141,7 @@ class Observed:
 class PodResizeSteps(ApiSteps[Observed, TaskPlan]):
     """One run of the module."""
 
-    unrehearsed = "the API server judges each change when it is made"
+    unrehearsed = "the API server validates each change when it is made"
 
     def __init__(self, params: Params, *, connect: Connect, diff: bool) -> None:
         super().__init__(params, connect=connect, diff=diff)
@@ -155,7 +155,7 @@ class PodResizeSteps(ApiSteps[Observed, TaskPlan]):
         """Which pods are meant, and what they get. Raises Refusal for what cannot be asked for."""
         params, owner = self._params, self._params["owner"]
         if params["containers"] == []:
-            instead = ", or leave it out to mean all of them" if self._takes_back else " and what they get"
+            instead = ", or omit it to select all of them" if self._takes_back else " and what they get"
             raise Refusal(f"containers: it is empty; name the containers{instead}.")
         wish: Wish = {entry["name"]: {} for entry in params["containers"] or []}
         if not self._takes_back:
@@ -271,7 +271,7 @@ class PodResizeSteps(ApiSteps[Observed, TaskPlan]):
         template = observed.templates.of(target.name)
         if template is None:
             raise Refusal(
-                f"no controller with a template made it ({', '.join(pod_templates.PATHS)}), so that nobody knows what it had. Name"
+                f"no controller with a template created it ({', '.join(pod_templates.PATHS)}), so its former resources are not known. Set"
                 " the amounts, with state present."
             )
         known = pod_resize.containers_of(target.read["spec"])
@@ -304,7 +304,7 @@ class PodResizeSteps(ApiSteps[Observed, TaskPlan]):
             retry_on_conflict(
                 lambda: self._patch(target, place, dry_run=dry_run),
                 lambda _refusal: self._plan_again(target),
-                others="others changed the pod",
+                others="another client changed the pod",
             )
         except ApiError as exc:
             if exc.status == HTTPStatus.NOT_FOUND:
@@ -348,7 +348,7 @@ class PodResizeSteps(ApiSteps[Observed, TaskPlan]):
             )
             if not batch:
                 why = (
-                    f"not tried: its restart would put more than max_unavailable ({limit}) out of service, for these are"
+                    f"not tried: its restart would put more than max_unavailable ({limit}) out of service, because these are"
                     f" not Ready: {joined(down)}."
                 )
                 for target in waiting:
@@ -438,11 +438,11 @@ class PodResizeSteps(ApiSteps[Observed, TaskPlan]):
         if target.error:
             return True
         if not target.latest["spec"].get("nodeName"):
-            target.note = "not waited for: the pod has no node yet, and begins with what was asked for"
+            target.note = "not waited for: the pod has no node yet, and starts with the desired resources"
             return True
         lost = pod_resize_state.overwritten(target.latest, target.wish)
         if lost:
-            target.fail(REFUSED, f"somebody else changed it in the meantime: {'; '.join(lost)}. Run the task again.")
+            target.fail(REFUSED, f"another client changed it in the meantime: {'; '.join(lost)}. Run the task again.")
             return True
         state = pod_resize_state.state(target.latest, target.wish, target.doubted)
         if state.outcome == INFEASIBLE:
@@ -457,7 +457,7 @@ class PodResizeSteps(ApiSteps[Observed, TaskPlan]):
     def _fail_infeasible(target: PodTarget, reason: str) -> None:
         target.fail(
             INFEASIBLE,
-            f"the kubelet of {target.latest['spec'].get('nodeName')} says: {reason.rstrip('.')}. The pod runs on with what it had.",
+            f"the kubelet of {target.latest['spec'].get('nodeName')} says: {reason.rstrip('.')}. The pod keeps running with its former resources.",
         )
 
     @staticmethod
@@ -466,7 +466,7 @@ class PodResizeSteps(ApiSteps[Observed, TaskPlan]):
             target.outcome = RESTARTED if target.restarted else RESIZED
         unasked = [name for name in target.restarted if name not in target.restarts]
         if unasked:
-            target.note = f"restarted, although resizePolicy does not ask for it: {', '.join(unasked)}"
+            target.note = f"restarted, although resizePolicy does not require it: {', '.join(unasked)}"
 
     def _differences(self, observed: Observed) -> list[Json]:
         """One entry for each pod and each template that changes."""

@@ -83,7 +83,7 @@ def _warn_of(names: list[str], found: t.Mapping[str, Json], warn: t.Callable[[st
     if names:
         more = f" The others are {', '.join(names[_TOLD:])}." if names[_TOLD:] else ""
         told = " ".join(f"{name}: {found[name]['msg']}" for name in names[:_TOLD])
-        warn(f"{len(names)} of {len(found)} nodes do not tell which pod holds which device. {told}{more}")
+        warn(f"{len(names)} of {len(found)} nodes do not report which pod holds which device. {told}{more}")
 
 
 def _plugins(client: Client, params: Params) -> dict[str, list[Json]]:
@@ -95,7 +95,7 @@ def _plugins(client: Client, params: Params) -> dict[str, list[Json]]:
             found.setdefault(pod["spec"]["nodeName"], []).append(pod)
     if not found:
         raise KubeadmError(
-            f"no pod with the labels {selector} runs in the namespace {namespace} of {client.url}, so nobody can be asked. Set"
+            f"no pod with the labels {selector} runs in the namespace {namespace} of {client.url}, so there is nothing to query. Set"
             " namespace and pod_selector to those of the device plugin's DaemonSet, or deploy it."
         )
     return found

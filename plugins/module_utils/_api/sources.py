@@ -48,7 +48,7 @@ _ACCOUNT = ("api_key", "username", "password", "client_cert", "client_key")
 _INSTEAD = {"kubeconfig": ("host", "context", "ca_cert", *_ACCOUNT), "host": ("kubeconfig", "context")}
 _WAYS_OUT = (
     "Set kubeconfig to a file there, or host with api_key or with client_cert and client_key, or the variables K8S_AUTH_*; or run the task"
-    " on a control plane of the inventory as root, whose admin.conf needs no other set-up. ~/.kube/config is used only where it is named."
+    " on a control plane of the inventory as root, whose admin.conf needs no other setup. ~/.kube/config is used only where it is named."
 )
 
 

@@ -69,7 +69,7 @@ class ApiSteps(t.Generic[Observed, Planned]):
         seconds = self._api.clock() - began
         if declined:
             return Verdict(REFUSED, joined(declined), seconds)
-        return Verdict(ACCEPTED, f"the API server takes {each} (dryRun=All)", seconds)
+        return Verdict(ACCEPTED, f"the API server accepts {each} (dryRun=All)", seconds)
 
 
 def difference(header: str, before: t.Any, after: t.Any) -> Json:

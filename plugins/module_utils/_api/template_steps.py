@@ -98,7 +98,7 @@ class Templates:
         except ApiError as exc:
             if exc.status != HTTPStatus.FORBIDDEN or needed:
                 raise
-            self.untold = f"whether the templates differ from the pods could not be told: {exc}"
+            self.untold = f"whether the templates differ from the pods could not be determined: {exc}"
             return
         for maker, controller in controllers.items():
             wanted = pod_templates.wish_of(controller, list(wish) or None) if takes_back else wish
@@ -129,9 +129,9 @@ class Templates:
                 told.append(f"{template}: its template changes, and {template.roll_out}.")
             elif template.differences and self._policy == REPORT:
                 told.append(
-                    f"{template}: {joined(template.differences)}. Pods that it makes from now on, and all of them after its next"
-                    " roll-out, have what the template says. Set template to update to change that"
-                    f" ({template.roll_out}), or to keep to hear no more of it."
+                    f"{template}: {joined(template.differences)}. Pods that it creates from now on, and all of them after its next"
+                    " rollout, have the resources of the template. Set template to update to change that"
+                    f" ({template.roll_out}), or to keep to silence this warning."
                 )
         return told
 
@@ -140,7 +140,7 @@ class Templates:
         for template in self.found.values():
             own = [name for name in bad if self.of(name) is template]
             if template.operations and own:
-                template.note = f"the template was left as it is, because of {joined(own)}"
+                template.note = f"the template was not changed, because of {joined(own)}"
             elif template.operations:
                 self._send_one(template, dry_run=dry_run)
 
@@ -162,5 +162,5 @@ class Templates:
             template.operations = pod_templates.changes(template.read, template.wish)
             return None if template.operations else template.latest
 
-        template.latest = retry_on_conflict(attempt, replan, others="others changed it")
+        template.latest = retry_on_conflict(attempt, replan, others="another client changed it")
         template.sent, template.note = True, template.roll_out

@@ -49,7 +49,7 @@ def _found(name: str, client: Client, nodes: t.Sequence[Json], target: str) -> l
     try:
         return _CHECKS[name](client, nodes, target)
     except KubeadmError as exc:  # the rest can be told all the same
-        return [Finding(cluster.CLUSTER, WARNS, f"{name} could not be read, so nothing is known of them: {exc}")]
+        return [Finding(cluster.CLUSTER, WARNS, f"{name} could not be read, so nothing is known about them: {exc}")]
 
 
 def kubeadm_config(client: Client) -> Json:

@@ -51,7 +51,7 @@ class Workloads:
         return f"{self._pods}/{name}"
 
     def read_pods(self) -> dict[str, Json]:
-        """The pods that are meant, by name. Names that do not exist are left out, and so is what is selected and about to end.
+        """The pods that are meant, by name. Names that do not exist are skipped, and so is what is selected and about to end.
 
         Raises KubeadmError for a selection of nothing.
         """

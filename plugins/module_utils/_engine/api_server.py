@@ -47,14 +47,14 @@ class ApiServer:
             answer = self._patiently("before", credential["kubeconfig"], credential["path"], Answer.is_ok, limit)
             clients[credential["kubeconfig"]] = True if answer.is_ok() else False if answer.refused else None
             if not answer.is_ok():
-                so = ", so that is no part of the proof" if answer.refused else ""
+                so = ", so the verification does not cover that" if answer.refused else ""
                 self._note(f"before the change, asked with {credential['kubeconfig']}, {answer.why}{so}")
         mirror = self.watch.get("mirror")
         if mirror is None or uid is None or not clients.get(mirror["kubeconfig"]):
             return {"clients": clients}
         answer = self._patiently("before", mirror["kubeconfig"], mirror["path"], _carries(uid), limit)
         if answer.is_ok() and not _carries(uid)(answer):
-            self._note(f"before the change {_told_mirror(answer, uid)}, so that is no part of the proof")
+            self._note(f"before the change {_told_mirror(answer, uid)}, so the verification does not cover that")
         return {"clients": clients, "mirrored": _carries(uid)(answer) if answer.is_ok() else None}
 
     def failure(self, uid: str) -> str | None:

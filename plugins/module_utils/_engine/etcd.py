@@ -83,9 +83,9 @@ def reason_of(exc: Exception) -> str:
     if isinstance(exc, ssl.SSLCertVerificationError):
         return f"its certificate is not trusted ({exc.verify_message})"
     if isinstance(exc, ssl.SSLError):
-        return f"it turns the certificate down that it is shown, or speaks no TLS ({exc.reason or exc})"
+        return f"it rejects the client certificate, or does not use TLS ({exc.reason or exc})"
     if isinstance(exc, http.client.HTTPException):
-        return f"it cannot be asked for its health ({type(exc).__name__})"
+        return f"its health cannot be queried ({type(exc).__name__})"
     return str(exc)
 
 
@@ -117,7 +117,7 @@ class Etcd:
         self.ask(PUT, {"key": key, "value": _text(value)})
         answer = self.ask(DELETE, {"key": key})
         if _number(answer.get("deleted")) < 1:
-            raise EtcdError(f"{self.url} deleted nothing of what it had been given to write", 200)
+            raise EtcdError(f"{self.url} did not delete the key that was written through it", 200)
         return revision_of(answer)
 
     def alarms(self) -> list[str]:
@@ -215,7 +215,7 @@ class EtcdMember:
         except EtcdError as exc:
             # That there is no leader for a moment is no property of the member.
             found["writes"] = None if exc.status is None or exc.status == 503 else False
-            self._note(f"before the change etcd took no write through this member: {exc}")
+            self._note(f"before the change etcd accepted no write through this member: {exc}")
         with contextlib.suppress(EtcdError):
             # Behind the write: an alarm that this one raised is none of the change.
             member = Etcd(self.watch["before"]["etcd"])
@@ -247,7 +247,7 @@ class EtcdMember:
         try:
             found = {str(entry.get("ID")) for entry in Etcd(self.watch["after"]["etcd"]).members()}
         except EtcdError as exc:
-            return f"etcd does not tell its members: {exc}"
+            return f"etcd does not list its members: {exc}"
         gone = [member for member in known if member not in found]
         return f"etcd is another cluster than before: member {', '.join(gone)} is not in it" if gone else None
 
@@ -266,10 +266,10 @@ class EtcdMember:
         try:
             proof["revision"] = self._write("after")
         except EtcdError as exc:
-            failure = f"etcd takes no write through the changed member: {exc}"
+            failure = f"etcd accepts no write through the changed member: {exc}"
             # What was full before is not filled by the change. A member that was down could not tell.
             if former["writes"] is False or (former["writes"] is None and self._has_alarm()):
-                self._note(f"{failure}; that is no part of the proof")
+                self._note(f"{failure}; the verification does not cover that")
                 return None
             return failure
         return None
@@ -285,7 +285,7 @@ class EtcdMember:
         try:
             proof["alarms"] = Etcd(self.watch["after"]["etcd"]).alarms()
         except EtcdError as exc:
-            return f"etcd does not tell its alarms: {exc}"
+            return f"etcd does not list its alarms: {exc}"
         if former["alarms"] is None:
             if proof["alarms"]:
                 self._note(f"etcd has the alarm {', '.join(proof['alarms'])}; whether it had it before is not known")
@@ -307,7 +307,7 @@ class EtcdMember:
                     each: member.revision(entry.get("clientURLs") or [], each) for each, entry in zip(names, others)
                 }
             except EtcdError as exc:
-                return f"etcd does not tell its members: {exc}"
+                return f"etcd does not list its members: {exc}"
             behind = {names[each]: at for each, at in told.items() if at is not None and at < proof["revision"]}
             if not behind or self.clock() >= limit:
                 break

@@ -165,12 +165,12 @@ def read_formatted(path: str) -> Json | None:
     if data is None and not os.path.exists(path):
         return None
     if not isinstance(data, dict) or not isinstance(data.get("format"), int):
-        raise Damaged(f"{path} is damaged: it says no format")
+        raise Damaged(f"{path} is damaged: it has no format")
     found = data["format"]
     if found != FORMAT:
         raise OtherFormat(
             f"{path} has format {found}, which {'a newer' if found > FORMAT else 'an older'} version of nodecraft.kubeadm wrote;"
-            f" this version knows {FORMAT}. It is left as it is: go on with the version that wrote it"
+            f" this version knows {FORMAT}. It was not changed: continue with the version that wrote it"
         )
     return data
 

@@ -455,7 +455,7 @@ def _read_copy(path: str) -> Journal | None:
             for side in SIDES:
                 content_of(entry[side], f"{entry['path']} in {path}")
     except (KeyError, TypeError) as exc:
-        raise Damaged(f"{path} is damaged: it is no journal") from exc
+        raise Damaged(f"{path} is damaged: it is not a journal") from exc
     if checksum != hashlib.sha256(to_json(journal)).hexdigest():
         raise Damaged(f"{path} does not match its checksum")
     # What has its checksum was written by save_journal, which takes nothing else.

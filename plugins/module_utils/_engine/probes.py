@@ -195,7 +195,7 @@ def ask(kubeconfig: str, path: str, at: Address | None = None) -> Answer:
         status, body = http_get(address, path, context=context, server_name=name, proxy=proxy)
     except (OSError, ValueError, OverflowError, TypeError, http.client.HTTPException) as exc:
         is_final = is_final or isinstance(exc, ssl.SSLCertVerificationError)
-        return Answer(None, b"", f"the API server cannot be asked: {exc}", is_final)
+        return Answer(None, b"", f"the API server cannot be queried: {exc}", is_final)
     return Answer(status, body, f"the API server answers {status}", status in REFUSED)
 
 
@@ -222,7 +222,7 @@ def api_get(kubeconfig: str, path: str) -> tuple[Json | None, str]:
     try:
         return json_object(answer.body), ""
     except ValueError as exc:
-        return None, f"the API server cannot be asked: {exc}"
+        return None, f"the API server cannot be queried: {exc}"
 
 
 # etcd has gates of its own since 3.6.

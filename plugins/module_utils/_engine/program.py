@@ -28,7 +28,7 @@ STUCK = 3
 
 
 def main(arguments: t.Sequence[str]) -> int:
-    """Finish the open transaction of a folder; for systemd."""
+    """Finish the open transaction of a directory; for systemd."""
     if len(arguments) != 2:
         sys.stderr.write("usage: engine.pyz FOLDER\n")
         return 2

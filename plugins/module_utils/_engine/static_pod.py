@@ -125,7 +125,7 @@ class StaticPodWatcher:
     def obstacle(self) -> str:
         """A kubelet that does not run."""
         state = self.run(["systemctl", "is-active", KUBELET])[1].strip() or "not known to run"
-        return "" if state == "active" else f"{KUBELET} is {state}, and nobody else starts or stops pods"
+        return "" if state == "active" else f"{KUBELET} is {state}, and only it starts and stops pods"
 
     def nudge(self) -> None:
         """Start the kubelet anew, which reads all its manifests then. Containers run on meanwhile."""
@@ -148,7 +148,7 @@ class StaticPodWatcher:
             return None
         self.journal["gates"] = {gate: gates.get(gate) for gate in wanted}
         wrong = [gate for gate, value in wanted.items() if gates.get(gate) != value]
-        return f"the running process reports other values than asked for: {', '.join(wrong)}" if wrong else None
+        return f"the running process reports other values than desired: {', '.join(wrong)}" if wrong else None
 
     def log(self, sight: Seen) -> list[str]:
         """The end of the newest container's log."""

@@ -22,7 +22,7 @@ def told_unmatched(processes: t.Sequence[Process]) -> str:
     """What is known of a component whose program runs, and not in the static pod as far as that can be told."""
     pids = ", ".join(str(process.pid) for process in processes)
     return (
-        f"cannot be told to run or to be stopped: {processes[0].program} runs in the node's network (PID {pids}), and could not"
+        f"has an unknown state: {processes[0].program} runs in the node's network (PID {pids}), and could not"
         " be matched to the static pod"
     )
 

@@ -191,7 +191,7 @@ class UnitWatcher:
         if ready is None or ready["status"] != "True":
             return False, f"its Node is not ready ({(ready or {}).get('message', 'no condition')})"
         if phase != PREPARED and process.uid != self.journal["before"]["invocation"] and not self._is_heard_of(process):
-            return False, "its Node is ready by the word of the former process only"
+            return False, "its Node is ready, as reported by the former process only"
         if phase != PREPARED and self.journal["before"]["static_pods"]:
             # A setting that changes a pod's defaults gives every static pod another UID: then all of them start anew, and
             # with them a member of etcd. The next node must not have its turn before they are back.
@@ -346,7 +346,7 @@ class UnitWatcher:
         """Whether it read its configuration without passing over mistakes. What it complained of before is not ours."""
         former = [*self.journal["before"]["complaints"], *self.watch["complaints"]]
         found = [line for line in self._complaints(self._show()["InvocationID"]) if line not in former]
-        return f"it passed over mistakes in its configuration: {'; '.join(found)}" if found else None
+        return f"it ignored errors in its configuration: {'; '.join(found)}" if found else None
 
     def _complaints(self, invocation: str) -> list[str]:
         output = self.run(["journalctl", "--output=cat", "--no-pager", f"_SYSTEMD_INVOCATION_ID={invocation}"])[1]

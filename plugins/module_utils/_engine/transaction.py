@@ -129,9 +129,7 @@ class Engine:
         self.journal["attempts"] = self.journal.get("attempts", 0) + 1
         boot = boot_id()
         if self.journal.get("boot", boot) != boot and self.journal["phase"] == PREPARED:
-            self._close(
-                ABANDONED, "the node was started anew before the change began, and nobody waits for it any more"
-            )
+            self._close(ABANDONED, "the node was rebooted before the change began, and no run waits for it any more")
         if self.journal.get("boot") != boot:
             # The monotonic clock started anew: times from before a reboot mean nothing.
             self.journal.update({"boot": boot, "deadline": None, "times": {}})
@@ -239,7 +237,7 @@ class Engine:
 
         def recheck() -> None:
             if read_bytes(path) != old:
-                raise ForeignEdit(f"{path} was changed by someone else in the meantime")
+                raise ForeignEdit(f"{path} was changed by another process in the meantime")
 
         if is_at(path, entry[wanted]):
             return
@@ -263,7 +261,7 @@ class Engine:
 
     def _confirm(self) -> None:
         """Wait for a word from outside: what is healthy on this node may be out of reach for everybody else."""
-        self._say("is healthy, waits to be confirmed from outside")
+        self._say("is healthy, waits for its confirmation")
         while True:
             sight = self.watcher.look()
             self._measure(sight)
@@ -272,7 +270,7 @@ class Engine:
                 self._close(COMMITTED, None, sight)
                 return
             if failure is None and self.clock() >= self._deadline():
-                failure = f"nobody confirmed within {self.journal['confirm_timeout']} s that it is within reach"
+                failure = f"there was no confirmation within {self.journal['confirm_timeout']} s that it is reachable"
                 if not sight.healthy:
                     failure = (
                         f"{self.journal['name']} {sight.missing()} after it was healthy ({'; '.join(sight.probes)})"
@@ -304,7 +302,7 @@ class Engine:
         side: Side = "before" if self.journal["phase"] == PROVING else "after"
         found = [entry["path"] for entry in self.journal["files"] if not holds(entry["path"], entry[side])]
         return (
-            f"{', '.join(found)} was changed by someone else while {self.journal['name']} was watched"
+            f"{', '.join(found)} was changed by another process while {self.journal['name']} was watched"
             if found
             else None
         )
@@ -323,17 +321,17 @@ class Engine:
         self._save({"phase": RESTORING, "reason": reason, "switched": switched, "deadline": None, "mark": None})
 
     def _restore(self) -> None:
-        self._say("did not become healthy, the former files are put back")
+        self._say("did not become healthy, rolling back to the former files")
         foreign = self._foreign()
         if foreign and self.journal["switched"]:
             self._close(
                 ALARM,
-                f"{self.journal['reason']}; nothing was put back, because someone else changed {', '.join(foreign)}",
+                f"{self.journal['reason']}; not rolled back, because another process changed {', '.join(foreign)}",
             )
             return
         failure = self._put_back([entry for entry in self._ordered("before") if entry["path"] not in foreign])
         if failure:
-            self._close(ALARM, f"{self.journal['reason']}; the former files could not be put back: {failure}")
+            self._close(ALARM, f"{self.journal['reason']}; the rollback to the former files failed: {failure}")
             return
         for folder in reversed(self.journal["directories"]):
             with contextlib.suppress(OSError):  # it was never made, or someone else uses it by now
@@ -365,7 +363,7 @@ class Engine:
             except OSError as exc:
                 if self.clock() >= limit:
                     return str(exc)
-                self._say(f"cannot be restored yet: {exc}")
+                self._say(f"cannot be rolled back yet: {exc}")
             except EngineError as exc:
                 return str(exc)
             self.sleep(POLL_SECONDS)
@@ -378,7 +376,7 @@ class Engine:
             self._close(RESTORED, self.journal["reason"], sight)
         else:
             failure = edited or failure
-            self._close(ALARM, f"{self.journal['reason']}; the former files were put back, but {failure}", sight)
+            self._close(ALARM, f"{self.journal['reason']}; rolled back to the former files, but {failure}", sight)
 
     _PHASES: t.ClassVar[dict[str, t.Callable[[Engine], None]]] = {
         PREPARED: _prepare,
@@ -439,7 +437,7 @@ class Engine:
         self._quiet = (sight.rest, now)
         if not self.watcher.obstacle():
             self._note(
-                f"{KUBELET} was started anew, because it did not start {self.journal['name']} for {QUIET_SECONDS} s"
+                f"{KUBELET} was restarted, because it did not start {self.journal['name']} for {QUIET_SECONDS} s"
             )
             self._save({"nudged": True, "deadline": max(self._deadline(), now + REVIVAL_SECONDS)})
             self.watcher.nudge()
@@ -474,7 +472,7 @@ class Engine:
 
     def _backups(self) -> str:
         found = [path for entry in self.journal["files"] if entry["switch"] for path in backups_of(entry["path"])]
-        return f"; the kubelet also reads {', '.join(found)}: move it out of the folder" if found else ""
+        return f"; the kubelet also reads {', '.join(found)}: move it out of the directory" if found else ""
 
     def _time(self, event: str) -> None:
         """Note when an event happened first, by the monotonic clock."""

@@ -25,7 +25,7 @@ class NodeModule(AnsibleModule):
         super().__init__(argument_spec=argument_spec, supports_check_mode=True)
         if os.geteuid() != 0:
             self.fail_json(
-                msg=f"{os.uname().nodename}: a node's files are root's; set become: true (this ran as uid {os.geteuid()})."
+                msg=f"{os.uname().nodename}: the files of a node belong to root; set become: true (this ran as uid {os.geteuid()})."
             )
 
     def _log_invocation(self) -> None:

@@ -38,7 +38,7 @@ def require_yaml(module: AnsibleModule) -> None:
     version = ".".join(map(str, sys.version_info[:2]))
     module.fail_json(
         msg=(
-            f"{os.uname().nodename}: PyYAML is missing for {sys.executable}, which is Python {version}, and {_SYSTEM_PYTHON} cannot step in"
+            f"{os.uname().nodename}: PyYAML is missing for {sys.executable}, which is Python {version}, and {_SYSTEM_PYTHON} cannot be used instead"
             " (it is missing, too old, or has none either). Install the package python3-yaml (Debian, Ubuntu), python3-pyyaml (RHEL,"
             " Rocky, Fedora) or python3-PyYAML (SUSE) for the system's own Python, or the one of that interpreter, such as"
             f" python{version}-pyyaml (RHEL, Rocky)."

@@ -97,7 +97,7 @@ def _parsed(content: bytes | None, problem: str, when: str) -> encryption.Encryp
             raise KubeadmError(problem)
         return encryption.NONE if content is None else encryption.parse(content)
     except KubeadmError as exc:
-        raise KubeadmError(f"what the API server reads and writes {when} cannot be known ({exc})") from None
+        raise KubeadmError(f"what the API server reads and writes {when} cannot be determined ({exc})") from None
 
 
 def _of_unread_edit(pod: static_pods.StaticPod, before: ComponentFiles, after: ComponentFiles, host: Host) -> list[str]:
@@ -111,7 +111,7 @@ def _of_unread_edit(pod: static_pods.StaticPod, before: ComponentFiles, after: C
         number = sum(stored_values.count(before, resource, planned.is_foreign) for resource in resources)
         found = f"no key of it can read {number} stored value{'s' if number > 1 else ''}" if number else ""
     except KubeadmError as exc:
-        found = f"whether its keys read all stored values cannot be known ({exc})"
+        found = f"whether its keys read all stored values cannot be determined ({exc})"
     if not found:
         return []
     return [
@@ -140,7 +140,7 @@ def _told(flag: str, look: t.Callable[[], list[str]]) -> list[str]:
     try:
         return [f"--{flag}: {finding}." for finding in look()]
     except KubeadmError as exc:
-        return [f"--{flag}: what it asks for cannot be known ({exc})."]
+        return [f"--{flag}: its content cannot be determined ({exc})."]
 
 
 def _of_authorization(files: ComponentFiles) -> list[str]:

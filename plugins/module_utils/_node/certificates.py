@@ -126,7 +126,7 @@ def _problem(
         names = hosts(urls) if use.urls else [address] if address else []
         return trust_problem(*pair, authority, names=names if use.serves else [], calls=use.calls)
     except KubeadmError as exc:
-        return f"{exc}. Put it there, or name another one."
+        return f"{exc}. Create it, or name another one."
 
 
 def _authority(name: str, use: Use, files: ComponentFiles, kubeconfig: str) -> bytes | None:
@@ -161,8 +161,8 @@ def pair_problem(certificate: bytes, key: bytes) -> str | None:
         load_pair(_context(server=True), certificate, key)
     except ssl.SSLError as exc:
         if "MISMATCH" in str(exc.reason):
-            return "the certificate does not match its key. Name the key that it was made with."
-        return f"the certificate or its key is no readable PEM file ({exc.reason or exc}). Put a whole one there."
+            return "the certificate does not match its key. Name the key that belongs to it."
+        return f"the certificate or its key is not a readable PEM file ({exc.reason or exc}). Replace it with a complete one."
     return None
 
 
@@ -190,10 +190,10 @@ def _told(error: ssl.SSLCertVerificationError, name: str | None = None) -> str:
             "the certificate has expired. Renew it (kubeadm certs renew) or name another one, then run the task again."
         )
     if error.verify_code == _NOT_YET_VALID:
-        return "the certificate is not valid yet. Look at the node's clock, or name another one."
+        return "the certificate is not valid yet. Check the node's clock, or name another one."
     if error.verify_code in _OTHER_NAME:
-        return f"the certificate is not made for {name}, by which it is reached. Make one with that name among its alternative names."
-    return f"the certificate is not trusted by those who will see it ({error.verify_message}). Have it signed by their authority."
+        return f"the certificate is not valid for {name}, by which it is reached. Create one with that name among its alternative names."
+    return f"the certificate is not trusted by its peers ({error.verify_message}). Have it signed by their authority."
 
 
 def load_pair(context: ssl.SSLContext, certificate: bytes, key: bytes) -> None:

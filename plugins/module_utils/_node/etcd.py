@@ -105,7 +105,7 @@ def caller_context(files: ComponentFiles) -> ssl.SSLContext:
         try:
             certificates.load_pair(context, files.read(certificate), files.read(key))
         except ssl.SSLError as exc:
-            raise KubeadmError(f"{certificate} and {key} are no pair ({exc.reason or exc})") from exc
+            raise KubeadmError(f"{certificate} and {key} do not match ({exc.reason or exc})") from exc
     return context
 
 

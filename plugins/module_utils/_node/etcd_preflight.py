@@ -28,7 +28,7 @@ from .static_pods import API_SERVER, ETCD
 
 # Where a member keeps what the cluster would not know again.
 _DATA = ("data-dir", "wal-dir")
-_FORCE = "force: true changes it all the same, after a snapshot of this member was saved on its node and verified."
+_FORCE = "force: true changes it anyway, after a snapshot of this member was saved on its node and verified."
 
 
 def check(pod: static_pods.StaticPod, plan: static_pod.StaticPodPlan, node: PreflightContext) -> list[str]:
@@ -80,18 +80,18 @@ def _judge(pod: static_pods.StaticPod, cluster: etcd_change.Cluster, node: Prefl
         return [*warnings, *(f"forced: {risk}" for risk in risks.found)]
     if risks.counts_for_repair or is_healthy(pod, node):
         raise Refusal(f"refused before anything was written on {os.uname().nodename}: {' '.join(risks.found)} {_FORCE}")
-    repaired = "This member is not healthy, so the change is tried all the same."
+    repaired = "This member is not healthy, so the change is tried anyway."
     return [*warnings, *(f"{risk} {repaired}" for risk in risks.found)]
 
 
 def _judge_silence(pod: static_pods.StaticPod, failure: str, node: PreflightContext) -> list[str]:
-    problem = f"the members of the etcd cluster could not be asked for on {os.uname().nodename} ({failure})"
+    problem = f"the members of the etcd cluster could not be listed on {os.uname().nodename} ({failure})"
     if is_healthy(pod, node):
         raise Refusal(
             f"refused before anything was written: {problem}, so it is not known whether a majority is left without this"
-            " one. See that the member answers there with its own certificates."
+            " one. Check that the member answers there with its own certificates."
         )
-    return [f"{problem}; this one is not healthy, so the change is tried all the same."]
+    return [f"{problem}; this one is not healthy, so the change is tried anyway."]
 
 
 # ---- a forced change -------------------------------------------------------------------------------------------------
@@ -124,8 +124,8 @@ def _other_data(pod: static_pods.StaticPod, plan: static_pod.StaticPodPlan, node
     before, after = ComponentFiles(plan.before), ComponentFiles.planned(plan)
     if flags.gate_value(etcd_change.setting(plan.after, "force-new-cluster") or "false") is True:
         raise Refusal(
-            "args: force-new-cluster makes a new cluster of one member out of this one's data, at every start. It is for a"
-            " disaster, manually, and must not stay in a manifest."
+            "args: force-new-cluster creates a new cluster of one member from this one's data, at every start. It is for"
+            " manual disaster recovery, and must not stay in a manifest."
         )
     moved = [
         f"{flag}: {was} -> {will_be}"
@@ -155,9 +155,7 @@ def refuse_files_among_data(pod: static_pods.StaticPod, paths: t.Iterable[str]) 
     folders = [folder for folder in (_data(files, etcd_change.setting(pod.manifest, flag)) for flag in _DATA) if folder]
     for path in paths:
         if any(os.path.commonpath([path, folder]) == folder for folder in folders):
-            raise Refusal(
-                f"files: {path} on {os.uname().nodename} lies among the data of etcd; name another directory."
-            )
+            raise Refusal(f"files: {path} on {os.uname().nodename} is inside the data of etcd; name another directory.")
 
 
 def _data(files: ComponentFiles, path: str | None) -> str | None:

@@ -31,7 +31,7 @@ _TIMEOUT = 60.0
 _DIGEST = hashlib.sha256().digest_size
 _SECTOR = 512
 _PIECE = 1024 * 1024
-# The member that is started anew afterwards sets aside up to two segments of its log, 64 MB each, and dies where it cannot.
+# The member that is restarted afterwards sets aside up to two segments of its log, 64 MB each, and dies where it cannot.
 _MARGIN = 512 * 1024 * 1024
 
 
@@ -75,7 +75,7 @@ def _write(access: Access, path: str) -> int:
                 announced = len(content) + left
                 _require_room(announced)
             if not content and left:
-                raise _failed(f"{access.url} cannot read its own database to the end. Look at its disk")
+                raise _failed(f"{access.url} cannot read its own database to the end. Check its disk")
             stream.write(content)
             written += len(content)
         stream.flush()
@@ -117,7 +117,7 @@ def _verify(path: str, announced: int) -> None:
     """Whether the file has the bytes that etcd sent: by their number, and by the digest at its end."""
     size = os.path.getsize(path)
     if size != announced + _DIGEST or announced % _SECTOR or not announced:
-        raise _failed(f"{path} has {size} bytes, which is no database of {announced} with its digest")
+        raise _failed(f"{path} has {size} bytes, which is not a database of {announced} with its digest")
     digest, left = hashlib.sha256(), announced
     with named(path), open(path, "rb") as stream:
         while left:

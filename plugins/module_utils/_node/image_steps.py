@@ -78,7 +78,7 @@ class ImageSteps:
 
     def rehearse(self, observed: Observed, plan: TaskPlan) -> Verdict:
         """An archive cannot be tried."""
-        return Verdict(SKIPPED, "an archive is loaded or not")
+        return Verdict(SKIPPED, "an archive cannot be tested before it is loaded")
 
     def apply(self, observed: Observed, plan: TaskPlan) -> None:
         """Load the archive, and see that the image was in it. Raises KubeadmError when it was not."""
@@ -90,8 +90,8 @@ class ImageSteps:
         said = runtime.load(archive)
         if runtime.has(self._image) is False:
             raise KubeadmError(
-                f"{archive} was loaded into {runtime.name} of {observed.node}, and there is still no image {self._image}. Give the"
-                f" name that the archive has. It was said: {said or 'nothing'}"
+                f"{archive} was loaded into {runtime.name} of {observed.node}, and there is still no image {self._image}. Use the"
+                f" name that the archive has. The output was: {said or 'nothing'}"
             )
 
     def finish(self, observed: Observed) -> None:

@@ -24,7 +24,7 @@ def joined_at(arguments: t.Sequence[str], root: str = "/") -> float:
     """When the node of a kubelet with this command line was joined, in seconds since 1970; 0.0 when that is not known.
 
     A rotation adds a client certificate and keeps the older ones, so the oldest one is from that time. Who removes old ones does not write the
-    kubelet's kubeconfig anew, which kubeadm join does: the earlier of the two counts.
+    kubelet's kubeconfig again, which kubeadm join does: the earlier of the two counts.
     """
     folder = flags.last(arguments, "cert-dir") or _CERT_DIR
     kubeconfig = flags.last(arguments, "kubeconfig") or KUBECONFIG

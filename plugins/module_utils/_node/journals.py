@@ -55,7 +55,7 @@ class TransactionSettings:
         if params["confirm"]:
             confirmation.check_url(params["confirm_url"])
             if not params["rollback"]:
-                raise Refusal("confirm puts back what nobody confirmed, so it cannot go with rollback: false.")
+                raise Refusal("confirm rolls back what is not confirmed, so it cannot be used with rollback: false.")
         timeout = params["confirm_timeout"] if params["confirm"] else None
         return cls(params["wait_timeout"], params["min_ready_seconds"], params["rollback"], timeout)
 
@@ -114,7 +114,7 @@ def record_entry(
 
 
 def missing_folders(paths: t.Iterable[str]) -> list[str]:
-    """The folders that have to be made for these files, outermost first."""
+    """The directories that have to be made for these files, outermost first."""
     missing: set[str] = set()
     for path in paths:
         folder = os.path.dirname(path)
@@ -125,7 +125,7 @@ def missing_folders(paths: t.Iterable[str]) -> list[str]:
 
 
 def enter(journal: Journal, way: WayBack) -> Journal:
-    """The journal of a planned change, made one that takes another back: each file gets exactly its former version."""
+    """The journal of a planned change, made one that reverts another: each file gets exactly its former version."""
     return {
         **journal,
         "takes_back": way.transaction,

@@ -96,7 +96,7 @@ class Check:
         found = installed_kubeadm(self._run)
         if found is None:
             raise Refusal(
-                f"there is no kubeadm on {node}, so it cannot be told what it would generate. Install kubeadm {version} there."
+                f"there is no kubeadm on {node}, so what it would generate is not known. Install kubeadm {version} there."
             )
         path, told = found
         if told != version:
@@ -125,9 +125,7 @@ class Check:
         """What kubeadm passes over already is not ours to judge."""
         new = [complaint for complaint in after.complaints if complaint not in before.complaints]
         if new:
-            raise Refusal(
-                f"kubeadm-config was not changed: kubeadm passes over what would be written: {'; '.join(new)}"
-            )
+            raise Refusal(f"kubeadm-config was not changed: kubeadm ignores what would be written: {'; '.join(new)}")
 
     def _rehearse(self, pod: StaticPod, generated: Manifest, kubelet: Kubelet) -> Json:
         """Start the component as it would be after an upgrade to its own version. Raises Refusal when it does not take that."""
@@ -142,7 +140,7 @@ class Check:
         )
         if verdict.verdict == REFUSED:
             raise Refusal(
-                f"kubeadm-config was not changed: {pod.name} on {kubelet.node_name} does not take what kubeadm would generate: {verdict.message}"
+                f"kubeadm-config was not changed: {pod.name} on {kubelet.node_name} does not accept what kubeadm would generate: {verdict.message}"
             )
         if verdict.verdict != SKIPPED:
             static_pods.refuse_unreachable_files(plan)

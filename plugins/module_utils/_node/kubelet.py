@@ -4,7 +4,7 @@
 
 # PRIVATE to the collection: no promise of stability to code outside it.
 
-"""What the kubelet of this node says about itself: its manifest folder and its node's name."""
+"""What the kubelet of this node says about itself: its manifest directory and its node's name."""
 
 from __future__ import annotations
 
@@ -77,7 +77,7 @@ def kubelet_of(arguments: t.Sequence[str], settings: Settings, root: str = "/") 
     manifest_dir = settings.field(("staticPodPath",))
     if not manifest_dir:
         raise KubeadmError(
-            f"{os.uname().nodename} is no kubeadm control plane: its kubelet has no folder for static pods"
+            f"{os.uname().nodename} is not a kubeadm control plane: its kubelet has no directory for static pods"
             f" (staticPodPath; kubeadm sets {DEFAULT_MANIFEST_DIR})."
         )
     return Kubelet(
@@ -176,7 +176,7 @@ def _main_pid(run: Run) -> int:
 def _down(found: str) -> KubeletDown:
     return KubeletDown(
         found,
-        f"{os.uname().nodename} runs no kubelet that could be asked (kubelet.service {found}). Static pods are changed on running"
+        f"{os.uname().nodename} runs no kubelet that could be queried (kubelet.service {found}). Static pods are changed on running"
         " kubeadm control planes only: check that the host is one, and start its kubelet.",
     )
 
@@ -206,7 +206,7 @@ def _document(path: str, root: str) -> ConfigDocument:
 
 
 def fragment_paths(folder: str) -> list[str]:
-    """The files of a folder of fragments, as the kubelet finds them: sub-folders too, only *.conf, sorted as a whole."""
+    """The files of a directory of fragments, as the kubelet finds them: sub-directories too, only *.conf, sorted as a whole."""
     found = [
         os.path.join(place, name) for place, dummy, names in os.walk(folder) for name in names if name.endswith(".conf")
     ]

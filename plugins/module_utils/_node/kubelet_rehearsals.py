@@ -21,7 +21,7 @@ from .kubelet_units import KUBELET_NAME, KubeletUnit
 from .sandbox_runs import run_in_sandbox, staged
 from .state import Run
 
-# What a dynamically linked binary needs, the node's configuration, and the kernel's own folders. Everything else, the
+# What a dynamically linked binary needs, the node's configuration, and the kernel's own directories. Everything else, the
 # container runtime's socket and the device plugins above all, does not exist in the sandbox.
 VISIBLE = ("/bin", "/etc", "/lib", "/lib64", "/proc", "/sbin", "/sys", "/usr")
 _CLIENT_CA = ("authentication", "x509", "clientCAFile")
@@ -33,7 +33,7 @@ def rehearse(
     """Start the kubelet with its new command line in a sandbox, and our fragment once more alone.
 
     binary: another kubelet than that of the unit. Returns the verdict, and what the kubelet passes over in configuration
-    that is not ours. Alone, as C(--config), the fragment is decoded strictly; in its folder the kubelet passes over fields
+    that is not ours. Alone, as C(--config), the fragment is decoded strictly; in its directory the kubelet passes over fields
     that it does not know. Only that is judged then: a fragment need not make sense without the rest.
     """
     began = clock()

@@ -66,7 +66,7 @@ def read_all(*, run: Run, warn: t.Callable[[str], None], host: Host = NODE) -> J
 
 
 def _taken_back(way: WayBack, unit: KubeletUnit) -> tuple[t.Sequence[Change], t.Sequence[t.Mapping[str, str]]]:
-    """What taking a change back comes to: the operations, and the differences of our files."""
+    """What reverting a change comes to: the operations, and the differences of our files."""
     plan = kubelet_undo.plan(way, unit.state, force=False)
     others = [change.path for change in plan.files if change.is_foreign]
     return plan.operations, [entry for entry in kubelet.diff(plan) if entry["after_header"] not in others]

@@ -57,12 +57,12 @@ def _show(run: Run) -> dict[str, str]:
     if status != 0 or shown["LoadState"] != "loaded":
         raise KubeadmError(
             f"{os.uname().nodename} has no {KUBELET_UNIT} that systemd could start ({error.strip() or shown['LoadState'] or 'no answer'})."
-            " Kubelets of kubeadm's packages are changed only: check that the host is a node."
+            " Only kubelets of kubeadm's packages are changed: check that the host is a node."
         )
     if shown["NeedDaemonReload"] == "yes" or _is_shadowed(shown["FragmentPath"]):
         raise Refusal(
-            f"{os.uname().nodename}: somebody changed or added a file of {KUBELET_UNIT} and did not load it, and this change would bring that in"
-            " too. Look at it with systemctl cat kubelet, run systemctl daemon-reload and systemctl restart kubelet, and run"
+            f"{os.uname().nodename}: a file of {KUBELET_UNIT} was changed or added and not loaded, and this change would load that"
+            " too. Check it with systemctl cat kubelet, run systemctl daemon-reload and systemctl restart kubelet, and run"
             " again."
         )
     return shown

@@ -68,7 +68,7 @@ class KubeletUnit:
 
     @property
     def root(self) -> str:
-        """The folder in which it keeps its state."""
+        """The directory in which it keeps its state."""
         return _root(self.layout.command)
 
 
@@ -123,7 +123,7 @@ def used_files(state: State, command: t.Sequence[str]) -> list[TextFile]:
 
 
 def _newer(binary: str, files: t.Iterable[str], started: float | None) -> tuple[str, ...]:
-    """Those that changed since then. Ours are left out: a change that is abandoned puts them back as they were, and what our
+    """Those that changed since then. Ours are skipped: a change that is abandoned puts them back as they were, and what our
     generator writes is made at every daemon-reload out of files that are looked at here.
 
     A package gives its binary the time of its making, so only the inode tells. Of a text that would also tell a chmod.

@@ -29,7 +29,7 @@ def describe(path: str, host: Host = NODE) -> str:
         if started is None:
             return ""
         since = datetime.datetime.fromtimestamp(started, datetime.timezone.utc).strftime("%Y-%m-%dT%H:%M:%SZ")
-        return f"process {pid}, which runs since {since}, asked for from {requested_from(_environment(pid, host.proc))}"
+        return f"process {pid}, running since {since}, started from {requested_from(_environment(pid, host.proc))}"
     except OSError:  # it has just ended
         return ""
 

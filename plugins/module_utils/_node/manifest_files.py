@@ -19,7 +19,7 @@ def manifest_files(manifest_dir: str) -> list[str]:
         names = sorted(name for name in os.listdir(manifest_dir) if not name.startswith("."))
     except OSError as exc:
         raise KubeadmError(
-            f"{os.uname().nodename} is no kubeadm control plane: its folder for static pods cannot be read ({exc.strerror}: {manifest_dir})."
+            f"{os.uname().nodename} is not a kubeadm control plane: its directory for static pods cannot be read ({exc.strerror}: {manifest_dir})."
         ) from exc
     paths = (os.path.join(manifest_dir, name) for name in names)
     return [path for path in paths if not os.path.isdir(path)]

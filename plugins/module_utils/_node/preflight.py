@@ -52,8 +52,8 @@ def refuse_silent_kubelet(node: PreflightContext) -> None:
     says_so, said = patiently(lambda: run_probe(probe), lambda answer: answer[0], node)
     if not says_so:
         raise Refusal(
-            f"the kubelet on {os.uname().nodename} does not say that it is healthy ({said}), so nobody would start the changed"
-            " component. Nothing was changed. Look at journalctl -u kubelet; systemctl restart kubelet starts it anew."
+            f"the kubelet on {os.uname().nodename} does not report that it is healthy ({said}), so it would not start the changed"
+            " component. Nothing was changed. Check journalctl -u kubelet; systemctl restart kubelet restarts it."
         )
 
 
@@ -84,7 +84,7 @@ def _judge(pod: static_pods.StaticPod, found: t.Sequence[Finding], node: Preflig
     """Refuse what the change brings, and whatever else while the component is healthy; the rest is worth a warning."""
     if any(finding.brought for finding in found) or (found and is_healthy(pod, node)):
         raise Refusal(f"refused before anything was written: {' '.join(finding.message for finding in found)}")
-    return [f"{finding.message} {pod.name} is not healthy, so the change is tried all the same." for finding in found]
+    return [f"{finding.message} {pod.name} is not healthy, so the change is tried anyway." for finding in found]
 
 
 def _only_on_purpose(pod: static_pods.StaticPod, plan: static_pod.StaticPodPlan, node: PreflightContext) -> list[str]:
@@ -92,7 +92,7 @@ def _only_on_purpose(pod: static_pods.StaticPod, plan: static_pod.StaticPodPlan,
     found = api_server_files.findings(pod, plan, node.host)
     if found and not node.force:
         raise Refusal(
-            f"refused before anything was written on {os.uname().nodename}: {' '.join(found)} force: true changes it all the same."
+            f"refused before anything was written on {os.uname().nodename}: {' '.join(found)} force: true changes it anyway."
         )
     return [f"forced: {finding}" for finding in found]
 
@@ -106,13 +106,13 @@ def _etcd_of_api_server(pod: static_pods.StaticPod, files: ComponentFiles, node:
     bad = "; ".join(answer.words for answer in answers if not answer.ok)
     if _is_enough(answers):
         return [f"of the etcd that {pod.name} uses, {bad}"] if bad else []
-    problem = f"no etcd that --etcd-servers names answers well on {os.uname().nodename} ({bad})"
+    problem = f"no etcd that --etcd-servers names is healthy for {os.uname().nodename} ({bad})"
     if runs(pod, node):
         raise Refusal(
             f"refused before anything was written: {problem}, so a new {pod.name} would not become ready. Repair etcd, or name"
             " the right addresses and certificates (etcd-servers, etcd-cafile, etcd-certfile, etcd-keyfile)."
         )
-    return [f"{problem}; {pod.name} does not run, so the change is tried all the same."]
+    return [f"{problem}; {pod.name} does not run, so the change is tried anyway."]
 
 
 def _ask_etcd(files: ComponentFiles) -> list[etcd.Health]:

@@ -49,7 +49,7 @@ def program_of(pod: StaticPod, runtime: Runtime, host: Host) -> t.Iterator[Progr
             program = opened.enter_context(program_in_image(image, str(pod.manifest.entrypoint), runtime))
         except KubeadmError as exc:
             raise KubeadmError(
-                f"{pod.name} does not run on {os.uname().nodename}, and its program cannot be taken out of the image {image} for the"
+                f"{pod.name} does not run on {os.uname().nodename}, and its program cannot be extracted from the image {image} for the"
                 f" rehearsal ({exc}). Wait until the component runs, or set rehearse: false."
             ) from exc
         yield program

@@ -6,7 +6,7 @@
 
 """Start a component's binary where it can do no harm: no network, nothing but its own mounts, and those read-only.
 
-Runs alone, as a child of the rehearsal, because it leaves the namespaces and the root folder it was born in:
+Runs alone, as a child of the rehearsal, because it leaves the namespaces and the root directory it was born in:
 
     python3 sandbox.py < request.json
 
@@ -133,7 +133,7 @@ def _below(folder: str, staged: Staged) -> Staged:
 
 
 def _compose(source: str, target: str, staged: Staged, holes: t.Sequence[str]) -> None:
-    """A folder in which something is new: made entry by entry, because nothing can be written to the real one."""
+    """A directory in which something is new: made entry by entry, because nothing can be written to the real one."""
     os.makedirs(target, exist_ok=True)
     names = set(os.listdir(source)) if os.path.isdir(source) else set()
     names.update(path[len(source.rstrip("/")) + 1 :].split("/", 1)[0] for path in staged)
@@ -148,7 +148,7 @@ def _compose(source: str, target: str, staged: Staged, holes: t.Sequence[str]) -
 
 
 def build(root: str, mounts: t.Sequence[t.Mapping[str, t.Any]], staged: Staged) -> None:
-    """Everything that the component sees, each folder before what is shown inside of it."""
+    """Everything that the component sees, each directory before what is shown inside of it."""
     image = next((mount["source"] for mount in mounts if mount["target"] == "/"), root).rstrip("/")
 
     def place(path: str) -> str:
@@ -181,7 +181,7 @@ def main() -> None:
         # This process is the rehearsal's child and has nothing left to do but to become the component.
         os.execve(binary, request["arguments"], request["environment"])  # noqa: S606  # pylint: disable=ansible-bad-function
     except OSError as exc:
-        why = f"the program cannot be started, nor what it is linked with be found in its root file system: {exc.strerror}"
+        why = f"the program cannot be started, or what it is linked with is not in its root file system: {exc.strerror}"
         raise OSError(exc.errno, why, request["arguments"][0]) from exc
 
 

@@ -31,7 +31,7 @@ def run_in_sandbox(name: str, request: Json, run: Run) -> tuple[int, str]:
     )
     if status == 125:
         raise KubeadmError(
-            f"the rehearsal of {name} on {os.uname().nodename} could not be set up: {error.strip()}. Mend that, or set rehearse: false where"
+            f"the rehearsal of {name} on {os.uname().nodename} could not be set up: {error.strip()}. Repair that, or set rehearse: false where"
             " something is changed."
         )
     return status, output + "\n" + error

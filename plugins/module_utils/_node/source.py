@@ -64,7 +64,7 @@ def zipapp_of(module: t.Any) -> bytes:
     """
     package, dummy, name = module.__name__.rpartition(".")
     own = package.rpartition(".")[2]
-    # Older Pythons find nothing in a folder of an archive that has no __init__.py.
+    # Older Pythons find nothing in a directory of an archive that has no __init__.py.
     files = {"__main__.py": _MAIN.format(package=own, module=name).encode("ascii"), f"{own}/__init__.py": b""}
     packed = {found.name for found in pkgutil.iter_modules(sys.modules[package].__path__)}
     if name not in packed:

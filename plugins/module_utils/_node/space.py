@@ -31,7 +31,7 @@ class Room(t.NamedTuple):
 
 
 def room_at(folder: str) -> Room:
-    """The room of the file system of a folder."""
+    """The room of the file system of a directory."""
     found = os.statvfs(folder)
     # What is kept for root is there for this: the engine is root's.
     return Room(
@@ -43,7 +43,7 @@ def room_at(folder: str) -> Room:
 
 
 def require_room(journal: Journal, state: str, room: t.Callable[[str], Room] = room_at) -> None:
-    """Refuse a change that could not be written, or would run out of space half-way. state: the folder of the journal.
+    """Refuse a change that could not be written, or would run out of space half-way. state: the directory of the journal.
 
     Raises KubeadmError with the file system, what is needed, and what is there.
     """
@@ -56,7 +56,7 @@ def require_room(journal: Journal, state: str, room: t.Callable[[str], Room] = r
             raise _no_room(journal["name"], mount, f"{found.bytes} bytes free, and this change needs {needed}")
         if found.files is not None and found.files < COPIES * len(sizes):
             raise _no_room(
-                journal["name"], mount, f"{found.files} files to spare, and this change needs {COPIES * len(sizes)}"
+                journal["name"], mount, f"{found.files} free inodes, and this change needs {COPIES * len(sizes)}"
             )
 
 
@@ -83,7 +83,7 @@ def _written(journal: Journal, state: str) -> dict[str, list[int]]:
 
 
 def _mount_point(folder: str) -> str:
-    """Where the file system begins on which a folder is, or will be."""
+    """Where the file system begins on which a directory is, or will be."""
     while not os.path.isdir(folder):
         folder = os.path.dirname(folder)
     while not os.path.ismount(folder):

@@ -39,7 +39,7 @@ def told() -> t.Iterator[None]:
         raise Unusable(f"{os.uname().nodename}: {exc}.") from exc
     except Damaged as exc:
         raise Unusable(
-            f"{os.uname().nodename}: {exc}. Nothing is guessed from it: see that the component runs what it should, then move"
+            f"{os.uname().nodename}: {exc}. It is not used: check that the component runs as desired, then move"
             " the file away, both copies of a journal, and run again."
         ) from exc
 

@@ -43,7 +43,7 @@ def read_all(
     kubelet = read_any_kubelet(run, host)
     host = host._replace(**kubelet.places)
     folder = manifest_dir or kubelet.manifest_dir
-    # A worker that never had a static pod has no such folder.
+    # A worker that never had a static pod has no such directory.
     files = manifest_files(folder) if os.path.isdir(folder) else []
     identities = {path: static_pods.pod_identity(path) for path in files}
     names = sorted({identity[1] for identity in identities.values() if identity})
@@ -92,7 +92,7 @@ def _describe(name: str, folder: str, kubelet: Kubelet, host: Host) -> Json:
 def _taken_back(
     way: WayBack, name: str, folder: str, node_name: str
 ) -> tuple[t.Sequence[Change], t.Sequence[t.Mapping[str, str]]]:
-    """What taking a change back comes to: the operations, and the difference of the manifest."""
+    """What reverting a change comes to: the operations, and the difference of the manifest."""
     pod = static_pods.read_static_pod(name, folder, node_name)
     plan = static_pod_undo.plan(name, way, static_pod.State(pod.manifest, pod.record, {}))
     return plan.operations, [entry for entry in diff(plan) if entry["after_header"] == pod.path]

@@ -206,5 +206,5 @@ def _refuse_pods_as_files(wish: Wish, folder: str) -> None:
     for entry in wish.files:
         if os.path.dirname(os.path.realpath(entry.path)) == os.path.realpath(folder):
             raise KubeadmError(
-                f"files: {entry.path} would stand in the folder of static pods, where the kubelet takes it for one."
+                f"files: {entry.path} would be in the directory of static pods, where the kubelet treats it as one."
             )

@@ -86,9 +86,9 @@ def read_static_pod(name: str, manifest_dir: str, node_name: str, *, joined: flo
     strays = stray_files(path, others, pod.manifest.pod)
     if strays:
         raise Refusal(
-            f"{', '.join(strays)} on {os.uname().nodename} stands beside {os.path.basename(path)}. The kubelet takes every file"
-            " there whose name has no leading dot for a pod, and of two with one name the last in the alphabet wins, so a"
-            " change would not hold. Move it out of the folder; if it is the one that runs now, the component restarts then."
+            f"{', '.join(strays)} on {os.uname().nodename} is beside {os.path.basename(path)}. The kubelet treats every file"
+            " there whose name has no leading dot as a pod, and of two with one name the last in the alphabet wins, so a"
+            " change would not hold. Move it out of the directory; if it is the one that runs now, the component restarts then."
         )
     return pod
 
@@ -119,7 +119,7 @@ def read_files(paths: t.Iterable[str]) -> dict[str, FileVersion | None]:
     files: dict[str, FileVersion | None] = {}
     for path in paths:
         if os.path.isdir(path):
-            raise Refusal(f"files: {path} is a folder on {os.uname().nodename}; name a file.")
+            raise Refusal(f"files: {path} is a directory on {os.uname().nodename}; name a file.")
         files[path] = read_version(path)
     return files
 
@@ -229,8 +229,8 @@ def refuse_unmatched(pod: StaticPod, host: Host) -> None:
     if found.unmatched:
         raise Refusal(
             f"{pod.name} on {os.uname().nodename} {told_unmatched(found.unmatched)}, so it must not be changed. Nothing was"
-            f" written. Look at /proc/{found.unmatched[0].pid}/cgroup: stop the process when it is not the static pod's; otherwise"
-            f" see that the directory of the pod's logs ({pod.log_prefix}UID) or the kubelet's own of the pod (pods/UID) is there."
+            f" written. Check /proc/{found.unmatched[0].pid}/cgroup: stop the process when it is not the static pod's; otherwise"
+            f" check that the directory of the pod's logs ({pod.log_prefix}UID) or the kubelet's own of the pod (pods/UID) is there."
         )
 
 
@@ -329,8 +329,8 @@ def _refuse_uncovered_files(plan: static_pod.StaticPodPlan) -> None:
 
 # What Kubernetes' HostPathType demands of a path that exists; the kubelet never starts a pod where that does not hold.
 _KINDS: dict[str, tuple[str, t.Callable[[int], bool]]] = {
-    "Directory": ("folder", stat.S_ISDIR),
-    "DirectoryOrCreate": ("folder", stat.S_ISDIR),
+    "Directory": ("directory", stat.S_ISDIR),
+    "DirectoryOrCreate": ("directory", stat.S_ISDIR),
     "File": ("file", stat.S_ISREG),
     "FileOrCreate": ("file", stat.S_ISREG),
     "Socket": ("socket", stat.S_ISSOCK),
@@ -351,12 +351,14 @@ def _refuse_unusable_volumes(plan: static_pod.StaticPodPlan) -> None:
             if mount.path_type.endswith("OrCreate"):
                 continue
             raise Refusal(
-                f"volumes: {mount.host_path} on {os.uname().nodename} does not exist. Make it first, or set path_type:"
+                f"volumes: {mount.host_path} on {os.uname().nodename} does not exist. Create it first, or set path_type:"
                 " DirectoryOrCreate."
             ) from None
         kind, is_right = _KINDS.get(mount.path_type, ("", lambda mode: True))
         if not is_right(mode):
-            raise Refusal(f"volumes: {mount.host_path} on {os.uname().nodename} is no {kind}, but path_type says so.")
+            raise Refusal(
+                f"volumes: {mount.host_path} on {os.uname().nodename} is not a {kind}, but path_type says so."
+            )
 
 
 def _refuse_missing_mount_points(plan: static_pod.StaticPodPlan) -> None:
@@ -371,7 +373,7 @@ def _refuse_missing_mount_points(plan: static_pod.StaticPodPlan) -> None:
         if not os.path.lexists(place) and not any(file == place or file.startswith(place + "/") for file in staged):
             raise Refusal(
                 f"volumes: {mount.mount_path} lies inside of {outer.mount_path}, which is mounted read-only from {outer.host_path}, and there"
-                f" is no {place} on {os.uname().nodename}, so the container could not be started. Make it first, or mount the outer one with"
+                f" is no {place} on {os.uname().nodename}, so the container could not be started. Create it first, or mount the outer one with"
                 " read_only: false."
             )
 
@@ -395,5 +397,5 @@ def _refuse_unreachable(flag: str, path: str, mount: Mount | None, files: t.Mapp
     ):
         raise Refusal(
             f"args: --{flag}={path} on {os.uname().nodename}: {source} does not exist on the node."
-            " Name it in files, or put it there first."
+            " Name it in files, or create it there first."
         )

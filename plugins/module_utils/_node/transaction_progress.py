@@ -77,10 +77,10 @@ def report_progress(
 ) -> Json:
     """What the module C(node_transaction) returns. confirmed: the id of a transaction that is confirmed before."""
     if not is_pod_name(name):
-        raise KubeadmError(f"name: {name!r} is neither kubelet nor the name of a static pod.")
+        raise KubeadmError(f"invalid name {name!r}: must be kubelet or the name of a static pod.")
     for option, value in (("id", identifier), ("confirm", confirmed)):
         if value is not None and not is_transaction_id(value):
-            raise KubeadmError(f"{option}: {value!r} is no id of a transaction.")
+            raise KubeadmError(f"invalid {option} {value!r}: must be the id of a transaction.")
     if confirmed is not None:
         _confirm(name, confirmed, dry=dry)
     identifier = confirmed or identifier or _latest(name)
@@ -139,7 +139,7 @@ def _confirm(name: str, identifier: str, *, dry: bool) -> None:
     if journal["phase"] != CONFIRMING:
         raise KubeadmError(
             f"transaction {identifier} of {name} on {os.uname().nodename} waits for no confirmation: it is in phase"
-            f" {journal['phase']}. Confirm it in phase {CONFIRMING}, which there is only with confirm: true."
+            f" {journal['phase']}. Confirm it in phase {CONFIRMING}, which exists only with confirm: true."
         )
     if not dry:
         path = os.path.join(state_folder(name), CONFIRMED)

@@ -57,7 +57,7 @@ Description=Change of %i by nodecraft.kubeadm
 ConditionPathExists=|{state}/%i/journal.json
 ConditionPathExists=|{state}/%i/backup/journal.json
 StartLimitIntervalSec=0
-# At boot it goes on with what is open, beside the kubelet that it may have to start anew.
+# At boot it continues what is open, beside the kubelet that it may have to restart.
 Before=kubelet.service
 
 [Service]
@@ -167,7 +167,7 @@ def refuse_others(name: str, *, run: Run) -> None:
 
 @contextlib.contextmanager
 def _locked(folder: str, busy: t.Callable[[], str], seconds: float | None = None) -> t.Iterator[None]:
-    """Hold a folder's lock. busy: what to say when another process keeps it."""
+    """Hold a directory's lock. busy: what to say when another process keeps it."""
     patience = _LOCK_SECONDS if seconds is None else seconds
     with contextlib.ExitStack() as stack:
         try:
@@ -178,7 +178,7 @@ def _locked(folder: str, busy: t.Callable[[], str], seconds: float | None = None
 
 
 def refuse_beside_another(name: str, *, run: Run) -> None:
-    """Two components of a node are not changed at once: while the kubelet is away, no static pod is started anew, and the other
+    """Two components of a node are not changed at once: while the kubelet is away, no static pod is restarted, and the other
     change would be restored for nothing. Raises Busy with the one that is at work."""
     try:
         names = sorted(os.listdir(os.path.dirname(state_folder(name))))
@@ -215,9 +215,9 @@ def _busy(name: str) -> str:
             f"another run prepares a change of {name} on {os.uname().nodename} at this moment{_holder(name)}. {_ADVICE}"
         )
     return (
-        f"a change of {name} on {os.uname().nodename} is open: transaction {journal['id']}, asked for from"
+        f"a change of {name} on {os.uname().nodename} is open: transaction {journal['id']}, started from"
         f" {journal['requested']['from']} at {journal['requested']['at']}, phase {journal['phase']}. It ends by itself, with a"
-        f" commit or a restore, at most about {longest_seconds(journal)} s after it began. {_ADVICE}"
+        f" commit or a rollback, at most about {longest_seconds(journal)} s after it began. {_ADVICE}"
     )
 
 
@@ -248,7 +248,7 @@ def recover(name: str, *, run: Run) -> str | None:
 
 
 def left_open(name: str, run: Run) -> Journal | None:
-    """The open journal of an engine that is not at work: it was stopped, or the node was started anew. Call with the lock.
+    """The open journal of an engine that is not at work: it was stopped, or the node was restarted. Call with the lock.
 
     Raises Busy when systemd is about to start that engine, Unusable for a journal that cannot be read.
     """
@@ -275,7 +275,7 @@ def wait_for_end(
         idle = 0 if is_active(name, run) else idle + 1
         if idle > _MAX_IDLE or clock() >= limit:
             raise KubeadmError(
-                f"transaction {identifier} of {name} on {os.uname().nodename} does not end. Ask systemctl status"
-                f" {UNIT.format(name=name)} on the node why. When its journal is damaged, move both copies away once the component"
-                f" runs what it should: {' and '.join(copies_of(state_folder(name)))}."
+                f"transaction {identifier} of {name} on {os.uname().nodename} does not end. Check systemctl status"
+                f" {UNIT.format(name=name)} on the node. When its journal is damaged, move both copies away once the component"
+                f" runs as desired: {' and '.join(copies_of(state_folder(name)))}."
             )

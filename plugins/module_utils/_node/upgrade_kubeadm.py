@@ -79,4 +79,4 @@ def words(output: str) -> str:
     """Why a kubeadm failed: the last lines of its errors, without what its log puts before them."""
     lines = [_KLOG.sub("", line).strip() for line in output.splitlines()]
     said = [line for line in lines if line and not line.startswith(("[", "To see the stack trace"))]
-    return "; ".join(said[-_LINES:]) or "it said nothing"
+    return "; ".join(said[-_LINES:]) or "it printed nothing"

@@ -115,7 +115,7 @@ def check(node: ControlPlane, found: Found) -> str | None:
         found.skip("static pods", "there are no new manifests")
         return _tag(api_server.manifest)
     found.findings += [
-        Finding(KUBEADM, WARNS, f"kubeadm passes over it: {complaint}", set_by=CONFIG_MAP, file=CONFIG_MAP_SOURCE)
+        Finding(KUBEADM, WARNS, f"kubeadm ignores it: {complaint}", set_by=CONFIG_MAP, file=CONFIG_MAP_SOURCE)
         for complaint in new.complaints
     ]
     old = _baseline(node, endpoint, _tag(api_server.manifest))

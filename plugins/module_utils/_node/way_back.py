@@ -4,7 +4,7 @@
 
 # PRIVATE to the collection: no promise of stability to code outside it.
 
-"""Reading the way back on a node: the journals of its transactions, their copies of files, and the files themselves."""
+"""Reading the rollback on a node: the journals of its transactions, their copies of files, and the files themselves."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ _MAY_STAND = (COMMITTED, UNHEALTHY, ALARM)
 
 
 def find(name: str, node: str) -> WayBack | None:
-    """The change of a component that C(state=previous) takes back; None when there is none. node: for messages.
+    """The change of a component that C(state=previous) reverts; None when there is none. node: for messages.
 
     Raises KubeadmError when a journal or a copy in it is damaged that would have to be known: nothing older is taken
     back in its place.
@@ -45,16 +45,16 @@ def find(name: str, node: str) -> WayBack | None:
 
 
 def notes(way: WayBack | None, name: str, node: str) -> list[str]:
-    """What the user should know of the answer: that nothing was ever changed, but not that it is taken back already."""
+    """What the user should know of the answer: that nothing was ever changed, but not that it is reverted already."""
     if way is not None or any(ended.stands for ended in _ended(name, node)):
         return []
-    return [f"{name} on {node}: this collection has made no change that stands, so there is nothing to take back."]
+    return [f"{name} on {node}: this collection has no change in effect, so there is nothing to revert."]
 
 
 def describe(
     name: str, node: str, plan: t.Callable[[WayBack], tuple[t.Sequence[Change], t.Sequence[t.Mapping[str, str]]]]
 ) -> Json | None:
-    """What an info module says of the way back; None when there is nothing to take back.
+    """What an info module says of the rollback; None when there is nothing to revert.
 
     plan: from a change to the operations and the differences that may be shown.
     """
@@ -87,8 +87,8 @@ def _way(journal: Journal, path: str, node: str) -> WayBack:
         files = tuple(_file(entry, record) for entry in journal["files"])
     except EngineError as exc:
         raise Refusal(
-            f"{path} on {node} is damaged ({exc}), so transaction {journal['id']} cannot be taken back, and nothing older is taken back"
-            " in its place. Take single settings back with state: absent, or edit the files by hand."
+            f"{path} on {node} is damaged ({exc}), so transaction {journal['id']} cannot be reverted, and nothing older is reverted"
+            " in its place. Revert single settings with state: absent, or edit the files manually."
         ) from exc
     return WayBack(
         transaction=journal["id"],

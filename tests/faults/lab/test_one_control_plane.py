@@ -139,7 +139,7 @@ def unreadable(authority: Authority, address: str) -> tuple[bytes, bytes]:
 
 CERTIFICATES = (
     ("expired", expired, "expired"),
-    ("for another address", for_another_address, "is not made for"),
+    ("for another address", for_another_address, "is not valid for"),
     ("with another key", with_another_key, "key"),
     ("unreadable", unreadable, "PEM"),
 )
@@ -335,7 +335,7 @@ def test_the_node_restores_itself_when_everything_else_is_killed(one: Cluster, r
         told = following.result()
     assert not told["changed"]
     assert told["previous_transaction"]["outcome"] == "restored"
-    assert any("restored" in line or "put back" in line for line in told["warnings"])
+    assert any("restored" in line or "rolled back" in line for line in told["warnings"])
 
 
 RESTARTS = (
@@ -381,7 +381,7 @@ def test_a_second_run_is_refused_and_told_who_is_at_work(one: Cluster, record: R
         result = change.result()
     assert refused["failed"]
     assert (
-        f"a change of kube-apiserver on {one.first.name} is open: transaction {identifier}, asked for from"
+        f"a change of kube-apiserver on {one.first.name} is open: transaction {identifier}, started from"
         in refused["msg"]
     )
     entry.reached = refused["msg"]

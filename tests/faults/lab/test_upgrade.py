@@ -148,7 +148,7 @@ def test_kept_settings_are_there_from_the_first_second(records: Path) -> None:
 def test_settings_that_are_not_kept_are_named_lost_and_brought_back(records: Path) -> None:
     cluster = upgrades.upgradable(ONE, records)
     named = told(run(cluster, "site", SETTINGS))
-    assert "WARNING: the next kubeadm upgrade takes" in named
+    assert "WARNING: the next kubeadm upgrade removes" in named
     assert all(flag in named for flag in NAMED), named
 
     with CommandLines(cluster, records / "upgrades" / "lost.jsonl") as lines:

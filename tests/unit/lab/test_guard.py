@@ -71,9 +71,7 @@ def test_what_is_not_expected_is_one_sentence_and_its_traceback_is_in_the_log(
 ) -> None:
     ended = Guarded(tmp_path, raising(exc))
     assert ended.status == 2
-    assert ended.said == [
-        f"Stopped by what was not expected: {what}. All of it is in {tmp_path / 'demo.log'}. {ADVICE}"
-    ]
+    assert ended.said == [f"Stopped by an unexpected error: {what}. All of it is in {tmp_path / 'demo.log'}. {ADVICE}"]
     assert "Traceback (most recent call last)" in ended.log
     assert all(line in ended.log for line in str(getattr(exc, "output", None) or "").splitlines())
 

@@ -108,7 +108,7 @@ def test_a_batch_is_not_changed_without_the_nodes_of_the_others(play: Play) -> N
     outcome = play("changes", "changes", serial=1)
     assert outcome.status != 0
     assert changed(outcome) == []
-    assert "Nothing was changed on cp1, because serial keeps cp2 out" in outcome.output
+    assert "Nothing was changed on cp1, because serial excludes cp2" in outcome.output
 
 
 def test_a_node_that_the_play_has_lost_stops_it(play: Play) -> None:

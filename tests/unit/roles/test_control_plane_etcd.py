@@ -34,7 +34,7 @@ def test_a_node_that_cannot_be_reached_ends_the_run_before_anything_is_changed(s
     )
     assert outcome.status != 0
     assert done(outcome, "change") == []
-    assert "keep its hosts in step" not in outcome.output
+    assert "keep its hosts in sync" not in outcome.output
 
 
 @pytest.mark.slice

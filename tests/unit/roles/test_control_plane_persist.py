@@ -55,7 +55,7 @@ def test_without_the_word_it_is_told_and_nothing_is_written(stage: Stage) -> Non
     assert steps(outcome) == []
     (report,) = outcome.reports
     first, *_rest = report.strip().splitlines()
-    assert "WARNING: the next kubeadm upgrade takes kube-apiserver args encryption-provider-config away" in first
+    assert "WARNING: the next kubeadm upgrade removes kube-apiserver args encryption-provider-config" in first
     assert "lacks: kube-apiserver resources requests.cpu" in report
     assert "With control_plane_persist: true" in report
     assert "+  - name: encryption-provider-config" in report

@@ -207,11 +207,11 @@ def test_a_worker_that_cannot_be_reached_may_be_left_out(play: Play) -> None:
     assert outcome.status == 0, outcome.output
     assert changed(outcome) == ["cp1", "w1", "w3"]
     (report,) = outcome.reports
-    assert "w2: left out, because it cannot be reached" in report
+    assert "w2: skipped, because it cannot be reached" in report
     assert "not in this run: w9" in report
     told = outcome.statistics["node_kubelet_report"]
     assert told["w2"]["unreachable"] is True
-    assert told["w2"]["msg"].startswith("left out, because it cannot be reached: ")
+    assert told["w2"]["msg"].startswith("skipped, because it cannot be reached: ")
     assert sorted(told) == ["cp1", "w1", "w2", "w3"]
 
 

@@ -82,7 +82,7 @@ def test_a_worker_that_cannot_be_reached_may_be_left_out(stage: Stage) -> None:
     assert outcome.status == 0, outcome.output
     assert asked(outcome) == [(name, ["cp1", "w2"]) for name in MODULES]
     (report,) = outcome.reports
-    assert "w1: left out, because it cannot be reached" in report
+    assert "w1: skipped, because it cannot be reached" in report
     assert outcome.statistics["node_resources_report"]["w1"]["unreachable"] is True
 
 
@@ -93,7 +93,7 @@ def test_more_hosts_may_be_left_out_than_ansible_has_forks(stage: Stage) -> None
     outcome = stage.play(groups, "--forks=1", roles=[ROLE], vars={"node_resources_max_unreachable": 3})
     assert outcome.status == 0, outcome.output
     (report,) = outcome.reports
-    assert [f"w{number}: left out, because it cannot be reached" in report for number in (1, 2, 3)] == [True] * 3
+    assert [f"w{number}: skipped, because it cannot be reached" in report for number in (1, 2, 3)] == [True] * 3
     assert outcome.statistics["node_resources_report"].keys() == {"w1", "w2", "w3", "w4", "cp1"}
 
 

@@ -15,7 +15,7 @@ GUARD: Json = {"placement_guard_resources": [D]}
 FAILS: Json = {
     "failed": True,
     "changed": True,
-    "msg": "The guard is written, and does not do what it should.",
+    "msg": "The guard is written, and does not work as desired.",
     "summary": [],
 }
 

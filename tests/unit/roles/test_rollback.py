@@ -89,7 +89,7 @@ def test_one_node_may_be_named(play: Play) -> None:
 
 
 def test_what_cannot_be_taken_back_is_refused_before_anything_is_planned(play: Play) -> None:
-    outcome = play(BOTH, BOTH, {KUBELET: way(obstacle="w1: somebody changed it since")}, components=KUBELET)
+    outcome = play(BOTH, BOTH, {KUBELET: way(obstacle="w1: it was changed since")}, components=KUBELET)
     assert outcome.status != 0
-    assert "somebody changed it since" in outcome.output
+    assert "it was changed since" in outcome.output
     assert done(outcome) == []

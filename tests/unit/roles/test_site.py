@@ -78,7 +78,7 @@ def test_a_refusal_anywhere_changes_nothing_anywhere(play: Play) -> None:
     assert [call for call in outcome.calls if call["step"] == "change"] == []
 
 
-PANIC = "kubelet on cp1 is down; it said last: panic: unrecognized feature gate: OldGate"
+PANIC = "kubelet on cp1 is down; it logged last: panic: unrecognized feature gate: OldGate"
 
 
 def test_a_kubelet_that_is_down_is_repaired_before_the_control_plane_needs_it(stage: Stage) -> None:
@@ -161,7 +161,7 @@ def test_what_was_planned_and_did_not_begin_fails_and_is_in_the_limit_that_goes_
     assert outcome.status != 0
     assert outcome.hosts("change", KUBELET) == []
     assert "node_kubelet did not begin on w1, because cp1 failed." in outcome.output
-    assert "To go on with the whole run when that is repaired, run it again with --limit cp1,w1" in outcome.output
+    assert "To continue with the whole run when that is repaired, run it again with --limit cp1,w1" in outcome.output
 
 
 def test_both_take_two_passes_of_which_the_first_takes_nothing_away(play: Play) -> None:

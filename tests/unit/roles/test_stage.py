@@ -42,12 +42,12 @@ def test_a_failure_comes_by_the_way_of_a_real_one(stage: Stage) -> None:
     assert "unreachable=1" in outcome.output
     # What the collection's own follower says of an engine that does not run.
     assert "was started, but its end was not seen: its engine does not run." in outcome.output
-    assert "it did not become healthy; the former state was put back and is proven" in outcome.output
+    assert "it did not become healthy; the change was rolled back and the former state is verified" in outcome.output
 
 
 def test_what_is_replaced_is_what_the_controller_uses(stage: Stage) -> None:
     messages = "plugins/module_utils/_plan/transaction/messages.py"
-    stage.replace(messages, "the former state was put back and is proven", "another text")
+    stage.replace(messages, "the change was rolled back and the former state is verified", "another text")
     outcome = stage.play({"kube_node": {"w1": {"stub": {"kubelet": "restored"}}}}, tasks=[KUBELET])
     assert "it did not become healthy; another text" in outcome.output
 

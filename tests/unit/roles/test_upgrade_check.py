@@ -70,7 +70,7 @@ def test_what_is_asked_for_reaches_the_modules(play: Play) -> None:
     )
     (report,) = outcome.reports
     assert "cp1: nothing vanishes and nothing breaks" in report
-    assert "Upgrade to 1.37.2: nothing breaks of what was rehearsed" in report
+    assert "Upgrade to 1.37.2: nothing that was rehearsed breaks" in report
     told = outcome.statistics["upgrade_check_report"]
     assert (told["safe"], sorted(told["nodes"]), told["left_out"]) == (True, ["cp1", "w1"], [])
 

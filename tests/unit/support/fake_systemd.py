@@ -180,7 +180,7 @@ class FakeUnit:
         """The API server. Conditions of a Node are written when they change, its Lease all the time."""
         assert kubeconfig == "/kubelet.conf"
         if not self.api_is_up:
-            return None, "the API server cannot be asked: refused"
+            return None, "the API server cannot be queried: refused"
         if path == f"{LEASES}/w1":
             renewed = time.strftime("%Y-%m-%dT%H:%M:%S.123456Z", time.gmtime(BOOT + self.last_beat))
             return {"spec": {"renewTime": renewed}}, ""

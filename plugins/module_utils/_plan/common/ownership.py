@@ -7,7 +7,7 @@
 """Who set what: which keys a task changes, and which of them the collection owns afterwards.
 
 Values are grouped by field ("args", "feature_gates", ...) and key. A value is anything that JSON can hold;
-None means that the key is not set. The record of what we own is kept by the node modules in their state folder.
+None means that the key is not set. The record of what we own is kept by the node modules in their state directory.
 """
 
 from __future__ import annotations
@@ -69,7 +69,7 @@ def resolve(*, wish: Values, live: Values, record: Record, state: str, purge: bo
         if target.ours_to_return and owned is not None and now != owned.set:
             if now != owned.original:
                 warnings.append(
-                    f"{field} {key}: somebody changed it since this collection set it, so it is left alone from now on."
+                    f"{field} {key}: it was changed since this collection set it, so it is left alone from now on."
                 )
             after[field].pop(key)
             continue

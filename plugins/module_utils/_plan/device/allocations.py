@@ -86,7 +86,7 @@ def read_view(pod: str, answer: t.Any) -> View:
         return View(tuple(holdings), {name: list(map(str, ids)) for name, ids in answer["allocatable"].items()})
     except (KeyError, TypeError, ValueError, AttributeError) as exc:
         raise Untold(
-            f"{pod} answered something that is no view of pod resources. See that path is that of its view"
+            f"{pod} answered with something other than a view of pod resources. Check that path is that of its view"
         ) from exc
 
 
@@ -131,15 +131,17 @@ def _device_problem(health: str, offered: bool) -> str | None:
         return "the device is unhealthy; the page /devices of its plugin says why"
     if offered:
         return None
-    return "the kubelet does not offer the device now: it is unhealthy or gone, or its device plugin is not registered"
+    return (
+        "the kubelet does not advertise the device now: it is unhealthy or gone, or its device plugin is not registered"
+    )
 
 
 def _pod_problem(pod: Pod | None) -> str | None:
     if pod is None:
-        return "the API has no such pod on this node; the kubelet has not let the device go"
+        return "the API has no such pod on this node; the kubelet has not released the device"
     if pods.is_active(pod):
         return None
-    return f"the pod has ended ({pod['status']['phase']}); its device goes to the next pod that asks"
+    return f"the pod has ended ({pod['status']['phase']}); its device goes to the next pod that requests it"
 
 
 def resources(
@@ -177,7 +179,7 @@ def why_not_asked(node: Node, found: t.Sequence[Pod], sought: str) -> str | None
         condition["type"] == "Ready" and condition["status"] == "Unknown"
         for condition in node.get("status", {}).get("conditions") or []
     ):
-        return f"the kubelet of {name} does not report any more. See that the node is up: systemctl status kubelet"
+        return f"the kubelet of {name} does not report any more. Check that the node is up: systemctl status kubelet"
     if not found:
         return (
             f"no pod with {sought} is on {name}. Let the DaemonSet of the device plugin select the node and tolerate its"
@@ -206,8 +208,8 @@ _ADMISSION = "Set plugin_token or plugin_token_secret to what the plugin has in 
 _ADVICE = {
     401: _ADMISSION,
     403: _ADMISSION,
-    404: "Set podResources.access in the plugin's configuration to token, and see that path is that of its view",
-    503: "See that the folder of the kubelet's pod resources is mounted into the plugin, and that the kubelet runs",
+    404: "Set podResources.access in the plugin's configuration to token, and check that path is that of its view",
+    503: "Check that the directory of the kubelet's pod resources is mounted into the plugin, and that the kubelet runs",
 }
 _LENGTH = 300  # of somebody else's words
 
@@ -215,8 +217,8 @@ _LENGTH = 300  # of somebody else's words
 def unreached(pod: str, words: str) -> str:
     """What is told of a plugin to which the API server did not get through. words: the API server's."""
     return (
-        f"{pod} was not reached: {words.rstrip('.')}. See that the plugin listens at this port, and that the API server gets to"
-        " the network of pods"
+        f"{pod} was not reached: {words.rstrip('.')}. Check that the plugin listens at this port, and that the API server reaches"
+        " the pod network"
     )
 
 

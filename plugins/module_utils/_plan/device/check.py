@@ -105,7 +105,7 @@ def _count(amounts: t.Mapping[str, str], name: str) -> int:
 def _cause(node: Node, pod: Pod | None, seen: Observation) -> str:
     """What keeps the plugin itself from working on a node; empty when it works."""
     if not node_plan.is_ready(node):
-        return "the node is not Ready, so its kubelet starts no pod and tells nothing new"
+        return "the node is not Ready, so its kubelet starts no pod and reports nothing new"
     if seen.daemon_set is None:
         return f"there is no DaemonSet {seen.name}"
     if pod is None or is_ending(pod):
@@ -123,9 +123,9 @@ def _absence(node: Node, ending: Pod | None, seen: Observation, daemon_set: Json
     if obstacle:
         return f"its pod template keeps it off this node: {obstacle}"
     if ending:
-        return f"{full_name(ending)} is ending, and the next one is made when it is gone"
+        return f"{full_name(ending)} is terminating, and the next one is created when it is gone"
     _namespace, _slash, name = seen.name.partition("/")
-    return seen.events.get(("DaemonSet", name)) or "its controller has made none yet"
+    return seen.events.get(("DaemonSet", name)) or "its controller has created none yet"
 
 
 def _obstacle(node: Node, template: Json) -> str | None:
@@ -139,7 +139,7 @@ def _obstacle(node: Node, template: Json) -> str | None:
 def _waits(pod: Pod, seen: Observation) -> str:
     """What a pod that is ready has yet to become; empty for one that counts."""
     if not seen.is_current(pod):
-        return "of an earlier revision: the roll-out has not come to this node"
+        return "of an earlier revision: the rollout has not reached this node"
     if seen.now - _ready_since(pod) < seen.settle:
         return f"ready for less than {seen.settle:g} s"
     return ""
@@ -181,8 +181,8 @@ def _of_container(container: Json) -> str:
     waiting, ended = state.get("waiting") or {}, state.get("terminated") or {}
     if waiting.get("reason") in _NO_IMAGE:
         return (
-            f"the image {container.get('image')} is not on the node and does not get there"
-            f" ({_joined(waiting['reason'], waiting.get('message'))}). Where no registry is in reach, load it with"
+            f"the image {container.get('image')} is not on the node and cannot be pulled"
+            f" ({_joined(waiting['reason'], waiting.get('message'))}). Where no registry is reachable, load it with"
             " device_plugin_image_archive"
         )
     if waiting and waiting.get("reason") not in _BEGINNING:
@@ -214,7 +214,7 @@ def _reason(
         sick = [f"{each['id']}: {each['reason']}" for each in told.get("devices", []) if not each["healthy"]]
         return f"{has - gives} of {has} devices are unhealthy{_in_brackets(sick)}"
     left_out = [f"{each['what']}: {each['reason']}" for each in told.get("left_out", [])]
-    found = "the plugin found none" if not has else f"the plugin offers {has}"
+    found = "the plugin found none" if not has else f"the plugin advertises {has}"
     return f"{found}{_in_brackets(left_out)}{_joined('', told.get('failure'))}"
 
 

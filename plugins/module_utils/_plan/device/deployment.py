@@ -66,8 +66,8 @@ def difference(digests: t.Mapping[str, t.Mapping[str, str]]) -> str:
     if not names:
         return ""
     return (
-        f"One host asks for all hosts of a play, so {', '.join(names)} has to be the same for all of them. Set it for all of them, in"
-        " group_vars/all.yml for instance; what differs from node to node belongs into device_plugin_expected."
+        f"One host acts for all hosts of a play, so {', '.join(names)} must be the same for all of them. Set it for all of them, such as in"
+        " group_vars/all.yml; what differs from node to node belongs in device_plugin_expected."
     )
 
 
@@ -97,13 +97,13 @@ def refusal(settings: Settings, found: Found) -> str:
     """Why nothing is written into the cluster, or removed; empty when there is no reason."""
     if found.foreign:
         return (
-            f"In the namespace {settings.namespace} this was not made by this role: {', '.join(found.foreign)}; remove it first, or set"
+            f"In the namespace {settings.namespace} this was not created by this role: {', '.join(found.foreign)}; remove it first, or set"
             " device_plugin_name to another name."
         )
     level = (found.namespace or {}).get("labels", {}).get(_ENFORCED, _PRIVILEGED)
     if settings.is_present and not found.own_namespace and level != _PRIVILEGED:
         return (
-            f"The namespace {settings.namespace} takes pods of the level {level} only, and a device plugin mounts directories of the host. Set"
+            f"The namespace {settings.namespace} accepts only pods of the level {level}, and a device plugin mounts directories of the host. Set"
             " device_plugin_namespace to another one, or the label pod-security.kubernetes.io/enforce of this one to privileged."
         )
     return ""
@@ -198,7 +198,7 @@ def doubt(settings: Settings, proof: Json) -> str:
         return ""
     return (
         f"The device plugin {settings.namespace}/{settings.name} is deployed, but after {proof['waited_seconds']:.0f} s {len(problems)} of"
-        f" {len(proof['selected'])} nodes do not offer what is expected. {'. '.join(problems)}."
+        f" {len(proof['selected'])} nodes do not advertise what is expected. {'. '.join(problems)}."
     )
 
 
@@ -272,15 +272,15 @@ def lines(settings: Settings, decided: Json, verified: Json, *, changed: bool) -
     found = list(_last_look(decided, verified, changed=changed).get("summary", []))
     found += [
         f"{node}: still shows {name} {amounts['capacity']} ({amounts['allocatable']} for pods); its kubelet forgets that five minutes"
-        " after the plugin ended, but for the name"
+        " after the plugin ended, except for the name"
         for node, resources in verified.get("kept", {}).items()
         for name, amounts in resources.items()
     ]
     if decided["others"]:
-        found.append(f"the namespace {settings.namespace} stays, because it has also: {', '.join(decided['others'])}")
+        found.append(f"the namespace {settings.namespace} stays, because it also has: {', '.join(decided['others'])}")
     if found:
         return found
-    words = "not tried on the nodes" if settings.is_present else "not there any more"
+    words = "not checked on the nodes" if settings.is_present else "no longer there"
     return [f"{settings.namespace}/{settings.name}: {words}"]
 
 

@@ -90,14 +90,14 @@ def objections(settings: Settings) -> list[str]:
     own = [each["name"] for each in own_resources(settings)]
     stray = [name for name in dict.fromkeys(_expected_names(settings)) if name not in own] if ours else []
     found = {
-        "device_plugin_image is not set; name the image. The playbook nodecraft.kubeadm.device_plugin_image builds ours.": not image,
-        "device_plugin_config is empty; write there what our plugin shall advertise, or name another plugin in device_plugin_name.": (
+        "device_plugin_image is not set; name the image. The playbook nodecraft.kubeadm.device_plugin_image builds that of the bundled plugin.": not image,
+        "device_plugin_config is empty; set there what the bundled plugin advertises, or name another plugin in device_plugin_name.": (
             not ours and settings.name == OURS
         ),
-        "device_plugin_pod_resources_token is for our plugin only, and device_plugin_config is empty.": (
+        "device_plugin_pod_resources_token is for the bundled plugin only, and device_plugin_config is empty.": (
             not ours and settings.has_token
         ),
-        "device_plugin_files is for other plugins; ours is told by device_plugin_config.": ours
+        "device_plugin_files is for other plugins; the bundled one is configured by device_plugin_config.": ours
         and bool(settings.files),
         (
             f"device_plugin_image is {image}; to find it in device_plugin_image_archive and on the nodes, write it with a registry or"
@@ -107,9 +107,9 @@ def objections(settings: Settings) -> list[str]:
             f"device_plugin_pod_spec has {', '.join(placing)}; use device_plugin_node_selector, device_plugin_tolerations and"
             " device_plugin_container."
         ): bool(placing),
-        f"device_plugin_expected has {', '.join(stray)}, which device_plugin_config does not offer.": bool(stray),
+        f"device_plugin_expected has {', '.join(stray)}, which device_plugin_config does not advertise.": bool(stray),
         (
-            f"serial keeps {', '.join(sorted(settings.left_out))} out, which would be waited for without its image. Leave serial out of"
+            f"serial excludes {', '.join(sorted(settings.left_out))}, which would be waited for without its image. Remove serial from"
             " the play; the plugin is replaced on device_plugin_max_unavailable nodes at a time."
         ): settings.has_archive and bool(settings.left_out),
     }

@@ -96,7 +96,7 @@ def objection(request: Request, found: Found) -> str:
         *([request.wheels] if request.wheels and not found.wheels else []),
         *([request.root] if request.root and found.root is None else []),
     ]
-    return f"These are not there or empty: {', '.join(missing)}." if missing else ""
+    return f"Missing or empty: {', '.join(missing)}." if missing else ""
 
 
 def found_by(

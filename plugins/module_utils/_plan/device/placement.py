@@ -90,7 +90,7 @@ def _parse_one(source: str, entry: t.Mapping[str, t.Any], select: t.Callable[[st
     }
     if not amounts:
         raise Refusal(
-            f"{source}: resources names none; write what the nodes shall offer, such as example.com/dongle: 4."
+            f"{source}: resources is empty; set what the nodes must advertise, such as example.com/dongle: 4."
         )
     names, selector = entry.get("nodes"), entry.get("label_selector")
     if names is None and selector is None:
@@ -138,7 +138,7 @@ def select(
             if name not in wanted:
                 raise Refusal(
                     f"{expectation.source}: {', '.join(expectation.resources)} is expected of {name}, which gets no device plugin:"
-                    f" {obstacles[name]}. Change the node, node_selector or tolerations, or leave the node out."
+                    f" {obstacles[name]}. Change the node, node_selector or tolerations, or exclude the node."
                 )
             wanted[name].update(expectation.resources)
     return wanted
@@ -157,14 +157,14 @@ def check_cdi(nodes: t.Sequence[Node]) -> list[str]:
     without = _with_older_containerd(nodes, _CDI_KNOWN)
     if without:
         raise Refusal(
-            f"containers would start without their devices, because containerd knows CDI from 1.7 on: {without}."
+            f"containers would start without their devices, because containerd supports CDI from 1.7 on: {without}."
             " Take cdi from the resources, upgrade containerd, or keep the plugin from these nodes."
         )
     switched = _with_older_containerd(nodes, _CDI_ON)
     if not switched:
         return []
     return [
-        f"before 2.0, containerd does CDI only with enable_cdi = true in its configuration: {switched}. See that it is set there, else"
+        f"before 2.0, containerd supports CDI only with enable_cdi = true in its configuration: {switched}. Check that it is set there, otherwise"
         " containers start without their devices."
     ]
 

@@ -30,8 +30,8 @@ def read(content: bytes, kind: str, take: t.Callable[[t.Any], T]) -> T:
     except (yaml.YAMLError, ValueError) as exc:  # its own words quote the line
         mark = getattr(exc, "problem_mark", None)
         where = f" (line {mark.line + 1})" if mark else ""
-        raise Refusal(f"it is no single YAML document{where}") from None
+        raise Refusal(f"it is not a single YAML document{where}") from None
     try:
         return take(data)
     except (AttributeError, KeyError, TypeError, ValueError):
-        raise Refusal(f"it is no {kind} as Kubernetes reads it") from None
+        raise Refusal(f"it is not a {kind} that Kubernetes can read") from None

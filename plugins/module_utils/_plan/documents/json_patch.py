@@ -91,7 +91,7 @@ def _apply_one(place: t.Any, name: str, operation: PatchOperation) -> None:
     if kind == "test":
         known = isinstance(place, list) or name in place
         if (_member(place, name, operation) if known else None) != operation["value"]:
-            raise ValueError(f"test {operation['path']}: the value is another one")
+            raise ValueError(f"test {operation['path']}: the value differs")
     elif kind == "add" and isinstance(place, list):
         place.insert(len(place) if name == "-" else int(name), copy.deepcopy(operation["value"]))
     elif kind == "add":

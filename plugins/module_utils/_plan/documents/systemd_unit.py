@@ -7,7 +7,7 @@
 """A systemd service as its files make it: the command line that it starts, and where each argument comes from.
 
 Only what decides a command line is read: C(ExecStart), C(Environment) and C(EnvironmentFile) of the section [Service],
-by the rules of systemd.service(5) and systemd.exec(5): later assignments win, an empty one starts anew, a variable out
+by the rules of systemd.service(5) and systemd.exec(5): later assignments win, an empty one starts again, a variable out
 of an environment file wins over one of the unit, C($NAME) is split into words and C(${NAME}) is not. Of the specifiers
 those of the unit's and the host's name are known.
 """
@@ -66,7 +66,7 @@ class _Setting:
 
 def with_file(files: t.Sequence[TextFile], path: str, version: FileVersion | None) -> list[TextFile]:
     """The files of a unit with one of them changed, or a drop-in added or removed. systemd reads drop-ins by name, whatever
-    their folder."""
+    their directory."""
     own, *drop_ins = files
     if own.path == path and version is not None:
         return [TextFile(path, version), *drop_ins]
@@ -165,7 +165,7 @@ def _logical_lines(text: str) -> t.Iterator[tuple[int, str]]:
 
 
 def _reset(settings: t.Sequence[_Setting], name: str) -> list[_Setting]:
-    """The assignments that count: an empty one takes back all before it."""
+    """The assignments that count: an empty one clears all before it."""
     found: list[_Setting] = []
     for setting in settings:
         if setting.name == name:

@@ -98,7 +98,7 @@ class Document:
         if edited is None or edited.data != wanted:
             raise Refusal(
                 f"{self.source} line {_line(self.text, start)}: {_pointer(operation.path)} cannot be changed in place"
-                " without changing more than was asked. Write that list in plain block style, one item a line."
+                " without changing other text. Write that list in plain block style, one item a line."
             )
         return edited
 
@@ -198,7 +198,7 @@ def _refuse_duplicate_keys(node: t.Any, source: str) -> None:
                 raise Refusal(f"{source} line {line}: a merge (<<) cannot be edited in place. Write the values out.")
             if identity in seen:
                 raise Refusal(
-                    f"{source} line {line}: the key {key.value!r} stands twice (first in line {seen[identity]});"
+                    f"{source} line {line}: the key {key.value!r} occurs twice (first in line {seen[identity]});"
                     " YAML readers disagree on which one counts. Remove one of them."
                 )
             seen[identity] = line
@@ -229,7 +229,7 @@ class _Cursor:
             return node.value[step], node.value[step]
         found = [entry for entry in node.value if entry[0].value == step] if isinstance(node, yaml.MappingNode) else []
         if not found:
-            self.refuse(node.start_mark.index, f"{step!r} is no key here that can be edited.")
+            self.refuse(node.start_mark.index, f"{step!r} is not a key that can be edited here.")
         key, value = found[0]
         return key, value
 
@@ -341,7 +341,7 @@ def _add_item(at: _Cursor, parent: t.Any, index: int, value: t.Any) -> _Span:
     line = at.line_start(neighbour.start_mark.index)
     prefix = at.text[line : neighbour.start_mark.index]
     if not _ITEM_PREFIX.fullmatch(prefix):
-        at.refuse(line, "a list item does not stand on a line of its own, so nothing can be inserted beside it.")
+        at.refuse(line, "a list item is not on a line of its own, so nothing can be inserted beside it.")
     indent = prefix.index("-")
     lines = _block_item(value, indent, dash=prefix[indent:])
     place = line if index == 0 else at.next_line(_content_end(at.text, neighbour))
@@ -370,7 +370,7 @@ def _remove_span(at: _Cursor, operation: Operation) -> _Span:
     start = at.line_start(key.start_mark.index)
     lead = at.text[start : key.start_mark.index]
     if not (_ITEM_PREFIX.fullmatch(lead) if key is value else lead.strip(" ") == ""):
-        at.refuse(start, f"{_pointer(operation.path)} does not stand on lines of its own, so it cannot be taken out.")
+        at.refuse(start, f"{_pointer(operation.path)} is not on lines of its own, so it cannot be removed.")
     end = at.next_line(max(_content_end(at.text, key), _content_end(at.text, value)))
     if end == len(at.text) and not at.text.endswith("\n") and start:
         start -= len(at.newline(start - 1))  # the file keeps ending without a line end
@@ -387,7 +387,10 @@ def _remove_from_flow(at: _Cursor, parent: t.Any, key: t.Any, value: t.Any) -> _
     elif position:
         cut_from = _content_end(at.text, entries[position - 1][1])
     if "#" in at.text[cut_from:start] + at.text[end:cut_to]:
-        at.refuse(start, "a comment stands beside an entry that has to go, and would go with it. Move that comment.")
+        at.refuse(
+            start,
+            "a comment is beside an entry that has to be removed, and would be removed with it. Move that comment.",
+        )
     return cut_from, cut_to, ""
 
 

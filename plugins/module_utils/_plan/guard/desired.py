@@ -72,10 +72,10 @@ def parse(params: t.Mapping[str, t.Any]) -> Wish:
 def _check_names(wish: Wish) -> None:
     node_names.check_object("name", wish.name, "policy")
     if len(wish.name) > _LONGEST_NAME:
-        raise Refusal(f"name: it has {len(wish.name)} characters, and {_LONGEST_NAME} are the most.")
+        raise Refusal(f"name: it has {len(wish.name)} characters, and at most {_LONGEST_NAME} are allowed.")
     if placement_policies.is_trial(wish.name):
         raise Refusal(
-            f"name: {wish.name!r} is what the copy of another guard is called while that is tried; choose another end."
+            f"name: {wish.name!r} is reserved for the copy of another guard during its trial; choose another suffix."
         )
     for name in wish.nodes:
         node_names.check_node("nodes", name)
@@ -94,7 +94,7 @@ def _check_texts(wish: Wish) -> None:
             raise Refusal(f"exempt_daemon_sets: {name!r} has no namespace; write it as namespace/name.")
     for option, texts in (("exceptions", wish.exceptions), ("schedulers", wish.schedulers)):
         if not all(text.strip() for text in texts):
-            raise Refusal(f"{option}: one of them is empty; leave it out.")
+            raise Refusal(f"{option}: one of them is empty; remove it.")
 
 
 def _check_sense(wish: Wish) -> None:
@@ -105,10 +105,12 @@ def _check_sense(wish: Wish) -> None:
     if wish.require_request and not wish.resources:
         raise Refusal("require_request: resources is empty; name there what pods have to request.")
     if not wish.schedulers:
-        raise Refusal("schedulers: it is empty, so that nobody could place a pod on protected nodes; name who may.")
+        raise Refusal(
+            "schedulers: it is empty, so no scheduler could place a pod on protected nodes; name one that may."
+        )
     if wish.trial_namespace in wish.exempt_namespaces:
         raise Refusal(
-            f"trial_namespace: the guard does not concern {wish.trial_namespace}, so that nothing could be tried there; name another."
+            f"trial_namespace: the guard does not apply to {wish.trial_namespace}, so no trial is possible there; name another."
         )
 
 
@@ -124,6 +126,6 @@ def refuse_unserved(wish: Wish, served: t.Collection[str], version: t.Callable[[
     raise Refusal(
         f"{reason} from 1.30 on, unless --runtime-config switches it off. Without it, keep others off the nodes with a taint of the"
         f" effect NoExecute, which the kubelets enforce, too: give the nodes {{key: {key}, effect: NoExecute}} beside the one with"
-        " NoSchedule, with node_taint or in node_resources_taints. Pods that want to land there have to tolerate both;"
+        " NoSchedule, with node_taint or in node_resources_taints. Pods for these nodes have to tolerate both;"
         " ExtendedResourceToleration adds a toleration of NoSchedule only."
     )

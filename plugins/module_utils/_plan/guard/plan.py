@@ -52,7 +52,7 @@ def refuse_foreign(objects: t.Mapping[Place, Json]) -> None:
     foreign = [f"{kind} {name}" for (kind, name), found in objects.items() if not _is_ours(found)]
     if foreign:
         raise Refusal(
-            f"{' and '.join(foreign)}: not made by this collection, because there is no label"
+            f"{' and '.join(foreign)}: not created by this collection, because there is no label"
             f" {'='.join(next(iter(placement_policies.OWNER.items())))}. Remove it first, or use another name."
         )
 
@@ -146,7 +146,7 @@ def _warnings_of_disarming(wish: Wish, cluster: Cluster) -> list[str]:
     if not (wish.present and was_enforced(wish, cluster)) or wish.enforce:
         return []
     return [
-        f"{wish.name} refused until now and only warns from now on, because enforce is not asked for; set it where the other"
+        f"{wish.name} refused until now and only warns from now on, because enforce is not set; set it where the other"
         " variables of the guard are, so that every run has it."
     ]
 
@@ -161,7 +161,7 @@ def _warnings_of_nothing(wish: Wish, cluster: Cluster, found: Protection) -> lis
 
 def _warnings(wish: Wish, found: Protection) -> list[str]:
     warnings = [
-        f"{name}: no node of the cluster any more; take it out of the nodes to protect, or leave it there when it comes back."
+        f"{name}: no longer a node of the cluster; remove it from the nodes to protect, or keep it there when it comes back."
         for name in found.stale
     ]
     keys = f" {' or '.join(wish.taint_keys)}" if wish.taint_keys else ""

@@ -135,7 +135,7 @@ def none_managed(wish: Wish) -> str:
     kept_for = " or ".join(dict.fromkeys([*wish.resources, *wish.taint_keys]))
     return (
         f"nodes: none is given, and this collection manages no node with {kept_for}. Name the nodes, or use node_taint,"
-        " node_extended_resource or the role node_resources first; state absent removes a guard that nobody needs any more."
+        " node_extended_resource or the role node_resources first; state absent removes a guard that is no longer needed."
     )
 
 
@@ -181,8 +181,8 @@ def _off(cluster: Cluster, nodes: t.Iterable[str]) -> list[Json]:
 def _refuse_losses(wish: Wish, found: Protection) -> None:
     if found.shut_out and wish.enforce and not wish.allow_refusals:
         raise Refusal(
-            f"require_request: {losses(found, 'would be refused')} Write DaemonSets that belong there into exempt_daemon_sets, or"
-            " whatever belongs there into exempt_namespaces; take the toleration out of the others; or set allow_refusals, for"
+            f"require_request: {losses(found, 'would be refused')} Add DaemonSets that belong there to exempt_daemon_sets, or"
+            " the namespaces of others that belong there to exempt_namespaces; remove the toleration from the rest; or set allow_refusals, for"
             " example when exceptions are for them."
         )
 

@@ -183,14 +183,14 @@ def problem(case: Case, taken: t.Mapping[str, t.Any] | None, said: str, *, secon
     if case.says and not all(words in said for words in case.says):
         words = f" ({said})" if said else ""
         return (
-            f"{_LET_THROUGH} {case.name} within {seconds} s{words}. See whether the API server runs without the admission plugin"
+            f"{_LET_THROUGH} {case.name} within {seconds} s{words}. Check whether the API server runs without the admission plugin"
             " ValidatingAdmissionPolicy."
         )
     if not case.says and taken is None:
         return f"It has to accept {case.name}, in the namespace {namespace}, and the API server said: {said}."
     if case.scheduled and not _became_affinity(case, taken or {}):
         return (
-            f"The node of {case.name} was not turned into an affinity by {case.scheduled} for {seconds} s. See whether the API server"
+            f"The node of {case.name} was not turned into an affinity by {case.scheduled} for {seconds} s. Check whether the API server"
             " runs without the admission plugin MutatingAdmissionPolicy."
         )
     return ""
@@ -219,16 +219,16 @@ def own_exception(wish: Wish, problems: t.Iterable[str]) -> str:
     """What else may be the cause when a guard that refuses lets a pod through; empty when it cannot be."""
     if not (wish.exceptions and wish.enforce and any(text.startswith(_LET_THROUGH) for text in problems)):
         return ""
-    return "Or one of its exceptions holds for the account of this task, which has to be left out of them, for it is to be refused here."
+    return "Or one of its exceptions applies to the account of this task. Remove the account from them, because it must be refused here."
 
 
 def no_trial(wish: Wish, said: str) -> str:
     """Why nothing can be tried where a harmless pod is refused. said: the refusal."""
     words = said.rstrip(".")
     if f"ValidatingAdmissionPolicy '{wish.name}'" in words:
-        return f"the guard that is in force refuses a harmless pod: {words}. Somebody changed it. {way_out(wish)} Then run the task again."
+        return f"the guard that is in force refuses a harmless pod: {words}. Another client changed it. {way_out(wish)} Then run the task again."
     return (
-        f"trial_namespace: nothing can be tried in {wish.trial_namespace}, because a harmless pod is refused there: {words}. Name another"
+        f"trial_namespace: no trial is possible in {wish.trial_namespace}, because a harmless pod is refused there: {words}. Name another"
         " namespace."
     )
 
@@ -236,4 +236,4 @@ def no_trial(wish: Wish, said: str) -> str:
 def way_out(wish: Wish) -> str:
     """How to take a guard out of force, whatever else does not work."""
     names = ["validatingadmissionpolicybinding", *(["mutatingadmissionpolicybinding"] if wish.affinity else [])]
-    return f"To take it out of force: {' and '.join(f'kubectl delete {kind} {wish.name}' for kind in names)}."
+    return f"To disable it: {' and '.join(f'kubectl delete {kind} {wish.name}' for kind in names)}."

@@ -72,7 +72,7 @@ class ClusterConfiguration:
             mark = getattr(exc, "problem_mark", None)
             where = f" line {mark.line + 1}" if mark else ""
             raise Refusal(
-                f"{CONFIG_MAP_SOURCE}, {KIND}{where}: it is no single YAML document, so no kubeadm upgrade begins. {_REPAIR}"
+                f"{CONFIG_MAP_SOURCE}, {KIND}{where}: it is not a single YAML document, so no kubeadm upgrade begins. {_REPAIR}"
             ) from exc
         if not isinstance(data, dict) or data.get("kind") != KIND or not str(data.get("apiVersion")).startswith(GROUP):
             raise Refusal(f"{CONFIG_MAP_SOURCE} holds no {KIND} of {GROUP}, so no kubeadm upgrade begins. {_REPAIR}")

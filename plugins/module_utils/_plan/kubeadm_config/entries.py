@@ -85,7 +85,7 @@ def collect(
         files.update(dict.fromkeys(first["files"]))
     while missing := {place: names for place in wanted if (names := _missing_references(place, wanted))}:
         for place, names in missing.items():
-            left_out[place] = f"it refers to {', '.join(names)}, which kubeadm-config does not get"
+            left_out[place] = f"it refers to {', '.join(names)}, which is not written to kubeadm-config"
             del wanted[place]
     return Entries(wanted, left_out, list(files))
 
@@ -106,14 +106,14 @@ def _reason(place: Place, found: t.Mapping[str, Json | None], asked: Asked) -> s
         or _different(found)
         or _told(place, [entries[0]["value"]], "its value {}, and every node may read kubeadm-config")
         or _told(
-            place, [entry["original"] for entry in entries], f"what it was before {{}}, and would stand in {SOURCE}"
+            place, [entry["original"] for entry in entries], f"its former value {{}}, and would be kept in {SOURCE}"
         )
     )
 
 
 def _not_asked(place: Place, asked: Asked) -> str:
     if place.field == "feature_gates" and place.key not in asked.gates:
-        return "a gate that a later version does not know keeps its component from starting; name it in control_plane_persist_feature_gates"
+        return "a gate that a later version does not know prevents its component from starting; name it in control_plane_persist_feature_gates"
     if place.key in {*asked.vaulted, *map(flags.normalise, asked.vaulted)}:
         return "its value comes from a vault, and every node may read kubeadm-config"
     return ""
@@ -133,7 +133,7 @@ def _different(found: t.Mapping[str, Json | None]) -> str:
             if digest == MISSING:
                 return f"{path} does not exist on {host}"
             if digest == UNKNOWN and len(hosts) > 1:
-                return f"whether {path} is the same on all control planes could not be told: {host} has no sa.key"
+                return f"whether {path} is the same on all control planes could not be determined: {host} has no sa.key"
             if digest != entries[0]["files"].get(path):
                 return f"{path} differs between {hosts[0]} and {host}"
     return ""

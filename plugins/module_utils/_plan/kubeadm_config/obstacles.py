@@ -77,7 +77,7 @@ def _managed(known: Json, configuration: ClusterConfiguration) -> str:
     if not found:
         return ""
     return (
-        f"{' and '.join(found)} renders {CONFIG_MAP_SOURCE} of this cluster, so what this collection writes there would be lost or be in its way. Set"
+        f"{' and '.join(found)} renders {CONFIG_MAP_SOURCE} of this cluster, so what this collection writes there would be lost or conflict with it. Set"
         " the values there."
     )
 

@@ -87,7 +87,7 @@ def plan(text: str, persisted: Persisted, wanted: t.Mapping[Place, Wanted]) -> C
 
 
 def _base(text: str, persisted: Persisted) -> tuple[Text, tuple[str, ...]]:
-    """The text without what is ours: as it was where no other has touched it since, else with each value of ours taken back."""
+    """The text without what is ours: as it was where no other has touched it since, else with each value of ours reverted."""
     if persisted.knows(text):
         return Text.parse(persisted.text), ()
     base, warnings = Text.parse(text), []
@@ -113,9 +113,9 @@ def _foreign(place: Place, configuration: ClusterConfiguration) -> str:
 
 
 def _reason(place: Place, desired: Wanted, configured: t.Any) -> str:
-    """Why a setting is left out; empty when it is not."""
+    """Why a setting is skipped; empty when it is not."""
     if desired.value is None and configured is None and place.field in ("args", "volumes"):
-        return "kubeadm sets it by itself, and kubeadm-config cannot say that it is unset"
+        return "kubeadm sets it by itself, and kubeadm-config cannot express that it is unset"
     if configured is not None and desired.value != configured and not desired.named:
         return "kubeadm-config has another value, and the desired state does not name it"
     return ""

@@ -66,7 +66,7 @@ class Persisted:
             return cls(entries, str(data["text"]), str(data["digest"]), str(data.get("former", "")))
         except (ValueError, LookupError, TypeError) as exc:
             raise Refusal(
-                f"{SOURCE}, {KEY}: it is not as this collection wrote it, so what stood in kubeadm-config before is not known. Restore it, or delete"
+                f"{SOURCE}, {KEY}: it is not as this collection wrote it, so the former content of kubeadm-config is not known. Restore it, or delete"
                 f" it (kubectl -n kube-system delete configmap {NAME}): then what kubeadm-config has counts as set by others."
             ) from exc
 

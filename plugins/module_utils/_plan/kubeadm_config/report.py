@@ -66,8 +66,8 @@ def lines(outlook: Outlook, *, diff: bool) -> list[str]:
     found: list[str] = []
     if guards:
         found.append(
-            f"WARNING: the next kubeadm upgrade takes {_named(guards)} away, and a control plane that joins does not have it: what protects this"
-            " cluster is open then until site has run again."
+            f"WARNING: the next kubeadm upgrade removes {_named(guards)}, and a control plane that joins does not have it: the"
+            " cluster is not protected then until site has run again."
         )
     if plan is not None and outlook.ending in (PLANNED, WRITTEN):
         found.append("kubeadm-config, from which kubeadm upgrade and kubeadm join generate manifests:")
@@ -76,14 +76,14 @@ def lines(outlook: Outlook, *, diff: bool) -> list[str]:
     beyond = [f"{component} {name}" for component, names in outlook.others.items() for name in names]
     if rest or beyond:
         found.append(
-            f"The next kubeadm upgrade undoes, and a control plane that joins lacks: {', '.join([*map(str, rest), *beyond])}. Run site again after"
+            f"The next kubeadm upgrade reverts, and a control plane that joins lacks: {', '.join([*map(str, rest), *beyond])}. Run site again after"
             " either."
         )
     is_pending = any(not reason for reason in lost.values())
     if outlook.refusal and (is_pending or outlook.ending == FAILED):
         found.append(f"kubeadm-config is not written: {outlook.refusal}")
     elif outlook.ending == NOT_ASKED and is_pending:
-        found.append(f"With {_WORD} kubeadm-config keeps what it can say of that.")
+        found.append(f"With {_WORD} kubeadm-config keeps what it can hold of that.")
     found += [f"{place} is not kept in kubeadm-config: {reason}." for place, reason in lost.items() if reason]
     if outlook.ending in (PLANNED, UNCHANGED, WRITTEN) and outlook.entries.files:
         found.append(f"{_JOIN}{', '.join(outlook.entries.files)}")

@@ -97,11 +97,11 @@ def malformed(settings: t.Any) -> str:
 
 
 _FORMS = {
-    "args": "a list of texts",
+    "args": "a list of strings",
     "volumes": "a mapping with host_path, mount_path, path_type and read_only",
     "admission_plugins": "enabled or disabled",
     "feature_gates": "a boolean",
-    "env": "a text",
+    "env": "a string",
 }
 _VOLUME = {"host_path": str, "mount_path": str, "path_type": str, "read_only": bool}
 _FLAG_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9.-]*")
@@ -125,5 +125,5 @@ def _has_form(field: str, value: t.Any) -> bool:
         is_volume = isinstance(value, dict) and set(value) == set(_VOLUME)
         return is_volume and all(isinstance(value[name], kind) for name, kind in _VOLUME.items())
     if field == "env":
-        return isinstance(value, (str, dict))  # one that is computed is left out by the plan
+        return isinstance(value, (str, dict))  # one that is computed is skipped by the plan
     return value in ("enabled", "disabled") if field == "admission_plugins" else isinstance(value, bool)

@@ -121,7 +121,7 @@ class Text:
         """The entries of a list that have a name, with their places."""
         entries = self._at(self._list(component, field)) or []
         if not isinstance(entries, list):
-            raise Refusal(f"{IN_CONFIG_MAP}: {'.'.join(map(str, self._list(component, field)))} is no list.")
+            raise Refusal(f"{IN_CONFIG_MAP}: {'.'.join(map(str, self._list(component, field)))} is not a list.")
         spelled = flags.normalise if field == "args" else str
         return [
             (index, each)
@@ -164,7 +164,7 @@ class Text:
         if parent is None:
             return self if value is None else self._put(path[:-1], {path[-1]: value})
         if not isinstance(parent, dict):
-            raise Refusal(f"{IN_CONFIG_MAP}: {'.'.join(map(str, path[:-1]))} is no mapping.")
+            raise Refusal(f"{IN_CONFIG_MAP}: {'.'.join(map(str, path[:-1]))} is not a mapping.")
         if value is None:
             return self._remove(path) if path[-1] in parent else self
         if path[-1] not in parent:
@@ -204,7 +204,7 @@ def _volume(entry: t.Mapping[str, t.Any]) -> dict[str, t.Any]:
 
 
 def _computed(key: str) -> str:
-    return f"{key} is computed (valueFrom), which is left to whoever wrote it."
+    return f"{key} is computed (valueFrom), which this collection does not change."
 
 
 def _entry(field: str, key: str, value: t.Any) -> dict[str, t.Any]:

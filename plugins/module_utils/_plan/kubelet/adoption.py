@@ -103,7 +103,7 @@ def _without(
     wanted = [*before[:position], *([left] if left else []), *before[position + len(taken) :]]
     if count != 1 or _words(head + changed, variable, host) != wanted:
         raise Refusal(
-            f"adopt: {' '.join(taken)} cannot be taken out of {source} without touching more than that. Take it out by hand, run"
+            f"adopt: {' '.join(taken)} cannot be removed from {source} without changing more than that. Remove it manually, run"
             " systemctl daemon-reload and systemctl restart kubelet, and run again."
         )
     return head + changed
@@ -142,13 +142,13 @@ def account_for(
             dropped = [key for field, key in places if key in former.get(field, {}) and key not in owned.get(field, {})]
             if dropped:
                 warnings.append(
-                    f"what {path} once said of {', '.join(dropped)} is not put back there before all that was adopted from it is taken back."
+                    f"the former entries of {path} for {', '.join(dropped)} are not restored there before all that was adopted from it is reverted."
                 )
         elif before is not None and _digest(before) == known[path].set["sha256"]:
             returned[path] = base64.b64decode(original).decode("utf-8")
         else:
             warnings.append(
-                f"{path} was changed since entries were taken out of it, so they are not put back: see that it says what it should."
+                f"{path} was changed since entries were removed from it, so they are not restored: check its content."
             )
     return adopted, returned, warnings
 

@@ -138,7 +138,7 @@ def parse(file: TextFile) -> ConfigDocument:
     try:
         data = yaml.safe_load(file.text)
     except yaml.YAMLError as exc:
-        raise Refusal(f"{file.path} is no YAML: {' '.join(str(exc).split())}.") from exc
+        raise Refusal(f"{file.path} is not YAML: {' '.join(str(exc).split())}.") from exc
     if not isinstance(data, dict):
         raise Refusal(f"{file.path} holds no KubeletConfiguration; a kubelet does not start with such a file.")
     return ConfigDocument(file.path, file.text, data)

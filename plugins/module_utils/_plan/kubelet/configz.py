@@ -7,7 +7,7 @@
 """What a running kubelet says of itself in C(/configz), held against what was asked for.
 
 The kubelet answers with defaults filled in, flags and gates merged, durations spelt its own way (C(240m) comes back as
-C(4h0m0s)), most quantities as they were written, and fields that are zero left out. So values are compared, not texts.
+C(4h0m0s)), most quantities as they were written, and fields that are zero omitted. So values are compared, not texts.
 """
 
 from __future__ import annotations
@@ -54,7 +54,7 @@ def differences(asked: t.Any, running: t.Mapping[str, t.Any]) -> list[ConfigDiff
     """
     gates = {gate: option_values.gate(gate, value) for gate, value in _mapping(asked, GATES).items()}
     now = running.get("featureGates") or {}
-    # A gate that is left out has its default, which may be either.
+    # A gate that is omitted has its default, which may be either.
     found = [
         ConfigDifference(GATES, gate, value, now.get(gate))
         for gate, value in gates.items()
@@ -70,12 +70,12 @@ def differences(asked: t.Any, running: t.Mapping[str, t.Any]) -> list[ConfigDiff
 def _mapping(asked: t.Any, field: str) -> dict[str, t.Any]:
     value = asked.get(field) or {} if isinstance(asked, dict) and not {*asked} - {GATES, CONFIG} else None
     if not isinstance(value, dict):
-        raise Refusal(f"kubelets: {asked!r} is not what a kubelet can have; write a mapping with {GATES} and {CONFIG}.")
+        raise Refusal(f"invalid kubelets {asked!r}: must be a mapping with {GATES} and {CONFIG}.")
     return value
 
 
 def same(asked: t.Any, found: t.Any) -> bool:
-    """Whether two values of a field mean the same. found: None when the field is left out."""
+    """Whether two values of a field mean the same. found: None when the field is omitted."""
     if found is None:
         return not asked or _duration(asked) == 0
     if isinstance(asked, list) and isinstance(found, list):

@@ -65,14 +65,16 @@ def parse_wish(params: t.Mapping[str, t.Any]) -> Wish:
     }
     option_values.refuse_twice(ARGS, [flags.normalise(name) for name in params[ARGS] or {}])
     option_values.refuse_twice(TAINTS, [kubelet_config.taint_key(taint) for taint in params[TAINTS] or []])
-    # An option that is given but empty names nothing: an empty variable must not take back everything.
+    # An option that is given but empty names nothing: an empty variable must not revert everything.
     everything = params["state"] == "absent" and all(params[option] is None for option in SETTINGS)
     return Wish(values, params["state"], params["purge"] or everything, params["adopt"], params["force"])
 
 
 def _argument(name: str, value: t.Any) -> list[str] | None:
     if flags.normalise(name) in _FIXED_FLAGS:
-        raise Refusal(f"args: --{name} decides what this node is and where its kubelet lives; it is not changed here.")
+        raise Refusal(
+            f"args: --{name} decides what this node is and where its kubelet keeps its data; it is not changed here."
+        )
     return option_values.argument(name, value, _OWN_OPTION)
 
 

@@ -31,7 +31,7 @@ MODE = 0o755
 _GENERATED = "/run/systemd/generator"
 
 TEXT = r"""#!/bin/sh
-# Written by the Ansible collection nodecraft.kubeadm, which takes it away again. Changes by hand are lost.
+# Written by the Ansible collection nodecraft.kubeadm, which also removes it. Manual changes are lost.
 #
 # systemd starts this at every boot and at every daemon-reload, before it loads its units. The command of kubelet.service
 # takes no variable that could bring our arguments, so this has it followed by one: the command as the unit's files say it
@@ -187,11 +187,11 @@ def _refuse_underivable(path: str, where: str) -> None:
     name, derived = posixpath.basename(path), posixpath.basename(DERIVED)
     if path.startswith(_GENERATED):
         raise Refusal(
-            f"{where}: the kubelet's command comes out of a file that another systemd generator wrote, and it takes no variable"
-            f" that a drop-in could set. Have that generator write one as a word of its own behind ExecStart, such as ${VARIABLE}."
+            f"{where}: the kubelet's command comes from a file that another systemd generator wrote, and it has no variable"
+            f" that a drop-in could set. Have that generator write one as a separate word in ExecStart, such as ${VARIABLE}."
         )
     if path.endswith(".conf") and name > derived:
         raise Refusal(
-            f"{where} sets ExecStart in a drop-in that is read after {derived}, with which the arguments of this module would come in."
+            f"{where} sets ExecStart in a drop-in that is read after {derived}, which would bring in the arguments of this module."
             f" Rename that drop-in so that it sorts before, run systemctl daemon-reload, and run again."
         )

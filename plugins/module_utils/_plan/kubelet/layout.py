@@ -43,7 +43,7 @@ class Layout:
 
 
 def config_dir(arguments: t.Sequence[str]) -> str | None:
-    """The folder of fragments that a command line names."""
+    """The directory of fragments that a command line names."""
     return flags.last(arguments, "config-dir")
 
 

@@ -24,9 +24,7 @@ from .layout import Layout
 
 CONFIG_DIR_SINCE = (1, 30)
 _HEAD = {"apiVersion": "kubelet.config.k8s.io/v1beta1", "kind": "KubeletConfiguration"}
-_COMMENT = (
-    "# Written by the Ansible collection nodecraft.kubeadm, which takes it away again. Changes by hand are lost.\n"
-)
+_COMMENT = "# Written by the Ansible collection nodecraft.kubeadm, which also removes it. Manual changes are lost.\n"
 
 
 @dataclasses.dataclass(frozen=True)
@@ -40,7 +38,7 @@ class OwnFiles:
 
     @classmethod
     def render(cls, record: Record, base: Layout, version: tuple[int, int], *, keeps_folder: bool) -> OwnFiles:
-        """Our files for what we own. keeps_folder: others have files in the folder of fragments that are read now."""
+        """Our files for what we own. keeps_folder: others have files in the directory of fragments that are read now."""
         has_folder = version >= CONFIG_DIR_SINCE
         data = _fragment_data(record, base) if has_folder else {}
         arguments = [] if has_folder else _as_flags(record, base)
@@ -79,10 +77,10 @@ def _taint_list(record: Record, base: Layout) -> list[dict[str, t.Any]]:
 
 
 def _as_flags(record: Record, base: Layout) -> list[str]:
-    """The same for a kubelet without a folder of fragments. Raises Refusal for what has no flag."""
+    """The same for a kubelet without a directory of fragments. Raises Refusal for what has no flag."""
     if record.get(CONFIG):
         raise Refusal(
-            f"config: kubelets before {'.'.join(map(str, CONFIG_DIR_SINCE))} read no folder of fragments, and"
+            f"config: kubelets before {'.'.join(map(str, CONFIG_DIR_SINCE))} read no directory of fragments, and"
             " their configuration file is kubeadm's. Use args."
         )
     gates = {gate: str(entry.set).lower() for gate, entry in record.get(GATES, {}).items()}
@@ -97,6 +95,6 @@ def _drop_in(name: str, base: Service, arguments: t.Sequence[str], makes_folder:
     """base: the service without it, whose own value of that variable it repeats."""
     theirs = [base.variables[name].value.strip()] if name in base.variables else []
     value = " ".join([*theirs, *(quote_argument(argument) for argument in arguments)])
-    # Someone may remove all of /etc/kubernetes; without the folder a kubelet does not start.
+    # Someone may remove all of /etc/kubernetes; without the directory a kubelet does not start.
     folder = f"ExecStartPre=-/bin/mkdir -p {kubelet_layout.CONFIG_DIR}\n" if makes_folder else ""
     return f"{_COMMENT}[Service]\n{folder}Environment={quote_assignment(name, value)}\n"

@@ -93,7 +93,7 @@ def plan(wish: Wish, state: State) -> KubeletPlan:
     """Work out a wish against what the node has. Raises Refusal for what cannot be done safely."""
     live, below = changeable(state), state.without_ours()
     theirs = state.foreign_fragments
-    # Others may rely on the folder that the kubelet reads for our sake.
+    # Others may rely on the directory that the kubelet reads for our sake.
     awake = bool(theirs) and kubelet_layout.config_dir(live.command) is not None
     moved = _adopt(wish, below.layout(reads_fragments=awake), below)
     below = below.with_files({path: _version(below, path, move.text) for path, move in moved.items()})
@@ -117,7 +117,7 @@ def plan(wish: Wish, state: State) -> KubeletPlan:
 
     operations = (
         *(Change(ADOPTED, f"{path} {name}", text, None) for path, move in moved.items() for name, text in move.entries),
-        *(Change(ADOPTED, path, None, "put back") for path in returned),
+        *(Change(ADOPTED, path, None, "reverted") for path in returned),
         *resolution.changes,
     ) or tuple(_stale(live, after, ours.variable))
     if operations and not wish.force:
@@ -225,7 +225,7 @@ def _without_relatives(wish: Wish, record: Record) -> Record:
 
 
 def _our_versions(ours: OwnFiles, state: State, fragment: str) -> dict[str, FileVersion | None]:
-    """Our files. The fragment comes first: the drop-in names its folder."""
+    """Our files. The fragment comes first: the drop-in names its directory."""
     files = (
         (fragment, ours.fragment, 0o600),
         (kubelet_layout.DROP_IN, ours.drop_in, 0o644),
@@ -250,7 +250,7 @@ def _file_changes(state: State, files: Versions) -> t.Iterator[KubeletFileChange
 
 def _stale(live: Layout, after: Layout, variable: str) -> t.Iterator[Change]:
     """Our drop-in repeats what the unit said when it was written, and its variable is one that the unit took then. When that
-    changed since, it is written anew."""
+    changed since, it is written again."""
     if live.command != after.command:
         before, now = (
             each.service.variables[variable].value if f"${variable}" in each.service.words else None
@@ -277,7 +277,7 @@ def _forgotten(live: Layout, state: State) -> t.Iterator[str]:
 
 
 def _refuse_out_of_step(live: Layout, state: State) -> None:
-    """Starting the kubelet anew would bring in what somebody else changed, and nobody asked for."""
+    """A restart of the kubelet would bring in what others changed, and what is not part of the task."""
     if state.running is None or list(state.running) == live.command:
         return
     pending = [argument for argument in live.command if argument not in state.running]
@@ -285,8 +285,8 @@ def _refuse_out_of_step(live: Layout, state: State) -> None:
     raise Refusal(
         "the kubelet runs with another command line than its unit gives it"
         f" (only in the unit: {' '.join(pending) or 'nothing'}; only in the process: {' '.join(gone) or 'nothing'}):"
-        " somebody changed a file and did not restart it. Run systemctl daemon-reload and systemctl restart kubelet, or take"
-        " that change back, and run again."
+        " a file was changed without a restart. Run systemctl daemon-reload and systemctl restart kubelet, or revert"
+        " that change, and run again."
     )
 
 
@@ -294,8 +294,8 @@ def refuse_newer_files(state: State) -> None:
     """The same for what the command line does not show: the content of files, and the binary."""
     if state.newer:
         raise Refusal(
-            f"{', '.join(state.newer)} changed after the kubelet was started, so starting it anew would bring that in too."
-            " Look at it, run systemctl restart kubelet or take that change back, and run again; or set force: true."
+            f"{', '.join(state.newer)} changed after the kubelet was started, so a restart would apply that too."
+            " Check it, run systemctl restart kubelet or revert that change, and run again; or set force: true."
         )
 
 
@@ -303,8 +303,8 @@ def refuse_sleeping_fragments(theirs: t.Sequence[TextFile]) -> None:
     """Fragments of others that nobody reads now would come into effect with ours."""
     if theirs:
         raise Refusal(
-            f"{', '.join(file.path for file in theirs)}: the kubelet does not read this folder now, and would with this change."
-            " Move the file away, or set force: true if it shall count."
+            f"{', '.join(file.path for file in theirs)}: the kubelet does not read this directory now, and would with this change."
+            " Move the file away, or set force: true if it is to take effect."
         )
 
 
@@ -312,7 +312,7 @@ def _kept_folder(owned: Record, base: Layout, theirs: t.Sequence[TextFile]) -> t
     """Tell why something of ours stays although nothing is asked for any more."""
     if theirs and not any(owned.values()) and kubelet_layout.config_dir(base.command) is None:
         paths = ", ".join(file.path for file in theirs)
-        yield f"{kubelet_layout.DROP_IN} stays with nothing but --config-dir, because the kubelet reads {paths} by it."
+        yield f"{kubelet_layout.DROP_IN} stays with only --config-dir, because the kubelet reads {paths} by it."
 
 
 def _refuse_overridden(wish: Wish, after: Layout, live: Layout) -> None:
@@ -324,8 +324,8 @@ def _refuse_overridden(wish: Wish, after: Layout, live: Layout) -> None:
         found = after.settings.value(field, key, wanted)
         if found != wanted:
             raise Refusal(
-                f"{field}: {key} shall be {_shown(wanted)}, but {_winner(after, field, key)} makes it {_shown(found)} and wins over what this"
-                f" module writes. {_way_out(wish, after, field, key)}"
+                f"{field}: {key} must be {_shown(wanted)}, but {_winner(after, field, key)} sets it to {_shown(found)} and takes precedence over this"
+                f" module. {_way_out(wish, after, field, key)}"
             )
 
 
@@ -342,13 +342,13 @@ def _way_out(wish: Wish, after: Layout, field: str, key: str) -> str:
     theirs = [(argument, flag) for argument, flag in found if argument.source.path != kubelet_layout.DROP_IN]
     fixed = [each for each in theirs if not kubelet_adoption.is_movable(*each, field, key, wish.keys)]
     if theirs and not fixed:
-        return "Take it out there, or set adopt: true to have the entry moved into the files of this collection."
+        return "Remove it there, or set adopt: true to have the entry moved into the files of this collection."
     if fixed and kubelet_adoption.is_foreign(fixed[-1][0].source.path):
         return (
             f"That file belongs to a package or to this boot only, so do not edit it: have a drop-in below /etc/systemd/system/{UNIT}.d"
             f" set it otherwise, run {_RELOAD}, and run again."
         )
-    return f"Take it out there{f', run {_RELOAD}, and run again' if fixed else ''}."
+    return f"Remove it there{f', run {_RELOAD}, and run again' if fixed else ''}."
 
 
 def _shown(value: t.Any) -> str:

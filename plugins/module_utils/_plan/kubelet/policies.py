@@ -131,8 +131,8 @@ def _reserved_memory(settings: Settings) -> t.Any:
 
 
 _FORGOTTEN = "Containers that run keep their CPUs and memory while the kubelet forgets them"
-_REJECTED = "Running pods that do not fit it are rejected when the kubelet admits them anew"
-_STARTED_ANEW = "The kubelet starts every container of the node anew"
+_REJECTED = "Running pods that do not fit it are rejected when the kubelet admits them again"
+_STARTED_ANEW = "The kubelet restarts every container of the node"
 MANAGERS = (
     Policy(
         "cpuManagerPolicy",

@@ -46,6 +46,6 @@ def warnings(wish: Wish, owned: Record, base: Layout, joined: str) -> list[str]:
         return []
     names = ", ".join(f"{each.field} {each.key}" for each in left)
     return [
-        f"this node was joined to its cluster again at {joined}, and this collection had set {names} before. kubeadm reset leaves that, and it wins"
-        " over what kubeadm join wrote. Name it when it shall stay, or take it back with purge or with state: absent."
+        f"this node was joined to its cluster again at {joined}, and this collection had set {names} before. kubeadm reset keeps that, and it takes"
+        " precedence over what kubeadm join wrote. Name it to keep it, or revert it with purge or with state: absent."
     ]

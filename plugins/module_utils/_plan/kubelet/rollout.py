@@ -23,8 +23,8 @@ from ..transaction.rollout import NOTHING, Hosts, Registers, Result
 SHARED = ("node_kubelet_max_unavailable", "node_kubelet_check_api", "node_kubelet_api_host", "node_kubelet_lease")
 
 WAYS_OUT = (
-    "If it is credentials that lack: a control plane of the inventory asks with its own admin.conf; elsewhere set K8S_AUTH_KUBECONFIG, or"
-    " node_kubelet_api_host to a host that has some. To do without, set node_kubelet_check_api to false."
+    "If credentials are missing: a control plane of the inventory uses its own admin.conf; elsewhere set K8S_AUTH_KUBECONFIG, or"
+    " node_kubelet_api_host to a host that has some. To skip this check, set node_kubelet_check_api to false."
 )
 
 _RESULT_KEYS = (
@@ -118,7 +118,7 @@ def objections(hosts: Hosts, turns: t.Sequence[str], answer: Result) -> Objectio
         return Objections({}, "")
     if "nodes" not in answer:
         nodes = ", ".join(hosts[host]["plan"]["node"] for host in asking)
-        told = f"the API does not tell which pods of {nodes} the restarted kubelets would reject: {_said(answer)}. {WAYS_OUT}"
+        told = f"the API does not show which pods of {nodes} the restarted kubelets would reject: {_said(answer)}. {WAYS_OUT}"
         return Objections(dict.fromkeys(asking, told), told)
     by_host = {}
     for host in asking:
@@ -127,7 +127,7 @@ def objections(hosts: Hosts, turns: t.Sequence[str], answer: Result) -> Objectio
         if pods:
             by_host[host] = (
                 f"the restarted kubelet of {node} would reject pods that run there: {'; '.join(pods)}. Give the node what they need (the"
-                " playbook node_resources gives labels and resources back), or move them away (kubectl drain); or set node_kubelet_force"
+                " playbook node_resources restores labels and resources), or move them away (kubectl drain); or set node_kubelet_force"
                 " to true to lose them."
             )
     return Objections(by_host, " ".join(by_host.values()))
@@ -148,7 +148,7 @@ def offers(answer: Result, node: str) -> dict[str, int]:
 
 def turn_seconds(settings: t.Mapping[str, t.Any]) -> int:
     """The longest that one turn takes, in seconds: another change on the node may be waited for, then the new kubelet, then the former one
-    when it is put back, and at last the devices."""
+    when it is rolled back, and at last the devices."""
     restart = settings["wait_timeout"] + settings["min_ready_seconds"]
     return int(settings["busy_timeout"] + 2 * restart + settings["allocatable_timeout"] + _TURN_SECONDS)
 
@@ -188,7 +188,7 @@ def lease_refusal(answer: Result) -> str:
         way_out = (
             ""
             if answer.get("answered")
-            else " To go on although nothing keeps other runs out, set node_kubelet_lease to false."
+            else " To continue although nothing excludes other runs, set node_kubelet_lease to false."
         )
         return f"{_said(answer)}.{way_out}"
     return ""
@@ -212,8 +212,8 @@ def lease_warnings(answer: Result) -> list[str]:
     found = [f"the Lease {LEASE} is taken over from {former}."] if former else []
     if answer["stale"]:
         found.append(
-            "another run held the Lease of the kubelets since everything was planned. Nodes on which there was nothing to change are not looked"
-            " at again: run again to see whether they still are as asked for."
+            "another run held the Lease of the kubelets since everything was planned. Nodes on which there was nothing to change are not"
+            " checked again: run again to check that they still have the desired state."
         )
     return found
 
@@ -261,7 +261,7 @@ def doubt(node: str, answer: Result) -> str:
     """What /configz says against a change that was made; empty when nothing. answer: of C(node_resource_info), asked for this node."""
     begin = f"The kubelet of {node} was changed and is healthy, but"
     if "nodes" not in answer:
-        return f"{begin} the API could not be asked what it uses: {_said(answer)}. {_KEPT} {WAYS_OUT}"
+        return f"{begin} the API does not show what it uses: {_said(answer)}. {_KEPT} {WAYS_OUT}"
     differences = [
         f"{each['field']} {each['key']} is {'unset' if each['found'] is None else json.dumps(each['found'])}, not {json.dumps(each['expected'])}"
         for each in (_of_node(answer, node).get("kubelet") or {}).get("differences") or ()
@@ -269,8 +269,8 @@ def doubt(node: str, answer: Result) -> str:
     if not differences:
         return ""
     return (
-        f"{begin} /configz says that it does not use what was asked for: {'; '.join(differences)}. {_KEPT} Ask for a value that the kubelet"
-        " takes, or take the setting out."
+        f"{begin} /configz shows that it does not use what is desired: {'; '.join(differences)}. {_KEPT} Set a value that the kubelet"
+        " accepts, or remove the setting."
     )
 
 
@@ -286,14 +286,14 @@ def loss(node: str, answer: Result, lacking: t.Sequence[str], seconds: int) -> s
     they were waited for."""
     begin = f"The kubelet of {node} was changed and is healthy, but"
     if "nodes" not in answer:
-        return f"{begin} the API could not be asked whether device plugins offer there what they offered before: {_said(answer)}. {_KEPT} {WAYS_OUT}"
+        return f"{begin} the API does not show whether device plugins advertise there what they advertised before: {_said(answer)}. {_KEPT} {WAYS_OUT}"
     if not lacking:
         return ""
     return (
-        f"{begin} {seconds} s later pods can be given less there of what device plugins offer than before: {'; '.join(lacking)}. {_KEPT}"
-        " See that the pods of the device plugins run on the node and have registered with its new kubelet (kubectl get pods"
-        f" --all-namespaces --field-selector spec.nodeName={node}); one that did not notice the restart has to be restarted. More time"
-        " gives node_kubelet_allocatable_timeout; 0 does without."
+        f"{begin} {seconds} s later device plugins have less allocatable there than before: {'; '.join(lacking)}. {_KEPT}"
+        " Check that the pods of the device plugins run on the node and have registered with its new kubelet (kubectl get pods"
+        f" --all-namespaces --field-selector spec.nodeName={node}); restart one that did not notice the restart. To wait"
+        " longer, set node_kubelet_allocatable_timeout; 0 skips this check."
     )
 
 
@@ -309,7 +309,7 @@ def report(registers: Registers) -> dict[str, t.Any]:
     if "report" in own:  # it has come to the end already
         return dict(own["report"])
     if own.get("left_out"):
-        text = f"left out, because it cannot be reached: {own['left_out']}"
+        text = f"skipped, because it cannot be reached: {own['left_out']}"
         return {"changed": False, "failed": False, "unreachable": True, "msg": text, "operations": []}
     plan = registers.get("plan", NOTHING)
     if not own.get("at_work") or "operations" not in plan:

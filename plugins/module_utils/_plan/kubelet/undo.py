@@ -4,7 +4,7 @@
 
 # PRIVATE to the collection: no promise of stability to code outside it.
 
-"""The plan of C(state=previous) of the module C(kubelet): the last change of a kubelet, taken back."""
+"""The plan of C(state=previous) of the module C(kubelet): the last change of a kubelet, reverted."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from .state import State
 
 
 def plan(way: WayBack | None, state: State, *, force: bool, warnings: t.Sequence[str] = ()) -> KubeletPlan:
-    """Work out what taking a change back comes to. way: None when there is nothing to take back.
+    """Work out what reverting a change comes to. way: None when there is nothing to revert.
 
     force: as in the module's option. Raises Refusal for what cannot be done safely.
     """
@@ -67,15 +67,15 @@ def _refuse_outdated_drop_in(former: State, after: Layout, way: WayBack) -> None
         counts, below = after.service.variables[name], theirs.get(name)
         why = None
         if f"${name}" not in after.service.words:
-            why = f"ExecStart in {after.service.arguments[0].source} does not take ${name} any more"
+            why = f"ExecStart in {after.service.arguments[0].source} does not use ${name} any more"
         elif counts.source.path != ours.path:
             why = f"{counts.source} sets {name} after it"
         elif below is not None and not f"{said.value} ".startswith(f"{below.value.strip()} "):
-            why = f"{below.source} sets {name} to something else than it did then"
+            why = f"{below.source} sets {name} to another value than it did then"
         if why is not None:
             raise Refusal(
-                f"state: previous would take back transaction {way.transaction} on {way.node}, but {why}, and the former {ours.path}"
-                " would undo that or count for nothing. Take single settings back with state: absent."
+                f"state: previous would revert transaction {way.transaction} on {way.node}, but {why}, and the former {ours.path}"
+                " would revert that or have no effect. Revert single settings with state: absent."
             )
 
 
@@ -86,7 +86,7 @@ def _changes(
     for file in files:
         if file.is_foreign:
             is_adopted = file.path in former.get(ADOPTED, {})
-            yield Change(ADOPTED, file.path, *(("put back", None) if is_adopted else (None, "put back")))
+            yield Change(ADOPTED, file.path, *(("reverted", None) if is_adopted else (None, "reverted")))
     places = [(field, key) for record in (owned, former) for field, keys in record.items() for key in keys]
     for field, key in dict.fromkeys(place for place in places if place[0] != ADOPTED):
         before, then = _value(live, owned, field, key), _value(after, former, field, key)

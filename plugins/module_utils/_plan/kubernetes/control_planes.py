@@ -54,11 +54,11 @@ def absence(found: t.Sequence[str], grouped: t.Sequence[str], settings: t.Mappin
     asked = [name for name, value in settings.items() if value]
     if asked and not grouped:
         return Absence(
-            refusal=f"{', '.join(asked)} would reach nobody: the cluster has the control planes {names}, but no host of this run is one, and the"
-            f" inventory names none. Put them into the group {GROUP}, name their group in {GROUP}_group, or take the settings out."
+            refusal=f"{', '.join(asked)} would have no effect: the cluster has the control planes {names}, but no host of this run is one, and the"
+            f" inventory names none. Put them into the group {GROUP}, name their group in {GROUP}_group, or remove the settings."
         )
     return Absence(
-        warning=f"no host of this run is a control plane, and the cluster has {names}. They are left out of this run"
+        warning=f"no host of this run is a control plane, and the cluster has {names}. They are skipped in this run"
         + (
             ": its hosts, or --limit, do not name them."
             if grouped

@@ -24,7 +24,7 @@ def objection(
     limit: int,
     variable: str,
 ) -> str:
-    """Why hosts that cannot be reached must not be left out of a run; empty when they may be.
+    """Why hosts that cannot be reached must not be skipped in a run; empty when they may be.
 
     unreachable: host -> why. grouped: the hosts that the inventory names as control planes. hosts: all that take part. limit: how many may
     be left out, as the variable says.
@@ -35,15 +35,15 @@ def objection(
     planes = [host for host in unreachable if host in grouped]
     way_out = "Repair that, or name the hosts of the run with --limit"
     if planes:
-        return f"cannot be reached: {told}. A control plane is never left out, and {_listed(planes)} is one. {way_out}."
+        return f"cannot be reached: {told}. A control plane is never skipped, and {_listed(planes)} is one. {way_out}."
     if limit < 0 or len(unreachable) > limit:
         return (
-            f"cannot be reached: {told}. {variable} is {limit}, and {len(unreachable)} would be left out. {way_out}, or set"
-            f" {variable} to a number that you can do without."
+            f"cannot be reached: {told}. {variable} is {limit}, and {len(unreachable)} would be skipped. {way_out}, or set"
+            f" {variable} to the number that may be skipped."
         )
     if not grouped:
         return (
-            f"cannot be reached: {told}. Whether that is a control plane, which is never left out, is not known, because the inventory has"
+            f"cannot be reached: {told}. Whether that is a control plane, which is never skipped, is not known, because the inventory has"
             f" none in the group {control_planes.GROUP}. Put them there, or name their group in {control_planes.GROUP}_group."
         )
     if len(unreachable) == len(hosts):
@@ -85,7 +85,7 @@ def judge(
     if left_out and strangers and not absence.refusal:
         return Coverage(
             refusal=f"{_listed(left_out)} cannot be reached, and the cluster has the control plane {_listed(strangers)}, which this run does not"
-            f" reach. A control plane is never left out: put {_listed(strangers)} into the group {control_planes.GROUP} under that name, or"
+            f" reach. A control plane is never skipped: put {_listed(strangers)} into the group {control_planes.GROUP} under that name, or"
             " repair the hosts that cannot be reached.",
             missing=missing,
         )
@@ -94,7 +94,7 @@ def judge(
 
 def _unknown(left_out: t.Sequence[str]) -> str:
     return (
-        f"{_listed(left_out)} cannot be reached, and the API does not tell which nodes are control planes, which are never left out."
+        f"{_listed(left_out)} cannot be reached, and the API does not show which nodes are control planes, which are never skipped."
         " Repair that, or name the hosts of the run with --limit."
     )
 

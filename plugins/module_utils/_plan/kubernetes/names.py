@@ -47,7 +47,9 @@ def check_node(option: str, name: t.Any) -> str:
 def check_object(option: str, name: t.Any, kind: str) -> str:
     """The name of an object of a kind whose names are subdomains, or a Refusal."""
     if not isinstance(name, str) or len(name) > 253 or not _SUBDOMAIN.fullmatch(name):
-        raise Refusal(f"{option}: {name!r} is no name of a {kind} (lower case letters, digits, dashes and dots).")
+        raise Refusal(
+            f"invalid {option} {name!r}: must be the name of a {kind} (lower case letters, digits, dashes and dots)."
+        )
     return name
 
 
@@ -61,7 +63,7 @@ def check_label(key: t.Any) -> str:
 def check_selector(selector: str | None) -> None:
     """Refuse an empty one: to Kubernetes it means every node, and to whoever has an empty variable it does not."""
     if selector is not None and not selector.strip():
-        raise Refusal("label_selector: it is empty; write a selector, or leave the option out.")
+        raise Refusal("label_selector: it is empty; write a selector, or omit the option.")
 
 
 def check_taint(key: t.Any, option: str = "taints") -> str:
@@ -105,7 +107,7 @@ def text_value(option: str, key: str, value: t.Any) -> str:
         value = str(value)
     if not isinstance(value, str):
         raise Refusal(
-            f"{option}: the value of {key} is {value!r}; write a text in quotes, a whole number or a boolean."
+            f"{option}: the value of {key} is {value!r}; write a string in quotes, a whole number or a boolean."
         )
     if value and (len(value) > 63 or not _NAME.fullmatch(value)):
         raise Refusal(
@@ -116,19 +118,19 @@ def text_value(option: str, key: str, value: t.Any) -> str:
 
 
 def _check_key(option: str, key: t.Any) -> None:
-    problem = _key_problem(key) if isinstance(key, str) else "it is no text"
+    problem = _key_problem(key) if isinstance(key, str) else "it is not a string"
     if problem:
-        raise Refusal(f"{option}: {key!r} is no key that Kubernetes takes: {problem}.")
+        raise Refusal(f"{option}: invalid key {key!r}: {problem}.")
 
 
 def _key_problem(key: str) -> str | None:
     prefix, slash, name = key.rpartition("/")
     if slash and (len(prefix) > 253 or not _SUBDOMAIN.fullmatch(prefix)):
-        return f"{prefix!r} before the slash is no domain of at most 253 lower case letters, digits, dashes and dots"
+        return f"{prefix!r} before the slash is not a domain of at most 253 lower case letters, digits, dashes and dots"
     if not name:
         return "there is no name after the slash" if slash else "it is empty"
     if len(name) > 63:
-        return f"its name has {len(name)} characters, and 63 are the most"
+        return f"its name has {len(name)} characters, and at most 63 are allowed"
     if not _NAME.fullmatch(name):
         return f"{name!r} is not made of letters, digits, '-', '_' and '.' with a letter or digit at both ends"
     return None
@@ -136,6 +138,6 @@ def _key_problem(key: str) -> str | None:
 
 def _refuse_controlled(option: str, key: str, controlled: frozenset[str], why: str) -> None:
     if key.startswith(_CLOUD):
-        raise Refusal(f"{option}: {key} is not set by hand: it belongs to the cloud controller.")
+        raise Refusal(f"{option}: {key} is not set manually: it belongs to the cloud controller.")
     if key in controlled:
-        raise Refusal(f"{option}: {key} is not set by hand: {why}.")
+        raise Refusal(f"{option}: {key} is not set manually: {why}.")

@@ -22,14 +22,14 @@ _BOOLEANS = {"true": True, "yes": True, "on": True, "1": True, "false": False, "
 def gate(name: str, value: t.Any) -> bool | None:
     """A feature gate's value. Raises Refusal for what is neither a boolean nor null."""
     if not _GATE_NAME.fullmatch(name):
-        raise Refusal(f"feature_gates: {name!r} is no name of a feature gate (letters and digits).")
+        raise Refusal(f"feature_gates: invalid name {name!r}: must be letters and digits.")
     if value is None or isinstance(value, bool):
         return value
     # Jinja2 hands over text, inventories in INI form always do.
     parsed = _BOOLEANS.get(str(value).lower())
     if parsed is None:
         raise Refusal(
-            f"feature_gates: {name} is {value!r}; write true, false, or null to take the gate off the command line."
+            f"feature_gates: {name} is {value!r}; write true, false, or null to remove the gate from the command line."
         )
     return parsed
 
@@ -37,7 +37,7 @@ def gate(name: str, value: t.Any) -> bool | None:
 def argument(name: str, value: t.Any, own_options: t.Mapping[str, str]) -> list[str] | None:
     """A flag's values. own_options: flags that an option of their own sets. Raises Refusal for what no flag can take."""
     if not _FLAG_NAME.fullmatch(name):
-        raise Refusal(f"args: {name!r} is no name of a flag; write it without leading dashes and without a value.")
+        raise Refusal(f"args: invalid name {name!r}: must be a flag without leading dashes and without a value.")
     if flags.normalise(name) in own_options:
         raise Refusal(
             f"args: --{name} is merged entry by entry; use the option {own_options[flags.normalise(name)]} instead."
@@ -46,7 +46,7 @@ def argument(name: str, value: t.Any, own_options: t.Mapping[str, str]) -> list[
         return None
     items = value if isinstance(value, list) else [value]
     if not items:
-        raise Refusal(f"args: {name} is an empty list; write null to take the flag away.")
+        raise Refusal(f"args: {name} is an empty list; write null to remove the flag.")
     return [_argument_text(name, item) for item in items]
 
 
@@ -56,7 +56,7 @@ def _argument_text(name: str, value: t.Any) -> str:
     if isinstance(value, (int, float)):
         return str(value)
     if not isinstance(value, str):
-        raise Refusal(f"args: {name} is {value!r}; write a text, a number, a boolean, a list of them, or null.")
+        raise Refusal(f"args: {name} is {value!r}; write a string, a number, a boolean, a list of them, or null.")
     return no_empty_text("args", name, value)
 
 
@@ -64,11 +64,11 @@ def no_empty_text(option: str, name: str, value: str) -> str:
     """The text, when it says something. Raises Refusal otherwise."""
     # A template that yields None arrives as '' on ansible-core 2.18 and as None later: '' must not mean two things.
     if not value.strip():
-        raise Refusal(f"{option}: {name} is an empty text; write null to remove it.")
+        raise Refusal(f"{option}: {name} is an empty string; write null to remove it.")
     if "\n" in value or "\0" in value:
-        raise Refusal(f"{option}: {name} holds a line break or a NUL, which has no place there.")
+        raise Refusal(f"{option}: {name} holds a line break or a NUL, which is not allowed there.")
     if any("\ud800" <= character <= "\udfff" for character in value):
-        raise Refusal(f"{option}: {name} is no Unicode text.")
+        raise Refusal(f"{option}: {name} is not Unicode text.")
     return value
 
 

@@ -39,7 +39,7 @@ class OwnCluster:
     def check_machines(self, nodes: t.Mapping[str, Json], url: str, source: str) -> None:
         """Hold the Node objects of an API against the machines. Raises Refusal when they are others, or when none is known there.
 
-        nodes: by their names; one that does not exist is left out.
+        nodes: by their names; one that does not exist is skipped.
         """
         found = {name: (node.get("status", {}).get("nodeInfo") or {}).get("machineID") for name, node in nodes.items()}
         others = sorted(name for name, text in self.machine_ids.items() if found.get(name, text) != text)
@@ -49,9 +49,9 @@ class OwnCluster:
         why = (
             f"its {'Node' if len(others) == 1 else 'Nodes'} {', '.join(others[:5])} ran on other machines (by machineID)"
             if others
-            else "none of its Nodes can be told to be one of theirs (by machineID)"
+            else "none of its Nodes can be identified as one of theirs (by machineID)"
         )
         raise Refusal(
-            f"the API at {url} is not proven to be that of these nodes: their kubelets do not trust the same authority, and {why}."
-            f" Nothing was changed. The credentials come from {source}: name those of this cluster."
+            f"the API at {url} is not verified to be that of these nodes: their kubelets do not trust the same authority, and {why}."
+            f" The credentials come from {source}: name those of this cluster."
         )

@@ -30,7 +30,7 @@ def parse(text: str) -> Fraction:
     """The value of a quantity. Raises ValueError for a text that is none."""
     match = _QUANTITY.fullmatch(text)
     if match is None:
-        raise ValueError(f"{text!r} is no quantity")
+        raise ValueError(f"{text!r} is not a quantity")
     number, exponent, suffix = match.groups()
     return Fraction(number) * Fraction(10) ** int(exponent or 0) * _SUFFIXES.get(suffix, 1)
 

@@ -24,7 +24,7 @@ class Eviction:
     controller: str
 
     def __str__(self) -> str:
-        notes = [f"of a {self.controller}" if self.controller else "that nothing makes again"]
+        notes = [f"of a {self.controller}" if self.controller else "that nothing recreates"]
         if self.after:
             notes.append(f"after {self.after} s")
         return f"{self.pod} ({', '.join(notes)})"

@@ -56,7 +56,7 @@ def _of_device_plugins(node: Node) -> dict[str, str]:
         if entry.get("manager") == "kubelet":
             fields = entry.get("fieldsV1", {}).get("f:status", {}).get("f:capacity", {})
             names.update(field[2:] for field in fields if field.startswith("f:"))
-    reason = "a device plugin offers it, so the kubelet would overwrite any other number; change it where the plugin is set up"
+    reason = "a device plugin advertises it, so the kubelet would overwrite any other number; change it where the plugin is set up"
     return {name: reason for name in capacity(node) if name in names}
 
 

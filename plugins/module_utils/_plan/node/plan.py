@@ -99,7 +99,7 @@ def parse_wishes(kind: Kind, params: t.Mapping[str, t.Any]) -> Wishes:
     }
     if state == "present" and common is None and any(setting is None for setting in settings.values() or [None]):
         raise Refusal(
-            f"{kind.field} is required with state=present; an empty one together with purge removes what is ours."
+            f"{kind.field} is required with state=present; an empty one together with purge removes what this collection owns."
         )
     shared = kind.parse(common, state) if common is not None else {}
     return Wishes(
@@ -117,7 +117,7 @@ def parse_wishes(kind: Kind, params: t.Mapping[str, t.Any]) -> Wishes:
 
 
 def _wish(values: Keys, given: bool, state: str, purge: bool) -> Wish:
-    # An option that is given but empty names nothing: an empty variable must not take back everything.
+    # An option that is given but empty names nothing: an empty variable must not revert everything.
     return Wish(values, state, purge or (state == "absent" and not given))
 
 
@@ -189,7 +189,7 @@ def read_record(kind: Kind, node: Node) -> dict[str, Owned]:
     except (ValueError, TypeError, KeyError, AttributeError):
         raise KubeadmError(
             f"{node_name(node)}: the annotation {kind.annotation} does not hold what this collection writes: {text!r:.200}."
-            " Without it nobody knows what is ours: put it right, or remove it to give up what it records."
+            " Without it, what this collection owns is not known: repair it, or remove it to disown what it records."
         ) from None
 
 

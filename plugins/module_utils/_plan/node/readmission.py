@@ -4,7 +4,7 @@
 
 # PRIVATE to the collection: no promise of stability to code outside it.
 
-"""Which running pods the kubelet would reject if it were started anew.
+"""Which running pods the kubelet would reject if it were restarted.
 
 A kubelet admits the pods of its node again when it starts. A pod that no longer fits then fails, although it ran until
 that moment: its node selector or required affinity no longer matches the node's labels, an extended resource no longer
@@ -53,7 +53,7 @@ class Rejection:
 
 
 def rejected(found: t.Iterable[Pod], node: Conditions) -> list[Rejection]:
-    """The pods of a node that a kubelet started anew would reject."""
+    """The pods of a node that a restarted kubelet would reject."""
     rejections = []
     left = dict(node.allocatable)
     # The kubelet takes them in the order in which they were made.
@@ -84,8 +84,8 @@ def _taint_reason(pod: Pod, node: Conditions) -> str | None:
 
 
 def _is_held(name: str, pod: Pod, node: Conditions) -> bool:
-    """Whether a pod has devices that a kubelet started anew leaves to it, whatever is offered then."""
-    # A container that does not run would be given them anew, which takes a plugin that offers them.
+    """Whether a pod has devices that a restarted kubelet leaves to it, whatever is offered then."""
+    # A container that does not run would be given them again, which takes a plugin that offers them.
     return name in node.devices and pods.requesting(pod, name) <= pods.running(pod)
 
 

@@ -30,7 +30,7 @@ def lines(reports: t.Iterable[Result]) -> list[str]:
             found.update(dict.fromkeys(_of_result(report["node"], result)))
         if not any(result["operations"] or result["failed"] for result in results):
             # Three, of taints, extended resources and labels, when all of them ran.
-            ended = "nothing to change" if len(results) == len(report) - 1 else "not done to the end"
+            ended = "nothing to change" if len(results) == len(report) - 1 else "not completed"
             found[f"{report['node']}: {ended}"] = None
     return list(found)
 

@@ -97,7 +97,7 @@ def outcome(registers: rollout.Registers, applied: Result) -> dict[str, t.Any]:
         return {
             **nothing,
             "unreachable": True,
-            "msg": f"left out, because it cannot be reached: {begun['left_out']}",
+            "msg": f"skipped, because it cannot be reached: {begun['left_out']}",
         }
     return report.outcome(begun["settings"]["node"], {kind: applied.get(kind) or {} for kind in TASKS})
 
@@ -105,6 +105,6 @@ def outcome(registers: rollout.Registers, applied: Result) -> dict[str, t.Any]:
 def lines(outcomes: t.Mapping[str, Result]) -> list[str]:
     """What became of all hosts, as lines. outcomes: by host."""
     left_out = [host for host, each in outcomes.items() if each.get("unreachable")]
-    return [f"{host}: left out, because it cannot be reached" for host in left_out] + report.lines(
+    return [f"{host}: skipped, because it cannot be reached" for host in left_out] + report.lines(
         each for host, each in outcomes.items() if host not in left_out
     )

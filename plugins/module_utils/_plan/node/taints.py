@@ -41,7 +41,7 @@ def _parse(option: t.Sequence[t.Mapping[str, t.Any]], state: str) -> Keys:
         for effect in [entry["effect"]] if entry["effect"] else node_names.EFFECTS:
             known_as = identity(key, effect)
             if values.get(known_as, wanted) != wanted:
-                raise Refusal(f"taints: {known_as} is asked for twice, and not the same.")
+                raise Refusal(f"taints: {known_as} is set twice, with different values.")
             values[known_as] = wanted
     return values
 

@@ -46,5 +46,5 @@ def _template(name: str, template: Json) -> str:
     elif template["differs"]:
         told = "its template differs from its pods"
     else:
-        told = "its template says the same as its pods"
+        told = "its template matches its pods"
     return f"{name}: {told}" + (f"; {template['msg']}" if template.get("msg") else "")

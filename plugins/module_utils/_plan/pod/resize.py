@@ -65,7 +65,7 @@ def _parse_amounts(container: str, resources: t.Mapping[str, t.Any]) -> dict[str
     }
     if not found:
         raise Refusal(
-            f"containers: {container} gets nothing; name cpu or memory in requests or limits of its resources."
+            f"containers: {container} gets nothing; set cpu or memory in requests or limits of its resources."
         )
     for resource in RESIZABLE:
         request, limit = found.get(f"requests.{resource}"), found.get(f"limits.{resource}")
@@ -82,7 +82,7 @@ def _parse_amount(container: str, kind: str, resource: str, value: t.Any) -> str
     if resource not in RESIZABLE:
         raise Refusal(
             f"containers: {container} names {field}; Kubernetes says of running pods: only cpu and memory resources are mutable."
-            " Leave it out, or change the template, which makes new pods."
+            " Leave it out, or change the template, which creates new pods."
         )
     if value is None:
         raise Refusal(

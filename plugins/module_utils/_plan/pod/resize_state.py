@@ -39,7 +39,7 @@ _ADVICE = (
     (
         re.compile("memory limits cannot be decreased"),
         "Kubernetes 1.33 lowers a memory limit only where the container's resizePolicy for memory is RestartContainer, which a"
-        " running pod cannot change; 1.34 and newer do it without. Or change the template, which makes new pods",
+        " running pod cannot change; 1.34 and newer do it without. Or change the template, which creates new pods",
     ),
     (
         re.compile("pod updates may not change fields"),
@@ -86,7 +86,7 @@ def pending(pod: Pod, doubted: t.Collection[t.Any] = ()) -> ResizeState | None:
         told = ": ".join(filter(None, (reason, words)))
         if condition["type"] == _PENDING:
             return ResizeState(_WAITS.get(reason, IN_PROGRESS), told)
-        return ResizeState(IN_PROGRESS, told or "the kubelet is at it")
+        return ResizeState(IN_PROGRESS, told or "the kubelet is resizing it")
     # Up to 1.32 there is this field, without words.
     former = status.get("resize")
     if former:
@@ -157,7 +157,7 @@ def _why_unknown(status: t.Mapping[str, t.Any]) -> str:
     return (
         ""
         if "resources" in status
-        else "has no resources in its status: see that the kubelet's gate InPlacePodVerticalScaling is on"
+        else "has no resources in its status: check that the kubelet's gate InPlacePodVerticalScaling is on"
     )
 
 
@@ -180,7 +180,7 @@ def _is(field: str, has: str | None, wanted: str) -> bool:
 
 def _shows(field: str, has: str | None, wanted: str) -> bool:
     """Whether a status shows an amount."""
-    # A memory request is nothing that a running container has. Of one that is taken back the kubelet goes on to tell the former.
+    # A memory request is nothing that a running container has. Of one that is reverted the kubelet goes on to tell the former.
     if field == "requests.memory" and quantities.parse(wanted) == 0:
         return True
     least = max(_counted(field, wanted), _LEAST.get(field, Fraction(0)))

@@ -159,10 +159,10 @@ def roll_out(kind: str, controller: Controller) -> str:
         later = "; it is paused, so that this happens when it is resumed" if spec.get("paused") else ""
         return f"a changed Deployment template always rolls out: all its pods are replaced{later}"
     if kind == "ReplicaSet":
-        return "a ReplicaSet does not replace its pods: those that it makes from now on get it"
+        return "a ReplicaSet does not replace its pods: those that it creates from now on get it"
     strategy = spec.get("updateStrategy") or {}
     if strategy.get("type") == "OnDelete":
-        return "its updateStrategy is OnDelete: pods run on until they are deleted"
+        return "its updateStrategy is OnDelete: pods keep running until they are deleted"
     partition = (strategy.get("rollingUpdate") or {}).get("partition")
     which = f"its pods from number {partition} on" if partition else "all its pods"
     return f"its updateStrategy is RollingUpdate: Kubernetes replaces {which}"

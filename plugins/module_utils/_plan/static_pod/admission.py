@@ -66,7 +66,7 @@ def _of_pod_security(settings: t.Mapping[str, t.Any]) -> list[str]:
         return []
     return [
         f"{POD_SECURITY} would enforce {level} in {KUBE_SYSTEM} too, where network, proxy, storage and mirror pods could not be"
-        f" made again; add {KUBE_SYSTEM} to exemptions.namespaces"
+        f" recreated; add {KUBE_SYSTEM} to exemptions.namespaces"
     ]
 
 

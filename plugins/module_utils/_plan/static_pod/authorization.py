@@ -63,7 +63,7 @@ def findings(authorizers: t.Sequence[Authorizer]) -> list[str]:
     types = [authorizer.type for authorizer in authorizers]
     found = [f"without {needed} {consequence}" for needed, consequence in _NEEDED.items() if needed not in types]
     if _ALWAYS_ALLOW in types:
-        found.append(f"{_ALWAYS_ALLOW} would let everybody do everything, without a name as well")
+        found.append(f"{_ALWAYS_ALLOW} would allow every request, also anonymous ones")
     for place, authorizer in enumerate(authorizers):
         if authorizer.type == _WEBHOOK and authorizer.denies:
             found += _denials(authorizer, types[:place])

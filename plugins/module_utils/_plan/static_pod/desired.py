@@ -72,7 +72,7 @@ def parse_wish(params: t.Mapping[str, t.Any]) -> Wish:
     """Turn module parameters into a wish. Raises Refusal for values that no component could take."""
     if not is_pod_name(params["name"]):
         raise Refusal(
-            f"name: {params['name']!r} is no name of a static pod (lower case letters, digits, dots and dashes)."
+            f"invalid name {params['name']!r}: must be the name of a static pod (lower case letters, digits, dots and dashes)."
         )
     values: Values = {
         "feature_gates": {
@@ -99,7 +99,7 @@ def parse_wish(params: t.Mapping[str, t.Any]) -> Wish:
     option_values.refuse_twice("args", [flags.normalise(name) for name in params["args"] or {}])
     option_values.refuse_twice("volumes", [volume["name"] for volume in params["volumes"] or []])
     option_values.refuse_twice("files", [entry.path for entry in files])
-    # An option that is given but empty names nothing: an empty variable must not take back everything.
+    # An option that is given but empty names nothing: an empty variable must not revert everything.
     everything = params["state"] == "absent" and all(params[option] is None for option in SETTINGS)
     purge = params["purge"] or everything
     return Wish(params["name"], values, files, params["state"], purge, params["restore_removed"])
@@ -107,7 +107,7 @@ def parse_wish(params: t.Mapping[str, t.Any]) -> Wish:
 
 def _plugin(plugin: str, value: t.Any) -> str | None:
     if not _PLUGIN_NAME.fullmatch(plugin):
-        raise Refusal(f"admission_plugins: {plugin!r} is no name of an admission plugin (letters and digits).")
+        raise Refusal(f"admission_plugins: invalid name {plugin!r}: must be letters and digits.")
     if value is None:
         return None
     if not isinstance(value, str) or value not in _PLUGIN_STATES:
@@ -117,13 +117,13 @@ def _plugin(plugin: str, value: t.Any) -> str | None:
 
 def _environment(name: str, value: t.Any) -> str | None:
     if not _ENV_NAME.fullmatch(name):
-        raise Refusal(f"env: {name!r} is no name of an environment variable.")
+        raise Refusal(f"env: invalid name {name!r}: must be that of an environment variable.")
     if value is None:
         return None
     if isinstance(value, bool):
         return "true" if value else "false"
     if not isinstance(value, (str, int, float)):
-        raise Refusal(f"env: the value of {name} is neither text, number nor boolean.")
+        raise Refusal(f"env: invalid value of {name}: must be a string, a number or a boolean.")
     return option_values.no_empty_text("env", name, str(value))
 
 
@@ -132,14 +132,14 @@ def _volume(volume: t.Mapping[str, t.Any]) -> dict[str, t.Any] | None:
         return None
     if not _VOLUME_NAME.fullmatch(volume["name"]):
         raise Refusal(
-            f"volumes: {volume['name']!r} is no name of a volume (at most 63 lower case letters, digits and dashes)."
+            f"volumes: invalid name {volume['name']!r}: must be at most 63 lower case letters, digits and dashes."
         )
     for key in ("host_path", "mount_path"):
         if not volume[key] or not volume[key].startswith("/"):
             raise Refusal(f"volumes: {volume['name']} needs {key}, an absolute path; found {volume[key]!r}.")
     plain = "/" + posixpath.normpath(volume["mount_path"]).lstrip("/")
     if plain != (volume["mount_path"].rstrip("/") or "/"):
-        raise Refusal(f"volumes: mount_path {volume['mount_path']!r} of {volume['name']} is not in its plain form.")
+        raise Refusal(f"volumes: mount_path {volume['mount_path']!r} of {volume['name']} is not a normalized path.")
     if ".." in volume["host_path"].split("/") or ":" in volume["mount_path"]:
         raise Refusal(
             f"volumes: the kubelet refuses '..' in host_path and ':' in mount_path of {volume['name']}, and with them the pod."
@@ -160,7 +160,7 @@ def wanted_file(entry: t.Mapping[str, t.Any]) -> WantedFile:
     """One entry of the option files. Raises Refusal for one that cannot be written."""
     path = entry["path"]
     if not path.startswith("/") or path.startswith("//") or posixpath.normpath(path) != path:
-        raise Refusal(f"files: {path!r} is no absolute path in its plain form.")
+        raise Refusal(f"files: invalid path {path!r}: must be absolute and normalized.")
     if not re.fullmatch(r"0[0-7]{3}", entry["mode"]):
         raise Refusal(
             f"files: mode {entry['mode']!r} of {path}: write a zero and three octal digits in quotes, such as '0600'."
@@ -181,8 +181,8 @@ def _file_content(path: str, content: t.Any) -> bytes:
     if isinstance(content, (dict, list)):
         content = json.dumps(content, indent=2, sort_keys=True) + "\n"
     if not isinstance(content, str):
-        raise Refusal(f"files: the content of {path} is neither text nor a mapping or list.")
+        raise Refusal(f"files: the content of {path} must be text, a mapping or a list.")
     try:
         return content.encode("utf-8")
     except UnicodeEncodeError as exc:
-        raise Refusal(f"files: the content of {path} is no UTF-8 text.") from exc
+        raise Refusal(f"files: the content of {path} is not UTF-8 text.") from exc

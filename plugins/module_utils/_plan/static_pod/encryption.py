@@ -180,7 +180,7 @@ def _uses(resource: str, key: Key, name: str, count: Count) -> t.Iterator[str]:
     try:
         number = count(resource, key)
     except KubeadmError as exc:
-        yield f"{name} would be removed, and whether stored values need it cannot be known ({str(exc).rstrip('.')})"
+        yield f"{name} would be removed, and whether stored values need it cannot be determined ({str(exc).rstrip('.')})"
     else:
         if number:
             yield f"{name} would be removed, and {number} stored value{'s need' if number > 1 else ' needs'} it"

@@ -80,8 +80,8 @@ def refuse_other_identity(before: Manifest, after: Manifest) -> None:
     ]
     if moved:
         raise Refusal(
-            f"args: etcd's cluster knows this member by what would change: {'; '.join(moved)}. It holds from the member's first start"
-            " on. Remove the member and join the node again instead."
+            f"args: the etcd cluster identifies this member by what would change: {'; '.join(moved)}. It is fixed at the member's first"
+            " start. Remove the member and join the node again instead."
         )
 
 
@@ -148,7 +148,7 @@ def risks(cluster: Cluster) -> Risks:
     found = [verdict.refusal] if verdict.refusal else []
     if cluster.alarms:
         found.append(
-            f"etcd has the alarm {', '.join(cluster.alarms)}. See etcdctl alarm list; after the repair, etcdctl alarm disarm."
+            f"etcd has the alarm {', '.join(cluster.alarms)}. Check etcdctl alarm list; after the repair, etcdctl alarm disarm."
         )
     learners = [member.name for member in cluster.members if not member.votes]
     if learners:
@@ -190,6 +190,6 @@ def refuse_external(node: str, servers: t.Sequence[str]) -> t.NoReturn:
     """Raises Refusal for an etcd that does not run as a static pod of this node."""
     raise Refusal(
         f"etcd is external: kube-apiserver on {node} uses {', '.join(servers)}, which is no static pod of this node. This collection"
-        " changes etcd where kubeadm runs it as a static pod beside the API server. Take etcd out of the settings of this node, and out of"
+        " changes etcd where kubeadm runs it as a static pod beside the API server. Remove etcd from the settings of this node, and from"
         " control_plane_static_pods where this collection had changed a member of it before."
     )

@@ -53,7 +53,7 @@ def judge(members: t.Sequence[Member]) -> QuorumVerdict:
     # A member that answers well reads with a majority behind it, whatever is seen of the others from here.
     if len(healthy) < needed and not any(member.is_this for member in healthy):
         return QuorumVerdict(
-            warning=f"etcd has no majority ({_count(voters)}), so stopping this member takes nothing away."
+            warning=f"etcd has no majority ({_count(voters)}), so stopping this member loses nothing."
             " A member becomes healthy only with a majority: set rollback: false for those that come back before it"
         )
     return QuorumVerdict(
@@ -69,5 +69,5 @@ def _count(voters: t.Sequence[Member]) -> str:
 
 def _way_out(voters: t.Sequence[Member]) -> str:
     if len(voters) == 2:
-        return "Of two members neither can be missed: add a third control plane first, or remove one."
+        return "With two members, neither can be stopped: add a third control plane first, or remove one."
     return "Bring the members that are not healthy back first."

@@ -48,9 +48,7 @@ def join_files(requests: t.Mapping[str, t.Mapping[str, t.Any]]) -> dict[str, t.A
                 "sensitive": wanted.sensitive or encryption.holds_keys(wanted.version.content),
             }
             if files.setdefault(wanted.path, found) != found:
-                raise Refusal(
-                    f"files: {wanted.path} of {name} is asked for with another content or mode by another static pod."
-                )
+                raise Refusal(f"files: {wanted.path} of {name} has another content or mode for another static pod.")
             directories[posixpath.dirname(wanted.path)] = None
         for volume in request.get("volumes") or ():
             if volume.get("state", "present") == "present" and volume.get("path_type") in _DIRECTORIES:

@@ -110,7 +110,7 @@ class Manifest:
             items = self.container.get(list_name) or []
             wrong = [item for item in items if not isinstance(item, str)] if isinstance(items, list) else [items]
             if wrong:
-                why = f"{list_name} holds {wrong[0]!r}, which is no text; the kubelet refuses such a pod."
+                why = f"{list_name} holds {wrong[0]!r}, which is not a string; the kubelet refuses such a pod."
                 self._refuse(self._container_path + (list_name,), why)
 
     def _check_path_types(self) -> None:
@@ -129,7 +129,7 @@ class Manifest:
         }
         for place, path in paths.items():
             if not isinstance(path, str):
-                self._refuse(place, f"the path is {path!r}, which is no text: was a template not rendered?")
+                self._refuse(place, f"the path is {path!r}, which is not a string: was a template not rendered?")
 
     # -- reading -------------------------------------------------------------------------------------------------------
 
@@ -349,7 +349,7 @@ class Manifest:
             self._refuse(
                 self._container_path,
                 f"{change.field} {change.key} cannot be changed alone: it is set twice, or words that belong to no flag"
-                " stand among the arguments. Make that plain by hand first.",
+                " are among the arguments. Correct that manually first.",
             )
         return changed
 
@@ -373,7 +373,7 @@ class Manifest:
     def _change_field(self, change: Change) -> Manifest:
         path = pod_fields.place(change.field, change.key, self._container_path)
         if change.field == pod_fields.PROBES and not self._at(path[:-1]):
-            why = f"container {self.container.get('name')} has no {path[-2]}, and this module changes the times of probes that are there."
+            why = f"container {self.container.get('name')} has no {path[-2]}, and this module changes only existing probes."
             self._refuse(self._container_path, why)
         return self._remove(path) if change.after is None else self._put(path, change.after)
 
@@ -415,11 +415,11 @@ class Manifest:
         index = places[-1]
         if len(places) > 1:
             self._refuse(
-                path + (index,), f"the environment variable {key} is set twice; remove one of the two by hand."
+                path + (index,), f"the environment variable {key} is set twice; remove one of the two manually."
             )
         if "valueFrom" in entries[index]:
             why = (
-                f"the environment variable {key} is computed (valueFrom); remove that entry by hand before you set it."
+                f"the environment variable {key} is computed (valueFrom); remove that entry manually before you set it."
             )
             self._refuse(path + (index,), why)
         if after is None:
@@ -440,7 +440,7 @@ class Manifest:
         mount = _index_of(self.container.get("volumeMounts"), key)
         before = self._volume_values().get(key, {})
         if volume is not None and "other" in before:
-            why = f"the volume {key} is no hostPath volume with one mount and nothing more; it cannot be changed here."
+            why = f"the volume {key} is not a plain hostPath volume with one mount; it cannot be changed here."
             self._refuse(volumes + (volume,), why)
         there = None if volume is None or mount is None else (volumes + (volume,), mounts + (mount,))
         if after is None:

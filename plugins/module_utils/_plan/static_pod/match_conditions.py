@@ -7,7 +7,7 @@
 """Which callers that a cluster lives on an authorization webhook can meet, by its matchConditions.
 
 A webhook is passed over when one of its conditions is false. The conditions are CEL; those that look at the user and the
-groups of a request are worked out here, and whatever else they say counts as unknown. So a caller is left out only where
+groups of a request are worked out here, and whatever else they say counts as unknown. So a caller is skipped only where
 that is certain.
 """
 

@@ -136,7 +136,7 @@ def _with_checksum(
         text = "\n".join(f"{path} {entry.set}" for path, entry in sorted(owned.items()))
         checksum = hashlib.sha256(text.encode("utf-8")).hexdigest()[:16]
     if checksum == current:
-        # Somebody else changed a file since, or wrote the manifest anew, so the same content is a change all the same.
+        # Somebody else changed a file since, or wrote the manifest again, so the same content is a change all the same.
         drift = "\n".join(f"{change.path} {digest_of(change.before)} {digest_of(change.after)}" for change in changes)
         checksum = hashlib.sha256(f"{current}\n{drift}".encode()).hexdigest()[:16]
     return manifest.change(Change("annotations", FILES_ANNOTATION, current, checksum))
@@ -164,7 +164,7 @@ def _refuse_anonymous_probes(wish: Wish, before: Manifest, after: Manifest) -> N
     if wish.name == "kube-apiserver" and probes and off == [False, True]:
         raise Refusal(
             "args: anonymous-auth=false would make the API server answer the kubelet's own probes with 401, and the kubelet"
-            " would restart it for ever. Use an AuthenticationConfiguration with anonymous conditions"
+            " would restart it forever. Use an AuthenticationConfiguration with anonymous conditions"
             " (--authentication-config) that lets /livez, /readyz and /healthz through instead."
         )
 
@@ -178,12 +178,12 @@ def _refuse_unreachable_probes(before: Manifest, after: Manifest) -> None:
         if port is not None and port != str(probe["port"]):
             raise Refusal(
                 f"args: with secure-port {port} the kubelet's probes, which ask port {probe['port']}, would fail and the"
-                " component would be restarted for ever. Probes are not changed by this module."
+                " component would be restarted forever. Probes are not changed by this module."
             )
         if address not in (None, "0.0.0.0", "::", probe["host"]):  # noqa: S104  # compared, not bound
             raise Refusal(
                 f"args: with bind-address {address} the kubelet's probes, which ask {probe['host']}, would fail and the"
-                " component would be restarted for ever. Probes are not changed by this module."
+                " component would be restarted forever. Probes are not changed by this module."
             )
 
 

@@ -81,8 +81,8 @@ def refuse_removed(values: Values, found: Reconciliation, live: Values, path: st
     ]
     if names:
         raise Refusal(
-            f"{', '.join(names)}: this collection set it in {path}, and someone took it out: the file was changed at {changed or 'a time unknown'},"
-            " and its image is still the one of then. Nothing was changed. Take it out of the desired state as well when it shall stay away;"
+            f"{', '.join(names)}: this collection set it in {path}, and it was removed: the file was changed at {changed or 'an unknown time'},"
+            " and its image is still the same. Nothing was changed. Remove it from the desired state as well to keep it removed;"
             " or set restore_removed to true (control_plane_restore_removed of the role) to set it again."
         )
 

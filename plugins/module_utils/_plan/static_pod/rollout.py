@@ -78,8 +78,8 @@ def refusal(hosts: Hosts, host: str, reachable: t.Collection[str], batch: t.Coll
     if not kept_out or not turns(hosts):
         return ""
     return (
-        f"Nothing was changed on {host}, because serial keeps {', '.join(kept_out)} out: whether their API servers and etcds are ready would not"
-        " be asked. Leave serial out of the play; the role changes one node after the other."
+        f"Nothing was changed on {host}, because serial excludes {', '.join(kept_out)}: whether their API servers and etcds are ready would not"
+        " be checked. Remove serial from the play; the role changes one node after the other."
     )
 
 
@@ -186,7 +186,7 @@ def turn_refusal(hosts: Hosts, host: str, reachable: t.Collection[str], planned:
     unfinished = [other for other in planned[: planned.index(host)] if state(hosts[other]) != "done"]
     if unfinished:
         return (
-            f"{', '.join(unfinished)} is not changed yet, so this play does not keep its hosts in step: its strategy must be linear. Nothing"
+            f"{', '.join(unfinished)} is not changed yet, so this play does not keep its hosts in sync: its strategy must be linear. Nothing"
             f" was changed on {host}."
         )
     return ""
@@ -204,8 +204,8 @@ def readiness_refusal(hosts: Hosts, host: str) -> str:
     if not blocked_by:
         return ""
     return (
-        f"{host} was not changed, because not all API servers and etcds are ready, and its own would be one less: {'; '.join(blocked_by)}."
-        " Repair that first; a run that changes what is down may go on."
+        f"{host} was not changed, because not all API servers and etcds are ready, and this change would stop its own: {'; '.join(blocked_by)}."
+        " Repair that first; a run that changes what is down may continue."
     )
 
 
@@ -226,7 +226,7 @@ def _blocked_by(observed: t.Mapping[str, Pods | str]) -> list[str]:
     found = []
     for host, pods in observed.items():
         if isinstance(pods, str):
-            found.append(f"{host} could not be asked ({pods.rstrip('.')})")
+            found.append(f"{host} could not be checked ({pods.rstrip('.')})")
         else:
             found += [f"{name} on {host} {pods[name]['problem']}" for name in _unready(pods)]
     return found

@@ -106,12 +106,12 @@ def admission(hosts: Hosts, answer: Result, holder: str, skipped: t.Sequence[str
 def _without(hosts: Hosts, problem: str, answered: bool | None, skipped: t.Sequence[str]) -> Admission:
     """What it means that the Lease could not be acquired. answered: whether an API server did; None when none was asked."""
     if answered is False and _may_be_alone(hosts, skipped):
-        meanwhile = f" (see to it that nobody changes {', '.join(skipped)} meanwhile)" if skipped else ""
+        meanwhile = f" (make sure that nothing changes {', '.join(skipped)} meanwhile)" if skipped else ""
         return Admission(
-            warning=f"going on without the Lease, because this play has one node and no API server answers{meanwhile}: {problem}",
+            warning=f"continuing without the Lease, because this play has one node and no API server answers{meanwhile}: {problem}",
             is_alone=True,
         )
-    way_out = "" if answered else " To go on although nothing keeps other runs out, set control_plane_lease: false."
+    way_out = "" if answered else " To continue although nothing excludes other runs, set control_plane_lease: false."
     return Admission(objection=f"{problem}{way_out}")
 
 
@@ -147,7 +147,7 @@ def renewal_refusal(host: str, answer: Result) -> str:
         return f"{host} was not changed, because the Lease of this run could not be renewed: {answer['msg']}"
     if answer.get("stale"):
         return (
-            f"{host} was not changed, because the Lease of this run had run out, and another run held it since everything was planned. Run"
+            f"{host} was not changed, because the Lease of this run had expired, and another run held it since everything was planned. Run"
             " again."
         )
     return ""
@@ -174,7 +174,7 @@ def release_warning(holder: str, answer: Result) -> str:
     """What to tell when the Lease could not be released; empty when it was."""
     if answer.get("msg") is None:
         return ""
-    return f"the Lease is still held by {holder} until it runs out: {answer['msg']}"
+    return f"the Lease is still held by {holder} until it expires: {answer['msg']}"
 
 
 def _is_completed(hosts: Hosts) -> bool:

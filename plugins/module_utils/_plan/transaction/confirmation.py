@@ -26,7 +26,7 @@ def check_url(url: str | None) -> None:
     """Raise Refusal unless this is an address that can be asked."""
     if not is_url(url):
         raise Refusal(
-            f"confirm_url is {url!r}; write the address by which this controller reaches the API server, such as"
+            f"confirm_url is {url!r}; set the address by which this controller reaches the API server, such as"
             " https://lb.example.com:6443/readyz."
         )
 
@@ -40,6 +40,6 @@ def unreachable(name: str, node: str, url: str, problem: str) -> str:
     """Why a change that could never be confirmed is not begun."""
     return (
         f"{name} on {node}: this controller does not reach confirm_url {url} ({problem}), so it could not confirm the change."
-        " Nothing was changed. Write an address that answers from here, or leave confirm out where the API server is down and this"
+        " Nothing was changed. Set an address that answers from here, or omit confirm where the API server is down and this"
         " change is to repair it."
     )

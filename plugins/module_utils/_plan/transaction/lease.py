@@ -34,7 +34,7 @@ _LONGEST_REASON = 500  # characters; an annotation is no log
 
 @dataclasses.dataclass(frozen=True)
 class Halt:
-    """The mark of a roll-out that failed. wish: digest of what the node was asked for. by: the holder. at: when, UTC."""
+    """The mark of a rollout that failed. wish: digest of what the node was asked for. by: the holder. at: when, UTC."""
 
     node: str
     reason: str
@@ -55,7 +55,7 @@ class Lease:
     name: str = LEASE_NAME
 
     def left(self, now: float) -> float:
-        """Seconds until it runs out; not above 0 when it did. One that was never renewed, such as one made by hand, never does."""
+        """Seconds until it expires; not above 0 when it did. One that was never renewed, such as one made manually, never does."""
         return float("inf") if self.renewed is None else self.renewed + self.duration - now
 
 
@@ -120,8 +120,8 @@ def _parse_halt(text: str | None, name: str) -> Halt | None:
         return Halt(**json.loads(text))
     except (ValueError, TypeError) as exc:
         raise KubeadmError(
-            f"the annotation {HALTED} of the Lease {LEASE_NAMESPACE}/{name} cannot be read ({exc}). A roll-out failed, and somebody changed its"
-            f" mark. See that the control plane is well, then remove it: kubectl -n {LEASE_NAMESPACE} annotate lease {name} {HALTED}-"
+            f"the annotation {HALTED} of the Lease {LEASE_NAMESPACE}/{name} cannot be read ({exc}). A rollout failed, and its mark was"
+            f" changed. Check that the control plane is healthy, then remove it: kubectl -n {LEASE_NAMESPACE} annotate lease {name} {HALTED}-"
         ) from exc
 
 
@@ -133,7 +133,7 @@ def _seconds(text: str | None, name: str) -> float | None:
         return seconds_of(text)
     except ValueError as exc:
         raise KubeadmError(
-            f"the Lease {LEASE_NAMESPACE}/{name} has the time {text!r}, which is none of Kubernetes' own."
+            f"the Lease {LEASE_NAMESPACE}/{name} has the time {text!r}, which is not in the format of Kubernetes."
         ) from exc
 
 
@@ -163,7 +163,7 @@ def hold(found: Json | None, request: Request, now: float) -> LeasePlan:
 
 
 def release(found: Json | None, request: Request, now: float, *, completed: bool) -> LeasePlan:
-    """Let the Lease go. completed: the roll-out came to its end, so that the mark of a former one has no meaning any more."""
+    """Release the Lease. completed: the rollout came to its end, so that the mark of a former one has no meaning any more."""
     lease = parse(found, request.name)
     if lease.holder != request.holder:
         return LeasePlan(None, warnings=_lost(lease, now))
@@ -172,7 +172,7 @@ def release(found: Json | None, request: Request, now: float, *, completed: bool
 
 
 def halt(found: Json | None, request: Request, now: float, mark: Halt) -> LeasePlan:
-    """Let the Lease go and leave the mark of a roll-out that failed."""
+    """Release the Lease and leave the mark of a rollout that failed."""
     lease = parse(found, request.name)
     if lease.holder not in ("", request.holder):
         return LeasePlan(None, warnings=_lost(lease, now))
@@ -186,7 +186,7 @@ def late(found: Json | None, name: str, now: float, waited: float) -> str:
     """What a run says that waited in vain for the Lease of this name."""
     lease = parse(found, name)
     return (
-        f"waited {waited:.0f} s, and {_held(lease, now)} Run again when it is done. When you know that it is dead, say so:"
+        f"waited {waited:.0f} s, and {_held(lease, now)} Run again when it is done. When you know that it is dead, set"
         f" takeover: true (in the roles: {_TAKEOVER})."
     )
 
@@ -195,8 +195,8 @@ def _refuse_halted(lease: Lease, request: Request) -> None:
     mark = lease.halt
     if mark and mark.wish in request.wishes and not request.resume:
         raise Refusal(
-            f"a roll-out of the same wish failed on {mark.node} at {mark.at} (run of {mark.by}): {mark.reason} Nothing was changed now."
-            " Ask for something else, or mend the cause and set resume: true (in the role: control_plane_resume)."
+            f"a rollout of the same desired state failed on {mark.node} at {mark.at} (run of {mark.by}): {mark.reason}"
+            " Change the desired state, or repair the cause and set resume: true (in the role: control_plane_resume)."
         )
 
 
@@ -204,25 +204,25 @@ def _refuse_open(lease: Lease, request: Request, now: float) -> None:
     if request.open_transactions:
         raise Refusal(
             f"{_described(lease, now)}, and its run left changes open: {', '.join(request.open_transactions)}. Run again when they"
-            " have ended, which nodes do by themselves. When you know that this run is dead, say so: takeover: true (in the"
+            " have ended, which nodes do by themselves. When you know that this run is dead, set takeover: true (in the"
             f" roles: {_TAKEOVER})."
         )
 
 
 def _lost(lease: Lease, now: float) -> tuple[str, ...]:
-    return (f"the Lease was not ours any more: {_held(lease, now)}",) if lease.holder else ()
+    return (f"the Lease was lost: {_held(lease, now)}",) if lease.holder else ()
 
 
 def _held(lease: Lease, now: float) -> str:
-    return f"{lease.holder} is at work: {_described(lease, now)}."
+    return f"the run {lease.holder} is in progress: {_described(lease, now)}."
 
 
 def _described(lease: Lease, now: float) -> str:
     name = f"the Lease {LEASE_NAMESPACE}/{lease.name}"
     if lease.renewed is None:
-        return f"{name} has a holder and no renewTime, so it never runs out"
+        return f"{name} has a holder and no renewTime, so it never expires"
     left = lease.left(now)
-    ending = f"runs out in {left:.0f} s" if left > 0 else f"ran out {-left:.0f} s ago"
+    ending = f"expires in {left:.0f} s" if left > 0 else f"expired {-left:.0f} s ago"
     ago = _ago(lease, now)
     renewed = (
         f"was renewed {ago:.0f} s ago" if ago >= 0 else f"has a renewTime {-ago:.0f} s ahead of the API server's clock"

@@ -11,10 +11,10 @@ from __future__ import annotations
 import typing as t
 
 _ENDINGS = {
-    "restored": "the former state was put back and is proven",
+    "restored": "the change was rolled back and the former state is verified",
     "abandoned": "nothing was changed",
     "unhealthy": "the change was left in place, because rollback is off",
-    "alarm": "the node needs a human",
+    "alarm": "the node needs manual repair",
 }
 
 
@@ -24,9 +24,9 @@ def failure(name: str, node: str, transaction: t.Mapping[str, t.Any]) -> str | N
         return None
     ending = _ENDINGS[transaction["outcome"]]
     if transaction["outcome"] == "restored" and not transaction.get("healthy"):
-        ending = "the former files were put back, and the component is as unhealthy as it was before the change"
+        ending = "the change was rolled back, and the component is as unhealthy as it was before"
     log = transaction.get("log") or []
-    words = f" {name} said last: {_telling(log)}" if log else ""
+    words = f" {name} logged last: {_telling(log)}" if log else ""
     return f"{name} on {node}: {transaction['reason']}; {ending} (transaction {transaction['id']}).{words}"
 
 
@@ -40,7 +40,7 @@ def unwell(
 ) -> str:
     """Why a task that has nothing to change failed: the component does not run what its manifest says, or is not ready."""
     seen = f" ({'; '.join(probes)})" if probes else ""
-    said = f" {name} said last: {_telling(log)}." if log else ""
+    said = f" {name} logged last: {_telling(log)}." if log else ""
     former = (
         f" Its last transaction, {last['id']}, ended {last['outcome']}: {last['reason']}."
         if last and last["reason"]
@@ -48,14 +48,14 @@ def unwell(
     )
     return (
         f"{name} on {node}: there is nothing to change, but it {missing}{seen}.{said}{former}"
-        " Ask for what puts it right, or repair its files."
+        " Set what repairs it, or repair its files."
     )
 
 
 def down(name: str, node: str, missing: str, probes: t.Sequence[str], log: t.Sequence[str]) -> str:
     """What is wrong with a component that does not work, with its last words."""
     seen = f" ({'; '.join(probes)})" if probes else ""
-    said = f"; it said last: {_telling(log)}" if log else ""
+    said = f"; it logged last: {_telling(log)}" if log else ""
     return f"{name} on {node} {missing}{seen}{said}"
 
 
@@ -63,14 +63,14 @@ def needs_kubelet(problem: str) -> str:
     """Why a static pod is not changed where no kubelet would start it. problem: as down() tells it."""
     return (
         f"{problem.rstrip('.')}. Nothing was changed, because no kubelet would start the changed component. When a setting of this collection"
-        " keeps the kubelet down, the role node_kubelet repairs it, and so does site, which begins with it; otherwise look at"
+        " keeps the kubelet down, the role node_kubelet repairs it, and so does site, which begins with it; otherwise check"
         " journalctl -u kubelet."
     )
 
 
 def may_repair(problem: str) -> str:
     """What is said of a change of a kubelet that does not work now. problem: as down() tells it."""
-    return f"{problem.rstrip('.')}. The change is tried all the same: it may be what repairs that."
+    return f"{problem.rstrip('.')}. The change is tried anyway: it may be what repairs that."
 
 
 def _telling(log: t.Sequence[str]) -> str:
@@ -87,13 +87,13 @@ def report(name: str, node: str, transaction: t.Mapping[str, t.Any]) -> str:
     """One line about a transaction that ended while nobody followed it."""
     return (
         failure(name, node, transaction)
-        or f"{name} on {node}: transaction {transaction['id']} of an earlier run, which nobody followed to its end, was committed at {transaction['ended']}."
+        or f"{name} on {node}: transaction {transaction['id']} of an earlier run, which was not followed to its end, was committed at {transaction['ended']}."
     )
 
 
 def waited(name: str) -> str:
     """Why a call that waited for another run to end does not go on."""
-    return f"what kept {name} waiting is done now. A call that waited changes nothing. Run again."
+    return f"the run that kept {name} waiting has ended. A call that waited changes nothing. Run again."
 
 
 def gave_up(reason: str, seconds: int) -> str:
@@ -110,5 +110,5 @@ def left_open(name: str, node: str, identifier: str, phase: str) -> str:
     """What check mode says of a transaction whose engine does not run."""
     return (
         f"{name} on {node}: transaction {identifier} is open in phase {phase} and its engine does not run (it was stopped, or"
-        " the node was started anew). A run without check mode takes it up again and ends it before it plans."
+        " the node was rebooted). A run without check mode resumes it and ends it before it plans."
     )

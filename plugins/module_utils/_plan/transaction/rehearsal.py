@@ -62,7 +62,7 @@ def obstacle(component: str, arguments: t.Sequence[str | None], program: str | N
     """Why a component's start cannot be rehearsed; None when it can. An argument of None is one only the kubelet knows.
     program: what the manifest names to be started."""
     if component not in (*_DEFAULT_PORTS, "etcd"):
-        return f"{component} is no component whose start is known to stop at a missing file"
+        return f"{component} is not a component whose start is known to stop at a missing file"
     if program is None:
         return "its manifest has no command, so only its image knows what is started"
     if None in arguments:

@@ -14,7 +14,7 @@ import typing as t
 Result = t.Mapping[str, t.Any]
 
 _LOST = "lost when kubeadm wrote the manifest again"
-_UPGRADE = "WARNING: a kubeadm upgrade writes the manifests again and so undoes this; run the role again after one."
+_UPGRADE = "WARNING: a kubeadm upgrade writes the manifests again and so reverts this; run the role again after one."
 
 
 def static_pods(
@@ -66,7 +66,7 @@ def _change(
     if result.get("operations"):
         rehearsal = result["rehearsal"]
         line = f"{what}: {_ending(result, proven, is_lost=is_lost)}; rehearsal {rehearsal['verdict']} in {_seconds(rehearsal)}"
-        named = {"takes back": result.get("takes_back"), "snapshot": result.get("snapshot")}
+        named = {"reverts": result.get("takes_back"), "snapshot": result.get("snapshot")}
         lines.append("; ".join([line, *(f"{word} {value}" for word, value in named.items() if value)]))
     elif result.get("failed"):
         # A change that was refused when its turn came tells no operations, though the plan had some.
@@ -77,7 +77,7 @@ def _change(
         place = (each["field"], each["key"])
         lines.append(f"{line}, {_LOST}" if place in lost else line)
         lost = [other for other in lost if other != place]
-    lines += [f"{what}: {field} {key} {_LOST}; not set again, because it is not asked for" for field, key in lost]
+    lines += [f"{what}: {field} {key} {_LOST}; not set again, because it is not desired" for field, key in lost]
     return lines
 
 

@@ -98,7 +98,7 @@ def step_refusal(hosts: Hosts, step: str) -> str:
     if not missing:
         return ""
     return (
-        f"{', '.join(missing)} is not planned yet, so this play does not keep its hosts in step: its strategy must be linear, without anything"
+        f"{', '.join(missing)} is not planned yet, so this play does not keep its hosts in sync: its strategy must be linear, without anything"
         " that takes hosts out of the order."
     )
 
@@ -124,7 +124,7 @@ def wrong_names(hosts: Hosts, variable: str) -> str:
         expected = settings_of(registers).get("node_name")
         node = registers["plan"].get("node")
         if expected and node and expected != node:
-            found.append(f"{variable} of {host} is {expected}, but its kubelet goes by {node}")
+            found.append(f"{variable} of {host} is {expected}, but its kubelet is registered as {node}")
     return f"{'; '.join(found)}. Correct the variable or the address of the host." if found else ""
 
 
@@ -183,7 +183,7 @@ def turn_refusal(before: Hosts) -> str:
     unfinished = [host for host, found in states.items() if found in ("waiting", "unfinished")]
     if unfinished:
         return (
-            f"{', '.join(unfinished)} is not changed yet, so this play does not keep its hosts in step: its strategy must be linear, without"
+            f"{', '.join(unfinished)} is not changed yet, so this play does not keep its hosts in sync: its strategy must be linear, without"
             " anything that takes hosts out of the order"
         )
     stopped = stopped_by(before)
@@ -224,4 +224,4 @@ def again(reports: t.Mapping[str, t.Mapping[str, t.Any]]) -> str:
     left = [host for host, report in reports.items() if report.get("failed")]
     if not any(reports[host].get("begun") is False for host in left):
         return ""
-    return f"To go on when that is repaired, run again with --limit {','.join(left)}"
+    return f"To continue when that is repaired, run again with --limit {','.join(left)}"

@@ -36,13 +36,13 @@ def named(variables: t.Iterable[t.Iterable[str]], looked_for: t.Sequence[str]) -
 
 
 def nothing_named(found: t.Collection[str], wanted: t.Sequence[str]) -> str:
-    """Why a run is refused that asks for nothing: with a forgotten file of variables it would take back all that was set earlier. wanted: one of
+    """Why a run is refused that asks for nothing: with a forgotten file of variables it would revert all that was set earlier. wanted: one of
     these variables must be set."""
     if any(name in found for name in wanted):
         return ""
     return (
-        f"None of {', '.join(wanted)} is set for any host of this run. Write into one of them what is wanted, or set it to an empty value to take"
-        " back what was set earlier."
+        f"None of {', '.join(wanted)} is set for any host of this run. Set one of them to the desired state, or to an empty value to revert"
+        " what was set earlier."
     )
 
 
@@ -132,7 +132,7 @@ def has_failed(report: Json, *, begun: bool = False) -> bool:
 
 def again(hosts: t.Sequence[str]) -> str:
     """A line that says how a run goes on of which several roles are not done. hosts: where something is left to do."""
-    return f"To go on with the whole run when that is repaired, run it again with --limit {','.join(hosts)}"
+    return f"To continue with the whole run when that is repaired, run it again with --limit {','.join(hosts)}"
 
 
 def changed_hosts(planned: t.Mapping[str, t.Iterable[Json]]) -> list[str]:

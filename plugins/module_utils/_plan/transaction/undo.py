@@ -4,7 +4,7 @@
 
 # PRIVATE to the collection: no promise of stability to code outside it.
 
-"""The way back: which change of a component C(state=previous) takes back, and whether that is safe.
+"""The rollback: which change of a component C(state=previous) reverts, and whether that is safe.
 
 A transaction's journal holds both versions of every file that it changed. Taking it back brings each of them to its
 former version, in a transaction of its own. That is right only while the files still are what the change left.
@@ -56,7 +56,7 @@ class WrittenFile:
 
     @property
     def change(self) -> str:
-        """What taking the change back does to it: created, removed or changed."""
+        """What reverting the change does to it: created, removed or changed."""
         return "created" if self.left is None else "removed" if self.former is None else "changed"
 
 
@@ -66,7 +66,7 @@ def _content(version: FileVersion | None) -> bytes | None:
 
 @dataclasses.dataclass(frozen=True)
 class WayBack:
-    """A transaction that ended, seen as something to take back.
+    """A transaction that ended, seen as something to revert.
 
     node: where. journal: path of its journal, for messages. requested: when (C(at)) and from where (C(from)).
     takes_back: id of the transaction that it took back itself. folders: that it made, outermost first.
@@ -104,9 +104,9 @@ class WayBack:
         foreign = [file.path for file in self.files if not file.is_left]
         if foreign:
             raise Refusal(
-                f"state: previous would take back transaction {self.transaction}, but {', '.join(foreign)} on {self.node} is not what"
-                " that left: somebody changed it since, by hand or with an upgrade. Nothing was changed. Give the file back the"
-                f" content that {self.journal} holds for it (base64), or take single settings back with state: absent."
+                f"state: previous would revert transaction {self.transaction}, but {', '.join(foreign)} on {self.node} is not what"
+                " that left: it was changed since, manually or by an upgrade. Nothing was changed. Restore the"
+                f" content that {self.journal} holds for it (base64), or revert single settings with state: absent."
             )
 
 
@@ -124,14 +124,14 @@ def refuse_settings(params: t.Mapping[str, t.Any], options: t.Iterable[str]) -> 
     given = [option for option in options if params[option]]
     if given:
         raise Refusal(
-            f"state: previous takes the last change back as a whole, and {', '.join(given)} is given too. Leave that out, or name"
+            f"state: previous reverts the last change as a whole, and {', '.join(given)} is given too. Remove that, or name"
             " the settings with state: present or absent."
         )
 
 
 def operations(changes: t.Iterable[Change], files: t.Iterable[WrittenFile]) -> tuple[Change, ...]:
     """The settings that change; when no setting does, the files: a plan without operations would change nothing."""
-    return tuple(changes) or tuple(Change("files", file.path, None, "put back") for file in files)
+    return tuple(changes) or tuple(Change("files", file.path, None, "reverted") for file in files)
 
 
 # ---- what is shown -------------------------------------------------------------------------------------------------------
@@ -143,9 +143,9 @@ def describe(
     shown: t.Iterable[t.Mapping[str, str]],
     obstacle: str | None = None,
 ) -> dict[str, t.Any]:
-    """What an info module says of the way back. shown: the differences that may be shown, in Ansible's form.
+    """What an info module says of the rollback. shown: the differences that may be shown, in Ansible's form.
 
-    obstacle: why the change would not be taken back.
+    obstacle: why the change would not be reverted.
     """
     diffs = {entry["after_header"]: _unified(entry["before"], entry["after"]) for entry in shown}
     return {

@@ -4,7 +4,7 @@
 
 # PRIVATE to the collection: no promise of stability to code outside it.
 
-"""What the playbook C(rollback) takes back, and what it does not take back at once."""
+"""What the playbook C(rollback) reverts, and what it does not revert at once."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ Json = t.Mapping[str, t.Any]
 
 @dataclasses.dataclass(frozen=True)
 class Request:
-    """Whose last change is taken back. components: by name, empty when none is named. nodes: hosts of the play."""
+    """Whose last change is reverted. components: by name, empty when none is named. nodes: hosts of the play."""
 
     components: list[str]
     nodes: list[str]
@@ -57,41 +57,41 @@ class _Way:
 
 
 def ways_of(pods: Json, kubelet: Json) -> dict[str, Json]:
-    """The ways back of a host by component. pods, kubelet: the results of C(static_pod_info) and C(kubelet_info), empty when not asked."""
+    """The rollbacks of a host by component. pods, kubelet: the results of C(static_pod_info) and C(kubelet_info), empty when not asked."""
     entries = [*(pods.get("static_pods") or ()), {"name": KUBELET, "way_back": kubelet.get("way_back")}]
     return {entry["name"]: entry["way_back"] for entry in entries if entry.get("way_back")}
 
 
 def misnamed(names: t.Iterable[str], ignored: t.Collection[str]) -> str:
-    """Why variables are refused; empty when all are known. With rollback_node in place of rollback_nodes all nodes would be taken back."""
+    """Why variables are refused; empty when all are known. With rollback_node in place of rollback_nodes all nodes would be reverted."""
     found = sorted(name for name in names if name.startswith("rollback_") and name not in (*KNOWN, *ignored))
     if not found:
         return ""
     return (
-        f"This playbook does not know {', '.join(found)}; it takes rollback_components and rollback_nodes. Correct it, or list it in"
+        f"This playbook does not know {', '.join(found)}; it knows rollback_components and rollback_nodes. Correct it, or list it in"
         " rollback_ignored_variables when it belongs to something else."
     )
 
 
 def objection(request: Request, ways: t.Mapping[str, t.Mapping[str, Json]], hosts: t.Collection[str]) -> str:
-    """Why this cannot be taken back at once; empty when it can. ways: host -> component -> its way back. hosts: of the play."""
+    """Why this cannot be reverted at once; empty when it can. ways: host -> component -> its rollback. hosts: of the play."""
     strangers = [node for node in request.nodes if node not in hosts]
     if strangers:
-        return f"rollback_nodes names {', '.join(strangers)}, which is no host of this run."
+        return f"rollback_nodes names {', '.join(strangers)}, which is not a host of this run."
     found = _shown(request, ways)
     if not request.components:
         there = "; ".join(way.text for way in found) or "none"
-        return f"Name in rollback_components whose last change shall be taken back. There is {there}."
+        return f"Set rollback_components to those whose last change is to be reverted. There is {there}."
     unknown = [name for name in request.components if name not in (*STATIC_PODS, KUBELET)]
     if unknown:
-        return f"rollback_components names {', '.join(unknown)}; it takes {', '.join(STATIC_PODS)} and {KUBELET}."
+        return f"invalid rollback_components {', '.join(unknown)}: must be of {', '.join(STATIC_PODS)} and {KUBELET}."
     blocked = [way.text for way in found if way.obstacle]
     if blocked:
         return " ".join(blocked)
     different = [way.text for component in request.components for way in _different(component, found)]
     if different:
         return (
-            f"Different last changes are not taken back at once: {'; '.join(different)}. Take one node after the other, with rollback_nodes or"
+            f"Different last changes are not reverted at once: {'; '.join(different)}. Revert one node after the other, with rollback_nodes or"
             " --limit."
         )
     return ""

@@ -20,8 +20,8 @@ def api_version_findings(configuration: ClusterConfiguration, target: tuple[int,
     if last is None or tuple(target[:2]) <= last:
         return []
     message = (
-        f"kubeadm {target[0]}.{target[1]} does not read {configuration.api_version}, which ends with {last[0]}.{last[1]}. Rewrite it with the kubeadm"
-        f" of today, kubeadm config migrate, and put the result into the ConfigMap; {CURRENT} is read."
+        f"kubeadm {target[0]}.{target[1]} does not read {configuration.api_version}, which ends with {last[0]}.{last[1]}. Rewrite it with the present"
+        f" kubeadm, kubeadm config migrate, and put the result into the ConfigMap; {CURRENT} is read."
     )
     return [
         Finding(

@@ -56,7 +56,7 @@ def _of_certificate(entry: Json) -> tuple[str, str]:
         )
     if left < _UPGRADE:
         return WARNS, (
-            f"it ends in {left // _HOUR} hours ({until}). The upgrade renews it when it comes to this node, and not at all with"
+            f"it ends in {left // _HOUR} hours ({until}). The upgrade renews it when it reaches this node, and not at all with"
             f" --certificate-renewal=false: {remedy}."
         )
     return "", ""
@@ -64,14 +64,14 @@ def _of_certificate(entry: Json) -> tuple[str, str]:
 
 def _missing(name: str) -> str:
     phase = f"kubeconfig {name[: -len(_KUBECONFIG)]}" if name.endswith(_KUBECONFIG) else f"certs {name}"
-    return f"it is not there, and an upgrade that comes to renew it ends. Make it with kubeadm init phase {phase}."
+    return f"it does not exist, and an upgrade that has to renew it fails. Create it with kubeadm init phase {phase}."
 
 
 def _of_authority(entry: Json) -> tuple[str, str]:
     left, until = entry["residualTime"], entry["expirationDate"]
     if entry["missing"] or left >= _LIFE:
         return "", ""
-    remedy = "no upgrade renews an authority. Replace it by hand, as the documentation of Kubernetes tells (Manual Rotation of CA Certificates)."
+    remedy = "no upgrade renews an authority. Replace it manually, as the documentation of Kubernetes describes (Manual Rotation of CA Certificates)."
     if left <= 0:
         return BREAKS, f"the authority has expired ({until}), and with it all that it signed; {remedy}"
     return (

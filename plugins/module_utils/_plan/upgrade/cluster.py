@@ -43,7 +43,7 @@ def deprecated_apis(metrics: str, target: str) -> list[Finding]:
             continue
         name = "/".join(filter(None, (labels.get("group"), labels.get("version"), labels.get("resource"))))
         message = (
-            f"clients asked for {name} since the API server was started, and {release[0]} serves it no more. The audit log tells which (annotation"
+            f"clients asked for {name} since the API server was started, and {release[0]} no longer serves it. The audit log shows which (annotation"
             " k8s.io/deprecated); move them to another version first."
         )
         found.append(Finding(CLUSTER, BREAKS, message, "api", name))
@@ -106,7 +106,7 @@ def silent_webhooks(webhooks: t.Iterable[Closing], ready: t.Container[Service]) 
             CLUSTER,
             WARNS if webhook.is_conditional else BREAKS,
             f"the webhook fails closed and nothing is ready behind its Service {'/'.join(webhook.service)}, so what the upgrade writes in kube-system"
-            f" is refused ({', '.join(webhook.written)}{'; unless its matchConditions leave that out' if webhook.is_conditional else ''})."
+            f" is refused ({', '.join(webhook.written)}{'; unless its matchConditions skip that' if webhook.is_conditional else ''})."
             " Repair what serves it, or remove the webhook for the upgrade.",
             "webhook",
             webhook.name,
@@ -124,8 +124,8 @@ def device_classes(classes: t.Iterable[Json], ours: t.Mapping[str, t.Collection[
         nodes = sorted(node for node, resources in ours.items() if name in resources)
         if nodes:
             message = (
-                f"the DeviceClass {each['metadata']['name']} offers it too. Where a node has a number of it, that counts and the class does not."
-                f" Offer one name one way: {', '.join(nodes)}."
+                f"the DeviceClass {each['metadata']['name']} provides it too. Where a node has a number of it, that counts and the class does not."
+                f" Provide one name in one way: {', '.join(nodes)}."
             )
             found.append(
                 Finding(
@@ -147,7 +147,7 @@ def left_out(kubelets: t.Mapping[str, str], checked: t.Collection[str]) -> list[
 
 
 def unchecked(kubelets: t.Mapping[str, str], missing: t.Sequence[str], target: str) -> list[Finding]:
-    """What is to be told of the nodes that are left out. kubelets: as above."""
+    """What is to be told of the nodes that are skipped. kubelets: as above."""
     found = [
         Finding(CLUSTER, finding.fate, f"{node}: {finding.message}", "kubelet", node)
         for node in missing
@@ -165,7 +165,7 @@ def changed_meanwhile(before: str, after: str) -> list[Finding]:
     if before == after:
         return []
     message = (
-        "it was written while this run checked the nodes, so what was found is of what stood there before. See who writes it, such as an upgrade"
+        "it was written while this run checked the nodes, so the findings are about its former content. Find out what writes it, such as an upgrade"
         " that has begun, and check again."
     )
     return [Finding(CLUSTER, BREAKS, message, set_by=CONFIG_MAP, file=CONFIG_MAP_SOURCE)]

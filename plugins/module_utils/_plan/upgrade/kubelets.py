@@ -80,7 +80,7 @@ def broken(layout: Layout, blame: tuple[str, str] | None, message: str, *, by_si
     set_by = INVENTORY if by_site else _set_by(path)
     variable = _VARIABLES.get(field, "") if set_by in (INVENTORY, COLLECTION) else ""
     if set_by == COLLECTION and not still_named:
-        told, variable = f"{told}. The inventory names it no more: run site before the upgrade", ""
+        told, variable = f"{told}. The inventory no longer names it: run site before the upgrade", ""
     return Finding(
         KUBELET, BREAKS, told, field, key, set_by, "" if by_site else path, None if by_site else line, variable
     )
@@ -95,7 +95,7 @@ def _set_by(path: str) -> str:
 def passed_over(complaints: t.Iterable[str]) -> list[Finding]:
     """What a kubelet passes over in configuration that is not ours."""
     return [
-        Finding(KUBELET, WARNS, f"the new kubelet passes over it: {rehearsal.unquoted(complaint)}")
+        Finding(KUBELET, WARNS, f"the new kubelet ignores it: {rehearsal.unquoted(complaint)}")
         for complaint in complaints
     ]
 

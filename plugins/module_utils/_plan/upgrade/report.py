@@ -40,8 +40,8 @@ _SETTERS = {
     KUBEADM: "set by kubeadm",
     CONFIG_MAP: "set by kubeadm-config",
     PATCHES: "set by kubeadm's patches",
-    INVENTORY: "asked for by the inventory",
-    OTHER: "set by someone else",
+    INVENTORY: "set in the inventory",
+    OTHER: "set by others",
 }
 
 
@@ -107,10 +107,10 @@ def lines(told: Json) -> list[str]:
 
 def _promise(told: Json) -> str:
     if told["safe"]:
-        return "nothing breaks of what was rehearsed"
+        return "nothing that was rehearsed breaks"
     if any(failure(told, host) for host in told["nodes"]):
         return "DO NOT UPGRADE before this is repaired"
-    return f"nothing breaks of what was rehearsed, and nothing is known of {', '.join(told['left_out'])}"
+    return f"nothing that was rehearsed breaks, and nothing is known about {', '.join(told['left_out'])}"
 
 
 def _lines_of_node(host: str, node: Json) -> list[str]:

@@ -3,7 +3,7 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 
 # PRIVATE to the collection: no promise of stability to code outside it.
-"""What an upgrade does to each setting of a static pod, whose manifest kubeadm writes anew."""
+"""What an upgrade does to each setting of a static pod, whose manifest kubeadm writes again."""
 
 from __future__ import annotations
 
@@ -35,7 +35,9 @@ _ETCD = "etcd"
 # What kubeadm writes of a member when it joins, and otherwise later; a member that has its data does not read it.
 _OF_A_MEMBER = frozenset(("initial-cluster", "initial-cluster-state"))
 _HIDDEN_FIELDS = ("env",)  # their values may be secrets
-_ASKED = "the image stays the same, so site takes it for taken out by someone and wants -e control_plane_restore_removed=true"
+_ASKED = (
+    "the image stays the same, so site treats it as removed manually and requires -e control_plane_restore_removed=true"
+)
 _PLAY_WIDE = {
     "feature_gates": "control_plane_feature_gates",
     "admission_plugins": "control_plane_admission_plugins",
@@ -130,7 +132,7 @@ def _change(field: str, values: _Values, fate: str) -> str:
     """The values of today and of the new manifest, and that of site where it is neither."""
     told = f"{_shown(field, values.now)} -> {_shown(field, values.new)}"
     if fate == WARNS:
-        return f"{told}: kubeadm-config says so and the node does not have it yet, the upgrade brings it"
+        return f"{told}: kubeadm-config says so and the node does not have it yet, the upgrade sets it"
     return (
         f"{told}; site makes it {_shown(field, values.then)}" if values.then not in (values.now, values.new) else told
     )

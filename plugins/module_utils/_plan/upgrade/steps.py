@@ -72,11 +72,11 @@ def target_of(target: str, current: str) -> Version:
         raise Refusal(f"invalid target {target!r}: must be a whole version, such as 1.37.2.")
     if found is None:
         raise Refusal(
-            f"the ClusterConfiguration has kubernetesVersion {current!r}, which is no version: repair {_REPAIR}."
+            f"the ClusterConfiguration has kubernetesVersion {current!r}, which is not a version: repair {_REPAIR}."
         )
     if wanted < found:
         raise Refusal(
-            f"invalid target {target}: must be {shown(found)}, which the cluster has, or newer. kubeadm does not go back."
+            f"invalid target {target}: must be {shown(found)}, which the cluster has, or newer. kubeadm does not downgrade."
         )
     if wanted[0] != found[0] or wanted[1] > found[1] + 1:
         raise Refusal(
@@ -90,7 +90,7 @@ def program_objection(name: str, path: str, told: str, target: str) -> str:
     """Why a program is not the one that is meant; empty when it is. told: what it says of its version."""
     found, wanted = parse(told), exact(target)
     if found is None:
-        return f"{path} tells no version ({' '.join(told.split()) or 'no answer'}): it must be {name} {target}."
+        return f"{path} reports no version ({' '.join(told.split()) or 'no answer'}): it must be {name} {target}."
     if (found, _prerelease(told)) != (wanted, _prerelease(target)):
         return f"{path} is {name} {shown(found)}{_prerelease(told)}: must be {target}, as the target is."
     return ""
@@ -117,7 +117,7 @@ def machine_objection(path: str, header: bytes, machine: str) -> str:
     """Why a file cannot run on a node; empty when it can. machine: of the node, as uname calls it."""
     found = machine_of(header)
     if found is None:
-        return f"{path} is no program of Linux: must be one for {machine}."
+        return f"{path} is not a Linux program: must be one for {machine}."
     return (
         "" if found == machine else f"{path} is a program for {found}: must be one for {machine}, which this node is."
     )
@@ -161,7 +161,7 @@ def etcd_step(current: str, following: str) -> list[Finding]:
     before, after = parse(current), parse(following)
     if before is None or after is None:
         tag = current if before is None else following
-        message = f"the image of etcd has the tag {tag!r}, which is no version, and kubeadm compares versions. Set etcd.local.imageTag to one."
+        message = f"the image of etcd has the tag {tag!r}, which is not a version, and kubeadm compares versions. Set etcd.local.imageTag to one."
         return [Finding("etcd", BREAKS, message, set_by="" if before is None else CONFIG_MAP)]
     told = f"etcd goes from {shown(before)} to {shown(after)}"
     if after < before:
@@ -217,7 +217,7 @@ def runtime_objection(target: str, runtime: str) -> list[Finding]:
     if wanted is None or match is None or int(match[1]) >= _CONTAINERD_ASKED:
         return []
     ends = ".".join(map(str, _CONTAINERD_FALLBACK_ENDS))
-    told = f"containerd {match[1]}.{match[2]}.{match[3]} does not tell the kubelet its cgroup driver, and the fallback ends with {ends}"
+    told = f"containerd {match[1]}.{match[2]}.{match[3]} does not report its cgroup driver to the kubelet, and the fallback ends with {ends}"
     fate = BREAKS if wanted[:2] >= _CONTAINERD_FALLBACK_ENDS else WARNS
     return [Finding("node", fate, f"{told}. Upgrade containerd to {_CONTAINERD_ASKED}.0 or newer before that.")]
 

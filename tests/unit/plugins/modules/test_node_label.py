@@ -43,7 +43,7 @@ def test_a_failure_has_the_same_keys(play: Start) -> None:
     refused = play(node_label, nodes=["w1"], labels={"kubernetes.io/hostname": "x"})
     assert set(refused) == KEYS | {"failed", "msg"}
     assert (refused["changed"], refused["nodes"]) == (False, {})
-    assert "kubernetes.io/hostname is not set by hand" in refused["msg"]
+    assert "kubernetes.io/hostname is not set manually" in refused["msg"]
 
 
 @pytest.mark.parametrize(

@@ -37,7 +37,7 @@ def test_taints_of_all_nodes_and_of_one(play: Start, api: FakeApi) -> None:
         ({"key": "a"}, "taints: a needs an effect"),
         (
             {"key": "node.kubernetes.io/not-ready", "effect": "NoSchedule"},
-            "node.kubernetes.io/not-ready is not set by hand",
+            "node.kubernetes.io/not-ready is not set manually",
         ),
     ],
 )

@@ -50,7 +50,10 @@ def test_the_outcome_of_the_last_one_is_told_and_noted(
 
 @pytest.mark.parametrize(
     ("identifier", "words"),
-    [("7", "transaction 7 of kube-apiserver is not known"), ("a.b/c", "id: 'a.b/c' is no id of a transaction")],
+    [
+        ("7", "transaction 7 of kube-apiserver is not known"),
+        ("a.b/c", "invalid id 'a.b/c': must be the id of a transaction"),
+    ],
 )
 def test_what_it_refuses_it_says_is_not_to_be_waited_for(
     start: t.Callable[..., t.Any],

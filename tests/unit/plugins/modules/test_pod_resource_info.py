@@ -37,7 +37,7 @@ def test_a_node_that_does_not_tell_is_a_warning(play: Start, api: FakeApi, monke
     result = play(pod_resource_info)
     assert "failed" not in result
     assert not result["nodes"]["w1"]["answered"]
-    assert "1 of 1 nodes do not tell" in str(warned)
+    assert "1 of 1 nodes do not report" in str(warned)
 
 
 def test_nobody_to_ask(play: Start) -> None:

@@ -51,14 +51,14 @@ def test_check_mode(play: Start, api: FakeApi, monkeypatch: pytest.MonkeyPatch) 
     assert (result["changed"], result["rehearsal"]["verdict"], api.leases) == (True, "accepted", {})
     play(rollout_lease, holder="them")
     play(rollout_lease, holder="us", _ansible_check_mode=True)
-    assert "them is at work" in str(warned)
+    assert "the run them is in progress" in str(warned)
 
 
 def test_a_failure_has_the_same_keys(play: Start) -> None:
     play(rollout_lease, holder="us", state="halted", node="cp1", reason="no.", wishes=["w"])
     result = play(rollout_lease, holder="us", wishes=["w"])
     assert set(result) - {"warnings"} == KEYS | {"failed", "msg"}  # warnings of earlier tests are still there
-    assert "the same wish failed on cp1" in result["msg"]
+    assert "the same desired state failed on cp1" in result["msg"]
 
 
 @pytest.mark.parametrize(

@@ -121,7 +121,7 @@ def test_without_pyyaml_the_package_is_named(
     with pytest.raises(SystemExit):
         start(static_pod.main, name="kube-apiserver")
     assert f"PyYAML is missing for {sys.executable}, which is Python 3." in (found := failure(capsys))
-    assert "/usr/bin/python3 cannot step in" in found
+    assert "/usr/bin/python3 cannot be used instead" in found
     assert "python3-yaml" in found
 
 

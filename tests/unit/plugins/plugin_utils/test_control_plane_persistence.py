@@ -151,9 +151,9 @@ def test_names_that_the_user_gives_reach_the_decision() -> None:
         (
             {"operations": [1], "failed": True},
             {},
-            "undoes, and a control plane that joins lacks: kube-apiserver args v",
+            "reverts, and a control plane that joins lacks: kube-apiserver args v",
         ),
-        ({}, {}, "undoes, and a control plane that joins lacks: kube-apiserver args v"),
+        ({}, {}, "reverts, and a control plane that joins lacks: kube-apiserver args v"),
         ({}, {"check_mode": True}, "    kube-apiserver args v: unset -> 5"),
         ({}, {"asked": False}, "With control_plane_persist: true"),
         ({}, {"known": {"managers": ["minikube"]}}, "kubeadm-config is not written: minikube renders"),

@@ -125,14 +125,14 @@ def test_a_refusal_is_one_of_all() -> None:
     its_pass.batch_hosts = ["cp1"]
     found = its_pass.take("decide")
     assert found["failed"]
-    assert "serial keeps cp2 out" in found["msg"]
+    assert "serial excludes cp2" in found["msg"]
     assert its_pass.take("admit")["then"] == []
 
 
 def test_without_the_lease_the_step_fails_for_all() -> None:
     found = FakePass(two(), answer=SILENT).take("decide")
     assert found["failed"]
-    assert found["msg"].startswith("Nothing was changed on cp1: no answer. To go on")
+    assert found["msg"].startswith("Nothing was changed on cp1: no answer. To continue")
 
 
 def test_a_lease_that_is_looked_at_is_not_held() -> None:
@@ -199,7 +199,7 @@ def test_what_was_only_planned_is_decided_about_once_more() -> None:
     assert its_pass.as_host("cp1").take("admit")["then"] == [{"file": "turn.yml", "host": "cp1"}]
 
 
-PROBLEM = "kubelet on cp2 is down; it said last: panic: no such gate"
+PROBLEM = "kubelet on cp2 is down; it logged last: panic: no such gate"
 
 
 def test_a_kubelet_that_does_not_work_stops_the_rollout_unless_this_run_repaired_it() -> None:

@@ -70,7 +70,7 @@ def test_a_second_pass_tells_of_those_that_take_part() -> None:
 @pytest.mark.parametrize(
     ("how", "ending", "told"),
     [
-        (FAILED, "failed", "the former state was put back"),
+        (FAILED, "failed", "the change was rolled back"),
         ({**GONE, "failed": False}, "lost", "it was lost in the middle of its change."),
     ],
 )
@@ -133,7 +133,7 @@ def test_a_batch_is_not_changed_without_the_nodes_of_the_others() -> None:
     found.play.lost = ["cp2"]
     found.run()
     assert found.changed == []
-    assert "Nothing was changed on cp1, because serial keeps cp2 out" in found.failures["cp1 decide"]
+    assert "Nothing was changed on cp1, because serial excludes cp2" in found.failures["cp1 decide"]
     found = course(NOTHING, NOTHING)
     found.play.batch, found.play.lost = ["cp1"], ["cp2"]
     found.run()
@@ -230,10 +230,13 @@ def test_check_mode_only_looks_at_it() -> None:
 @pytest.mark.parametrize(
     ("answer", "told"),
     [
-        (SILENT, "To go on although nothing keeps other runs out, set control_plane_lease: false."),
+        (SILENT, "To continue although nothing excludes other runs, set control_plane_lease: false."),
         ({"failed": True, "answered": None, "msg": "no credentials."}, "set control_plane_lease: false"),
         (GONE, "set control_plane_lease: false"),
-        ({"failed": True, "answered": True, "msg": "a rollout of the same wish failed on cp1."}, "failed on cp1."),
+        (
+            {"failed": True, "answered": True, "msg": "a rollout of the same desired state failed on cp1."},
+            "failed on cp1.",
+        ),
     ],
 )
 @pytest.mark.parametrize("ignores_errors", [False, True])
@@ -257,8 +260,8 @@ def test_where_no_api_answers_one_alone_or_a_repair_goes_on(pods: Json, groups: 
     found = run(pods, groups={"kube_control_plane": groups}, answers={"rollout_lease": SILENT})
     assert found.changed == (["cp1"] if goes_on else [])
     if goes_on:
-        assert "WARNING: going on without the Lease" in found.lines
-        assert ("see to it that nobody changes cp2 meanwhile" in found.lines) is ("cp2" in groups)
+        assert "WARNING: continuing without the Lease" in found.lines
+        assert ("make sure that nothing changes cp2 meanwhile" in found.lines) is ("cp2" in groups)
 
 
 def test_those_left_out_are_known_by_the_group_that_the_inventory_names() -> None:
@@ -276,7 +279,9 @@ def test_a_plan_older_than_another_run_is_made_again() -> None:
     assert [state for state, _on in leases(found)] == ["held", "held", "released"]
 
 
-@pytest.mark.parametrize("answer", [{"stale": True}, {"failed": True, "answered": True, "msg": "them is at work."}])
+@pytest.mark.parametrize(
+    "answer", [{"stale": True}, {"failed": True, "answered": True, "msg": "the run them is in progress."}]
+)
 def test_a_lease_that_was_lost_ends_the_rollout(answer: Json) -> None:
     found = run(None, NOTHING, answers=by_state(renewed=answer))
     assert (found.changed, [state for state, _on in leases(found)]) == ([], ["held", "held", "released"])
@@ -334,7 +339,7 @@ def test_a_node_that_gets_ready_is_waited_for() -> None:
 def test_a_node_that_is_lost_while_it_is_asked_ends_the_rollout() -> None:
     found = run(None, None, None, answers={"static_pod_info": lambda call: GONE if call.on == "cp3" else READY})
     assert found.changed == ["cp1"]
-    assert "cp3 could not be asked (gone)" in found.failures["cp2 turn"]
+    assert "cp3 could not be checked (gone)" in found.failures["cp2 turn"]
     assert found.play.calls("rollout_lease")[-1].arguments["completed"] is False
 
 

@@ -71,7 +71,7 @@ def test_a_proof_that_fails_on_one_node_keeps_it_from_being_written() -> None:
 
     found = run(proof=proof, ignores_errors=True)
     assert [module for module, _on in asked(found)] == ["kubeadm_config_check", "kubeadm_config_check"]
-    assert "it was not proven on cp2" in " ".join(found.failures.values())
+    assert "it was not verified on cp2" in " ".join(found.failures.values())
 
 
 def test_a_failed_change_keeps_it_from_being_proven() -> None:
@@ -127,10 +127,10 @@ def test_what_is_no_proof_of_this_pass_keeps_it_from_being_written(proof: Json) 
     first, second = verified["results"]
     found.play.hostvars["cp2"]["__control_plane_verify"] = {**verified, "results": [first, {**second, **proof}]}
     refused = found.play.take("control_plane", "apply", "cp2", on="cp1")
-    assert refused["msg"] == "kubeadm-config was not written, because it was not proven on cp2."
+    assert refused["msg"] == "kubeadm-config was not written, because it was not verified on cp2."
 
 
 def test_the_loss_of_encryption_is_told_first() -> None:
     found = run(ON, key="encryption-provider-config", persists=False)
-    assert found.lines.startswith("WARNING: the next kubeadm upgrade takes")
-    assert found.lines.count("WARNING: the next kubeadm upgrade takes") == 1
+    assert found.lines.startswith("WARNING: the next kubeadm upgrade removes")
+    assert found.lines.count("WARNING: the next kubeadm upgrade removes") == 1

@@ -125,7 +125,7 @@ def test_with_a_diff_each_object_is_a_call() -> None:
 def test_a_node_that_does_not_offer_it_fails_the_role() -> None:
     found = run(OURS, answers={"device_plugin_info": look(NAMESPACE, problems=["node-w2: not registered"])})
     assert (
-        "after 300 s 1 of 2 nodes do not offer what is expected. node-w2: not registered."
+        "after 300 s 1 of 2 nodes do not advertise what is expected. node-w2: not registered."
         in found.failures["w1 verify"]
     )
     assert found.report("w1")["problems"] == ["node-w2: not registered"]
@@ -142,7 +142,7 @@ def test_a_look_that_fails_afterwards_says_that_it_is_deployed() -> None:
         )
     }
     told = run(OURS, answers=answers).failures["w1 verify"]
-    assert told == f"{OWN}/{OWN} was deployed, but what the nodes offer is not known: no answer of the API"
+    assert told == f"{OWN}/{OWN} was deployed, but what the nodes advertise is not known: no answer of the API"
 
 
 def test_warnings_of_what_was_written_are_told() -> None:
@@ -232,7 +232,7 @@ def test_a_controller_that_cannot_read_the_configuration_says_what_it_needs() ->
 )
 def test_hosts_that_ask_for_different_things_are_refused(each: Json, name: str) -> None:
     found = run(OURS, each=each)
-    assert f"so {name} has to be the same for all" in found.failures["w1 decide"]
+    assert f"so {name} must be the same for all" in found.failures["w1 decide"]
     assert (found.play.asked, "geheim" in str(found.play.hostvars["w3"]["__device_plugin_pass"])) == ([], False)
 
 
@@ -256,11 +256,11 @@ def test_names_of_nodes_and_of_other_variables_may_differ() -> None:
         ({"failed": True, "msg": ""}, "Nothing was changed: no answer"),
         (
             look(NAMESPACE, {"kind": "DaemonSet", "name": OWN, "labels": {}, "config_maps": []}),
-            "was not made by this role",
+            "was not created by this role",
         ),
         (
             look({**NAMESPACE, "labels": {"pod-security.kubernetes.io/enforce": "baseline"}}),
-            "takes pods of the level baseline only",
+            "accepts only pods of the level baseline",
         ),
     ],
 )
@@ -338,7 +338,7 @@ def test_an_image_is_not_loaded_into_a_batch_only() -> None:
     found = course(ARCHIVE)
     found.play.batch = ["w1"]
     found.run()
-    assert "serial keeps w2, w3 out" in found.failures["w1 decide"]
+    assert "serial excludes w2, w3" in found.failures["w1 decide"]
     assert found.play.asked == []
 
 

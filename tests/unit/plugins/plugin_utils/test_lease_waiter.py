@@ -11,7 +11,7 @@ import pytest
 from ansible_collections.nodecraft.kubeadm.plugins.plugin_utils import lease_waiter
 from ansible_collections.nodecraft.kubeadm.plugins.plugin_utils.lease_waiter import LeaseWaiter
 
-BUSY = {"failed": True, "busy": True, "holder": "them", "msg": "waited 0 s, and them is at work."}
+BUSY = {"failed": True, "busy": True, "holder": "them", "msg": "waited 0 s, and the run them is in progress."}
 HELD = {"failed": False, "busy": False, "holder": "us"}
 SILENT = {"failed": True, "busy": False, "holder": None, "msg": "no API server answers"}
 

@@ -74,7 +74,9 @@ def test_one_that_might_run_out_is_renewed() -> None:
     assert (arguments["state"], arguments["holder"], arguments["wait_timeout"]) == ("held", holder(), 0)
 
 
-@pytest.mark.parametrize("answer", [{"stale": True}, {"failed": True, "answered": True, "msg": "them is at work."}])
+@pytest.mark.parametrize(
+    "answer", [{"stale": True}, {"failed": True, "answered": True, "msg": "the run them is in progress."}]
+)
 def test_without_it_the_turn_does_not_begin(answer: Json) -> None:
     with pytest.raises(Refusal, match=r"^w2 was not changed: "):
         turn_of(FakePass(answer, age=TURN_SECONDS))

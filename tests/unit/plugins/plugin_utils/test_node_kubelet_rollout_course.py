@@ -156,7 +156,7 @@ def test_what_a_plan_says_keeps_every_node_from_a_change(plans: Json, words: str
     ("each", "step", "words"),
     [
         ({"w1": {"node_kubelet_feature_gate": {}}}, "w1 begin", "did you mean node_kubelet_feature_gates?"),
-        ({"w1": {"node_kubelet_config": "maxPods=5"}}, "w1 begin", "node_kubelet_config is no mapping but text"),
+        ({"w1": {"node_kubelet_config": "maxPods=5"}}, "w1 begin", "node_kubelet_config is text and not a mapping"),
         (
             {"w1": {"node_kubelet_node_name": "other"}},
             "cp1 decide",
@@ -247,11 +247,11 @@ def test_a_worker_that_cannot_be_reached_may_be_left_out(gone: str, forks: int) 
     found = run(*names, variables=AT_MOST_ONE, answers=answers, forks=forks)
     assert found.failures == {}
     assert found.changed == ["cp1", *(name for name in ("w0", "w2") if name != gone)]
-    assert f"{gone}: left out, because it cannot be reached" in found.lines
+    assert f"{gone}: skipped, because it cannot be reached" in found.lines
     assert "not in this run: w9" in found.lines
     assert (found.report(gone)["unreachable"], found.report(gone)["msg"]) == (
         True,
-        "left out, because it cannot be reached: gone",
+        "skipped, because it cannot be reached: gone",
     )
 
 
@@ -259,23 +259,23 @@ def test_without_the_api_no_host_is_left_out() -> None:
     variables = {"node_kubelet_max_unreachable": 1, "node_kubelet_check_api": False}
     found = run("cp1", "w1", "w2", variables=variables, answers={"kubelet_info": reached_but("w1")})
     assert found.changed == []
-    assert "the API does not tell which nodes are control planes" in found.failures["cp1 admit"]
+    assert "the API does not show which nodes are control planes" in found.failures["cp1 admit"]
 
 
 def test_where_nothing_changes_nobody_asks_who_was_left_out() -> None:
     answers = {"kubelet_info": reached_but("w1"), "node_resource_info": SILENT}
     found = run("cp1", "w1", plans={"cp1": IDLE}, variables=AT_MOST_ONE, answers=answers)
     assert (found.failures, asked(found)) == ({}, [])
-    assert found.lines == "w1: left out, because it cannot be reached\ncp1: nothing to change"
+    assert found.lines == "w1: skipped, because it cannot be reached\ncp1: nothing to change"
 
 
 @pytest.mark.parametrize(
     ("gone", "answer", "words"),
     [
-        (["w1", "w2"], labelled("cp1"), "node_kubelet_max_unreachable is 1, and 2 would be left out."),
-        (["cp1"], labelled("cp1"), "A control plane is never left out, and cp1 is one."),
+        (["w1", "w2"], labelled("cp1"), "node_kubelet_max_unreachable is 1, and 2 would be skipped."),
+        (["cp1"], labelled("cp1"), "A control plane is never skipped, and cp1 is one."),
         (["w1"], labelled("cp1", "cp2"), "w1 cannot be reached, and the cluster has the control plane cp2"),
-        (["w1"], SILENT, "w1 cannot be reached, and the API does not tell which nodes are control planes"),
+        (["w1"], SILENT, "w1 cannot be reached, and the API does not show which nodes are control planes"),
     ],
 )
 def test_who_must_not_be_left_out(gone: list[str], answer: t.Any, words: str) -> None:
@@ -302,7 +302,7 @@ GATES: Json = {"control_plane_feature_gates": {"A": True}}
 @pytest.mark.parametrize(
     ("variables", "groups", "refused"),
     [
-        (GATES, {}, "control_plane_feature_gates would reach nobody: the cluster has the control planes c1, c2"),
+        (GATES, {}, "control_plane_feature_gates would have no effect: the cluster has the control planes c1, c2"),
         ({}, {}, ""),
         (GATES, {"kube_control_plane": ["c1"]}, ""),
         ({**GATES, "kube_control_plane_group": "masters"}, {"masters": ["c1"]}, ""),
@@ -324,7 +324,7 @@ def test_a_run_that_misses_its_control_planes_hears_of_them_before_its_pods() ->
     planes = labelled("c1")
     answers = {"node_resource_info": lambda call: {**nodes_of(call, **REJECTED), "nodes": planes(call)["nodes"]}}
     found = run("w1", "w2", groups={}, variables=GATES, answers=answers)
-    assert "control_plane_feature_gates would reach nobody" in found.failures["w1 admit"]
+    assert "control_plane_feature_gates would have no effect" in found.failures["w1 admit"]
 
 
 def test_in_check_mode_no_turn_is_missed() -> None:
@@ -359,8 +359,8 @@ def test_an_api_that_cannot_be_asked_is_refused_with_the_ways_out(answer: Json) 
     found = run("cp1", "w1", answers={"node_resource_info": answer})
     assert found.changed == []
     told = found.failures["cp1 admit"]
-    assert "the API does not tell which pods of cp1, w1 the restarted kubelets would reject" in told
-    assert "To do without, set node_kubelet_check_api to false" in told
+    assert "the API does not show which pods of cp1, w1 the restarted kubelets would reject" in told
+    assert "To skip this check, set node_kubelet_check_api to false" in told
 
 
 def test_the_next_control_plane_is_asked_where_the_api_of_the_first_does_not_answer() -> None:
@@ -460,10 +460,10 @@ BRISK: Json = {"node_kubelet_allocatable_timeout": 2}
         (
             (4, 3),
             3,
-            "2 s later pods can be given less there of what device plugins offer than before: a/b is 3, expected 4",
+            "2 s later device plugins have less allocatable there than before: a/b is 3, expected 4",
         ),
         ((4, None), 3, "a/b is 0, expected 4"),
-        ((4, "silent"), 3, "the API could not be asked whether device plugins offer there"),
+        ((4, "silent"), 3, "the API does not show whether device plugins advertise there"),
         ((0,), 0, ""),
     ],
 )

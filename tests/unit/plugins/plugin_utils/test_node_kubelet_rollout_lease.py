@@ -31,12 +31,15 @@ def test_a_run_without_the_lease_or_the_api_holds_none(variables: Json) -> None:
 @pytest.mark.parametrize(
     ("answer", "told"),
     [
-        ({"failed": True, "answered": True, "msg": "a rollout of the same wish failed on cp1."}, "failed on cp1."),
+        (
+            {"failed": True, "answered": True, "msg": "a rollout of the same desired state failed on cp1."},
+            "failed on cp1.",
+        ),
         (
             {"failed": True, "answered": False, "msg": "silent."},
-            "silent. To go on although nothing keeps other runs out",
+            "silent. To continue although nothing excludes other runs",
         ),
-        (GONE, "gone. To go on although nothing keeps other runs out"),
+        (GONE, "gone. To continue although nothing excludes other runs"),
     ],
 )
 def test_without_the_lease_nothing_is_changed(answer: Json, told: str) -> None:
@@ -63,7 +66,7 @@ def test_behind_another_run_the_api_is_asked_again_and_the_user_told() -> None:
     ]
     warnings = " ".join(found.result("admit", "cp1")["warnings"])
     assert "taken over from them" in warnings
-    assert "Nodes on which there was nothing to change are not looked at again" in warnings
+    assert "Nodes on which there was nothing to change are not checked again" in warnings
 
 
 def test_what_the_api_says_behind_another_run_counts() -> None:

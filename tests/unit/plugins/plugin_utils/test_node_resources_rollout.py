@@ -138,7 +138,7 @@ def test_no_node_is_asked_again_for_what_another_role_read() -> None:
     # What that role left out, or could not plan, is asked.
     found.play.hostvars["w1"]["__node_kubelet_plan"] = {"skipped": True}
     found.run()
-    assert found.failures["w1 begin"] == "Nothing was changed: w1 does not tell its name in Kubernetes: gone"
+    assert found.failures["w1 begin"] == "Nothing was changed: the name of w1 in Kubernetes is not known: gone"
 
 
 @pytest.mark.parametrize("answer", [GONE, {"failed": True, "msg": "no kubelet"}])
@@ -146,7 +146,7 @@ def test_a_node_that_does_not_tell_its_name_ends_the_play(answer: Json) -> None:
     answers: dict[str, Answer] = {"kubelet_info": lambda call: answer if call.host == "w1" else node(call)}
     found = run("cp1", "w1", answers=answers)
     assert (asked(found), found.told) == ([], {})
-    assert found.failures["w1 begin"].endswith(f"w1 does not tell its name in Kubernetes: {answer['msg']}")
+    assert found.failures["w1 begin"].endswith(f"the name of w1 in Kubernetes is not known: {answer['msg']}")
     limited = run("cp1", "w1", answers=answers, variables={"node_resources_max_unreachable": 1})
     assert ("w1 begin" in limited.failures) is bool(answer.get("failed"))
 
@@ -164,15 +164,15 @@ def test_workers_that_cannot_be_reached_may_be_left_out(gone: list[str], forks: 
     assert found.failures == {}
     left = sorted(f"node-{name}" for name in names if name not in gone)
     assert asked(found) == [(module, left) for module in MODULES]
-    assert [f"{name}: left out, because it cannot be reached" in found.lines for name in gone] == [True] * len(gone)
+    assert [f"{name}: skipped, because it cannot be reached" in found.lines for name in gone] == [True] * len(gone)
     assert [found.report(name)["unreachable"] for name in gone] == [True] * len(gone)
 
 
 @pytest.mark.parametrize(
     ("gone", "most", "words"),
     [
-        (["cp1"], 2, "A control plane is never left out, and cp1 is one."),
-        (["w1", "w2"], 1, "node_resources_max_unreachable is 1, and 2 would be left out."),
+        (["cp1"], 2, "A control plane is never skipped, and cp1 is one."),
+        (["w1", "w2"], 1, "node_resources_max_unreachable is 1, and 2 would be skipped."),
         (["cp1", "w1", "w2"], 9, "Nothing was changed. "),
     ],
 )

@@ -86,7 +86,7 @@ def test_who_is_named_asks() -> None:
         (
             {"w2": {"placement_guard_nodes": ["w2"]}},
             "w1 decide",
-            "These variables must be the same on all hosts of the play. Nodes that are kept for something else get a guard",
+            "These variables must be the same on all hosts of the play. Nodes with another purpose need a guard",
         ),
     ],
 )
@@ -103,9 +103,9 @@ def test_names_of_something_else_may_differ() -> None:
 
 
 def test_a_failure_is_what_is_reported() -> None:
-    failed = {"failed": True, "changed": True, "msg": "It does not do what it should.", "summary": []}
+    failed = {"failed": True, "changed": True, "msg": "It does not work as desired.", "summary": []}
     found = run("w1", change=failed)
-    assert (found.lines, found.report("w1")["changed"]) == ("It does not do what it should.", True)
+    assert (found.lines, found.report("w1")["changed"]) == ("It does not work as desired.", True)
 
 
 def test_hosts_that_skip_the_role_do_not_ask() -> None:

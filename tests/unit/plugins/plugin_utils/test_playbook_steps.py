@@ -24,7 +24,7 @@ REHEARSED: Json = {"rehearsal": {"verdict": "accepted", "message": "", "seconds"
 TRANSACTION: Json = {"outcome": "committed", "seconds": 1.0, "outage_seconds": 1.0, "proof": {"pid": 1, "uid": "u"}}
 DONE: Json = {"changed": True, "transaction": TRANSACTION}
 FAILED: Json = {"changed": True, "failed": True, "msg": "it is restored"}
-PANIC = "kubelet on cp1 is down; it said last: panic: unrecognized feature gate: OldGate"
+PANIC = "kubelet on cp1 is down; it logged last: panic: unrecognized feature gate: OldGate"
 ROLES = ["control_plane", "node_kubelet", "node_resources"]
 
 
@@ -328,7 +328,7 @@ def test_what_was_planned_and_did_not_begin_fails_and_is_in_the_limit_that_goes_
     failed = site.reported("cp1")
     assert (failed["failed"], failed["msg"]) == (True, site.ended("cp1")["left"])
     assert failed["report"][-1] == (
-        "To go on with the whole run when that is repaired, run it again with --limit cp1,w1"
+        "To continue with the whole run when that is repaired, run it again with --limit cp1,w1"
     )
     assert site.reported("w1") == {"failed": True, "changed": False, "msg": site.ended("w1")["left"]}
 

@@ -54,7 +54,7 @@ def test_a_misspelt_variable_does_not_take_back_everything(variables: Json, refu
     found = rollback(components="kubelet", **variables).take("rollback", "begin", "cp1")
     assert bool(found.get("failed")) is refused
     if refused:
-        assert found["msg"].startswith("Nothing was changed. This playbook does not know rollback_node; it takes")
+        assert found["msg"].startswith("Nothing was changed. This playbook does not know rollback_node; it knows")
 
 
 @pytest.mark.parametrize(
@@ -64,9 +64,9 @@ def test_a_misspelt_variable_does_not_take_back_everything(variables: Json, refu
         ({"components": "kube-apiserver,kubelet", "nodes": ""}, ""),
         (
             {},
-            "Nothing was changed. Name in rollback_components whose last change shall be taken back. There is cp1 kube-apiserver",
+            "Nothing was changed. Set rollback_components to those whose last change is to be reverted. There is cp1 kube-apiserver",
         ),
-        ({"components": "kube-proxy"}, "rollback_components names kube-proxy"),
+        ({"components": "kube-proxy"}, "invalid rollback_components kube-proxy"),
         ({"components": "kubelet", "nodes": "w9"}, "rollback_nodes names w9"),
     ],
 )

@@ -169,7 +169,7 @@ def test_a_lost_connection_is_opened_anew(run: Run) -> None:
     result = run(STARTED, OUT_OF_REACH, OUT_OF_REACH, news("is down"), ended("committed"))
     assert result["changed"] is True
     assert run.connection.resets == 2
-    said = "cannot be followed (ssh: connection refused), trying again; the node goes on by itself"
+    said = "cannot be followed (ssh: connection refused), trying again; the node continues by itself"
     assert sum(said in line for line in run.lines) == 2
 
 
@@ -186,7 +186,7 @@ DECLINED = {"failed": True, "msg": f"transaction {ID} of kube-apiserver is not k
 def test_a_node_that_knows_nothing_of_it_ends_the_wait_at_once_with_its_words(run: Run) -> None:
     result = run(STARTED, news("stops"), OUT_OF_REACH, DECLINED)
     assert (result["failed"], result["changed"]) == (True, True)
-    assert f"its end was not seen: {DECLINED['msg']} Ask systemctl status" in result["msg"]
+    assert f"its end was not seen: {DECLINED['msg']} Check systemctl status" in result["msg"]
     assert len(run.calls) == 4
     assert result["transaction"]["id"] == ID
 
@@ -210,7 +210,7 @@ def test_a_node_that_is_never_seen_again_fails_the_task_with_what_is_known(run: 
 # ---- the word of the controller --------------------------------------------------------------------------------------
 
 URL = "https://lb:6443/readyz"
-WAITS = {"phase": "confirming", "message": "waits to be confirmed", "running": True, "transaction": None}
+WAITS = {"phase": "confirming", "message": "waits for its confirmation", "running": True, "transaction": None}
 
 
 class Api:
@@ -269,7 +269,7 @@ def test_a_change_that_is_still_open_is_no_success_out_of_reach(run: Run, monkey
     left = {"id": ID, "phase": "waiting"}
     result = run({**STARTED, "changed": False, "transaction": None, "open_transaction": left})
     assert (result["failed"], result["changed"], run.checked) == (True, False, [True])
-    assert "leave confirm out where the API server is down" in result["msg"]
+    assert "omit confirm where the API server is down" in result["msg"]
 
 
 def test_without_confirm_nobody_is_asked(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -290,7 +290,7 @@ def test_an_authority_that_is_not_there_is_named(run: Run, monkeypatch: pytest.M
     api = Api(run, monkeypatch, 200)
     run.args["confirm_ca_cert"] = str(tmp_path / "ca.crt")
     result = run({**STARTED, "transaction": None})
-    assert f"(confirm_ca_cert {tmp_path}/ca.crt is no file on this controller)" in result["msg"]
+    assert f"(confirm_ca_cert {tmp_path}/ca.crt is not a file on this controller)" in result["msg"]
     assert (api.asked, run.checked) == ([], [True])
 
 
@@ -298,7 +298,7 @@ def test_out_of_reach_after_the_change_there_is_no_word(run: Run, monkeypatch: p
     Api(run, monkeypatch, 200, REFUSED, REFUSED, 200)
     run(STARTED, WAITS, WAITS, WAITS, ended("committed"))
     assert [arguments.get("confirm") for name, arguments in run.calls if name] == [None, None, None, ID]
-    assert any("out of this controller's reach" in line for line in run.lines)
+    assert any("cannot be reached from this controller" in line for line in run.lines)
 
 
 def test_a_word_that_may_not_have_been_heard_is_given_again(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -65,7 +65,7 @@ def test_a_token_of_some_hosts_only_is_refused_and_not_shown(stage: Stage) -> No
     hosts = {name: host(token) for name, token in zip(("cp1", "w1", "w2"), tokens, strict=True)}
     outcome = stage.play({"kube_node": hosts}, "-v", roles=[ROLE], vars=OURS)
     assert outcome.status != 0
-    assert "device_plugin_pod_resources_token has to be the same for all of them. Set it for all" in outcome.output
+    assert "device_plugin_pod_resources_token must be the same for all of them. Set it for all" in outcome.output
     assert outcome.calls == []
     assert [word for word in secrets_of("geheim") if word in outcome.output] == []
 

@@ -139,7 +139,7 @@ def test_a_node_that_does_not_offer_it_fails_the_role(play: Play) -> None:
     problem = f"node-w2: {D}: expected 4, found 0: not registered"
     outcome = play(OURS, stub={"stub_problems": [problem]}, post_tasks=[{"ansible.builtin.debug": {"msg": "went on"}}])
     assert outcome.status != 0
-    assert f"is deployed, but after 300 s 1 of 2 nodes do not offer what is expected. {problem}." in outcome.output
+    assert f"is deployed, but after 300 s 1 of 2 nodes do not advertise what is expected. {problem}." in outcome.output
     assert problem in "".join(outcome.reports)
     assert "went on" not in outcome.output
 

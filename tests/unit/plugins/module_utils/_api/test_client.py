@@ -146,7 +146,7 @@ def test_a_server_that_does_not_come_back(serve: Serve) -> None:
 @pytest.mark.parametrize(
     ("status", "words"),
     [
-        (403, 'User "x" cannot patch resource "nodes/status". Give the account this right'),
+        (403, 'User "x" cannot patch resource "nodes/status". Grant the account this right'),
         (401, "Unauthorized. The credentials are not known there"),
         (400, "the body is no patch"),
         # Admission forbids as well, and no right helps against it.
@@ -196,7 +196,7 @@ def test_an_address_that_does_not_exist_is_not_waited_for() -> None:
 def test_a_server_of_another_kind(serve: Serve) -> None:
     api = serve(node("w1"))
     api.objects["w1"] = []  # type: ignore[assignment]
-    with pytest.raises(KubeadmError, match="is no Kubernetes API server"):
+    with pytest.raises(KubeadmError, match="is not a Kubernetes API server"):
         client_of(api.url, Clock()).get("nodes/w1")
 
 
@@ -204,7 +204,7 @@ def test_the_time_of_the_api_server(serve: Serve) -> None:
     api, now = serve(node("w1")), 1_800_000_000.0
     api.now = now
     client = client_of(api.url, Clock())
-    with pytest.raises(KubeadmError, match="does not say what time it is"):
+    with pytest.raises(KubeadmError, match="does not tell the time"):
         client.server_time()
     client.get("nodes/w1")
     assert client.server_time() == now
@@ -257,7 +257,7 @@ def test_an_api_server_that_passes_nothing_on_is_asked_again(serve: Serve, troub
 def test_rights_are_believed_once_the_api_server_is_ready(serve: Serve) -> None:
     api, clock = serve(), Clock()
     api.behind["p"] = Refused(403, 'cannot get resource "pods/proxy"')
-    with pytest.raises(ApiError, match="Give the account this right") as caught:
+    with pytest.raises(ApiError, match="Grant the account this right") as caught:
         client_of(api.url, clock).get_behind(BEHIND, {})
     assert caught.value.status == 403
     assert [path for path in api.asked("GET") if path == "/readyz"]

@@ -11,7 +11,7 @@ from ansible_collections.nodecraft.kubeadm.plugins.module_utils._api.client impo
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._api.conflicts import ATTEMPTS, retry_on_conflict
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.common.errors import KubeadmError
 
-OTHERS = "others changed it"
+OTHERS = "another client changed it"
 
 
 class Desk:
@@ -74,6 +74,6 @@ def test_planning_again_may_refuse() -> None:
 
 def test_others_that_never_stop() -> None:
     desk = Desk(*[409] * ATTEMPTS)
-    with pytest.raises(KubeadmError, match=f"^others changed it each of the {ATTEMPTS} times that it was tried[.]$"):
+    with pytest.raises(KubeadmError, match=f"^another client changed it in each of {ATTEMPTS} attempts[.]$"):
         desk.run()
     assert desk.log == ["send", "plan after 409"] * ATTEMPTS

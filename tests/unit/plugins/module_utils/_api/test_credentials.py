@@ -140,7 +140,7 @@ def test_what_is_reached_without_a_proxy(host: str, no_proxy: str, direct: bool)
 @pytest.mark.parametrize(
     ("changes", "told"),
     [
-        ({"authority": "nothing"}, "the certificate of the authority is no PEM"),
+        ({"authority": "nothing"}, "the certificate of the authority is not PEM"),
         ({"user": User("nothing", "nothing")}, "the client certificate and its key cannot be used"),
     ],
 )

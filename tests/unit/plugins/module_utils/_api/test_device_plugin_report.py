@@ -200,7 +200,7 @@ def test_revisions_of_others_do_not_count(desk: Desk) -> None:
 
 def test_pods_of_others_do_not_count(desk: Desk) -> None:
     desk.api.answers[PODS] = [plugin_pod(owner="other")]
-    assert desk.read()["problems"] == ["w1: there is no pod of the DaemonSet x/p: its controller has made none yet"]
+    assert desk.read()["problems"] == ["w1: there is no pod of the DaemonSet x/p: its controller has created none yet"]
 
 
 def test_a_daemon_set_that_selects_by_expressions(desk: Desk) -> None:
@@ -251,7 +251,7 @@ def test_a_version_that_is_not_tested(desk: Desk) -> None:
 
 
 def test_what_is_no_name_of_a_node(desk: Desk) -> None:
-    with pytest.raises(Refusal, match="no name of a node"):
+    with pytest.raises(Refusal, match="must be the name of a node"):
         desk.read(expected=[{**FOUR, "nodes": ["W 1"]}])
 
 

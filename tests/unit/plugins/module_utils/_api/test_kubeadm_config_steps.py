@@ -173,7 +173,7 @@ def test_what_was_proven_is_what_is_written() -> None:
     proven = {"before": digest_of(plan.before), "after": digest_of(plan.after)}
     carry_out(steps(ConfigMaps(), proven=proven))
     for api, given in ((ConfigMaps(OTHERS), proven), (ConfigMaps(), {**proven, "after": "x"})):
-        with pytest.raises(Refusal, match="was changed by another since this run read it"):
+        with pytest.raises(Refusal, match="was changed by another client since this run read it"):
             carry_out(steps(api, proven=given))
         assert api.writes == []
     api = ConfigMaps()

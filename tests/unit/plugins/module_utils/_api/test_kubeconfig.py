@@ -81,7 +81,7 @@ def test_who_asks(user: Json, headers: Json) -> None:
     found = load(config({"insecure-skip-tls-verify": True}, user))
     assert found.user.headers() == headers
     assert not found.verify
-    assert found.source == "the kubeconfig that the task holds"
+    assert found.source == "the kubeconfig of the task"
 
 
 def test_another_context(tmp_path: Path) -> None:
@@ -95,8 +95,8 @@ def test_another_context(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("content", "told"),
     [
-        ("a: [", "no YAML in line 1"),
-        ("[]", "holds no mapping"),
+        ("a: [", "invalid YAML in line 1"),
+        ("[]", "is not a mapping"),
         ("{}", "has no current-context; name one with context"),
         (json.dumps({"current-context": "a", "contexts": [{"name": "a"}]}), "'cluster' is missing"),
         (json.dumps({"current-context": "a", "contexts": {"name": "a"}}), "cannot be used as a kubeconfig"),
@@ -104,7 +104,7 @@ def test_another_context(tmp_path: Path) -> None:
         (json.dumps(config({"certificate-authority": "/nope/ca.crt"})), "/nope/ca.crt: No such file or directory"),
         (json.dumps(config(user={"tokenFile": "/nope/token"})), "/nope/token: No such file or directory"),
         (json.dumps(config(user={"client-key-data": "=secret"})), "cannot be used as a kubeconfig"),
-        ("token: secret\n\t- a", "no YAML in line 2"),
+        ("token: secret\n\t- a", "invalid YAML in line 2"),
     ],
 )
 def test_what_is_none(tmp_path: Path, content: str, told: str) -> None:

@@ -148,7 +148,7 @@ def test_a_run_waits_until_a_dead_one_has_run_out(desk: Desk) -> None:
 
 def test_a_run_waits_no_longer_than_it_may(desk: Desk) -> None:
     desk.run(holder="them")
-    with pytest.raises(KubeadmError, match="waited 60 s, and them is at work"):
+    with pytest.raises(KubeadmError, match="waited 60 s, and the run them is in progress"):
         desk.run()
     assert desk.holder == "them"
     assert (desk.last.report()["holder"], desk.last.report()["busy"]) == ("them", True)
@@ -256,7 +256,7 @@ def test_a_failed_roll_out_keeps_its_wish_from_being_tried_again(desk: Desk) -> 
     desk.run()
     desk.run(state="halted", node="cp1", reason="it crashed.")
     assert desk.holder == ""
-    with pytest.raises(Refusal, match="the same wish failed on cp1"):
+    with pytest.raises(Refusal, match="the same desired state failed on cp1"):
         desk.run(holder="others")
     assert desk.run(holder="others", resume=True).report()["holder"] == "others"
     desk.run(holder="others", state="released")

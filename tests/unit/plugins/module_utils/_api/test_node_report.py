@@ -113,7 +113,7 @@ def test_what_kubelets_say_of_themselves(serve: Serve) -> None:
 def test_a_kubelet_that_tells_nothing(serve: Serve) -> None:
     api = serve(node("w1"))
     api.kubelets = {"w1": {}}
-    with pytest.raises(KubeadmError, match="the kubelet of w1 does not tell its configuration"):
+    with pytest.raises(KubeadmError, match="the kubelet of w1 does not show its configuration"):
         read(api, kubelets={"w1": {}})
 
 

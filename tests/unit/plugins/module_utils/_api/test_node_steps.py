@@ -225,7 +225,7 @@ def test_a_conflict_without_end(serve: Serve) -> None:
     api = serve(node("w1"))
     api.before_patch = lambda name: _raise(Refused(409, "the object has been modified"))
     done = run(LABELS, api, nodes=["w1"], labels={"x": "1"})
-    assert "w1: others changed the node each of the 20 times" in str(done.error)
+    assert "w1: another client changed the node in each of 20 attempts" in str(done.error)
 
 
 def _raise(error: Exception) -> t.NoReturn:
@@ -278,7 +278,7 @@ def test_a_taint_that_evicts_is_refused(serve: Serve) -> None:
     api = serve(node("w1"), node("w2"))
     api.pods = [pod("app", owner="ReplicaSet"), pod("dns", priority=2000000000, node="w1")]
     done = run(TAINTS, api, nodes=["w1", "w2"], taints=EVICTING)
-    assert "w1: k:NoExecute would evict 2 pods: default/dns (that nothing makes again), default/app" in str(done.error)
+    assert "w1: k:NoExecute would evict 2 pods: default/dns (that nothing recreates), default/app" in str(done.error)
     assert "allow_eviction" in str(done.error)
     assert "taints" not in api.objects["w1"]["spec"]
     assert api.objects["w2"]["spec"]["taints"] == [{"key": "k", "effect": "NoExecute"}]
@@ -320,7 +320,7 @@ def test_a_taint_that_may_evict_warns(serve: Serve) -> None:
     api.pods = [pod("app")]
     done = run(TAINTS, api, nodes=["w1"], taints=EVICTING, allow_eviction=True)
     assert done.error is None
-    assert done.warnings == ["w1: k:NoExecute evicts default/app (that nothing makes again)."]
+    assert done.warnings == ["w1: k:NoExecute evicts default/app (that nothing recreates)."]
     assert run(TAINTS, api, nodes=["w1"], taints=EVICTING).operations == 0
 
 
@@ -331,7 +331,7 @@ def test_pods_that_may_not_be_listed(serve: Serve, allowed: bool) -> None:
     done = run(TAINTS, api, nodes=["w1"], taints=EVICTING, allow_eviction=allowed)
     assert (done.error is None) is allowed
     told = done.warnings[0] if allowed else str(done.error)
-    assert "could not be told: " in told
+    assert "could not be determined: " in told
     assert "cannot list resource pods" in told
     assert ("Or set allow_eviction" in told) is not allowed
 
@@ -345,7 +345,7 @@ def test_a_change_warns_of_pods_that_would_not_come_back(serve: Serve) -> None:
     ]
     relabelled = run(LABELS, api, nodes=["w1"], labels={"x": None})
     assert relabelled.warnings == [
-        "w1: these pods run on, but the kubelet rejects them when it is started anew: default/selects (selects nodes with x=1)."
+        "w1: these pods keep running, but the kubelet rejects them when it is restarted: default/selects (selects nodes with x=1)."
     ]
     assert (
         "default/uses (requests 3 of example.com/dongle, 2 are left)"
@@ -368,7 +368,7 @@ def test_waiting_for_the_kubelet(serve: Serve) -> None:
     done = run(RESOURCES, api, clock=clock, nodes=["w1", "w2", "asleep"], resources={D: 4}, wait=True)
     assert done.error is None
     assert clock.now == 3.0
-    assert done.nodes["asleep"]["msg"] == "not waited for: the node is not Ready, so that no kubelet would show it"
+    assert done.nodes["asleep"]["msg"] == "not waited for: the node is not Ready, so no kubelet would report it"
 
 
 def test_waiting_in_vain_names_what_was_found(serve: Serve) -> None:

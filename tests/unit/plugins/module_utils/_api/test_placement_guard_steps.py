@@ -218,7 +218,7 @@ def test_check_mode_says_of_a_removal_that_it_is_not_allowed(api: FakeGuards) ->
     api.looks_at = declines
     done = run(api, dry=True, state="absent")
     assert f"{BINDING} {NAME} could not be removed" in done.message
-    assert "Give the account this right" in done.message
+    assert "Grant the account this right" in done.message
 
 
 def test_an_account_that_could_not_remove_the_copy_writes_none(api: FakeGuards) -> None:
@@ -279,7 +279,7 @@ def test_what_somebody_else_made_is_left_alone(api: FakeGuards, state: str, name
     api.guards[BINDING, name]["metadata"].update(name=name, labels={"team": "a"})
     del api.writes[:]
     done = run(api, state=state)
-    assert f"{BINDING} {name}: not made by this collection" in done.message
+    assert f"{BINDING} {name}: not created by this collection" in done.message
     assert api.writes == []
 
 
@@ -299,7 +299,7 @@ def test_a_namespace_where_nothing_can_be_tried_is_refused(api: FakeGuards, refu
     for dry in (True, False):
         done = run(api, dry=dry)
         assert (
-            "trial_namespace: nothing can be tried in default, because a harmless pod is refused there" in done.message
+            "trial_namespace: no trial is possible in default, because a harmless pod is refused there" in done.message
         )
         assert str(refusal) in done.message
     assert api.writes == []
@@ -332,7 +332,7 @@ def test_another_writer_is_not_overwritten(api: FakeGuards) -> None:
 
     api.looks_at = changes
     done = run(api)
-    assert f"{POLICY} {NAME}: somebody else changed it in the meantime" in done.message
+    assert f"{POLICY} {NAME}: another client changed it in the meantime" in done.message
     assert not getattr(done.error, "changed", False)
     assert api.guards[POLICY, NAME]["spec"]["failurePolicy"] == "Ignore"
 
@@ -363,7 +363,7 @@ def test_others_that_never_stop_are_given_up(api: FakeGuards) -> None:
             api.touch(place)
 
     api.looks_at = touches
-    assert "others changed it each of the 20 times" in run(api).message
+    assert "another client changed it in each of 20 attempts" in run(api).message
 
 
 def test_a_policy_that_somebody_removed_meanwhile_is_not_made_again(api: FakeGuards) -> None:
@@ -375,7 +375,7 @@ def test_a_policy_that_somebody_removed_meanwhile_is_not_made_again(api: FakeGua
             api.guards.pop(place, None)
 
     api.looks_at = removes
-    assert f"{POLICY} {NAME}: somebody else changed it in the meantime" in run(api).message
+    assert f"{POLICY} {NAME}: another client changed it in the meantime" in run(api).message
 
 
 @pytest.mark.parametrize("first", [True, False])

@@ -145,7 +145,7 @@ def test_a_guard_that_is_not_in_force_is_removed_again(api: FakeGuards) -> None:
 
     api.looks_at = stop
     done = run(api, **ENFORCED)
-    assert f"The guard {NAME} does not do what it should." in done.message
+    assert f"The guard {NAME} does not work as desired." in done.message
     assert "It did not refuse a pod that names w1 within 30 s." in done.message
     assert done.message.endswith("It was removed again.")
     assert not getattr(done.error, "changed", False)
@@ -175,7 +175,7 @@ def test_the_refusal_of_the_former_guard_proves_nothing(api: FakeGuards, change:
     stops_at(api, POLICY)
     done = run(api, **{**ENFORCED, **change})
     assert "It did not refuse a pod that names w1 within 30 s" in done.message
-    assert done.message.endswith("It was put back to what it was before.")
+    assert done.message.endswith("It was rolled back.")
     assert not getattr(done.error, "changed", False)
     assert spec_of(api) == before
 
@@ -186,7 +186,7 @@ def test_the_affinity_of_the_former_guard_proves_nothing(api: FakeGuards) -> Non
     stops_at(api, MUTATION)
     done = run(api, **AFFINITY, exceptions=["false"])
     assert "was not turned into an affinity by" in done.message
-    assert done.message.endswith("It was put back to what it was before.")
+    assert done.message.endswith("It was rolled back.")
     assert spec_of(api) == before
 
 
@@ -200,7 +200,7 @@ def test_what_the_guard_lost_on_the_way_comes_back(api: FakeGuards) -> None:
 
     api.looks_at = holds_on
     done = run(api, **ENFORCED)
-    assert done.message.endswith("It was put back to what it was before.")
+    assert done.message.endswith("It was rolled back.")
     assert spec_of(api) == before
     api.looks_at, api.taken_up = lambda verb, place, dry: None, True
     assert run(api, **AFFINITY).error is None
@@ -254,7 +254,7 @@ def test_what_cannot_be_put_back_is_told_with_the_way_out(api: FakeGuards) -> No
 
     api.looks_at = declines
     done = run(api, **ENFORCED, schedulers=["mine"])
-    assert f"Not all of it could be put back: {POLICY} {NAME}:" in done.message
+    assert f"Not all of it could be rolled back: {POLICY} {NAME}:" in done.message
     assert f"kubectl delete validatingadmissionpolicybinding {NAME}" in done.message
     assert getattr(done.error, "changed", False)
 
@@ -280,7 +280,7 @@ def test_two_runs_do_not_take_away_each_others_copies(api: FakeGuards) -> None:
 
     api.looks_at = is_quicker
     done = run(api, **ENFORCED)
-    assert f"{BINDING} {TRIAL}: another run tries this guard at the moment. Run the task again." in done.message
+    assert f"{BINDING} {TRIAL}: another run is trying this guard at the moment. Run the task again." in done.message
     assert names(api) == [f"{BINDING} {TRIAL}"]
 
 
@@ -291,7 +291,7 @@ def test_tolerations_are_proven_too(api: FakeGuards) -> None:
 
     api.looks_at_pod = untolerated
     message = run(api, **STRICT).message
-    assert "does not do what it should. It did not refuse a pod that tolerates the taints of the nodes" in message
+    assert "does not work as desired. It did not refuse a pod that tolerates the taints of the nodes" in message
 
 
 def test_the_refusal_of_another_guard_proves_nothing(api: FakeGuards) -> None:
@@ -311,7 +311,7 @@ def test_an_exception_of_ones_own_is_named_where_it_may_be_the_cause(api: FakeGu
             del pod["spec"]["nodeName"]
 
     api.looks_at_pod = excepted
-    words = "Or one of its exceptions holds for the account of this task"
+    words = "Or one of its exceptions applies to the account of this task"
     assert words in run(api, **ENFORCED, exceptions=["true"]).message
     assert words not in run(api, **ENFORCED).message
 
@@ -321,7 +321,7 @@ def test_a_guard_that_stopped_working_is_told_by_the_next_run(api: FakeGuards) -
     api.in_force, api.taken_up = {}, False
     done = run(api, **ENFORCED)
     assert done.operations == 0
-    assert "does not do what it should" in done.message
+    assert "does not work as desired" in done.message
     assert not getattr(done.error, "changed", False)
 
 

@@ -113,7 +113,7 @@ def test_a_pod_without_a_node_is_not_waited_for(serve_pods: Serve) -> None:
     del pod["spec"]["nodeName"]
     done = run(serve_pods(pod), names=["web-1"], wait=True)
     assert (done.outcomes, done.clock.pauses) == ({"web-1": "accepted"}, [])
-    assert "begins with what was asked for" in done.pods["web-1"]["msg"]
+    assert "starts with the desired resources" in done.pods["web-1"]["msg"]
 
 
 # ---- up to Kubernetes 1.31 -------------------------------------------------------------------------------------------
@@ -145,7 +145,7 @@ def test_one_that_is_too_large_and_others(web: FakePods) -> None:
     done = run(web, owner=OWNER, wait=True)
     assert done.outcomes == {**dict.fromkeys(NAMES, "resized"), "web-2": "infeasible"}
     assert str(done.error) == (
-        f"1 of 5 pods failed. shop/web-2: the kubelet of w1 says: Infeasible: {NO_ROOM}. The pod runs on with what it had."
+        f"1 of 5 pods failed. shop/web-2: the kubelet of w1 says: Infeasible: {NO_ROOM}. The pod keeps running with its former resources."
     )
     assert done.error is not None
     assert done.error.changed
@@ -219,7 +219,7 @@ def test_a_right_that_lacks_is_named_with_verb_and_subresource(web: FakePods) ->
     web.refusals = {name: Refused(403, f'pods "{name}" is forbidden: {words}') for name in NAMES}
     done = run(web, owner=OWNER)
     assert set(done.outcomes.values()) == {"refused"}
-    assert f"{words}. Give the account this right, or the task another account." in str(done.error)
+    assert f"{words}. Grant the account this right, or use another account for the task." in str(done.error)
 
 
 def test_an_unknown_container(web: FakePods) -> None:
@@ -236,13 +236,16 @@ def test_a_static_pod(serve_pods: Serve) -> None:
 @pytest.mark.parametrize(
     ("params", "words"),
     [
-        ({"names": ["Web"]}, "names: 'Web' is no name of a pod"),
+        ({"names": ["Web"]}, "invalid names 'Web': must be the name of a pod"),
         ({"names": []}, "names: it is empty"),
-        ({"namespace": "a/b", "names": ["p"]}, "namespace: 'a/b' is no name of a namespace"),
+        ({"namespace": "a/b", "names": ["p"]}, "invalid namespace 'a/b': must be the name of a namespace"),
         ({"label_selector": " "}, "label_selector: it is empty"),
-        ({"owner": {"kind": "Deployment", "name": "web/scale"}}, "owner: 'web/scale' is no name of a Deployment"),
+        (
+            {"owner": {"kind": "Deployment", "name": "web/scale"}},
+            "invalid owner 'web/scale': must be the name of a Deployment",
+        ),
         ({"names": ["p"], "containers": []}, "containers: it is empty; name the containers and what they get"),
-        ({"names": ["p"], "containers": [], "state": "absent"}, "name the containers, or leave it out to mean all"),
+        ({"names": ["p"], "containers": [], "state": "absent"}, "name the containers, or omit it to select all"),
         ({"names": ["p"], "max_unavailable": "0"}, "max_unavailable is '0'"),
         ({"names": ["p"], "containers": asked(limits={"example.com/gpu": "1"})}, "only cpu and memory resources"),
     ],
@@ -339,7 +342,9 @@ def test_a_pod_that_does_not_come_back_keeps_the_others_from_going(serve_pods: S
         **dict.fromkeys(["web-3", "web-4", "web-5"], "not_tried"),
     }
     assert "shop/web-2: not done within 5 s: it is not Ready." in str(done.error)
-    assert "would put more than max_unavailable (1) out of service, for these are not Ready: web-2." in str(done.error)
+    assert "would put more than max_unavailable (1) out of service, because these are not Ready: web-2." in str(
+        done.error
+    )
     assert [path.split("/")[-2] for path in api.patched] == ["web-1", "web-2"]
 
 
@@ -363,7 +368,7 @@ def test_pods_that_fall_again_after_their_restart_stop_the_others(serve_pods: Se
     done = run(api, label_selector="app=web", allow_restart=True)
     assert max(down) == 1
     assert done.outcomes == {"web-1": "restarted", **dict.fromkeys(NAMES[1:], "not_tried")}
-    assert "more than max_unavailable (1) out of service, for these are not Ready: web-1." in str(done.error)
+    assert "more than max_unavailable (1) out of service, because these are not Ready: web-1." in str(done.error)
 
 
 def test_a_pod_that_is_gone_counts_as_one_that_is_down(serve_pods: Serve) -> None:
@@ -378,7 +383,7 @@ def test_a_pod_that_is_gone_counts_as_one_that_is_down(serve_pods: Serve) -> Non
     done = run(api, label_selector="app=web", allow_restart=True)
     gone = dict.fromkeys(["web-1", "web-5"], "gone")
     assert done.outcomes == {**dict.fromkeys(NAMES, "not_tried"), **gone}
-    assert "for these are not Ready: web-1, web-5." in str(done.error)
+    assert "because these are not Ready: web-1, web-5." in str(done.error)
 
 
 def test_a_restart_that_nobody_asked_for_is_told(serve_pods: Serve) -> None:
@@ -392,7 +397,7 @@ def test_a_restart_that_nobody_asked_for_is_told(serve_pods: Serve) -> None:
     api.look = look_and_kill  # type: ignore[method-assign]
     done = run(api, names=["web-1"], wait=True)
     assert done.outcomes == {"web-1": "restarted"}
-    assert "although resizePolicy does not ask for it: app" in done.pods["web-1"]["msg"]
+    assert "although resizePolicy does not require it: app" in done.pods["web-1"]["msg"]
 
 
 # ---- the result ------------------------------------------------------------------------------------------------------

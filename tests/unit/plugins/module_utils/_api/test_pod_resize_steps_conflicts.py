@@ -27,7 +27,7 @@ def test_a_pod_that_is_gone_when_it_is_patched(web: FakePods) -> None:
     web.refusals["web-2"] = Refused(404, 'pods "web-2" not found')
     done = run(web, owner=OWNER, wait=True)
     assert done.outcomes == {**dict.fromkeys(NAMES, "resized"), "web-2": "gone"}
-    assert "shop/web-2: it is gone since it was read." in str(done.error)
+    assert "shop/web-2: it was deleted since it was read." in str(done.error)
 
 
 @pytest.mark.parametrize("uid", [None, "another"])
@@ -75,7 +75,7 @@ def test_a_pod_that_somebody_else_resizes_meanwhile_is_not_waited_for(serve_pods
     limits = {"cpu": "7"}
     api.look = lambda: api.pods[0]["spec"]["containers"][0]["resources"].update(limits=limits)  # type: ignore[method-assign]
     done = run(api, names=["web-1"], wait=True)
-    assert "shop/web-1: somebody else changed it in the meantime: limits.cpu of app is 7" in str(done.error)
+    assert "shop/web-1: another client changed it in the meantime: limits.cpu of app is 7" in str(done.error)
     assert done.clock.now < 10
 
 
@@ -85,7 +85,7 @@ def test_a_request_of_nothing_that_somebody_else_gives_back_is_told(serve_pods: 
     api.look = lambda: api.pods[0]["spec"]["containers"][0]["resources"].update(requests=requests)  # type: ignore[method-assign]
     wish = [{"name": "app", "resources": {"requests": {"memory": "0"}, "limits": {"cpu": "2"}}}]
     done = run(api, names=["web-1"], wait=True, containers=wish)
-    assert "somebody else changed it in the meantime: requests.memory of app is 32Mi" in str(done.error)
+    assert "another client changed it in the meantime: requests.memory of app is 32Mi" in str(done.error)
 
 
 def test_another_writer_was_quicker(serve_pods: Serve) -> None:
@@ -99,7 +99,7 @@ def test_another_writer_was_quicker(serve_pods: Serve) -> None:
 def test_another_writer_never_ends(serve_pods: Serve) -> None:
     api = serve_pods(sized())
     api.before_pod_patch = api.touch
-    assert "others changed the pod each of the 20 times" in str(run(api, names=["web-1"]).error)
+    assert "another client changed the pod in each of 20 attempts" in str(run(api, names=["web-1"]).error)
 
 
 def test_a_new_pod_got_the_name(serve_pods: Serve) -> None:

@@ -140,12 +140,12 @@ def test_pods_are_read_after_the_plugins(api: FakeApi) -> None:
     [
         ((403, "a token is needed"), "answered 403, a token is needed. Set plugin_token or plugin_token_secret to"),
         ((404, "podResources.access is off"), "answered 404, podResources.access is off. Set podResources.access"),
-        ((503, "none.sock cannot be asked"), "answered 503, none.sock cannot be asked. See that the folder"),
-        ((200, "<html>"), "answered something that is no view of pod resources. See that path"),
-        ({"other": 1}, "answered something that is no view of pod resources. See that path"),
+        ((503, "none.sock cannot be asked"), "answered 503, none.sock cannot be asked. Check that the directory"),
+        ((200, "<html>"), "answered with something other than a view of pod resources. Check that path"),
+        ({"other": 1}, "answered with something other than a view of pod resources. Check that path"),
         (
             Refused(503, "error trying to reach service: refused"),
-            "503, error trying to reach service: refused. See that the",
+            "503, error trying to reach service: refused. Check that the",
         ),
         (Refused(404, 'pods "plugin-w2" not found'), "was not reached: http"),
     ],
@@ -162,7 +162,7 @@ def test_a_node_that_does_not_tell_is_named_with_the_reason(api: FakeApi, answer
     assert w2["resources"] == {
         D: {"capacity": "2", "allocatable": "2", "requested": "0", "devices": None, "free": None}
     }
-    assert found.warnings == [f"1 of 2 nodes do not tell which pod holds which device. w2: {w2['msg']}"]
+    assert found.warnings == [f"1 of 2 nodes do not report which pod holds which device. w2: {w2['msg']}"]
     # One pod is not waited for as an API server is.
     assert found.clock.pauses == []
 
@@ -189,7 +189,7 @@ def test_many_silent_nodes_are_one_warning(serve: Serve) -> None:
     api = serve(*map(dongles, names))
     api.pods = [plugin(name, phase="Pending") for name in names]
     (warning,) = Read(api).warnings
-    assert warning.startswith("8 of 8 nodes do not tell")
+    assert warning.startswith("8 of 8 nodes do not report")
     assert "n4: devices/plugin-n4 is Pending." in warning
     assert warning.endswith("The others are n5, n6, n7.")
 
@@ -225,7 +225,7 @@ def test_a_secret_without_a_token(api: FakeApi, data: t.Any) -> None:
 
 def test_a_right_that_lacks_ends_the_task(api: FakeApi) -> None:
     api.behind["plugin-w1"] = Refused(403, 'cannot get resource "pods/proxy"')
-    with pytest.raises(ApiError, match=r'cannot get resource "pods/proxy"\. Give the account this right'):
+    with pytest.raises(ApiError, match=r'cannot get resource "pods/proxy"\. Grant the account this right'):
         Read(api, concurrency=1)
     assert [path for path in api.asked("GET") if "plugin-w2" in path] == []
 

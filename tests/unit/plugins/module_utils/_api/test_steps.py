@@ -50,7 +50,7 @@ def test_it_is_connected_once_and_not_before_it_is_needed() -> None:
 @pytest.mark.parametrize(
     ("declined", "verdict"),
     [
-        ((), Verdict("accepted", "the API server takes every example (dryRun=All)", 2.0)),
+        ((), Verdict("accepted", "the API server accepts every example (dryRun=All)", 2.0)),
         (("no", "nor this"), Verdict("refused", "no, nor this", 2.0)),
     ],
 )

@@ -42,7 +42,7 @@ def test_a_template_that_differs_is_reported(web: FakePods) -> None:
     assert warning.startswith(
         "Deployment web: requests.cpu of app is 500m in the template and 1 in pods, limits.cpu of"
     )
-    assert "after its next roll-out, have what the template says" in warning
+    assert "after its next rollout, have the resources of the template" in warning
     # It is told again for as long as it is so.
     assert run(web, owner=OWNER, template="report").warnings == [warning]
 
@@ -76,7 +76,7 @@ def test_a_template_is_left_when_one_of_its_pods_failed(web: FakePods) -> None:
     assert web.controllers["Deployment", "web"] == controller()
     assert (done.template["changed"], done.template["msg"]) == (
         False,
-        "the template was left as it is, because of web-2",
+        "the template was not changed, because of web-2",
     )
     assert [entry["before_header"] for entry in done.report["diff"]] == [f"Pod shop/{name}" for name in NAMES]
 
@@ -97,7 +97,7 @@ def test_a_template_is_left_as_long_as_one_of_its_pods_has_no_node(web: FakePods
     for outcome in ("accepted", "unchanged"):
         done = run(web, owner=OWNER, template="update")
         assert (done.error, done.outcomes["web-2"]) == (None, outcome)
-        assert done.template["msg"] == "the template was left as it is, because of web-2"
+        assert done.template["msg"] == "the template was not changed, because of web-2"
         assert web.controllers["Deployment", "web"] == controller()
 
 
@@ -120,7 +120,7 @@ def test_a_template_that_others_change_too(web: FakePods) -> None:
     web.refusals["web"] = Refused(403, 'User "u" cannot patch resource "deployments"')
     done = run(web, owner=OWNER, template="update", containers=asked(limits={"cpu": 3}))
     assert "Deployment web: its template was not changed: http" in str(done.error)
-    assert 'cannot patch resource "deployments". Give the account this right' in str(done.error)
+    assert 'cannot patch resource "deployments". Grant the account this right' in str(done.error)
     assert set(done.outcomes.values()) == {"resized"}
 
 
@@ -137,7 +137,7 @@ def test_templates_that_may_not_be_read(serve_pods: Serve) -> None:
     api._apps = api._answered  # type: ignore[method-assign,assignment]
     done = run(api, names=["web-1"], template="report")
     assert (done.error, done.outcomes) == (None, {"web-1": "accepted"})
-    assert "whether the templates differ from the pods could not be told" in done.warnings[0]
+    assert "whether the templates differ from the pods could not be determined" in done.warnings[0]
     for refused in (run(api, names=["web-1"], template="update"), run(api, names=["web-1"], state="absent")):
         assert 'cannot get resource "replicasets"' in str(refused.error)
         assert refused.outcomes == {"web-1": "unchanged"}, "which pods are meant is told all the same"
@@ -179,4 +179,4 @@ def test_an_init_container_that_is_done_keeps_nobody_waiting(serve_pods: Serve) 
 
 def test_nobody_knows_what_a_pod_had_that_nobody_made(serve_pods: Serve) -> None:
     done = run(serve_pods(sized()), names=["web-1"], state="absent", containers=None)
-    assert "shop/web-1: no controller with a template made it" in str(done.error)
+    assert "shop/web-1: no controller with a template created it" in str(done.error)

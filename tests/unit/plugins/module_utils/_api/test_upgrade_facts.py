@@ -89,7 +89,7 @@ def test_what_may_not_be_read_is_told_with_the_rest(api: FakeApi) -> None:
     (finding,) = read(api)["findings"]
     assert (finding["component"], finding["fate"]) == ("cluster", "warns")
     assert finding["message"].startswith(
-        "the requests for deprecated APIs could not be read, so nothing is known of them: "
+        "the requests for deprecated APIs could not be read, so nothing is known about them: "
     )
 
 
@@ -111,7 +111,7 @@ def test_a_cluster_that_is_none_of_kubeadm(api: FakeApi, answer: t.Any, words: s
     [
         ("1.37", CONFIGURATION, "invalid target '1.37': must be a whole version"),
         ("1.38.0", CONFIGURATION, "invalid target 1.38.0: must be of 1.36 or 1.37"),
-        ("1.37.2", "a: [", "is no single YAML document"),
+        ("1.37.2", "a: [", "is not a single YAML document"),
     ],
 )
 def test_a_target_to_which_kubeadm_does_not_upgrade(api: FakeApi, target: str, text: str, words: str) -> None:

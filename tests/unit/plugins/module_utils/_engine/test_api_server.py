@@ -69,7 +69,7 @@ def test_a_client_that_was_refused_before_is_noted_and_not_asked_for(node: FakeN
     assert result["proof"]["clients"] == [f"{node.kubeconfig}: 200"]
     (note,) = result["notes"]
     asked = f"before the change, asked with {node.kubelet_conf}, the API server answers {status}"
-    assert note == f"{asked}, so that is no part of the proof"
+    assert note == f"{asked}, so the verification does not cover that"
 
 
 def test_an_api_server_that_was_down_has_to_answer(node: FakeNode) -> None:
@@ -93,7 +93,7 @@ def test_an_address_that_never_answered_is_not_the_right_one(node: FakeNode, web
     result = node.change(watch=given)
     assert (result["outcome"], result["proof"]["clients"]) == (COMMITTED, [])
     assert web.requests
-    assert f"asked with {node.kubelet_conf}, the API server cannot be asked" in result["notes"][1]
+    assert f"asked with {node.kubelet_conf}, the API server cannot be queried" in result["notes"][1]
 
 
 def test_an_api_server_that_does_not_know_yet_who_may_do_what_is_waited_for(node: FakeNode) -> None:
@@ -137,7 +137,7 @@ def test_a_kubelet_that_had_not_reported_the_former_one_proves_nothing(node: Fak
     node.web.statuses[MIRROR] = 404
     result = change(node)
     assert (result["outcome"], result["proof"]["config_hash"]) == (COMMITTED, None)
-    assert "before the change asked for its mirror pod, the API server answers 404, so that" in result["notes"][0]
+    assert "before the change asked for its mirror pod, the API server answers 404, so the" in result["notes"][0]
 
 
 # ---- journals of a former version ------------------------------------------------------------------------------------

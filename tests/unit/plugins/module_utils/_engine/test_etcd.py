@@ -69,10 +69,10 @@ def test_a_write_through_the_changed_member_is_proven_and_leaves_nothing(
 @pytest.mark.parametrize(
     ("fault", "words"),
     [
-        ({"takes": False}, "takes no write through the changed member"),
+        ({"takes": False}, "accepts no write through the changed member"),
         ({"raises": "NOSPACE"}, "has the alarm NOSPACE of member 10 since the change"),
-        ({"alarms": None}, "does not tell its alarms"),
-        ({"members": None}, "does not tell its members"),
+        ({"alarms": None}, "does not list its alarms"),
+        ({"members": None}, "does not list its members"),
     ],
 )
 def test_a_member_that_does_less_than_before_is_restored(
@@ -153,8 +153,8 @@ def test_what_was_so_before_is_no_part_of_the_proof(node: FakeNode, client: dict
     result = change(node, client)
     assert result["outcome"] == COMMITTED
     assert result["proof"]["etcd"]["alarms"] == ["NOSPACE of member 10"]
-    assert any("before the change etcd took no write" in note for note in result["notes"])
-    assert any("that is no part of the proof" in note for note in result["notes"])
+    assert any("before the change etcd accepted no write" in note for note in result["notes"])
+    assert any("the verification does not cover that" in note for note in result["notes"])
 
 
 @pytest.mark.parametrize(("alarms", "outcome"), [({"10": "NOSPACE"}, COMMITTED), ({}, RESTORED)])

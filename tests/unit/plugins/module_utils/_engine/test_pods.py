@@ -179,10 +179,7 @@ def test_nothing_is_written_where_the_former_process_cannot_be_matched(node: Fak
     result = node.change(watch=WATCH)
     assert (result["outcome"], node.manifest.read_text(encoding="utf-8")) == (ABANDONED, OLD)
     pid = node.kubelet.instances[0].pid
-    assert (
-        f"{NAME} cannot be told to run or to be stopped: {NAME} runs in the node's network (PID {pid})"
-        in result["reason"]
-    )
+    assert f"{NAME} has an unknown state: {NAME} runs in the node's network (PID {pid})" in result["reason"]
 
 
 def test_what_cannot_be_matched_later_is_not_said_to_be_down(node: FakeNode) -> None:
@@ -191,7 +188,7 @@ def test_what_cannot_be_matched_later_is_not_said_to_be_down(node: FakeNode) -> 
     result = node.run()
     assert (result["outcome"], node.manifest.read_text(encoding="utf-8")) == (ALARM, OLD)
     assert "could not be matched to the static pod" in result["reason"]
-    assert any("cannot be told to run or to be stopped" in message for message in node.messages)
+    assert any("has an unknown state" in message for message in node.messages)
 
 
 def test_a_transaction_goes_on_wherever_the_kubelet_writes_logs(node: FakeNode) -> None:

@@ -100,7 +100,7 @@ def test_the_api_server_is_asked_with_the_nodes_certificate(tmp_path: Path, web:
     assert web.requests == ["/api/v1/nodes/w1"]
     node, why = probes.api_get(str(path), "/healthz")
     assert node is None
-    assert "cannot be asked" in why  # this server speaks no JSON
+    assert "cannot be queried" in why  # this server speaks no JSON
     web.status = 403
     assert probes.api_get(str(path), "/x") == (None, "the API server answers 403")
 
@@ -130,7 +130,7 @@ def test_this_very_server_is_asked_and_has_to_be_the_one_of_the_kubeconfig(tmp_p
     for fields in ((), (trusted,), (trusted, "tls-server-name: another"), ("certificate-authority: none.crt",)):
         answer = asked("https://other:6443", *fields)
         assert (answer.is_ok(), answer.is_final, answer.status) == (False, True, None)
-        assert "cannot be asked" in answer.why
+        assert "cannot be queried" in answer.why
     assert len(secure.requests) == 3, "the certificate went to nobody else"
     secure.admission = 403
     answer = asked("https://unit-tests:6443", trusted)

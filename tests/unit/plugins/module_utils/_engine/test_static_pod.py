@@ -35,7 +35,7 @@ def test_gates_that_differ_in_the_running_process_are_restored(node: FakeNode, r
     node.web.gates = reported
     result = node.change(watch={"feature_gates": {"A": True}})
     assert result["outcome"] == RESTORED
-    assert "reports other values than asked for: A" in result["reason"]
+    assert "reports other values than desired: A" in result["reason"]
     assert text_of(node) == OLD
 
 

@@ -49,7 +49,7 @@ def test_a_node_is_ready_by_the_word_of_the_new_process_only(unit: FakeUnit) -> 
     unit.behaviours["v=2"] = Behaviour(beat=None)
     result = unit.change(wait_timeout=20)
     assert result["outcome"] == RESTORED
-    assert "by the word of the former process only" in result["reason"]
+    assert "as reported by the former process only" in result["reason"]
     assert result["proof"]["arguments"] == ["/usr/bin/kubelet", "--v=1"]
     assert unit.verbs() == ["daemon-reload", "restart"] * 2
 
@@ -146,7 +146,7 @@ def test_without_an_api_server_from_the_start_the_proof_is_the_nodes_own(unit: F
     unit.api_is_up = False
     result = unit.change()
     assert result["outcome"] == COMMITTED
-    assert "its Node is not known (the API server cannot be asked: refused)" in result["proof"]["probes"][1]
+    assert "its Node is not known (the API server cannot be queried: refused)" in result["proof"]["probes"][1]
 
 
 def test_an_api_server_that_goes_with_the_change_is_waited_for(unit: FakeUnit) -> None:

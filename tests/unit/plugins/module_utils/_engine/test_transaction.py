@@ -224,7 +224,7 @@ def test_a_former_state_that_does_not_come_back_is_an_alarm(node: FakeNode) -> N
     result = node.change()
     assert result["outcome"] == ALARM
     assert text_of(node) == OLD
-    assert "the former files were put back, but kube-apiserver was not healthy" in result["reason"]
+    assert "rolled back to the former files, but kube-apiserver was not healthy" in result["reason"]
 
 
 def test_what_was_broken_before_need_not_be_healthy_after_a_restore(node: FakeNode) -> None:
@@ -359,7 +359,7 @@ def test_a_restore_that_cannot_be_written_is_tried_until_it_can(node: FakeNode) 
     node.at(40, obstacle.rmdir)
     assert node.change()["outcome"] == RESTORED
     assert text_of(node) == OLD
-    assert any(message.startswith("cannot be restored yet: ") for message in node.messages)
+    assert any(message.startswith("cannot be rolled back yet: ") for message in node.messages)
 
 
 def test_a_restore_that_can_never_be_written_is_an_alarm(node: FakeNode) -> None:
@@ -369,7 +369,7 @@ def test_a_restore_that_can_never_be_written_is_an_alarm(node: FakeNode) -> None
     node.clock.pace = 10
     result = node.change()
     assert result["outcome"] == ALARM
-    assert "the former files could not be put back" in result["reason"]
+    assert "the rollback to the former files failed" in result["reason"]
     assert text_of(node) == NEW
 
 
@@ -400,7 +400,7 @@ def test_a_foreign_edit_before_the_change_is_kept_and_the_change_abandoned(node:
     node.foreign_edit()
     result = node.run()
     assert result["outcome"] == ABANDONED
-    assert "was changed by someone else in the meantime" in result["reason"]
+    assert "was changed by another process in the meantime" in result["reason"]
     assert text_of(node) == FOREIGN
     assert not node.policy.exists()
 
@@ -420,7 +420,7 @@ def test_a_foreign_edit_after_the_change_is_an_alarm_and_nothing_is_written(node
     node.once(WAITING, node.foreign_edit)
     result = node.run()
     assert result["outcome"] == ALARM
-    assert f"nothing was put back, because someone else changed {node.manifest}" in result["reason"]
+    assert f"not rolled back, because another process changed {node.manifest}" in result["reason"]
     assert text_of(node) == FOREIGN
     assert node.policy.exists()
 
@@ -469,7 +469,7 @@ def edit_while_watched(node: FakeNode, action: t.Callable[[], t.Any], **given: t
 def test_an_edit_in_the_watched_seconds_is_never_committed_over(node: FakeNode, rollback: bool) -> None:
     result = edit_while_watched(node, node.foreign_edit, rollback=rollback)
     assert result["outcome"] == ALARM
-    assert f"{node.manifest} was changed by someone else while kube-apiserver was watched" in result["reason"]
+    assert f"{node.manifest} was changed by another process while kube-apiserver was watched" in result["reason"]
     assert node.manifest.read_text(encoding="utf-8") == FOREIGN
 
 
@@ -489,7 +489,7 @@ def test_an_edit_of_a_policy_file_in_the_watched_seconds_is_an_alarm(node: FakeN
 def test_a_file_that_somebody_puts_back_in_the_watched_seconds_is_not_committed(node: FakeNode) -> None:
     result = edit_while_watched(node, lambda: node.write_manifest(OLD))
     assert result["outcome"] != COMMITTED
-    assert "was changed by someone else" in result["reason"]
+    assert "was changed by another process" in result["reason"]
     assert node.manifest.read_text(encoding="utf-8") == OLD
 
 
@@ -499,7 +499,7 @@ def test_an_edit_while_the_former_state_is_proven_is_an_alarm(node: FakeNode) ->
     node.once(PROVING, node.foreign_edit)
     result = node.run()
     assert result["outcome"] == ALARM
-    assert f"but {node.manifest} was changed by someone else" in result["reason"]
+    assert f"but {node.manifest} was changed by another process" in result["reason"]
 
 
 # ---- what stays ------------------------------------------------------------------------------------------------------

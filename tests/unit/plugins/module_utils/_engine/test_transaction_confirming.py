@@ -44,7 +44,7 @@ def test_a_word_from_outside_commits_at_once(node: FakeNode) -> None:
     assert (result["outcome"], result["confirmed"]) == (COMMITTED, True)
     assert node.clock.now - began == pytest.approx(9, abs=1)
     assert result["restart_seconds"] == pytest.approx(6, abs=0.6)
-    assert node.messages[-1] == "is healthy, waits to be confirmed from outside"
+    assert node.messages[-1] == "is healthy, waits for its confirmation"
     assert not (node.state / CONFIRMED).exists()
 
 
@@ -59,7 +59,7 @@ def test_without_its_own_word_it_is_restored(node: FakeNode, word: str | None) -
     began = node.clock.now
     result = node.change(confirm_timeout=30)
     assert (result["outcome"], result["confirmed"]) == (RESTORED, False)
-    assert result["reason"] == "nobody confirmed within 30 s that it is within reach"
+    assert result["reason"] == "there was no confirmation within 30 s that it is reachable"
     assert result["log"] == [], "it was healthy: its words are no reason"
     assert result["healthy"] is True
     assert text_of(node) == OLD
@@ -125,7 +125,7 @@ def test_a_kubelet_waits_for_the_word_too(tmp_path: t.Any, web: t.Any) -> None:
     unit = FakeUnit(tmp_path, web)
     result = unit.change(confirm_timeout=20)
     assert (result["outcome"], result["log"]) == (RESTORED, [])
-    assert "nobody confirmed within 20 s" in result["reason"]
+    assert "there was no confirmation within 20 s" in result["reason"]
 
 
 # ---- a kubelet that forgot a pod -------------------------------------------------------------------------------------
@@ -152,7 +152,7 @@ def test_a_kubelet_that_does_not_start_a_restored_pod_is_started_anew_once(node:
     assert result["outcome"] == RESTORED
     assert node.kubelet.restarts == 1
     assert node.clock.now - began > 20 + QUIET_SECONDS
-    assert "kubelet.service was started anew, because it did not start kube-apiserver for 90 s" in result["notes"]
+    assert "kubelet.service was restarted, because it did not start kube-apiserver for 90 s" in result["notes"]
 
 
 def test_a_kubelet_that_never_starts_it_is_an_alarm(node: FakeNode) -> None:
@@ -166,7 +166,7 @@ def test_a_kubelet_that_is_stopped_is_left_so_and_named(node: FakeNode) -> None:
     node.kubelet.state = "inactive"
     result = restore_with(node, lambda: forget(node))
     assert result["outcome"] == ALARM
-    assert "kubelet.service is inactive, and nobody else starts or stops pods" in result["reason"]
+    assert "kubelet.service is inactive, and only it starts and stops pods" in result["reason"]
     assert node.kubelet.restarts == 0
 
 

@@ -98,7 +98,7 @@ def test_a_move_from_flags_to_a_file_is_judged(server: Server) -> None:
     assert server.findings(NODE_RBAC, authorization_mode=None, authorization_config=path) == []
     server.path("authz.json", "authorizers: [")
     (finding,) = server.findings(NODE_RBAC, authorization_mode=None, authorization_config=path)
-    assert "what it asks for cannot be known (it is no single YAML document" in finding
+    assert "its content cannot be determined (it is not a single YAML document" in finding
 
 
 def admission(**plugins: t.Any) -> dict[str, t.Any]:
@@ -159,5 +159,5 @@ def test_a_file_that_cannot_be_read_is_no_reason_as_long_as_it_stays_so(server: 
         flag = f"--encryption-provider-config={path}"
         assert server.findings(NODE_RBAC, flag, v=4) == []
         (finding,) = server.findings(NODE_RBAC, flag, encryption_provider_config=None)
-        assert "what the API server reads and writes now cannot be known" in finding
+        assert "what the API server reads and writes now cannot be determined" in finding
         assert "A key is rotated in steps" in finding

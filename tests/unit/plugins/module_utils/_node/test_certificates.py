@@ -53,8 +53,8 @@ def test_a_key_of_another_certificate_is_found(good: Pair, expired: Pair) -> Non
     "content", [b"", b"no certificate", b"-----BEGIN CERTIFICATE-----\nAAAA\n-----END CERTIFICATE-----\n"]
 )
 def test_what_is_no_pem_is_found(good: Pair, content: bytes) -> None:
-    assert "no readable PEM" in str(certificates.pair_problem(content, good.key))
-    assert "no readable PEM" in str(certificates.pair_problem(good.certificate, content))
+    assert "not a readable PEM" in str(certificates.pair_problem(content, good.key))
+    assert "not a readable PEM" in str(certificates.pair_problem(good.certificate, content))
 
 
 def test_a_certificate_out_of_its_time_is_found(authority: Authority, expired: Pair) -> None:
@@ -70,7 +70,7 @@ def test_another_authority_says_nothing_of_the_time(other: Authority, good: Pair
 @pytest.mark.parametrize("name", ["10.0.0.12", "cp2", "2001:db8::1"])
 def test_another_name_is_found(authority: Authority, good: Pair, name: str) -> None:
     problem = certificates.trust_problem(*good, authority.certificate, names=[ADDRESS, name], calls=False)
-    assert f"is not made for {name}" in str(problem)
+    assert f"is not valid for {name}" in str(problem)
 
 
 def test_another_authority_is_found(other: Authority, good: Pair) -> None:
@@ -162,7 +162,7 @@ def test_an_expired_certificate_is_a_finding_whoever_brings_it(node: Node) -> No
 def test_a_name_is_asked_of_what_the_change_brings_only(node: Node, authority: Authority) -> None:
     node.write(elsewhere=authority.issue(names="DNS:elsewhere"))
     (found,) = node.findings(**node.serving("elsewhere"))
-    assert f"is not made for {ADDRESS}" in found.message
+    assert f"is not valid for {ADDRESS}" in found.message
     assert node.findings(*node.given("elsewhere")) == []
 
 
@@ -227,7 +227,7 @@ def test_an_etcd_is_reached_where_it_listens_and_where_it_says(
 
     assert findings("full") == []
     (found,) = findings("good")
-    assert "is not made for 127.0.0.1" in found.message
+    assert "is not valid for 127.0.0.1" in found.message
 
 
 def test_files_of_the_same_change_are_looked_at_before_they_are_written(node: Node, good: Pair, expired: Pair) -> None:

@@ -62,7 +62,7 @@ def test_a_certificate_that_etcd_turns_down_is_told_from_a_broken_connection(
     for dummy in range(5):
         (health,) = etcd.health_for_api_server(caller.files(member.url, pair=pair))
         assert health.ok is False
-        assert "turns the certificate down" in health.words
+        assert "rejects the client certificate" in health.words
     assert member.requests == []
 
 
@@ -84,7 +84,7 @@ def test_each_address_is_asked(member: FakeEtcd, caller: Caller) -> None:
 def test_what_speaks_otherwise_is_not_called_ill(web: Web, caller: Caller) -> None:
     web.up = False  # it closes the connection without a word
     (health,) = etcd.health_for_api_server(caller.files(f"http://127.0.0.1:{web.port}"))
-    assert (health.ok, "cannot be asked" in health.words) == (None, True)
+    assert (health.ok, "cannot be queried" in health.words) == (None, True)
     web.up = True  # an answer, but not etcd's
     (health,) = etcd.health_for_api_server(caller.files(f"http://127.0.0.1:{web.port}"))
     assert (health.ok, "answers 200" in health.words) == (None, True)
@@ -106,7 +106,7 @@ def test_files_that_cannot_be_read_are_named(member: FakeEtcd, caller: Caller) -
     with pytest.raises(KubeadmError, match=r"none\.crt does not exist"):
         etcd.health_for_api_server(caller.files(member.url, pair="none"))
     (caller.folder / "caller.key").write_bytes((caller.folder / "late.key").read_bytes())
-    with pytest.raises(KubeadmError, match="are no pair"):
+    with pytest.raises(KubeadmError, match="do not match"):
         etcd.health_for_api_server(caller.files(member.url))
 
 

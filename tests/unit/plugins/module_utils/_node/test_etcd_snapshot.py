@@ -75,7 +75,7 @@ def test_what_is_not_whole_is_refused_and_leaves_nothing(
 
 def test_what_is_no_database_is_refused(access: Access, member: FakeEtcd) -> None:
     member.snapshot = b"short"
-    with pytest.raises(KubeadmError, match="is no database of 5"):
+    with pytest.raises(KubeadmError, match="is not a database of 5"):
         etcd_snapshot.save(access)
 
 

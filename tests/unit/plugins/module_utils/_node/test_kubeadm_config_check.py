@@ -72,7 +72,7 @@ def test_what_kubeadm_passes_over_already_is_not_ours(check: Checked) -> None:
     run.new_complaint = 'error: strict decoding error: unknown field "notOfKubeadm"\n'
     assert check(run)["node"] == "cp1"
     run.new_complaint = 'error: strict decoding error: unknown field "ours"\n'
-    with pytest.raises(KubeadmError, match='passes over what would be written: unknown field "ours"'):
+    with pytest.raises(KubeadmError, match='ignores what would be written: unknown field "ours"'):
         check(run)
 
 
@@ -83,7 +83,7 @@ def test_what_kubeadm_passes_over_already_is_not_ours(check: Checked) -> None:
         (pod("--v=2"), {}, "args v would be generated as another value"),
         (pod("--v=2"), {"settings": {NAME: {"args": {"v": ["2"]}}}}, "args v is not what it was when the run planned"),
         ("! invalid configuration", {}, "init phase control-plane all: ! invalid configuration"),
-        (pod("--v=1"), {"after": "a: ["}, "it is no single YAML document"),
+        (pod("--v=1"), {"after": "a: ["}, "it is not a single YAML document"),
     ],
 )
 def test_it_does_not(check: Checked, new: str, given: Json, why: str) -> None:
@@ -98,7 +98,7 @@ def test_the_component_does_not_take_it(check: Checked) -> None:
     run = Generator()
     run.says = {NAME: [refused("unknown flag: --v")]}
     with pytest.raises(
-        KubeadmError, match=r"kube-apiserver on cp1 does not take what kubeadm would generate.*unknown flag: --v"
+        KubeadmError, match=r"kube-apiserver on cp1 does not accept what kubeadm would generate.*unknown flag: --v"
     ):
         check(run)
 

@@ -125,7 +125,7 @@ def test_the_folder_of_fragments_counts_as_for_the_kubelet(node: FakeNode, run: 
 
 def test_a_worker_is_no_control_plane(node: FakeNode, run: FakeRun) -> None:
     add_kubelet(node, config="kind: KubeletConfiguration\n")
-    with pytest.raises(KubeadmError, match=r"is no kubeadm control plane.*staticPodPath"):
+    with pytest.raises(KubeadmError, match=r"is not a kubeadm control plane.*staticPodPath"):
         read_kubelet(run, proc=str(node.proc))
 
 

@@ -43,7 +43,7 @@ def test_a_kubelet_that_panics_is_read_from_its_files_and_quoted(node: Node) -> 
     node.crash(PANIC)
     found = read_any_kubelet(node.run, node.host, patience=0)
     assert found.problem.startswith(DOWN)
-    assert found.problem.endswith("; it said last: panic: unrecognized feature gate: OldGate")
+    assert found.problem.endswith("; it logged last: panic: unrecognized feature gate: OldGate")
     assert (found.manifest_dir, found.node_name, found.healthz) == ("/m", "w1", running.healthz)
     assert (found.program, found.runtime, found.places) == (running.program, running.runtime, running.places)
 
@@ -52,7 +52,7 @@ def test_a_kubelet_that_is_not_healthy_is_quoted_too(node: Node, web: Web) -> No
     web.status = 500
     found = read_any_kubelet(node.run, node.host, patience=0)
     assert "kubelet on w1 runs, not ready yet" in found.problem
-    assert '/healthz answers 500); it said last: E1 "command failed" err="bogus"' in found.problem
+    assert '/healthz answers 500); it logged last: E1 "command failed" err="bogus"' in found.problem
 
 
 def test_a_change_of_a_static_pod_names_what_repairs_the_kubelet(node: Node) -> None:
@@ -69,7 +69,7 @@ def test_a_change_of_a_static_pod_names_what_repairs_the_kubelet(node: Node) -> 
 def test_a_host_without_a_kubelet_is_told_so(node: Node) -> None:
     node.crash("")
     node.shown["LoadState"] = "not-found"
-    with pytest.raises(KubeadmError, match="runs no kubelet that could be asked"):
+    with pytest.raises(KubeadmError, match="runs no kubelet that could be queried"):
         read_running_kubelet(node.run, node.host, patience=0)
     with pytest.raises(KubeadmError, match=r"has no kubelet\.service"):
         read_any_kubelet(node.run, node.host, patience=0)

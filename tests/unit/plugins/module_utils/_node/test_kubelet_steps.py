@@ -82,7 +82,7 @@ def test_a_kubelet_that_is_down_is_planned_and_quoted(node: Node) -> None:
         (warning,) = steps.plan().warnings
     problem = steps.report()["problem"]
     assert problem.startswith("kubelet on w1 is activating (auto-restart) after 1 crash(es) (http://127.0.0.1:10248/")
-    assert problem.endswith("; it said last: panic: unrecognized feature gate: OldGate")
+    assert problem.endswith("; it logged last: panic: unrecognized feature gate: OldGate")
     assert warning.startswith(problem)
 
 
@@ -192,7 +192,7 @@ def test_a_unit_that_shadows_the_loaded_one_is_refused(node: Node, monkeypatch: 
     kubelet_units.read_unit(node.run, node.host)
     local.unlink()
     local.touch()
-    with pytest.raises(Refusal, match=r"changed or added a file of kubelet\.service and did not load it"):
+    with pytest.raises(Refusal, match=r"a file of kubelet\.service was changed or added and not loaded"):
         kubelet_units.read_unit(node.run, node.host)
     node.shown["FragmentPath"] = str(local)
     local.write_text(kubelets.UNIT_TEXT, encoding="utf-8")
@@ -203,7 +203,7 @@ def test_a_unit_that_shadows_the_loaded_one_is_refused(node: Node, monkeypatch: 
     ("shown", "words"),
     [
         ({"LoadState": "not-found"}, "has no kubelet.service"),
-        ({"NeedDaemonReload": "yes"}, "did not load it"),
+        ({"NeedDaemonReload": "yes"}, "not loaded"),
         ({"DropInPaths": "/no/such.conf"}, "does not exist"),
     ],
 )
@@ -266,7 +266,7 @@ def test_what_starts_every_container_anew_needs_one_too(node: Node, monkeypatch:
     steps = node.steps(config={"cgroupDriver": "systemd", "cgroupsPerQOS": False})
     with steps.session():
         steps.read()
-        words = r"cgroupDriver, cgroupsPerQOS would change on w1, which is not drained: .* starts every container of the node anew"
+        words = r"cgroupDriver, cgroupsPerQOS would change on w1, which is not drained: .* restarts every container of the node"
         with pytest.raises(Refusal, match=words):
             steps.plan()
 
@@ -446,7 +446,7 @@ def test_without_any_change_that_is_said(node: Node) -> None:
     with steps.session():
         steps.read()
         assert steps.plan().warnings == (
-            "kubelet on w1: this collection has made no change that stands, so there is nothing to take back.",
+            "kubelet on w1: this collection has no change in effect, so there is nothing to revert.",
         )
 
 

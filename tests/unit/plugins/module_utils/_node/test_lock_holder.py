@@ -13,9 +13,7 @@ from ansible_collections.nodecraft.kubeadm.tests.unit.support.fake_node import N
 
 
 def test_the_holder_of_a_lock_is_named(master: FakeNode) -> None:
-    said = (
-        r"another run prepares a change of .*: process \d+, which runs since 20\d\d-\d\d-\d\dT.*Z, asked for from \S+"
-    )
+    said = r"another run prepares a change of .*: process \d+, running since 20\d\d-\d\d-\d\dT.*Z, started from \S+"
     with (
         transactions.exclusive(NAME, dry=False),
         pytest.raises(Busy, match=said),

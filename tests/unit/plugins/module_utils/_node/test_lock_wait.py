@@ -117,7 +117,9 @@ def test_a_change_does_not_go_on_when_it_has_waited(master: FakeNode, run: FakeR
     later(master, 3, lambda: end_transaction(master, run))
     late = steps(master, run, lock_wait=wait(master, 10), args={"v": 4})
     with (
-        pytest.raises(Busy, match=r"what kept kube-apiserver waiting is done now\. A call that waited changes nothing"),
+        pytest.raises(
+            Busy, match=r"the run that kept kube-apiserver waiting has ended\. A call that waited changes nothing"
+        ),
         late.session(),
     ):
         pass
@@ -132,7 +134,7 @@ def test_a_node_that_stays_busy_is_told(master: FakeNode, run: FakeRun) -> None:
     master.prepare(phase=WAITING)
     run.answers["systemctl is-active"] = AT_WORK
     late = steps(master, run, dry=True, lock_wait=wait(master, 10))
-    with pytest.raises(Busy, match=r"asked for from 10\.0\.0\.99 at 2026-01-01T00:00:00Z"), late.session():
+    with pytest.raises(Busy, match=r"started from 10\.0\.0\.99 at 2026-01-01T00:00:00Z"), late.session():
         pass
     assert late.report()["busy"] is True
 

@@ -78,7 +78,9 @@ def test_an_image_that_cannot_be_opened_is_refused_with_the_way_out(
 ) -> None:
     stop(master)
     run.answers.update({"ctr": (127, "", "no ctr"), "podman": (127, "", "no podman")})
-    with pytest.raises(KubeadmError, match=rf"does not run on .* out of the image {IMAGE} .*{why}.*rehearse: false"):
+    with pytest.raises(
+        KubeadmError, match=rf"does not run on .* extracted from the image {IMAGE} .*{why}.*rehearse: false"
+    ):
         used(master, run, endpoint)
 
 

@@ -44,7 +44,7 @@ def test_three_copies_of_all_that_is_written_have_to_fit(tmp_path: Path) -> None
 
 def test_files_are_counted_where_their_number_is_limited(tmp_path: Path) -> None:
     assert require(tmp_path, space.Room(10**9, BLOCK, 6))
-    with pytest.raises(KubeadmError, match="has 5 files to spare, and this change needs 6"):
+    with pytest.raises(KubeadmError, match="has 5 free inodes, and this change needs 6"):
         require(tmp_path, space.Room(10**9, BLOCK, 5))
 
 

@@ -127,5 +127,5 @@ def test_a_damaged_record_of_one_static_pod_keeps_nobody_from_reading_the_others
 @pytest.mark.parametrize("name", ["../owned", "journal"])
 def test_the_name_of_a_file_is_no_id(master: FakeNode, run: FakeRun, name: str) -> None:
     master.prepare()
-    with pytest.raises(KubeadmError, match="no id of a transaction"):
+    with pytest.raises(KubeadmError, match="must be the id of a transaction"):
         transaction_progress.report_progress(NAME, name, wait=0, seen="", dry=True, run=run)

@@ -114,7 +114,7 @@ def test_the_record_notes_the_image_of_our_last_write(master: FakeNode, run: Fak
     stopped = steps(master, run, args={"v": 4})
     with stopped.session():
         stopped.read()
-        with pytest.raises(Refusal, match=r"someone took it out: the file was changed at \d"):
+        with pytest.raises(Refusal, match=r"it was removed: the file was changed at \d"):
             stopped.plan()
 
 
@@ -233,7 +233,7 @@ def test_a_component_that_is_broken_is_told_with_its_last_transaction_and_words(
     master.kubelet.behaviours["--v=2"] = Behaviour(ready=None, log=("E1 why it hangs",))
     assert master.change(rollback=False)["outcome"] == UNHEALTHY
     master.kubelet.kill(master.kubelet.instances[-1])
-    with pytest.raises(KubeadmError, match=r"said last: E1 why it hangs. .*ended unhealthy: .*not healthy"):
+    with pytest.raises(KubeadmError, match=r"logged last: E1 why it hangs. .*ended unhealthy: .*not healthy"):
         settle(master, run)
 
 
@@ -273,7 +273,7 @@ def test_bad_parameters_are_refused_before_anything_is_touched(
 
 def test_a_policy_file_in_the_folder_of_manifests_is_refused(master: FakeNode, run: FakeRun) -> None:
     bad = steps(master, run, files=[samples.file(str(master.manifests / "policy.yaml"), "x")])
-    with bad.session(), pytest.raises(KubeadmError, match="would stand in the folder of static pods"):
+    with bad.session(), pytest.raises(KubeadmError, match="would be in the directory of static pods"):
         bad.read()
     told = bad.report()
     assert (told["node"], told["manifest"]) == ("cp1", str(master.manifest)), "what is known by then is told"

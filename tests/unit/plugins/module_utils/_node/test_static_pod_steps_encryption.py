@@ -155,7 +155,7 @@ def test_a_key_is_taken_away_by_no_way_unless_it_is_forced(server: Pod, way: t.C
     assert words.startswith("refused before anything was written")
     assert f"--{FLAG}: " in words
     assert "add the new key behind the one in use" in words
-    assert words.endswith("force: true changes it all the same.")
+    assert words.endswith("force: true changes it anyway.")
     assert all(secret not in words for name in encryption.SECRETS for secret in secrets_of(name))
     (warning,) = (each for each in server.plan(**wish, force=True).warnings if each.startswith("forced: "))
     assert warning[8:] in words
@@ -184,7 +184,7 @@ def test_the_documented_steps_pass(server: Pod) -> None:
     for keys in (("identity", "k1"), ("k1", "identity"), ("k1", "k2", "identity"), ("k2", "k1", "identity")):
         assert server.do(**server.wish(*keys)).warnings == ()
     with pytest.raises(
-        Refusal, match=r"k1 would be removed, and whether stored values need it cannot be known \(.*etcd"
+        Refusal, match=r"k1 would be removed, and whether stored values need it cannot be determined \(.*etcd"
     ):
         server.plan(**server.wish("k2", "identity"))
 
@@ -224,7 +224,7 @@ def test_an_edit_that_the_api_server_has_not_read_is_not_brought_in_by_a_restart
     os.utime(server.path, LONG_AGO)
     assert server.plan(args={"v": 4}).warnings == ()
     server.path.write_text("{", encoding="ascii")
-    with pytest.raises(Refusal, match="whether its keys read all stored values cannot be known"):
+    with pytest.raises(Refusal, match="whether its keys read all stored values cannot be determined"):
         server.plan(args={"v": 4})
 
 
@@ -250,6 +250,6 @@ def test_a_configuration_is_never_shown(server: Pod) -> None:
 def test_an_unreadable_configuration_is_not_left_without_force(server: Pod) -> None:
     server.start_with("k1", "identity")
     server.path.write_text("resources: [unfinished", encoding="ascii")
-    with pytest.raises(Refusal, match=r"reads and writes now cannot be known \(it is no single YAML document"):
+    with pytest.raises(Refusal, match=r"reads and writes now cannot be determined \(it is not a single YAML document"):
         server.plan(**server.wish("k1", "identity"))
     assert server.plan(**server.wish("k1", "identity", force=True)).operations

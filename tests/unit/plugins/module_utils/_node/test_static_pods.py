@@ -43,7 +43,7 @@ def test_a_missing_manifest_is_named_with_what_is_there(folder: Path) -> None:
 
 
 def test_a_missing_folder_is_no_control_plane(tmp_path: Path) -> None:
-    with pytest.raises(KubeadmError, match="is no kubeadm control plane"):
+    with pytest.raises(KubeadmError, match="is not a kubeadm control plane"):
         static_pods.find(NAME, str(tmp_path / "none"))
 
 
@@ -123,7 +123,7 @@ def test_policy_files(tmp_path: Path) -> None:
         missing: None,
         below_a_file: None,
     }
-    with pytest.raises(Refusal, match="is a folder"):
+    with pytest.raises(Refusal, match="is a directory"):
         static_pods.read_files([str(tmp_path)])
 
 
@@ -168,8 +168,8 @@ UNREACHABLE = {
         "set read_only: false",
     ),
     "a folder that is not there": ({"volumes": [samples.volume("a", "/nowhere/at/all")]}, "/nowhere/at/all on"),
-    "a folder as a file": ({"volumes": [samples.volume("a", "/etc", path_type="File")]}, "is no file"),
-    "a file as a socket": ({"volumes": [samples.volume("a", "/etc/passwd", path_type="Socket")]}, "is no socket"),
+    "a directory as a file": ({"volumes": [samples.volume("a", "/etc", path_type="File")]}, "is not a file"),
+    "a file as a socket": ({"volumes": [samples.volume("a", "/etc/passwd", path_type="Socket")]}, "is not a socket"),
     "a name that only begins like the mount": (
         {"args": {"audit-policy-file": "/etc/ssl/certs-other/x"}},
         "no volume of the static pod is mounted over",

@@ -282,7 +282,7 @@ def test_a_damaged_hint_is_no_obstacle(master: FakeNode, content: str) -> None:
 def test_a_journal_without_an_intact_copy_is_refused_not_guessed_at(master: FakeNode, content: str) -> None:
     master.prepare()
     damage(master.state, content)
-    with pytest.raises(Unusable, match=r"journal\.json .*Nothing is guessed from it"):
+    with pytest.raises(Unusable, match=r"journal\.json .*It is not used"):
         transaction_log.open_journal(NAME)
 
 
@@ -292,7 +292,7 @@ def test_a_journal_of_another_version_is_refused_and_left_as_it_is(master: FakeN
     for dry in (False, True):
         with (
             pytest.raises(
-                Unusable, match=r"journal\.json has format 99, which a newer version .*go on with the version"
+                Unusable, match=r"journal\.json has format 99, which a newer version .*continue with the version"
             ),
             steps(master, run, dry=dry).session(),
         ):
@@ -346,7 +346,7 @@ def test_the_follower_marks_what_it_told(master: FakeNode, run: FakeRun) -> None
 
 
 def test_the_follower_takes_no_path_for_a_name(master: FakeNode, run: FakeRun) -> None:
-    with pytest.raises(KubeadmError, match="neither kubelet nor the name of a static pod"):
+    with pytest.raises(KubeadmError, match="must be kubelet or the name of a static pod"):
         transaction_progress.report_progress("../x", None, wait=0, seen="", dry=False, run=run)
 
 
@@ -371,7 +371,7 @@ def test_a_change_that_does_not_wait_is_not_confirmed(master: FakeNode, run: Fak
         report(run, confirmed=journal["id"])
     with pytest.raises(KubeadmError, match="transaction 0 of kube-apiserver is not known"):
         report(run, confirmed="0")
-    with pytest.raises(KubeadmError, match="is no id of a transaction"):
+    with pytest.raises(KubeadmError, match="must be the id of a transaction"):
         report(run, confirmed="../x")
     assert not (master.state / CONFIRMED).exists()
 
@@ -410,11 +410,11 @@ def test_what_a_journal_says_of_a_confirmation(master: FakeNode, run: FakeRun) -
 @pytest.mark.parametrize(
     ("given", "complaint"),
     [
-        ({"confirm_url": None}, "confirm_url is None; write the address"),
+        ({"confirm_url": None}, "confirm_url is None; set the address"),
         ({"confirm_url": "lb:6443"}, "confirm_url is 'lb:6443'"),
         ({"confirm_url": "https://lb:x/"}, "confirm_url is 'https://lb:x/'"),
         ({"confirm_timeout": 0}, "confirm_timeout is 0"),
-        ({"rollback": False}, "cannot go with rollback: false"),
+        ({"rollback": False}, "cannot be used with rollback: false"),
     ],
 )
 def test_a_confirmation_that_makes_no_sense_is_refused(

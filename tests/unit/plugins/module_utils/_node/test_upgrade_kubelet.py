@@ -95,7 +95,7 @@ def test_a_gate_of_ours_that_the_new_kubelet_dropped(upgrade: Check) -> None:
 def test_one_that_the_inventory_names_no_more(upgrade: Check) -> None:
     upgrade.run.says["kubelet"] = [GONE]
     (finding,) = upgrade({"purge": True}).findings
-    assert finding.message.endswith("The inventory names it no more: run site before the upgrade")
+    assert finding.message.endswith("The inventory no longer names it: run site before the upgrade")
 
 
 def test_one_that_only_the_inventory_names(upgrade: Check) -> None:

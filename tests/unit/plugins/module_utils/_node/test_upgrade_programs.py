@@ -38,9 +38,9 @@ def test_what_is_said_to_be_there_is(tmp_path: Path) -> None:
         (("kubeadm",), ELF, "", "must hold kubelet of 1.37.2; found: kubeadm. Unpack or copy it there first."),
         (tuple(f"p{number:02}" for number in range(14)), ELF, "", "found: p00, .*, p11, 2 more. Unpack"),
         ((), OTHER, "", "is a program for aarch64: must be one for x86_64"),
-        ((), b"#!/bin/sh", "", "is no program of Linux"),
+        ((), b"#!/bin/sh", "", "is not a Linux program"),
         ((), ELF, "v1.36.3", "is kubeadm 1.36.3: must be 1.37.2"),
-        ((), ELF, "Segmentation fault", "tells no version"),
+        ((), ELF, "Segmentation fault", "reports no version"),
     ],
 )
 def test_what_is_refused(tmp_path: Path, names: tuple[str, ...], content: bytes, version: str, words: str) -> None:

@@ -202,7 +202,7 @@ def test_check_mode_plans_it_and_writes_nothing(api: Pod) -> None:
 
 
 def test_without_any_change_there_is_nothing_and_that_is_said(api: Pod) -> None:
-    assert "has made no change that stands" in api.plan(state="previous").warnings[0]
+    assert "has no change in effect" in api.plan(state="previous").warnings[0]
     api.run(args={"v": 4})
     api.back()
     assert api.plan(state="previous").warnings == ()

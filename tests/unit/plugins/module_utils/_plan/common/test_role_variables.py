@@ -51,5 +51,5 @@ def test_a_mapping_is_no_text(value: t.Any) -> None:
 
 def test_a_text_is_no_mapping() -> None:
     assert role_variables.text_objection("a", "{}") == (
-        "a is no mapping but text; write it in YAML, or as JSON around the name too: -e '{\"a\": {}}'."
+        "a is text and not a mapping; write it in YAML, or as JSON around the name too: -e '{\"a\": {}}'."
     )

@@ -13,7 +13,7 @@ from ansible_collections.nodecraft.kubeadm.tests.unit.support.nodes import Json,
 
 D, GPU = "example.com/dongle", "example.org/gpu"
 NOT_OFFERED = (
-    "the kubelet does not offer the device now: it is unhealthy or gone, or its device plugin is not registered"
+    "the kubelet does not advertise the device now: it is unhealthy or gone, or its device plugin is not registered"
 )
 
 
@@ -77,7 +77,7 @@ def test_a_pod_that_is_gone_still_holds_its_device() -> None:
     found = view(held("a"), dongle=["a", "b"])
     (allocation,) = pod_resources.allocations("w1", found, [pod("other")])
     assert (allocation.phase, allocation.since) == (None, None)
-    assert allocation.problems == ("the API has no such pod on this node; the kubelet has not let the device go",)
+    assert allocation.problems == ("the API has no such pod on this node; the kubelet has not released the device",)
     assert pod_resources.resources(node(), found, [allocation], [])[D]["free"] == ["b"]
 
 
@@ -86,7 +86,7 @@ def test_a_pod_that_has_ended_leaves_its_device() -> None:
     there = [pod(phase="Failed", requests={D: "1"}), pod("q", requests={D: "1"})]
     entries = pod_resources.allocations("w1", found, there)
     assert [entry.problems for entry in entries] == [
-        ("the pod has ended (Failed); its device goes to the next pod that asks",),
+        ("the pod has ended (Failed); its device goes to the next pod that requests it",),
         (),
     ]
     offers = pod_resources.resources(node(capacity={D: "2"}, managed=[D]), found, entries, there)
@@ -128,7 +128,9 @@ def test_several_plugins_on_a_node_each_know_their_own(turned: bool) -> None:
     ],
 )
 def test_what_is_no_view(answer: t.Any) -> None:
-    with pytest.raises(Untold, match=r"s/plugin answered something that is no view of pod resources\. See that path"):
+    with pytest.raises(
+        Untold, match=r"s/plugin answered with something other than a view of pod resources\. Check that path"
+    ):
         pod_resources.read_view("s/plugin", answer)
 
 
@@ -171,7 +173,7 @@ def test_a_kubelet_that_does_not_report_is_not_asked() -> None:
         (401, "Set plugin_token or plugin_token_secret"),
         (403, "Set plugin_token or plugin_token_secret"),
         (404, "Set podResources.access"),
-        (503, "See that the folder of the kubelet's pod resources is mounted"),
+        (503, "Check that the directory of the kubelet's pod resources is mounted"),
         (500, "See the log of the pod"),
     ],
 )

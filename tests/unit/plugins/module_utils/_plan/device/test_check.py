@@ -56,7 +56,7 @@ def test_the_plugin_has_to_work_even_where_the_amount_is_right() -> None:
         (None, None, "expected 4, found 0: not registered, the kubelet knows no device plugin for it"),
         ("4", "2", "expected 4, found 2: 2 of 4 devices are unhealthy"),
         ("4", "0", "expected 4, found 0: 4 of 4 devices are unhealthy"),
-        ("6", "6", "expected 4, found 6: the plugin offers 6"),
+        ("6", "6", "expected 4, found 6: the plugin advertises 6"),
         ("0", "0", "expected 4, found 0: the plugin found none"),
     ],
 )
@@ -93,7 +93,7 @@ def test_no_pod() -> None:
     assert check(elsewhere, capacity=None, events=events).problem == (
         f"{D}: expected 4, found 0: there is no pod of the DaemonSet x/p: FailedCreate: violates PodSecurity"
     )
-    assert "its controller has made none yet" in check(elsewhere).problem
+    assert "its controller has created none yet" in check(elsewhere).problem
 
 
 @pytest.mark.parametrize(
@@ -121,8 +121,8 @@ def test_a_node_that_is_down() -> None:
     [
         (
             {"waiting": {"reason": "ErrImageNeverPull", "message": "not present with pull policy of Never"}},
-            "the image localhost/i:1 is not on the node and does not get there (ErrImageNeverPull: not present with pull policy"
-            " of Never). Where no registry is in reach, load it with device_plugin_image_archive",
+            "the image localhost/i:1 is not on the node and cannot be pulled (ErrImageNeverPull: not present with pull policy"
+            " of Never). Where no registry is reachable, load it with device_plugin_image_archive",
         ),
         (
             {
@@ -171,7 +171,7 @@ def test_of_two_pods_the_newer_one_counts() -> None:
     ending = plugin_pod("p-0", revision="old", ending=True)
     assert check(ending, POD).pod == check(POD, ending).pod == "x/p-1"
     assert check(ending).problem == (
-        "there is no pod of the DaemonSet x/p: x/p-0 is ending, and the next one is made when it is gone"
+        "there is no pod of the DaemonSet x/p: x/p-0 is terminating, and the next one is created when it is gone"
     )
 
 

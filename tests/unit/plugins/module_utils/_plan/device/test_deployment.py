@@ -45,7 +45,7 @@ def test_variables_that_differ_are_named() -> None:
     same = {"w1": {"a": "1", "b": "2"}, "w2": {"a": "1", "b": "2"}}
     assert deployment.difference(same) == ""
     found = deployment.difference({**same, "w3": {"a": "1", "b": "3"}})
-    assert found.startswith("One host asks for all hosts of a play, so b has to be the same for all of them. Set it")
+    assert found.startswith("One host acts for all hosts of a play, so b must be the same for all of them. Set it")
 
 
 def test_nothing_is_there() -> None:
@@ -94,7 +94,7 @@ def test_what_keeps_the_namespace() -> None:
 
 def test_objects_of_others_are_refused() -> None:
     found = sort_out(ABSENT, thing("DaemonSet", "p", {}))
-    assert "In the namespace x this was not made by this role: DaemonSet p; remove it first" in deployment.refusal(
+    assert "In the namespace x this was not created by this role: DaemonSet p; remove it first" in deployment.refusal(
         ABSENT, found
     )
 
@@ -117,7 +117,7 @@ def namespace(level: str | None, owned: bool = False) -> Json:
 )
 def test_a_namespace_that_takes_no_such_pods(asked: Settings, found: Json | None, is_refused: bool) -> None:
     told = deployment.refusal(asked, sort_out(asked, *([found] if found else [])))
-    assert ("takes pods of the level baseline only" in told) is is_refused
+    assert ("accepts only pods of the level baseline" in told) is is_refused
     assert bool(told) is is_refused
 
 
@@ -264,7 +264,7 @@ def test_what_is_wrong_after_the_deployment() -> None:
     assert deployment.doubt(PRESENT, {"problems": []}) == ""
     proof = {"problems": ["w1: a", "w2: b"], "waited_seconds": 299.6, "selected": ["w1", "w2", "w3"]}
     assert deployment.doubt(PRESENT, proof) == (
-        "The device plugin x/p is deployed, but after 300 s 2 of 3 nodes do not offer what is expected. w1: a. w2: b."
+        "The device plugin x/p is deployed, but after 300 s 2 of 3 nodes do not advertise what is expected. w1: a. w2: b."
     )
 
 
@@ -315,7 +315,7 @@ def test_what_was_not_tried(problems: list[str], changed: bool) -> None:
     look = {**LOOK, "problems": problems}
     assert deployment.report(look, {}, changed=changed)["nodes"] == {"w1": 1}
     assert deployment.report(look, {}, changed=changed)["problems"] == []
-    assert deployment.lines(PRESENT, look, {}, changed=changed) == ["x/p: not tried on the nodes"]
+    assert deployment.lines(PRESENT, look, {}, changed=changed) == ["x/p: not checked on the nodes"]
 
 
 def test_what_was_refused() -> None:
@@ -329,12 +329,12 @@ def test_what_was_refused() -> None:
 
 def test_what_is_told_of_a_plugin_that_is_gone() -> None:
     look: Json = {"summary": [], "nodes": {}, "problems": [], "others": []}
-    assert deployment.lines(ABSENT, look, {"kept": {}}, changed=True) == ["x/p: not there any more"]
+    assert deployment.lines(ABSENT, look, {"kept": {}}, changed=True) == ["x/p: no longer there"]
     kept = {"w1": {D: {"capacity": "4", "allocatable": "0"}}}
     assert deployment.report(look, {"kept": kept}, changed=True)["kept"] == kept
     assert deployment.lines(ABSENT, {**look, "others": ["Pod a", "Pod b"]}, {"kept": kept}, changed=True) == [
-        f"w1: still shows {D} 4 (0 for pods); its kubelet forgets that five minutes after the plugin ended, but for the name",
-        "the namespace x stays, because it has also: Pod a, Pod b",
+        f"w1: still shows {D} 4 (0 for pods); its kubelet forgets that five minutes after the plugin ended, except for the name",
+        "the namespace x stays, because it also has: Pod a, Pod b",
     ]
 
 

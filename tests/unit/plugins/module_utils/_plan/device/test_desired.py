@@ -41,7 +41,7 @@ def test_a_request_without_a_fault() -> None:
     [
         (settings(image=""), "device_plugin_image is not set"),
         (theirs(name=OWN), "device_plugin_config is empty"),
-        (theirs(has_token=True), "device_plugin_pod_resources_token is for our plugin only"),
+        (theirs(has_token=True), "device_plugin_pod_resources_token is for the bundled plugin only"),
         (settings(files={"a": "b"}), "device_plugin_files is for other plugins"),
         (
             settings(image="p:1", has_archive=True),
@@ -53,9 +53,9 @@ def test_a_request_without_a_fault() -> None:
         ),
         (
             settings(expected=[{"resources": {G: 1, D: 1}}, {"resources": {G: 2}}]),
-            f"device_plugin_expected has {G}, which device_plugin_config does not offer.",
+            f"device_plugin_expected has {G}, which device_plugin_config does not advertise.",
         ),
-        (settings(has_archive=True, left_out=["w3", "w2"]), "serial keeps w2, w3 out"),
+        (settings(has_archive=True, left_out=["w3", "w2"]), "serial excludes w2, w3"),
     ],
 )
 def test_what_cannot_be_deployed(asked: Settings, says: str) -> None:

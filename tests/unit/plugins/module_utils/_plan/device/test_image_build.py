@@ -84,8 +84,8 @@ def test_the_order_of_files_does_not_matter() -> None:
         ({"name": "localhost/p@sha256:" + 64 * "0"}, {}, "has to have a registry"),
         ({"base": "a:1", "root": "/r.tar"}, {"root": "a"}, "only one of device_plugin_image_base and"),
         ({}, {"builders": {"podman": False, "docker": False}}, "None of podman, docker can be started here"),
-        ({}, {"sources": [["a"], []]}, "These are not there or empty: /source."),
-        ({"wheels": "/w", "root": "/r.tar"}, {}, "These are not there or empty: /w, /r.tar."),
+        ({}, {"sources": [["a"], []]}, "Missing or empty: /source."),
+        ({"wheels": "/w", "root": "/r.tar"}, {}, "Missing or empty: /w, /r.tar."),
     ],
 )
 def test_what_cannot_be_built(request_: dict[str, t.Any], found: dict[str, t.Any], says: str) -> None:

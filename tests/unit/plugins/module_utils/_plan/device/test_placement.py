@@ -62,7 +62,7 @@ def test_what_is_no_amount(amount: t.Any) -> None:
 @pytest.mark.parametrize(
     ("entry", "says"),
     [
-        ({"resources": {}}, "resources names none"),
+        ({"resources": {}}, "resources is empty"),
         ({"resources": {"dongle": 1}}, "no pod could request 'dongle'"),
         ({"resources": {D: 1}, "label_selector": "rack=r9"}, "label_selector rack=r9 matches no node"),
         ({"resources": {D: 1}, "label_selector": " "}, "it is empty"),

@@ -42,7 +42,7 @@ def test_what_somebody_else_made_is_refused() -> None:
     placement_guard.refuse_foreign(objects)
     objects[BINDING, NAME]["metadata"]["labels"] = {"team": "a"}
     assert refusal(lambda: placement_guard.refuse_foreign(objects)) == (
-        f"{BINDING} {NAME}: not made by this collection, because there is no label app.kubernetes.io/managed-by=nodecraft.kubeadm."
+        f"{BINDING} {NAME}: not created by this collection, because there is no label app.kubernetes.io/managed-by=nodecraft.kubeadm."
         " Remove it first, or use another name."
     )
     del objects[BINDING, NAME]["metadata"]["labels"]
@@ -127,7 +127,7 @@ def test_a_plan_is_the_same_each_time_and_changes_nothing_that_was_read() -> Non
 
 def test_a_guard_that_stops_refusing_is_told() -> None:
     (warning,) = planned(wish(), there(wish(enforce=True))).warnings
-    assert warning.startswith(f"{NAME} refused until now and only warns from now on, because enforce is not asked for")
+    assert warning.startswith(f"{NAME} refused until now and only warns from now on, because enforce is not set")
     assert not planned(wish(enforce=True), there(wish(enforce=True))).warnings
     assert not planned(wish(), there(wish())).warnings
     assert not planned(wish(state="absent"), there(wish(enforce=True))).warnings
@@ -138,7 +138,7 @@ def test_what_the_user_should_know() -> None:
     found = dataclasses.replace(protected(asked, former=["gone"]), shut_out=("Deployment a/b",))
     plan = placement_guard.plan(asked, Cluster({}, {}), found, [], {})
     assert list(plan.warnings) == [
-        "gone: no node of the cluster any more; take it out of the nodes to protect, or leave it there when it comes back.",
+        "gone: no longer a node of the cluster; remove it from the nodes to protect, or keep it there when it comes back.",
         f"w3: has no taint {D} that keeps pods off, so the scheduler itself may place any pod there.",
         "pods of Deployment a/b would be refused if it were enforced, at their next start, because these tolerate a taint of the"
         " protected nodes and request nothing: those of DaemonSets on these nodes, those of others wherever they would run.",

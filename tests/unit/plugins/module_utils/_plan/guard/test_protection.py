@@ -170,7 +170,7 @@ def test_daemon_sets_that_would_lose_their_pods_are_refused() -> None:
     assert (
         "pods of DaemonSet logging/agent, DaemonSet monitoring/exporter would be refused at their next start" in message
     )
-    assert "into exempt_daemon_sets" in message
+    assert "to exempt_daemon_sets" in message
     assert "or set allow_refusals" in message
 
 

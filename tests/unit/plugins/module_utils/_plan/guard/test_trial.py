@@ -170,7 +170,7 @@ PINNED_BY = "nodecraft.kubeadm/placement-guard"
     ("case", "taken", "said", "problem"),
     [
         (NAMING, None, "403, the pod names the node w1, which", ""),
-        (NAMING, {"spec": {}}, "", "It did not refuse a pod that names w1 within 30 s. See whether the API server"),
+        (NAMING, {"spec": {}}, "", "It did not refuse a pod that names w1 within 30 s. Check whether the API server"),
         (
             OWN,
             None,
@@ -183,7 +183,7 @@ PINNED_BY = "nodecraft.kubeadm/placement-guard"
             "403, ValidatingAdmissionPolicy 'mine' with denied: the pod names the node w1 (mine 00000000)",
             "It did not refuse",
         ),
-        (NAMING, None, "quota exceeded", "within 30 s (quota exceeded). See"),
+        (NAMING, None, "quota exceeded", "within 30 s (quota exceeded). Check"),
         (
             NAMING,
             None,
@@ -202,7 +202,7 @@ PINNED_BY = "nodecraft.kubeadm/placement-guard"
             PINNED,
             {"metadata": {}, "spec": {"nodeName": "w1"}},
             "",
-            "was not turned into an affinity by mine 1a2b3c4d for 30 s. See whether the API server runs without",
+            "was not turned into an affinity by mine 1a2b3c4d for 30 s. Check whether the API server runs without",
         ),
         (
             PINNED,
@@ -230,6 +230,6 @@ def test_what_is_said_of_expressions() -> None:
 
 def test_the_way_out_names_every_binding() -> None:
     assert placement_trial.way_out(wish(enforce=True)) == (
-        f"To take it out of force: kubectl delete validatingadmissionpolicybinding {NAME}."
+        f"To disable it: kubectl delete validatingadmissionpolicybinding {NAME}."
     )
     assert f"and kubectl delete mutatingadmissionpolicybinding {NAME}." in placement_trial.way_out(wish(**AFFINITY))

@@ -152,7 +152,7 @@ def test_an_argument_with_a_secret_is_not_written_either() -> None:
 
 def test_what_a_node_had_before_may_be_secret_as_well() -> None:
     reason = judged(told(original=["https://a:b@etcd:2379"])).left_out[ARG]
-    assert reason.startswith("what it was before is a URL with a user's password, and would stand in ConfigMap")
+    assert reason.startswith("its former value is a URL with a user's password, and would be kept in ConfigMap")
     theirs = told(ours=False, named=False)
     assert ARG in judged(theirs, told(original=["https://a:b@etcd:2379"])).left_out
 

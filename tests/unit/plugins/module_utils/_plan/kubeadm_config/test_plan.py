@@ -209,7 +209,7 @@ def test_a_default_of_kubeadm_cannot_be_said_to_be_unset() -> None:
     found = plan(TEXT, arg("profiling"))
     assert (found.operations, list(found.left_out.values())) == (
         (),
-        ["kubeadm sets it by itself, and kubeadm-config cannot say that it is unset"],
+        ["kubeadm sets it by itself, and kubeadm-config cannot express that it is unset"],
     )
 
 
@@ -298,11 +298,11 @@ def test_beside_an_external_etcd_there_is_no_local_one() -> None:
     ("text", "why"),
     [
         (TEXT.replace("v1beta4", "v1beta3"), "kubeadm config migrate"),
-        ("a: [", "it is no single YAML document"),
+        ("a: [", "it is not a single YAML document"),
         ("kind: List\n", "holds no ClusterConfiguration"),
         (TEXT.replace("scheduler: {}", "scheduler: &a {}"), "anchor"),
-        (TEXT + "scheduler: {}\n", "stands twice"),
-        (TEXT.replace("apiServer: {}", "apiServer: {extraArgs: {v: '4'}}"), "is no list"),
+        (TEXT + "scheduler: {}\n", "occurs twice"),
+        (TEXT.replace("apiServer: {}", "apiServer: {extraArgs: {v: '4'}}"), "is not a list"),
     ],
 )
 def test_a_text_that_cannot_be_edited_is_refused(text: str, why: str) -> None:

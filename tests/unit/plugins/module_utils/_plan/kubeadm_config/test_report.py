@@ -26,17 +26,15 @@ def lines(ending: str, *, refusal: str = "", diff: bool = False, text: str | Non
 
 def test_without_the_word_it_names_what_is_lost_and_the_word() -> None:
     assert lines(report.NOT_ASKED, others={API_SERVER: ["probes x"]}) == [
-        "The next kubeadm upgrade undoes, and a control plane that joins lacks: kube-apiserver args v, kube-apiserver probes x. Run site again after"
+        "The next kubeadm upgrade reverts, and a control plane that joins lacks: kube-apiserver args v, kube-apiserver probes x. Run site again after"
         " either.",
-        "With control_plane_persist: true kubeadm-config keeps what it can say of that.",
+        "With control_plane_persist: true kubeadm-config keeps what it can hold of that.",
     ]
 
 
 def test_what_protects_the_cluster_is_the_first_line() -> None:
     first, *_rest = lines(report.NOT_ASKED, wanted=arg("encryption-provider-config", "/a"))
-    assert first.startswith(
-        "WARNING: the next kubeadm upgrade takes kube-apiserver args encryption-provider-config away"
-    )
+    assert first.startswith("WARNING: the next kubeadm upgrade removes kube-apiserver args encryption-provider-config")
     first, *_rest = lines(report.WRITTEN, left_out={GUARD: "it differs"})
     assert first.startswith("WARNING")
 

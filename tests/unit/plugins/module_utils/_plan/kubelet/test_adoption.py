@@ -114,13 +114,13 @@ def test_what_a_packages_unit_says_is_not_edited() -> None:
     before = state(drop_ins={kubelets.KUBEADM: packaged}, environment={kubelets.FLAGS: None, EXTRA: None})
     with pytest.raises(
         Refusal,
-        match=rf"{kubelets.KUBEADM}:3 makes it .*belongs to a package.*below /etc/systemd/system/kubelet.service.d",
+        match=rf"{kubelets.KUBEADM}:3 sets it to .*belongs to a package.*below /etc/systemd/system/kubelet.service.d",
     ):
         kubelet.plan(wish(adopt=True, args={"v": 4}), before)
 
 
 def test_a_flag_of_exec_start_itself_is_named_with_its_line() -> None:
-    with pytest.raises(Refusal, match=r"10-kubeadm\.conf:6 makes it .*Take it out there, run systemctl daemon-reload"):
+    with pytest.raises(Refusal, match=r"10-kubeadm\.conf:6 sets it to .*Remove it there, run systemctl daemon-reload"):
         kubelet.plan(
             wish(adopt=True, config={"maxPods": 50}),
             dataclasses.replace(
@@ -164,7 +164,7 @@ def test_what_is_dropped_of_several_adopted_settings_is_told() -> None:
     changed = after(before, kubelet.plan(wish(adopt=True, args={"v": 4}, config={"maxPods": 60}), before))
     plan = kubelet.plan(wish(args={"v": 4}, purge=True), changed)
     assert plan.warnings == (
-        f"what {EXTRA} once said of maxPods is not put back there before all that was adopted from it is taken back.",
+        f"the former entries of {EXTRA} for maxPods are not restored there before all that was adopted from it is reverted.",
     )
     assert kubelet.plan(wish(args={"v": 4}, purge=True), after(changed, plan)).warnings == ()
 

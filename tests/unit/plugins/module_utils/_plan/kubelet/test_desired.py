@@ -40,7 +40,7 @@ def test_a_taint_is_registered_as_it_is_set_on_a_node() -> None:
             "register_with_taints: the value of example.com/dongle",
         ),
         ({"register_with_taints": [{**TAINT, "effect": "Nope"}]}, "NoSchedule, PreferNoSchedule"),
-        ({"register_with_taints": [{**TAINT, "key": ""}]}, "no key that Kubernetes takes"),
+        ({"register_with_taints": [{**TAINT, "key": ""}]}, "invalid key"),
     ],
 )
 def test_what_no_kubelet_could_take_is_refused(given: dict[str, t.Any], words: str) -> None:

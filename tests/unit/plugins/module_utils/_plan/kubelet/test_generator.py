@@ -198,6 +198,6 @@ def test_a_command_of_another_generator_is_refused() -> None:
         TextFile.of(DROP_IN, OURS),
         TextFile.of("/run/systemd/generator/kubelet.service.d/x.conf", "[Service]\nExecStart=\nExecStart=/b\n"),
     ]
-    with pytest.raises(Refusal, match=r"kubelet.service.d/x.conf:3: the kubelet's command comes out of a file"):
+    with pytest.raises(Refusal, match=r"kubelet.service.d/x.conf:3: the kubelet's command comes from a file"):
         as_loaded(unit, installed=True)
     assert as_loaded(unit, installed=False) == unit

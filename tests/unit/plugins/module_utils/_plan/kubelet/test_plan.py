@@ -161,7 +161,7 @@ def test_a_drop_in_that_repeats_an_old_unit_is_written_anew() -> None:
     ],
 )
 def test_what_wins_over_the_wish_is_named(given: dict[str, t.Any], extra: str, source: str) -> None:
-    with pytest.raises(Refusal, match=rf"but {source} makes it .*or set adopt: true") as caught:
+    with pytest.raises(Refusal, match=rf"but {source} sets it to .*or set adopt: true") as caught:
         kubelet.plan(wish(**given), state(extra))
     assert kubelet.plan(wish(adopt=True, **given), state(extra)).operations, caught.value
 
@@ -170,14 +170,14 @@ def test_adopting_is_not_advised_where_it_would_not_help() -> None:
     other_taint = "KUBELET_EXTRA_ARGS=--register-with-taints=a=b:NoSchedule\n"
     for adopt in (False, True):
         with pytest.raises(
-            Refusal, match=rf"{EXTRA}:1 makes it unset .* Take it out there, run systemctl daemon-reload"
+            Refusal, match=rf"{EXTRA}:1 sets it to unset .* Remove it there, run systemctl daemon-reload"
         ):
             kubelet.plan(wish(register_with_taints=[TAINT], adopt=adopt), state(other_taint))
 
 
 def test_a_fragment_behind_ours_is_named_with_its_line() -> None:
     behind = {"/etc/kubernetes/kubelet.conf.d/zzz.conf": "kind: KubeletConfiguration\nmaxPods: 5\n"}
-    with pytest.raises(Refusal, match=r"zzz.conf:2 makes it 5"):
+    with pytest.raises(Refusal, match=r"zzz.conf:2 sets it to 5"):
         kubelet.plan(wish(config={"maxPods": 50}, force=True), state(fragments=behind))
 
 
@@ -191,7 +191,7 @@ def test_a_later_drop_in_that_sets_the_hook_has_another_variable_used() -> None:
 
 def test_fragments_that_nobody_reads_need_force() -> None:
     sleeping = {"/etc/kubernetes/kubelet.conf.d/a.conf": '{"maxPods": 5}'}
-    with pytest.raises(Refusal, match=r"a.conf: the kubelet does not read this folder now"):
+    with pytest.raises(Refusal, match=r"a.conf: the kubelet does not read this directory now"):
         kubelet.plan(wish(config={"podPidsLimit": 50}), state(fragments=sleeping))
     assert kubelet.plan(wish(config={"podPidsLimit": 50}, force=True), state(fragments=sleeping)).operations
 
@@ -201,7 +201,7 @@ def test_a_folder_that_is_read_for_our_sake_stays_for_the_files_of_others() -> N
     theirs = TextFile.of("/etc/kubernetes/kubelet.conf.d/zzz-them.conf", "{\n  maxPods: 66\n}\n")
     both = dataclasses.replace(ours, fragments=(*ours.fragments, theirs))
     assert kubelet.plan(wish(config={"podPidsLimit": 50}, purge=True), both).operations == ()
-    with pytest.raises(Refusal, match=r"zzz-them.conf:2 makes it 66 and wins"):
+    with pytest.raises(Refusal, match=r"zzz-them.conf:2 sets it to 66 and takes precedence"):
         kubelet.plan(wish(config={"maxPods": 150}), both)
     plan = kubelet.plan(wish(state="absent"), both)
     gone = after(both, plan)

@@ -93,7 +93,7 @@ def test_an_api_that_is_silent_objects_for_all_but_the_forced() -> None:
     found = rollout.objections({"w1": FORCED, "w2": host("w2")}, ["w1", "w2"], {"msg": "no credentials."})
     assert list(found.by_host) == ["w2"]
     assert found.told.startswith(
-        "the API does not tell which pods of w2 the restarted kubelets would reject: no credentials. If"
+        "the API does not show which pods of w2 the restarted kubelets would reject: no credentials. If"
     )
     assert rollout.objections({"w2": host()}, ["w2"], {}).told.count("no answer") == 1
 
@@ -160,11 +160,11 @@ STALE = "another run held the Lease of the kubelets since everything was planned
         ({"stale": False}, "", ""),
         ({"stale": True}, "", STALE),
         ({"failed": True, "answered": True, "msg": "taken."}, "taken.", "taken."),
-        ({"failed": True, "answered": False, "msg": "silent."}, "silent. To go on", "silent. To go on"),
+        ({"failed": True, "answered": False, "msg": "silent."}, "silent. To continue", "silent. To continue"),
         (
             {"unreachable": True, "msg": "gone"},
-            "gone. To go on although nothing keeps other runs out",
-            "gone. To go on",
+            "gone. To continue although nothing excludes other runs",
+            "gone. To continue",
         ),
     ],
 )
@@ -172,14 +172,14 @@ def test_what_the_lease_refuses(answer: Json, acquired: str, renewed: str) -> No
     for found, words in ((rollout.lease_refusal(answer), acquired), (rollout.renewal_refusal(answer), renewed)):
         assert found.startswith(words)
         assert bool(found) is bool(words)
-        assert ("node_kubelet_lease" in found) is ("To go on" in words)
+        assert ("node_kubelet_lease" in found) is ("To continue" in words)
 
 
 def test_what_is_told_of_a_lease_that_was_acquired() -> None:
     assert rollout.lease_warnings({"stale": False, "taken_over_from": None}) == []
     taken, stale = rollout.lease_warnings({"stale": True, "taken_over_from": "them"})
     assert taken == "the Lease nodecraft-kubeadm-kubelets is taken over from them."
-    assert stale.startswith(f"{STALE}. Nodes on which there was nothing to change are not looked at again: run again")
+    assert stale.startswith(f"{STALE}. Nodes on which there was nothing to change are not checked again: run again")
 
 
 def test_when_the_lease_was_renewed() -> None:
@@ -247,7 +247,7 @@ def test_what_the_kubelet_says_that_it_uses() -> None:
     ]
     told = rollout.doubt("w1", {"nodes": {"w1": {"kubelet": {"differences": differences}}}})
     assert "config maxPods is 110, not 50; feature_gates A is unset, not true. Nothing was rolled back" in told
-    assert "the API could not be asked what it uses: silent. Nothing" in rollout.doubt("w1", {"msg": "silent."})
+    assert "the API does not show what it uses: silent. Nothing" in rollout.doubt("w1", {"msg": "silent."})
 
 
 @pytest.mark.parametrize("kubelet", [{"differences": []}, {}, None])
@@ -262,11 +262,9 @@ def test_devices_that_are_missing() -> None:
     found = rollout.missing({"a": 4, "b": 4, "c": 1, "d": 2}, answer, "w1")
     assert found == ["a is 3, expected 4", "c is 0, expected 1", "d is 0, expected 2"]
     told = rollout.loss("w1", answer, found, 20)
-    assert (
-        "20 s later pods can be given less there of what device plugins offer than before: a is 3, expected 4;" in told
-    )
+    assert "20 s later device plugins have less allocatable there than before: a is 3, expected 4;" in told
     assert rollout.loss("w1", answer, [], 20) == ""
-    assert "could not be asked whether device plugins offer there" in rollout.loss("w1", {}, [], 20)
+    assert "does not show whether device plugins advertise there" in rollout.loss("w1", {}, [], 20)
 
 
 # ---- the end ---------------------------------------------------------------------------------------------------------
@@ -283,7 +281,7 @@ def test_a_host_that_has_not_planned_has_no_report() -> None:
 def test_a_host_that_is_left_out_says_why() -> None:
     found = rollout.report({"pass": {**OF, "at_work": True, "left_out": "no route"}})
     assert (found["unreachable"], found["failed"]) == (True, False)
-    assert found["msg"] == "left out, because it cannot be reached: no route"
+    assert found["msg"] == "skipped, because it cannot be reached: no route"
 
 
 def test_a_change_goes_on_top_of_its_plan() -> None:

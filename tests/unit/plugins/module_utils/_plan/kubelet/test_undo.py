@@ -85,7 +85,7 @@ def test_what_was_adopted_goes_back_to_its_file() -> None:
     before = kubelets.state("KUBELET_EXTRA_ARGS=--feature-gates=A=true --v=2\n")
     state, taken = change(before, feature_gates={"A": True}, adopt=True)
     plan = take_back(state, taken)
-    assert plan.operations == (Change("adopted", kubelets.EXTRA, None, "put back"),)
+    assert plan.operations == (Change("adopted", kubelets.EXTRA, None, "reverted"),)
     assert_same(kubelets.after(state, plan), before)
     # Values of others in that file are nobody's business.
     entry = next(each for each in kubelet.diff(plan) if each["after_header"] == kubelets.EXTRA)
@@ -98,7 +98,7 @@ def test_and_out_of_it_again() -> None:
     )
     state, taken = change(adopted, state="absent")
     plan = take_back(state, taken)
-    assert Change("adopted", kubelets.EXTRA, "put back", None) in plan.operations
+    assert Change("adopted", kubelets.EXTRA, "reverted", None) in plan.operations
     assert_same(kubelets.after(state, plan), adopted)
 
 
@@ -149,9 +149,7 @@ def test_a_former_drop_in_that_repeats_an_outdated_unit_is_refused() -> None:
         for each in second.unit
     ]
     state = dataclasses.replace(second, unit=tuple(moved), running=None)
-    with pytest.raises(
-        Refusal, match=r"10-kubeadm\.conf:4 sets KUBELET_CONFIG_ARGS to something else than it did then"
-    ):
+    with pytest.raises(Refusal, match=r"10-kubeadm\.conf:4 sets KUBELET_CONFIG_ARGS to another value than it did then"):
         take_back(state, taken)
 
 
@@ -160,6 +158,6 @@ def test_fragments_that_nobody_reads_are_not_woken() -> None:
     second, taken = change(first, state="absent")
     theirs = TextFile.of(f"{kubelet_layout.CONFIG_DIR}/10-theirs.conf", "kind: KubeletConfiguration\n")
     state = dataclasses.replace(second, fragments=(theirs,))
-    with pytest.raises(Refusal, match=r"10-theirs\.conf: the kubelet does not read this folder now"):
+    with pytest.raises(Refusal, match=r"10-theirs\.conf: the kubelet does not read this directory now"):
         take_back(state, taken)
     assert take_back(state, taken, force=True).operations

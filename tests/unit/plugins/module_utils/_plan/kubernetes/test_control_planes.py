@@ -84,7 +84,7 @@ def test_a_run_without_control_planes(
 def test_what_is_said_of_it() -> None:
     told = absence(["cp1", "cp2"], [], SET)
     assert told == Absence(
-        refusal="control_plane_components would reach nobody: the cluster has the control planes cp1, cp2, but no host of this run is one,"
+        refusal="control_plane_components would have no effect: the cluster has the control planes cp1, cp2, but no host of this run is one,"
         " and the inventory names none. Put them into the group kube_control_plane, name their group in kube_control_plane_group, or"
-        " take the settings out."
+        " remove the settings."
     )

@@ -36,11 +36,11 @@ def test_as_many_workers_as_the_variable_says_may_be_left_out() -> None:
 @pytest.mark.parametrize(
     ("unreachable", "limit", "told"),
     [
-        (["w1"], 0, "cannot be reached: w1 (timed out). most is 0, and 1 would be left out."),
-        (["w1", "w2"], 1, "cannot be reached: w1 (timed out), w2 (timed out). most is 1, and 2 would be left out."),
+        (["w1"], 0, "cannot be reached: w1 (timed out). most is 0, and 1 would be skipped."),
+        (["w1", "w2"], 1, "cannot be reached: w1 (timed out), w2 (timed out). most is 1, and 2 would be skipped."),
         (["w1"], -1, "most is -1"),
-        (["cp2"], 1, "A control plane is never left out, and cp2 is one."),
-        (["w1", "cp1"], 4, "A control plane is never left out, and cp1 is one."),
+        (["cp2"], 1, "A control plane is never skipped, and cp2 is one."),
+        (["w1", "cp1"], 4, "A control plane is never skipped, and cp1 is one."),
     ],
 )
 def test_more_of_them_or_a_control_plane_may_not(unreachable: list[str], limit: int, told: str) -> None:
@@ -48,7 +48,7 @@ def test_more_of_them_or_a_control_plane_may_not(unreachable: list[str], limit: 
 
 
 def test_where_the_inventory_names_no_control_plane_nobody_is_left_out() -> None:
-    told = "Whether that is a control plane, which is never left out, is not known"
+    told = "Whether that is a control plane, which is never skipped, is not known"
     assert told in objects("w1", grouped=[])
 
 
@@ -76,7 +76,7 @@ def test_nodes_that_it_does_not_name_are_told() -> None:
 
 def test_without_a_control_plane_its_settings_are_judged() -> None:
     found = judge(nodes("cp1", "w1"), ["w1"], settings={"gates": {"A": True}})
-    assert "gates would reach nobody: the cluster has the control planes cp1" in found.refusal
+    assert "gates would have no effect: the cluster has the control planes cp1" in found.refusal
     assert "the cluster has cp1" in judge(nodes("cp1", "w1"), ["w1"]).warning
 
 

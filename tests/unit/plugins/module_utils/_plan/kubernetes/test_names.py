@@ -56,7 +56,7 @@ def test_labels_that_may_be_set(key: str) -> None:
 @pytest.mark.parametrize("key", ["", "-a", "a-", "a b", "example.com/", "a/b/c", LONG, f"{'p' * 254}/a", "É", 1, "a\n"])
 def test_keys_that_kubernetes_does_not_take(key: t.Any) -> None:
     for check in (node_names.check_label, node_names.check_taint):
-        with pytest.raises(Refusal, match="no key that Kubernetes takes"):
+        with pytest.raises(Refusal, match="invalid key"):
             check(key)
 
 
@@ -73,7 +73,7 @@ def test_keys_that_kubernetes_does_not_take(key: t.Any) -> None:
     ],
 )
 def test_keys_of_controllers(check: t.Callable[[str], str], key: str) -> None:
-    with pytest.raises(Refusal, match=f"{key} is not set by hand"):
+    with pytest.raises(Refusal, match=f"{key} is not set manually"):
         check(key)
 
 
@@ -82,9 +82,9 @@ def test_keys_of_controllers(check: t.Callable[[str], str], key: str) -> None:
     [
         ("", "it is empty"),
         ("example.com/", "there is no name after the slash"),
-        (f"example.com/{LONG}", "its name has 64 characters, and 63 are the most"),
+        (f"example.com/{LONG}", "its name has 64 characters, and at most 63 are allowed"),
         ("a b", "'a b' is not made of letters"),
-        ("Example.com/a", "'Example.com' before the slash is no domain"),
+        ("Example.com/a", "'Example.com' before the slash is not a domain"),
     ],
 )
 def test_what_is_wrong_with_a_key(key: str, words: str) -> None:
@@ -112,5 +112,5 @@ def test_values_that_kubernetes_does_not_take(value: t.Any) -> None:
 def test_names_of_nodes() -> None:
     assert node_names.check_node("nodes", "w1.example.com") == "w1.example.com"
     for name in ("", "a/b", "..", "W1", "a" * 254, 1):
-        with pytest.raises(Refusal, match=r"nodes: .* is no name of a node"):
+        with pytest.raises(Refusal, match=r"invalid nodes .*: must be the name of a node"):
             node_names.check_node("nodes", name)

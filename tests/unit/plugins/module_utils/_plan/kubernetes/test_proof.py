@@ -51,14 +51,14 @@ def test_machines_that_are_the_nodes() -> None:
     [
         ({"w1": "1", "w2": "3"}, r"its Node w2 ran on other machines"),
         ({"w1": "2", "w2": "3"}, r"its Nodes w1, w2 ran on other machines"),
-        ({}, "none of its Nodes can be told to be one of theirs"),
-        ({"w9": "1"}, "none of its Nodes can be told"),
+        ({}, "none of its Nodes can be identified as one of theirs"),
+        ({"w9": "1"}, "none of its Nodes can be identified"),
         ({"w1": None}, "its Node w1 ran"),
     ],
 )
 def test_an_api_of_others(machines: dict[str, str | None], told: str) -> None:
     with pytest.raises(
-        Refusal, match=rf"the API at https://a is not proven .*{told} .*credentials come from x: name those"
+        Refusal, match=rf"the API at https://a is not verified .*{told} .*credentials come from x: name those"
     ):
         own("a", w1="1", w2="2").check_machines(nodes(**machines), "https://a", "x")
     with pytest.raises(Refusal, match="none of its Nodes"):

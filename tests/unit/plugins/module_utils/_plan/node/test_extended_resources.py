@@ -14,7 +14,9 @@ OURS = "nodecraft.kubeadm/owned-extended-resources"
 
 
 def test_a_device_plugins_resource_is_refused() -> None:
-    with pytest.raises(Refusal, match=r"w1: resources example.com/dongle is not changed: a device plugin offers it"):
+    with pytest.raises(
+        Refusal, match=r"w1: resources example.com/dongle is not changed: a device plugin advertises it"
+    ):
         planned(RESOURCES, node(capacity={D: "4"}, managed=[D]), {D: 5})
 
 

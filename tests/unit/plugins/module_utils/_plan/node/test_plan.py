@@ -70,7 +70,7 @@ def test_a_foreign_change_is_given_up_with_a_word() -> None:
     made = planned(LABELS, found, {}, purge=True)
     assert seen(made) == [("owned", "a", "ours", None)]
     (warning,) = made.warnings
-    assert warning.startswith("w1: labels a: somebody changed it since this collection set it")
+    assert warning.startswith("w1: labels a: it was changed since this collection set it")
 
 
 def test_a_record_that_is_none() -> None:

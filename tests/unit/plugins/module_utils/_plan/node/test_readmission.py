@@ -175,8 +175,8 @@ def test_evictions_name_the_network_first() -> None:
         "kube-system/cni (of a DaemonSet)",
         "kube-system/coredns (of a ReplicaSet)",
         "default/app (of a ReplicaSet)",
-        "default/bare (that nothing makes again)",
-        "default/patient (that nothing makes again, after 300 s)",
+        "default/bare (that nothing recreates)",
+        "default/patient (that nothing recreates, after 300 s)",
     ]
 
 

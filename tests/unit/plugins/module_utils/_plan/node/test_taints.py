@@ -41,6 +41,6 @@ def test_the_last_taint_takes_the_list_with_it() -> None:
 
 
 def test_a_taint_twice() -> None:
-    with pytest.raises(Refusal, match="a:NoSchedule is asked for twice"):
+    with pytest.raises(Refusal, match="a:NoSchedule is set twice"):
         planned(TAINTS, node(), [entry("a", value="1"), entry("a", value="2")])
     assert len(planned(TAINTS, node(), [entry("a"), entry("a"), entry("a", "NoExecute")]).operations) == 2

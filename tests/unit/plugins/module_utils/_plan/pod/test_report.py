@@ -44,6 +44,6 @@ def test_what_is_told() -> None:
         "shop/c: no room",
         "Deployment/x: its template changes",
         "Deployment/y: its template differs from its pods; left",
-        "Deployment/z: its template says the same as its pods",
+        "Deployment/z: its template matches its pods",
     ]
     assert report.lines({}) == ["nothing was done"]

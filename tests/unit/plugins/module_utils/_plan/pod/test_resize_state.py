@@ -53,7 +53,7 @@ def condition(kind: str = "Pending", reason: str = "", message: str = "", observ
         # From 1.33 on there are conditions.
         (has(conditions=[condition("Pending", "Infeasible", WORDS)]), INFEASIBLE, f"Infeasible: {WORDS}"),
         (has(conditions=[condition("Pending", "Deferred", "no room")]), DEFERRED, "Deferred: no room"),
-        (has(conditions=[condition("InProgress")]), IN_PROGRESS, "the kubelet is at it"),
+        (has(conditions=[condition("InProgress")]), IN_PROGRESS, "the kubelet is resizing it"),
         (has(conditions=[condition("InProgress", "Error", "below usage")]), IN_PROGRESS, "Error: below usage"),
         # What waits says more than what is under way.
         (has(conditions=[condition("InProgress"), condition("Pending", "Deferred", "x")]), DEFERRED, "Deferred: x"),

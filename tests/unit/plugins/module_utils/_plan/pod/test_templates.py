@@ -131,7 +131,7 @@ def test_a_request_that_was_the_limit_stays_when_the_limit_changes() -> None:
         ("Deployment", {"paused": True}, "this happens when it is resumed"),
         ("ReplicaSet", {}, "a ReplicaSet does not replace its pods"),
         ("StatefulSet", {}, "Kubernetes replaces all its pods"),
-        ("StatefulSet", {"updateStrategy": {"type": "OnDelete"}}, "pods run on until they are deleted"),
+        ("StatefulSet", {"updateStrategy": {"type": "OnDelete"}}, "pods keep running until they are deleted"),
         ("StatefulSet", {"updateStrategy": {"rollingUpdate": {"partition": 3}}}, "its pods from number 3 on"),
         ("DaemonSet", {"updateStrategy": {"type": "RollingUpdate"}}, "Kubernetes replaces all its pods"),
     ],

@@ -87,5 +87,5 @@ def test_what_is_no_configuration_is_refused(content: bytes) -> None:
 
 
 def test_settings_are_a_mapping() -> None:
-    with pytest.raises(Refusal, match="it is no configuration of PodSecurity"):
+    with pytest.raises(Refusal, match="it is not a configuration of PodSecurity"):
         admission.parse_settings(b"[]", POD_SECURITY)

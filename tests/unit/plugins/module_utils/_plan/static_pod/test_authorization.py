@@ -24,7 +24,7 @@ FREE = tuple(caller.without for caller in match_conditions.CALLERS)
         (["RBAC"], ["without Node kubelets could"]),
         (["Node"], ["without RBAC administrators"]),
         (["Webhook"], ["without Node", "without RBAC"]),
-        (["Node", "RBAC", "AlwaysAllow"], ["AlwaysAllow would let everybody do everything"]),
+        (["Node", "RBAC", "AlwaysAllow"], ["AlwaysAllow would allow every request"]),
         ([], ["without Node", "without RBAC", "AlwaysAllow"]),
         (["Webhook", "Node", "RBAC"], []),  # by flags it has no opinion when it does not answer
     ],

@@ -113,37 +113,37 @@ def test_nothing_asked_for_is_a_wish_too() -> None:
 
 
 BAD: dict[str, tuple[dict[str, t.Any], str]] = {
-    "name with a slash": ({"name": "../etcd"}, "name: '../etcd'"),
-    "name with capitals": ({"name": "Kube"}, "name: 'Kube'"),
-    "empty name": ({"name": ""}, "name: ''"),
-    "name that ends in a dot": ({"name": "a."}, "name: 'a.'"),
+    "name with a slash": ({"name": "../etcd"}, "invalid name '../etcd'"),
+    "name with capitals": ({"name": "Kube"}, "invalid name 'Kube'"),
+    "empty name": ({"name": ""}, "invalid name ''"),
+    "name that ends in a dot": ({"name": "a."}, "invalid name 'a.'"),
     "owner with a colon": ({"files": [samples.file("/a", owner="a:b")]}, "files: invalid owner 'a:b' of /a"),
     "empty group": ({"files": [samples.file("/a", group="")]}, "files: invalid group '' of /a"),
     "gate value": ({"feature_gates": {"A": "maybe"}}, "feature_gates: A is 'maybe'"),
     "gate value empty": ({"feature_gates": {"A": ""}}, "feature_gates: A is ''"),
     "gate value number": ({"feature_gates": {"A": 2}}, "feature_gates: A is 2"),
     "gate value list": ({"feature_gates": {"A": [True]}}, "feature_gates: A is [True]"),
-    "gate name with value": ({"feature_gates": {"A=true": True}}, "feature_gates: 'A=true'"),
-    "gate name empty": ({"feature_gates": {"": True}}, "feature_gates: ''"),
-    "gate name with comma": ({"feature_gates": {"A,B": True}}, "feature_gates: 'A,B'"),
-    "gate name with prefix": ({"feature_gates": {"kube:A": True}}, "feature_gates: 'kube:A'"),
+    "gate name with value": ({"feature_gates": {"A=true": True}}, "feature_gates: invalid name 'A=true'"),
+    "gate name empty": ({"feature_gates": {"": True}}, "feature_gates: invalid name ''"),
+    "gate name with comma": ({"feature_gates": {"A,B": True}}, "feature_gates: invalid name 'A,B'"),
+    "gate name with prefix": ({"feature_gates": {"kube:A": True}}, "feature_gates: invalid name 'kube:A'"),
     "plugin value": ({"admission_plugins": {"P": "on"}}, "admission_plugins: P is 'on'"),
     "plugin value bool": ({"admission_plugins": {"P": True}}, "admission_plugins: P is True"),
     "plugin value list": ({"admission_plugins": {"P": ["enabled"]}}, "admission_plugins: P is ['enabled']"),
-    "plugin name": ({"admission_plugins": {"P,Q": "enabled"}}, "admission_plugins: 'P,Q'"),
+    "plugin name": ({"admission_plugins": {"P,Q": "enabled"}}, "admission_plugins: invalid name 'P,Q'"),
     "plugins elsewhere": (
         {"name": "kube-scheduler", "admission_plugins": {"P": "enabled"}},
         "only kube-apiserver has admission plugins",
     ),
-    "flag with dashes": ({"args": {"--v": 2}}, "args: '--v'"),
-    "flag with value": ({"args": {"v=2": None}}, "args: 'v=2'"),
-    "flag name empty": ({"args": {"": "x"}}, "args: ''"),
+    "flag with dashes": ({"args": {"--v": 2}}, "args: invalid name '--v'"),
+    "flag with value": ({"args": {"v=2": None}}, "args: invalid name 'v=2'"),
+    "flag name empty": ({"args": {"": "x"}}, "args: invalid name ''"),
     "gates as a flag": ({"args": {"feature-gates": "A=true"}}, "use the option feature_gates instead"),
     "gates as a flag, underscore": ({"args": {"feature_gates": None}}, "use the option feature_gates instead"),
     "plugins as a flag": ({"args": {"enable-admission-plugins": "A"}}, "use the option admission_plugins instead"),
     "plugins off as a flag": ({"args": {"disable-admission-plugins": "A"}}, "option admission_plugins instead"),
-    "flag value empty": ({"args": {"v": ""}}, "args: v is an empty text; write null"),
-    "flag value empty in a list": ({"args": {"v": ["a", ""]}}, "args: v is an empty text"),
+    "flag value empty": ({"args": {"v": ""}}, "args: v is an empty string; write null"),
+    "flag value empty in a list": ({"args": {"v": ["a", ""]}}, "args: v is an empty string"),
     "flag value empty list": ({"args": {"v": []}}, "args: v is an empty list; write null"),
     "flag value null in a list": ({"args": {"v": [None]}}, "args: v is None"),
     "flag value mapping": ({"args": {"v": {"a": "b"}}}, "args: v is {'a': 'b'}"),
@@ -154,11 +154,11 @@ BAD: dict[str, tuple[dict[str, t.Any], str]] = {
         {"args": {"audit-log-path": "/a", "audit_log_path": "/b"}},
         "args: audit-log-path",
     ),
-    "variable name": ({"env": {"A=B": "x"}}, "env: 'A=B'"),
-    "variable name empty": ({"env": {"": "x"}}, "env: ''"),
-    "variable name that begins with a digit": ({"env": {"1A": "x"}}, "env: '1A'"),
-    "variable empty": ({"env": {"A": ""}}, "env: A is an empty text; write null"),
-    "variable list": ({"env": {"A": ["secret"]}}, "env: the value of A is neither text, number nor boolean"),
+    "variable name": ({"env": {"A=B": "x"}}, "env: invalid name 'A=B'"),
+    "variable name empty": ({"env": {"": "x"}}, "env: invalid name ''"),
+    "variable name that begins with a digit": ({"env": {"1A": "x"}}, "env: invalid name '1A'"),
+    "variable empty": ({"env": {"A": ""}}, "env: A is an empty string; write null"),
+    "variable list": ({"env": {"A": ["secret"]}}, "env: invalid value of A: must be a string, a number or a boolean"),
     "variable with a line break": ({"env": {"A": "secret\n"}}, "env: A holds a line break"),
     "volume without host path": (
         {"volumes": [samples.volume("a", "/a", host_path=None)]},
@@ -170,17 +170,32 @@ BAD: dict[str, tuple[dict[str, t.Any], str]] = {
         "volumes: a needs mount_path",
     ),
     "volume twice": ({"volumes": [samples.volume("a", "/a"), samples.volume("a", "/b")]}, "volumes: a is named twice"),
-    "file with relative path": ({"files": [samples.file("a")]}, "files: 'a' is no absolute path"),
-    "file with dots": ({"files": [samples.file("/etc/../a")]}, "files: '/etc/../a' is no absolute path"),
-    "file with two slashes": ({"files": [samples.file("//etc/a")]}, "files: '//etc/a' is no absolute path"),
-    "file that is a folder": ({"files": [samples.file("/etc/a/")]}, "files: '/etc/a/' is no absolute path"),
+    "file with relative path": (
+        {"files": [samples.file("a")]},
+        "files: invalid path 'a': must be absolute and normalized",
+    ),
+    "file with dots": (
+        {"files": [samples.file("/etc/../a")]},
+        "files: invalid path '/etc/../a': must be absolute and normalized",
+    ),
+    "file with two slashes": (
+        {"files": [samples.file("//etc/a")]},
+        "files: invalid path '//etc/a': must be absolute and normalized",
+    ),
+    "file that is a directory": (
+        {"files": [samples.file("/etc/a/")]},
+        "files: invalid path '/etc/a/': must be absolute and normalized",
+    ),
     "file mode in words": ({"files": [samples.file("/a", mode="u=rw")]}, "files: mode 'u=rw' of /a"),
     "file mode that is no octal": ({"files": [samples.file("/a", mode="0680")]}, "files: mode '0680' of /a"),
     "file mode read as a number": ({"files": [samples.file("/a", mode="384")]}, "files: mode '384' of /a"),
     "file mode with more than permissions": ({"files": [samples.file("/a", mode="4755")]}, "files: mode '4755' of /a"),
     "file mode without the zero": ({"files": [samples.file("/a", mode="640")]}, "files: mode '640' of /a"),
-    "file content that is a number": ({"files": [samples.file("/a", 5)]}, "files: the content of /a is neither"),
-    "file content that is no text": ({"files": [samples.file("/a", "\ud800")]}, "files: the content of /a is no UTF-8"),
+    "file content that is a number": ({"files": [samples.file("/a", 5)]}, "files: the content of /a must be text"),
+    "file content that is no text": (
+        {"files": [samples.file("/a", "\ud800")]},
+        "files: the content of /a is not UTF-8",
+    ),
     "file without content": ({"files": [samples.file("/a", None)]}, "files: /a has no content"),
     "file twice": ({"files": [samples.file("/a"), samples.file("/a")]}, "files: /a is named twice"),
 }
@@ -201,7 +216,7 @@ def test_a_mount_does_not_hide_the_image(path: str) -> None:
 
 @pytest.mark.parametrize("path", ["/a/../b", "/a//b", "//a", "/a/."])
 def test_a_mount_path_is_plain(path: str) -> None:
-    with pytest.raises(Refusal, match="not in its plain form"):
+    with pytest.raises(Refusal, match="not a normalized path"):
         samples.wish(volumes=[samples.volume("a", "/srv/a", mount_path=path)])
 
 

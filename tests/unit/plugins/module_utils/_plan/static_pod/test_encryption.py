@@ -22,7 +22,7 @@ UNREADABLE, PLAIN, WRITER, NEEDED, UNKNOWN, TWO = (
     "values would be stored in plain text from now on",
     "would be removed, and values are written with it up to this moment",
     "would be removed, and 3 stored values need it",
-    "would be removed, and whether stored values need it cannot be known (etcd is silent)",
+    "would be removed, and whether stored values need it cannot be determined (etcd is silent)",
     "would be the name of two different keys",
 )
 
@@ -190,14 +190,14 @@ def test_the_secret_of_a_key_is_compared_and_never_shown() -> None:
     + [json.dumps({"resources": [{"resources": ["a"], "providers": [{"aescbc": {"keys": [{"name": "k"}]}}]}]})],
 )
 def test_what_is_no_configuration_is_refused_without_a_word_of_it(content: str) -> None:
-    with pytest.raises(Refusal, match=r"^it is no (?:single YAML document|EncryptionConfiguration)"):
+    with pytest.raises(Refusal, match=r"^it is not a (?:single YAML document|EncryptionConfiguration)"):
         encryption.parse(content.encode())
 
 
 def test_a_damaged_configuration_is_not_quoted() -> None:
     with pytest.raises(Refusal) as refused:
         encryption.parse(f"resources:\n- x: {material('k1')}\n  - {material('k1')}\n".encode())
-    assert str(refused.value) == "it is no single YAML document (line 3)"
+    assert str(refused.value) == "it is not a single YAML document (line 3)"
     assert refused.value.__cause__ is None
 
 

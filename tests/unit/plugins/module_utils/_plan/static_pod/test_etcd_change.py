@@ -48,7 +48,7 @@ def etcd(*arguments: str, **environment: str) -> Manifest:
     ],
 )
 def test_what_the_cluster_knows_a_member_by_is_not_changed(before: Manifest, after: Manifest) -> None:
-    with pytest.raises(Refusal, match="knows this member by what would change"):
+    with pytest.raises(Refusal, match="identifies this member by what would change"):
         etcd_change.refuse_other_identity(before, after)
     etcd_change.refuse_other_identity(before, before)
 

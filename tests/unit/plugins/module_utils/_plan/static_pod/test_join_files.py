@@ -61,5 +61,5 @@ def test_two_static_pods_may_share_a_file() -> None:
 
 
 def test_a_file_that_no_run_could_write() -> None:
-    with pytest.raises(Refusal, match="no absolute path"):
+    with pytest.raises(Refusal, match="must be absolute"):
         join_files({"a": {"files": [{"path": "a", "content": "x"}]}})

@@ -197,11 +197,11 @@ NO_MANIFEST = {
     ),
     "path of a mount that is a template": (
         samples.API_SERVER.replace("mountPath: /etc/kubernetes/pki", "mountPath: {pki_dir}"),
-        "the path is {'pki_dir': None}, which is no text: was a template not rendered?",
+        "the path is {'pki_dir': None}, which is not a string: was a template not rendered?",
     ),
     "path of a volume that is a number": (
         samples.API_SERVER.replace("path: /etc/kubernetes/pki", "path: 5"),
-        "the path is 5, which is no text",
+        "the path is 5, which is not a string",
     ),
     "argument that is a number": (samples.with_command("--x", "5"), "command holds 5"),
     "argument that is a mapping": (samples.with_command("--x: 5"), "command holds {'--x': 5}"),
@@ -517,7 +517,7 @@ OTHER_VOLUMES["mounted in a part"] = samples.API_SERVER.replace(
 @pytest.mark.parametrize("after", [MOUNT, None])
 def test_a_volume_of_another_kind_is_left_to_its_author(text: str, after: t.Any) -> None:
     manifest = samples.manifest(text)
-    with pytest.raises(Refusal, match="volume x is no hostPath volume with one mount"):
+    with pytest.raises(Refusal, match="volume x is not a plain hostPath volume with one mount"):
         manifest.change(Change("volumes", "x", manifest.values()["volumes"]["x"], after))
 
 

@@ -55,7 +55,7 @@ def test_hosts_that_planned_may_be_changed() -> None:
         (three(cp2=host("cp2", control_plane_lease_takeover=True)), ALL, ALL, "control_plane_lease_takeover is"),
         (three(cp2=host("cp2", control_plane_resume=True)), ALL, ALL, "control_plane_resume is"),
         (three(cp2=host("cp2", control_plane_api_host="x")), ALL, ALL, "control_plane_api_host is"),
-        (three(), ALL, ["cp2"], "serial keeps cp1, cp3 out"),
+        (three(), ALL, ["cp2"], "serial excludes cp1, cp3"),
     ],
 )
 def test_hosts_that_cannot_be_changed_in_one_run_are_refused(
@@ -79,9 +79,9 @@ def test_a_batch_with_nothing_to_change_needs_no_other_nodes() -> None:
 def test_a_kubelet_that_does_not_work_stops_the_run_until_it_is_repaired() -> None:
     hosts = three()
     assert rollout.kubelet_refusal(hosts, []) == ""
-    hosts["cp2"]["plan"]["kubelet_problem"] = "kubelet on cp2 is down; it said last: panic: no gate"
+    hosts["cp2"]["plan"]["kubelet_problem"] = "kubelet on cp2 is down; it logged last: panic: no gate"
     told = rollout.kubelet_refusal(hosts, ["cp1"])
-    assert told.startswith("kubelet on cp2 is down; it said last: panic: no gate. Nothing was changed")
+    assert told.startswith("kubelet on cp2 is down; it logged last: panic: no gate. Nothing was changed")
     assert rollout.kubelet_refusal(hosts, ["cp2"]) == ""
 
 
@@ -191,7 +191,7 @@ def test_a_turn_begins_when_those_before_it_are_done() -> None:
     assert rollout.turn_refusal(hosts, "cp1", ALL, ALL) == ""
     assert rollout.turn_refusal(hosts, "cp2", ALL, ALL) == ""
     told = rollout.turn_refusal(hosts, "cp3", ALL, ALL)
-    assert told.startswith("cp2 is not changed yet, so this play does not keep its hosts in step: its strategy must be")
+    assert told.startswith("cp2 is not changed yet, so this play does not keep its hosts in sync: its strategy must be")
     assert told.endswith("Nothing was changed on cp3.")
 
 
@@ -222,16 +222,16 @@ def test_a_node_that_is_not_ready_keeps_another_from_its_turn() -> None:
     )
     assert (
         rollout.readiness_refusal(three(cp1=told), "cp1")
-        == "cp1 was not changed, because not all API servers and etcds are ready, and its own would be one less: etcd on cp2 runs, not ready"
-        " yet; cp3 could not be asked (no route). Repair that first; a run that changes what is down may go on."
+        == "cp1 was not changed, because not all API servers and etcds are ready, and this change would stop its own: etcd on cp2 runs, not ready"
+        " yet; cp3 could not be checked (no route). Repair that first; a run that changes what is down may continue."
     )
 
 
 def test_a_node_that_was_not_asked_is_not_known() -> None:
     told = looked(host("cp1"), cp1=[seen(API_SERVER)], cp2=[seen(API_SERVER)])
-    assert "cp3 could not be asked (no answer)" in rollout.readiness_refusal(three(cp1=told), "cp1")
+    assert "cp3 could not be checked (no answer)" in rollout.readiness_refusal(three(cp1=told), "cp1")
     told["look"]["results"].append({"host": "cp3", "static_pods": None})
-    assert "cp3 could not be asked (no answer)" in rollout.readiness_refusal(three(cp1=told), "cp1")
+    assert "cp3 could not be checked (no answer)" in rollout.readiness_refusal(three(cp1=told), "cp1")
 
 
 def test_all_ready_nodes_let_a_turn_begin() -> None:
@@ -247,7 +247,7 @@ def test_a_repair_may_begin_while_others_are_not_ready() -> None:
     other = looked(host("cp1", {SCHEDULER: pod(ON)}), cp1=down, cp2=down, cp3=down)
     assert "kube-apiserver on cp1 is down" in rollout.readiness_refusal(three(cp1=other), "cp1")
     unknown = looked(host("cp1"), cp1="gone", cp2=down, cp3=down)
-    assert "cp1 could not be asked (gone)" in rollout.readiness_refusal(three(cp1=unknown), "cp1")
+    assert "cp1 could not be checked (gone)" in rollout.readiness_refusal(three(cp1=unknown), "cp1")
 
 
 def test_the_plan_tells_of_readiness_before_the_first_turn() -> None:

@@ -100,10 +100,10 @@ def test_a_lease_that_is_taken_over_is_told(dry: bool, word: str) -> None:
     ("answer", "way_out"),
     [
         ({"msg": "marked.", "answered": True}, ""),
-        (SILENT, " To go on although nothing keeps other runs out, set control_plane_lease: false."),
+        (SILENT, " To continue although nothing excludes other runs, set control_plane_lease: false."),
         (
             {"msg": "gone.", "unreachable": True},
-            " To go on although nothing keeps other runs out, set control_plane_lease: false.",
+            " To continue although nothing excludes other runs, set control_plane_lease: false.",
         ),
     ],
 )
@@ -128,9 +128,9 @@ def test_one_node_goes_on_without_an_api(answer: Json, hosts: list[Json], skippe
 
 
 def test_who_goes_on_alone_is_told_whom_to_keep_away() -> None:
-    begin = "going on without the Lease, because this play has one node and no API server answers"
+    begin = "continuing without the Lease, because this play has one node and no API server answers"
     assert admitted(SILENT, host("cp1")).warning == f"{begin}: no answer for 60 s."
-    told = f"{begin} (see to it that nobody changes cp2, cp3 meanwhile): no answer for 60 s."
+    told = f"{begin} (make sure that nothing changes cp2, cp3 meanwhile): no answer for 60 s."
     assert admitted(SILENT, host("cp1", DOWN), skipped=["cp2", "cp3"]).warning == told
 
 
@@ -172,7 +172,7 @@ def test_where_only_kubeadm_config_is_written_the_lease_is_held_for_that_alone()
     ("answer", "words"),
     [
         (HELD, ""),
-        ({**HELD, "stale": True}, "had run out, and another run held it since everything was planned. Run again."),
+        ({**HELD, "stale": True}, "had expired, and another run held it since everything was planned. Run again."),
         (SILENT, "cp1 was not changed, because the Lease of this run could not be renewed: no answer for 60 s."),
     ],
 )
@@ -234,5 +234,5 @@ def test_a_lease_is_not_released_while_a_change_goes_on() -> None:
 
 def test_a_lease_that_stays_is_told() -> None:
     assert rollout_lease.release_warning("me", HELD) == ""
-    told = "the Lease is still held by me until it runs out: no answer for 60 s."
+    told = "the Lease is still held by me until it expires: no answer for 60 s."
     assert rollout_lease.release_warning("me", SILENT) == told

@@ -87,5 +87,5 @@ def test_a_plan_without_settings_is_still_one() -> None:
     former = manifest.text.replace("status: {}\n", "status: {}\n# a comment\n")
     taken = way(file(samples.SOURCE, former, manifest.text, switch=True))
     back = static_pod_undo.plan(NAME, taken, State(manifest, {}, {}))
-    assert back.operations == (Change("files", samples.SOURCE, None, "put back"),)
+    assert back.operations == (Change("files", samples.SOURCE, None, "reverted"),)
     assert undo.PREVIOUS == "previous"

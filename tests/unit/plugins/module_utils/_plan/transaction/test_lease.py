@@ -74,13 +74,13 @@ def test_ours_is_renewed() -> None:
 def test_anothers_is_waited_for_as_long_as_it_lasts() -> None:
     plan = rollout_lease.hold(held(THEM), US, NOW + 30)
     assert (plan.body, plan.wait, plan.stale) == (None, 70.0, True)
-    assert "them@there/2 is at work" in plan.warnings[0]
-    assert "renewed 30 s ago and runs out in 70 s" in plan.warnings[0]
+    assert "the run them@there/2 is in progress" in plan.warnings[0]
+    assert "renewed 30 s ago and expires in 70 s" in plan.warnings[0]
 
 
 def test_a_renewal_in_the_future_is_told_as_that() -> None:
     plan = rollout_lease.hold(held(THEM, NOW + 30), US, NOW)
-    assert "has a renewTime 30 s ahead of the API server's clock and runs out in 130 s" in plan.warnings[0]
+    assert "has a renewTime 30 s ahead of the API server's clock and expires in 130 s" in plan.warnings[0]
 
 
 def test_one_that_ran_out_is_taken_over() -> None:
@@ -91,7 +91,7 @@ def test_one_that_ran_out_is_taken_over() -> None:
 
 def test_one_that_ran_out_is_not_taken_over_while_a_change_is_open() -> None:
     wish = dataclasses.replace(US, open_transactions=("kube-apiserver on cp2",))
-    with pytest.raises(Refusal, match="ran out 900 s ago, and its run left changes open: kube-apiserver on cp2"):
+    with pytest.raises(Refusal, match="expired 900 s ago, and its run left changes open: kube-apiserver on cp2"):
         rollout_lease.hold(held(THEM), wish, NOW + 1000)
 
 
@@ -111,7 +111,7 @@ def test_one_without_a_time_never_runs_out() -> None:
     by_hand = {"metadata": {"name": "x"}, "spec": {"holderIdentity": "me"}}
     plan = rollout_lease.hold(by_hand, US, NOW)
     assert (plan.body, plan.wait) == (None, float("inf"))
-    assert "never runs out" in plan.warnings[0]
+    assert "never expires" in plan.warnings[0]
 
 
 @pytest.mark.parametrize(("ago", "stale"), [(200, True), (104, True), (90, False)])
@@ -126,7 +126,7 @@ def test_our_own_end_makes_no_plan_stale() -> None:
 
 def test_a_halted_wish_is_refused_until_it_is_resumed() -> None:
     with pytest.raises(
-        Refusal, match=r"failed on cp1 at 2027-01-15T08:00:00.000000Z \(run of them@there/2\): it did not come up. N"
+        Refusal, match=r"failed on cp1 at 2027-01-15T08:00:00.000000Z \(run of them@there/2\): it did not come up. C"
     ):
         rollout_lease.hold(halted(THEM), US, NOW + 1)
     assert body(rollout_lease.hold(halted(THEM), dataclasses.replace(US, resume=True), NOW + 1))
@@ -163,7 +163,7 @@ def test_what_another_took_over_is_left_alone() -> None:
         rollout_lease.halt(held(THEM), US, NOW + 1, MARK),
     ):
         assert (plan.body, plan.operations) == (None, ())
-        assert "was not ours any more: them@there/2" in plan.warnings[0]
+        assert "was lost: the run them@there/2" in plan.warnings[0]
 
 
 def test_a_mark_says_who_and_when_and_is_no_log() -> None:

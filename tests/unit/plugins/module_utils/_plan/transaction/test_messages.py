@@ -31,10 +31,10 @@ def test_a_commit_is_no_failure() -> None:
 @pytest.mark.parametrize(
     ("ended", "words", "changed"),
     [
-        ("restored", "the former state was put back and is proven", False),
+        ("restored", "the change was rolled back and the former state is verified", False),
         ("abandoned", "nothing was changed", False),
         ("unhealthy", "left in place, because rollback is off", True),
-        ("alarm", "needs a human", True),
+        ("alarm", "needs manual repair", True),
     ],
 )
 def test_every_other_end_is_a_failure_with_cause_and_ending(ended: str, words: str, changed: bool) -> None:
@@ -47,7 +47,7 @@ def test_every_other_end_is_a_failure_with_cause_and_ending(ended: str, words: s
 
 def test_what_was_broken_before_is_not_called_proven() -> None:
     message = str(messages.failure("kube-apiserver", "cp1", {**transaction("restored"), "healthy": False}))
-    assert "as unhealthy as it was before the change" in message
+    assert "as unhealthy as it was before" in message
     assert "proven" not in message
 
 
@@ -67,7 +67,7 @@ def test_check_mode_names_the_transaction_that_waits() -> None:
 )
 def test_the_telling_line_of_the_log_is_shown(log: list[str], told: str) -> None:
     message = str(messages.failure("kube-apiserver", "cp1", transaction("restored", log)))
-    assert message.endswith(f" kube-apiserver said last: {told}")
+    assert message.endswith(f" kube-apiserver logged last: {told}")
 
 
 def test_without_a_log_nothing_is_said_of_it() -> None:

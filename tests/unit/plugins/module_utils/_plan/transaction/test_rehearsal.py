@@ -196,7 +196,7 @@ def test_etcds_words_are_told(words: str) -> None:
 @pytest.mark.parametrize(
     ("component", "arguments", "reason"),
     [
-        ("haproxy", [], "haproxy is no component"),
+        ("haproxy", [], "haproxy is not a component"),
         ("kube-apiserver", ["--service-account-signing-endpoint=@sign"], "--service-account-signing-endpoint"),
     ],
 )

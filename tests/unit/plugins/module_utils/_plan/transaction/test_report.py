@@ -14,7 +14,7 @@ Json = dict[str, t.Any]
 GATE = {"field": "feature_gates", "key": "A", "before": None, "after": True}
 REHEARSAL = {"verdict": "accepted", "seconds": 0.25}
 COMMITTED = {"outcome": "committed", "seconds": 9.04, "outage_seconds": 2.0, "proof": {"pid": 7, "uid": "u"}}
-WARNING = "WARNING: a kubeadm upgrade writes the manifests again and so undoes this; run the role again after one."
+WARNING = "WARNING: a kubeadm upgrade writes the manifests again and so reverts this; run the role again after one."
 
 
 def result(**other: t.Any) -> Json:
@@ -39,7 +39,7 @@ def test_what_an_upgrade_took_is_named_whether_it_comes_back_or_not() -> None:
     told = report.static_pods({"cp1": {"etcd": result(transaction=COMMITTED, lost=lost)}})
     assert told[1:3] == [
         "    feature_gates A: unset -> true, lost when kubeadm wrote the manifest again",
-        "cp1 etcd: args v lost when kubeadm wrote the manifest again; not set again, because it is not asked for",
+        "cp1 etcd: args v lost when kubeadm wrote the manifest again; not set again, because it is not desired",
     ]
     idle = report.static_pods({"cp1": {"etcd": result(operations=[], lost={"args": ["v"]})}})
     assert idle[1:] == ["cp1: nothing to change"]
@@ -47,7 +47,7 @@ def test_what_an_upgrade_took_is_named_whether_it_comes_back_or_not() -> None:
 
 
 def test_a_kubelet_that_was_down_is_quoted() -> None:
-    problem = "kubelet on w1 is failed; it said last: panic: unrecognized feature gate: A"
+    problem = "kubelet on w1 is failed; it logged last: panic: unrecognized feature gate: A"
     told = report.kubelets({"w1": result(transaction=COMMITTED, problem=problem)})
     assert told[0] == f"w1: before the change, {problem}"
 
@@ -87,7 +87,7 @@ def test_a_host_that_is_lost_after_its_change_tells_how_that_ended() -> None:
 
 def test_what_is_taken_back_is_named_and_no_upgrade_undoes_that() -> None:
     lines = report.static_pods({"cp1": {"etcd": result(transaction=COMMITTED, takes_back="20261125T1")}})
-    assert lines[0].endswith("in 0.2 s; takes back 20261125T1")
+    assert lines[0].endswith("in 0.2 s; reverts 20261125T1")
     assert WARNING not in lines
 
 

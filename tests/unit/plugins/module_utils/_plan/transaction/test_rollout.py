@@ -110,7 +110,7 @@ def test_a_setting_that_differs_by_being_false_is_found() -> None:
 def test_a_node_by_another_name_is_told(expected: str, node: str | None, told: bool) -> None:
     found = rollout.wrong_names({"h": host(plan={"node": node}, settings={"node_name": expected})}, "the_name")
     assert found == (
-        "the_name of h is x, but its kubelet goes by w1. Correct the variable or the address of the host."
+        "the_name of h is x, but its kubelet is registered as w1. Correct the variable or the address of the host."
         if told
         else ""
     )

@@ -80,9 +80,7 @@ def test_files_that_are_as_they_were_before_need_nothing() -> None:
 )
 def test_a_file_that_is_not_what_the_change_left_is_named(files: tuple[WrittenFile, ...]) -> None:
     edited = files[-1].path
-    with pytest.raises(
-        Refusal, match=rf"{edited} on cp1 is not what that left: somebody changed it since.*journal\.json"
-    ):
+    with pytest.raises(Refusal, match=rf"{edited} on cp1 is not what that left: it was changed since.*journal\.json"):
         way(*files).refuse_foreign_edits()
 
 
@@ -111,7 +109,7 @@ def test_settings_beside_it_are_refused_by_name() -> None:
 def test_a_change_without_settings_is_one_of_files() -> None:
     change = Change("args", "v", ["5"], ["4"])
     assert undo.operations([change], [LEFT]) == (change,)
-    assert undo.operations([], [LEFT]) == (Change("files", "/a", None, "put back"),)
+    assert undo.operations([], [LEFT]) == (Change("files", "/a", None, "reverted"),)
 
 
 def test_what_an_info_module_says() -> None:

@@ -46,7 +46,7 @@ def test_the_ways_of_a_host() -> None:
 def test_names_that_are_not_known() -> None:
     names = ["rollback_node", "rollback_nodes", "rollback_mine", "other"]
     assert ways_back.misnamed(names, ["rollback_mine"]).startswith(
-        "This playbook does not know rollback_node; it takes"
+        "This playbook does not know rollback_node; it knows"
     )
     assert ways_back.misnamed(names[1:], ["rollback_mine"]) == ""
 
@@ -55,7 +55,7 @@ def test_names_that_are_not_known() -> None:
     ("components", "nodes", "ways", "words"),
     [
         (["kubelet"], HOSTS, {"w1": {"kubelet": way()}}, ""),
-        (["kubelet"], ["w9"], {}, "rollback_nodes names w9, which is no host of this run."),
+        (["kubelet"], ["w9"], {}, "rollback_nodes names w9, which is not a host of this run."),
         (
             [],
             HOSTS,
@@ -63,7 +63,7 @@ def test_names_that_are_not_known() -> None:
             "There is w1 kubelet: config maxPods: 5 -> x (transaction T, ended then).",
         ),
         ([], HOSTS, {}, "There is none."),
-        (["kube-proxy"], HOSTS, {}, "rollback_components names kube-proxy; it takes etcd, kube-apiserver,"),
+        (["kube-proxy"], HOSTS, {}, "invalid rollback_components kube-proxy: must be of etcd, kube-apiserver,"),
         (
             ["kubelet"],
             HOSTS,
@@ -74,7 +74,7 @@ def test_names_that_are_not_known() -> None:
             ["kubelet"],
             HOSTS,
             {"cp1": {"kubelet": way()}, "w1": {"kubelet": way(True)}},
-            "Different last changes are not taken back at once: cp1 kubelet: config maxPods: 5 -> unset (transaction T, ended then);"
+            "Different last changes are not reverted at once: cp1 kubelet: config maxPods: 5 -> unset (transaction T, ended then);"
             " w1 kubelet: config maxPods: 5 -> true",
         ),
         (["etcd"], HOSTS, {"cp1": {"kubelet": way()}, "w1": {"kubelet": way(True)}}, ""),

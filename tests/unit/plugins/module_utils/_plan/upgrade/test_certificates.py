@@ -25,7 +25,11 @@ def findings(signed: dict[str, t.Any], authority: dict[str, t.Any]) -> list[Find
         ({}, None, ""),
         ({"residualTime": -8}, BREAKS, "it has expired (2027-11-25T22:45:45Z), so connections with it fail"),
         ({"residualTime": 0}, BREAKS, "renew it before, with kubeadm certs renew apiserver."),
-        ({"residualTime": 1}, WARNS, "it ends in 0 hours (2027-11-25T22:45:45Z). The upgrade renews it when it comes"),
+        (
+            {"residualTime": 1},
+            WARNS,
+            "it ends in 0 hours (2027-11-25T22:45:45Z). The upgrade renews it when it reaches",
+        ),
         ({"residualTime": DAY - 1}, WARNS, "it ends in 23 hours"),
         ({"residualTime": DAY}, None, ""),
         (
@@ -58,7 +62,7 @@ def test_certificates(entry: dict[str, t.Any], fate: str | None, words: str) -> 
             BREAKS,
             "the authority has expired (2036-11-22T22:45:45Z), and with it all that it signed",
         ),
-        ({"residualTime": 0}, BREAKS, "no upgrade renews an authority. Replace it by hand"),
+        ({"residualTime": 0}, BREAKS, "no upgrade renews an authority. Replace it manually"),
         ({"residualTime": 365 * DAY - 1}, WARNS, "the authority ends in 364 days (2036-11-22T22:45:45Z)"),
         ({"residualTime": 365 * DAY}, None, ""),
         ({"residualTime": 0, "missing": True}, None, ""),

@@ -23,7 +23,7 @@ apiserver_request_total{code="200"} 1
 def test_apis_that_the_target_serves_no_more() -> None:
     (finding,) = cluster.deprecated_apis(METRICS, "1.37.2")
     assert (finding.fate, finding.key) == (BREAKS, "flow.io/v1beta3/schemas")
-    assert "1.37 serves it no more" in finding.message
+    assert "1.37 no longer serves it" in finding.message
     assert cluster.deprecated_apis(METRICS, "1.36.9") == []
     assert len(cluster.deprecated_apis(METRICS, "1.40.0")) == 2
     assert cluster.deprecated_apis(METRICS, "latest") == []
@@ -78,7 +78,7 @@ def test_webhooks_behind_which_nothing_is_ready() -> None:
     found = cluster.silent_webhooks(cluster.closing_webhooks([{"webhooks": hooks}], {}), [("ns", "works")])
     assert [(each.key, each.fate) for each in found] == [("closes", BREAKS), ("may", WARNS)]
     assert "Service ns/closes, so what the upgrade writes in kube-system is refused (pods)" in found[0].message
-    assert "(pods; unless its matchConditions leave that out)" in found[1].message
+    assert "(pods; unless its matchConditions skip that)" in found[1].message
 
 
 def test_device_classes_that_offer_what_we_set() -> None:
@@ -89,7 +89,7 @@ def test_device_classes_that_offer_what_we_set() -> None:
     ]
     (finding,) = cluster.device_classes(classes, {"w1": ["example.com/gpu"], "w2": ["example.com/nic"]})
     assert (finding.fate, finding.key) == (WARNS, "example.com/gpu")
-    assert finding.message.endswith("Offer one name one way: w1.")
+    assert finding.message.endswith("Provide one name in one way: w1.")
 
 
 @pytest.mark.parametrize(

@@ -69,7 +69,7 @@ def test_what_the_inventory_names_no_more_goes_with_site() -> None:
     blame = ("feature_gates", "Gone")
     finding = upgrade.broken(with_fragment().layout(), blame, "no", by_site=False, still_named=False)
     assert (finding.message, finding.variable) == (
-        "no. The inventory names it no more: run site before the upgrade",
+        "no. The inventory no longer names it: run site before the upgrade",
         "",
     )
 
@@ -85,7 +85,7 @@ def test_what_is_passed_over() -> None:
     (finding,) = upgrade.passed_over(['strict decoding error: unknown field \\"x\\""'])
     assert (finding.fate, finding.message) == (
         WARNS,
-        'the new kubelet passes over it: strict decoding error: unknown field "x"',
+        'the new kubelet ignores it: strict decoding error: unknown field "x"',
     )
 
 

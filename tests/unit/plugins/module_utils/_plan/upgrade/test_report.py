@@ -77,7 +77,7 @@ def test_a_clean_cluster() -> None:
         "cp1: nothing vanishes and nothing breaks",
         "cp1: rehearsed: kubelet (today)",
         "cp1: not rehearsed: etcd: there is no program etcd",
-        "Upgrade to 1.37.2: nothing breaks of what was rehearsed. docs/upgrade.md says what the check cannot see.",
+        "Upgrade to 1.37.2: nothing that was rehearsed breaks. docs/upgrade.md says what the check cannot see.",
     ]
 
 
@@ -112,7 +112,7 @@ def test_a_cluster_of_which_nodes_were_left_out_is_not_safe() -> None:
     assert (told["safe"], told["left_out"]) == (False, ["w1", "w2"])
     assert report.failure(told, "cp1") == ""
     assert report.lines(told)[-1].startswith(
-        "Upgrade to 1.37.2: nothing breaks of what was rehearsed, and nothing is known of w1, w2."
+        "Upgrade to 1.37.2: nothing that was rehearsed breaks, and nothing is known about w1, w2."
     )
     assert "DO NOT UPGRADE" in report.lines(report.report("1.37.2", {"cp1": result(BROKEN)}, left_out=["w1"]))[-1]
     assert report.report("1.37.2", {"cp1": result()})["left_out"] == []

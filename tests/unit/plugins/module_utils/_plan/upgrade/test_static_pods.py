@@ -102,7 +102,7 @@ def test_what_site_takes_for_taken_out_by_someone() -> None:
     again = dataclasses.replace(sides(changed(args={"v": 4}), args={"v": 4}), asked_about=asked)
     (finding,) = static_pods.compare(again)
     assert finding.fate == RETURNS
-    assert finding.message.startswith("4 -> unset; the image stays the same, so site takes it for taken out by someone")
+    assert finding.message.startswith("4 -> unset; the image stays the same, so site treats it as removed manually")
     assert finding.message.endswith("-e control_plane_restore_removed=true")
     (finding,) = static_pods.compare(dataclasses.replace(again, after=None, named=NONE))
     assert (finding.fate, finding.message) == (VANISHES, "4 -> unset")
@@ -184,7 +184,7 @@ def test_what_kubeadm_config_has_and_the_node_not_yet() -> None:
     (finding,) = static_pods.compare(Sides(NAME, plain, {}, new, new, None, NONE, NONE, CONFIGURED))
     assert (finding.fate, finding.line) == (WARNS, 5)
     assert (
-        finding.message == "unset -> 4: kubeadm-config says so and the node does not have it yet, the upgrade brings it"
+        finding.message == "unset -> 4: kubeadm-config says so and the node does not have it yet, the upgrade sets it"
     )
     assert static_pods.compare(Sides(NAME, plain, {}, None, new, None, NONE, NONE, CONFIGURED)) == [finding]
     assert finding.file == "ConfigMap kube-system/kubeadm-config (ClusterConfiguration)"

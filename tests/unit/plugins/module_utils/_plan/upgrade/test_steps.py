@@ -67,8 +67,8 @@ def test_a_cluster_without_a_version() -> None:
     [
         ("Kubernetes v1.37.2", ""),
         ("Kubernetes v1.37.1", "/new/kubelet is kubelet 1.37.1: must be 1.37.2, as the target is."),
-        ("", "/new/kubelet tells no version (no answer): it must be kubelet 1.37.2."),
-        ("bad  option\n", "/new/kubelet tells no version (bad option)"),
+        ("", "/new/kubelet reports no version (no answer): it must be kubelet 1.37.2."),
+        ("bad  option\n", "/new/kubelet reports no version (bad option)"),
         ("Kubernetes v1.37.2-rc.1", "/new/kubelet is kubelet 1.37.2-rc.1: must be 1.37.2, as the target is."),
         ("Kubernetes v1.37.2+a1b2", ""),
     ],
@@ -106,7 +106,7 @@ def test_the_architecture_of_a_program(content: bytes, machine: str | None) -> N
 def test_programs_of_another_architecture() -> None:
     assert steps.machine_objection("/new/kubelet", header(62), "x86_64") == ""
     assert "is a program for aarch64: must be one for x86_64" in steps.machine_objection("/k", header(183), "x86_64")
-    assert "is no program of Linux" in steps.machine_objection("/k", b"", "x86_64")
+    assert "is not a Linux program" in steps.machine_objection("/k", b"", "x86_64")
 
 
 def test_a_kubelet_that_is_too_old_for_the_new_api_server() -> None:
@@ -149,7 +149,7 @@ def test_an_etcd_that_kubeadm_would_make_older_is_left_alone() -> None:
 
 def test_a_tag_of_etcd_that_is_no_version() -> None:
     (finding,) = steps.etcd_step("3.6.8-0", "mine")
-    assert "has the tag 'mine', which is no version" in finding.message
+    assert "has the tag 'mine', which is not a version" in finding.message
     assert finding.set_by == CONFIG_MAP
     (finding,) = steps.etcd_step("mine", "3.6.8-0")
     assert (finding.set_by, "'mine'" in finding.message) == ("", True)
