@@ -221,7 +221,6 @@ UNEDITABLE = {
         Operation("replace", (5,), "d"),
         "line 1: 5 is not a key that can be edited here",
     ),
-    "key that is no text": ("a: b\n5: c\n", Operation("replace", (5,), "d"), "line 1: 5 is no key here"),
     "key in a list": ("b: c\na:\n- x\n", Operation("add", ("a", "x"), "y"), "line 3: 'x' is no position in this list"),
     "key in a list in brackets": ("a: [x]\n", Operation("add", ("a", "x"), "y"), "line 1: 'x' is no position"),
     "multi-line plain value": ("a: x\n  y\n", Operation("add", ("b",), object()), "cannot be changed in place"),
