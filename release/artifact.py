@@ -35,14 +35,17 @@ def reproducible(artifact: bytes) -> bytes:
     manifest["file_manifest_file"]["chksum_sha256"] = hashlib.sha256(listed).hexdigest()
     changed = {MANIFEST: dumped(manifest), FILES: listed}
     packed = io.BytesIO()
-    # What says what is in it comes first, as ansible-galaxy has it.
-    with tarfile.open(fileobj=packed, mode="w") as archive:
+    # Versions of Python differ in the header that gzip.compress writes. What says what is in it comes first, as ansible-galaxy has it.
+    with (
+        gzip.GzipFile("", "wb", fileobj=packed, mtime=0) as compressed,
+        tarfile.open(fileobj=compressed, mode="w") as archive,
+    ):
         for name in sorted(found, key=lambda name: (name != MANIFEST, name != FILES, name)):
             member, content = found[name]
             content = changed.get(name, content)
             member.size, member.mtime, member.pax_headers = len(content), TIME, {}
             archive.addfile(member, io.BytesIO(content))
-    return gzip.compress(packed.getvalue(), mtime=0)
+    return packed.getvalue()
 
 
 def read(archive: tarfile.TarFile, member: tarfile.TarInfo) -> bytes:
