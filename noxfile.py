@@ -313,6 +313,14 @@ def bench(session: nox.Session) -> None:
     run_story(session, "bench/bench.py")
 
 
+@nox.session(default=False, python=CONTROLLER)
+def release(session: nox.Session) -> None:
+    """Changelog, artifact, commit and tag of VERSION; with CHECK nothing stays of them. Nothing is pushed or published."""
+    install(session, "ansible", "antsibull-changelog")
+    check = ["--check"] if os.environ.get("CHECK") else []
+    session.run("ansible-playbook", "--inventory=localhost,", *check, "release/release.yml")
+
+
 @nox.session(python=False)
 def test(session: nox.Session) -> None:
     """All checks. The last line says how many passed and failed."""

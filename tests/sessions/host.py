@@ -79,6 +79,7 @@ NEEDS = {
     "test-bare": Need(BARE, root=True),
     "lab-up": _CLUSTER,
     "bench": _CLUSTER,
+    "release": _CODE,
 }
 # The parts of the bench, as BENCH_ONLY names them, that are measured without a cluster.
 BENCH_WITHOUT_LAB = frozenset({"rollout"})

@@ -123,12 +123,12 @@ def check(entry: str) -> None:
         host.check_root(entry, is_root=os.geteuid() == 0)
     elif host.find("podman") is not None and os.geteuid() != 0:
         raise host.Problem("this needs root: labs are root's. Run the same command as root.")
-    if entry.startswith("test") and host.find("git") is not None:
+    if entry.startswith(("test", "release")) and host.find("git") is not None:
         check_clone()
 
 
 def check_clone() -> None:
-    """Refuse tests of a clone whose files git does not tell, such as another user's."""
+    """Refuse what works with git in a clone whose files git does not tell, such as another user's."""
     asked = subprocess.run(["git", "ls-files", "Makefile"], cwd=ROOT, check=False, capture_output=True, text=True)
     if asked.returncode != 0:
         reason = asked.stderr.partition("\n")[0].removeprefix("fatal: ")

@@ -253,7 +253,7 @@ def test_a_place_that_venv_refuses_is_named(
     ],
     ids=["of another user", "no clone"],
 )
-@pytest.mark.parametrize("entry", ["test", "test-lint", "test-bare"])
+@pytest.mark.parametrize("entry", ["test", "test-lint", "test-bare", "release"])
 def test_a_clone_whose_files_git_does_not_tell_is_named_before_anything_is_written(
     entry: str,
     init: bool,

@@ -1,0 +1,48 @@
+# SPDX-FileCopyrightText: 2026 nodecraft.kubeadm contributors
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""What users install holds what they need, and nothing that serves only those who work on the collection."""
+
+from __future__ import annotations
+
+import fnmatch
+import typing as t
+from pathlib import Path
+
+import yaml
+from ansible_collections.nodecraft.kubeadm.tests.contracts.project import ROOT, project_files
+
+PLACES = {
+    *("meta", "playbooks", "plugins", "roles"),  # what Ansible reads
+    *("docs", "device_plugin", "ee"),  # guides, the source of our device plugin's image, the execution environment
+    *("COPYING", "LICENSES", "REUSE.toml"),  # licences
+    *("README.md", "SECURITY.md", "CONTRIBUTING.md", "CODE_OF_CONDUCT.md", "changelogs"),
+}
+# A release writes them.
+WRITTEN = {"CHANGELOG.md", "CHANGELOG.rst"}
+# ansible-galaxy leaves it out of itself.
+NOT_PACKED = ["galaxy.yml"]
+
+
+def packed(files: t.Iterable[Path], ignored: t.Sequence[str]) -> list[Path]:
+    """The files that C(ansible-galaxy collection build) packs: neither they nor a folder of theirs match a pattern."""
+    return [
+        file
+        for file in files
+        if not any(
+            fnmatch.fnmatch(str(path), pattern) for path in (file, *file.parents) for pattern in (*ignored, *NOT_PACKED)
+        )
+    ]
+
+
+def test_the_artifact_holds_what_users_need() -> None:
+    ignored = yaml.safe_load((ROOT / "galaxy.yml").read_text(encoding="utf-8"))["build_ignore"]
+    found = packed(project_files(ROOT), ignored)
+    assert {path.parts[0] for path in found} - WRITTEN == PLACES
+    assert [str(path) for path in found if {"tests", "fragments"} & set(path.parts)] == []
+
+
+def test_a_breach_is_found() -> None:
+    files = [Path("a/b/c.py"), Path("a/d.py"), Path("ab"), Path("galaxy.yml")]
+    assert packed(files, ["a/b"]) == files[1:3]
+    assert packed(files, ["a"]) == [files[2]]
+    assert packed(files, ["*.py"]) == [files[2]]
