@@ -70,6 +70,6 @@ def restore(story: Story) -> None:
         f"rehearsal accepted, then {ending(transaction)}; the former bytes are back, the API server is ready",
         holds=run.rc != 0
         and failed.get("rehearsal", {}).get("verdict") == "accepted"
-        and transaction["outcome"] == "restored"
+        and transaction["outcome"] == "rolled_back"
         and lab.kubectl("get", "--raw=/readyz") == "ok",
     )

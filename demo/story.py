@@ -96,9 +96,7 @@ def show_component(result: Json) -> None:
 
 def ending(transaction: Json) -> str:
     """How a transaction ended."""
-    return (
-        f"{transaction['outcome']} after {transaction['seconds']:.0f} s, outage {transaction['outage_seconds']:.1f} s"
-    )
+    return f"{transaction['outcome'].replace('_', ' ')} after {transaction['seconds']:.0f} s, outage {transaction['outage_seconds']:.1f} s"
 
 
 def node_operations(run: Run) -> list[str]:

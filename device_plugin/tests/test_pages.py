@@ -57,16 +57,16 @@ def test_not_ready_with_fewer_healthy_devices_than_it_has_to_offer(tmp_path: Pat
     port = free_port()
 
     def wanted(number: int) -> str:
-        return config("{}").replace("    sharing:", f"    atLeast: {number}\n    sharing:")
+        return config("{}").replace("    sharing:", f"    minHealthy: {number}\n    sharing:")
 
     async def test() -> None:
         async with cluster(tmp_path, wanted(3), port=port, address="127.0.0.1") as (kubelet, plugin):
             # What there is gets offered all the same.
             await kubelet.until_healthy(FAKE, FAKES)
             await plugin.until(lambda: plugin.ready[FAKE])
-            assert await get(port, "/readyz") == (503, f"[-] {FAKE}: 2 healthy devices, and atLeast is 3\n")
+            assert await get(port, "/readyz") == (503, f"[-] {FAKE}: 2 healthy devices, and minHealthy is 3\n")
             told = json.loads((await get(port, "/devices"))[1])[FAKE]
-            assert (told["not_ready"], told["shortage"]) == ("", "2 healthy devices, and atLeast is 3")
+            assert (told["not_ready"], told["shortage"]) == ("", "2 healthy devices, and minHealthy is 3")
             plugin.write_config(wanted(2))
             await plugin.until(lambda: not plugin.runtime.served[FAKE].server.shortage)
             assert await get(port, "/readyz") == (200, f"[+] {FAKE}\n")

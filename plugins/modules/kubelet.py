@@ -329,13 +329,13 @@ transaction:
     requested:
       description: When (C(at)) and from where (C(from)) it was requested, which is the address of the connection or else the user.
       type: dict
-    takes_back:
+    reverts:
       description: Id of the transaction that it reverted; V(null) when it was another change.
       type: str
     outcome:
       description:
-        - V(committed) when the kubelet is healthy with the change, V(restored) when the change was rolled back and the kubelet is as healthy
-          as it was, V(abandoned) when nothing was written, V(unhealthy) when O(rollback=false), V(alarm) when the former state could not be
+        - V(committed) when the kubelet is healthy with the change, V(rolled_back) when the change was rolled back and the kubelet is as healthy
+          as it was, V(aborted) when nothing was written, V(unhealthy) when O(rollback=false), V(alarm) when the former state could not be
           verified.
         - V(null) when the task failed before the transaction ended. Only RV(transaction.id) and RV(transaction.requested) are there then.
       type: str
@@ -344,7 +344,7 @@ transaction:
       type: str
     healthy:
       description: >-
-        Whether the kubelet was healthy at the end. With V(restored) it is not when it was not before the change either.
+        Whether the kubelet was healthy at the end. With V(rolled_back) it is not when it was not before the change either.
         V(null) when it was not checked.
       type: bool
     ended:
@@ -375,7 +375,7 @@ transaction:
       description: The last log lines of a kubelet that did not become healthy.
       type: list
       elements: str
-takes_back:
+reverts:
   description: Id of the transaction that this task reverts, with O(state=previous); V(null) otherwise.
   returned: always
   type: str

@@ -160,7 +160,7 @@ process:
     The running process with C(pid), C(arguments) and C(started) (seconds since 1970); V(null) when the kubelet is down.
   returned: success
   type: dict
-in_step:
+in_sync:
   description: >-
     Whether the process has the command line that results from the unit, and started after its files were last changed. Nothing is
     changed otherwise.
@@ -184,7 +184,7 @@ last_known_good:
   description: Id of the last committed transaction with an intact journal; V(null) without one.
   returned: success
   type: str
-way_back:
+undo:
   description: >-
     What O(nodecraft.kubeadm.kubelet#module:state=previous) would do; V(null) when there is nothing to revert.
   returned: success

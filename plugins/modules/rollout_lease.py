@@ -42,7 +42,7 @@ options:
     description:
       - With V(held) the Lease is acquired, or renewed when O(holder) holds it already.
       - With V(released) it is released. Nothing is done when another holder has it.
-      - With V(halted) it is released and marked with O(node), O(reason) and the one digest in O(wishes). Nothing is done when another holder
+      - With V(halted) it is released and marked with O(node), O(reason) and the one digest in O(intents). Nothing is done when another holder
         has it.
     type: str
     choices:
@@ -58,7 +58,7 @@ options:
     description: Seconds from now on for which the Lease is needed, at least as long as the longest change that is made before it is renewed.
     type: int
     default: 900
-  wishes:
+  intents:
     description:
       - Digests of the desired state of the run, one for each node or one for all, in any form.
       - A Lease that was marked with one of them is refused, unless O(resume=true).
@@ -72,7 +72,7 @@ options:
     type: list
     elements: str
     default: []
-  planned_ago:
+  plan_age:
     description: Age of the plan in seconds. RV(stale) says whether another holder had the Lease since.
     type: int
     default: 0
@@ -172,7 +172,7 @@ taken_over_from:
   returned: always
   type: str
 stale:
-  description: Whether another holder had the Lease since the plan (see O(planned_ago)), so that the caller should plan again.
+  description: Whether another holder had the Lease since the plan (see O(plan_age)), so that the caller should plan again.
   returned: always
   type: bool
 waited_seconds:
@@ -238,9 +238,9 @@ def main() -> t.NoReturn:
             "state": {"type": "str", "choices": ["held", "released", "halted"], "default": "held"},
             "holder": {"type": "str", "required": True},
             "duration": {"type": "int", "default": 900},
-            "wishes": {"type": "list", "elements": "str", "default": []},
+            "intents": {"type": "list", "elements": "str", "default": []},
             "open_transactions": {"type": "list", "elements": "str", "default": []},
-            "planned_ago": {"type": "int", "default": 0},
+            "plan_age": {"type": "int", "default": 0},
             "wait_timeout": {"type": "int", "default": WAIT_TIMEOUT},
             "takeover": {"type": "bool", "default": False},
             "resume": {"type": "bool", "default": False},
@@ -249,16 +249,16 @@ def main() -> t.NoReturn:
             "reason": {"type": "str"},
             "concurrency": {"type": "int", "default": 1},
         },
-        required_if=[("state", "halted", ("node", "reason", "wishes"))],
+        required_if=[("state", "halted", ("node", "reason", "intents"))],
     )
     params = module.params
     if not params["holder"].strip():
         module.fail_json(msg="holder is empty; set a name that no other run has.")
     if params["duration"] < 1:
         module.fail_json(msg=f"duration is {params['duration']}; it has to be 1 or more.")
-    if params["state"] == "halted" and len(params["wishes"]) != 1:
+    if params["state"] == "halted" and len(params["intents"]) != 1:
         module.fail_json(
-            msg=f"wishes: with state=halted give the one digest of what failed, not {len(params['wishes'])} of them."
+            msg=f"intents: with state=halted give the one digest of what failed, not {len(params['intents'])} of them."
         )
     steps = LeaseSteps(params, connect=lambda: connect(module))
     runner.run(module, steps, rehearse=True)

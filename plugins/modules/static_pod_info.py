@@ -146,7 +146,7 @@ static_pods:
         The running process with C(uid) (of the pod), C(pid), C(container_id), C(arguments) and C(started) (seconds since
         1970); V(null) when the component does not run.
       type: dict
-    in_step:
+    in_sync:
       description: Whether the running process has the command line of the manifest.
       type: bool
     ready:
@@ -170,7 +170,7 @@ static_pods:
     last_known_good:
       description: Id of the last committed transaction with an intact journal; V(null) without one.
       type: str
-    way_back:
+    undo:
       description: >-
         What O(nodecraft.kubeadm.static_pod#module:state=previous) would do; V(null) when there is nothing to revert.
       type: dict

@@ -35,7 +35,7 @@ _BOOLEANS = (
     "persists",
     "purge",
 )
-_NUMBERS = ("wait_timeout", "min_ready_seconds", "busy_timeout", "confirm_timeout")
+_NUMBERS = ("wait_timeout", "min_ready_seconds", "lock_timeout", "confirm_timeout")
 _PLAN_AGAIN, _TURN, _PERSIST = "plan_again.yml", "turn.yml", "persist.yml"
 
 

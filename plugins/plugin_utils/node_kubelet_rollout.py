@@ -25,7 +25,7 @@ _NUMBERS = (
     "max_unreachable",
     "wait_timeout",
     "min_ready_seconds",
-    "busy_timeout",
+    "lock_timeout",
     "allocatable_timeout",
 )
 _PLANE_SETTINGS = ("control_plane_feature_gates", "control_plane_admission_plugins", "control_plane_components")
@@ -194,7 +194,7 @@ class NodeKubeletRollout(RoleRollout):
             return {}
         answer = self._held(
             cluster,
-            wait_timeout=own["busy_timeout"],
+            wait_timeout=own["lock_timeout"],
             takeover=own["lease_takeover"],
             open_transactions=kubelets.open_transactions(self._pass.hosts(self._decision["planned"])),
         )
@@ -210,7 +210,7 @@ class NodeKubeletRollout(RoleRollout):
     def _held(self, cluster: Json, **more: t.Any) -> Json:
         """Take the Lease, or renew it."""
         own = rollout.settings_of(self._pass.own)
-        arguments = kubelets.lease_request(holder(), cluster, own, planned_ago=int(time.time() - own["at"]))
+        arguments = kubelets.lease_request(holder(), cluster, own, plan_age=int(time.time() - own["at"]))
         return self._pass.ask("rollout_lease", {**arguments, **more})
 
     def _renewed(self, lease: Json, before: rollout.Hosts) -> Json:

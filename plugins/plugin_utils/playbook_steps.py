@@ -12,7 +12,7 @@ from ansible.module_utils.parsing.convert_bool import boolean
 
 from ..module_utils._plan.kubernetes import control_planes
 from ..module_utils._plan.pod import report as pod_report
-from ..module_utils._plan.transaction import site, ways_back
+from ..module_utils._plan.transaction import site, rollback
 from ..module_utils._plan.upgrade import cluster as upgrade_cluster
 from ..module_utils._plan.upgrade import report as upgrade_report
 from ..module_utils._plan.upgrade import steps as upgrade_steps
@@ -149,12 +149,12 @@ class RollbackSteps(Steps):
         """Read what shall be reverted, and whom to look at for it."""
         variables = self._pass
         ignored = variables.variable("rollback_ignored_variables", [])
-        self._refuse(self._begun(ways_back.misnamed(variables.variable_names(), ignored)))
+        self._refuse(self._begun(rollback.misnamed(variables.variable_names(), ignored)))
         request = self._request()
         planes, hosts = variables.group(control_planes.GROUP), variables.all_play_hosts
         return {
             "static_pods": request.static_pods,
-            "kubelet": ways_back.KUBELET in request.components,
+            "kubelet": rollback.KUBELET in request.components,
             "nodes": request.nodes,
             "pod_hosts": [host for host in hosts if request.reads_static_pods(host, planes)],
             "kubelet_hosts": [host for host in hosts if request.reads_kubelet(host)],
@@ -165,13 +165,13 @@ class RollbackSteps(Steps):
         ways = {}
         for host in self._pass.play_hosts:
             pods, kubelet = (self._pass.registered(name, host) for name in self._settings["looks"])
-            ways[host] = ways_back.ways_of(pods, kubelet)
-        self._refuse(self._begun(ways_back.objection(self._request(), ways, self._pass.all_play_hosts)))
+            ways[host] = rollback.ways_of(pods, kubelet)
+        self._refuse(self._begun(rollback.objection(self._request(), ways, self._pass.all_play_hosts)))
         return {}
 
-    def _request(self) -> ways_back.Request:
-        nodes = ways_back.listed(self._pass.variable("rollback_nodes")) or self._pass.all_play_hosts
-        return ways_back.Request(ways_back.listed(self._pass.variable("rollback_components")), nodes)
+    def _request(self) -> rollback.Request:
+        nodes = rollback.listed(self._pass.variable("rollback_nodes")) or self._pass.all_play_hosts
+        return rollback.Request(rollback.listed(self._pass.variable("rollback_components")), nodes)
 
     @staticmethod
     def _begun(objection: str) -> str:

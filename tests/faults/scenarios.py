@@ -11,7 +11,7 @@ import stat
 import typing as t
 from pathlib import Path
 
-from ansible_collections.nodecraft.kubeadm.plugins.module_utils._engine.journal import COMMITTED, RESTORED
+from ansible_collections.nodecraft.kubeadm.plugins.module_utils._engine.journal import COMMITTED, ROLLED_BACK
 from ansible_collections.nodecraft.kubeadm.tests.faults.processes import Worker
 from ansible_collections.nodecraft.kubeadm.tests.faults.station import Place, Station
 from ansible_collections.nodecraft.kubeadm.tests.faults.system_calls import Call
@@ -69,7 +69,7 @@ class Scenario:
     @property
     def outcome(self) -> str:
         """How it ends when nothing goes wrong."""
-        return COMMITTED if self.works else RESTORED
+        return COMMITTED if self.works else ROLLED_BACK
 
     def station(self, root: Path, web: Web, worker: Worker) -> Station:
         """A fresh node before the change."""

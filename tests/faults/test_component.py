@@ -12,8 +12,8 @@ import pytest
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._engine.journal import (
     ALARM,
     COMMITTED,
-    PROVING,
-    RESTORED,
+    VERIFYING,
+    ROLLED_BACK,
     SIDES,
     UNHEALTHY,
     WAITING,
@@ -62,7 +62,7 @@ def test_a_component_that_does_not_hold_is_restored(make: Make, behaviour: Behav
     station = begin(make, behaviour, min_ready_seconds=5)
     old = snapshot(station)
     told = finish(station)
-    assert told["outcome"] == RESTORED
+    assert told["outcome"] == ROLLED_BACK
     assert words in told["reason"]
     assert snapshot(station) == old
     assert told["healthy"] is True
@@ -78,7 +78,7 @@ def test_the_former_process_alone_is_no_success(make: Make) -> None:
     station = begin(make, QUICK)
     station.kubelet.enabled = station.kubelet.recovers = False
     told = finish(station, pace=8.0)
-    assert told["outcome"] == RESTORED
+    assert told["outcome"] == ROLLED_BACK
     assert "not healthy within" in told["reason"]
 
 
@@ -103,7 +103,7 @@ def test_a_process_with_other_arguments_is_not_the_new_one(make: Make) -> None:
 
     station.clock.watchers.insert(1, disguise)
     told = finish(station)
-    assert told["outcome"] == RESTORED
+    assert told["outcome"] == ROLLED_BACK
     assert "other arguments" in told["reason"]
 
 
@@ -124,9 +124,9 @@ def test_a_kubelet_that_does_not_start_what_was_put_back_is_started_anew(make: M
         for instance in list(station.kubelet.instances):
             station.kubelet.kill(instance)
 
-    station.once(PROVING, fall_asleep)
+    station.once(VERIFYING, fall_asleep)
     told = finish(station, pace=8.0)
-    assert told["outcome"] == RESTORED
+    assert told["outcome"] == ROLLED_BACK
     assert station.kubelet.restarts == 1
 
 
@@ -134,7 +134,7 @@ def test_a_change_that_nobody_confirms_is_put_back(make: Make) -> None:
     station = begin(make, QUICK, confirm=True, confirm_url="https://10.0.0.1:6443/readyz", confirm_timeout=5)
     old_arguments = "--v=2"
     told = finish(station)
-    assert told["outcome"] == RESTORED
+    assert told["outcome"] == ROLLED_BACK
     assert "there was no confirmation" in told["reason"]
     assert old_arguments in station.manifest.read_text(encoding="utf-8")
 
@@ -171,7 +171,7 @@ def test_f31_a_copy_that_appears_beside_the_manifest_is_named(make: Make) -> Non
     told = finish(station)
     copy.unlink()
     station.watcher.events()
-    assert told["outcome"] == RESTORED
+    assert told["outcome"] == ROLLED_BACK
     assert str(copy) in told["reason"]
 
 
@@ -201,7 +201,7 @@ def test_what_was_broken_before_is_put_back_as_it_was(make: Make) -> None:
     station.settle()
     old = snapshot(station)
     assert not station.module(**BAD.wish(station.root)).result["failed"]
-    assert finish(station)["outcome"] == RESTORED
+    assert finish(station)["outcome"] == ROLLED_BACK
     assert snapshot(station) == old
 
 
@@ -241,6 +241,6 @@ def test_an_etcd_that_does_less_than_before_is_restored(
     finally:
         member.close()
         other.close()
-    assert told["outcome"] == RESTORED
+    assert told["outcome"] == ROLLED_BACK
     assert words in told["reason"]
     assert snapshot(station) == old

@@ -14,10 +14,10 @@ from pathlib import Path
 
 import pytest
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._engine.journal import (
-    ABANDONED,
+    ABORTED,
     ALARM,
     COMMITTED,
-    RESTORED,
+    ROLLED_BACK,
     content_of,
 )
 from ansible_collections.nodecraft.kubeadm.tests.faults.conftest import Make, Tally
@@ -185,7 +185,7 @@ def access_list() -> bytes:
 
 
 @pytest.mark.parametrize("listed", [True, False], ids=["with a list", "without"])
-@pytest.mark.parametrize("works", [True, False], ids=["committed", "restored"])
+@pytest.mark.parametrize("works", [True, False], ids=["committed", "rolled_back"])
 def test_f33_f34_mode_owner_list_and_attributes_stay(station: Station, works: bool, listed: bool) -> None:
     os.chown(station.manifest, 1234, 2345)
     station.manifest.chmod(0o640)
@@ -199,7 +199,7 @@ def test_f33_f34_mode_owner_list_and_attributes_stay(station: Station, works: bo
         return [stat.S_IMODE(status.st_mode), status.st_uid, status.st_gid, attributes]
 
     before = metadata()
-    assert change(station, works=works) == (COMMITTED if works else RESTORED)
+    assert change(station, works=works) == (COMMITTED if works else ROLLED_BACK)
     assert metadata() == before
 
 
@@ -241,7 +241,7 @@ def test_f27_an_edit_of_somebody_else_at_any_moment_is_kept(make: Make, tally: T
         kept = station.manifest.read_text(encoding="utf-8") == foreign
         tally("edit of somebody else", "kept" if kept else "lost between the last look and the rename")
         if kept:
-            assert station.outcome() in (ALARM, ABANDONED, RESTORED)
+            assert station.outcome() in (ALARM, ABORTED, ROLLED_BACK)
         else:
             stop = next(index for index, one in enumerate(calls) if (one.name, one.number) == (call.name, call.number))
             assert calls[stop].paths == (str(station.manifest),)
@@ -285,7 +285,7 @@ def test_f47_check_mode_shows_the_difference_and_writes_nothing(station: Station
 SECRET = "correct horse battery staple"  # noqa: S105
 
 
-@pytest.mark.parametrize("works", [True, False], ids=["committed", "restored"])
+@pytest.mark.parametrize("works", [True, False], ids=["committed", "rolled_back"])
 def test_f49_secrets_stand_in_files_of_root_only_and_nowhere_else(station: Station, works: bool) -> None:
     policies = station.root / "policies"
     policies.mkdir()
@@ -309,7 +309,7 @@ def test_f49_secrets_stand_in_files_of_root_only_and_nowhere_else(station: Stati
     assert SECRET not in json.dumps(result)
     station.allowed.add(next_manifest(station))
     station.systemd.work()
-    assert station.outcome() == (COMMITTED if works else RESTORED)
+    assert station.outcome() == (COMMITTED if works else ROLLED_BACK)
     assert SECRET not in json.dumps(station.told("last", NAME))
     assert SECRET not in (station.state / "progress.json").read_text(encoding="utf-8")
     for folder, dummy, names in os.walk(station.state):

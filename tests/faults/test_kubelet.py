@@ -11,7 +11,7 @@ import typing as t
 from pathlib import Path
 
 import pytest
-from ansible_collections.nodecraft.kubeadm.plugins.module_utils._engine.journal import ABANDONED, COMMITTED, RESTORED
+from ansible_collections.nodecraft.kubeadm.plugins.module_utils._engine.journal import ABORTED, COMMITTED, ROLLED_BACK
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._engine.systemd_unit import ASIDE
 from ansible_collections.nodecraft.kubeadm.tests.faults import durability
 from ansible_collections.nodecraft.kubeadm.tests.faults.conftest import Tally
@@ -25,7 +25,7 @@ from ansible_collections.nodecraft.kubeadm.tests.unit.support.web import Web
 STATE, MODE = "cpu_manager_state", 0o640
 CALLS = ("openat", "write", "fchown", "fchmod", "fsync", "rename", "unlink")
 ERRORS = {"openat": "EROFS", "write": "ENOSPC", "fsync": "EIO", "rename": "EACCES"}
-OUTCOMES = (COMMITTED, RESTORED)
+OUTCOMES = (COMMITTED, ROLLED_BACK)
 
 Make = t.Callable[[str], UnitStation]
 
@@ -106,7 +106,7 @@ def test_an_error_at_any_call_ends_whole(make: Make, tally: Tally, outcome: str,
         ended = station.systemd.work(Fault(call, number, f"error={error}"))
         assert len(ended[0].faults) == 1, f"{call} {number} was not reached"
         assert ended[-1].status == 0
-        assert station.outcome() in (outcome, RESTORED, ABANDONED)
+        assert station.outcome() in (outcome, ROLLED_BACK, ABORTED)
         assert_whole(station, station.outcome())
         tally(f"kubelet's engine {error}", str(station.outcome()))
 
@@ -138,6 +138,6 @@ def test_a_policy_that_is_not_used_is_not_committed(make: Make, tally: Tally) ->
     station = make(COMMITTED)
     station.state_file = None
     station.systemd.work()
-    assert station.outcome() == RESTORED
+    assert station.outcome() == ROLLED_BACK
     assert (station.files / STATE).read_text(encoding="ascii") == state_of(OLD.strip())
-    tally("policy not used", RESTORED)
+    tally("policy not used", ROLLED_BACK)

@@ -8,7 +8,7 @@ import signal
 import typing as t
 
 import pytest
-from ansible_collections.nodecraft.kubeadm.plugins.module_utils._engine.journal import ABANDONED, COMMITTED, RESTORED
+from ansible_collections.nodecraft.kubeadm.plugins.module_utils._engine.journal import ABORTED, COMMITTED, ROLLED_BACK
 from ansible_collections.nodecraft.kubeadm.tests.faults import durability
 from ansible_collections.nodecraft.kubeadm.tests.faults.conftest import Make, Tally
 from ansible_collections.nodecraft.kubeadm.tests.faults.processes import Ended
@@ -181,7 +181,7 @@ def test_an_error_at_any_call_of_the_engine_ends_whole(
         assert len(ended[0].faults) == 1, f"{call} {number} was not reached"
         assert ended[-1].status == 0
         outcome = station.outcome()
-        assert outcome in (scenario.outcome, RESTORED, ABANDONED), (call, number, outcome)
+        assert outcome in (scenario.outcome, ROLLED_BACK, ABORTED), (call, number, outcome)
         assert_whole(station, clean, outcome)
         tally(f"engine {error}", str(outcome))
 

@@ -12,11 +12,11 @@ from pathlib import Path
 
 import pytest
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._engine.journal import (
-    ABANDONED,
+    ABORTED,
     ALARM,
     COMMITTED,
     KEEP_HISTORY,
-    RESTORED,
+    ROLLED_BACK,
     Journal,
     copies_of,
     history_ids,
@@ -141,8 +141,8 @@ def test_f20_f21_f22_a_disk_that_stays_broken_is_survived_once_it_is_well(
         assert ended[0].faults
         assert ended[-1].status == 0
         # An alarm is right where the time of a restore ran out with the disk still broken.
-        assert station.outcome() in (scenario.outcome, RESTORED, ABANDONED, ALARM)
-        if station.outcome() in (RESTORED, ABANDONED):
+        assert station.outcome() in (scenario.outcome, ROLLED_BACK, ABORTED, ALARM)
+        if station.outcome() in (ROLLED_BACK, ABORTED):
             assert snapshot(station) == old
         assert all(not path.startswith(str(station.manifests)) for path in leftovers(station))
         tally(f"engine {error}, lasting", str(station.outcome()))
@@ -158,7 +158,7 @@ def test_a_restore_waits_for_space(make: Make) -> None:
     station = begin(make, SECOND_BAD)
     ended = station.systemd.work(Fault("openat", opens[1].number, "error=ENOSPC"))
     assert [len(process.faults) for process in ended] == [1]
-    assert station.outcome() == RESTORED
+    assert station.outcome() == ROLLED_BACK
     assert snapshot(station) == old
 
 
@@ -221,7 +221,7 @@ def test_the_time_limit_holds_over_a_restart_of_the_engine(make: Make) -> None:
         station.engine()
     station.meanwhile = lambda question: None
     station.systemd.work()
-    assert station.outcome() == RESTORED
+    assert station.outcome() == ROLLED_BACK
     assert station.clock.now - began == pytest.approx(60, abs=6)
 
 
@@ -255,7 +255,7 @@ def test_a_change_whose_engine_was_stopped_is_ended_by_the_next_run(make: Make) 
     result = station.module(**{**FIRST_BAD.wish(station.root), "args": {"v": 1}, "volumes": None, "files": None}).result
     assert station.systemd.statuses == [*before, 0]
     assert not result["failed"], result["msg"]
-    assert result["previous_transaction"]["outcome"] == RESTORED
+    assert result["previous_transaction"]["outcome"] == ROLLED_BACK
     assert snapshot(station) == old
 
 
@@ -348,10 +348,10 @@ def test_f44_a_damaged_journal_has_a_second_copy(make: Make, tally: Tally, damag
     first = copies(station)[0]
     first.write_bytes(damage(first.read_bytes()))
     station.systemd.work()
-    assert station.outcome() == RESTORED
+    assert station.outcome() == ROLLED_BACK
     assert snapshot(station) == old
     assert any("second copy" in note for note in station.told("last", NAME)["notes"])
-    tally("journal damaged", RESTORED)
+    tally("journal damaged", ROLLED_BACK)
 
 
 @pytest.mark.parametrize("damage", DAMAGES)
@@ -396,7 +396,7 @@ def test_f50_histories_are_bounded_and_keep_the_last_known_good(station: Station
         station.accept(wanted)
         assert not station.module(**wanted).result["failed"]
         station.systemd.work()
-        assert station.outcome() == (COMMITTED if number == 2 else RESTORED)
+        assert station.outcome() == (COMMITTED if number == 2 else ROLLED_BACK)
     ids = history_ids(str(station.state))
     assert len(ids) == KEEP_HISTORY + 1
     assert station.told("summary", NAME)["last_known_good"] == ids[0]

@@ -106,7 +106,7 @@ def _resource(section: Mapping) -> Resource:
         preference=section.choice("preference", POLICIES, "packed"),
         container=_container(section.mapping("container")),
         pre_start=_pre_start(section.mapping("preStart")),
-        at_least=section.integer("atLeast", 0, minimum=0),
+        at_least=section.integer("minHealthy", 0, minimum=0),
     )
     paths = [getattr(source, "container_path", "") for source in resource.sources]
     if resource.container.cdi and any("{index}" in path for path in paths):

@@ -92,7 +92,7 @@ class ResourceServer:
         """What is missing of the devices that it has to offer; empty when nothing is."""
         offered = sum(device.healthy for device in self.listed)
         wanted = self.resource.at_least
-        return f"{offered} healthy devices, and atLeast is {wanted}" if offered < wanted else ""
+        return f"{offered} healthy devices, and minHealthy is {wanted}" if offered < wanted else ""
 
     def wake(self) -> None:
         """Look at the sockets at once."""

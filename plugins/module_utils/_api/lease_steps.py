@@ -66,9 +66,9 @@ class LeaseSteps(ApiSteps[Observed, LeasePlan]):
             name=params["name"],
             holder=params["holder"],
             duration=params["duration"],
-            wishes=tuple(params["wishes"]),
+            intents=tuple(params["intents"]),
             open_transactions=tuple(params["open_transactions"]),
-            planned_ago=params["planned_ago"],
+            plan_age=params["plan_age"],
             takeover=params["takeover"],
             resume=params["resume"],
         )
@@ -102,7 +102,7 @@ class LeaseSteps(ApiSteps[Observed, LeasePlan]):
         if self._params["state"] == "held":
             found = rollout_lease.hold(observed.lease, self._request, now)
         elif self._params["state"] == "halted":
-            mark = rollout_lease.Halt(self._params["node"], self._params["reason"], *self._request.wishes)
+            mark = rollout_lease.Halt(self._params["node"], self._params["reason"], *self._request.intents)
             found = rollout_lease.halt(observed.lease, self._request, now, mark)
         else:
             found = rollout_lease.release(observed.lease, self._request, now, completed=self._params["completed"])

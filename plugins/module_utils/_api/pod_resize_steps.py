@@ -194,7 +194,7 @@ class PodResizeSteps(ApiSteps[Observed, TaskPlan]):
         templates = Templates(self._api, self._workloads, namespace=params["namespace"], policy=params["template"])
         observed = self._found = Observed(targets, templates, "/resize" if "pods/resize" in served else "")
         needed = self._takes_back or params["template"] == UPDATE
-        templates.read(found, self._asked.wish, needed=needed, takes_back=self._takes_back)
+        templates.read(found, self._asked.wish, needed=needed, reverts=self._takes_back)
         return observed
 
     def notes(self, observed: Observed) -> list[str]:

@@ -88,8 +88,8 @@ class Templates:
         self.found: dict[Maker, Template] = {}
         self.untold = ""
 
-    def read(self, pods: t.Mapping[str, Json], wish: Wish, *, needed: bool, takes_back: bool) -> None:
-        """Read the controllers of pods. needed: nothing goes without. takes_back: the wish is what they say, for the containers in
+    def read(self, pods: t.Mapping[str, Json], wish: Wish, *, needed: bool, reverts: bool) -> None:
+        """Read the controllers of pods. needed: nothing goes without. reverts: the wish is what they say, for the containers in
         wish or for all."""
         if self._policy == KEEP and not needed:
             return
@@ -101,7 +101,7 @@ class Templates:
             self.untold = f"whether the templates differ from the pods could not be determined: {exc}"
             return
         for maker, controller in controllers.items():
-            wanted = pod_templates.wish_of(controller, list(wish) or None) if takes_back else wish
+            wanted = pod_templates.wish_of(controller, list(wish) or None) if reverts else wish
             self.found[maker] = Template(*maker, read=controller, latest=controller, wish=wanted)
 
     def of(self, pod: str) -> Template | None:

@@ -26,18 +26,26 @@ import typing as t
 from .errors import Damaged, OtherFormat
 from .files import Json, make_folder, named, read_bytes, read_formatted, remove, sync_folder, to_json, write_json
 
-PREPARED, APPLYING, WAITING, CONFIRMING, RESTORING, PROVING, CLOSED = (
+PREPARED, APPLYING, WAITING, CONFIRMING, ROLLING_BACK, VERIFYING, CLOSED = (
     "prepared",
     "applying",
     "waiting",
     "confirming",
-    "restoring",
-    "proving",
+    "rolling_back",
+    "verifying",
     "closed",
 )
 # The phases in which the change stands and is not committed yet.
 ON_TRIAL = (WAITING, CONFIRMING)
-COMMITTED, RESTORED, ABANDONED, UNHEALTHY, ALARM = "committed", "restored", "abandoned", "unhealthy", "alarm"
+COMMITTED, ROLLED_BACK, ABORTED, UNHEALTHY, ALARM = "committed", "rolled_back", "aborted", "unhealthy", "alarm"
+# What earlier versions of the collection wrote, and its name today. Journals that are closed stay as they were written.
+_EARLIER_NAMES = {
+    "restoring": ROLLING_BACK,
+    "proving": VERIFYING,
+    "restored": ROLLED_BACK,
+    "abandoned": ABORTED,
+    "takes_back": "reverts",
+}
 STATIC_POD, SYSTEMD_UNIT = "static_pod", "systemd_unit"
 
 # The file with the id of a transaction that somebody confirmed.
@@ -309,7 +317,7 @@ class _Order(t.TypedDict):
 
 class _Options(t.TypedDict, total=False):
     confirm_timeout: int | None
-    takes_back: str | None
+    reverts: str | None
     obsolete: list[str]
 
 
@@ -345,7 +353,7 @@ class Journal(_Order, _Options, Progress):
 
     directories: folders that the files need and that do not exist yet. obsolete: folders of ours that nobody needs after a commit;
     removed when they are empty then. confirm_timeout: seconds to wait for a word from outside before the commit; None when none is
-    needed. takes_back: the transaction that this one takes back.
+    needed. reverts: the transaction that this one takes back.
     """
 
 
@@ -459,7 +467,16 @@ def _read_copy(path: str) -> Journal | None:
     if checksum != hashlib.sha256(to_json(journal)).hexdigest():
         raise Damaged(f"{path} does not match its checksum")
     # What has its checksum was written by save_journal, which takes nothing else.
-    return t.cast(Journal, journal)
+    return t.cast(Journal, _with_names_of_today(journal))
+
+
+def _with_names_of_today(journal: Json) -> Json:
+    found = {_EARLIER_NAMES.get(key, key): value for key, value in journal.items()}
+    found["phase"] = _EARLIER_NAMES.get(found["phase"], found["phase"])
+    result = found.get("result")
+    if result:
+        found["result"] = {**result, "outcome": _EARLIER_NAMES.get(result["outcome"], result["outcome"])}
+    return found
 
 
 def drop_journal(folder: str) -> None:

@@ -19,7 +19,7 @@ from .files import Json, read_bytes
 from .journal import (
     ON_TRIAL,
     PREPARED,
-    PROVING,
+    VERIFYING,
     SIDES,
     Former,
     Journal,
@@ -90,7 +90,7 @@ class StaticPodWatcher:
     def look(self) -> Sight:
         """One look at the pod's processes and probes."""
         phase = self.journal["phase"]
-        acceptable = {PREPARED: lambda uid: True, PROVING: self._may_be_former}.get(phase, self._may_be_new)
+        acceptable = {PREPARED: lambda uid: True, VERIFYING: self._may_be_former}.get(phase, self._may_be_new)
         return look(
             self.host,
             self.watch,

@@ -18,7 +18,7 @@ import typing as t
 
 from .errors import EngineError
 from .files import Json, remove, sync_folder
-from .journal import APPLYING, ON_TRIAL, PREPARED, PROVING, RESTORING, Former, Mark, Progress, Side, UnitWatch
+from .journal import APPLYING, ON_TRIAL, PREPARED, VERIFYING, ROLLING_BACK, Former, Mark, Progress, Side, UnitWatch
 from .node import Host, Process, Run, unit_log
 from .probes import Ask, run_probe
 from .state_files import named_policy
@@ -148,7 +148,7 @@ class UnitWatcher:
 
     def _may_be_wanted(self, invocation: str) -> bool:
         """A former instance that was never stopped is what a restore wants; otherwise another one than the marked."""
-        if self.journal["phase"] == PROVING and invocation == self.journal["before"]["invocation"]:
+        if self.journal["phase"] == VERIFYING and invocation == self.journal["before"]["invocation"]:
             return True
         return invocation != self._marked("invocation")
 
@@ -280,7 +280,7 @@ class UnitWatcher:
             return
         self._systemctl("daemon-reload")
         is_former = shown["InvocationID"] == self.journal["before"]["invocation"]
-        if self.journal["phase"] == RESTORING and shown["ActiveState"] == "active" and is_former:
+        if self.journal["phase"] == ROLLING_BACK and shown["ActiveState"] == "active" and is_former:
             return  # it was never stopped
         if not self.watch["set_aside"]:
             self._systemctl("restart", "--no-block", self.watch["unit"])

@@ -21,7 +21,7 @@ import typing as t
 from .errors import EngineError, ForeignEdit
 from .files import POLL_SECONDS, locked, make_folder, read_bytes, remove, write_atomically
 from .journal import (
-    ABANDONED,
+    ABORTED,
     ALARM,
     APPLYING,
     CLOSED,
@@ -30,9 +30,9 @@ from .journal import (
     CONFIRMING,
     ON_TRIAL,
     PREPARED,
-    PROVING,
-    RESTORED,
-    RESTORING,
+    VERIFYING,
+    ROLLED_BACK,
+    ROLLING_BACK,
     SIDES,
     UNHEALTHY,
     WAITING,
@@ -129,7 +129,7 @@ class Engine:
         self.journal["attempts"] = self.journal.get("attempts", 0) + 1
         boot = boot_id()
         if self.journal.get("boot", boot) != boot and self.journal["phase"] == PREPARED:
-            self._close(ABANDONED, "the node was rebooted before the change began, and no run waits for it any more")
+            self._close(ABORTED, "the node was rebooted before the change began, and no run waits for it any more")
         if self.journal.get("boot") != boot:
             # The monotonic clock started anew: times from before a reboot mean nothing.
             self.journal.update({"boot": boot, "deadline": None, "times": {}})
@@ -181,7 +181,7 @@ class Engine:
         try:
             before: Former = {"healthy": self._is_healthy_before(), **self.watcher.what_runs()}
         except EngineError as exc:
-            self._close(ABANDONED, str(exc))
+            self._close(ABORTED, str(exc))
             return
         self._time("began")
         self._save({"phase": APPLYING, "before": before})
@@ -299,7 +299,7 @@ class Engine:
 
     def _edited(self) -> str | None:
         """What somebody else did to our files, in words. Whoever reads them may not have done so yet."""
-        side: Side = "before" if self.journal["phase"] == PROVING else "after"
+        side: Side = "before" if self.journal["phase"] == VERIFYING else "after"
         found = [entry["path"] for entry in self.journal["files"] if not holds(entry["path"], entry[side])]
         return (
             f"{', '.join(found)} was changed by another process while {self.journal['name']} was watched"
@@ -318,7 +318,7 @@ class Engine:
     def _begin_restore(self, reason: str) -> None:
         """Note, before the first file goes back, whether the component has seen the change: it must be proven then."""
         switched = self.journal["phase"] in ON_TRIAL or self.watcher.has_seen_change()
-        self._save({"phase": RESTORING, "reason": reason, "switched": switched, "deadline": None, "mark": None})
+        self._save({"phase": ROLLING_BACK, "reason": reason, "switched": switched, "deadline": None, "mark": None})
 
     def _restore(self) -> None:
         self._say("did not become healthy, rolling back to the former files")
@@ -339,9 +339,9 @@ class Engine:
         if self.journal["switched"]:
             # What cannot be switched back is found by the proof.
             self._persist(self._switch)
-            self._save({"phase": PROVING})
+            self._save({"phase": VERIFYING})
         else:
-            self._close(ABANDONED, self.journal["reason"])
+            self._close(ABORTED, self.journal["reason"])
 
     def _put_back(self, entries: list[FileEntry]) -> str | None:
         """Bring files back to their former versions. Returns why it did not work."""
@@ -373,7 +373,7 @@ class Engine:
         edited = self._edited()
         if edited is None and (failure is None or not self.journal["before"]["healthy"]):
             # What was broken before need not be healthy now: it is as it was.
-            self._close(RESTORED, self.journal["reason"], sight)
+            self._close(ROLLED_BACK, self.journal["reason"], sight)
         else:
             failure = edited or failure
             self._close(ALARM, f"{self.journal['reason']}; rolled back to the former files, but {failure}", sight)
@@ -383,8 +383,8 @@ class Engine:
         APPLYING: _apply,
         WAITING: _wait,
         CONFIRMING: _confirm,
-        RESTORING: _restore,
-        PROVING: _prove,
+        ROLLING_BACK: _restore,
+        VERIFYING: _prove,
     }
 
     # -- waiting -------------------------------------------------------------------------------------------------------
@@ -428,7 +428,7 @@ class Engine:
     def _nudge(self, sight: Seen, now: float) -> None:
         """After a restart of the node a kubelet was seen not to start a pod whose manifest had been put back meanwhile. What
         was healthy before and is not started at all gets one reminder; what crashes is in the kubelet's hands."""
-        if self.journal["phase"] != PROVING or self.journal.get("nudged") or not self.journal["before"]["healthy"]:
+        if self.journal["phase"] != VERIFYING or self.journal.get("nudged") or not self.journal["before"]["healthy"]:
             return
         if sight.rest is None or sight.rest != self._quiet[0]:
             self._quiet = (sight.rest, now)
@@ -449,7 +449,7 @@ class Engine:
     def _patience(self) -> float:
         """Seconds for becoming healthy."""
         wanted = float(self.journal["wait_timeout"])
-        restores = self.journal["phase"] == PROVING and self.journal["before"]["healthy"]
+        restores = self.journal["phase"] == VERIFYING and self.journal["before"]["healthy"]
         return max(wanted, RESTORE_SECONDS) if restores else wanted
 
     def _given_up(self, sight: Seen, now: float) -> str | None:

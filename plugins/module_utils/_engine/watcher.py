@@ -11,13 +11,13 @@ from __future__ import annotations
 import typing as t
 
 from .files import Json
-from .journal import CONFIRMING, PREPARED, PROVING, WAITING, Former, Mark, Side
+from .journal import CONFIRMING, PREPARED, VERIFYING, WAITING, Former, Mark, Side
 from .node import Process
 
 # One failed answer of a busy node does not mean that something is wrong.
 HICCUP_SECONDS = 10.0
 # Which side of the journal's watch is looked for in which phase.
-WANTED: dict[str, Side] = {PREPARED: "before", WAITING: "after", CONFIRMING: "after", PROVING: "before"}
+WANTED: dict[str, Side] = {PREPARED: "before", WAITING: "after", CONFIRMING: "after", VERIFYING: "before"}
 
 
 class Seen(t.Protocol):

@@ -128,7 +128,7 @@ def enter(journal: Journal, way: WayBack) -> Journal:
     """The journal of a planned change, made one that reverts another: each file gets exactly its former version."""
     return {
         **journal,
-        "takes_back": way.transaction,
+        "reverts": way.transaction,
         "files": [_entry(file) for file in way.files],
         "directories": missing_folders(file.path for file in way.files if file.former is not None),
         "obsolete": [*journal.get("obsolete", []), *reversed(way.folders)],

@@ -24,7 +24,7 @@ from .._plan.kubelet import undo as kubelet_undo
 from .._plan.kubelet.config import CONFIG, GATES
 from .._plan.kubernetes import versions
 from .._plan.transaction.undo import WayBack
-from . import control_planes, transaction_log, way_back
+from . import control_planes, transaction_log, undo
 from .kubelet_units import KUBELET_NAME, KubeletUnit, read_unit, used_files
 from .state import Run
 
@@ -56,12 +56,12 @@ def read_all(*, run: Run, warn: t.Callable[[str], None], host: Host = NODE) -> J
         "owned": {field: sorted(keys) for field, keys in unit.state.record.items()},
         "rejoined": _rejoined(unit),
         "process": _process(unit, host),
-        "in_step": unit.state.running is not None
+        "in_sync": unit.state.running is not None
         and list(unit.state.running) == unit.layout.command
         and not unit.state.newer,
         "obstacle": _obstacle(unit),
         **transaction_log.summary(KUBELET_NAME),
-        "way_back": way_back.describe(KUBELET_NAME, unit.node_name, lambda way: _taken_back(way, unit)),
+        "undo": undo.describe(KUBELET_NAME, unit.node_name, lambda way: _taken_back(way, unit)),
     }
 
 

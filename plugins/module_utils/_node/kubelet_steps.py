@@ -29,7 +29,7 @@ from .._plan.kubelet.plan import KubeletPlan
 from .._plan.kubernetes import versions
 from .._plan.transaction import messages
 from .._plan.transaction.undo import PREVIOUS, WayBack, refuse_settings
-from . import control_planes, journals, kubelet_rehearsals, transaction_log, way_back
+from . import control_planes, journals, kubelet_rehearsals, transaction_log, undo
 from .journals import TransactionSettings
 from .kubelet_health import (
     SETTLE_SECONDS,
@@ -86,8 +86,8 @@ class KubeletSteps(TransactionSteps):
         self._told.node, self._told.cluster = unit.node_name, unit.cluster
         self._control_plane = control_planes.reasons(unit, self._host)
         earlier = self._read_transactions()
-        takes_back = self._wish.state == PREVIOUS and earlier.open is None
-        return Observed(unit, earlier, way_back.find(KUBELET_NAME, unit.node_name) if takes_back else None)
+        reverts = self._wish.state == PREVIOUS and earlier.open is None
+        return Observed(unit, earlier, undo.find(KUBELET_NAME, unit.node_name) if reverts else None)
 
     def notes(self, observed: Observed) -> list[str]:
         """Warn of a kubelet's version that is not tested, too."""
@@ -99,7 +99,7 @@ class KubeletSteps(TransactionSteps):
         """Work out the change."""
         unit, wish = observed.unit, self._wish
         if wish.state == PREVIOUS:
-            notes = way_back.notes(observed.way, KUBELET_NAME, unit.node_name)
+            notes = undo.notes(observed.way, KUBELET_NAME, unit.node_name)
             return kubelet_undo.plan(observed.way, unit.state, force=wish.force, warnings=notes)
         return kubelet.plan(wish, unit.state)
 
@@ -144,7 +144,7 @@ class KubeletSteps(TransactionSteps):
             "control_plane": self._control_plane,
             "problem": self._problem or None,
             "limits": plan.limits if plan else None,
-            "takes_back": way.transaction if way else None,
+            "reverts": way.transaction if way else None,
         }
 
 

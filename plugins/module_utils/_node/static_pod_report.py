@@ -24,7 +24,7 @@ from .._plan.static_pod import undo as static_pod_undo
 from .._plan.static_pod.diff import diff
 from .._plan.static_pod.manifest import Manifest
 from .._plan.transaction.undo import WayBack
-from . import static_pods, transaction_log, way_back
+from . import static_pods, transaction_log, undo
 from .kubelet import Kubelet, version_of
 from .kubelet_down import read_any_kubelet
 from .manifest_files import manifest_files
@@ -85,7 +85,7 @@ def _describe(name: str, folder: str, kubelet: Kubelet, host: Host) -> Json:
         "name": name,
         **_describe_pod(name, folder, kubelet, host),
         **transaction_log.summary(name),
-        "way_back": way_back.describe(name, node_name, lambda way: _taken_back(way, name, folder, node_name)),
+        "undo": undo.describe(name, node_name, lambda way: _taken_back(way, name, folder, node_name)),
     }
 
 
@@ -114,7 +114,7 @@ def _describe_pod(name: str, folder: str, kubelet: Kubelet, host: Host) -> Json:
             "lost",
             "removed",
             "process",
-            "in_step",
+            "in_sync",
         )
     )
     try:
@@ -135,7 +135,7 @@ def _describe_pod(name: str, folder: str, kubelet: Kubelet, host: Host) -> Json:
         **{field: values[field] for field in pod_fields.FIELDS},
         **_ours(pod, values),
         "process": None if process is None else _describe_process(process, pod, host),
-        "in_step": process is not None and _in_step(process, pod.manifest),
+        "in_sync": process is not None and _in_step(process, pod.manifest),
         **_judge(static_pods.look(pod, host)),
         "stray_files": static_pods.stray_files(path, others, pod.manifest.pod),
         "error": None,

@@ -35,7 +35,7 @@ from . import (
     static_pod_journals,
     static_pods,
     transaction_log,
-    way_back,
+    undo,
 )
 from .api_clients import ApiClients
 from .kubelet import Kubelet, version_of
@@ -111,7 +111,7 @@ class StaticPodSteps(TransactionSteps):
         users, groups = static_pods.read_accounts(wish.files)
         files = static_pods.read_files(paths)
         state = State(pod.manifest, pod.record, files, users, groups, pod.written_image, pod.changed)
-        way = way_back.find(self._name, kubelet.node_name) if wish.state == PREVIOUS and earlier.open is None else None
+        way = undo.find(self._name, kubelet.node_name) if wish.state == PREVIOUS and earlier.open is None else None
         return Observed(kubelet, self._host._replace(**kubelet.places), pod, state, earlier, way)
 
     def notes(self, observed: Observed) -> list[str]:
@@ -125,7 +125,7 @@ class StaticPodSteps(TransactionSteps):
     def plan(self, observed: Observed) -> StaticPodPlan:
         """Work out the change."""
         if self._wish.state == PREVIOUS:
-            notes = way_back.notes(observed.way, self._name, observed.kubelet.node_name)
+            notes = undo.notes(observed.way, self._name, observed.kubelet.node_name)
             return static_pod_undo.plan(self._name, observed.way, observed.state, notes)
         return static_pod.plan(self._wish, observed.state)
 
@@ -194,7 +194,7 @@ class StaticPodSteps(TransactionSteps):
             "manifest": self._manifest,
             "snapshot": self._snapshot,
             "lost": plan.lost if plan else {},
-            "takes_back": way.transaction if way else None,
+            "reverts": way.transaction if way else None,
         }
 
 

@@ -41,7 +41,7 @@ def outcome(journal: Journal) -> Json:
     return {
         "id": journal["id"],
         "requested": journal["requested"],
-        "takes_back": journal.get("takes_back"),
+        "reverts": journal.get("reverts"),
         **result_of(journal),
     }
 

@@ -32,7 +32,7 @@ from .transaction_log import (
 _NEWS_SECONDS = 0.1
 # What nobody knows of a transaction whose journal cannot be read.
 _UNKNOWN = (
-    "takes_back",
+    "reverts",
     "healthy",
     "ended",
     "seconds",

@@ -28,7 +28,7 @@ def check_restored(record: Record, node: Node, samples: Samples, ended: Json) ->
     """A change that was taken back: by the node's own word, and by the file, the process and the API server."""
     record.outcome, record.ended = ended["outcome"], "old"
     record.seen(samples)
-    assert ended["outcome"] == "restored"
+    assert ended["outcome"] == "rolled_back"
     assert ended["healthy"]
     assert ended["reason"]
     assert len(samples.versions()) == 2, "there was no change, or a third version"
@@ -42,7 +42,7 @@ def check_restored(record: Record, node: Node, samples: Samples, ended: Json) ->
 def check_committed(record: Record, node: Node, samples: Samples, ended: Json) -> None:
     """A change that holds, by the same signs."""
     record.outcome, record.ended = ended["outcome"], "new" if ended["outcome"] == "committed" else "old"
-    record.false_restore = ended["outcome"] == "restored"
+    record.false_restore = ended["outcome"] == "rolled_back"
     record.seen(samples)
     assert ended["outcome"] == "committed"
     assert len(samples.versions()) == 2

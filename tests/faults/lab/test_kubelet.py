@@ -49,7 +49,7 @@ def check_restored(entry: Record, cluster: Cluster, former: Process, result: Jso
     node, ended = cluster.workers[0], result["transaction"]
     entry.outcome, entry.ended, entry.reached = ended["outcome"], "old", result["msg"]
     entry.outages, entry.restore_seconds = [ended["outage_seconds"]], ended["restart_seconds"]
-    assert ended["outcome"] == "restored"
+    assert ended["outcome"] == "rolled_back"
     assert ended["healthy"]
     assert node.kubelet().arguments == former.arguments
     assert not node.path(FRAGMENTS).exists()
@@ -71,7 +71,7 @@ def test_is_refused_before_anything_is_written(
     entry.outcome, entry.ended, entry.reported, entry.reached = "refused", "old", True, result["msg"]
 
 
-RESTORED = (
+ROLLED_BACK = (
     ("bad value that shows at the start", {"config": {"evictionHard": {"memory.available": "abc"}}}),
     ("policy that does not exist", {"config": {"cpuManagerPolicy": "bogus"}, "force": True}),
     ("policy without the CPUs that it needs", {"config": {"cpuManagerPolicy": "static"}, "force": True}),
@@ -79,7 +79,7 @@ RESTORED = (
 )
 
 
-@pytest.mark.parametrize(("title", "wish"), RESTORED, ids=[fault[0].replace(" ", "-") for fault in RESTORED])
+@pytest.mark.parametrize(("title", "wish"), ROLLED_BACK, ids=[fault[0].replace(" ", "-") for fault in ROLLED_BACK])
 def test_is_restored(one: Cluster, record: Recorder, title: str, wish: Json) -> None:
     entry, former = record("F41", f"kubelet: {title}"), one.workers[0].kubelet()
     state = seen(former.path(STATE_FILE))

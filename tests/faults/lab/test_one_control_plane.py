@@ -288,7 +288,7 @@ def test_a_port_that_stays_taken_is_restored(one: Cluster, record: Recorder) -> 
         thief_of_port(one) as thief,
         one.change(wishes.GOOD, wait_timeout=90) as change,
     ):
-        one.first.wait_for_phase("proving", seconds=180)
+        one.first.wait_for_phase("verifying", seconds=180)
         entry.reached = f"the port was {thief.output.read_text().strip()}"
         thief.close_input()
         result = change.result()
@@ -306,7 +306,7 @@ def test_what_is_killed_for_its_memory_is_restored(one: Cluster, record: Recorde
     with one.sampled(one.first) as sampling, one.change(wishes.GOOD) as change:
         group = wait_for_new(one, former).memory_group()
         limited = until(lambda: group.limit(LITTLE_MEMORY), "the limit")
-        one.first.wait_for_phase("proving", seconds=180)
+        one.first.wait_for_phase("verifying", seconds=180)
         result = change.result()
     check_restored(entry, one.first, sampling.samples, result["transaction"])
     assert "was never ready" in result["msg"]
@@ -334,14 +334,14 @@ def test_the_node_restores_itself_when_everything_else_is_killed(one: Cluster, r
     with one.change({}) as following:
         told = following.result()
     assert not told["changed"]
-    assert told["previous_transaction"]["outcome"] == "restored"
-    assert any("restored" in line or "rolled back" in line for line in told["warnings"])
+    assert told["previous_transaction"]["outcome"] == "rolled_back"
+    assert any("rolled_back" in line or "rolled back" in line for line in told["warnings"])
 
 
 RESTARTS = (
-    ("restarted", Node.restart, wishes.NEVER_READY, "restored"),
+    ("restarted", Node.restart, wishes.NEVER_READY, "rolled_back"),
     ("restarted", Node.restart, wishes.GOOD, "committed"),
-    ("cut off from power", Node.crash, wishes.NEVER_READY, "restored"),
+    ("cut off from power", Node.crash, wishes.NEVER_READY, "rolled_back"),
     ("cut off from power", Node.crash, wishes.GOOD, "committed"),
 )
 
@@ -356,7 +356,7 @@ def test_a_node_that_is_restarted_in_the_middle_ends_the_change_by_itself(
 ) -> None:
     entry, boot = record("F17", f"node {how} in the middle of a change that is {expected}"), one.first.boot()
     with one.sampled(one.first) as sampling:
-        with one.change(wish, wait_timeout=45 if expected == "restored" else 240) as change:
+        with one.change(wish, wait_timeout=45 if expected == "rolled_back" else 240) as change:
             one.first.wait_for_phase("waiting")
             change.kill()
             restart(one.first)
@@ -365,7 +365,7 @@ def test_a_node_that_is_restarted_in_the_middle_ends_the_change_by_itself(
     assert journal is not None, "it had ended before the restart"
     assert one.first.boot() != boot
     entry.reached = f"systemd was started anew in the phase {journal['phase']}"
-    (check_restored if expected == "restored" else check_committed)(entry, one.first, sampling.samples, ended)
+    (check_restored if expected == "rolled_back" else check_committed)(entry, one.first, sampling.samples, ended)
 
 
 # ---- several at once -------------------------------------------------------------------------------------------------
@@ -427,13 +427,13 @@ def test_a_backup_that_appears_in_the_middle_is_named(one: Cluster, record: Reco
         one.first.wait_for_phase("waiting")
         one.first.replace(backup, (one.original(one.first) / "kube-apiserver.yaml").read_bytes())
         # As soon as the journal says that it did not come up; whoever put it there takes it away again.
-        until(lambda: one.first.phase() in (None, "proving"), "the end of the wait", 120)
+        until(lambda: one.first.phase() in (None, "verifying"), "the end of the wait", 120)
         backup.unlink()
         result = change.result()
     ended = result["transaction"]
     entry.outcome, entry.ended = ended["outcome"], "old"
     entry.seen(sampling.samples)
-    assert ended["outcome"] == "restored"
+    assert ended["outcome"] == "rolled_back"
     assert f"{MANIFESTS}/{backup.name}" in result["msg"]
     entry.reached = result["msg"]
 
@@ -477,7 +477,7 @@ def test_a_kubelet_that_stops_in_the_middle_is_named(one: Cluster, record: Recor
         entry.reached = (
             f"the kubelet was {one.first.systemctl('is-active', 'kubelet')} in the phase {one.first.phase()}"
         )
-        one.first.wait_for_phase("proving")
+        one.first.wait_for_phase("verifying")
         one.first.systemctl("start", "kubelet")
         result = change.result()
     check_restored(entry, one.first, sampling.samples, result["transaction"])
@@ -536,14 +536,14 @@ def test_the_way_back_leads_to_the_newest_proven_state(one: Cluster, record: Rec
         with one.change(wish) as change:
             assert change.result()["transaction"]["outcome"] == "committed"
     with one.change(wishes.BAD_VALUE, rehearse=False) as change:
-        assert change.result()["transaction"]["outcome"] == "restored"
+        assert change.result()["transaction"]["outcome"] == "rolled_back"
     good = first.history()[1]["id"]
     with one.task(first, "static_pod_info", {"name": API_SERVER}) as look:
         shown = look.result()["static_pods"][0]
     with one.sampled(first) as sampling, one.change({}, state="previous") as change:
         result = change.result()
     assert shown["last_known_good"] == good
-    assert shown["way_back"]["transaction"] == good
+    assert shown["undo"]["transaction"] == good
     assert [(each["key"], each["after"]) for each in result["operations"]] == [("event-ttl", None)]
     check_committed(entry, first, sampling.samples, result["transaction"])
     arguments = first.processes()[0].arguments

@@ -164,7 +164,7 @@ def test_what_a_dead_run_left_is_taken_over_only_by_rule(three: Cluster, record:
             play.kill()
         holder = three.lab.get("lease", LEASE, "--namespace=kube-system")["spec"]["holderIdentity"]
         ended = first.wait_for_end()
-        with roll_out(three, wishes.GOOD, control_plane_busy_timeout=5) as play:
+        with roll_out(three, wishes.GOOD, control_plane_lock_timeout=5) as play:
             refused = play.ended()
         written = [sampling.samples.written() for sampling in samplings[1:]]
         with roll_out(three, wishes.GOOD, control_plane_lease_takeover=True) as play:
@@ -193,7 +193,7 @@ def test_a_restore_needs_no_load_balancer(three: Cluster, record: Recorder) -> N
             podman("start", balancer)
     assert "the API does not answer" in entry.reached
     check_restored(entry, first, sampling.samples, ended)
-    assert result["transaction"]["outcome"] == "restored"
+    assert result["transaction"]["outcome"] == "rolled_back"
 
 
 @pytest.mark.parametrize("members", [1, 2], ids=["one-member", "quorum"])
@@ -205,7 +205,7 @@ def test_without_a_healthy_etcd_nothing_is_changed(three: Cluster, record: Recor
         for process in stopped:
             process.send(signal.SIGSTOP)
         try:
-            with roll_out(three, wishes.GOOD, control_plane_busy_timeout=20) as play:
+            with roll_out(three, wishes.GOOD, control_plane_lock_timeout=20) as play:
                 run = play.ended()
             manifests = [sampling.samples.written() for sampling in samplings]
         finally:

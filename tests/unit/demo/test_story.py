@@ -22,5 +22,5 @@ def test_operations_of_nodes_that_changed_each_once() -> None:
 
 
 def test_an_ending_is_short() -> None:
-    transaction = {"outcome": "restored", "seconds": 61.2, "outage_seconds": 3.44}
-    assert ending(transaction) == "restored after 61 s, outage 3.4 s"
+    transaction = {"outcome": "rolled_back", "seconds": 61.2, "outage_seconds": 3.44}
+    assert ending(transaction) == "rolled back after 61 s, outage 3.4 s"

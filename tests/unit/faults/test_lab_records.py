@@ -34,7 +34,7 @@ def end(at: float) -> Json:
     return {"at": at, "kind": "end", "value": {"looks": 9, "longest_pause": 0.01}}
 
 
-RESTORED = Samples(
+ROLLED_BACK = Samples(
     (
         manifest(1, "old"),
         ready(1, True),
@@ -48,11 +48,11 @@ RESTORED = Samples(
 
 
 def test_a_restore_is_timed_from_the_write_until_the_api_server_is_well() -> None:
-    assert RESTORED.versions() == ["old", "new"]
-    assert RESTORED.written() == 10
-    assert RESTORED.put_back() == 40
-    assert RESTORED.outages() == [44.5]
-    assert RESTORED.restore_seconds() == 45
+    assert ROLLED_BACK.versions() == ["old", "new"]
+    assert ROLLED_BACK.written() == 10
+    assert ROLLED_BACK.put_back() == 40
+    assert ROLLED_BACK.outages() == [44.5]
+    assert ROLLED_BACK.restore_seconds() == 45
 
 
 def test_what_is_not_well_at_the_end_is_no_restore_and_its_outage_lasts_until_then() -> None:
@@ -114,10 +114,10 @@ def record(fault: str, way: str = "collection", **values: t.Any) -> Json:
 
 ENTRIES = [
     record("good", outcome="committed", ended="new", outages=[18.0], false_restore=False),
-    record("F01", outcome="restored", ended="old", outages=[0.0, 70.0], restore_seconds=73.0),
+    record("F01", outcome="rolled_back", ended="old", outages=[0.0, 70.0], restore_seconds=73.0),
     record("F09", outcome="committed", ended="new", outages=[200.0], false_restore=False),
     record("F16", outcome="alarm", outages=[30.0], passed=False),
-    record("F46", outcome="restored", ended="old", outages=[30.0], requests=900, repeated=2, restore_seconds=40.0),
+    record("F46", outcome="rolled_back", ended="old", outages=[30.0], requests=900, repeated=2, restore_seconds=40.0),
     record("D03", outcome="recovered", list_seconds=0.4),
     record("D04", passed=False),
     record("F01", "lineinfile", outcome="run failed", ended="down", outages=[150.0]),
@@ -147,7 +147,7 @@ def test_faults_of_a_device_plugin_have_a_table_of_their_own() -> None:
 def test_ways_are_compared_by_the_faults_that_were_tried_by_hand() -> None:
     compared = tables.compared(ENTRIES).splitlines()[2:]
     assert compared == [
-        "| F01 | what F01 is | this collection | restored | old | 70 s |",
+        "| F01 | what F01 is | this collection | rolled_back | old | 70 s |",
         "| F01 | what F01 is | `lineinfile`, `backup: true` | run failed | down | more than 150 s |",
     ]
 

@@ -13,7 +13,7 @@ from ansible_collections.nodecraft.kubeadm.lab.runs import Lab, Run
 
 Json = dict[str, t.Any]
 
-TRANSACTION = {"outcome": "restored", "seconds": 61.2, "outage_seconds": 3.44}
+TRANSACTION = {"outcome": "rolled_back", "seconds": 61.2, "outage_seconds": 3.44}
 # A loop that failed at its second item. Up to ansible-core 2.20 a failed item says so; 2.21 leaves only its exception.
 FAILED_ITEM = {
     "2.20": {"failed": True, "msg": "no such gate", "transaction": TRANSACTION},

@@ -68,7 +68,7 @@ def test_a_refusal_keeps_every_node_from_a_change(play: Play) -> None:
     assert changed(outcome) == []
 
 
-@pytest.mark.parametrize(("stub", "forks"), [("restored", 1), ("lost", 5)])
+@pytest.mark.parametrize(("stub", "forks"), [("rolled_back", 1), ("lost", 5)])
 def test_a_failure_leaves_later_nodes_untouched_and_is_reported(play: Play, stub: str, forks: int) -> None:
     """Turns keep their order with one process as well."""
     outcome = play("changes", stub, "changes", options=[f"--forks={forks}"])
@@ -76,7 +76,7 @@ def test_a_failure_leaves_later_nodes_untouched_and_is_reported(play: Play, stub
     assert changed(outcome) == ["cp1", "cp2"]
     (report,) = outcome.reports
     assert "cp1 kube-apiserver: committed" in report
-    assert f"cp2 kube-apiserver: {stub}" in report
+    assert f"cp2 kube-apiserver: {stub.replace('_', ' ')}" in report
     assert "cp3 kube-apiserver: not begun; rehearsal accepted" in report
     assert '"msg": "cp3 was not changed, because cp2 failed or was lost."' in outcome.output
     assert "run again with --limit cp2,cp3" in report
@@ -91,7 +91,7 @@ def test_a_failure_leaves_later_nodes_untouched_and_is_reported(play: Play, stub
 
 
 def test_nothing_is_changed_behind_a_failure_that_is_ignored(play: Play) -> None:
-    outcome = play("restored", "changes", "changes", ignore_errors=True)
+    outcome = play("rolled_back", "changes", "changes", ignore_errors=True)
     assert changed(outcome) == ["cp1"]
     # Some releases of ansible-core end the play all the same.
     assert outcome.status != 0 or "cp2 was not changed, because cp1 failed or was lost." in outcome.output

@@ -12,7 +12,7 @@ from ansible_collections.nodecraft.kubeadm.tests.unit.support.plays import Json,
 
 API_SERVER = "kube-apiserver"
 # Nobody waits here.
-BRISK: Json = {"__control_plane_look_again": 0, "__control_plane_look_retries": 1, "control_plane_busy_timeout": 3}
+BRISK: Json = {"__control_plane_look_again": 0, "__control_plane_look_retries": 1, "control_plane_lock_timeout": 3}
 
 Play = t.Callable[..., Outcome]
 
@@ -76,7 +76,7 @@ def test_the_lease_is_taken_for_the_changes_and_renewed_before_each_turn(play: P
     assert arguments["cluster"] == {"ca_sha256": "a", "machine_ids": {"cp1": "", "cp2": "", "cp3": ""}}
     assert int(arguments["duration"]) == 60 + 3 + 400 + 400 + 20 + 60 + 180
     assert (arguments["takeover"], arguments["resume"], arguments["open_transactions"]) == (False, False, [])
-    assert [len(wish) for wish in arguments["wishes"]] == [16]
+    assert [len(wish) for wish in arguments["intents"]] == [16]
     holders = {call["arguments"]["holder"] for call in outcome.calls if call["component"] == "lease"}
     assert [holder.count("@") for holder in holders] == [1]
     change = next(call["arguments"] for call in outcome.calls if call["step"] == "change")

@@ -105,13 +105,13 @@ def test_control_planes_come_one_by_one_whatever_their_group_is_called(stage: St
 
 
 def test_workers_are_changed_in_batches_behind_the_control_plane(play: Play) -> None:
-    outcome = play("changes", "changes", "restored", "changes", vars={"node_kubelet_max_unavailable": 2})
+    outcome = play("changes", "changes", "rolled_back", "changes", vars={"node_kubelet_max_unavailable": 2})
     assert outcome.status != 0
     assert changed(outcome)[0] == "cp1"
     assert sorted(changed(outcome)[1:]) == ["w1", "w2"]
     (report,) = outcome.reports
     assert "w1: committed" in report
-    assert "w2: restored" in report
+    assert "w2: rolled back" in report
     assert "w3: not begun" in report
     assert "run again with --limit w2,w3" in report
     told = outcome.statistics["node_kubelet_report"]["w3"]
@@ -119,7 +119,7 @@ def test_workers_are_changed_in_batches_behind_the_control_plane(play: Play) -> 
 
 
 def test_nothing_is_changed_behind_a_failure_that_is_ignored(play: Play) -> None:
-    outcome = play("restored", "changes", ignore_errors=True)
+    outcome = play("rolled_back", "changes", ignore_errors=True)
     assert changed(outcome) == ["cp1"]
     # Some releases of ansible-core end the play all the same.
     assert outcome.status != 0 or "w1 was not changed, because cp1 failed." in outcome.output

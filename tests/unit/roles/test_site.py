@@ -157,7 +157,7 @@ def test_the_file_that_the_documentation_has_for_awx_plays_the_playbook(stage: S
 
 
 def test_what_was_planned_and_did_not_begin_fails_and_is_in_the_limit_that_goes_on(play: Play) -> None:
-    outcome = play("restored", "on")
+    outcome = play("rolled_back", "on")
     assert outcome.status != 0
     assert outcome.hosts("change", KUBELET) == []
     assert "node_kubelet did not begin on w1, because cp1 failed." in outcome.output

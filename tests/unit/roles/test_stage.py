@@ -35,7 +35,7 @@ def test_a_call_says_whose_it_is_where_it_runs_and_as_whom(stage: Stage) -> None
 
 
 def test_a_failure_comes_by_the_way_of_a_real_one(stage: Stage) -> None:
-    behaviour = {"w1": "gone", "w2": "unseen", "w3": "restored"}
+    behaviour = {"w1": "gone", "w2": "unseen", "w3": "rolled_back"}
     hosts: Json = {name: {"stub": {"kubelet": how}} for name, how in behaviour.items()}
     outcome = stage.play({"kube_node": hosts}, tasks=[KUBELET])
     assert outcome.status != 0
@@ -48,7 +48,7 @@ def test_a_failure_comes_by_the_way_of_a_real_one(stage: Stage) -> None:
 def test_what_is_replaced_is_what_the_controller_uses(stage: Stage) -> None:
     messages = "plugins/module_utils/_plan/transaction/messages.py"
     stage.replace(messages, "the change was rolled back and the former state is verified", "another text")
-    outcome = stage.play({"kube_node": {"w1": {"stub": {"kubelet": "restored"}}}}, tasks=[KUBELET])
+    outcome = stage.play({"kube_node": {"w1": {"stub": {"kubelet": "rolled_back"}}}}, tasks=[KUBELET])
     assert "it did not become healthy; another text" in outcome.output
 
 

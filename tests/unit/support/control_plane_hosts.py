@@ -15,7 +15,7 @@ SETTINGS: Json = {
     "control_plane_lease_takeover": False,
     "control_plane_resume": False,
     "control_plane_api_host": "",
-    "busy_timeout": 600,
+    "lock_timeout": 600,
     "wait_timeout": 300,
     "min_ready_seconds": 10,
     "confirm": False,

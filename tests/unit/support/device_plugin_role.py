@@ -26,7 +26,7 @@ THEIRS: Json = {
         {"path": "/opt/dongles"},
         {"path": "/dev", "mount_path": "/host/dev", "read_only": False},
     ],
-    "device_plugin_socket_folders": ["/var/lib/kubelet/device-plugins", "/var/lib/kubelet/plugins_registry"],
+    "device_plugin_socket_directories": ["/var/lib/kubelet/device-plugins", "/var/lib/kubelet/plugins_registry"],
     "device_plugin_node_selector": {"dongles": True},
     "device_plugin_pod_spec": {"hostNetwork": True, "securityContext": {"fsGroup": 0}},
     "device_plugin_container": {"securityContext": {"readOnlyRootFilesystem": False}},

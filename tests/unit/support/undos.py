@@ -33,7 +33,7 @@ def way(*files: WrittenFile, **given: t.Any) -> WayBack:
             "requested": {"at": "2026-01-01T00:00:00Z", "from": "10.0.0.99"},
             "ended": "2026-01-01T00:00:30Z",
             "outcome": "committed",
-            "takes_back": None,
+            "reverts": None,
             "files": files,
             "folders": (),
             "record": {},

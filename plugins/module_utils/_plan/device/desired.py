@@ -199,4 +199,4 @@ def _at_least(expected: t.Sequence[Json]) -> dict[str, int]:
 
 def _with_least(resource: t.Any, least: t.Mapping[str, int]) -> t.Any:
     wanted = least.get(str(resource.get("name")), 0) if isinstance(resource, t.Mapping) else 0
-    return {**resource, "atLeast": resource.get("atLeast", wanted)} if wanted else resource
+    return {**resource, "minHealthy": resource.get("minHealthy", wanted)} if wanted else resource

@@ -37,7 +37,7 @@ _RESULT_KEYS = (
     "problem",
     "files",
     "operations",
-    "takes_back",
+    "reverts",
     "rehearsal",
     "transaction",
     "previous_transaction",
@@ -150,12 +150,10 @@ def turn_seconds(settings: t.Mapping[str, t.Any]) -> int:
     """The longest that one turn takes, in seconds: another change on the node may be waited for, then the new kubelet, then the former one
     when it is rolled back, and at last the devices."""
     restart = settings["wait_timeout"] + settings["min_ready_seconds"]
-    return int(settings["busy_timeout"] + 2 * restart + settings["allocatable_timeout"] + _TURN_SECONDS)
+    return int(settings["lock_timeout"] + 2 * restart + settings["allocatable_timeout"] + _TURN_SECONDS)
 
 
-def lease_request(
-    holder: str, cluster: Result, settings: t.Mapping[str, t.Any], *, planned_ago: int
-) -> dict[str, t.Any]:
+def lease_request(holder: str, cluster: Result, settings: t.Mapping[str, t.Any], *, plan_age: int) -> dict[str, t.Any]:
     """How the Lease is taken or renewed, as options of C(rollout_lease). It lasts for a turn that begins just before it must be renewed."""
     duration = math.ceil((1 + _RENEWED_AFTER) * turn_seconds(settings))
     return {
@@ -163,7 +161,7 @@ def lease_request(
         "state": "held",
         "holder": holder,
         "duration": duration,
-        "planned_ago": planned_ago,
+        "plan_age": plan_age,
         "cluster": cluster,
     }
 

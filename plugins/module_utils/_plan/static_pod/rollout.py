@@ -50,7 +50,7 @@ _RESULT_KEYS = (
     "operations",
     "snapshot",
     "lost",
-    "takes_back",
+    "reverts",
     "rehearsal",
     "transaction",
     "previous_transaction",

@@ -50,7 +50,7 @@ def turn_seconds(registers: Registers) -> int:
     settings = passes.settings_of(registers)
     wait = settings["wait_timeout"]
     each = (
-        settings["busy_timeout"]
+        settings["lock_timeout"]
         + wait
         + max(wait, _ROLLBACK_SECONDS)
         + 2 * settings["min_ready_seconds"]
@@ -77,10 +77,10 @@ def acquisition(hosts: Hosts, settings: Result, holder: str, plan_age: int) -> d
         "state": "held",
         "holder": holder,
         "duration": turn_seconds(hosts[changing[0]]) if changing else _PERSIST_SECONDS,
-        "wishes": list(dict.fromkeys(desired_digest(hosts[host]) for host in changing)),
+        "intents": list(dict.fromkeys(desired_digest(hosts[host]) for host in changing)),
         "open_transactions": rollout.open_transactions(hosts),
-        "planned_ago": plan_age,
-        "wait_timeout": settings["busy_timeout"],
+        "plan_age": plan_age,
+        "wait_timeout": settings["lock_timeout"],
         "takeover": settings["control_plane_lease_takeover"],
         "resume": settings["control_plane_resume"],
         "cluster": rollout.cluster(hosts),
@@ -135,7 +135,7 @@ def renewal(hosts: Hosts, host: str | None, holder: str, plan_age: int) -> dict[
         "state": "held",
         "holder": holder,
         "duration": _PERSIST_SECONDS if host is None else turn_seconds(hosts[host]),
-        "planned_ago": plan_age,
+        "plan_age": plan_age,
         "wait_timeout": 0,
         "cluster": rollout.cluster(hosts),
     }
@@ -166,7 +166,7 @@ def release(hosts: Hosts, holder: str) -> dict[str, t.Any] | None:
         "state": "halted",
         "node": halted,
         "reason": _halted_reason(hosts[halted]),
-        "wishes": [desired_digest(hosts[halted])],
+        "intents": [desired_digest(hosts[halted])],
     }
 
 

@@ -29,16 +29,17 @@ LAST_HOLDER = "nodecraft.kubeadm/last-holder"
 
 _TAKEOVER = "control_plane_lease_takeover or node_kubelet_lease_takeover"
 _MARGIN = 5.0  # seconds by which the clocks of several API servers, and the whole seconds of their answers, may differ
+_EARLIER_NAMES = {"wish": "intent"}  # in marks that earlier versions of the collection wrote
 _LONGEST_REASON = 500  # characters; an annotation is no log
 
 
 @dataclasses.dataclass(frozen=True)
 class Halt:
-    """The mark of a rollout that failed. wish: digest of what the node was asked for. by: the holder. at: when, UTC."""
+    """The mark of a rollout that failed. intent: digest of the desired state of the node. by: the holder. at: when, UTC."""
 
     node: str
     reason: str
-    wish: str
+    intent: str
     by: str = ""
     at: str = ""
 
@@ -63,17 +64,17 @@ class Lease:
 class Request:
     """What a run wants of the Lease.
 
-    name: of the Lease. holder: who asks. duration: seconds for which it needs it. wishes: digests of what it wants of the nodes.
-    open_transactions: changes that nodes still have open, in words. planned_ago: seconds since it planned.
-    takeover, resume: the words of a human that another holder is gone, and that a halted wish may be tried again.
+    name: of the Lease. holder: who asks. duration: seconds for which it needs it. intents: digests of what it wants of the nodes.
+    open_transactions: changes that nodes still have open, in words. plan_age: seconds since it planned.
+    takeover, resume: the words of a human that another holder is gone, and that a halted intent may be tried again.
     """
 
     holder: str
     duration: int
     name: str = LEASE_NAME
-    wishes: tuple[str, ...] = ()
+    intents: tuple[str, ...] = ()
     open_transactions: tuple[str, ...] = ()
-    planned_ago: float = 0.0
+    plan_age: float = 0.0
     takeover: bool = False
     resume: bool = False
 
@@ -117,8 +118,8 @@ def _parse_halt(text: str | None, name: str) -> Halt | None:
     if text is None:
         return None
     try:
-        return Halt(**json.loads(text))
-    except (ValueError, TypeError) as exc:
+        return Halt(**{_EARLIER_NAMES.get(key, key): value for key, value in json.loads(text).items()})
+    except (ValueError, TypeError, AttributeError) as exc:
         raise KubeadmError(
             f"the annotation {HALTED} of the Lease {LEASE_NAMESPACE}/{name} cannot be read ({exc}). A rollout failed, and its mark was"
             f" changed. Check that the control plane is healthy, then remove it: kubectl -n {LEASE_NAMESPACE} annotate lease {name} {HALTED}-"
@@ -147,7 +148,7 @@ def hold(found: Json | None, request: Request, now: float) -> LeasePlan:
         return LeasePlan(_written(found, request, now), operations=_operations(lease, holder=request.holder))
     _refuse_halted(lease, request)
     # Whoever ended at the very moment of our plan changed something that it may not show.
-    stale = lease.last_holder not in ("", request.holder) and _ago(lease, now) <= request.planned_ago + _MARGIN
+    stale = lease.last_holder not in ("", request.holder) and _ago(lease, now) <= request.plan_age + _MARGIN
     if lease.holder and not request.takeover:
         if lease.left(now) > 0:
             return LeasePlan(
@@ -193,7 +194,7 @@ def late(found: Json | None, name: str, now: float, waited: float) -> str:
 
 def _refuse_halted(lease: Lease, request: Request) -> None:
     mark = lease.halt
-    if mark and mark.wish in request.wishes and not request.resume:
+    if mark and mark.intent in request.intents and not request.resume:
         raise Refusal(
             f"a rollout of the same desired state failed on {mark.node} at {mark.at} (run of {mark.by}): {mark.reason}"
             " Change the desired state, or repair the cause and set resume: true (in the role: control_plane_resume)."

@@ -11,11 +11,16 @@ from __future__ import annotations
 import typing as t
 
 _ENDINGS = {
-    "restored": "the change was rolled back and the former state is verified",
-    "abandoned": "nothing was changed",
+    "rolled_back": "the change was rolled back and the former state is verified",
+    "aborted": "nothing was changed",
     "unhealthy": "the change was left in place, because rollback is off",
     "alarm": "the node needs manual repair",
 }
+
+
+def worded(outcome: str) -> str:
+    """An outcome in a sentence."""
+    return outcome.replace("_", " ")
 
 
 def failure(name: str, node: str, transaction: t.Mapping[str, t.Any]) -> str | None:
@@ -23,7 +28,7 @@ def failure(name: str, node: str, transaction: t.Mapping[str, t.Any]) -> str | N
     if transaction["outcome"] == "committed":
         return None
     ending = _ENDINGS[transaction["outcome"]]
-    if transaction["outcome"] == "restored" and not transaction.get("healthy"):
+    if transaction["outcome"] == "rolled_back" and not transaction.get("healthy"):
         ending = "the change was rolled back, and the component is as unhealthy as it was before"
     log = transaction.get("log") or []
     words = f" {name} logged last: {_telling(log)}" if log else ""
@@ -42,7 +47,7 @@ def unwell(
     seen = f" ({'; '.join(probes)})" if probes else ""
     said = f" {name} logged last: {_telling(log)}." if log else ""
     former = (
-        f" Its last transaction, {last['id']}, ended {last['outcome']}: {last['reason']}."
+        f" Its last transaction, {last['id']}, ended {worded(last['outcome'])}: {last['reason']}."
         if last and last["reason"]
         else ""
     )

@@ -11,6 +11,8 @@ from __future__ import annotations
 import json
 import typing as t
 
+from . import messages
+
 Result = t.Mapping[str, t.Any]
 
 _LOST = "lost when kubeadm wrote the manifest again"
@@ -66,7 +68,7 @@ def _change(
     if result.get("operations"):
         rehearsal = result["rehearsal"]
         line = f"{what}: {_ending(result, proven, is_lost=is_lost)}; rehearsal {rehearsal['verdict']} in {_seconds(rehearsal)}"
-        named = {"reverts": result.get("takes_back"), "snapshot": result.get("snapshot")}
+        named = {"reverts": result.get("reverts"), "snapshot": result.get("snapshot")}
         lines.append("; ".join([line, *(f"{word} {value}" for word, value in named.items() if value)]))
     elif result.get("failed"):
         # A change that was refused when its turn came tells no operations, though the plan had some.
@@ -96,14 +98,14 @@ def _proven_pod(transaction: Result) -> str:
     proof = transaction.get("proof")
     process = f", now pid {proof['pid']} of pod {proof['uid']}" if proof else ""
     outage = _seconds(transaction, "outage_seconds")
-    return f"{transaction['outcome']} after {_seconds(transaction)}, outage {outage}{process}"
+    return f"{messages.worded(transaction['outcome'])} after {_seconds(transaction)}, outage {outage}{process}"
 
 
 def _proven_kubelet(transaction: Result) -> str:
     proof = transaction.get("proof")
     process = f", now pid {proof['pid']}" if proof else ""
     outage = _seconds(transaction, "outage_seconds")
-    return f"{transaction['outcome']} after {_seconds(transaction)}, not healthy for {outage}{process}"
+    return f"{messages.worded(transaction['outcome'])} after {_seconds(transaction)}, not healthy for {outage}{process}"
 
 
 def _seconds(entry: Result, key: str = "seconds") -> str:
@@ -134,4 +136,4 @@ def _scalar(value: t.Any) -> str:
 
 def _is_undone_by_upgrade(result: Result) -> bool:
     transaction = result.get("transaction") or {}
-    return bool(result.get("operations")) and transaction.get("outcome") == "committed" and not result.get("takes_back")
+    return bool(result.get("operations")) and transaction.get("outcome") == "committed" and not result.get("reverts")

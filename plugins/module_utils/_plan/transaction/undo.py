@@ -69,7 +69,7 @@ class WayBack:
     """A transaction that ended, seen as something to revert.
 
     node: where. journal: path of its journal, for messages. requested: when (C(at)) and from where (C(from)).
-    takes_back: id of the transaction that it took back itself. folders: that it made, outermost first.
+    reverts: id of the transaction that it took back itself. folders: that it made, outermost first.
     record: what was ours before it.
     """
 
@@ -79,7 +79,7 @@ class WayBack:
     requested: t.Mapping[str, t.Any]
     ended: str
     outcome: str
-    takes_back: str | None
+    reverts: str | None
     files: tuple[WrittenFile, ...]
     folders: tuple[str, ...]
     record: Record
@@ -116,7 +116,7 @@ def choose(ended: t.Iterable[WayBack]) -> WayBack | None:
     ended: the transactions of one component that may stand, newest first. None is passed over but those that left nothing.
     """
     newest = next((each for each in ended if each.stands), None)
-    return None if newest is None or newest.takes_back else newest
+    return None if newest is None or newest.reverts else newest
 
 
 def refuse_settings(params: t.Mapping[str, t.Any], options: t.Iterable[str]) -> None:

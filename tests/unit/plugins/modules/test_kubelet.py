@@ -38,7 +38,7 @@ def test_the_defaults(start: Start, handed: list[t.Any]) -> None:
         "diff": [],
         "files": [],
         "limits": None,
-        "takes_back": None,
+        "reverts": None,
         "transaction": None,
         "previous_transaction": None,
         "open_transaction": None,

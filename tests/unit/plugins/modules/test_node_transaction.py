@@ -44,7 +44,7 @@ def test_the_outcome_of_the_last_one_is_told_and_noted(
     with pytest.raises(SystemExit):
         start(node_transaction.main, name="kube-apiserver", wait=5)
     result = json.loads(capsys.readouterr().out)
-    assert result["transaction"] == {"id": "1", "requested": {}, "takes_back": None, "outcome": "committed"}
+    assert result["transaction"] == {"id": "1", "requested": {}, "reverts": None, "outcome": "committed"}
     assert read_json(str(folder / "followed.json")) == {"id": "1"}
 
 

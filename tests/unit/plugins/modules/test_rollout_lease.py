@@ -55,8 +55,8 @@ def test_check_mode(play: Start, api: FakeApi, monkeypatch: pytest.MonkeyPatch) 
 
 
 def test_a_failure_has_the_same_keys(play: Start) -> None:
-    play(rollout_lease, holder="us", state="halted", node="cp1", reason="no.", wishes=["w"])
-    result = play(rollout_lease, holder="us", wishes=["w"])
+    play(rollout_lease, holder="us", state="halted", node="cp1", reason="no.", intents=["w"])
+    result = play(rollout_lease, holder="us", intents=["w"])
     assert set(result) - {"warnings"} == KEYS | {"failed", "msg"}  # warnings of earlier tests are still there
     assert "the same desired state failed on cp1" in result["msg"]
 
@@ -69,7 +69,7 @@ def test_a_failure_has_the_same_keys(play: Start) -> None:
         ({"holder": "us", "duration": 0}, "duration is 0"),
         ({"holder": "us", "state": "halted", "node": "cp1"}, "reason"),
         (
-            {"holder": "us", "state": "halted", "node": "cp1", "reason": "x", "wishes": ["a", "b"]},
+            {"holder": "us", "state": "halted", "node": "cp1", "reason": "x", "intents": ["a", "b"]},
             "give the one digest",
         ),
     ],

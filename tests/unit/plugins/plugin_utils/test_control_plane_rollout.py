@@ -100,7 +100,7 @@ def test_one_host_decides_and_acquires_the_lease() -> None:
     assert (found["answered"], found["planned"], found["turns"]) == (True, ["cp1", "cp2"], ["cp1", "cp2"])
     assert (found["lease"]["held"], found["is_ready"], found["told"]) == (True, True, [])
     ((module, request),) = its_pass.asked
-    assert (module, request["state"], request["planned_ago"]) == ("rollout_lease", "held", 0)
+    assert (module, request["state"], request["plan_age"]) == ("rollout_lease", "held", 0)
     assert its_pass.as_host("cp2").take("decide") == {"pass": "cp2", "answered": True, "coordinator": "cp1"}
     assert len(its_pass.asked) == 1
 

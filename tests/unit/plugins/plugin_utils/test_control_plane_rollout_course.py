@@ -85,7 +85,7 @@ def test_a_failure_leaves_later_nodes_untouched_and_its_mark(how: Json, ending: 
     assert "run again with --limit cp2,cp3" in found.lines
     taken, *_renewed, halted = (call.arguments for call in found.play.calls("rollout_lease"))
     assert (halted["state"], halted["node"], halted["reason"]) == ("halted", "cp2", told)
-    assert halted["wishes"] == taken["wishes"]
+    assert halted["intents"] == taken["intents"]
     # Of a host that is lost another one tells.
     stats = found.result("pass", "cp1")["ansible_stats"]["data"]["control_plane_report"]
     assert list(stats) == (["cp2", "cp1"] if ending == "lost" else ["cp1"])
@@ -165,7 +165,7 @@ def test_texts_are_taken_for_what_they_say() -> None:
         "control_plane_purge": "no",
         "control_plane_wait_timeout": "400",
         "control_plane_min_ready_seconds": "10",
-        "control_plane_busy_timeout": "3",
+        "control_plane_lock_timeout": "3",
         "control_plane_confirm": "on",
         "control_plane_confirm_timeout": "50",
     }
@@ -174,22 +174,22 @@ def test_texts_are_taken_for_what_they_say() -> None:
     assert (arguments["takeover"], arguments["resume"], arguments["wait_timeout"]) == (True, True, 3)
     assert arguments["duration"] == 60 + 3 + 400 + 400 + 20 + 50 + 180
     other = run(None, variables={**texts, "control_plane_purge": "yes"})
-    assert other.play.calls("rollout_lease")[0].arguments["wishes"] != arguments["wishes"]
+    assert other.play.calls("rollout_lease")[0].arguments["intents"] != arguments["intents"]
 
 
 # ---- the Lease -------------------------------------------------------------------------------------------------------
 
 
 def test_the_lease_is_acquired_for_the_changes_and_renewed_before_each_turn() -> None:
-    found = run(NOTHING, None, None, variables={"control_plane_busy_timeout": 3})
+    found = run(NOTHING, None, None, variables={"control_plane_lock_timeout": 3})
     assert found.changed == ["cp2", "cp3"]
     # A control plane that has no turn asks.
     assert leases(found) == [("held", "cp1"), ("held", "cp1"), ("held", "cp1"), ("released", "cp1")]
     taken, renewed, _again, released = (call.arguments for call in found.play.calls("rollout_lease"))
     assert (taken["takeover"], taken["resume"], taken["open_transactions"]) == (False, False, [])
-    assert [len(wish) for wish in taken["wishes"]] == [16]
+    assert [len(wish) for wish in taken["intents"]] == [16]
     assert taken["cluster"] == {"ca_sha256": "a", "machine_ids": {name: f"id-{name}" for name in ("cp1", "cp2", "cp3")}}
-    assert (renewed["wait_timeout"], "takeover" in renewed, int(renewed["planned_ago"]) >= 0) == (0, False, True)
+    assert (renewed["wait_timeout"], "takeover" in renewed, int(renewed["plan_age"]) >= 0) == (0, False, True)
     assert released["completed"] is True
     assert len({call.arguments["holder"] for call in found.play.calls("rollout_lease")}) == 1
 

@@ -212,7 +212,7 @@ def test_a_configuration_that_the_plugin_would_refuse_is_refused_before_anything
     assert (found.failures["w1 decide"], found.play.asked) == (told, [])
     ((command, text),) = found.play.controller.ran
     assert command.endswith("-B -m nodecraft_device_plugin.validate /dev/stdin")
-    assert yaml.safe_load(text)["resources"] == [{**OURS["device_plugin_config"]["resources"][0], "atLeast": 4}]
+    assert yaml.safe_load(text)["resources"] == [{**OURS["device_plugin_config"]["resources"][0], "minHealthy": 4}]
     assert found.play.controller.cwd.endswith("device_plugin/src")
 
 

@@ -16,7 +16,7 @@ from ansible_collections.nodecraft.kubeadm.tests.unit.support.rollouts import OF
 SETTINGS = {
     "wait_timeout": 10,
     "min_ready_seconds": 1,
-    "busy_timeout": 5,
+    "lock_timeout": 5,
     "allocatable_timeout": 7,
     "at": time.time(),
     "node_kubelet_api_host": "",

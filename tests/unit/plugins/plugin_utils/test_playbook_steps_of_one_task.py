@@ -28,8 +28,8 @@ def rollback(**variables: t.Any) -> FakePlay:
     hosts: dict[str, Json] = {
         name: {f"rollback_{key}": value for key, value in variables.items()} for name in ("cp1", "w1")
     }
-    hosts["cp1"]["pods"] = {"static_pods": [{"name": "kube-apiserver", "way_back": way("A")}]}
-    hosts["w1"]["kubelet"] = {"way_back": way("B")}
+    hosts["cp1"]["pods"] = {"static_pods": [{"name": "kube-apiserver", "undo": way("A")}]}
+    hosts["w1"]["kubelet"] = {"undo": way("B")}
     return FakePlay(hosts, {"kube_control_plane": ["cp1"]})
 
 

@@ -144,7 +144,7 @@ def test_a_commit_changes_the_task(run: Run) -> None:
 
 
 @pytest.mark.parametrize(
-    ("outcome", "changed"), [("restored", False), ("abandoned", False), ("unhealthy", True), ("alarm", True)]
+    ("outcome", "changed"), [("rolled_back", False), ("aborted", False), ("unhealthy", True), ("alarm", True)]
 )
 def test_every_other_end_fails_the_task(run: Run, outcome: str, changed: bool) -> None:
     result = run(STARTED, ended(outcome))
@@ -310,8 +310,8 @@ def test_a_word_that_may_not_have_been_heard_is_given_again(run: Run, monkeypatc
 def test_a_word_that_comes_too_late_is_no_reason_to_stop_following(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
     Api(run, monkeypatch, 200)
     late = {**DECLINED, "msg": f"transaction {ID} waits for no confirmation: it is in phase restoring."}
-    result = run(STARTED, WAITS, late, news("is put back"), ended("restored"))
-    assert result["transaction"]["outcome"] == "restored"
+    result = run(STARTED, WAITS, late, news("is put back"), ended("rolled_back"))
+    assert result["transaction"]["outcome"] == "rolled_back"
     assert [arguments.get("confirm") for name, arguments in run.calls if name] == [None, ID, None, None]
 
 

@@ -8,7 +8,7 @@ import typing as t
 
 import pytest
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._engine.api_server import GUARDED
-from ansible_collections.nodecraft.kubeadm.plugins.module_utils._engine.journal import COMMITTED, RESTORED, WAITING
+from ansible_collections.nodecraft.kubeadm.plugins.module_utils._engine.journal import COMMITTED, ROLLED_BACK, WAITING
 from ansible_collections.nodecraft.kubeadm.tests.unit.support.fake_node import MIRROR, NEW, OLD, Behaviour, FakeNode
 from ansible_collections.nodecraft.kubeadm.tests.unit.support.web import Web, kubeconfig
 
@@ -49,7 +49,7 @@ def test_who_is_answered_is_a_part_of_the_proof(node: FakeNode) -> None:
 def test_a_client_that_is_not_answered_any_more_is_a_failure(node: FakeNode, path: str, status: int) -> None:
     """Its probes ask nobody who they are, so all of them pass."""
     result = change(node, lambda: node.web.statuses.update({path: status}))
-    assert (result["outcome"], node.manifest.read_text(encoding="utf-8")) == (RESTORED, OLD)
+    assert (result["outcome"], node.manifest.read_text(encoding="utf-8")) == (ROLLED_BACK, OLD)
     owner = node.kubeconfig if path == GUARDED else node.kubelet_conf
     assert f"answers {status} to the client of {owner}, which it admitted before the change" in result["reason"]
     assert (result["proof"]["clients"], result["proof"]["config_hash"]) == ([], None)
@@ -81,7 +81,7 @@ def test_an_api_server_that_was_down_has_to_answer(node: FakeNode) -> None:
     node.at(25, lambda: setattr(node.kubelet, "enabled", True))
     node.once(WAITING, lambda: node.web.statuses.update({GUARDED: 401}))
     result = node.run()
-    assert (result["outcome"], node.manifest.read_text(encoding="utf-8")) == (RESTORED, OLD)
+    assert (result["outcome"], node.manifest.read_text(encoding="utf-8")) == (ROLLED_BACK, OLD)
     assert f"answers 401 to the client of {node.kubeconfig}" in result["reason"]
 
 
@@ -125,7 +125,7 @@ def test_a_kubelet_that_reports_late_is_waited_for(node: FakeNode) -> None:
 
 def test_a_kubelet_that_never_reports_the_new_one_is_a_failure(node: FakeNode) -> None:
     result = change(node, lambda: setattr(node.kubelet, "reports_after", 1000.0))
-    assert (result["outcome"], node.manifest.read_text(encoding="utf-8")) == (RESTORED, OLD)
+    assert (result["outcome"], node.manifest.read_text(encoding="utf-8")) == (ROLLED_BACK, OLD)
     assert (
         "the kubelet did not report the new kube-apiserver to it: its mirror pod has the config.hash"
         in result["reason"]
@@ -143,7 +143,7 @@ def test_a_kubelet_that_had_not_reported_the_former_one_proves_nothing(node: Fak
 # ---- journals of a former version ------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(("before", "after", "outcome"), [(200, 401, RESTORED), (403, 401, COMMITTED)])
+@pytest.mark.parametrize(("before", "after", "outcome"), [(200, 401, ROLLED_BACK), (403, 401, COMMITTED)])
 def test_a_journal_that_names_one_client(node: FakeNode, before: int, after: int, outcome: str) -> None:
     node.kubeconfig.write_text(kubeconfig(), encoding="ascii")
     node.web.admission = before
@@ -152,7 +152,7 @@ def test_a_journal_that_names_one_client(node: FakeNode, before: int, after: int
     assert node.run()["outcome"] == outcome
 
 
-@pytest.mark.parametrize(("admits", "outcome"), [(True, RESTORED), (False, COMMITTED)])
+@pytest.mark.parametrize(("admits", "outcome"), [(True, ROLLED_BACK), (False, COMMITTED)])
 def test_a_journal_whose_former_state_is_of_a_former_version(node: FakeNode, admits: bool, outcome: str) -> None:
     node.kubeconfig.write_text(kubeconfig(), encoding="ascii")
     node.kubelet.behaviours["--v=2"] = Behaviour(start=1.0)

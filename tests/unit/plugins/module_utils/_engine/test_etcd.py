@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._engine.etcd import PROOF_KEY, Etcd, EtcdError
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._engine.files import Json
-from ansible_collections.nodecraft.kubeadm.plugins.module_utils._engine.journal import COMMITTED, RESTORED
+from ansible_collections.nodecraft.kubeadm.plugins.module_utils._engine.journal import COMMITTED, ROLLED_BACK
 from ansible_collections.nodecraft.kubeadm.tests.unit.support.authority import Authority, Pair
 from ansible_collections.nodecraft.kubeadm.tests.unit.support.fake_etcd import FakeEtcd
 from ansible_collections.nodecraft.kubeadm.tests.unit.support.fake_node import NEW, OLD, FakeNode
@@ -79,7 +79,7 @@ def test_a_member_that_does_less_than_before_is_restored(
     node: FakeNode, client: dict[str, str], member: FakeEtcd, fault: dict[str, t.Any], words: str
 ) -> None:
     result = change(node, client, lambda: vars(member).update(fault))
-    assert result["outcome"] == RESTORED
+    assert result["outcome"] == ROLLED_BACK
     assert words in result["reason"]
 
 
@@ -92,7 +92,7 @@ def test_a_member_that_became_a_cluster_of_its_own_is_restored(
     result = change(
         node, client, lambda: vars(member).update(members=member.members and member.members[:1], revision=1)
     )
-    assert result["outcome"] == RESTORED
+    assert result["outcome"] == ROLLED_BACK
     assert "another cluster than before: member 11, 12 is not in it" in result["reason"]
 
 
@@ -118,7 +118,7 @@ def test_a_moment_without_a_leader_does_not_waive_the_proof(
     node: FakeNode, client: dict[str, str], member: FakeEtcd
 ) -> None:
     member.takes, member.refusal = False, 503
-    assert change(node, client)["outcome"] == RESTORED
+    assert change(node, client)["outcome"] == ROLLED_BACK
 
 
 def test_two_members_of_one_name_are_two(
@@ -127,7 +127,7 @@ def test_two_members_of_one_name_are_two(
     assert member.members is not None
     member.members[1:] = [member.member("11", [other.url], name="same"), member.member("12", [member.url], name="same")]
     result = change(node, client, lambda: setattr(other, "revision", 1))
-    assert result["outcome"] == RESTORED
+    assert result["outcome"] == ROLLED_BACK
     assert "same is at 1" in result["reason"]
 
 
@@ -135,7 +135,7 @@ def test_members_that_do_not_get_what_is_written_are_no_success(
     node: FakeNode, client: dict[str, str], member: FakeEtcd, other: FakeEtcd
 ) -> None:
     result = change(node, client, lambda: setattr(other, "revision", 1))
-    assert result["outcome"] == RESTORED
+    assert result["outcome"] == ROLLED_BACK
     assert f"have reached revision {member.revision}: cp11 is at 1" in result["reason"]
 
 
@@ -157,7 +157,7 @@ def test_what_was_so_before_is_no_part_of_the_proof(node: FakeNode, client: dict
     assert any("the verification does not cover that" in note for note in result["notes"])
 
 
-@pytest.mark.parametrize(("alarms", "outcome"), [({"10": "NOSPACE"}, COMMITTED), ({}, RESTORED)])
+@pytest.mark.parametrize(("alarms", "outcome"), [({"10": "NOSPACE"}, COMMITTED), ({}, ROLLED_BACK)])
 def test_what_a_member_that_was_down_could_not_tell_is_judged_by_its_alarms(
     node: FakeNode, client: dict[str, str], member: FakeEtcd, alarms: dict[str, str], outcome: str
 ) -> None:

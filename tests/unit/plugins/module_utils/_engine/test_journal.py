@@ -14,11 +14,13 @@ import pytest
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._engine.errors import Damaged, OtherFormat
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._engine.files import FORMAT, Json, write_atomically
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._engine.journal import (
+    ABORTED,
+    CLOSED,
     COMMITTED,
     KEEP_HISTORY,
-    PROVING,
-    RESTORED,
-    RESTORING,
+    ROLLED_BACK,
+    ROLLING_BACK,
+    VERIFYING,
     content_of,
     copies_of,
     drop_journal,
@@ -69,7 +71,7 @@ DAMAGES: dict[str, Damage] = {
     "truncated": truncate,
     "zeros": lambda path: path.write_bytes(bytes(2000)),
     "no journal": lambda path: path.write_text('{"format": 1}', encoding="ascii"),
-    "another phase": lambda path: rewrite(path, lambda journal: journal.update(phase=PROVING)),
+    "another phase": lambda path: rewrite(path, lambda journal: journal.update(phase=VERIFYING)),
     "another file": swap_file,
     "no base64": lambda path: rewrite(path, lambda journal: journal["files"][-1]["before"].update(content="%%%")),
     "no checksum": lambda path: rewrite(path, lambda journal: journal.pop("sha256")),
@@ -86,7 +88,7 @@ def test_a_restore_uses_the_second_copy_and_says_so(node: FakeNode, damage: Dama
     save_journal(str(node.state), node.opened() | restoring(node))
     damage(first)
     result = node.run()
-    assert result["outcome"] == RESTORED
+    assert result["outcome"] == ROLLED_BACK
     assert node.manifest.read_text(encoding="utf-8") == OLD
     (note,) = result["notes"]
     assert str(first) in note
@@ -102,7 +104,7 @@ def restoring(node: FakeNode) -> t.Any:
     before = {"healthy": True, **watcher.what_runs()}
     node.write_manifest(NEW)
     node.watcher.events()
-    return {"phase": RESTORING, "before": before, "switched": True, "reason": "a test"}
+    return {"phase": ROLLING_BACK, "before": before, "switched": True, "reason": "a test"}
 
 
 @pytest.mark.parametrize("damage", DAMAGES.values(), ids=DAMAGES)
@@ -201,7 +203,7 @@ def test_the_history_keeps_the_last_ones_and_the_last_committed_one(tmp_path: Pa
     close(tmp_path, 1, COMMITTED)
     close(tmp_path, 2, COMMITTED)
     for number in range(3, 3 + 2 * KEEP_HISTORY):
-        close(tmp_path, number, RESTORED)
+        close(tmp_path, number, ROLLED_BACK)
     (tmp_path / "history" / "0000.json").write_text("damaged", encoding="ascii")
     (tmp_path / "history" / ".0005.json.tmp").write_text("not ours to count", encoding="ascii")
     prune_history(str(tmp_path))
@@ -214,7 +216,7 @@ def test_the_history_keeps_the_last_ones_and_the_last_committed_one(tmp_path: Pa
 def test_the_last_known_good_is_the_newest_committed_one_that_is_intact(tmp_path: Path) -> None:
     for number in (1, 2, 3):
         close(tmp_path, number, COMMITTED)
-    close(tmp_path, 4, RESTORED)
+    close(tmp_path, 4, ROLLED_BACK)
     assert last_known_good(str(tmp_path)) == "0003"
     first, second = map(Path, copies_of(str(tmp_path), "0003"))
     first.write_bytes(first.read_bytes().replace(b"committed", b"restored!"))
@@ -222,15 +224,15 @@ def test_the_last_known_good_is_the_newest_committed_one_that_is_intact(tmp_path
     second.unlink()
     assert last_known_good(str(tmp_path)) == "0002"
     for number in range(5, 5 + KEEP_HISTORY):
-        close(tmp_path, number, RESTORED)
+        close(tmp_path, number, ROLLED_BACK)
     prune_history(str(tmp_path))
     assert history_ids(str(tmp_path))[:2] == ["0002", "0005"]
 
 
 def test_what_another_version_wrote_is_never_pruned(tmp_path: Path) -> None:
-    close(tmp_path, 1, RESTORED, format=FORMAT + 1)
+    close(tmp_path, 1, ROLLED_BACK, format=FORMAT + 1)
     for number in range(2, 3 + KEEP_HISTORY):
-        close(tmp_path, number, RESTORED)
+        close(tmp_path, number, ROLLED_BACK)
     prune_history(str(tmp_path))
     assert history_ids(str(tmp_path))[0] == "0001"
     assert len(history_ids(str(tmp_path))) == 1 + KEEP_HISTORY
@@ -242,9 +244,28 @@ def test_a_closed_transaction_that_does_not_say_how_it_ended_is_damaged() -> Non
         result_of(journal)
 
 
+@pytest.mark.parametrize(
+    ("earlier", "today"),
+    [
+        ({"phase": "restoring", "result": None}, {"phase": ROLLING_BACK, "result": None}),
+        ({"phase": "proving"}, {"phase": VERIFYING}),
+        ({"result": {"outcome": "restored"}}, {"result": {"outcome": ROLLED_BACK}}),
+        ({"result": {"outcome": "abandoned"}}, {"result": {"outcome": ABORTED}}),
+        ({"takes_back": "0000"}, {"reverts": "0000"}),
+    ],
+)
+def test_what_an_earlier_version_wrote_has_the_names_of_today(tmp_path: Path, earlier: t.Any, today: t.Any) -> None:
+    close(tmp_path, 1, COMMITTED, **earlier)
+    journal, problem = load_journal(str(tmp_path), "0001")
+    assert (problem, journal) == (
+        "",
+        {"format": FORMAT, "phase": CLOSED, "files": [], "result": {"outcome": COMMITTED}, **today},
+    )
+
+
 def close(folder: Path, number: int, outcome: str, **given: t.Any) -> None:
     """A closed transaction in the history."""
-    journal: t.Any = {"format": FORMAT, "files": [], "result": {"outcome": outcome}, **given}
+    journal: t.Any = {"format": FORMAT, "phase": CLOSED, "files": [], "result": {"outcome": outcome}, **given}
     save_journal(str(folder), journal, f"{number:04}")
 
 

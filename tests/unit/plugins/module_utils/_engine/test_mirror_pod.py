@@ -10,7 +10,7 @@ import pytest
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._engine.files import Json
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._engine.journal import (
     COMMITTED,
-    RESTORED,
+    ROLLED_BACK,
     WAITING,
     Probe,
 )
@@ -115,11 +115,11 @@ def test_a_component_that_the_kubelet_calls_ready_is_committed(node: FakeNode) -
 
 def test_a_component_that_never_gets_ready_is_not_healthy_at_once(node: FakeNode) -> None:
     result = change(node, ready=False)
-    assert (result["outcome"], node.manifest.read_text(encoding="utf-8")) == (RESTORED, OLD)
+    assert (result["outcome"], node.manifest.read_text(encoding="utf-8")) == (ROLLED_BACK, OLD)
     assert "the kubelet reports the container not as ready yet" in result["reason"]
 
 
-@pytest.mark.parametrize(("before", "outcome"), [(True, RESTORED), (False, COMMITTED)])
+@pytest.mark.parametrize(("before", "outcome"), [(True, ROLLED_BACK), (False, COMMITTED)])
 def test_a_kubelet_that_is_not_heard_any_more(node: FakeNode, before: bool, outcome: str) -> None:
     """Where it was not heard before either, the repair of whatever keeps it silent has to be possible."""
     assert change(node, ready=True, heard_before=before, heard_after=False)["outcome"] == outcome

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._engine.journal import (
-    ABANDONED,
+    ABORTED,
     ALARM,
     COMMITTED,
     WAITING,
@@ -177,7 +177,7 @@ def hide_pods(node: FakeNode) -> None:
 def test_nothing_is_written_where_the_former_process_cannot_be_matched(node: FakeNode) -> None:
     hide_pods(node)
     result = node.change(watch=WATCH)
-    assert (result["outcome"], node.manifest.read_text(encoding="utf-8")) == (ABANDONED, OLD)
+    assert (result["outcome"], node.manifest.read_text(encoding="utf-8")) == (ABORTED, OLD)
     pid = node.kubelet.instances[0].pid
     assert f"{NAME} has an unknown state: {NAME} runs in the node's network (PID {pid})" in result["reason"]
 

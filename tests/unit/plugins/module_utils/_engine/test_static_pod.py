@@ -7,7 +7,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from ansible_collections.nodecraft.kubeadm.plugins.module_utils._engine.journal import COMMITTED, RESTORED
+from ansible_collections.nodecraft.kubeadm.plugins.module_utils._engine.journal import COMMITTED, ROLLED_BACK
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._engine.static_pod import backups_of
 from ansible_collections.nodecraft.kubeadm.tests.unit.support.fake_node import NEW, OLD, FakeNode
 from ansible_collections.nodecraft.kubeadm.tests.unit.support.web import kubeconfig
@@ -34,7 +34,7 @@ def test_gates_that_differ_in_the_running_process_are_restored(node: FakeNode, r
     node.kubeconfig.write_text(kubeconfig(), encoding="ascii")
     node.web.gates = reported
     result = node.change(watch={"feature_gates": {"A": True}})
-    assert result["outcome"] == RESTORED
+    assert result["outcome"] == ROLLED_BACK
     assert "reports other values than desired: A" in result["reason"]
     assert text_of(node) == OLD
 
@@ -85,7 +85,7 @@ def test_backups_of_a_manifest_are_those_that_the_kubelet_reads(tmp_path: Path) 
 # ---- a program that only the image names -----------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(("of_image", "outcome"), [(True, COMMITTED), (False, RESTORED)])
+@pytest.mark.parametrize(("of_image", "outcome"), [(True, COMMITTED), (False, ROLLED_BACK)])
 def test_a_program_that_its_image_names_is_known_by_its_arguments(node: FakeNode, of_image: bool, outcome: str) -> None:
     sides = {
         side: {**node.instance(text), "arguments": node.instance(text)["arguments"][1:], "of_image": of_image}

@@ -11,7 +11,11 @@ from pathlib import Path
 
 import pytest
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._engine.errors import EngineError
-from ansible_collections.nodecraft.kubeadm.plugins.module_utils._engine.journal import COMMITTED, RESTORED, save_journal
+from ansible_collections.nodecraft.kubeadm.plugins.module_utils._engine.journal import (
+    COMMITTED,
+    ROLLED_BACK,
+    save_journal,
+)
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._engine.state_files import named_policy
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._engine.systemd_unit import ASIDE
 from ansible_collections.nodecraft.kubeadm.tests.unit.support.fake_systemd import (
@@ -48,7 +52,7 @@ def test_a_healthy_change_is_committed_with_one_restart(unit: FakeUnit) -> None:
 def test_a_node_is_ready_by_the_word_of_the_new_process_only(unit: FakeUnit) -> None:
     unit.behaviours["v=2"] = Behaviour(beat=None)
     result = unit.change(wait_timeout=20)
-    assert result["outcome"] == RESTORED
+    assert result["outcome"] == ROLLED_BACK
     assert "as reported by the former process only" in result["reason"]
     assert result["proof"]["arguments"] == ["/usr/bin/kubelet", "--v=1"]
     assert unit.verbs() == ["daemon-reload", "restart"] * 2
@@ -58,7 +62,7 @@ def test_a_node_that_is_not_ready_is_restored(unit: FakeUnit) -> None:
     unit.at(0.1, lambda: setattr(unit, "is_ready", False))
     unit.at(40, lambda: setattr(unit, "is_ready", True))
     result = unit.change(wait_timeout=20)
-    assert result["outcome"] == RESTORED
+    assert result["outcome"] == ROLLED_BACK
     assert "its Node is not ready (no network)" in result["reason"]
 
 
@@ -66,7 +70,7 @@ def test_a_shortage_that_the_change_makes_is_restored_at_once(unit: FakeUnit) ->
     unit.at(3, lambda: unit.short_of.add("Disk"))
     began = unit.clock.now
     result = unit.change()
-    assert result["outcome"] == RESTORED
+    assert result["outcome"] == ROLLED_BACK
     assert "evicts pods, because with this change its Node reports DiskPressure (too little)" in result["reason"]
     assert unit.clock.now - began < 30
 
@@ -95,7 +99,7 @@ def test_static_pods_that_do_not_come_back_are_a_failure(unit: FakeUnit) -> None
     unit.at(0.1, unit.ready_pods.clear)
     unit.at(30, lambda: unit.ready_pods.add("etcd"))
     result = unit.change(watch={"has_static_pods": True}, wait_timeout=20)
-    assert result["outcome"] == RESTORED
+    assert result["outcome"] == ROLLED_BACK
     assert "its static pods are not ready yet (etcd)" in result["reason"]
 
 
@@ -103,7 +107,7 @@ def test_a_crash_loop_is_restored_within_a_minute(unit: FakeUnit) -> None:
     unit.behaviours["v=2"] = Behaviour(healthy=None, beat=None, alive=0.5, says='E1 "command failed" err="bogus"')
     began = unit.clock.now
     result = unit.change()
-    assert result["outcome"] == RESTORED
+    assert result["outcome"] == ROLLED_BACK
     assert "crashed 2 times and was never ready" in result["reason"]
     assert result["log"] == ['E1 "command failed" err="bogus"']
     assert unit.setting.read_text(encoding="ascii") == OLD
@@ -113,21 +117,21 @@ def test_a_crash_loop_is_restored_within_a_minute(unit: FakeUnit) -> None:
 def test_a_process_with_other_arguments_is_no_proof(unit: FakeUnit) -> None:
     watch = {"after": {**unit.instance(NEW), "arguments": ["/usr/bin/kubelet"]}}
     result = unit.change(watch=watch, wait_timeout=20)
-    assert result["outcome"] == RESTORED
+    assert result["outcome"] == ROLLED_BACK
     assert "other arguments than its unit has" in result["reason"]
 
 
 def test_an_unhealthy_process_is_restored(unit: FakeUnit) -> None:
     unit.behaviours["v=2"] = Behaviour(healthy=None)
     result = unit.change(wait_timeout=20)
-    assert result["outcome"] == RESTORED
+    assert result["outcome"] == ROLLED_BACK
     assert "runs, not ready yet" in result["reason"]
 
 
 def test_what_the_kubelet_passes_over_is_a_failure(unit: FakeUnit) -> None:
     unit.behaviours["v=2"] = Behaviour(says=UNKNOWN)
     result = unit.change()
-    assert result["outcome"] == RESTORED
+    assert result["outcome"] == ROLLED_BACK
     assert 'unknown field \\"maxPodz\\"' in result["reason"]
 
 
@@ -160,7 +164,7 @@ def test_an_api_server_that_goes_with_the_change_is_waited_for(unit: FakeUnit) -
 def test_an_api_server_that_stays_away_is_no_alarm(unit: FakeUnit) -> None:
     unit.at(0.1, lambda: setattr(unit, "api_is_up", False))
     result = unit.change(wait_timeout=20)
-    assert result["outcome"] == RESTORED
+    assert result["outcome"] == ROLLED_BACK
     assert "its Node is not known" in result["reason"]
 
 
@@ -215,7 +219,7 @@ def test_a_kubelet_that_systemd_started_as_it_had_loaded_it_is_started_anew(unit
     with pytest.raises(Died):
         unit.new_engine().run()
     unit.run = real  # type: ignore[method-assign]
-    assert unit.finish()["outcome"] == RESTORED
+    assert unit.finish()["outcome"] == ROLLED_BACK
 
 
 # ---- files that make way ---------------------------------------------------------------------------------------------
@@ -251,7 +255,7 @@ def test_a_restore_brings_it_back(unit: FakeUnit, existed: bool) -> None:
     unit.behaviours["v=2"] = Behaviour(healthy=None)
     watch = aside(unit, existed=existed)
     path = unit.files / "cpu_manager_state"
-    assert unit.change(watch=watch, wait_timeout=20)["outcome"] == RESTORED
+    assert unit.change(watch=watch, wait_timeout=20)["outcome"] == ROLLED_BACK
     assert not former(unit).exists()
     assert path.read_text(encoding="ascii") == state_of(OLD.strip())
     assert not existed or path.stat().st_mode & 0o777 == 0o640
@@ -263,7 +267,7 @@ def test_a_state_file_that_stays_the_former_ones_is_no_success(unit: FakeUnit) -
     assert path is not None
     unit.state_file = None  # this kubelet passes over the setting
     result = unit.change(watch=watch, wait_timeout=20)
-    assert result["outcome"] == RESTORED
+    assert result["outcome"] == ROLLED_BACK
     assert f"{path} names no policy, not v=2" in result["reason"]
     path.write_text("no JSON", encoding="ascii")
     assert named_policy(str(path)) == ""
@@ -281,7 +285,7 @@ def test_what_cannot_be_brought_back_yet_is_tried_again(unit: FakeUnit, monkeypa
         real(source, target)
 
     monkeypatch.setattr(os, "replace", replace)
-    assert unit.change(watch=aside(unit), wait_timeout=20)["outcome"] == RESTORED
+    assert unit.change(watch=aside(unit), wait_timeout=20)["outcome"] == ROLLED_BACK
     assert unit.clock.now >= until
 
 
@@ -312,7 +316,7 @@ def test_a_kubelet_that_somebody_else_started_gets_the_right_state_file(
     unit.run = run  # type: ignore[method-assign]
     with pytest.raises(Started):
         unit.new_engine().run()
-    assert unit.finish()["outcome"] == (COMMITTED if works else RESTORED)
+    assert unit.finish()["outcome"] == (COMMITTED if works else ROLLED_BACK)
     assert (unit.files / "cpu_manager_state").read_text(encoding="ascii") == state_of((NEW if works else OLD).strip())
     assert former(unit).exists() is works
 
@@ -323,7 +327,7 @@ def test_a_kubelet_that_somebody_else_started_gets_the_right_state_file(
 def test_a_systemd_that_refuses_is_restored(unit: FakeUnit) -> None:
     unit.fails["systemctl daemon-reload"] = "no such interface"
     result = unit.change()
-    assert result["outcome"] == RESTORED
+    assert result["outcome"] == ROLLED_BACK
     assert "systemctl daemon-reload failed: no such interface" in result["reason"]
     assert unit.setting.read_text(encoding="ascii") == OLD
 

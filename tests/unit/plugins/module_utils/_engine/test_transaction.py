@@ -14,11 +14,11 @@ import pytest
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._engine import transaction
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._engine.files import Json, read_json
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._engine.journal import (
-    ABANDONED,
+    ABORTED,
     ALARM,
     COMMITTED,
-    PROVING,
-    RESTORED,
+    VERIFYING,
+    ROLLED_BACK,
     UNHEALTHY,
     WAITING,
     Journal,
@@ -96,7 +96,7 @@ def test_a_former_process_that_lingers_is_waited_for(node: FakeNode) -> None:
 def test_a_process_with_other_arguments_is_no_proof(node: FakeNode) -> None:
     watch = {"after": {**node.instance(NEW), "arguments": [NAME, "--v=2", "--more"]}}
     result = node.change(watch=watch)
-    assert result["outcome"] == RESTORED
+    assert result["outcome"] == ROLLED_BACK
     assert "runs with other arguments than its manifest has" in result["reason"]
     assert text_of(node) == OLD
 
@@ -169,7 +169,7 @@ def test_what_never_gets_ready_is_restored_and_the_former_state_proven(node: Fak
     node.kubelet.behaviours["--v=2"] = Behaviour(ready=None, log=("I1 one", "E1 why it hangs"))
     began = node.clock.now
     result = node.change()
-    assert result["outcome"] == RESTORED
+    assert result["outcome"] == ROLLED_BACK
     assert text_of(node) == OLD
     assert "kube-apiserver was not healthy within 20 s: it runs, not ready yet" in result["reason"]
     assert "answers 500" in result["reason"]
@@ -186,7 +186,7 @@ def test_a_crash_loop_is_restored_before_the_time_is_up(node: FakeNode) -> None:
     node.kubelet.behaviours["--v=2"] = Behaviour(alive=0.5, ready=None, back_off=2, log=words)
     began = node.clock.now
     result = node.change(wait_timeout=300)
-    assert result["outcome"] == RESTORED
+    assert result["outcome"] == ROLLED_BACK
     assert "crashed 3 times and was never ready" in result["reason"]
     assert result["log"] == list(words)
     assert node.clock.now - began < 40
@@ -197,7 +197,7 @@ def test_a_component_that_was_ready_once_gets_its_whole_time(node: FakeNode) -> 
     node.kubelet.behaviours["--v=2"] = Behaviour(alive=1.5, ready=0.5, back_off=0.5)
     began = node.clock.now
     result = node.change(wait_timeout=40)
-    assert result["outcome"] == RESTORED
+    assert result["outcome"] == ROLLED_BACK
     assert "not healthy within 40 s" in result["reason"]
     assert node.clock.now - began > 40
 
@@ -205,7 +205,7 @@ def test_a_component_that_was_ready_once_gets_its_whole_time(node: FakeNode) -> 
 def test_a_crash_in_the_watched_seconds_is_restored_after_the_time(node: FakeNode) -> None:
     node.kubelet.behaviours["--v=2"] = Behaviour(alive=3.0, back_off=1000)
     result = node.change(min_ready_seconds=5)
-    assert result["outcome"] == RESTORED
+    assert result["outcome"] == ROLLED_BACK
     assert "is down after 1 start(s)" in result["reason"]
 
 
@@ -219,7 +219,7 @@ def test_without_rollback_the_change_stays_and_is_called_unhealthy(node: FakeNod
 
 def test_a_former_state_that_does_not_come_back_is_an_alarm(node: FakeNode) -> None:
     node.kubelet.behaviours["--v=2"] = Behaviour(ready=None)
-    node.once(PROVING, lambda: node.kubelet.behaviours.update({"--v=1": Behaviour(ready=None)}))
+    node.once(VERIFYING, lambda: node.kubelet.behaviours.update({"--v=1": Behaviour(ready=None)}))
     node.clock.pace = 10
     result = node.change()
     assert result["outcome"] == ALARM
@@ -233,7 +233,7 @@ def test_what_was_broken_before_need_not_be_healthy_after_a_restore(node: FakeNo
     node.settle()
     node.clock.pace = 10
     result = node.change()
-    assert result["outcome"] == RESTORED
+    assert result["outcome"] == ROLLED_BACK
     assert text_of(node) == OLD
 
 
@@ -241,7 +241,7 @@ def test_a_kubelet_that_does_nothing_is_named_by_what_is_missing(node: FakeNode)
     """Nothing stops and nothing starts: the former process still runs, so the former bytes prove at once."""
     node.kubelet.enabled = False
     result = node.change()
-    assert result["outcome"] == RESTORED
+    assert result["outcome"] == ROLLED_BACK
     assert "it stops" in result["reason"]
 
 
@@ -266,14 +266,14 @@ def test_policy_files_are_there_before_the_manifest_names_them(node: FakeNode) -
 def test_a_restore_takes_files_and_folders_away_again(node: FakeNode) -> None:
     node.kubelet.behaviours["--v=2"] = Behaviour(ready=None)
     result = node.change(**with_policy(node))
-    assert result["outcome"] == RESTORED
+    assert result["outcome"] == ROLLED_BACK
     assert not node.policy.parent.parent.exists()
 
 
 def test_a_restore_leaves_a_folder_that_somebody_uses_by_now(node: FakeNode) -> None:
     node.kubelet.behaviours["--v=2"] = Behaviour(ready=None)
     node.once(WAITING, lambda: (node.policy.parent / "theirs").write_text("x", encoding="utf-8"))
-    assert node.change(**with_policy(node))["outcome"] == RESTORED
+    assert node.change(**with_policy(node))["outcome"] == ROLLED_BACK
     assert os.listdir(node.policy.parent) == ["theirs"]
 
 
@@ -285,7 +285,7 @@ def test_a_restore_brings_content_and_mode_of_files_back(node: FakeNode) -> None
     node.prepare(**with_policy(node, mode=0o600))
     seen: list[bytes] = []
     node.once(WAITING, lambda: seen.append(node.policy.read_bytes()))
-    assert node.run()["outcome"] == RESTORED
+    assert node.run()["outcome"] == ROLLED_BACK
     assert seen == [b"kind: Policy\n"]
     assert node.policy.read_bytes() == b"theirs \xff\n"
     assert node.policy.stat().st_mode & 0o7777 == 0o444
@@ -298,7 +298,7 @@ def test_a_file_that_goes_is_removed_after_the_manifest_and_comes_back_before_it
     node.prepare(**with_policy(node, None))
     seen: list[bool] = []
     node.once(WAITING, lambda: seen.append(node.policy.exists()))
-    assert node.run()["outcome"] == RESTORED
+    assert node.run()["outcome"] == ROLLED_BACK
     assert seen == [False]
     assert node.policy.read_text(encoding="utf-8") == "policy"
 
@@ -336,7 +336,7 @@ def test_a_file_that_cannot_be_written_leaves_everything_as_it_was(
         (tmp_path / blocked.obstacle).write_text("a file", encoding="utf-8")
     first, second = with_policy(node), node.entry(tmp_path / blocked.path, "content")
     result = node.change(files=[*first["files"], second], directories=first["directories"])
-    assert result["outcome"] == ABANDONED
+    assert result["outcome"] == ABORTED
     assert result["reason"].startswith("a file could not be written: ")
     assert text_of(node) == OLD
     assert not node.policy.parent.parent.exists()
@@ -347,7 +347,7 @@ def test_a_manifest_that_cannot_be_written_leaves_everything_as_it_was(node: Fak
     obstacle = node.manifests / f".{node.manifest.name}.nodecraft-kubeadm"
     obstacle.mkdir()
     result = node.change(**with_policy(node))
-    assert result["outcome"] == ABANDONED
+    assert result["outcome"] == ABORTED
     assert text_of(node) == OLD
     assert not node.policy.parent.parent.exists()
 
@@ -357,7 +357,7 @@ def test_a_restore_that_cannot_be_written_is_tried_until_it_can(node: FakeNode) 
     obstacle = node.manifests / f".{node.manifest.name}.nodecraft-kubeadm"
     node.once(WAITING, obstacle.mkdir)
     node.at(40, obstacle.rmdir)
-    assert node.change()["outcome"] == RESTORED
+    assert node.change()["outcome"] == ROLLED_BACK
     assert text_of(node) == OLD
     assert any(message.startswith("cannot be rolled back yet: ") for message in node.messages)
 
@@ -388,7 +388,7 @@ def test_a_full_disk_of_ours_does_not_keep_the_component_down(node: FakeNode, mo
     node.at(2, lambda: full.append(True))
     node.at(60, full.clear)
     result = node.run()
-    assert result["outcome"] == RESTORED
+    assert result["outcome"] == ROLLED_BACK
     assert text_of(node) == OLD
 
 
@@ -399,7 +399,7 @@ def test_a_foreign_edit_before_the_change_is_kept_and_the_change_abandoned(node:
     node.prepare(**with_policy(node))
     node.foreign_edit()
     result = node.run()
-    assert result["outcome"] == ABANDONED
+    assert result["outcome"] == ABORTED
     assert "was changed by another process in the meantime" in result["reason"]
     assert text_of(node) == FOREIGN
     assert not node.policy.exists()
@@ -410,7 +410,7 @@ def test_a_foreign_file_where_ours_would_go_is_kept_and_the_change_abandoned(nod
     node.policy.parent.mkdir(parents=True)
     node.policy.write_text("theirs", encoding="utf-8")
     result = node.run()
-    assert result["outcome"] == ABANDONED
+    assert result["outcome"] == ABORTED
     assert node.policy.read_text(encoding="utf-8") == "theirs"
     assert text_of(node) == OLD
 
@@ -496,7 +496,7 @@ def test_a_file_that_somebody_puts_back_in_the_watched_seconds_is_not_committed(
 def test_an_edit_while_the_former_state_is_proven_is_an_alarm(node: FakeNode) -> None:
     node.kubelet.behaviours["--v=2"] = Behaviour(ready=None)
     node.prepare()
-    node.once(PROVING, node.foreign_edit)
+    node.once(VERIFYING, node.foreign_edit)
     result = node.run()
     assert result["outcome"] == ALARM
     assert f"but {node.manifest} was changed by another process" in result["reason"]
@@ -516,7 +516,7 @@ def test_mode_and_owner_stay_over_commit_and_restore(node: FakeNode, ready: floa
     journal["files"][-1]["after"].update(mode=0o640, uid=status.st_uid, gid=status.st_gid)
     save_journal(str(node.state), journal)
     node.kubelet.behaviours["--v=2"] = Behaviour(ready=ready)
-    assert node.run()["outcome"] == (COMMITTED if ready else RESTORED)
+    assert node.run()["outcome"] == (COMMITTED if ready else ROLLED_BACK)
     after = node.manifest.stat()
     assert (after.st_mode, after.st_uid, after.st_gid) == (status.st_mode, status.st_uid, status.st_gid)
 

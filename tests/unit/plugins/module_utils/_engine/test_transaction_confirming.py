@@ -13,8 +13,8 @@ from ansible_collections.nodecraft.kubeadm.plugins.module_utils._engine.journal 
     COMMITTED,
     CONFIRMED,
     CONFIRMING,
-    PROVING,
-    RESTORED,
+    VERIFYING,
+    ROLLED_BACK,
     save_journal,
 )
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._engine.transaction import QUIET_SECONDS
@@ -58,7 +58,7 @@ def test_without_its_own_word_it_is_restored(node: FakeNode, word: str | None) -
         say(node, word)
     began = node.clock.now
     result = node.change(confirm_timeout=30)
-    assert (result["outcome"], result["confirmed"]) == (RESTORED, False)
+    assert (result["outcome"], result["confirmed"]) == (ROLLED_BACK, False)
     assert result["reason"] == "there was no confirmation within 30 s that it is reachable"
     assert result["log"] == [], "it was healthy: its words are no reason"
     assert result["healthy"] is True
@@ -71,7 +71,7 @@ def test_what_is_confirmed_and_not_healthy_is_not_committed(node: FakeNode) -> N
     node.prepare(confirm_timeout=30)
     node.at(20, lambda: say(node))
     result = node.run()
-    assert result["outcome"] == RESTORED
+    assert result["outcome"] == ROLLED_BACK
     assert "kube-apiserver is down after 1 start(s) after it was healthy" in result["reason"]
     assert result["log"] == ["E1 why it died"]
 
@@ -99,11 +99,11 @@ def test_the_time_for_the_word_goes_on_over_a_restart_of_the_engine(node: FakeNo
     node.at(25, die)
     with pytest.raises(Killed):
         node.new_engine().run()
-    assert node.run()["outcome"] == RESTORED
+    assert node.run()["outcome"] == ROLLED_BACK
     assert node.clock.now - began == pytest.approx(9 + 30 + 9, abs=2)
 
 
-@pytest.mark.parametrize(("word", "outcome"), [(True, COMMITTED), (False, RESTORED)])
+@pytest.mark.parametrize(("word", "outcome"), [(True, COMMITTED), (False, ROLLED_BACK)])
 def test_after_a_reboot_it_is_proven_again_and_a_word_stays_given(node: FakeNode, word: bool, outcome: str) -> None:
     node.prepare(confirm_timeout=30)
     node.once(CONFIRMING, die)
@@ -124,7 +124,7 @@ def test_after_a_reboot_it_is_proven_again_and_a_word_stays_given(node: FakeNode
 def test_a_kubelet_waits_for_the_word_too(tmp_path: t.Any, web: t.Any) -> None:
     unit = FakeUnit(tmp_path, web)
     result = unit.change(confirm_timeout=20)
-    assert (result["outcome"], result["log"]) == (RESTORED, [])
+    assert (result["outcome"], result["log"]) == (ROLLED_BACK, [])
     assert "there was no confirmation within 20 s" in result["reason"]
 
 
@@ -141,7 +141,7 @@ def forget(node: FakeNode) -> None:
 def restore_with(node: FakeNode, event: t.Callable[[], t.Any]) -> Json:
     node.kubelet.behaviours["--v=2"] = Behaviour(ready=None)
     node.prepare()
-    node.once(PROVING, event)
+    node.once(VERIFYING, event)
     node.clock.pace = 4
     return node.run()
 
@@ -149,7 +149,7 @@ def restore_with(node: FakeNode, event: t.Callable[[], t.Any]) -> Json:
 def test_a_kubelet_that_does_not_start_a_restored_pod_is_started_anew_once(node: FakeNode) -> None:
     began = node.clock.now
     result = restore_with(node, lambda: forget(node))
-    assert result["outcome"] == RESTORED
+    assert result["outcome"] == ROLLED_BACK
     assert node.kubelet.restarts == 1
     assert node.clock.now - began > 20 + QUIET_SECONDS
     assert "kubelet.service was restarted, because it did not start kube-apiserver for 90 s" in result["notes"]
@@ -174,7 +174,7 @@ def test_an_engine_that_dies_after_it_does_not_start_the_kubelet_again(node: Fak
     node.kubelet.recovers = False
     node.kubelet.behaviours["--v=2"] = Behaviour(ready=None)
     node.prepare()
-    node.once(PROVING, lambda: forget(node))
+    node.once(VERIFYING, lambda: forget(node))
     node.at(20 + QUIET_SECONDS + 30, die)
     node.clock.pace = 4
     with pytest.raises(Killed):
@@ -190,12 +190,12 @@ def test_what_was_down_before_is_no_reason_to_start_the_kubelet_anew(node: FakeN
     node.settle()
     node.kubelet.behaviours = {"--v=1": Behaviour(start=10000), "--v=2": Behaviour(ready=None)}
     node.clock.pace = 4
-    assert node.change(wait_timeout=200)["outcome"] == RESTORED
+    assert node.change(wait_timeout=200)["outcome"] == ROLLED_BACK
     assert node.kubelet.restarts == 0
 
 
 def test_a_slow_stop_is_no_rest(node: FakeNode) -> None:
     node.kubelet.behaviours["--v=2"] = Behaviour(ready=None, stop=120)
     node.clock.pace = 4
-    assert node.change()["outcome"] == RESTORED
+    assert node.change()["outcome"] == ROLLED_BACK
     assert node.kubelet.restarts == 0

@@ -10,16 +10,16 @@ import pytest
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._engine.errors import Damaged, LockHeld, OtherFormat
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._engine.files import locked
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._engine.journal import (
-    ABANDONED,
+    ABORTED,
     ALARM,
     APPLYING,
     COMMITTED,
     CONFIRMED,
     CONFIRMING,
     PREPARED,
-    PROVING,
-    RESTORED,
-    RESTORING,
+    VERIFYING,
+    ROLLED_BACK,
+    ROLLING_BACK,
     WAITING,
     Progress,
     save_journal,
@@ -75,7 +75,7 @@ def start_over(node: FakeNode, tmp: str, ready: float | None, *, confirm: bool) 
 @pytest.mark.parametrize("before_saving", [True, False], ids=["before a save", "after a save"])
 @pytest.mark.parametrize(
     ("ready", "confirm", "outcome"),
-    [(0.5, False, COMMITTED), (0.5, True, COMMITTED), (None, False, RESTORED)],
+    [(0.5, False, COMMITTED), (0.5, True, COMMITTED), (None, False, ROLLED_BACK)],
 )
 def test_an_engine_killed_at_any_step_is_finished_by_the_next(
     node: FakeNode, ready: float | None, confirm: bool, outcome: str, before_saving: bool
@@ -101,7 +101,7 @@ def test_an_engine_killed_at_any_step_is_finished_by_the_next(
             node.policy.parent.parent.rmdir()
     else:
         pytest.fail("the engine never got to its end")
-    expected = {PREPARED, APPLYING, WAITING} | (set() if ready else {RESTORING, PROVING})
+    expected = {PREPARED, APPLYING, WAITING} | (set() if ready else {ROLLING_BACK, VERIFYING})
     expected |= {CONFIRMING} if confirm else set()
     assert expected <= phases, "every phase was met"
 
@@ -125,7 +125,7 @@ def test_a_deadline_holds_over_a_restart_of_the_engine(node: FakeNode) -> None:
     node.at(15, die)
     with pytest.raises(Killed):
         node.new_engine().run()
-    assert node.run()["outcome"] == RESTORED
+    assert node.run()["outcome"] == ROLLED_BACK
     assert node.clock.now - began == pytest.approx(20 + 6 + 3, abs=1.5)
 
 
@@ -148,7 +148,7 @@ def die_when_waiting(node: FakeNode) -> None:
         node.new_engine().run()
 
 
-@pytest.mark.parametrize(("ready", "outcome"), [(1.0, COMMITTED), (None, RESTORED)])
+@pytest.mark.parametrize(("ready", "outcome"), [(1.0, COMMITTED), (None, ROLLED_BACK)])
 def test_a_reboot_in_the_middle_is_survived(node: FakeNode, ready: float | None, outcome: str) -> None:
     node.kubelet.behaviours["--v=2"] = Behaviour(ready=ready)
     node.prepare()
@@ -161,7 +161,7 @@ def test_a_reboot_in_the_middle_is_survived(node: FakeNode, ready: float | None,
 
 def test_a_change_that_had_not_begun_before_a_reboot_is_dropped(node: FakeNode) -> None:
     node.prepare(boot="another boot")
-    assert node.run()["outcome"] == ABANDONED
+    assert node.run()["outcome"] == ABORTED
     assert node.manifest.read_text(encoding="utf-8") == OLD
 
 

@@ -397,26 +397,26 @@ def test_the_last_change_is_taken_back(node: Node) -> None:
     node.answers *= 4
     first = carry_out(node, config={"maxPods": 50})
     end_well(node, first)
-    found = kubelet_report.read_all(run=node.run, warn=pytest.fail, host=node.host)["way_back"]
+    found = kubelet_report.read_all(run=node.run, warn=pytest.fail, host=node.host)["undo"]
     assert found["transaction"] == first["id"]
     assert found["operations"] == [{"field": "config", "key": "maxPods", "before": 50, "after": 110}]
     assert [each["change"] for each in found["files"]] == ["removed"] * 3
     assert '-  "maxPods": 50' in found["files"][0]["diff"]
     assert found["files"][2]["diff"] is None  # what is ours is told elsewhere
     journal = carry_out(node, state="previous")
-    assert journal["takes_back"] == first["id"]
+    assert journal["reverts"] == first["id"]
     for entry, former in zip(journal["files"], first["files"]):
         assert (entry["path"], entry["before"], entry["after"]) == (former["path"], former["after"], former["before"])
     assert f"--config-dir={kubelet_layout.CONFIG_DIR}" not in journal["watch"]["after"]["arguments"]
     # Folders that the change made go with it, and are not made again.
     assert (journal["directories"], set(first["directories"]) - set(journal["obsolete"])) == ([], set())
     end_well(node, journal)
-    assert kubelet_report.read_all(run=node.run, warn=pytest.fail, host=node.host)["way_back"] is None
+    assert kubelet_report.read_all(run=node.run, warn=pytest.fail, host=node.host)["undo"] is None
     steps = node.steps(state="previous")
     with steps.session():
         steps.read()
         assert steps.plan().operations == ()
-    assert steps.report()["takes_back"] is None
+    assert steps.report()["reverts"] is None
 
 
 def test_a_policy_is_taken_back_on_a_drained_node_and_its_state_makes_way(
@@ -485,7 +485,7 @@ def test_why_it_counts_as_a_control_plane_is_told(node: Node) -> None:
 def test_the_report_names_what_sets_what(node: Node) -> None:
     found = kubelet_report.read_all(run=node.run, warn=pytest.fail, host=node.host)
     assert set(found) == documented("kubelet_info")
-    assert found["in_step"]
+    assert found["in_sync"]
     assert found["obstacle"] is None
     assert found["process"]["pid"] == 7
     assert found["feature_gates"] == {"Theirs": True}
@@ -518,4 +518,4 @@ def test_the_report_tells_why_a_unit_would_be_refused(node: Node) -> None:
     node.shown.update(MainPID="0", DropInPaths=str(late))
     found = kubelet_report.read_all(run=node.run, warn=pytest.fail, host=node.host)
     assert f"{late}:3 sets ExecStart in a drop-in that is read after" in found["obstacle"]
-    assert (found["process"], found["in_step"]) == (None, False)
+    assert (found["process"], found["in_sync"]) == (None, False)

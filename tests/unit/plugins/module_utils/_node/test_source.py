@@ -19,8 +19,8 @@ import pytest
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._engine import program as engine
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._engine.files import FORMAT
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._engine.journal import (
-    ABANDONED,
-    RESTORING,
+    ABORTED,
+    ROLLING_BACK,
     STATIC_POD,
     copies_of,
     history_ids,
@@ -151,7 +151,7 @@ def open_transaction(tmp_path: Path, **given: t.Any) -> tuple[str, Path]:
         "format": FORMAT,
         "id": "20260101T000000.000000Z-abcdef",
         "name": "kube-apiserver",
-        "phase": RESTORING,
+        "phase": ROLLING_BACK,
         "files": [{"path": str(file), "switch": False, **versions}],
         "directories": [],
         "watch": {"kind": STATIC_POD},
@@ -173,7 +173,7 @@ def test_a_packed_program_finishes_an_open_transaction(packed: Path, tmp_path: P
     (identifier,) = history_ids(state)
     journal, problem = load_journal(state, identifier)
     assert journal is not None
-    assert (result_of(journal)["outcome"], problem) == (ABANDONED, "")
+    assert (result_of(journal)["outcome"], problem) == (ABORTED, "")
     assert not any(os.path.exists(path) for path in copies_of(state))
 
 

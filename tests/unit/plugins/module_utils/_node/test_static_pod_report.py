@@ -31,12 +31,12 @@ def test_what_is_told_of_a_node(master: FakeNode, run: FakeRun) -> None:
     (told,) = found["static_pods"]
     assert set(found) == documented("static_pod_info")
     assert set(told) == documented("static_pod_info", "static_pods")
-    assert set(told["way_back"]) == documented("static_pod_info", "static_pods", "way_back")
+    assert set(told["undo"]) == documented("static_pod_info", "static_pods", "undo")
     assert found["cluster"] == {"ca_sha256": "", "server": "", "machine_id": "m"}
     assert told["name"] == NAME
     assert told["args"] == {"v": ["4"]}
     assert told["owned"] == {"args": ["v"]}
-    assert told["in_step"] is True
+    assert told["in_sync"] is True
     assert (told["ready"], told["problem"]) == (True, None)
     assert told["process"]["pid"] == master.kubelet.instances[0].pid
     assert told["process"]["started"] > 1700000000

@@ -16,7 +16,7 @@ from ansible_collections.nodecraft.kubeadm.plugins.module_utils._engine.journal 
     CLOSED,
     COMMITTED,
     KEEP_HISTORY,
-    RESTORED,
+    ROLLED_BACK,
     SIDES,
     UNHEALTHY,
     Journal,
@@ -165,7 +165,7 @@ def test_a_restore_takes_the_record_back_too(master: FakeNode, run: FakeRun) -> 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(static_pod_journals, "static_pod_journal", with_probe)  # a probe that answers on this machine
         carry_out(master, run, args={"v": 4})
-    assert master.result()["outcome"] == RESTORED
+    assert master.result()["outcome"] == ROLLED_BACK
     assert not Path(records.record_path(NAME)).exists()
 
 

@@ -14,7 +14,7 @@ from ansible_collections.nodecraft.kubeadm.plugins.module_utils._engine.files im
     write_json,
 )
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._engine.journal import (
-    ABANDONED,
+    ABORTED,
     ALARM,
     CLOSED,
     COMMITTED,
@@ -250,14 +250,14 @@ def test_following_ends_with_the_outcome(master: FakeNode) -> None:
     master.at(2, lambda: end(master))
     ended, phase, message = follow(master, journal["id"], seconds=60, seen="starting")
     assert ended is not None
-    assert (ended["id"], ended["outcome"]) == (journal["id"], ABANDONED)
-    assert (phase, message) == (CLOSED, ABANDONED)
+    assert (ended["id"], ended["outcome"]) == (journal["id"], ABORTED)
+    assert (phase, message) == (CLOSED, ABORTED)
     assert "files" not in ended
 
 
 def end(master: FakeNode) -> None:
     journal = master.opened()
-    save_journal(str(master.state), journal | {"phase": CLOSED, "result": {"outcome": ABANDONED}})
+    save_journal(str(master.state), journal | {"phase": CLOSED, "result": {"outcome": ABORTED}})
     file_journal(str(master.state), journal["id"])
 
 
@@ -321,7 +321,7 @@ def test_waiting_for_the_end_has_an_end(master: FakeNode, run: FakeRun) -> None:
     with pytest.raises(KubeadmError, match=f"transaction {journal['id']} .* does not end.* and .*backup/journal.json"):
         wait_for_end(master, journal["id"], run)
     master.at(1, lambda: end(master))
-    assert wait_for_end(master, journal["id"], run)["outcome"] == ABANDONED
+    assert wait_for_end(master, journal["id"], run)["outcome"] == ABORTED
 
 
 def test_nobody_waits_for_an_engine_that_is_not_at_work(master: FakeNode, run: FakeRun) -> None:
@@ -362,7 +362,7 @@ def test_a_change_that_waits_is_confirmed(master: FakeNode, run: FakeRun) -> Non
     assert word.read_text(encoding="ascii").strip() == journal["id"]
     assert word.stat().st_mode & 0o7777 == 0o600
     end(master)
-    assert report(run, confirmed=journal["id"])["transaction"]["outcome"] == ABANDONED
+    assert report(run, confirmed=journal["id"])["transaction"]["outcome"] == ABORTED
 
 
 def test_a_change_that_does_not_wait_is_not_confirmed(master: FakeNode, run: FakeRun) -> None:

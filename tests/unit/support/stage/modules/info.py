@@ -23,7 +23,7 @@ def kubelet_of(call: stand_in.StandIn) -> Json:
         stand_in.lose_connection()
     cluster = call.said("stub_cluster", "a", node)
     told = {"ca_sha256": cluster, "server": f"https://{cluster}:6443", "machine_id": ""}
-    return {"changed": False, "node": node, "cluster": told, "way_back": call.said("stub_ways", {}).get("kubelet")}
+    return {"changed": False, "node": node, "cluster": told, "undo": call.said("stub_ways", {}).get("kubelet")}
 
 
 def pods_of(call: stand_in.StandIn) -> Json:
@@ -38,7 +38,7 @@ def pods_of(call: stand_in.StandIn) -> Json:
     if "none" in pods:
         return {"failed": True, "msg": "it cannot be read."}
     names = dict.fromkeys([*pods, *(name for name in ways if name != "kubelet")])
-    found = [{**stand_in.pod_of(name, pods.get(name, ""), looks), "way_back": ways.get(name)} for name in names]
+    found = [{**stand_in.pod_of(name, pods.get(name, ""), looks), "undo": ways.get(name)} for name in names]
     return {"changed": False, "static_pods": found, "kubelet_problem": call.kubelet_problem(node)}
 
 

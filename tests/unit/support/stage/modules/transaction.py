@@ -74,7 +74,7 @@ def plan_of(call: stand_in.StandIn, name: str, behaviour: str) -> dict[str, t.An
 def change(call: stand_in.StandIn, name: str, arguments: dict[str, t.Any]) -> dict[str, t.Any]:
     """Start a transaction where there is something to change. Its end the stand-in for C(node_transaction) tells."""
     behaviour = behaviour_of(call, name)
-    ending = {"restored": "restored", "unseen": None}.get(behaviour, "committed")
+    ending = {"rolled_back": "rolled_back", "unseen": None}.get(behaviour, "committed")
     result = plan_of(call, name, behaviour)
     call.note(component=name, ending=ending, arguments=arguments)
     if behaviour == "gone" or (behaviour == "lost" and not call.dry):

@@ -151,9 +151,9 @@ def test_our_plugin_tells_why_it_is_not_registered() -> None:
 
 
 def test_our_plugin_tells_that_it_has_too_few_devices() -> None:
-    told = {"p-1": {D: {"not_ready": "", "shortage": "0 healthy devices, and atLeast is 1"}}}
+    told = {"p-1": {D: {"not_ready": "", "shortage": "0 healthy devices, and minHealthy is 1"}}}
     problem = check(plugin_pod(ready=False), told=told).problem
-    assert problem.endswith(f"the pod x/p-1 is not ready: it says: {D}: 0 healthy devices, and atLeast is 1")
+    assert problem.endswith(f"the pod x/p-1 is not ready: it says: {D}: 0 healthy devices, and minHealthy is 1")
     assert "it says" not in check(plugin_pod(), told={"p-1": {D: {"not_ready": "", "shortage": ""}}}).problem
 
 

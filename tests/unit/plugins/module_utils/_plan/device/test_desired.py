@@ -176,7 +176,7 @@ def test_who_may_ask_for_the_devices_of_pods(
     [
         ([{"resources": {D: 4}}], {}, 4),
         ([{"resources": {D: ">=2"}}, {"resources": {D: ">= 3"}}], {}, 3),
-        ([{"resources": {D: 4}}], {"atLeast": 1}, 1),
+        ([{"resources": {D: 4}}], {"minHealthy": 1}, 1),
         ([{"resources": {D: 4}}, {"nodes": ["w2"], "resources": {D: 1}}], {}, None),
         ([{"resources": {D: 4}}, {"nodes": ["w2"], "resources": {D: 1}}, {"resources": {D: 4}}], {}, None),
         ([{"label_selector": "a=b", "resources": {D: 1}}, {"resources": {D: 4}}], {}, None),
@@ -188,7 +188,7 @@ def test_who_may_ask_for_the_devices_of_pods(
 def test_what_all_nodes_are_expected_to_offer(expected: list[Json], own: Json, least: int | None) -> None:
     asked = settings(config={"resources": [{"name": D, **own}, "text"]}, expected=expected)
     resource, other = desired.config(asked)["resources"]
-    assert (resource.get("atLeast"), other) == (least, "text")
+    assert (resource.get("minHealthy"), other) == (least, "text")
 
 
 def test_resources_that_are_no_list_are_left_to_the_reader_of_the_plugin() -> None:

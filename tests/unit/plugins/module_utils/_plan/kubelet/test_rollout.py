@@ -21,7 +21,7 @@ from ansible_collections.nodecraft.kubeadm.tests.unit.support.rollouts import (
 )
 
 SAME = dict.fromkeys(rollout.SHARED, 1)
-SETTINGS = {"wait_timeout": 10, "min_ready_seconds": 1, "busy_timeout": 5, "allocatable_timeout": 7}
+SETTINGS = {"wait_timeout": 10, "min_ready_seconds": 1, "lock_timeout": 5, "allocatable_timeout": 7}
 
 
 def plane(name: str, **more: t.Any) -> Json:
@@ -126,12 +126,12 @@ def test_what_device_plugins_offer() -> None:
 
 def test_how_the_lease_is_held_and_released() -> None:
     assert rollout.turn_seconds(SETTINGS) == 5 + 2 * 11 + 7 + 180
-    assert rollout.lease_request("me", {"ca_sha256": "a"}, SETTINGS, planned_ago=3) == {
+    assert rollout.lease_request("me", {"ca_sha256": "a"}, SETTINGS, plan_age=3) == {
         "name": "nodecraft-kubeadm-kubelets",
         "state": "held",
         "holder": "me",
         "duration": 321,
-        "planned_ago": 3,
+        "plan_age": 3,
         "cluster": {"ca_sha256": "a"},
     }
     assert rollout.lease_release("me", {}) == {

@@ -306,7 +306,7 @@ def test_a_change_goes_on_top_of_its_plan_and_only_known_keys_are_kept() -> None
         "node": "cp1",
         "manifest": "/m",
         "snapshot": "/s",
-        "takes_back": "7",
+        "reverts": "7",
         "rehearsal": {"verdict": "accepted"},
     }
     registers = begun(host("cp1", {API_SERVER: pod(ON, **kept)}), {**COMMITTED, "changed": True, "msg": None, "env": 1})

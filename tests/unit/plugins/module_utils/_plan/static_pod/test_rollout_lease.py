@@ -35,7 +35,7 @@ COMMITTED: Json = {"transaction": {"outcome": "committed"}}
         ({}, 60 + 600 + 300 + 300 + 2 * 10 + 0 + 180),
         ({"wait_timeout": 400}, 60 + 600 + 400 + 400 + 2 * 10 + 0 + 180),
         ({"wait_timeout": 100}, 60 + 600 + 100 + 300 + 2 * 10 + 0 + 180),
-        ({"confirm": True, "busy_timeout": 3}, 60 + 3 + 300 + 300 + 2 * 10 + 60 + 180),
+        ({"confirm": True, "lock_timeout": 3}, 60 + 3 + 300 + 300 + 2 * 10 + 60 + 180),
         ({"min_ready_seconds": 0}, 60 + 600 + 300 + 300 + 180),
     ],
 )
@@ -70,9 +70,9 @@ def test_the_lease_is_acquired_for_the_first_turn() -> None:
         "state": "held",
         "holder": "me",
         "duration": rollout_lease.turn_seconds(hosts["cp2"]),
-        "wishes": [rollout_lease.desired_digest(hosts[name]) for name in ("cp2", "cp3")],
+        "intents": [rollout_lease.desired_digest(hosts[name]) for name in ("cp2", "cp3")],
         "open_transactions": ["etcd on cp2 (waiting)"],
-        "planned_ago": 7,
+        "plan_age": 7,
         "wait_timeout": 600,
         "takeover": True,
         "resume": True,
@@ -153,7 +153,7 @@ def test_the_lease_is_renewed_for_one_turn_without_a_wait() -> None:
         "state": "held",
         "holder": "me",
         "duration": rollout_lease.turn_seconds(hosts["cp1"]),
-        "planned_ago": 9,
+        "plan_age": 9,
         "wait_timeout": 0,
         "cluster": CLUSTER,
     }
@@ -219,8 +219,8 @@ def test_what_did_not_come_to_its_end_leaves_the_mark_of_an_earlier_one(hosts: l
 def test_a_failed_rollout_leaves_its_mark(failure: Json, reason: str) -> None:
     request = released(begun(host("cp1"), COMMITTED), begun(host("cp2", desired="b"), failure), host("cp3"))
     wish = rollout_lease.desired_digest(host("cp2", desired="b"))
-    marked = {key: request[key] for key in ("state", "node", "reason", "wishes", "completed")}
-    assert marked == {"state": "halted", "node": "cp2", "reason": reason, "wishes": [wish], "completed": False}
+    marked = {key: request[key] for key in ("state", "node", "reason", "intents", "completed")}
+    assert marked == {"state": "halted", "node": "cp2", "reason": reason, "intents": [wish], "completed": False}
 
 
 def test_the_node_that_was_lost_is_named_first() -> None:

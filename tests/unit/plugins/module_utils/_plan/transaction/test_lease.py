@@ -5,6 +5,7 @@
 from __future__ import annotations
 
 import dataclasses
+import json
 import typing as t
 
 import pytest
@@ -14,9 +15,9 @@ from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.transactio
 
 Json = dict[str, t.Any]
 NOW = 1_800_000_000.0
-US = Request(holder="us@here/1", duration=100, wishes=("w1", "w2"))
-THEM = Request(holder="them@there/2", duration=100, wishes=("theirs",))
-MARK = Halt(node="cp1", reason="it did not come up.", wish="w1")
+US = Request(holder="us@here/1", duration=100, intents=("w1", "w2"))
+THEM = Request(holder="them@there/2", duration=100, intents=("theirs",))
+MARK = Halt(node="cp1", reason="it did not come up.", intent="w1")
 
 
 def body(plan: LeasePlan) -> Json:
@@ -116,7 +117,7 @@ def test_one_without_a_time_never_runs_out() -> None:
 
 @pytest.mark.parametrize(("ago", "stale"), [(200, True), (104, True), (90, False)])
 def test_a_plan_older_than_the_end_of_another_run_is_stale(ago: int, stale: bool) -> None:
-    wish = dataclasses.replace(US, planned_ago=ago)
+    wish = dataclasses.replace(US, plan_age=ago)
     assert rollout_lease.hold(released(THEM), wish, NOW + 100).stale is stale
 
 
@@ -133,7 +134,7 @@ def test_a_halted_wish_is_refused_until_it_is_resumed() -> None:
 
 
 def test_another_wish_goes_on_and_the_mark_stays_until_it_is_done() -> None:
-    repair = dataclasses.replace(US, wishes=("w3",))
+    repair = dataclasses.replace(US, intents=("w3",))
     lease = held(repair, NOW + 1, halted(THEM))
     assert rollout_lease.HALTED in lease["metadata"]["annotations"]
     for completed in (False, True):
@@ -218,9 +219,16 @@ def test_an_end_without_a_time_makes_no_plan_stale() -> None:
 
 
 def test_what_becomes_of_a_mark_is_an_operation() -> None:
-    repair = dataclasses.replace(US, wishes=("w3",))
+    repair = dataclasses.replace(US, intents=("w3",))
     taken = rollout_lease.hold(halted(THEM), repair, NOW + 1)
     assert [each["key"] for each in taken.operations] == ["holderIdentity"]
     freed = rollout_lease.release(body(taken), repair, NOW + 2, completed=True)
     (mark,) = (each for each in freed.operations if each["key"] == "halted")
     assert (mark["before"]["node"], mark["after"]) == ("cp1", None)
+
+
+def test_a_mark_of_an_earlier_version_is_read() -> None:
+    body = {
+        "metadata": {"annotations": {rollout_lease.HALTED: json.dumps({"node": "cp1", "reason": "no", "wish": "w1"})}}
+    }
+    assert rollout_lease.parse(body).halt == Halt("cp1", "no", "w1")

@@ -31,8 +31,8 @@ def test_a_commit_is_no_failure() -> None:
 @pytest.mark.parametrize(
     ("ended", "words", "changed"),
     [
-        ("restored", "the change was rolled back and the former state is verified", False),
-        ("abandoned", "nothing was changed", False),
+        ("rolled_back", "the change was rolled back and the former state is verified", False),
+        ("aborted", "nothing was changed", False),
         ("unhealthy", "left in place, because rollback is off", True),
         ("alarm", "needs manual repair", True),
     ],
@@ -46,7 +46,7 @@ def test_every_other_end_is_a_failure_with_cause_and_ending(ended: str, words: s
 
 
 def test_what_was_broken_before_is_not_called_proven() -> None:
-    message = str(messages.failure("kube-apiserver", "cp1", {**transaction("restored"), "healthy": False}))
+    message = str(messages.failure("kube-apiserver", "cp1", {**transaction("rolled_back"), "healthy": False}))
     assert "as unhealthy as it was before" in message
     assert "proven" not in message
 
@@ -66,17 +66,17 @@ def test_check_mode_names_the_transaction_that_waits() -> None:
     ],
 )
 def test_the_telling_line_of_the_log_is_shown(log: list[str], told: str) -> None:
-    message = str(messages.failure("kube-apiserver", "cp1", transaction("restored", log)))
+    message = str(messages.failure("kube-apiserver", "cp1", transaction("rolled_back", log)))
     assert message.endswith(f" kube-apiserver logged last: {told}")
 
 
 def test_without_a_log_nothing_is_said_of_it() -> None:
-    assert "said last" not in str(messages.failure("kube-apiserver", "cp1", transaction("restored")))
+    assert "said last" not in str(messages.failure("kube-apiserver", "cp1", transaction("rolled_back")))
 
 
 def test_the_report_of_an_earlier_run_says_how_it_ended() -> None:
     committed = messages.report("kube-apiserver", "cp1", transaction("committed"))
     assert "20260101T000000.000000Z-abc" in committed
     assert "committed at 2026-01-01T00:05:00Z" in committed
-    restored = messages.report("kube-apiserver", "cp1", transaction("restored"))
+    restored = messages.report("kube-apiserver", "cp1", transaction("rolled_back"))
     assert REASON in restored

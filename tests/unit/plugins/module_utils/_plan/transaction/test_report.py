@@ -63,9 +63,10 @@ def test_what_did_not_begin_or_did_not_end_says_so() -> None:
     assert kubelet().startswith("w1: planned; rehearsal")
     assert kubelet(failed=True).startswith("w1: failed; rehearsal")
     assert kubelet(transaction={"id": "1", "outcome": None}).startswith("w1: end not seen; rehearsal")
-    restored = {"outcome": "restored", "seconds": 3, "outage_seconds": None, "proof": None}
+    restored = {"outcome": "rolled_back", "seconds": 3, "outage_seconds": None, "proof": None}
     assert (
-        kubelet(transaction=restored) == "w1: restored after 3.0 s, not healthy for 0.0 s; rehearsal accepted in 0.2 s"
+        kubelet(transaction=restored)
+        == "w1: rolled back after 3.0 s, not healthy for 0.0 s; rehearsal accepted in 0.2 s"
     )
     lost = report.kubelets({"w1": result(failed=True), "w2": result()}, lost=["w1"])
     assert [line.partition(";")[0] for line in lost if line.startswith("w")] == ["w1: lost", "w2: planned"]
@@ -86,7 +87,7 @@ def test_a_host_that_is_lost_after_its_change_tells_how_that_ended() -> None:
 
 
 def test_what_is_taken_back_is_named_and_no_upgrade_undoes_that() -> None:
-    lines = report.static_pods({"cp1": {"etcd": result(transaction=COMMITTED, takes_back="20261125T1")}})
+    lines = report.static_pods({"cp1": {"etcd": result(transaction=COMMITTED, reverts="20261125T1")}})
     assert lines[0].endswith("in 0.2 s; reverts 20261125T1")
     assert WARNING not in lines
 
@@ -96,7 +97,7 @@ def test_a_snapshot_is_named() -> None:
     assert line == "cp1 etcd: planned; rehearsal accepted in 0.2 s; snapshot /var/lib/x.db"
 
 
-@pytest.mark.parametrize("outcome", ["restored", "alarm"])
+@pytest.mark.parametrize("outcome", ["rolled_back", "alarm"])
 def test_no_upgrade_undoes_what_was_not_committed(outcome: str) -> None:
     assert WARNING not in report.static_pods({"cp1": {"etcd": result(transaction={**COMMITTED, "outcome": outcome})}})
     assert WARNING not in report.static_pods({"cp1": {"etcd": result()}})

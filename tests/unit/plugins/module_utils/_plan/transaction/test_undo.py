@@ -21,8 +21,8 @@ FOREIGN = file("/a", "old", "new", now="theirs")
 # ---- which one -------------------------------------------------------------------------------------------------------
 
 
-def ended(outcome: str, each: WrittenFile = LEFT, *, takes_back: str | None = None) -> WayBack:
-    return way(each, outcome=outcome, takes_back=takes_back, transaction=outcome)
+def ended(outcome: str, each: WrittenFile = LEFT, *, reverts: str | None = None) -> WayBack:
+    return way(each, outcome=outcome, reverts=reverts, transaction=outcome)
 
 
 @pytest.mark.parametrize(
@@ -32,16 +32,16 @@ def ended(outcome: str, each: WrittenFile = LEFT, *, takes_back: str | None = No
         ([ended("committed"), ended("unhealthy")], "committed"),
         # With rollback off a change is left in place, so it is the one to take back.
         ([ended("unhealthy"), ended("committed")], "unhealthy"),
-        ([ended("restored"), ended("abandoned"), ended("committed")], "committed"),
+        ([ended("rolled_back"), ended("aborted"), ended("committed")], "committed"),
         # An alarm may have ended on either side.
         ([ended("alarm", LEFT), ended("committed")], "alarm"),
         ([ended("alarm", FOREIGN), ended("committed")], "alarm"),
         ([ended("alarm", BACK), ended("committed")], "committed"),
         # Asked again there is nothing to do: neither the change nor the one before it.
-        ([ended("committed", takes_back="x"), ended("committed")], None),
+        ([ended("committed", reverts="x"), ended("committed")], None),
         # Taking back that failed left the change where it was.
-        ([ended("restored", takes_back="x"), ended("committed")], "committed"),
-        ([ended("alarm", BACK, takes_back="x"), ended("committed")], "committed"),
+        ([ended("rolled_back", reverts="x"), ended("committed")], "committed"),
+        ([ended("alarm", BACK, reverts="x"), ended("committed")], "committed"),
     ],
 )
 def test_the_newest_change_that_stands_is_taken_back(newest_first: list[WayBack], chosen: str | None) -> None:

@@ -58,8 +58,8 @@ class _Way:
 
 def ways_of(pods: Json, kubelet: Json) -> dict[str, Json]:
     """The rollbacks of a host by component. pods, kubelet: the results of C(static_pod_info) and C(kubelet_info), empty when not asked."""
-    entries = [*(pods.get("static_pods") or ()), {"name": KUBELET, "way_back": kubelet.get("way_back")}]
-    return {entry["name"]: entry["way_back"] for entry in entries if entry.get("way_back")}
+    entries = [*(pods.get("static_pods") or ()), {"name": KUBELET, "undo": kubelet.get("undo")}]
+    return {entry["name"]: entry["undo"] for entry in entries if entry.get("undo")}
 
 
 def misnamed(names: t.Iterable[str], ignored: t.Collection[str]) -> str:

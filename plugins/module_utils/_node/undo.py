@@ -97,7 +97,7 @@ def _way(journal: Journal, path: str, node: str) -> WayBack:
         requested=journal["requested"],
         ended=result_of(journal)["ended"],
         outcome=result_of(journal)["outcome"],
-        takes_back=journal.get("takes_back"),
+        reverts=journal.get("reverts"),
         files=files,
         folders=tuple(journal.get("directories", ())),
         record=_former_record(journal["name"], files),

@@ -7,8 +7,8 @@ from __future__ import annotations
 import typing as t
 
 import pytest
-from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.transaction import ways_back
-from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.transaction.ways_back import Request
+from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.transaction import rollback
+from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.transaction.rollback import Request
 
 Json = dict[str, t.Any]
 HOSTS = ["cp1", "w1"]
@@ -21,7 +21,7 @@ def way(after: t.Any = None, **more: t.Any) -> Json:
 
 @pytest.mark.parametrize(("value", "names"), [(None, []), ("", []), ("a, b,", ["a", "b"]), (["a"], ["a"]), ([], [])])
 def test_names_as_variables_have_them(value: t.Any, names: list[str]) -> None:
-    assert ways_back.listed(value) == names
+    assert rollback.listed(value) == names
 
 
 def test_who_is_looked_at() -> None:
@@ -38,17 +38,15 @@ def test_who_is_looked_at() -> None:
 
 
 def test_the_ways_of_a_host() -> None:
-    pods = {"static_pods": [{"name": "etcd", "way_back": {"a": 1}}, {"name": "kube-apiserver", "way_back": None}]}
-    assert ways_back.ways_of(pods, {"way_back": {"b": 1}}) == {"etcd": {"a": 1}, "kubelet": {"b": 1}}
-    assert ways_back.ways_of({}, {}) == {}
+    pods = {"static_pods": [{"name": "etcd", "undo": {"a": 1}}, {"name": "kube-apiserver", "undo": None}]}
+    assert rollback.ways_of(pods, {"undo": {"b": 1}}) == {"etcd": {"a": 1}, "kubelet": {"b": 1}}
+    assert rollback.ways_of({}, {}) == {}
 
 
 def test_names_that_are_not_known() -> None:
     names = ["rollback_node", "rollback_nodes", "rollback_mine", "other"]
-    assert ways_back.misnamed(names, ["rollback_mine"]).startswith(
-        "This playbook does not know rollback_node; it knows"
-    )
-    assert ways_back.misnamed(names[1:], ["rollback_mine"]) == ""
+    assert rollback.misnamed(names, ["rollback_mine"]).startswith("This playbook does not know rollback_node; it knows")
+    assert rollback.misnamed(names[1:], ["rollback_mine"]) == ""
 
 
 @pytest.mark.parametrize(
@@ -82,6 +80,6 @@ def test_names_that_are_not_known() -> None:
     ],
 )
 def test_what_is_not_taken_back_at_once(components: list[str], nodes: list[str], ways: Json, words: str) -> None:
-    found = ways_back.objection(Request(components, nodes), ways, HOSTS)
+    found = rollback.objection(Request(components, nodes), ways, HOSTS)
     assert words in found
     assert bool(found) is bool(words)

@@ -13,14 +13,14 @@ import pytest
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._engine import files
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._engine.journal import (
     COMMITTED,
-    RESTORED,
+    ROLLED_BACK,
     UNHEALTHY,
     WAITING,
     copies_of,
     load_journal,
     save_journal,
 )
-from ansible_collections.nodecraft.kubeadm.plugins.module_utils._node import records, state, transaction_log, way_back
+from ansible_collections.nodecraft.kubeadm.plugins.module_utils._node import records, state, transaction_log, undo
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._node.static_pod_report import read_all
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._node.static_pod_steps import StaticPodSteps
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.common.errors import KubeadmError, Refusal
@@ -105,7 +105,7 @@ class Pod:
     def told(self) -> Json | None:
         """What the info module says of the way back."""
         ((found),) = read_all(None, None, run=self.programs, warn=pytest.fail, host=self.node.host)["static_pods"]
-        return t.cast("Json | None", found["way_back"])
+        return t.cast("Json | None", found["undo"])
 
     def history(self, number: int) -> Path:
         """The journal of the so manieth transaction."""
@@ -129,10 +129,10 @@ def test_the_last_change_is_taken_back_with_what_is_ours(api: Pod) -> None:
     assert report["result"]["outcome"] == COMMITTED
     assert (api.text, api.owned) == (FOUR, first)
     assert api.node.manifest.stat().st_mode & 0o7777 == 0o600
-    assert report["takes_back"] == api.node.closed()["takes_back"] == "20260101T000002.000000Z-abcdef"
+    assert report["reverts"] == api.node.closed()["reverts"] == "20260101T000002.000000Z-abcdef"
     assert [operation["before"] for operation in report["operations"]] == [["5"]]
     assert report["diff"][0]["after"] == FOUR
-    assert (transaction_log.last(NAME) or {})["takes_back"] == report["takes_back"]
+    assert (transaction_log.last(NAME) or {})["reverts"] == report["reverts"]
 
 
 def test_asked_again_nothing_changes(api: Pod) -> None:
@@ -142,7 +142,7 @@ def test_asked_again_nothing_changes(api: Pod) -> None:
     starts = dict(api.node.kubelet.starts)
     for dummy in range(2):
         report = api.back()
-        assert (report["transaction"], report["takes_back"], report["operations"]) == (None, None, [])
+        assert (report["transaction"], report["reverts"], report["operations"]) == (None, None, [])
     assert api.told() is None
     assert (api.text, api.node.kubelet.starts) == (FOUR, starts)
 
@@ -151,7 +151,7 @@ def test_a_change_behind_it_can_be_taken_back_in_turn(api: Pod) -> None:
     api.run(args={"v": 4})
     api.back()
     api.run(args={"v": 5})
-    assert api.back()["takes_back"] == "20260101T000003.000000Z-abcdef"
+    assert api.back()["reverts"] == "20260101T000003.000000Z-abcdef"
     assert (api.text, api.owned) == (OLD, None)
     assert not Path(records.record_path(NAME)).exists()
 
@@ -159,15 +159,15 @@ def test_a_change_behind_it_can_be_taken_back_in_turn(api: Pod) -> None:
 def test_the_refused_attempts_in_between_are_passed_over(api: Pod) -> None:
     api.run(args={"v": 4})
     api.node.kubelet.behaviours["--v=5"] = Behaviour(alive=0.5, back_off=0.5)
-    assert api.run(args={"v": 5})["result"]["outcome"] == RESTORED
-    assert api.back()["takes_back"] == "20260101T000001.000000Z-abcdef"
+    assert api.run(args={"v": 5})["result"]["outcome"] == ROLLED_BACK
+    assert api.back()["reverts"] == "20260101T000001.000000Z-abcdef"
     assert api.text == OLD
 
 
 def test_one_that_fails_leaves_the_change_and_may_be_asked_again(api: Pod) -> None:
     api.run(args={"v": 4})
     api.node.kubelet.behaviours["--v=1"] = Behaviour(alive=0.5, back_off=0.5)
-    assert api.back()["result"]["outcome"] == RESTORED
+    assert api.back()["result"]["outcome"] == ROLLED_BACK
     assert api.text == FOUR
     api.node.kubelet.behaviours.clear()
     assert api.back()["result"]["outcome"] == COMMITTED
@@ -296,6 +296,6 @@ def test_an_open_transaction_stands_in_the_way(api: Pod) -> None:
 def test_the_journal_of_a_change_in_place_is_used(api: Pod) -> None:
     api.node.kubelet.behaviours["--v=4"] = Behaviour(alive=0.5, back_off=0.5)
     assert api.run(args={"v": 4}, rollback=False)["result"]["outcome"] == UNHEALTHY
-    assert way_back.find(NAME, "cp1") is not None
+    assert undo.find(NAME, "cp1") is not None
     assert api.back(rehearse=False)["result"]["outcome"] == COMMITTED
     assert api.text == OLD
