@@ -12,7 +12,7 @@ from ansible.module_utils.parsing.convert_bool import boolean
 
 from ..module_utils._plan.kubernetes import control_planes
 from ..module_utils._plan.pod import report as pod_report
-from ..module_utils._plan.transaction import site, rollback
+from ..module_utils._plan.transaction import rollback, site
 from ..module_utils._plan.upgrade import cluster as upgrade_cluster
 from ..module_utils._plan.upgrade import report as upgrade_report
 from ..module_utils._plan.upgrade import steps as upgrade_steps

@@ -12,10 +12,10 @@ import pytest
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._engine.journal import (
     ALARM,
     COMMITTED,
-    VERIFYING,
     ROLLED_BACK,
     SIDES,
     UNHEALTHY,
+    VERIFYING,
     WAITING,
     save_journal,
 )

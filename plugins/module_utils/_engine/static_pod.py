@@ -19,8 +19,8 @@ from .files import Json, read_bytes
 from .journal import (
     ON_TRIAL,
     PREPARED,
-    VERIFYING,
     SIDES,
+    VERIFYING,
     Former,
     Journal,
     Mark,

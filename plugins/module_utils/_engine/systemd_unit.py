@@ -18,7 +18,7 @@ import typing as t
 
 from .errors import EngineError
 from .files import Json, remove, sync_folder
-from .journal import APPLYING, ON_TRIAL, PREPARED, VERIFYING, ROLLING_BACK, Former, Mark, Progress, Side, UnitWatch
+from .journal import APPLYING, ON_TRIAL, PREPARED, ROLLING_BACK, VERIFYING, Former, Mark, Progress, Side, UnitWatch
 from .node import Host, Process, Run, unit_log
 from .probes import Ask, run_probe
 from .state_files import named_policy

@@ -13,8 +13,8 @@ from ansible_collections.nodecraft.kubeadm.plugins.module_utils._engine.journal 
     COMMITTED,
     CONFIRMED,
     CONFIRMING,
-    VERIFYING,
     ROLLED_BACK,
+    VERIFYING,
     save_journal,
 )
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._engine.transaction import QUIET_SECONDS
