@@ -130,7 +130,7 @@ def test_a_limit_counts_for_groups_of_other_names(stage: Stage) -> None:
 def test_a_group_that_the_inventory_does_not_have_is_named(stage: Stage) -> None:
     outcome = named_groups(stage, kube_control_plane_group="master")
     assert outcome.status != 0
-    assert "names master, which is no group of the inventory. It has masters, workers." in outcome.output
+    assert "names master, which is not a group of the inventory. It has masters, workers." in outcome.output
     assert outcome.calls == []
 
 

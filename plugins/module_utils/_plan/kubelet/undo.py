@@ -75,7 +75,7 @@ def _refuse_outdated_drop_in(former: State, after: Layout, way: WayBack) -> None
         if why is not None:
             raise Refusal(
                 f"state: previous would revert transaction {way.transaction} on {way.node}, but {why}, and the former {ours.path}"
-                " would revert that or have no effect. Revert single settings with state: absent."
+                " would override that or have no effect. Revert single settings with state: absent."
             )
 
 
