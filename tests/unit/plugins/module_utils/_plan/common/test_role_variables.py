@@ -34,6 +34,14 @@ def test_a_name_that_is_nearly_known() -> None:
     ]
 
 
+def test_a_name_of_an_earlier_version() -> None:
+    options = {"my_role_wait_timeout": {"type": "int"}, "my_role_lock_timeout": {"type": "int"}}
+    (told,) = role_variables.objections("my_role", {"main": {"options": options}}, ["my_role_busy_timeout"])
+    assert "did you mean my_role_lock_timeout?" in told
+    (told,) = role_variables.objections("my_role", SPECS, ["my_role_busy_timeout"])
+    assert "did you mean" not in told
+
+
 def test_names_that_are_like_none_all_at_once() -> None:
     found = role_variables.objections(
         "my_role", SPECS, ["my_role_zz", "my_role_yy", "my_role_xx"], ignored=["my_role_xx"]
