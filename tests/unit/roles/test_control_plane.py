@@ -56,7 +56,7 @@ def test_all_are_planned_and_then_changed_one_after_the_other(play: Play) -> Non
     assert changed(outcome) == ["cp1", "cp3"]
     (report,) = outcome.reports
     assert "cp1 kube-apiserver: committed" in report
-    assert "cp2: nothing to change" in report
+    assert "cp2 static pods: nothing to change" in report
     assert "cp3 kube-apiserver: committed" in report
     assert "kubeadm upgrade" in report
 

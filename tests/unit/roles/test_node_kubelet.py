@@ -85,9 +85,9 @@ def test_all_are_planned_and_changed_one_after_the_other(play: Play) -> None:
     assert sorted(planned(outcome)) == ["cp1", "w1", "w2", "w3"]
     assert changed(outcome) == ["cp1", "w1", "w3"]
     (report,) = outcome.reports
-    assert "cp1: committed" in report
-    assert "w2: nothing to change" in report
-    assert "w3: committed" in report
+    assert "cp1 kubelet: committed" in report
+    assert "w2 kubelet: nothing to change" in report
+    assert "w3 kubelet: committed" in report
 
 
 def test_control_planes_come_one_by_one_whatever_their_group_is_called(stage: Stage) -> None:
@@ -110,9 +110,9 @@ def test_workers_are_changed_in_batches_behind_the_control_plane(play: Play) -> 
     assert changed(outcome)[0] == "cp1"
     assert sorted(changed(outcome)[1:]) == ["w1", "w2"]
     (report,) = outcome.reports
-    assert "w1: committed" in report
-    assert "w2: rolled back" in report
-    assert "w3: not begun" in report
+    assert "w1 kubelet: committed" in report
+    assert "w2 kubelet: rolled back" in report
+    assert "w3 kubelet: not begun" in report
     assert "run again with --limit w2,w3" in report
     told = outcome.statistics["node_kubelet_report"]["w3"]
     assert (told["failed"], told["begun"], told["msg"]) == (True, False, "w3 was not changed, because w2 failed.")
@@ -228,8 +228,8 @@ def test_pods_that_would_not_come_back_keep_every_node_from_a_change(play: Play)
     )
     assert "set node_kubelet_force to true to lose them" in outcome.output
     (report,) = outcome.reports
-    assert "w1: planned" in report
-    assert "w2: failed" in report
+    assert "w1 kubelet: planned" in report
+    assert "w2 kubelet: failed" in report
 
 
 def test_the_next_control_plane_is_asked_where_the_first_cannot_be_reached(stage: Stage) -> None:
@@ -248,7 +248,7 @@ def test_a_kubelet_that_uses_something_else_stops_the_next_batch(play: Play) -> 
     assert changed(outcome) == ["cp1", "w1"]
     assert "config maxPods is 110, not 50. Nothing was rolled back" in outcome.output
     (report,) = outcome.reports
-    assert "w2: not begun" in report
+    assert "w2 kubelet: not begun" in report
 
 
 # ---- what device plugins offer ---------------------------------------------------------------------------------------

@@ -53,7 +53,7 @@ def test_a_lease_is_released_where_the_host_that_acquired_it_is_lost(stage: Stag
     assert outcome.status != 0
     assert outcome.hosts("change", "kubelet") == ["cp1"]
     (report,) = outcome.reports
-    assert "cp1: lost" in report
-    assert "cp3: not begun" in report
+    assert "cp1 kubelet: lost" in report
+    assert "cp3 kubelet: not begun" in report
     assert outcome.statistics["node_kubelet_report"]["cp1"]["failed"] is True
     assert leases(outcome) == [("held", "cp1"), ("released", "cp2")]

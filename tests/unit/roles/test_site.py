@@ -91,7 +91,7 @@ def test_a_kubelet_that_is_down_is_repaired_before_the_control_plane_needs_it(st
     outcome = stage.playbook("site", groups)
     assert passes(outcome) == [KUBELET, NODES, API, NODES]
     assert outcome.hosts("change", KUBELET) == ["cp1", "w1"]
-    assert f"cp1: before the change, {PANIC}" in outcome.output
+    assert f"cp1 kubelet: before the change, {PANIC}" in outcome.output
 
 
 def test_without_an_api_server_the_run_says_what_repairs_the_kubelet(stage: Stage) -> None:

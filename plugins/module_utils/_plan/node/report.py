@@ -31,7 +31,8 @@ def lines(reports: t.Iterable[Result]) -> list[str]:
         if not any(result["operations"] or result["failed"] for result in results):
             # Three, of taints, extended resources and labels, when all of them ran.
             ended = "nothing to change" if len(results) == len(report) - 1 else "not completed"
-            found[f"{report['node']}: {ended}"] = None
+            kinds = ", ".join(kind for kind in report if kind != "node")
+            found[f"{report['node']} {kinds}: {ended}"] = None
     return list(found)
 
 

@@ -31,7 +31,7 @@ def static_pods(
         for component, result in components.items():
             lines += _change(f"{host} {component}", result, _proven_pod, _argument, is_lost=host in lost)
         if not any(result["operations"] or result.get("failed") for result in components.values()):
-            lines.append(f"{host}: nothing to change")
+            lines.append(f"{host} static pods: nothing to change")
     if warns and any(
         _is_undone_by_upgrade(result) for components in reports.values() for result in components.values()
     ):
@@ -43,11 +43,12 @@ def kubelets(reports: t.Mapping[str, Result], lost: t.Collection[str] = ()) -> l
     """Of each host, by its name, what its kubelet came to. lost: hosts whose connection broke in the middle of their change."""
     lines: list[str] = []
     for host, result in reports.items():
+        what = f"{host} kubelet"
         if result.get("problem"):
-            lines.append(f"{host}: before the change, {result['problem']}")
-        lines += _change(host, result, _proven_kubelet, _setting, is_lost=host in lost)
+            lines.append(f"{what}: before the change, {result['problem']}")
+        lines += _change(what, result, _proven_kubelet, _setting, is_lost=host in lost)
         if not result.get("operations") and not result.get("failed"):
-            lines.append(f"{host}: nothing to change")
+            lines.append(f"{what}: nothing to change")
     return lines
 
 

@@ -49,7 +49,7 @@ def test_all_are_planned_and_then_changed_one_after_the_other(forks: int) -> Non
     found = run(None, NOTHING, None, forks=forks)
     assert (found.failures, found.changed) == ({}, ["cp1", "cp3"])
     assert "cp1 kube-apiserver: committed" in found.lines
-    assert "cp2: nothing to change" in found.lines
+    assert "cp2 static pods: nothing to change" in found.lines
     assert found.lines.count("WARNING") == 1  # that of an upgrade
     assert list(found.told) == ["cp1"]
     # The first turn goes by the plan.
@@ -137,7 +137,7 @@ def test_a_batch_is_not_changed_without_the_nodes_of_the_others() -> None:
     found = course(NOTHING, NOTHING)
     found.play.batch, found.play.lost = ["cp1"], ["cp2"]
     found.run()
-    assert (found.failures, found.lines) == ({}, "cp1: nothing to change")
+    assert (found.failures, found.lines) == ({}, "cp1 static pods: nothing to change")
 
 
 # ---- variables -------------------------------------------------------------------------------------------------------

@@ -30,8 +30,8 @@ from ansible_collections.nodecraft.kubeadm.tests.unit.support.kubelet_courses im
 def test_those_that_need_it_are_changed_one_after_the_other(forks: int) -> None:
     found = run(*FOUR, plans={"w2": IDLE}, forks=forks)
     assert (found.failures, found.changed, "msg" in found.result("admit", "cp1")) == ({}, ["cp1", "w1", "w3"], False)
-    assert "cp1: committed" in found.lines
-    assert "w2: nothing to change" in found.lines
+    assert "cp1 kubelet: committed" in found.lines
+    assert "w2 kubelet: nothing to change" in found.lines
     assert found.play.hostvars["w3"]["__node_kubelet_pass"]["ansible_stats"]["data"]["node_kubelet_report"].keys() == {
         "w3"
     }
@@ -99,7 +99,7 @@ def test_a_second_pass_tells_of_those_that_take_part() -> None:
     found.run()
     found.run(skipped_by=["cp1", "w1", "w3"])
     assert found.changed == ["cp1", "w1", "w2", "w3", "w2"]
-    assert "w2: committed" in "\n".join(found.told["w2"])
+    assert "w2 kubelet: committed" in "\n".join(found.told["w2"])
     assert "w1" not in "\n".join(found.told["w2"])
 
 
@@ -266,7 +266,7 @@ def test_where_nothing_changes_nobody_asks_who_was_left_out() -> None:
     answers = {"kubelet_info": reached_but("w1"), "node_resource_info": SILENT}
     found = run("cp1", "w1", plans={"cp1": IDLE}, variables=AT_MOST_ONE, answers=answers)
     assert (found.failures, asked(found)) == ({}, [])
-    assert found.lines == "w1: skipped, because it cannot be reached\ncp1: nothing to change"
+    assert found.lines == "w1: skipped, because it cannot be reached\ncp1 kubelet: nothing to change"
 
 
 @pytest.mark.parametrize(
@@ -341,8 +341,8 @@ def test_pods_that_would_not_come_back_keep_every_node_from_a_change(check_mode:
     found = run("cp1", "w1", "w2", answers=answers, check_mode=check_mode)
     assert (found.changed, leases(found)) == ([], [])
     assert "default/picky (selects disk=fast)" in found.failures["cp1 admit"]
-    assert "w1: planned" in found.lines
-    assert "w2: failed" in found.lines
+    assert "w1 kubelet: planned" in found.lines
+    assert "w2 kubelet: failed" in found.lines
     assert found.report("w2")["msg"].startswith("Nothing was changed, because the restarted kubelet of w2")
 
 
@@ -518,12 +518,14 @@ def test_what_was_not_changed_is_not_asked_for() -> None:
 # ---- after a failure -------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(("how", "ending"), [(FAILED, "w1: failed"), ({**GONE, "failed": False}, "w1: lost")])
+@pytest.mark.parametrize(
+    ("how", "ending"), [(FAILED, "w1 kubelet: failed"), ({**GONE, "failed": False}, "w1 kubelet: lost")]
+)
 def test_a_failure_leaves_later_nodes_untouched(how: Json, ending: str) -> None:
     found = run(*FOUR, changes={"w1": how})
     assert found.changed == ["cp1", "w1"]
     assert ending in found.lines
-    assert "w2: not begun" in found.lines
+    assert "w2 kubelet: not begun" in found.lines
     assert "run again with --limit w1,w2,w3" in found.lines
     stats = {}
     for variables in found.play.hostvars.values():

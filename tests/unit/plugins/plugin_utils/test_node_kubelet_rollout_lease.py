@@ -91,4 +91,4 @@ def test_a_lease_that_cannot_be_released_is_told(answer: Json) -> None:
 def test_a_lease_is_released_where_the_host_that_acquired_it_is_lost() -> None:
     found = run("cp1", "cp2", "cp3", plans={"cp2": IDLE, "cp3": IDLE}, changes={"cp1": GONE})
     assert leases(found) == [("held", "cp1"), ("released", "cp2")]
-    assert "cp1: lost" in found.lines
+    assert "cp1 kubelet: lost" in found.lines

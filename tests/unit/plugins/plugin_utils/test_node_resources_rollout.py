@@ -258,7 +258,9 @@ def test_hosts_that_skip_the_role_are_left_out_wherever_they_stand() -> None:
     found.run()
     found.run(skipped_by=["cp1"])
     assert asked(found)[len(MODULES) :] == [(name, ["node-w1"]) for name in MODULES]
-    assert found.play.registered("node_resources reported", "w1")["msg"] == ["node-w1: nothing to change"]
+    assert found.play.registered("node_resources reported", "w1")["msg"] == [
+        "node-w1 taints, resources, labels: nothing to change"
+    ]
 
 
 def test_a_pass_that_did_not_begin_ends_without_a_word() -> None:

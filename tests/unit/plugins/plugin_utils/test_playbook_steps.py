@@ -297,12 +297,11 @@ def test_what_was_only_planned_is_ended_here() -> None:
     site = Site([], []).run()
     assert site.work == []
     assert site.ended("cp1")["lines"] == [
-        "cp1: nothing to change",
-        "cp1: nothing to change",
-        "w1: nothing to change",
-    ] + [
-        "cp1: nothing to change",
-        "w1: nothing to change",
+        "cp1 static pods: nothing to change",
+        "cp1 kubelet: nothing to change",
+        "w1 kubelet: nothing to change",
+        "cp1 taints, resources, labels: nothing to change",
+        "w1 taints, resources, labels: nothing to change",
     ]
     assert site.reported("cp1")["msg"] == site.ended("cp1")["lines"]
     assert site.reported("w1") == {"changed": False}

@@ -45,8 +45,8 @@ def test_changes_are_told_with_their_values() -> None:
 
 
 def test_without_changes_it_says_whether_all_tasks_ran() -> None:
-    assert told(labels={"nodes": {"w1": NOTHING}}) == ["w1: nothing to change"]
-    assert told() == ["w1: not completed"]
+    assert told(labels={"nodes": {"w1": NOTHING}}) == ["w1 taints, resources, labels: nothing to change"]
+    assert told() == ["w1 taints, resources, labels: not completed"]
 
 
 def test_the_same_failure_of_all_nodes_is_told_once() -> None:

@@ -79,7 +79,7 @@ def test_a_host_that_is_left_out() -> None:
         "msg": "skipped, because it cannot be reached: no route",
     }
     lines = rollout.lines({"w2": rollout.outcome(host("n1"), dict.fromkeys(rollout.TASKS, node())), "w1": found})
-    assert lines == ["w1: skipped, because it cannot be reached", "n1: nothing to change"]
+    assert lines == ["w1: skipped, because it cannot be reached", "n1 taints, resources, labels: nothing to change"]
 
 
 def test_a_host_that_has_ended_already_is_told_as_it_told_itself() -> None:

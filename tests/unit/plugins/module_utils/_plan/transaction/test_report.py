@@ -42,39 +42,44 @@ def test_what_an_upgrade_took_is_named_whether_it_comes_back_or_not() -> None:
         "cp1 etcd: args v lost when kubeadm wrote the manifest again; not set again, because it is not desired",
     ]
     idle = report.static_pods({"cp1": {"etcd": result(operations=[], lost={"args": ["v"]})}})
-    assert idle[1:] == ["cp1: nothing to change"]
+    assert idle[1:] == ["cp1 static pods: nothing to change"]
     assert idle[0].startswith("cp1 etcd: args v lost")
 
 
 def test_a_kubelet_that_was_down_is_quoted() -> None:
     problem = "kubelet on w1 is failed; it logged last: panic: unrecognized feature gate: A"
     told = report.kubelets({"w1": result(transaction=COMMITTED, problem=problem)})
-    assert told[0] == f"w1: before the change, {problem}"
+    assert told[0] == f"w1 kubelet: before the change, {problem}"
 
 
 def test_a_kubelet_tells_its_process() -> None:
     assert report.kubelets({"w1": result(transaction=COMMITTED)}) == [
-        "w1: committed after 9.0 s, not healthy for 2.0 s, now pid 7; rehearsal accepted in 0.2 s",
+        "w1 kubelet: committed after 9.0 s, not healthy for 2.0 s, now pid 7; rehearsal accepted in 0.2 s",
         "    feature_gates A: unset -> true",
     ]
 
 
 def test_what_did_not_begin_or_did_not_end_says_so() -> None:
-    assert kubelet().startswith("w1: planned; rehearsal")
-    assert kubelet(failed=True).startswith("w1: failed; rehearsal")
-    assert kubelet(transaction={"id": "1", "outcome": None}).startswith("w1: end not seen; rehearsal")
+    assert kubelet().startswith("w1 kubelet: planned; rehearsal")
+    assert kubelet(failed=True).startswith("w1 kubelet: failed; rehearsal")
+    assert kubelet(transaction={"id": "1", "outcome": None}).startswith("w1 kubelet: end not seen; rehearsal")
     restored = {"outcome": "rolled_back", "seconds": 3, "outage_seconds": None, "proof": None}
     assert (
         kubelet(transaction=restored)
-        == "w1: rolled back after 3.0 s, not healthy for 0.0 s; rehearsal accepted in 0.2 s"
+        == "w1 kubelet: rolled back after 3.0 s, not healthy for 0.0 s; rehearsal accepted in 0.2 s"
     )
     lost = report.kubelets({"w1": result(failed=True), "w2": result()}, lost=["w1"])
-    assert [line.partition(";")[0] for line in lost if line.startswith("w")] == ["w1: lost", "w2: planned"]
+    assert [line.partition(";")[0] for line in lost if line.startswith("w")] == [
+        "w1 kubelet: lost",
+        "w2 kubelet: planned",
+    ]
 
 
 def test_a_change_that_was_refused_in_its_turn_is_no_node_without_changes() -> None:
     refused = result(operations=[], failed=True, msg="config.yaml changed after the kubelet was started.")
-    assert report.kubelets({"w1": refused}) == ["w1: failed: config.yaml changed after the kubelet was started."]
+    assert report.kubelets({"w1": refused}) == [
+        "w1 kubelet: failed: config.yaml changed after the kubelet was started."
+    ]
     pods = {"etcd": result(operations=[]), "kube-apiserver": refused}
     assert report.static_pods({"cp1": pods}) == [
         "cp1 kube-apiserver: failed: config.yaml changed after the kubelet was started."
@@ -105,17 +110,17 @@ def test_no_upgrade_undoes_what_was_not_committed(outcome: str) -> None:
 
 def test_an_earlier_change_is_told_where_nothing_is_to_change() -> None:
     assert report.kubelets({"w1": result(operations=[], previous_transaction=COMMITTED)}) == [
-        "w1: an earlier run that was not followed to its end: committed after 9.0 s, not healthy for 2.0 s, now pid 7",
-        "w1: nothing to change",
+        "w1 kubelet: an earlier run that was not followed to its end: committed after 9.0 s, not healthy for 2.0 s, now pid 7",
+        "w1 kubelet: nothing to change",
     ]
 
 
 def test_hosts_without_a_change_have_one_line() -> None:
     unchanged = {"etcd": result(operations=[]), "kube-apiserver": result(operations=[])}
-    assert report.static_pods({"cp1": unchanged}) == ["cp1: nothing to change"]
+    assert report.static_pods({"cp1": unchanged}) == ["cp1 static pods: nothing to change"]
     changed = report.static_pods({"cp1": {**unchanged, "etcd": result()}})
-    assert "cp1: nothing to change" not in changed
-    assert report.kubelets({"w1": {"failed": True, "msg": "refused"}}) == ["w1: failed: refused"]
+    assert "cp1 static pods: nothing to change" not in changed
+    assert report.kubelets({"w1": {"failed": True, "msg": "refused"}}) == ["w1 kubelet: failed: refused"]
 
 
 @pytest.mark.parametrize(
