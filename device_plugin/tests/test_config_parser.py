@@ -117,7 +117,7 @@ def test_all_problems_are_told_at_once_with_their_lines() -> None:
     assert problems("discover: [{fake: {count: -1}}]\n    preference: best\n    colour: red") == (
         "line 3: resources[0].discover[0].fake.count: is '-1'; it has to be a whole number, 0 or more",
         "line 4: resources[0].preference: is 'best'; allowed: packed, spread",
-        "line 5: resources[0].colour: is unknown; allowed here: minHealthy, container, discover, health, name, preStart, preference, sharing",
+        "line 5: resources[0].colour: is unknown; allowed here: container, discover, health, minHealthy, name, preStart, preference, sharing",
     )
 
 

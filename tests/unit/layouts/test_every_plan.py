@@ -183,7 +183,7 @@ def test_a_kubelet_is_changed_and_comes_back(node: str, given: dict[str, t.Any])
     # Cluster API's images give the threshold for eviction as a flag, which wins: moved away only when that is asked for.
     adopt = "--eviction-hard" in files.command and "evictionHard" in given.get("config", {})
     if adopt:
-        with pytest.raises(Refusal, match=r"kubeadm-flags\.env:1 makes it"):
+        with pytest.raises(Refusal, match=r"kubeadm-flags\.env:1 sets it to"):
             kubelet.plan(kubelets.wish(**given), before)
         given = {**given, "config": {"maxPods": 77}}
     plan = kubelet.plan(kubelets.wish(**given), before)
