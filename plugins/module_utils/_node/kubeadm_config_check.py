@@ -109,7 +109,7 @@ class Check:
         configuration = ClusterConfiguration.parse(text)
         try:
             config = configuration.for_kubeadm(version, endpoint)
-            return generate(Kubeadm(program, config, configuration, self._run), patches=None)
+            return generate(Kubeadm(program, config, configuration, self._run))
         except NotGenerated as exc:
             raise Refusal(
                 f"kubeadm-config was not changed: on {endpoint.node_name} kubeadm generates no manifests from it: {exc}"

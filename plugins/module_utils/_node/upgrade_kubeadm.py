@@ -25,37 +25,42 @@ _LINES = 3  # of what kubeadm says when it fails
 
 
 class Kubeadm(t.NamedTuple):
-    """One kubeadm. program: its path. config: the file that it finds at CONFIG. configuration: the cluster's, from which that is made."""
+    """One kubeadm.
+
+    program: its path. config: the file that it finds at CONFIG. configuration: the cluster's, from which that is made. patches: the
+    directory that it names; None for none.
+    """
 
     program: str
     config: str
     configuration: ClusterConfiguration
     run: Run
+    patches: str | None = None
 
     def __call__(
         self,
         arguments: t.Sequence[str],
         *,
-        shown: t.Sequence[str] = (),
         writable: t.Mapping[str, str] | None = None,
         environment: t.Mapping[str, str] | None = None,
     ) -> tuple[int, str]:
-        """Run it: (status, all that it said). shown: more directories that it may read. writable: directories by what it knows them as.
+        """Run it: (status, all that it said). writable: directories by what it knows them as.
 
         Raises KubeadmError when it could not be started.
         """
-        request = self._request(arguments, shown, writable or {}, environment or {})
+        request = self._request(arguments, writable or {}, environment or {})
         with tempfile.TemporaryDirectory(prefix="rehearsal-") as root:
             return run_in_sandbox("kubeadm", {**request, "root": root}, self.run)
 
     def _request(
         self,
         arguments: t.Sequence[str],
-        more: t.Sequence[str],
         writable: t.Mapping[str, str],
         environment: t.Mapping[str, str],
     ) -> Json:
-        visible = dict.fromkeys((*VISIBLE, self.configuration.certificates_dir, *more))
+        visible = dict.fromkeys(
+            (*VISIBLE, self.configuration.certificates_dir, *([self.patches] if self.patches else []))
+        )
         shown = [
             path for path in visible if not any(path.startswith(f"{other}/") for other in visible if other != path)
         ]

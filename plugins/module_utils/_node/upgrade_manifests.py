@@ -66,7 +66,7 @@ def refuse_patches(path: str | None) -> None:
         )
 
 
-def generate(kubeadm: Kubeadm, *, patches: str | None) -> Generated:
+def generate(kubeadm: Kubeadm) -> Generated:
     """Have a kubeadm generate the manifests of a control plane.
 
     Raises NotGenerated when it does not, KubeadmError when it could not be started.
@@ -75,7 +75,7 @@ def generate(kubeadm: Kubeadm, *, patches: str | None) -> Generated:
     complaints: list[str] = []
     with tempfile.TemporaryDirectory(prefix="upgrade-check-") as output:
         for phase in phases:
-            complaints += _run_phase(kubeadm, phase, patches, output)
+            complaints += _run_phase(kubeadm, phase, output)
         manifests = {name[: -len(".yaml")]: _read(os.path.join(output, name)) for name in sorted(os.listdir(output))}
     return Generated(manifests, list(dict.fromkeys(complaints)))
 
@@ -85,19 +85,10 @@ def _read(path: str) -> str:
         return stream.read()
 
 
-def _run_phase(kubeadm: Kubeadm, phase: t.Sequence[str], patches: str | None, directory: str) -> list[str]:
+def _run_phase(kubeadm: Kubeadm, phase: t.Sequence[str], directory: str) -> list[str]:
     """Run one phase; what kubeadm passed over. directory: where the manifests come."""
-    arguments = [
-        "init",
-        "phase",
-        *phase,
-        f"--config={CONFIG}",
-        "--dry-run",
-        *([f"--patches={patches}"] if patches else []),
-    ]
     status, output = kubeadm(
-        arguments,
-        shown=[patches] if patches else [],
+        ["init", "phase", *phase, f"--config={CONFIG}", "--dry-run"],
         writable={_OUTPUT: directory},
         environment={"KUBEADM_INIT_DRYRUN_DIR": _OUTPUT},
     )

@@ -108,7 +108,7 @@ def check(node: ControlPlane, found: Found) -> str | None:
     endpoint = endpoint_of(api_server.manifest, node.node_name, node.runtime)
     kubeadm = _kubeadm(node, node.programs.path(KUBEADM), node.programs.target, endpoint)
     try:
-        new = generate(kubeadm, patches=node.patches)
+        new = generate(kubeadm)
     except NotGenerated as exc:
         message = f"the new kubeadm generates no manifests, so the upgrade does not begin: {exc}"
         found.findings.append(Finding(KUBEADM, BREAKS, message, set_by=CONFIG_MAP, file=CONFIG_MAP_SOURCE))
@@ -127,7 +127,8 @@ def check(node: ControlPlane, found: Found) -> str | None:
 
 def _kubeadm(node: ControlPlane, program: str, version: str, endpoint: Endpoint) -> Kubeadm:
     """A kubeadm that generates for a version of Kubernetes."""
-    return Kubeadm(program, node.configuration.for_kubeadm(version, endpoint), node.configuration, node.run)
+    config = node.configuration.for_kubeadm(version, endpoint, node.patches)
+    return Kubeadm(program, config, node.configuration, node.run, node.patches)
 
 
 def _baseline(node: ControlPlane, endpoint: Endpoint, tag: str) -> dict[str, str]:
@@ -140,7 +141,7 @@ def _baseline(node: ControlPlane, endpoint: Endpoint, tag: str) -> dict[str, str
     is_same = own is not None and (steps.parse(own[1]) or ())[:2] == (steps.parse(current) or (None,))[:2]
     program = own[0] if own and is_same else node.programs.path(KUBEADM)
     try:
-        return generate(_kubeadm(node, program, current, endpoint), patches=node.patches).manifests
+        return generate(_kubeadm(node, program, current, endpoint)).manifests
     except NotGenerated:
         return {}
 

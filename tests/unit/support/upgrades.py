@@ -83,6 +83,8 @@ class UpgradeRun(FakeRun):
         return 1, "", said.pop(0)
 
     def _generate(self, request: dict[str, t.Any]) -> tuple[int, str, str]:
+        if any(argument.startswith("--patches") for argument in request["arguments"]):
+            return 3, "", "error: can not mix '--config' with arguments [patches]"
         (text,) = request["staged"].values()
         cluster = yaml.safe_load(base64.b64decode(text).decode().split("\n---\n")[0])
         manifests = self.manifests_of(cluster)

@@ -108,16 +108,18 @@ class ClusterConfiguration:
         """Where kubeadm keeps the certificates."""
         return str(self.data.get("certificatesDir") or "/etc/kubernetes/pki")
 
-    def for_kubeadm(self, version: str, endpoint: Endpoint) -> str:
+    def for_kubeadm(self, version: str, endpoint: Endpoint, patches: str | None = None) -> str:
         """The file with which a kubeadm generates the manifests of one control plane for a version of Kubernetes.
 
         The text is what stands in the ConfigMap, so that kubeadm reads it by its own rules and itself says what it does not know.
+        patches: a directory. kubeadm takes it from here only: beside --config it refuses --patches.
         """
         init = {
             "apiVersion": self.api_version,
             "kind": "InitConfiguration",
             "localAPIEndpoint": {"advertiseAddress": endpoint.address, "bindPort": endpoint.port},
             "nodeRegistration": {"name": endpoint.node_name, "criSocket": endpoint.socket},
+            **({"patches": {"directory": patches}} if patches else {}),
         }
         return f"{self._for_version(version)}\n---\n{json.dumps(init)}\n"
 

@@ -4,9 +4,11 @@
 
 from __future__ import annotations
 
+import base64
 from pathlib import Path
 
 import pytest
+import yaml
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._node import upgrade_manifests
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._node.upgrade_kubeadm import Kubeadm
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.common.errors import KubeadmError, Refusal
@@ -24,8 +26,8 @@ pytestmark = pytest.mark.usefixtures("master")  # the sandbox's source is found 
 
 def generate(run: UpgradeRun, text: str = CONFIGURATION, patches: str | None = None) -> upgrade_manifests.Generated:
     configuration = ClusterConfiguration.parse(text)
-    kubeadm = Kubeadm("/new/kubeadm", configuration.for_kubeadm(TARGET, ENDPOINT), configuration, run)
-    return upgrade_manifests.generate(kubeadm, patches=patches)
+    config = configuration.for_kubeadm(TARGET, ENDPOINT, patches)
+    return upgrade_manifests.generate(Kubeadm("/new/kubeadm", config, configuration, run, patches))
 
 
 def test_kubeadm_is_asked_for_a_dry_run_of_two_phases() -> None:
@@ -35,10 +37,13 @@ def test_kubeadm_is_asked_for_a_dry_run_of_two_phases() -> None:
     found = generate(run, patches="/patches")
     assert found == ({"etcd": "a", "kube-apiserver": "b"}, ['unknown field "myField"'])
     assert [arguments[1:] for arguments in run.started("kubeadm")] == [
-        ["init", "phase", *phase, "--config=/upgrade-check/kubeadm.yaml", "--dry-run", "--patches=/patches"]
+        ["init", "phase", *phase, "--config=/upgrade-check/kubeadm.yaml", "--dry-run"]
         for phase in (["control-plane", "all"], ["etcd", "local"])
     ]
     request = run.requests[0]
+    (config,) = request["staged"].values()
+    init = yaml.safe_load(base64.b64decode(config).decode().split("\n---\n")[1])
+    assert init["patches"] == {"directory": "/patches"}
     assert request["environment"]["KUBEADM_INIT_DRYRUN_DIR"] == "/upgrade-check-manifests"
     writable = [mount["source"] for mount in request["mounts"] if mount.get("writable")]
     assert len(writable) == 1
