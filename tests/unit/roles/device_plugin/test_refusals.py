@@ -23,7 +23,7 @@ def test_what_could_not_be_deployed_is_refused(play: Play) -> None:
         "device_plugin_image is x:1; to find it in device_plugin_image_archive",
         "device_plugin_files is for other plugins",
         "device_plugin_pod_spec has nodeSelector",
-        "example.com/dongel, which device_plugin_config does not offer",
+        "example.com/dongel, which device_plugin_config does not advertise",
     ]
     assert [words for words in says if words not in outcome.output] == []
     assert outcome.calls == []
