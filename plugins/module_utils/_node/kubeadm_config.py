@@ -25,6 +25,7 @@ from .._plan.kubeadm_config.entries import MISSING, UNKNOWN
 from .._plan.kubeadm_config.record import KEY, NAME, Entry, Persisted
 from .._plan.kubernetes import versions
 from .._plan.kubernetes.control_planes import LABEL
+from .._plan.static_pod.desired import Wish
 from .._plan.static_pod.plan import StaticPodPlan
 from .component_files import ComponentFiles
 from .static_pods import API_SERVER, files_to_read, find, parse_static_pod
@@ -108,13 +109,13 @@ def adopted(record: Record, live: Values, entries: t.Mapping[tuple[str, str], En
     return found
 
 
-def describe(name: str, plan: StaticPodPlan, named: Values, known: KubeadmConfig, env: t.Container[str]) -> Json:
+def describe(plan: StaticPodPlan, wish: Wish, known: KubeadmConfig, env: t.Container[str]) -> Json:
     """What of a static pod could stand in kubeadm-config when its plan is carried out, see C(_plan/kubeadm_config/settings).
 
     Each setting also gets C(files): of those that it names, by their paths on the node, what tells their contents apart.
     """
-    found = settings.settings(plan.after.values(), plan.record, named, known.persisted.of(name), env)
-    files = _Files(plan, known.key)
+    found = settings.settings(plan.after.values(), plan.record, wish.values, known.persisted.of(wish.name), env)
+    files = _Files(plan, [file.path for file in wish.files], known.key)
     for field, keys in found["settings"].items():
         for key, entry in keys.items():
             entry["files"] = files.of(field, key, entry["value"])
@@ -124,9 +125,10 @@ def describe(name: str, plan: StaticPodPlan, named: Values, known: KubeadmConfig
 class _Files:
     """The files that settings name, as they are after a plan."""
 
-    def __init__(self, plan: StaticPodPlan, key: bytes) -> None:
+    def __init__(self, plan: StaticPodPlan, named: t.Iterable[str], key: bytes) -> None:
         self._files = ComponentFiles.planned(plan)
-        self._ours = sorted(plan.record.get("files", {}))
+        # What join_files has put on a control plane before it joined is in no record there.
+        self._ours = sorted({*plan.record.get("files", {}), *named})
         self._staged = {change.path: change.after for change in plan.files}
         self._key = key
 

@@ -4,6 +4,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import json
 import typing as t
 from pathlib import Path
@@ -113,7 +114,7 @@ def test_a_value_that_was_there_before_us_is_not() -> None:
 
 def described(known: KubeadmConfig = KNOWN, **wish: t.Any) -> Json:
     plan = samples.planned(samples.state(), **wish)
-    found: Json = kubeadm_config.describe(API_SERVER, plan, samples.wish(**wish).values, known, ())["settings"]
+    found: Json = kubeadm_config.describe(plan, samples.wish(**wish), known, ())["settings"]
     return found
 
 
@@ -141,6 +142,27 @@ def test_files_that_settings_name_are_told_as_the_plan_leaves_them(tmp_path: Pat
     assert set(described(KubeadmConfig({}, Persisted(), b""), **wish)["volumes"]["audit"]["files"].values()) == {
         UNKNOWN
     }
+
+
+def test_files_that_came_before_the_node_joined_are_told_like_those_of_other_nodes(tmp_path: Path) -> None:
+    """join_files leaves no record of them."""
+    wish: Json = {
+        "args": {"audit-policy-file": str(tmp_path / "policy.yaml")},
+        "volumes": [samples.volume("audit", str(tmp_path))],
+        "files": [samples.file(str(tmp_path / name), name) for name in ("policy.yaml", "other.yaml")],
+    }
+    plan = samples.planned(samples.state(), **wish)
+    for change in plan.files:
+        Path(change.path).write_bytes(change.after.content if change.after else b"")
+    record = {field: keys for field, keys in plan.record.items() if field != "files"}
+    told = [
+        kubeadm_config.describe(each, samples.wish(**wish), KNOWN, ())["settings"]
+        for each in (plan, dataclasses.replace(plan, files=(), record=record))
+    ]
+    for field, key in (("args", "audit-policy-file"), ("volumes", "audit")):
+        first, second = (settings[field][key]["files"] for settings in told)
+        assert first == second
+        assert len(first) == 2
 
 
 def test_files_of_others_are_read_and_one_that_is_missing_is_told(tmp_path: Path) -> None:
