@@ -26,7 +26,7 @@ KILOBYTES = {
     "node_transaction": 23,
     "static_pod": 210,
     "static_pod_info": 118,
-    "static_pod_plan": 234,
+    "static_pod_plan": 235,
     "upgrade_check": 188,
 }
 NODE_MODULES = yaml.safe_load((ROOT / "meta/runtime.yml").read_text(encoding="utf-8"))["action_groups"]["node"]
