@@ -16,7 +16,6 @@ import typing as t
 from ansible.module_utils.parsing.convert_bool import boolean
 
 from ..module_utils._plan.common.errors import Refusal
-from ..module_utils._plan.kubeadm_config.plan import ConfigPlan
 from ..module_utils._plan.static_pod import requests, rollout_lease
 from ..module_utils._plan.static_pod import rollout as control_planes
 from ..module_utils._plan.transaction import report, rollout
@@ -24,6 +23,7 @@ from .role_rollout import RoleRollout
 from .rollout_pass import Json, holder
 
 if t.TYPE_CHECKING:
+    from ..module_utils._plan.kubeadm_config.plan import ConfigPlan
     from .control_plane_persistence import Persistence
 
 _BOOLEANS = (

@@ -8,16 +8,8 @@ import typing as t
 
 import pytest
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.kubeadm_config import obstacles
-from ansible_collections.nodecraft.kubeadm.tests.unit.support.cluster_configurations import TEXT, Json
+from ansible_collections.nodecraft.kubeadm.tests.unit.support.cluster_configurations import KNOWN, TEXT, Json
 
-KNOWN: Json = {
-    "problem": None,
-    "text": TEXT,
-    "record": None,
-    "control_planes": ["cp1", "cp2"],
-    "managers": [],
-    "immutable": [],
-}
 SAME = {"cp1": "v1.37.2", "cp2": "v1.37.2"}
 
 
