@@ -74,6 +74,7 @@ class LeaseSteps(ApiSteps[Observed, LeasePlan]):
         )
         self._began = 0.0
         self._told = Told()
+        self._conflicts = 0  # with other clients that wrote the Lease
 
     # ---- the steps -----------------------------------------------------------------------------------------------------
 
@@ -121,19 +122,11 @@ class LeaseSteps(ApiSteps[Observed, LeasePlan]):
 
     def apply(self, observed: Observed, plan: LeasePlan) -> None:
         """Write it, after waiting for whoever holds it."""
-        conflicts = 0
         while plan.operations:
             if plan.body is None:
                 self._wait(observed, plan.wait)
-            else:
-                try:
-                    self._told.note_lease(self._write(observed, plan.body, dry_run=False))
-                    return
-                except ApiError as exc:
-                    conflicts += 1
-                    if exc.status not in (HTTPStatus.CONFLICT, HTTPStatus.NOT_FOUND) or conflicts == ATTEMPTS:
-                        raise
-                    # Somebody was quicker, or our own write, whose answer was lost.
+            elif self._wrote(observed, plan.body):
+                return
             observed = self.read()
             plan = self.plan(observed)
 
@@ -142,6 +135,17 @@ class LeaseSteps(ApiSteps[Observed, LeasePlan]):
         return dataclasses.asdict(self._told)
 
     # ---- writing and waiting -------------------------------------------------------------------------------------------
+
+    def _wrote(self, observed: Observed, body: Json) -> bool:
+        """Write it. Returns whether that was done; it is not when another client was quicker, or our own write, whose answer was lost."""
+        try:
+            self._told.note_lease(self._write(observed, body, dry_run=False))
+        except ApiError as exc:
+            self._conflicts += 1
+            if exc.status not in (HTTPStatus.CONFLICT, HTTPStatus.NOT_FOUND) or self._conflicts == ATTEMPTS:
+                raise
+            return False
+        return True
 
     def _declined(self, observed: Observed, body: Json) -> list[str]:
         try:

@@ -24,20 +24,13 @@ from .watcher import HICCUP_SECONDS
 GUARDED = "/api/v1/namespaces/kube-system"
 
 
-class ApiServer:
+class ApiServer(t.NamedTuple):
     """The API server of a journal; another component has no credentials there, and nothing is asked then."""
 
-    def __init__(
-        self,
-        journal: Journal,
-        watch: StaticPodWatch,
-        clock: t.Callable[[], float],
-        sleep: t.Callable[[float], None],
-    ) -> None:
-        self.journal = journal
-        self.watch = watch
-        self.clock = clock
-        self.sleep = sleep
+    journal: Journal
+    watch: StaticPodWatch
+    clock: t.Callable[[], float]
+    sleep: t.Callable[[float], None]
 
     def observe(self, uid: str | None) -> Former:
         """Whom it answers before the change: True and False, or None for no answer. uid: of the instance that runs."""

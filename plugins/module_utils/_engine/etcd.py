@@ -189,20 +189,13 @@ def _words(body: bytes) -> str:
 # ---- the proof -------------------------------------------------------------------------------------------------------
 
 
-class EtcdMember:
+class EtcdMember(t.NamedTuple):
     """The member of a journal; of another component nothing is asked."""
 
-    def __init__(
-        self,
-        journal: Journal,
-        watch: StaticPodWatch,
-        clock: t.Callable[[], float],
-        sleep: t.Callable[[float], None],
-    ) -> None:
-        self.journal = journal
-        self.watch = watch
-        self.clock = clock
-        self.sleep = sleep
+    journal: Journal
+    watch: StaticPodWatch
+    clock: t.Callable[[], float]
+    sleep: t.Callable[[float], None]
 
     def observe(self) -> Former:
         """What it told before the change: what it did not do then is no part of the proof."""
