@@ -212,7 +212,7 @@ class TestWithPodman:
             (
                 "",
                 "",
-                f"Lab {LAB}-s was not made by make demo, which begins with a fresh one. Remove it first (make lab-down",
+                f"Lab {LAB}-s was not created by make demo, which begins with a fresh one. Remove it first (make lab-down",
             ),
             ("demo", "K8S=1.99", "The lab has no Kubernetes 1.99."),
             ("demo", "CONTROL_PLANES=200", "1 to 99 control planes (CONTROL_PLANES or lab_control_planes, here 200)"),
