@@ -65,9 +65,9 @@ class Case:
         return NUMBER if self.selects else LOOPED
 
     @property
-    def wish(self) -> node_plan.Wish:
+    def desired(self) -> node_plan.Desired:
         """What is asked of each node."""
-        return node_plan.Wish(self.kind.parse(self.value, "present"), "present", purge=False)
+        return node_plan.Desired(self.kind.parse(self.value, "present"), "present", purge=False)
 
     def path(self, node: str) -> str:
         """Where patches of a node go."""
@@ -163,7 +163,7 @@ class Bench:
 
     def raw(self, case: Case) -> float:
         """The patches that the module would send, and nothing else."""
-        plans = [node_plan.plan(case.kind, node, case.wish) for node in self._cluster.nodes(SELECTOR)]
+        plans = [node_plan.plan(case.kind, node, case.desired) for node in self._cluster.nodes(SELECTOR)]
         requests = [("PATCH", case.path(plan.node), plan.patch) for plan in plans]
         began = time.monotonic()
         self._cluster.send(requests)
@@ -191,8 +191,8 @@ class Bench:
         return self._play({"ansible.builtin.ping": {}})
 
     def _task(self, case: Case, state: str) -> float:
-        wish = {case.kind.field: case.value} if state == "present" else {}
-        return self._play({f"nodecraft.kubeadm.{case.module}": {"label_selector": SELECTOR, "state": state, **wish}})
+        desired = {case.kind.field: case.value} if state == "present" else {}
+        return self._play({f"nodecraft.kubeadm.{case.module}": {"label_selector": SELECTOR, "state": state, **desired}})
 
     def _play(self, task: Json) -> float:
         variables = {"kubectl": self._kubectl, "ansible_python_interpreter": sys.executable}

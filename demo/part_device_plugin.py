@@ -49,9 +49,9 @@ def device_plugin(story: Story) -> None:
     lab, first = story.lab, story.lab.worker_names[0]
     tell(f"7. A device plugin on {first}: four units of nothing, and one that is /dev/full")
     image = lab.device_plugin(story.output / "7-image.log")
-    wish = {**image, **DEVICES}
+    desired = {**image, **DEVICES}
     run = _deploy(
-        story, "7-devices.json", wish, Follower("the device plugin is deployed, and its node advertises devices", 45)
+        story, "7-devices.json", desired, Follower("the device plugin is deployed, and its node advertises devices", 45)
     )
     if run.rc != 0:
         raise SystemExit(f"device_plugin.yml failed: {' '.join(run.reasons)}")
@@ -64,7 +64,9 @@ def device_plugin(story: Story) -> None:
     pods = Pods(lab)
     _use(story, pods, image["device_plugin_image"])
     if story.second_runs:
-        again = _deploy(story, "7-again.json", wish, Follower("the device plugin is checked, and nothing changes", 20))
+        again = _deploy(
+            story, "7-again.json", desired, Follower("the device plugin is checked, and nothing changes", 20)
+        )
         story.claim(
             again.rc == 0 and again.changed == 0, f"the same again: changed={again.changed} ({again.seconds:.0f} s)"
         )

@@ -61,13 +61,13 @@ def _resize(story: Story, made: Pods) -> None:
         made.make_deployment("web", replicas=5)
     before = made.of("web")
     more = {"cpu": "80m", "memory": "48Mi"}
-    wish = {
+    desired = {
         "pod_resize_namespace": "default",
         "pod_resize_owner": {"kind": "Deployment", "name": "web"},
         "pod_resize_containers": [{"name": "pause", "resources": {"requests": more, "limits": more}}],
     }
     follower = Follower("the pods of the Deployment are resized", 8)
-    run = run_playbook(story.lab, wish, story.output / "2-resize.json", name="resize", follower=follower)
+    run = run_playbook(story.lab, desired, story.output / "2-resize.json", name="resize", follower=follower)
     after = made.of("web")
     story.claim(
         run.rc == 0
@@ -76,7 +76,7 @@ def _resize(story: Story, made: Pods) -> None:
         and {pod["status"]["containerStatuses"][0]["restartCount"] for pod in after} == {0},
         f"one task gives {len(after)} running pods of a Deployment 80m instead of 50m, without a restart ({run.seconds:.0f} s)",
     )
-    again = run_playbook(story.lab, wish, story.output / "2-resize-again.json", name="resize")
+    again = run_playbook(story.lab, desired, story.output / "2-resize-again.json", name="resize")
     story.claim(again.rc == 0 and again.changed == 0, f"the same again: changed={again.changed}")
 
 
@@ -112,6 +112,6 @@ def _effects(story: Story, made: Pods) -> None:
 
 
 def _taint(story: Story, record: str, *taints: Json, **options: t.Any) -> Run:
-    wish = {"nodes": [story.lab.worker_names[-1]], "taints": list(taints), **options}
-    given = {key: value for key, value in wish.items() if value != []}
+    desired = {"nodes": [story.lab.worker_names[-1]], "taints": list(taints), **options}
+    given = {key: value for key, value in desired.items() if value != []}
     return run_module(story.lab, "node_taint", given, story.output / record)

@@ -37,7 +37,7 @@ class Story:
         self.facts: Json = {}
         self.broken_claims: list[str] = []
         self.differences: dict[str, list[str]] = {}
-        self.wish = output / "wish.yml"
+        self.desired = output / "desired.yml"
         self.start: tuple[Look, Look] = ({}, {})
         self.began = time.monotonic()
         for path in output.glob("*-difference.txt"):
@@ -62,9 +62,9 @@ class Story:
         for line in lines[:SHOWN]:
             say(f"     {line:.150}")
 
-    def ask(self, wish: t.Mapping[str, t.Any]) -> None:
+    def ask(self, desired: t.Mapping[str, t.Any]) -> None:
         """Write the desired state as an inventory, as a user would. JSON is YAML."""
-        self.wish.write_text(json.dumps(wish, indent=2), encoding="utf-8")
+        self.desired.write_text(json.dumps(desired, indent=2), encoding="utf-8")
 
     def run(
         self,
@@ -75,7 +75,7 @@ class Story:
     ) -> Run:
         """Run site.yml for the desired state."""
         path = self.output / record
-        return run_playbook(self.lab, variables or {}, path, *arguments, wish=self.wish, follower=follower)
+        return run_playbook(self.lab, variables or {}, path, *arguments, desired=self.desired, follower=follower)
 
     def keep(self) -> None:
         """Write down what is known up to now."""

@@ -315,12 +315,12 @@ def run_playbook(
     variables: t.Mapping[str, t.Any],
     record: Path,
     *arguments: str,
-    wish: Path | None = None,
+    desired: Path | None = None,
     name: str = "site",
     follower: Follower | None = None,
 ) -> Run:
-    """Run a playbook as a user would, and keep the JSON of it. wish: an inventory with the desired state."""
-    inventories = [f"--inventory={path}" for path in (lab.inventory, wish) if path]
+    """Run a playbook as a user would, and keep the JSON of it. desired: an inventory with the desired state."""
+    inventories = [f"--inventory={path}" for path in (lab.inventory, desired) if path]
     extra = f"--extra-vars={json.dumps(variables)}"
     command = ["ansible-playbook", *inventories, f"playbooks/{name}.yml", extra, *arguments]
     return _run(lab, record, command, follower or Follower(f"{name}.yml runs"))

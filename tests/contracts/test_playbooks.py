@@ -102,24 +102,24 @@ NAMING = ["device_plugin", "feature_gates", "node_resources", "placement_guard",
 def test_a_playbook_refuses_a_run_that_names_nothing_first(name: str) -> None:
     first = plays(name)[-1]["tasks"][0]
     assert first["ansible.builtin.include_tasks"] == "tasks/named.yml"
-    named = [*first["vars"]["__play_wishes"], *first["vars"].get("__play_extras", ())]
+    named = [*first["vars"]["__play_desired"], *first["vars"].get("__play_extras", ())]
     # Misspelt, a variable would never be found.
     assert set(named) <= options_of(ROLES)
     assert len(named) == len(set(named))
 
 
-def test_a_guard_alone_is_no_wish_for_the_whole_cluster() -> None:
+def test_a_guard_alone_is_no_desired_state_for_the_whole_cluster() -> None:
     (variables,) = included("site", "tasks/named.yml")
-    assert not [name for name in variables["__play_wishes"] if name.startswith("placement_guard_")]
+    assert not [name for name in variables["__play_desired"] if name.startswith("placement_guard_")]
     (guard,) = included("placement_guard", "tasks/named.yml")
-    assert variables["__play_extras"] == guard["__play_wishes"]
+    assert variables["__play_extras"] == guard["__play_desired"]
 
 
 def test_what_site_looks_for_is_all_that_its_parts_look_for() -> None:
     (variables,) = included("site", "tasks/named.yml")
     for name in ("feature_gates", "node_resources"):
         (part,) = included(name, "tasks/named.yml")
-        assert set(part["__play_wishes"]) <= set(variables["__play_wishes"])
+        assert set(part["__play_desired"]) <= set(variables["__play_desired"])
 
 
 @pytest.mark.parametrize("name", NEEDED)

@@ -79,39 +79,39 @@ class Scenario:
         station.kubelet.behaviours = {"--v=1": QUICK, "--v=2": QUICK}
         os.setxattr(station.manifest, ATTRIBUTE, VALUE)
         if self.second:
-            station.accept(self._former_wish(root))
-            assert not station.module(**self._former_wish(root)).result["failed"]
+            station.accept(self._former_desired(root))
+            assert not station.module(**self._former_desired(root)).result["failed"]
             station.systemd.work()
             assert station.outcome() == COMMITTED
-        station.accept(self.wish(root))
+        station.accept(self.desired(root))
         station.kubelet.behaviours["--v=3"] = QUICK if self.works else HOPELESS
         station.watcher.events()
         return station
 
     @staticmethod
-    def _former_wish(root: Path) -> dict[str, t.Any]:
+    def _former_desired(root: Path) -> dict[str, t.Any]:
         policies = root / "policies"
         files = [
             samples.file(str(policies / "audit" / "policy.yaml"), "former policy\n"),
             samples.file(str(policies / "gone.yaml"), "will go\n"),
         ]
-        return _wish(policies, 2, files)
+        return _desired(policies, 2, files)
 
     @staticmethod
-    def wish(root: Path) -> dict[str, t.Any]:
+    def desired(root: Path) -> dict[str, t.Any]:
         """What the module is asked for."""
         policies = root / "policies"
         files = [
             samples.file(str(policies / "audit" / "policy.yaml"), "new policy\n"),
             samples.file(str(policies / "new" / "file.yaml"), "new file\n"),
         ]
-        return _wish(policies, 3, files)
+        return _desired(policies, 3, files)
 
 
 SCENARIOS = tuple(Scenario(second, works) for second in (False, True) for works in (True, False))
 
 
-def _wish(policies: Path, value: int, files: list[dict[str, t.Any]]) -> dict[str, t.Any]:
+def _desired(policies: Path, value: int, files: list[dict[str, t.Any]]) -> dict[str, t.Any]:
     volume = {
         "name": "policies",
         "host_path": str(policies),

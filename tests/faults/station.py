@@ -28,7 +28,7 @@ from ansible_collections.nodecraft.kubeadm.tests.unit.support.web import Web
 
 # What systemd takes for a clean end of a service, unless its unit says otherwise.
 CLEAN = {0, *(-number for number in (signal.SIGHUP, signal.SIGINT, signal.SIGTERM, signal.SIGPIPE))}
-# What was previewed before, by the manifest and the wish: the same nodes are made many times.
+# What was previewed before, by the manifest and the desired: the same nodes are made many times.
 _PREVIEWS: dict[tuple[bytes, str], bytes] = {}
 
 
@@ -248,11 +248,11 @@ class Station(Place, FakeNode):
         self.manifest.chmod(mode)
         self.settle()
 
-    def accept(self, wish: dict[str, t.Any]) -> None:
-        """From now on the manifest may also have the bytes that this wish gives it, by the module's own preview."""
-        key = (self.manifest.read_bytes(), json.dumps([str(self.root), wish], sort_keys=True))
+    def accept(self, desired: dict[str, t.Any]) -> None:
+        """From now on the manifest may also have the bytes that this desired state gives it, by the module's own preview."""
+        key = (self.manifest.read_bytes(), json.dumps([str(self.root), desired], sort_keys=True))
         if key not in _PREVIEWS:
-            preview = self.module(check=True, **wish).result
+            preview = self.module(check=True, **desired).result
             assert not preview["failed"], preview["msg"]
             (shown,) = (part for part in preview["diff"] if part["after_header"] == str(self.manifest))
             _PREVIEWS[key] = shown["after"].encode()
@@ -264,9 +264,11 @@ class Station(Place, FakeNode):
             return self.kubelet.systemctl(arguments)
         return self.programs(arguments)
 
-    def module(self, fault: Fault | None = None, *, check: bool = False, traced: bool = False, **wish: t.Any) -> Ended:
+    def module(
+        self, fault: Fault | None = None, *, check: bool = False, traced: bool = False, **desired: t.Any
+    ) -> Ended:
         """A run of the module static_pod; without rehearsal."""
-        given = {"rehearse": False, "wait_timeout": 20, "min_ready_seconds": 3, **wish}
+        given = {"rehearse": False, "wait_timeout": 20, "min_ready_seconds": 3, **desired}
         order = {"do": "module", "params": samples.parameters(**given), "check": check}
         return self.process(order, fault, traced=traced)
 

@@ -28,12 +28,12 @@ from ansible_collections.nodecraft.kubeadm.tests.unit.support.fake_node import N
 GOOD, BAD = SCENARIOS[2], SCENARIOS[3]
 
 
-def begin(make: Make, behaviour: Behaviour, scenario: Scenario = GOOD, **wish: t.Any) -> Station:
+def begin(make: Make, behaviour: Behaviour, scenario: Scenario = GOOD, **desired: t.Any) -> Station:
     """The node with the journal of a change after which the component behaves so."""
     station = make(scenario)
-    wish = {**scenario.wish(station.root), **wish}
+    desired = {**scenario.desired(station.root), **desired}
     station.kubelet.behaviours["--v=3"] = behaviour
-    result = station.module(**wish).result
+    result = station.module(**desired).result
     assert not result["failed"], result["msg"]
     return station
 
@@ -200,7 +200,7 @@ def test_what_was_broken_before_is_put_back_as_it_was(make: Make) -> None:
     station.kubelet.instances[0].behaviour = HOPELESS
     station.settle()
     old = snapshot(station)
-    assert not station.module(**BAD.wish(station.root)).result["failed"]
+    assert not station.module(**BAD.desired(station.root)).result["failed"]
     assert finish(station)["outcome"] == ROLLED_BACK
     assert snapshot(station) == old
 

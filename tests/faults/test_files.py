@@ -38,15 +38,15 @@ from ansible_collections.nodecraft.kubeadm.tests.unit.support import static_pods
 from ansible_collections.nodecraft.kubeadm.tests.unit.support.fake_node import NAME
 
 OTHER_FILE_SYSTEM = Path("/dev/shm")  # noqa: S108  # of memory
-WISH: dict[str, t.Any] = {"args": {"v": 2}, "wait_timeout": 6, "min_ready_seconds": 1}
+DESIRED: dict[str, t.Any] = {"args": {"v": 2}, "wait_timeout": 6, "min_ready_seconds": 1}
 
 
-def change(station: Station, *, works: bool = True, **wish: t.Any) -> str | None:
-    """A change from the wish to its end; its outcome."""
+def change(station: Station, *, works: bool = True, **desired: t.Any) -> str | None:
+    """A change from the desired state to its end; its outcome."""
     station.kubelet.behaviours = {"--v=1": QUICK, "--v=2": QUICK if works else HOPELESS}
-    wish = {**WISH, **wish}
-    station.accept(wish)
-    result = station.module(**wish).result
+    desired = {**DESIRED, **desired}
+    station.accept(desired)
+    result = station.module(**desired).result
     assert not result["failed"], result["msg"]
     station.systemd.work()
     return station.outcome()
@@ -57,9 +57,9 @@ def writes(calls: list[Call], station: Station) -> list[Call]:
     return [call for call in changing(calls, station) if call.name != "fsync" and not call.paths[0].endswith("/lock")]
 
 
-def refusal(station: Station, **wish: t.Any) -> str:
+def refusal(station: Station, **desired: t.Any) -> str:
     """The words of a run that is refused and writes nothing."""
-    ended = station.module(traced=True, **{**WISH, **wish})
+    ended = station.module(traced=True, **{**DESIRED, **desired})
     assert ended.result["failed"]
     assert writes(ended.calls, station) == []
     assert not station.systemd.due
@@ -213,8 +213,8 @@ def test_f27_an_edit_of_somebody_else_at_any_moment_is_kept(make: Make, tally: T
     """The process is stopped after each of its calls on the manifest, somebody else replaces the file, and it goes on."""
     scenario = SCENARIOS[1]  # it writes the manifest twice: there and back
     station = make(scenario)
-    wish = scenario.wish(station.root)
-    assert not station.module(**wish).result["failed"]
+    desired = scenario.desired(station.root)
+    assert not station.module(**desired).result["failed"]
     (clean,) = station.systemd.work(traced=True)
     moments = [
         call
@@ -233,7 +233,7 @@ def test_f27_an_edit_of_somebody_else_at_any_moment_is_kept(make: Make, tally: T
             station.write_manifest(foreign)
             station.watcher.events()
 
-        assert not station.module(**wish).result["failed"]
+        assert not station.module(**desired).result["failed"]
         station.stopped = edit
         # What comes when differs between runs, by how often the process looks: this run tells where it was stopped.
         calls = station.systemd.work(Fault(call.name, call.number, "signal=STOP"))[0].calls
@@ -261,7 +261,7 @@ def is_look(call: Call, station: Station) -> bool:
 def test_f47_a_second_run_writes_nothing_and_restarts_nothing(station: Station) -> None:
     assert change(station) == COMMITTED
     before, starts = snapshot(station), dict(station.kubelet.starts)
-    again = station.module(traced=True, **WISH)
+    again = station.module(traced=True, **DESIRED)
     assert again.result["changed"] is False
     # That the outcome was told is noted; that is all.
     assert {call.paths[0] for call in writes(again.calls, station)} <= {
@@ -274,7 +274,7 @@ def test_f47_a_second_run_writes_nothing_and_restarts_nothing(station: Station) 
 
 def test_f47_check_mode_shows_the_difference_and_writes_nothing(station: Station) -> None:
     station.state.rmdir()
-    ended = station.module(check=True, traced=True, **WISH)
+    ended = station.module(check=True, traced=True, **DESIRED)
     assert ended.result["changed"] is True
     assert "--v=2" in json.dumps(ended.result["diff"])
     assert changing(ended.calls, station) == []
@@ -297,14 +297,14 @@ def test_f49_secrets_stand_in_files_of_root_only_and_nowhere_else(station: Stati
         "path_type": None,
         "state": "present",
     }
-    wish: dict[str, t.Any] = {
-        **WISH,
+    desired: dict[str, t.Any] = {
+        **DESIRED,
         "volumes": [volume],
         "files": [samples.file(str(policies / "secret.yaml"), SECRET, sensitive=True)],
         "env": {"TOKEN": SECRET},
     }
     station.kubelet.behaviours = {"--v=1": QUICK, "--v=2": QUICK if works else HOPELESS}
-    result = station.module(**wish).result
+    result = station.module(**desired).result
     assert not result["failed"], result["msg"]
     assert SECRET not in json.dumps(result)
     station.allowed.add(next_manifest(station))

@@ -76,14 +76,14 @@ class Clean(t.NamedTuple):
 def begin(make: Make, scenario: Scenario) -> tuple[Station, dict[str, t.Any]]:
     """The node of a scenario, and what is asked for on it."""
     station = make(scenario)
-    return station, scenario.wish(station.root)
+    return station, scenario.desired(station.root)
 
 
 def run_clean(make: Make, scenario: Scenario) -> Clean:
     """The change without a fault; what it leaves is what every other run is held against."""
-    station, wish = begin(make, scenario)
+    station, desired = begin(make, scenario)
     old = snapshot(station)
-    module = station.module(traced=True, **wish)
+    module = station.module(traced=True, **desired)
     assert not module.result["failed"], module.result["msg"]
     (ended,) = station.systemd.work(traced=True)
     assert station.outcome() == scenario.outcome
@@ -101,9 +101,9 @@ def assert_whole(station: Station, clean: Clean, outcome: str | None) -> None:
     assert not station.systemd.due
 
 
-def run_next(station: Station, wish: dict[str, t.Any]) -> dict[str, t.Any]:
+def run_next(station: Station, desired: dict[str, t.Any]) -> dict[str, t.Any]:
     """The next run of the module, with all that follows from it; its result."""
-    result: dict[str, t.Any] = station.module(**wish).result
+    result: dict[str, t.Any] = station.module(**desired).result
     assert not result["failed"], result["msg"]
     station.systemd.work()
     return result
@@ -130,15 +130,15 @@ def test_an_engine_killed_at_any_call_is_finished_by_the_next(
 ) -> None:
     clean = run_clean(make, scenario)
     for number in at(clean.engine.calls, clean.station, call):
-        station, wish = begin(make, scenario)
-        assert not station.module(**wish).result["failed"]
+        station, desired = begin(make, scenario)
+        assert not station.module(**desired).result["failed"]
         first, *others = station.systemd.work(Fault(call, number, "signal=KILL"))
         assert (first.status, len(first.faults)) == (-signal.SIGKILL, 1), f"{call} {number} was not reached"
         assert [ended.status for ended in others] == [0]
         assert station.outcome() == scenario.outcome
         assert_whole(station, clean, station.outcome())
         if scenario.works:
-            assert run_next(station, wish)["changed"] is False
+            assert run_next(station, desired)["changed"] is False
         tally("engine killed", scenario.outcome)
 
 
@@ -149,11 +149,11 @@ def test_a_module_killed_at_any_call_is_made_good_by_the_next_run(
 ) -> None:
     clean = run_clean(make, scenario)
     for number in at(clean.module.calls, clean.station, call):
-        station, wish = begin(make, scenario)
-        killed = station.module(Fault(call, number, "signal=KILL"), **wish)
+        station, desired = begin(make, scenario)
+        killed = station.module(Fault(call, number, "signal=KILL"), **desired)
         assert (killed.status, len(killed.faults)) == (-signal.SIGKILL, 1), f"{call} {number} was not reached"
         assert snapshot(station) == clean.old, "the module itself changes nothing"
-        run_next(station, wish)
+        run_next(station, desired)
         assert station.outcome() == COMMITTED
         assert_whole(station, clean, COMMITTED)
         tally("module killed", COMMITTED)
@@ -175,8 +175,8 @@ def test_an_error_at_any_call_of_the_engine_ends_whole(
 ) -> None:
     clean = run_clean(make, scenario)
     for number in at(clean.engine.calls, clean.station, call):
-        station, wish = begin(make, scenario)
-        assert not station.module(**wish).result["failed"]
+        station, desired = begin(make, scenario)
+        assert not station.module(**desired).result["failed"]
         ended = station.systemd.work(Fault(call, number, f"error={error}"))
         assert len(ended[0].faults) == 1, f"{call} {number} was not reached"
         assert ended[-1].status == 0
@@ -196,8 +196,8 @@ def test_an_error_at_any_call_of_the_module_changes_nothing_or_does_all(
 ) -> None:
     clean = run_clean(make, scenario)
     for number in at(clean.module.calls, clean.station, call):
-        station, wish = begin(make, scenario)
-        failed = station.module(Fault(call, number, f"error={error}"), **wish)
+        station, desired = begin(make, scenario)
+        failed = station.module(Fault(call, number, f"error={error}"), **desired)
         assert len(failed.faults) == 1, f"{call} {number} was not reached"
         assert failed.status == 0
         if failed.result["failed"]:
@@ -206,7 +206,7 @@ def test_an_error_at_any_call_of_the_module_changes_nothing_or_does_all(
             assert failed.result["changed"] is False
             assert not station.systemd.due
             assert snapshot(station) == clean.old
-        run_next(station, wish)
+        run_next(station, desired)
         assert_whole(station, clean, COMMITTED)
         tally(f"module {error}", "refused" if failed.result["failed"] else "done all the same")
 

@@ -49,7 +49,7 @@ FIRST_GOOD, FIRST_BAD, SECOND_GOOD, SECOND_BAD = SCENARIOS
 def begin(make: Make, scenario: Scenario) -> Station:
     """The node of a scenario, with the journal of its change on the disk."""
     station = make(scenario)
-    result = station.module(**scenario.wish(station.root)).result
+    result = station.module(**scenario.desired(station.root)).result
     assert not result["failed"], result["msg"]
     return station
 
@@ -77,9 +77,9 @@ def once(station: Station, key: str, start: str, action: t.Callable[[], object])
 
 def test_f24_a_run_beside_another_run_is_refused(make: Make) -> None:
     station = make(FIRST_GOOD)
-    wish = FIRST_GOOD.wish(station.root)
-    met = once(station, "run", "systemctl start", lambda: station.module(traced=True, **wish))
-    assert not station.module(**wish).result["failed"]
+    desired = FIRST_GOOD.desired(station.root)
+    met = once(station, "run", "systemctl start", lambda: station.module(traced=True, **desired))
+    assert not station.module(**desired).result["failed"]
     (second,) = t.cast("list[Ended]", met)
     assert second.result["failed"]
     assert "Run again" in second.result["msg"] or "run again" in second.result["msg"]
@@ -94,7 +94,7 @@ def test_f24_a_run_beside_another_run_is_refused(make: Make) -> None:
 
 def test_f24_a_run_beside_an_engine_is_refused_with_who_asked_for_it(make: Make) -> None:
     station = begin(make, FIRST_GOOD)
-    met = once(station, "sleep", "", lambda: station.module(**{**FIRST_GOOD.wish(station.root), "args": {"v": 9}}))
+    met = once(station, "sleep", "", lambda: station.module(**{**FIRST_GOOD.desired(station.root), "args": {"v": 9}}))
     station.systemd.work()
     (second,) = t.cast("list[Ended]", met)
     assert second.result["failed"]
@@ -209,7 +209,7 @@ class Killed(Exception):
 
 def test_the_time_limit_holds_over_a_restart_of_the_engine(make: Make) -> None:
     station = make(FIRST_BAD)
-    assert not station.module(**{**FIRST_BAD.wish(station.root), "wait_timeout": 60}).result["failed"]
+    assert not station.module(**{**FIRST_BAD.desired(station.root), "wait_timeout": 60}).result["failed"]
     began = station.clock.now
 
     def die(question: dict[str, t.Any]) -> None:
@@ -233,12 +233,12 @@ def test_a_node_without_an_open_transaction_starts_no_engine_at_boot(make: Make)
 
 
 def test_a_change_that_was_prepared_and_never_begun_is_dropped_by_the_next_run(make: Make) -> None:
-    """Its wish may be stale: the next run has a wish of its own."""
+    """Its desired state may be stale: the next run has a desired state of its own."""
     station = begin(make, FIRST_GOOD)
     station.systemd.due = False
-    wish = {**FIRST_GOOD.wish(station.root), "args": {"v": 2}}
-    station.accept(wish)
-    assert not station.module(**wish).result["failed"]
+    desired = {**FIRST_GOOD.desired(station.root), "args": {"v": 2}}
+    station.accept(desired)
+    assert not station.module(**desired).result["failed"]
     station.systemd.work()
     assert station.outcome() == COMMITTED
     assert "--v=2" in station.manifest.read_text(encoding="utf-8")
@@ -252,7 +252,9 @@ def test_a_change_whose_engine_was_stopped_is_ended_by_the_next_run(make: Make) 
     assert station.engine(Fault("rename", number + 1, "signal=KILL")).faults
     station.systemd.due = False
     before = list(station.systemd.statuses)
-    result = station.module(**{**FIRST_BAD.wish(station.root), "args": {"v": 1}, "volumes": None, "files": None}).result
+    result = station.module(
+        **{**FIRST_BAD.desired(station.root), "args": {"v": 1}, "volumes": None, "files": None}
+    ).result
     assert station.systemd.statuses == [*before, 0]
     assert not result["failed"], result["msg"]
     assert result["previous_transaction"]["outcome"] == ROLLED_BACK
@@ -282,7 +284,7 @@ def test_f52_a_journal_of_another_version_is_refused_by_name_and_kept(make: Make
     assert ended.status == STUCK
     assert f"has format {number}" in ended.result
     station.systemd.due = False
-    result = station.module(**FIRST_GOOD.wish(station.root)).result
+    result = station.module(**FIRST_GOOD.desired(station.root)).result
     assert result["failed"]
     assert str(station.journal_path) in result["msg"]
     assert f"has format {number}" in result["msg"]
@@ -334,7 +336,7 @@ def stop_before_restore(make: Make) -> tuple[Station, dict[str, t.Any]]:
     """A change that has to be put back, its engine dead in the middle of the wait; and what was there before."""
     station = make(SECOND_BAD)
     old = snapshot(station)
-    assert not station.module(**SECOND_BAD.wish(station.root)).result["failed"]
+    assert not station.module(**SECOND_BAD.desired(station.root)).result["failed"]
     (clean,) = station.systemd.work(traced=True)
     number = next(call.number for call in clean.calls if call.name == "rename" and call.below(station.manifests))
     station = begin(make, SECOND_BAD)
@@ -366,7 +368,7 @@ def test_f44_with_both_copies_damaged_nothing_is_guessed(
     assert ended.status == STUCK
     assert str(station.journal_path) in ended.result
     assert snapshot(station) == before
-    result = station.module(**SECOND_BAD.wish(station.root)).result
+    result = station.module(**SECOND_BAD.desired(station.root)).result
     assert result["failed"]
     assert str(station.journal_path) in result["msg"]
     assert snapshot(station) == before
@@ -376,7 +378,7 @@ def test_f44_with_both_copies_damaged_nothing_is_guessed(
 def test_f45_a_last_known_good_that_is_damaged_twice_is_none(make: Make) -> None:
     station = make(SECOND_GOOD)
     (former,) = history_ids(str(station.state))
-    assert not station.module(**SECOND_GOOD.wish(station.root)).result["failed"]
+    assert not station.module(**SECOND_GOOD.desired(station.root)).result["failed"]
     station.systemd.work()
     newest = history_ids(str(station.state))[-1]
     assert station.told("summary", NAME)["last_known_good"] == newest
@@ -386,13 +388,13 @@ def test_f45_a_last_known_good_that_is_damaged_twice_is_none(make: Make) -> None
 
 
 def test_f50_histories_are_bounded_and_keep_the_last_known_good(station: Station) -> None:
-    wish: dict[str, t.Any] = {"wait_timeout": 6, "min_ready_seconds": 1}
+    desired: dict[str, t.Any] = {"wait_timeout": 6, "min_ready_seconds": 1}
     good = KEEP_HISTORY + 5
     for number in range(2, 2 + KEEP_HISTORY + 5):
         station.kubelet.behaviours = {
             f"--v={value}": QUICK if value in (1, 2) else HOPELESS for value in range(1, 2 + good)
         }
-        wanted: dict[str, t.Any] = {**wish, "args": {"v": number}}
+        wanted: dict[str, t.Any] = {**desired, "args": {"v": number}}
         station.accept(wanted)
         assert not station.module(**wanted).result["failed"]
         station.systemd.work()

@@ -76,17 +76,17 @@ class NodeSteps(ApiSteps[Observed, TaskPlan]):
     # ---- the steps -----------------------------------------------------------------------------------------------------
 
     @functools.cached_property
-    def _wishes(self) -> node_plan.Wishes:
-        return node_plan.parse_wishes(self._kind, self._params)
+    def _desired_states(self) -> node_plan.DesiredStates:
+        return node_plan.parse_desired(self._kind, self._params)
 
     def _check(self) -> None:
-        dummy = self._wishes
+        dummy = self._desired_states
         check_asked(self._params["nodes"], self._params["label_selector"])
 
     def read(self) -> Observed:
         """Read the nodes that the task names or selects."""
         selector = self._params["label_selector"]
-        names = list(dict.fromkeys([*(self._params["nodes"] or []), *self._wishes.per_node]))
+        names = list(dict.fromkeys([*(self._params["nodes"] or []), *self._desired_states.per_node]))
         found = self._read_nodes(names, selector)
         if selector and not found and self._params["state"] == "present":
             raise KubeadmError(f"label_selector {selector!r} matches no node of {self._api.url}.")
@@ -149,7 +149,7 @@ class NodeSteps(ApiSteps[Observed, TaskPlan]):
         return read_nodes(self._api, names, selector, workers=self._params["concurrency"])
 
     def _plan_of(self, target: NodeTarget, node: Json) -> NodePlan:
-        return node_plan.plan(self._kind, node, self._wishes.of(target.name))
+        return node_plan.plan(self._kind, node, self._desired_states.of(target.name))
 
     def _plan_one(self, target: NodeTarget) -> None:
         if not target.read:

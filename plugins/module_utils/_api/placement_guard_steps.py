@@ -16,11 +16,10 @@ from http import HTTPStatus
 from .._plan.common.batch import Incomplete, joined
 from .._plan.common.errors import KubeadmError, Refusal
 from .._plan.common.verdict import ACCEPTED, Verdict
-from .._plan.guard import desired
 from .._plan.guard import plan as placement_guard
 from .._plan.guard import policies as placement_policies
 from .._plan.guard import trial as placement_trial
-from .._plan.guard.desired import Wish
+from .._plan.guard.desired import Desired, parse_desired, refuse_unserved
 from .._plan.guard.plan import GuardPlan
 from .._plan.guard.policies import BINDING, GUARD_KINDS, POLICY, Guard, Place
 from .._plan.guard.protection import WORKLOADS, Cluster, Protection, protect, refusing
@@ -65,26 +64,26 @@ class PlacementGuardSteps(ApiSteps[Observed, GuardPlan]):
     # ---- the steps -----------------------------------------------------------------------------------------------------
 
     @functools.cached_property
-    def _wish(self) -> Wish:
-        return desired.parse(self._params)
+    def _desired(self) -> Desired:
+        return parse_desired(self._params)
 
     def _check(self) -> None:
-        dummy = self._wish
+        dummy = self._desired
 
     def read(self) -> Observed:
         """Read the guard that is there and the nodes, and have the API server judge the objects that are asked for."""
-        served, wish = self._served(), self._wish
-        names = [wish.name, placement_policies.trial_name(wish.name)]
+        served, desired = self._served(), self._desired
+        names = [desired.name, placement_policies.trial_name(desired.name)]
         places = [(kind, name) for kind in GUARD_KINDS if kind in served for name in names]
         objects = self._read_objects(places)
         placement_guard.refuse_foreign(objects)
-        nodes = {node["metadata"]["name"]: node for node in self._api.list("nodes")} if wish.present else {}
+        nodes = {node["metadata"]["name"]: node for node in self._api.list("nodes")} if desired.present else {}
         cluster = Cluster(objects, nodes, self._workloads(), self._guards())
-        self._enforced = placement_guard.was_enforced(wish, cluster)
-        self._protection = protection = protect(wish, cluster, dry=self._dry)
-        bodies = placement_guard.bodies(wish, cluster, protection)
+        self._enforced = placement_guard.was_enforced(desired, cluster)
+        self._protection = protection = protect(desired, cluster, dry=self._dry)
+        bodies = placement_guard.bodies(desired, cluster, protection)
         judged, declined = self._judge_bodies(cluster, bodies)
-        guard = placement_guard.guard_of(wish, protection)
+        guard = placement_guard.guard_of(desired, protection)
         return Observed(cluster, protection, guard, bodies, judged, declined)
 
     def _nodes(self, observed: Observed) -> t.Iterable[Json]:
@@ -92,7 +91,9 @@ class PlacementGuardSteps(ApiSteps[Observed, GuardPlan]):
 
     def plan(self, observed: Observed) -> GuardPlan:
         """Work out what to write and what to remove."""
-        return placement_guard.plan(self._wish, observed.cluster, observed.protection, observed.bodies, observed.judged)
+        return placement_guard.plan(
+            self._desired, observed.cluster, observed.protection, observed.bodies, observed.judged
+        )
 
     def verify(self, observed: Observed, plan: GuardPlan) -> None:
         """Nothing is to be changed: see that the guard is in force."""
@@ -134,16 +135,16 @@ class PlacementGuardSteps(ApiSteps[Observed, GuardPlan]):
             self._end(observed)
         except KubeadmError as exc:
             # A guard that goes is not brought back by what stays of it.
-            if not (self._written and self._wish.present):
+            if not (self._written and self._desired.present):
                 raise
             raise KubeadmError(f"{str(exc).rstrip('.')}. {self._put_back(observed.cluster.objects)}") from exc
 
     def report(self, observed: Observed | None, plan: GuardPlan | None) -> dict[str, t.Any]:
         """The result of the module, whatever step it reached."""
         found, operations = self._protection, plan.operations if plan else ()
-        told = placement_guard.lines(self._wish, found, operations, dry=self._dry) if self._done else []
+        told = placement_guard.lines(self._desired, found, operations, dry=self._dry) if self._done else []
         return {
-            "enforced": self._wish.present and self._wish.enforce if self._done else self._enforced,
+            "enforced": self._desired.present and self._desired.enforce if self._done else self._enforced,
             "nodes": list(found.nodes),
             "added": list(found.added),
             "removed": list(found.removed),
@@ -161,8 +162,8 @@ class PlacementGuardSteps(ApiSteps[Observed, GuardPlan]):
         """The kinds of the guard that the API has."""
         found = self._api.find(placement_policies.GROUP) or {}
         served = {entry["kind"] for entry in found.get("resources") or []} & set(GUARD_KINDS)
-        if self._wish.present:
-            desired.refuse_unserved(self._wish, served, lambda: server_version(self._api))
+        if self._desired.present:
+            refuse_unserved(self._desired, served, lambda: server_version(self._api))
         return served
 
     def _read_objects(self, places: t.Sequence[Place]) -> dict[Place, Json]:
@@ -172,13 +173,13 @@ class PlacementGuardSteps(ApiSteps[Observed, GuardPlan]):
 
     def _workloads(self) -> dict[str, list[Json]]:
         """What might lose its pods; nothing is read when tolerations are nobody's concern."""
-        if not (self._wish.present and self._wish.require_request):
+        if not (self._desired.present and self._desired.require_request):
             return {}
         return {kind: self._api.list(path) for kind, path in WORKLOADS.items()}
 
     def _guards(self) -> dict[str, Json]:
         """The policies of all other guards that refuse; nothing is read for one that does not."""
-        if not (self._wish.present and self._wish.enforce):
+        if not (self._desired.present and self._desired.enforce):
             return {}
         ours = "=".join(next(iter(placement_policies.OWNER.items())))
         found = {
@@ -186,7 +187,7 @@ class PlacementGuardSteps(ApiSteps[Observed, GuardPlan]):
             for kind in (POLICY, BINDING)
             for each in self._api.list(placement_policies.path_of(kind), labelSelector=ours)
         }
-        return refusing(found, self._wish.name)
+        return refusing(found, self._desired.name)
 
     def _judge_bodies(self, cluster: Cluster, bodies: t.Iterable[Json]) -> tuple[dict[Place, Json], list[str]]:
         """Have the API server fill in its defaults, without which objects cannot be compared, and say what it declines."""
@@ -211,7 +212,7 @@ class PlacementGuardSteps(ApiSteps[Observed, GuardPlan]):
             return []
         namespace = self._params["trial_namespace"]
         taken, said = self._ask(placement_trial.plain_case(observed.guard, namespace))
-        return [] if taken else [placement_trial.no_trial(self._wish, said)]
+        return [] if taken else [placement_trial.no_trial(self._desired, said)]
 
     # ---- writing and removing ------------------------------------------------------------------------------------------
 
@@ -265,9 +266,9 @@ class PlacementGuardSteps(ApiSteps[Observed, GuardPlan]):
         ]
         problems += filter(None, map(self._restoring_problem, former))
         if problems:
-            return f"Not all of it could be rolled back: {joined(problems)}. {placement_trial.way_out(self._wish)}"
+            return f"Not all of it could be rolled back: {joined(problems)}. {placement_trial.way_out(self._desired)}"
         self._written.clear()
-        existed = any(name == self._wish.name for _kind, name in found)
+        existed = any(name == self._desired.name for _kind, name in found)
         return "It was rolled back." if existed else "It was removed again."
 
     def _restoring_problem(self, former: Json) -> str:
@@ -316,7 +317,7 @@ class PlacementGuardSteps(ApiSteps[Observed, GuardPlan]):
         finally:
             problems += self._remove_copy(made)
         if problems:
-            words = " ".join(filter(None, [*problems, placement_trial.own_exception(self._wish, problems)]))
+            words = " ".join(filter(None, [*problems, placement_trial.own_exception(self._desired, problems)]))
             raise Refusal(f"The guard was not changed, because its trial failed. {words}")
 
     def _copy(self, body: Json, made: list[Place]) -> None:
@@ -367,7 +368,7 @@ class PlacementGuardSteps(ApiSteps[Observed, GuardPlan]):
 
     def _complaints(self) -> list[str]:
         """What is said of the expressions of the copy, once somebody has looked at them."""
-        place = (POLICY, placement_policies.trial_name(self._wish.name))
+        place = (POLICY, placement_policies.trial_name(self._desired.name))
         found: Json = {}
 
         def is_checked() -> bool:
@@ -379,7 +380,7 @@ class PlacementGuardSteps(ApiSteps[Observed, GuardPlan]):
         return placement_trial.complaints(found)
 
     def _end(self, observed: Observed) -> None:
-        if self._wish.present and self._wish.enforce and not self._dry:
+        if self._desired.present and self._desired.enforce and not self._dry:
             self._prove(observed)
         self._done = True
 
@@ -390,10 +391,10 @@ class PlacementGuardSteps(ApiSteps[Observed, GuardPlan]):
         cases = placement_trial.proof_cases(observed.guard, namespace, node)
         problems = list(filter(None, map(self._problem, cases)))
         if problems:
-            advice = [placement_trial.own_exception(self._wish, problems)]
-            advice += [] if self._written else [placement_trial.way_out(self._wish)]
+            advice = [placement_trial.own_exception(self._desired, problems)]
+            advice += [] if self._written else [placement_trial.way_out(self._desired)]
             words = " ".join(filter(None, [*problems, *advice]))
-            raise KubeadmError(f"The guard {self._wish.name} does not work as desired. {words}")
+            raise KubeadmError(f"The guard {self._desired.name} does not work as desired. {words}")
 
 
 def _copied(guard: Guard) -> list[Place]:

@@ -21,7 +21,7 @@ from .._plan.kubernetes import pods
 from .._plan.pod import resize as pod_resize
 from .._plan.pod import resize_state as pod_resize_state
 from .._plan.pod import templates as pod_templates
-from .._plan.pod.resize import PodPlan, Wish
+from .._plan.pod.resize import Desired, PodPlan
 from .._plan.pod.resize_state import ACCEPTED, GONE, INFEASIBLE, NOT_TRIED, REFUSED, RESIZED, RESTARTED, UNCHANGED
 from .client import ApiError, Connect, Json, Params
 from .conflicts import retry_on_conflict
@@ -38,7 +38,7 @@ class PodTarget(Target[PodPlan]):
     """One pod of a task. doubted: what it said of resizes before the plan's patch was sent."""
 
     namespace: str = "default"
-    wish: Wish = dataclasses.field(default_factory=dict)
+    desired: Desired = dataclasses.field(default_factory=dict)
     outcome: str = UNCHANGED
     doubted: t.Sequence[t.Any] = ()
 
@@ -99,9 +99,9 @@ class PodTarget(Target[PodPlan]):
 
 
 class Asked(t.NamedTuple):
-    """What a task asks for. wish: of every pod; empty where that is what their templates say."""
+    """What a task asks for. desired: of every pod; empty where that is what their templates say."""
 
-    wish: Wish
+    desired: Desired
     selection: Selection
 
 
@@ -157,9 +157,9 @@ class PodResizeSteps(ApiSteps[Observed, TaskPlan]):
         if params["containers"] == []:
             instead = ", or omit it to select all of them" if self._takes_back else " and what they get"
             raise Refusal(f"containers: it is empty; name the containers{instead}.")
-        wish: Wish = {entry["name"]: {} for entry in params["containers"] or []}
+        desired: Desired = {entry["name"]: {} for entry in params["containers"] or []}
         if not self._takes_back:
-            wish = pod_resize.parse_wish(params["containers"])
+            desired = pod_resize.parse_desired(params["containers"])
         pod_resize.parse_max_unavailable(params["max_unavailable"], 1)
         node_names.check_object("namespace", params["namespace"], "namespace")
         node_names.check_selector(params["label_selector"])
@@ -170,7 +170,7 @@ class PodResizeSteps(ApiSteps[Observed, TaskPlan]):
         if owner:
             node_names.check_object("owner", owner["name"], owner["kind"])
         made_by = (owner["kind"], owner["name"]) if owner else None
-        return Asked(wish, Selection(params["namespace"], params["names"], params["label_selector"], made_by))
+        return Asked(desired, Selection(params["namespace"], params["names"], params["label_selector"], made_by))
 
     def _check(self) -> None:
         dummy = self._asked
@@ -194,7 +194,7 @@ class PodResizeSteps(ApiSteps[Observed, TaskPlan]):
         templates = Templates(self._api, self._workloads, namespace=params["namespace"], policy=params["template"])
         observed = self._found = Observed(targets, templates, "/resize" if "pods/resize" in served else "")
         needed = self._takes_back or params["template"] == UPDATE
-        templates.read(found, self._asked.wish, needed=needed, reverts=self._takes_back)
+        templates.read(found, self._asked.desired, needed=needed, reverts=self._takes_back)
         return observed
 
     def notes(self, observed: Observed) -> list[str]:
@@ -257,17 +257,17 @@ class PodResizeSteps(ApiSteps[Observed, TaskPlan]):
             target.fail(GONE, f"there is no such pod in the cluster of {self._api.url}; kubectl get pods lists them.")
             return
         try:
-            target.wish = self._wish_of(observed, target)
+            target.desired = self._desired_of(observed, target)
             target.plan = self._plan_of(target, target.read)
         except KubeadmError as exc:
             target.fail(REFUSED, str(exc))
 
     def _plan_of(self, target: PodTarget, pod: Json) -> PodPlan:
-        return pod_resize.plan(pod, target.wish, allow_restart=self._params["allow_restart"])
+        return pod_resize.plan(pod, target.desired, allow_restart=self._params["allow_restart"])
 
-    def _wish_of(self, observed: Observed, target: PodTarget) -> Wish:
+    def _desired_of(self, observed: Observed, target: PodTarget) -> Desired:
         if not self._takes_back:
-            return self._asked.wish
+            return self._asked.desired
         template = observed.templates.of(target.name)
         if template is None:
             raise Refusal(
@@ -275,7 +275,7 @@ class PodResizeSteps(ApiSteps[Observed, TaskPlan]):
                 " the amounts, with state present."
             )
         known = pod_resize.containers_of(target.read["spec"])
-        return {**self._asked.wish, **{name: amounts for name, amounts in template.wish.items() if name in known}}
+        return {**self._asked.desired, **{name: amounts for name, amounts in template.desired.items() if name in known}}
 
     def _stop_if_asked(self, observed: Observed) -> None:
         targets = observed.targets.values()
@@ -417,7 +417,7 @@ class PodResizeSteps(ApiSteps[Observed, TaskPlan]):
 
         self._api.poll(is_over, timeout, _LOOK_AGAIN, look=look)
         for target in waiting:
-            state = pod_resize_state.state(target.latest, target.wish)
+            state = pod_resize_state.state(target.latest, target.desired)
             if state.outcome == INFEASIBLE:
                 self._fail_infeasible(target, state.reason)
                 continue
@@ -440,11 +440,11 @@ class PodResizeSteps(ApiSteps[Observed, TaskPlan]):
         if not target.latest["spec"].get("nodeName"):
             target.note = "not waited for: the pod has no node yet, and starts with the desired resources"
             return True
-        lost = pod_resize_state.overwritten(target.latest, target.wish)
+        lost = pod_resize_state.overwritten(target.latest, target.desired)
         if lost:
             target.fail(REFUSED, f"another client changed it in the meantime: {'; '.join(lost)}. Run the task again.")
             return True
-        state = pod_resize_state.state(target.latest, target.wish, target.doubted)
+        state = pod_resize_state.state(target.latest, target.desired, target.doubted)
         if state.outcome == INFEASIBLE:
             self._fail_infeasible(target, state.reason)
             return True

@@ -17,7 +17,7 @@ from .._plan.common.errors import KubeadmError
 from .._plan.common.ownership import Change
 from .._plan.pod import resize as pod_resize
 from .._plan.pod import templates as pod_templates
-from .._plan.pod.resize import Amounts, Wish
+from .._plan.pod.resize import Amounts, Desired
 from .._plan.pod.templates import TemplateDifference
 from .client import ApiError, Client, Json
 from .conflicts import retry_on_conflict
@@ -28,7 +28,7 @@ KEEP, UPDATE, REPORT = "keep", "update", "report"
 
 @dataclasses.dataclass
 class Template:
-    """The template of one controller. latest: the controller as it was last seen; read: as it was planned. wish: what is asked of
+    """The template of one controller. latest: the controller as it was last seen; read: as it was planned. desired: what is asked of
     its pods. operations: what changes in it. differences: where its pods differ from it.
     """
 
@@ -36,7 +36,7 @@ class Template:
     name: str
     read: Json
     latest: Json
-    wish: Wish
+    desired: Desired
     operations: tuple[Change, ...] = ()
     differences: tuple[TemplateDifference, ...] = ()
     error: str = ""
@@ -88,9 +88,9 @@ class Templates:
         self.found: dict[Maker, Template] = {}
         self.untold = ""
 
-    def read(self, pods: t.Mapping[str, Json], wish: Wish, *, needed: bool, reverts: bool) -> None:
-        """Read the controllers of pods. needed: nothing goes without. reverts: the wish is what they say, for the containers in
-        wish or for all."""
+    def read(self, pods: t.Mapping[str, Json], desired: Desired, *, needed: bool, reverts: bool) -> None:
+        """Read the controllers of pods. needed: nothing goes without. reverts: the desired state is what they say, for the containers in
+        desired state or for all."""
         if self._policy == KEEP and not needed:
             return
         try:
@@ -101,8 +101,8 @@ class Templates:
             self.untold = f"whether the templates differ from the pods could not be determined: {exc}"
             return
         for maker, controller in controllers.items():
-            wanted = pod_templates.wish_of(controller, list(wish) or None) if reverts else wish
-            self.found[maker] = Template(*maker, read=controller, latest=controller, wish=wanted)
+            wanted = pod_templates.desired_of(controller, list(desired) or None) if reverts else desired
+            self.found[maker] = Template(*maker, read=controller, latest=controller, desired=wanted)
 
     def of(self, pod: str) -> Template | None:
         """The template that a pod was made from, if it is known."""
@@ -112,13 +112,13 @@ class Templates:
         """Hold the templates against what the pods have, or are going to have. amounts: of the containers, by the pod's name."""
         for template in self.found.values():
             running = [own for name, own in amounts.items() if self.of(name) is template]
-            template.differences = pod_templates.differences(template.latest, template.wish, running)
+            template.differences = pod_templates.differences(template.latest, template.desired, running)
 
     def plan(self) -> tuple[Change, ...]:
         """Work out what changes in the templates."""
         if self._policy == UPDATE:
             for template in self.found.values():
-                template.operations = pod_templates.changes(template.read, template.wish)
+                template.operations = pod_templates.changes(template.read, template.desired)
         return tuple(change for template in self.found.values() for change in template.operations)
 
     def warnings(self) -> list[str]:
@@ -159,7 +159,7 @@ class Templates:
 
         def replan(_refusal: ApiError) -> Json | None:
             template.read = template.latest = self._client.get(place)
-            template.operations = pod_templates.changes(template.read, template.wish)
+            template.operations = pod_templates.changes(template.read, template.desired)
             return None if template.operations else template.latest
 
         template.latest = retry_on_conflict(attempt, replan, others="another client changed it")

@@ -25,7 +25,7 @@ from .._plan.kubeadm_config.entries import MISSING, UNKNOWN
 from .._plan.kubeadm_config.record import KEY, NAME, Entry, Persisted
 from .._plan.kubernetes import versions
 from .._plan.kubernetes.control_planes import LABEL
-from .._plan.static_pod.desired import Wish
+from .._plan.static_pod.desired import Desired
 from .._plan.static_pod.plan import StaticPodPlan
 from .component_files import ComponentFiles
 from .static_pods import API_SERVER, files_to_read, find, parse_static_pod
@@ -109,13 +109,13 @@ def adopted(record: Record, live: Values, entries: t.Mapping[tuple[str, str], En
     return found
 
 
-def describe(plan: StaticPodPlan, wish: Wish, known: KubeadmConfig, env: t.Container[str]) -> Json:
+def describe(plan: StaticPodPlan, desired: Desired, known: KubeadmConfig, env: t.Container[str]) -> Json:
     """What of a static pod could stand in kubeadm-config when its plan is carried out, see C(_plan/kubeadm_config/settings).
 
     Each setting also gets C(files): of those that it names, by their paths on the node, what tells their contents apart.
     """
-    found = settings.settings(plan.after.values(), plan.record, wish.values, known.persisted.of(wish.name), env)
-    files = _Files(plan, [file.path for file in wish.files], known.key)
+    found = settings.settings(plan.after.values(), plan.record, desired.values, known.persisted.of(desired.name), env)
+    files = _Files(plan, [file.path for file in desired.files], known.key)
     for field, keys in found["settings"].items():
         for key, entry in keys.items():
             entry["files"] = files.of(field, key, entry["value"])

@@ -20,11 +20,10 @@ from .._engine.node import NODE, Host
 from .._engine.systemd_unit import ASIDE
 from .._plan.common.errors import KubeadmError, Refusal
 from .._plan.common.verdict import Verdict
-from .._plan.kubelet import desired
 from .._plan.kubelet import layout as kubelet_layout
 from .._plan.kubelet import plan as kubelet
 from .._plan.kubelet import undo as kubelet_undo
-from .._plan.kubelet.desired import Wish
+from .._plan.kubelet.desired import SETTINGS, Desired, parse_desired
 from .._plan.kubelet.plan import KubeletPlan
 from .._plan.kubernetes import versions
 from .._plan.transaction import messages
@@ -75,10 +74,10 @@ class KubeletSteps(TransactionSteps):
         self._problem = ""
 
     @functools.cached_property
-    def _wish(self) -> Wish:
+    def _desired(self) -> Desired:
         if self._params["state"] == PREVIOUS:
-            refuse_settings(self._params, (*desired.SETTINGS, "purge", "adopt"))
-        return desired.parse_wish(self._params)
+            refuse_settings(self._params, (*SETTINGS, "purge", "adopt"))
+        return parse_desired(self._params)
 
     def read(self) -> Observed:
         """Read the unit, its files, the process, and our record."""
@@ -86,7 +85,7 @@ class KubeletSteps(TransactionSteps):
         self._told.node, self._told.cluster = unit.node_name, unit.cluster
         self._control_plane = control_planes.reasons(unit, self._host)
         earlier = self._read_transactions()
-        reverts = self._wish.state == PREVIOUS and earlier.open is None
+        reverts = self._desired.state == PREVIOUS and earlier.open is None
         return Observed(unit, earlier, undo.find(KUBELET_NAME, unit.node_name) if reverts else None)
 
     def notes(self, observed: Observed) -> list[str]:
@@ -97,15 +96,15 @@ class KubeletSteps(TransactionSteps):
 
     def plan(self, observed: Observed) -> KubeletPlan:
         """Work out the change."""
-        unit, wish = observed.unit, self._wish
-        if wish.state == PREVIOUS:
+        unit, desired = observed.unit, self._desired
+        if desired.state == PREVIOUS:
             notes = undo.notes(observed.way, KUBELET_NAME, unit.node_name)
-            return kubelet_undo.plan(observed.way, unit.state, force=wish.force, warnings=notes)
-        return kubelet.plan(wish, unit.state)
+            return kubelet_undo.plan(observed.way, unit.state, force=desired.force, warnings=notes)
+        return kubelet.plan(desired, unit.state)
 
     def preflight(self, observed: Observed, plan: KubeletPlan) -> list[str]:
         """Check that the node may take the change."""
-        if plan.policies and not self._wish.force:
+        if plan.policies and not self._desired.force:
             _refuse_undrained(observed.unit, plan)
         if plan.operations:
             self._problem = problem_of(observed.unit, self._host, self._run, self._patience)

@@ -180,7 +180,7 @@ class _PlanSteps(StaticPodSteps):
         }
 
     def _persistable(self, plan: StaticPodPlan) -> Json:
-        return kubeadm_config.describe(plan, self._wish, self._found.known, self._persist_env)
+        return kubeadm_config.describe(plan, self._desired, self._found.known, self._persist_env)
 
 
 def _observed(name: str, folder: str, kubelet: Kubelet, host: Host) -> Json:

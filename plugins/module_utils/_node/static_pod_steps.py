@@ -19,10 +19,9 @@ from .._engine.watcher import HICCUP_SECONDS
 from .._plan.common.errors import KubeadmError
 from .._plan.common.verdict import Verdict
 from .._plan.kubernetes import versions
-from .._plan.static_pod import desired
 from .._plan.static_pod import plan as static_pod
 from .._plan.static_pod import undo as static_pod_undo
-from .._plan.static_pod.desired import Wish
+from .._plan.static_pod.desired import SETTINGS, Desired, parse_desired
 from .._plan.static_pod.diff import diff
 from .._plan.static_pod.plan import State, StaticPodPlan
 from .._plan.transaction import messages
@@ -85,10 +84,10 @@ class StaticPodSteps(TransactionSteps):
         self._snapshot: str | None = None
 
     @functools.cached_property
-    def _wish(self) -> Wish:
+    def _desired(self) -> Desired:
         if self._params["state"] == PREVIOUS:
-            refuse_settings(self._params, (*desired.SETTINGS, "purge"))
-        return desired.parse_wish(self._params)
+            refuse_settings(self._params, (*SETTINGS, "purge"))
+        return parse_desired(self._params)
 
     @property
     def _notes_record(self) -> bool:
@@ -99,19 +98,19 @@ class StaticPodSteps(TransactionSteps):
         """Read the kubelet, the manifest, our record, and the files that may change."""
         kubelet = self._kubelet or read_running_kubelet(self._run, self._host, self._patience)
         self._told.node, self._told.cluster = kubelet.node_name, kubelet.cluster
-        earlier, wish = self._read_transactions(), self._wish
+        earlier, desired = self._read_transactions(), self._desired
         folder = self._params["manifest_dir"] or kubelet.manifest_dir
         if self._name == static_pods.ETCD:
             etcd_preflight.refuse_external(folder, kubelet.node_name)
         pod = static_pods.read_static_pod(self._name, folder, kubelet.node_name, joined=kubelet.joined)
         self._manifest = pod.path
-        _refuse_pods_as_files(wish, folder)
-        paths = {entry.path for entry in wish.files} | set(pod.record.get("files", {}))
+        _refuse_pods_as_files(desired, folder)
+        paths = {entry.path for entry in desired.files} | set(pod.record.get("files", {}))
         etcd_preflight.refuse_files_among_data(pod, paths)
-        users, groups = static_pods.read_accounts(wish.files)
+        users, groups = static_pods.read_accounts(desired.files)
         files = static_pods.read_files(paths)
         state = State(pod.manifest, pod.record, files, users, groups, pod.written_image, pod.changed)
-        way = undo.find(self._name, kubelet.node_name) if wish.state == PREVIOUS and earlier.open is None else None
+        way = undo.find(self._name, kubelet.node_name) if desired.state == PREVIOUS and earlier.open is None else None
         return Observed(kubelet, self._host._replace(**kubelet.places), pod, state, earlier, way)
 
     def notes(self, observed: Observed) -> list[str]:
@@ -124,10 +123,10 @@ class StaticPodSteps(TransactionSteps):
 
     def plan(self, observed: Observed) -> StaticPodPlan:
         """Work out the change."""
-        if self._wish.state == PREVIOUS:
+        if self._desired.state == PREVIOUS:
             notes = undo.notes(observed.way, self._name, observed.kubelet.node_name)
             return static_pod_undo.plan(self._name, observed.way, observed.state, notes)
-        return static_pod.plan(self._wish, observed.state)
+        return static_pod.plan(self._desired, observed.state)
 
     def preflight(self, observed: Observed, plan: StaticPodPlan) -> t.Sequence[str]:
         """Look for what would keep the changed component from coming up."""
@@ -202,8 +201,8 @@ def _clients(observed: Observed) -> ApiClients:
     return ApiClients.of_node(observed.host.kubelet_conf, observed.kubelet.node_name)
 
 
-def _refuse_pods_as_files(wish: Wish, folder: str) -> None:
-    for entry in wish.files:
+def _refuse_pods_as_files(desired: Desired, folder: str) -> None:
+    for entry in desired.files:
         if os.path.dirname(os.path.realpath(entry.path)) == os.path.realpath(folder):
             raise KubeadmError(
                 f"files: {entry.path} would be in the directory of static pods, where the kubelet treats it as one."

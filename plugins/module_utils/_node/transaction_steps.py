@@ -49,7 +49,7 @@ class Told:
 
 
 class TransactionSteps:
-    """One run of such a module. The subclass parses the wish, reads, plans, rehearses and writes the journal."""
+    """One run of such a module. The subclass parses the desired state, reads, plans, rehearses and writes the journal."""
 
     unrehearsed = ""
 
@@ -74,7 +74,7 @@ class TransactionSteps:
         self._told = Told()
 
     @property
-    def _wish(self) -> object:
+    def _desired(self) -> object:
         """What was asked. Raises Refusal."""
         raise NotImplementedError
 
@@ -89,7 +89,7 @@ class TransactionSteps:
         Raises Busy, Refusal.
         """
         self._dry = dry
-        dummy = self._wish, self._settings  # what makes no sense is refused before anybody is waited for
+        dummy = self._desired, self._settings  # what makes no sense is refused before anybody is waited for
         try:
             waited = self._lock_wait.until_free(self._name, self._run)
             if not dry:

@@ -233,7 +233,7 @@ def recover(name: str, *, run: Run) -> str | None:
     """Take up a transaction that an earlier run left open and whose engine is not at work.
 
     Returns the id of a transaction whose engine was started again and has to be waited for; None when nothing is open
-    any more. A journal whose engine was never started is dropped: nothing was written yet, and its wish may be stale.
+    any more. A journal whose engine was never started is dropped: nothing was written yet, and its desired state may be stale.
     Raises Busy when an engine is at work, Unusable for a journal that cannot be read: it is left as it is.
     """
     with exclusive(name, dry=False):

@@ -14,8 +14,8 @@ import typing as t
 from .._plan.common.errors import Refusal
 from .._plan.common.ownership import Values
 from .._plan.common.verdict import Verdict
-from .._plan.kubelet import desired
 from .._plan.kubelet import plan as kubelet
+from .._plan.kubelet.desired import parse_desired
 from .._plan.kubelet.plan import KubeletPlan
 from .._plan.upgrade import kubelets as upgrade
 from .._plan.upgrade import steps
@@ -109,7 +109,7 @@ def _planned(
     """The desired state for the new kubelet, which will have been restarted by then; None where site would refuse it."""
     state = dataclasses.replace(unit.state, version=version[:2], newer=(), running=None)
     try:
-        return upgrade.as_kubeadm_leaves(kubelet.plan(desired.parse_wish({**_DEFAULTS, **wanted}), state), version)
+        return upgrade.as_kubeadm_leaves(kubelet.plan(parse_desired({**_DEFAULTS, **wanted}), state), version)
     except Refusal as exc:
         told = f"site would not work after the upgrade: {exc}"
         found.findings.append(Finding(KUBELET_NAME, BREAKS, told, set_by=INVENTORY))

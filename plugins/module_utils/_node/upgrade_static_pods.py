@@ -19,8 +19,9 @@ from .._plan.common.verdict import Verdict
 from .._plan.documents import configuration
 from .._plan.kubeadm_config.cluster_configuration import CONFIG_MAP_SOURCE, ClusterConfiguration, Endpoint
 from .._plan.kubernetes import versions
-from .._plan.static_pod import desired, reconciliation
 from .._plan.static_pod import plan as static_pod
+from .._plan.static_pod import reconciliation
+from .._plan.static_pod.desired import parse_desired
 from .._plan.static_pod.manifest import Manifest
 from .._plan.static_pod.plan import StaticPodPlan
 from .._plan.upgrade import config_files, refusals, steps
@@ -211,12 +212,12 @@ def _planned(
     named: Values = {}
     try:
         fixed = {"name": pod.name, "state": "present", "purge": node.purge, "restore_removed": True}
-        wish = desired.parse_wish({**node.wanted[pod.name], **fixed})
-        named = wish.values
-        paths = {entry.path for entry in wish.files} | set(pod.record.get("files", {}))
-        users, groups = static_pods.read_accounts(wish.files)
+        desired = parse_desired({**node.wanted[pod.name], **fixed})
+        named = desired.values
+        paths = {entry.path for entry in desired.files} | set(pod.record.get("files", {}))
+        users, groups = static_pods.read_accounts(desired.files)
         state = static_pod.State(generated, pod.record, static_pods.read_files(paths), users, groups)
-        plan = static_pod.plan(wish, state)
+        plan = static_pod.plan(desired, state)
         static_pods.refuse_unreachable_files(plan)
     except Refusal as exc:
         live = Sides(

@@ -18,7 +18,7 @@ from pathlib import Path
 
 import yaml
 from ansible_collections.nodecraft.kubeadm.lab import runs
-from ansible_collections.nodecraft.kubeadm.tests.faults.lab import prober, sampler, wishes
+from ansible_collections.nodecraft.kubeadm.tests.faults.lab import desired_states, prober, sampler
 from ansible_collections.nodecraft.kubeadm.tests.faults.lab.background import Play, Probing, Program, Task
 from ansible_collections.nodecraft.kubeadm.tests.faults.lab.samples import Samples
 
@@ -320,10 +320,10 @@ class Cluster:
         output = self.records / "runs" / f"{Path(playbook).stem}-{time.monotonic_ns()}.json"
         return Play(self.lab, playbook, variables, output, *arguments)
 
-    def change(self, wish: Json, **settings: t.Any) -> Task:
+    def change(self, desired: Json, **settings: t.Any) -> Task:
         """Begin a change of the first API server."""
         return self.task(
-            self.first, "static_pod", {"name": API_SERVER, **wishes.BRISK, **wish, **settings}, by_ssh=True
+            self.first, "static_pod", {"name": API_SERVER, **desired_states.BRISK, **desired, **settings}, by_ssh=True
         )
 
     # -- watching ------------------------------------------------------------------------------------------------------

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 import yaml
-from ansible_collections.nodecraft.kubeadm.tests.faults.lab import wishes
+from ansible_collections.nodecraft.kubeadm.tests.faults.lab import desired_states
 from ansible_collections.nodecraft.kubeadm.tests.faults.lab.cluster import API_SERVER, Cluster, Json, Sampling, until
 from ansible_collections.nodecraft.kubeadm.tests.faults.lab.records import Recorder
 
@@ -32,8 +32,8 @@ FAULTS: dict[str, tuple[str, t.Any]] = {
     "F16": ("encryption-provider-config", f"{SEEN}/encryption.yaml"),
 }
 FILES = {
-    f"{SEEN}/audit.yaml": wishes.content(wishes.MALFORMED_FILE),
-    f"{SEEN}/encryption.yaml": wishes.content(wishes.NEVER_READY),
+    f"{SEEN}/audit.yaml": desired_states.content(desired_states.MALFORMED_FILE),
+    f"{SEEN}/encryption.yaml": desired_states.content(desired_states.NEVER_READY),
 }
 
 
@@ -52,7 +52,7 @@ def files(one: Cluster) -> t.Iterator[None]:
 @pytest.mark.usefixtures("files")
 def test_what_becomes_of_it(one: Cluster, record: Recorder, way: str, fault: str) -> None:
     flag, value = FAULTS[fault]
-    entry = record(fault, wishes.TITLES[fault], way)
+    entry = record(fault, desired_states.TITLES[fault], way)
     variables = {"address": one.first.api_server, "flag": flag, "value": value}
     with one.sampled(one.first) as sampling:
         with one.play(str(PLAYBOOKS / f"{way}.yml"), variables) as play:

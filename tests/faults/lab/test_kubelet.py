@@ -33,9 +33,9 @@ REFUSED = (
 )
 
 
-def change(cluster: Cluster, wish: Json, **settings: t.Any) -> Task:
+def change(cluster: Cluster, desired: Json, **settings: t.Any) -> Task:
     """Begin a change of the worker's kubelet."""
-    return cluster.task(cluster.workers[0], "kubelet", {**BRISK, **wish, **settings}, by_ssh=True)
+    return cluster.task(cluster.workers[0], "kubelet", {**BRISK, **desired, **settings}, by_ssh=True)
 
 
 def is_ready(cluster: Cluster, node: Node) -> bool:
@@ -56,12 +56,12 @@ def check_restored(entry: Record, cluster: Cluster, former: Process, result: Jso
     assert is_ready(cluster, node)
 
 
-@pytest.mark.parametrize(("title", "wish", "words"), REFUSED, ids=[fault[0].replace(" ", "-") for fault in REFUSED])
+@pytest.mark.parametrize(("title", "desired", "words"), REFUSED, ids=[fault[0].replace(" ", "-") for fault in REFUSED])
 def test_is_refused_before_anything_is_written(
-    one: Cluster, record: Recorder, title: str, wish: Json, words: str
+    one: Cluster, record: Recorder, title: str, desired: Json, words: str
 ) -> None:
     entry, running = record("F41", f"kubelet: {title}"), one.workers[0].kubelet()
-    with change(one, wish) as task:
+    with change(one, desired) as task:
         result = task.result()
     assert result["failed"]
     assert words in result["msg"]
@@ -79,11 +79,11 @@ ROLLED_BACK = (
 )
 
 
-@pytest.mark.parametrize(("title", "wish"), ROLLED_BACK, ids=[fault[0].replace(" ", "-") for fault in ROLLED_BACK])
-def test_is_restored(one: Cluster, record: Recorder, title: str, wish: Json) -> None:
+@pytest.mark.parametrize(("title", "desired"), ROLLED_BACK, ids=[fault[0].replace(" ", "-") for fault in ROLLED_BACK])
+def test_is_restored(one: Cluster, record: Recorder, title: str, desired: Json) -> None:
     entry, former = record("F41", f"kubelet: {title}"), one.workers[0].kubelet()
     state = seen(former.path(STATE_FILE))
-    with change(one, wish) as task:
+    with change(one, desired) as task:
         result = task.result()
     check_restored(entry, one, former, result)
     assert seen(one.workers[0].kubelet().path(STATE_FILE)) == state
@@ -100,8 +100,8 @@ def test_a_policy_changes_with_its_state_file(one: Cluster, record: Recorder) ->
     ends, former = [], seen(node.kubelet().path(STATE_FILE))
     one.lab.kubectl("drain", node.name, "--ignore-daemonsets", "--delete-emptydir-data", "--force", "--timeout=60s")
     try:
-        for wish, policy in ((STATIC, "static"), ({"state": "absent"}, "none")):
-            with change(one, wish) as task:
+        for desired, policy in ((STATIC, "static"), ({"state": "absent"}, "none")):
+            with change(one, desired) as task:
                 ends.append(task.result()["transaction"])
             assert ends[-1]["outcome"] == "committed"
             path = node.kubelet().path(STATE_FILE)
@@ -109,7 +109,7 @@ def test_a_policy_changes_with_its_state_file(one: Cluster, record: Recorder) ->
             assert used(one, node)["cpuManagerPolicy"] == policy
             (aside,) = path.parent.glob(f"{path.name}.*")
             assert (seen(aside) == former) is (policy == "static"), "of the former ones the last is kept"
-            with change(one, wish) as task:
+            with change(one, desired) as task:
                 assert not task.result()["changed"]
     finally:
         one.lab.kubectl("uncordon", node.name)
@@ -127,13 +127,13 @@ def used(cluster: Cluster, node: Node) -> Json:
 
 def test_a_fragment_that_is_gone_is_put_back(one: Cluster, record: Recorder) -> None:
     entry, node = record("F41", "kubelet: folder of fragments removed by somebody"), one.workers[0]
-    wish = {"config": {"maxPods": 99}}
-    with change(one, wish) as task:
+    desired = {"config": {"maxPods": 99}}
+    with change(one, desired) as task:
         assert task.result()["transaction"]["outcome"] == "committed"
     shutil.rmtree(node.path(FRAGMENTS))
     node.systemctl("restart", "kubelet")
     until(lambda: one.lab.get("node", node.name)["status"]["capacity"]["pods"] != "99", "the kubelet's own default", 90)
-    with change(one, wish) as task:
+    with change(one, desired) as task:
         result = task.result()
     entry.outcome, entry.ended, entry.false_restore = result["transaction"]["outcome"], "new", False
     entry.outages = [result["transaction"]["outage_seconds"]]

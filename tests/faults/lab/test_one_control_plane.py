@@ -12,7 +12,7 @@ import typing as t
 
 import pytest
 import yaml
-from ansible_collections.nodecraft.kubeadm.tests.faults.lab import wishes
+from ansible_collections.nodecraft.kubeadm.tests.faults.lab import desired_states
 from ansible_collections.nodecraft.kubeadm.tests.faults.lab.background import Program
 from ansible_collections.nodecraft.kubeadm.tests.faults.lab.certificates import DAY, Authority
 from ansible_collections.nodecraft.kubeadm.tests.faults.lab.cluster import (
@@ -35,26 +35,26 @@ from ansible_collections.nodecraft.kubeadm.tests.unit.support.fake_node import F
 
 pytestmark = pytest.mark.skipif("FAULTS_ONE" not in os.environ, reason="FAULTS_ONE names no lab of one control plane")
 
-Wish = t.Mapping[str, t.Any]
+Desired = t.Mapping[str, t.Any]
 
 REFUSED = (
-    ("F01", wishes.TITLES["F01"], wishes.UNKNOWN_FLAG, "unknown flag"),
-    ("F02", wishes.TITLES["F02"], wishes.UNKNOWN_GATE, "unrecognized feature gate"),
-    ("F03", wishes.TITLES["F03"], wishes.BAD_VALUE, "invalid argument"),
-    ("F04", "file that does not exist", wishes.MISSING_FILE, "does not exist"),
-    ("F04", "file that is not mounted", wishes.UNMOUNTED_FILE, "no volume"),
-    ("F05", wishes.TITLES["F05"], wishes.MALFORMED_FILE, "loading audit policy file"),
+    ("F01", desired_states.TITLES["F01"], desired_states.UNKNOWN_FLAG, "unknown flag"),
+    ("F02", desired_states.TITLES["F02"], desired_states.UNKNOWN_GATE, "unrecognized feature gate"),
+    ("F03", desired_states.TITLES["F03"], desired_states.BAD_VALUE, "invalid argument"),
+    ("F04", "file that does not exist", desired_states.MISSING_FILE, "does not exist"),
+    ("F04", "file that is not mounted", desired_states.UNMOUNTED_FILE, "no volume"),
+    ("F05", desired_states.TITLES["F05"], desired_states.MALFORMED_FILE, "loading audit policy file"),
 )
 
 
 def test_a_good_change_is_committed(one: Cluster, record: Recorder) -> None:
-    entry, running = record("good", wishes.TITLES["good"]), one.first.processes()
-    with one.sampled(one.first) as sampling, one.change(wishes.GOOD) as change:
+    entry, running = record("good", desired_states.TITLES["good"]), one.first.processes()
+    with one.sampled(one.first) as sampling, one.change(desired_states.GOOD) as change:
         result = change.result()
     check_committed(entry, one.first, sampling.samples, result["transaction"])
     assert "--v=1" in one.first.processes()[0].arguments
     entry.reached = f"the API server was {running[0].pid} and is {one.first.processes()[0].pid}"
-    with one.sampled(one.first) as sampling, one.change(wishes.GOOD) as change:
+    with one.sampled(one.first) as sampling, one.change(desired_states.GOOD) as change:
         assert not change.result()["changed"]
     assert sampling.samples.written() is None
 
@@ -63,13 +63,13 @@ def names(faults: t.Iterable[tuple[t.Any, ...]]) -> list[str]:
     return [f"{fault[0]}-{fault[1].replace(' ', '-')}" for fault in faults]
 
 
-@pytest.mark.parametrize(("fault", "title", "wish", "words"), REFUSED, ids=names(REFUSED))
+@pytest.mark.parametrize(("fault", "title", "desired", "words"), REFUSED, ids=names(REFUSED))
 def test_is_refused_before_anything_is_written(
-    one: Cluster, record: Recorder, fault: str, title: str, wish: Json, words: str
+    one: Cluster, record: Recorder, fault: str, title: str, desired: Json, words: str
 ) -> None:
     entry = record(fault, title)
     running = one.first.processes()
-    with one.sampled(one.first) as sampling, one.change(wish) as change:
+    with one.sampled(one.first) as sampling, one.change(desired) as change:
         result = change.result()
     check_untouched(entry, one.first, sampling.samples, result, running)
     assert words in result["msg"]
@@ -79,22 +79,22 @@ def test_is_refused_before_anything_is_written(
 FORCED = (REFUSED[0], REFUSED[1], REFUSED[2], REFUSED[5])
 
 
-@pytest.mark.parametrize(("fault", "title", "wish", "words"), FORCED, ids=names(FORCED))
+@pytest.mark.parametrize(("fault", "title", "desired", "words"), FORCED, ids=names(FORCED))
 def test_without_rehearsal_it_is_restored(
-    one: Cluster, record: Recorder, fault: str, title: str, wish: Json, words: str
+    one: Cluster, record: Recorder, fault: str, title: str, desired: Json, words: str
 ) -> None:
     entry = record(fault, f"{title}, not rehearsed")
-    with one.sampled(one.first) as sampling, one.change(wish, rehearse=False) as change:
+    with one.sampled(one.first) as sampling, one.change(desired, rehearse=False) as change:
         result = change.result()
     check_restored(entry, one.first, sampling.samples, result["transaction"])
     assert words in "\n".join(result["transaction"]["log"])
     entry.reached = result["msg"]
-    assert not one.first.path(wishes.FOLDER).exists()
+    assert not one.first.path(desired_states.FOLDER).exists()
 
 
 def test_what_never_gets_ready_is_restored_at_the_deadline(one: Cluster, record: Recorder) -> None:
-    entry = record("F07", wishes.TITLES["F07"])
-    with one.sampled(one.first) as sampling, one.change(wishes.NEVER_READY, wait_timeout=30) as change:
+    entry = record("F07", desired_states.TITLES["F07"])
+    with one.sampled(one.first) as sampling, one.change(desired_states.NEVER_READY, wait_timeout=30) as change:
         result = change.result()
     assert result["rehearsal"]["verdict"] == "accepted"
     check_restored(entry, one.first, sampling.samples, result["transaction"])
@@ -104,7 +104,7 @@ def test_what_never_gets_ready_is_restored_at_the_deadline(one: Cluster, record:
 
 def test_what_is_ready_and_locks_its_administrator_out_is_restored(one: Cluster, record: Recorder) -> None:
     entry = record("-", "ready for anybody, but knows no client certificate any more")
-    with one.sampled(one.first) as sampling, one.change(wishes.LOCKED_OUT) as change:
+    with one.sampled(one.first) as sampling, one.change(desired_states.LOCKED_OUT) as change:
         result = change.result()
     assert result["rehearsal"]["verdict"] == "accepted"
     check_restored(entry, one.first, sampling.samples, result["transaction"])
@@ -189,7 +189,7 @@ def test_an_image_that_is_not_there_is_refused(one: Cluster, record: Recorder) -
     one.first.run(*images, "tag", image, "faults.local/kept:1")
     one.first.run(*images, "remove", "--sync", image)
     try:
-        with one.sampled(one.first) as sampling, one.change(wishes.GOOD) as change:
+        with one.sampled(one.first) as sampling, one.change(desired_states.GOOD) as change:
             result = change.result()
     finally:
         one.first.run(*images, "tag", "faults.local/kept:1", image)
@@ -213,7 +213,7 @@ def wait_for_new(one: Cluster, former: t.Sequence[Process]) -> Process:
 
 def test_what_dies_while_it_is_watched_is_restored(one: Cluster, record: Recorder) -> None:
     entry, deaths = record("F08", "ready, dies again and again while it is watched"), 0
-    with one.sampled(one.first) as sampling, one.change(wishes.GOOD, wait_timeout=45) as change:
+    with one.sampled(one.first) as sampling, one.change(desired_states.GOOD, wait_timeout=45) as change:
         one.first.wait_for_phase("waiting")
         while one.first.phase() == "waiting":
             if one.first.news().startswith("is healthy"):
@@ -232,7 +232,7 @@ SLOW_SECONDS = 200
 
 def test_a_slow_start_is_waited_for(one: Cluster, record: Recorder) -> None:
     entry, former = record("F09", f"start takes {SLOW_SECONDS} s longer"), one.first.processes()
-    with one.sampled(one.first) as sampling, one.change(wishes.GOOD, wait_timeout=300) as change:
+    with one.sampled(one.first) as sampling, one.change(desired_states.GOOD, wait_timeout=300) as change:
         process = wait_for_new(one, former)
         process.send(signal.SIGSTOP)
         stays(lambda: one.first.phase() == "waiting", "the wait of the engine", SLOW_SECONDS)
@@ -271,7 +271,7 @@ def test_a_port_that_is_taken_for_a_while_is_waited_for(one: Cluster, record: Re
     with (
         one.sampled(one.first) as sampling,
         thief_of_port(one) as thief,
-        one.change(wishes.GOOD, wait_timeout=90) as change,
+        one.change(desired_states.GOOD, wait_timeout=90) as change,
     ):
         until(lambda: "is down after" in one.first.news(), "a start that failed", 90)
         entry.reached = f"the port was {thief.output.read_text().strip()}: {one.first.news()}"
@@ -286,7 +286,7 @@ def test_a_port_that_stays_taken_is_restored(one: Cluster, record: Recorder) -> 
     with (
         one.sampled(one.first) as sampling,
         thief_of_port(one) as thief,
-        one.change(wishes.GOOD, wait_timeout=90) as change,
+        one.change(desired_states.GOOD, wait_timeout=90) as change,
     ):
         one.first.wait_for_phase("verifying", seconds=180)
         entry.reached = f"the port was {thief.output.read_text().strip()}"
@@ -303,7 +303,7 @@ LITTLE_MEMORY = 64 * 1024 * 1024
 
 def test_what_is_killed_for_its_memory_is_restored(one: Cluster, record: Recorder) -> None:
     entry, former, limited = record("F12", "killed for its memory, again and again"), one.first.processes(), ""
-    with one.sampled(one.first) as sampling, one.change(wishes.GOOD) as change:
+    with one.sampled(one.first) as sampling, one.change(desired_states.GOOD) as change:
         group = wait_for_new(one, former).memory_group()
         limited = until(lambda: group.limit(LITTLE_MEMORY), "the limit")
         one.first.wait_for_phase("verifying", seconds=180)
@@ -317,9 +317,9 @@ def test_what_is_killed_for_its_memory_is_restored(one: Cluster, record: Recorde
 
 
 def test_the_node_restores_itself_when_everything_else_is_killed(one: Cluster, record: Recorder) -> None:
-    entry = record("F16", wishes.TITLES["F16"])
+    entry = record("F16", desired_states.TITLES["F16"])
     with one.sampled(one.first) as sampling:
-        with one.change(wishes.NEVER_READY, wait_timeout=30) as change:
+        with one.change(desired_states.NEVER_READY, wait_timeout=30) as change:
             one.first.wait_for_phase("waiting")
             change.kill()
             modules = one.first.modules()
@@ -339,24 +339,24 @@ def test_the_node_restores_itself_when_everything_else_is_killed(one: Cluster, r
 
 
 RESTARTS = (
-    ("restarted", Node.restart, wishes.NEVER_READY, "rolled_back"),
-    ("restarted", Node.restart, wishes.GOOD, "committed"),
-    ("cut off from power", Node.crash, wishes.NEVER_READY, "rolled_back"),
-    ("cut off from power", Node.crash, wishes.GOOD, "committed"),
+    ("restarted", Node.restart, desired_states.NEVER_READY, "rolled_back"),
+    ("restarted", Node.restart, desired_states.GOOD, "committed"),
+    ("cut off from power", Node.crash, desired_states.NEVER_READY, "rolled_back"),
+    ("cut off from power", Node.crash, desired_states.GOOD, "committed"),
 )
 
 
 @pytest.mark.parametrize(
-    ("how", "restart", "wish", "expected"),
+    ("how", "restart", "desired", "expected"),
     RESTARTS,
     ids=[f"{how}-{outcome}".replace(" ", "-") for how, _1, _2, outcome in RESTARTS],
 )
 def test_a_node_that_is_restarted_in_the_middle_ends_the_change_by_itself(
-    one: Cluster, record: Recorder, how: str, restart: t.Callable[[Node], None], wish: Json, expected: str
+    one: Cluster, record: Recorder, how: str, restart: t.Callable[[Node], None], desired: Json, expected: str
 ) -> None:
     entry, boot = record("F17", f"node {how} in the middle of a change that is {expected}"), one.first.boot()
     with one.sampled(one.first) as sampling:
-        with one.change(wish, wait_timeout=45 if expected == "rolled_back" else 240) as change:
+        with one.change(desired, wait_timeout=45 if expected == "rolled_back" else 240) as change:
             one.first.wait_for_phase("waiting")
             change.kill()
             restart(one.first)
@@ -373,7 +373,7 @@ def test_a_node_that_is_restarted_in_the_middle_ends_the_change_by_itself(
 
 def test_a_second_run_is_refused_and_told_who_is_at_work(one: Cluster, record: Recorder) -> None:
     entry = record("F24", "two runs on one node")
-    with one.sampled(one.first) as sampling, one.change(wishes.GOOD, min_ready_seconds=20) as change:
+    with one.sampled(one.first) as sampling, one.change(desired_states.GOOD, min_ready_seconds=20) as change:
         one.first.wait_for_phase("waiting")
         identifier = (one.first.journal() or {})["id"]
         with one.change({"args": {"v": 2}}) as second:
@@ -410,7 +410,7 @@ def test_a_stray_file_is_refused_and_named(one: Cluster, record: Recorder) -> No
     with without_kubelet(one.first):
         one.first.replace(stray, one.first.manifest().read_bytes())
     try:
-        with one.sampled(one.first) as sampling, one.change(wishes.GOOD) as change:
+        with one.sampled(one.first) as sampling, one.change(desired_states.GOOD) as change:
             result = change.result()
     finally:
         with without_kubelet(one.first):
@@ -423,7 +423,7 @@ def test_a_stray_file_is_refused_and_named(one: Cluster, record: Recorder) -> No
 def test_a_backup_that_appears_in_the_middle_is_named(one: Cluster, record: Recorder) -> None:
     entry = record("F31", "an editor's backup that appears in the middle")
     backup = one.first.path(f"{MANIFESTS}/kube-apiserver.yaml~")
-    with one.sampled(one.first) as sampling, one.change(wishes.GOOD, wait_timeout=40) as change:
+    with one.sampled(one.first) as sampling, one.change(desired_states.GOOD, wait_timeout=40) as change:
         one.first.wait_for_phase("waiting")
         one.first.replace(backup, (one.original(one.first) / "kube-apiserver.yaml").read_bytes())
         # As soon as the journal says that it did not come up; whoever put it there takes it away again.
@@ -444,7 +444,7 @@ def test_a_backup_that_appears_in_the_middle_is_named(one: Cluster, record: Reco
 def test_a_stopped_kubelet_is_refused(one: Cluster, record: Recorder) -> None:
     entry, running = record("F35", "kubelet stopped before the change"), one.first.processes()
     one.first.systemctl("stop", "kubelet")
-    with one.sampled(one.first) as sampling, one.change(wishes.GOOD) as change:
+    with one.sampled(one.first) as sampling, one.change(desired_states.GOOD) as change:
         result = change.result()
     check_untouched(entry, one.first, sampling.samples, result, running)
     assert "kubelet" in result["msg"]
@@ -459,7 +459,7 @@ def test_a_hung_kubelet_is_refused(one: Cluster, record: Recorder) -> None:
     )
     kubelet.send(signal.SIGSTOP)
     try:
-        with one.sampled(one.first) as sampling, one.change(wishes.GOOD) as change:
+        with one.sampled(one.first) as sampling, one.change(desired_states.GOOD) as change:
             result = change.result()
     finally:
         kubelet.send(signal.SIGCONT)
@@ -470,7 +470,7 @@ def test_a_hung_kubelet_is_refused(one: Cluster, record: Recorder) -> None:
 
 def test_a_kubelet_that_stops_in_the_middle_is_named(one: Cluster, record: Recorder) -> None:
     entry = record("F35", "kubelet stopped in the middle")
-    with one.sampled(one.first) as sampling, one.change(wishes.GOOD, wait_timeout=30) as change:
+    with one.sampled(one.first) as sampling, one.change(desired_states.GOOD, wait_timeout=30) as change:
         one.first.wait_for_phase("waiting")
         until(lambda: not one.first.processes(), "the end of the former API server")
         one.first.systemctl("stop", "kubelet")
@@ -495,7 +495,7 @@ def test_a_manifest_whose_change_the_kubelet_is_not_told_of_is_waited_for(one: C
     link.rename(manifest)
     assert watcher.events(), "this would not see a change either"
     try:
-        with one.sampled(one.first) as sampling, one.change(wishes.GOOD) as change:
+        with one.sampled(one.first) as sampling, one.change(desired_states.GOOD) as change:
             until(sampling.written, "the write", 60)
             told = watcher.events()
             result = change.result()
@@ -511,7 +511,7 @@ def test_a_manifest_whose_change_the_kubelet_is_not_told_of_is_waited_for(one: C
 
 def test_a_restarted_container_runtime_makes_no_restore(one: Cluster, record: Recorder) -> None:
     entry, former = record("F37", "containerd restarted in the wait, twice"), one.first.processes()
-    with one.sampled(one.first) as sampling, one.change(wishes.GOOD) as change:
+    with one.sampled(one.first) as sampling, one.change(desired_states.GOOD) as change:
         one.first.wait_for_phase("waiting")
         until(lambda: not one.first.processes(), "the end of the former API server")
         pids = [one.first.systemctl("show", "--property=MainPID", "containerd")]
@@ -532,10 +532,10 @@ def test_a_restarted_container_runtime_makes_no_restore(one: Cluster, record: Re
 def test_the_way_back_leads_to_the_newest_proven_state(one: Cluster, record: Recorder) -> None:
     """Two good changes, then one that was restored: what is taken back is the second, not the third nor both."""
     entry, first = record("F45", "the last change did not hold, the one before it is taken back"), one.first
-    for wish in (wishes.GOOD, {"args": {"event-ttl": "2h"}}):
-        with one.change(wish) as change:
+    for desired in (desired_states.GOOD, {"args": {"event-ttl": "2h"}}):
+        with one.change(desired) as change:
             assert change.result()["transaction"]["outcome"] == "committed"
-    with one.change(wishes.BAD_VALUE, rehearse=False) as change:
+    with one.change(desired_states.BAD_VALUE, rehearse=False) as change:
         assert change.result()["transaction"]["outcome"] == "rolled_back"
     good = first.history()[1]["id"]
     with one.task(first, "static_pod_info", {"name": API_SERVER}) as look:

@@ -52,7 +52,7 @@ def manifest(node: str, name: str) -> Manifest:
     return Manifest.parse(layouts.load(node).manifests[name], f"{layouts.MANIFESTS}/{name}.yaml", name)
 
 
-def wishes(node: str, name: str) -> dict[str, dict[str, t.Any]]:
+def desired_states(node: str, name: str) -> dict[str, dict[str, t.Any]]:
     """What is asked of one static pod."""
     if name in FOREIGN:
         return OF_PODS
@@ -61,16 +61,16 @@ def wishes(node: str, name: str) -> dict[str, dict[str, t.Any]]:
     return {**OF_FLAGS, **OF_PODS, **own, **(OF_API_SERVERS if name == "kube-apiserver" else {})}
 
 
-CASES = [(node, name, kind) for node, name in PODS if node in layouts.WHOLE for kind in wishes(node, name)]
+CASES = [(node, name, kind) for node, name in PODS if node in layouts.WHOLE for kind in desired_states(node, name)]
 
 
 @pytest.mark.parametrize(("node", "name", "kind"), CASES)
 def test_a_static_pod_is_changed_and_comes_back(node: str, name: str, kind: str) -> None:
-    wish = {"name": name, **wishes(node, name)[kind]}
+    desired = {"name": name, **desired_states(node, name)[kind]}
     before = manifest(node, name)
-    there = {entry["path"]: None for entry in wish.get("files", [])}
+    there = {entry["path"]: None for entry in desired.get("files", [])}
     state = State(before, {}, there)
-    done = static_pods.planned(state, **wish)
+    done = static_pods.planned(state, **desired)
     assert done.operations
     assert only_these(before.pod, done.after.pod, {"containers", "volumes", "priority", "priorityClassName"})
     shown = diff(done)
@@ -78,7 +78,7 @@ def test_a_static_pod_is_changed_and_comes_back(node: str, name: str, kind: str)
     assert "s3cret" not in str(shown)
 
     changed = static_pods.following(done, state)
-    assert static_pods.planned(changed, **wish, purge=True).operations == ()
+    assert static_pods.planned(changed, **desired, purge=True).operations == ()
     back = static_pods.planned(changed, name=name, purge=True)
     assert back.after.text == before.text
     assert back.record == {}
@@ -86,17 +86,17 @@ def test_a_static_pod_is_changed_and_comes_back(node: str, name: str, kind: str)
 
 
 @pytest.mark.parametrize(
-    ("node", "name", "wish"),
+    ("node", "name", "desired"),
     [
         ("kubespray", "kube-apiserver", {"args": {"profiling": None}}),
         ("minikube", "kube-apiserver", {"admission_plugins": {"DefaultStorageClass": "disabled"}}),
     ],
 )
 def test_what_was_taken_away_comes_back_as_it_was_only_with_the_whole_change(
-    node: str, name: str, wish: dict[str, t.Any]
+    node: str, name: str, desired: dict[str, t.Any]
 ) -> None:
     before = manifest(node, name)
-    done = static_pods.planned(State(before, {}, {}), name=name, **wish)
+    done = static_pods.planned(State(before, {}, {}), name=name, **desired)
     changed = static_pods.following(done)
     back = static_pods.planned(changed, name=name, purge=True)
     assert back.after.text != before.text
@@ -116,8 +116,8 @@ def only_these(before: t.Any, after: t.Any, keys: set[str]) -> bool:
 @pytest.mark.parametrize(("node", "name"), PODS)
 def test_all_of_it_at_once_comes_back(node: str, name: str) -> None:
     all_of_it: dict[str, t.Any] = {}
-    for wish in wishes(node, name).values():
-        for option, value in wish.items():
+    for desired in desired_states(node, name).values():
+        for option, value in desired.items():
             all_of_it[option] = {**all_of_it.get(option, {}), **value} if isinstance(value, dict) else value
     before = manifest(node, name)
     state = State(before, {}, {POLICY: None})
@@ -131,10 +131,10 @@ def test_all_of_it_at_once_comes_back(node: str, name: str) -> None:
     assert static_pod_undo.plan(name, taken, changed).after.text == before.text
 
 
-@pytest.mark.parametrize("wish", OF_FLAGS.values(), ids=OF_FLAGS)
-def test_a_pod_without_a_command_takes_no_flags(wish: dict[str, t.Any]) -> None:
+@pytest.mark.parametrize("desired", OF_FLAGS.values(), ids=OF_FLAGS)
+def test_a_pod_without_a_command_takes_no_flags(desired: dict[str, t.Any]) -> None:
     with pytest.raises(Refusal, match="no command"):
-        static_pods.planned(State(manifest("kubespray", "nginx-proxy"), {}, {}), name="nginx-proxy", **wish)
+        static_pods.planned(State(manifest("kubespray", "nginx-proxy"), {}, {}), name="nginx-proxy", **desired)
 
 
 @pytest.mark.parametrize(("node", "name"), PODS)
@@ -172,7 +172,7 @@ OF_KUBELETS: dict[str, dict[str, t.Any]] = {
     "flag": {"args": {"vmodule": "watch=4"}},
     "taint": {"register_with_taints": [kubelets.TAINT]},
 }
-OF_KUBELETS["all of it"] = {option: value for wish in OF_KUBELETS.values() for option, value in wish.items()}
+OF_KUBELETS["all of it"] = {option: value for desired in OF_KUBELETS.values() for option, value in desired.items()}
 
 
 @pytest.mark.parametrize("node", NODES)
@@ -184,9 +184,9 @@ def test_a_kubelet_is_changed_and_comes_back(node: str, given: dict[str, t.Any])
     adopt = "--eviction-hard" in files.command and "evictionHard" in given.get("config", {})
     if adopt:
         with pytest.raises(Refusal, match=r"kubeadm-flags\.env:1 sets it to"):
-            kubelet.plan(kubelets.wish(**given), before)
+            kubelet.plan(kubelets.desired(**given), before)
         given = {**given, "config": {"maxPods": 77}}
-    plan = kubelet.plan(kubelets.wish(**given), before)
+    plan = kubelet.plan(kubelets.desired(**given), before)
     written = {change.path for change in plan.files}
     fragment = f"{files.config_dir or kubelet_layout.CONFIG_DIR}/{kubelet_layout.FRAGMENT}"
     assert written <= {fragment, kubelet_layout.DROP_IN, kubelet_generator.GENERATOR}
@@ -196,9 +196,9 @@ def test_a_kubelet_is_changed_and_comes_back(node: str, given: dict[str, t.Any])
     gained = set(sources) - set(files.command.split())
     assert {sources[argument] for argument in gained} <= {files.variable}
     assert set(files.command.split()) <= set(changed.layout().command)
-    assert kubelet.plan(kubelets.wish(**given, purge=True), changed).operations == ()
+    assert kubelet.plan(kubelets.desired(**given, purge=True), changed).operations == ()
     for gone in ({"purge": True}, {"state": "absent"}):
-        assert kubelets.after(changed, kubelet.plan(kubelets.wish(**gone), changed)) == before
+        assert kubelets.after(changed, kubelet.plan(kubelets.desired(**gone), changed)) == before
 
 
 @pytest.mark.parametrize(
@@ -213,10 +213,10 @@ def test_a_kubelet_is_changed_and_comes_back(node: str, given: dict[str, t.Any])
 def test_what_their_files_say_is_adopted_and_comes_back(node: str, flag: str, given: dict[str, t.Any]) -> None:
     before = layouts.load(node).kubelet.state()
     with pytest.raises(Refusal, match="adopt"):
-        kubelet.plan(kubelets.wish(**given), before)
-    changed = kubelets.after(before, kubelet.plan(kubelets.wish(**given, adopt=True), before))
+        kubelet.plan(kubelets.desired(**given), before)
+    changed = kubelets.after(before, kubelet.plan(kubelets.desired(**given, adopt=True), before))
     assert flag in before.layout().command
     assert flag not in changed.layout().command
-    assert kubelet.plan(kubelets.wish(**given, adopt=True, purge=True), changed).operations == ()
-    back = kubelets.after(changed, kubelet.plan(kubelets.wish(state="absent"), changed))
+    assert kubelet.plan(kubelets.desired(**given, adopt=True, purge=True), changed).operations == ()
+    back = kubelets.after(changed, kubelet.plan(kubelets.desired(state="absent"), changed))
     assert back == before

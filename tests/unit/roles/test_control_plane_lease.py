@@ -52,14 +52,14 @@ def lease(outcome: Outcome, step: str) -> Json:
 
 @pytest.mark.slice
 def test_the_lease_is_taken_for_the_changes_and_renewed_before_each_turn(play: Play, confirm_url: str) -> None:
-    wish = {
+    desired = {
         "control_plane_wait_timeout": 400,
         "control_plane_confirm": True,
         "control_plane_confirm_url": confirm_url,
         "control_plane_force": True,
         "control_plane_restore_removed": True,
     }
-    outcome = play("nothing", "changes", "changes", variables=wish)
+    outcome = play("nothing", "changes", "changes", variables=desired)
     assert outcome.status == 0, outcome.output
     assert course(outcome) == [
         ("held", "cp1"),
@@ -76,7 +76,7 @@ def test_the_lease_is_taken_for_the_changes_and_renewed_before_each_turn(play: P
     assert arguments["cluster"] == {"ca_sha256": "a", "machine_ids": {"cp1": "", "cp2": "", "cp3": ""}}
     assert int(arguments["duration"]) == 60 + 3 + 400 + 400 + 20 + 60 + 180
     assert (arguments["takeover"], arguments["resume"], arguments["open_transactions"]) == (False, False, [])
-    assert [len(wish) for wish in arguments["intents"]] == [16]
+    assert [len(desired) for desired in arguments["intents"]] == [16]
     holders = {call["arguments"]["holder"] for call in outcome.calls if call["component"] == "lease"}
     assert [holder.count("@") for holder in holders] == [1]
     change = next(call["arguments"] for call in outcome.calls if call["step"] == "change")

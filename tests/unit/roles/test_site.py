@@ -165,9 +165,11 @@ def test_what_was_planned_and_did_not_begin_fails_and_is_in_the_limit_that_goes_
 
 
 def test_both_take_two_passes_of_which_the_first_takes_nothing_away(play: Play) -> None:
-    wish = {"control_plane_feature_gates": {"A": True, "B": False}, "node_resources_labels": {"a": "b", "c": None}}
+    desired = {"control_plane_feature_gates": {"A": True, "B": False}, "node_resources_labels": {"a": "b", "c": None}}
     # As real modules tell of both, of what is added, and then of what goes.
-    outcome = play(["both", "on", "on", "off"], ["on", "on", "on", "nothing"], nodes={"node_label": "changes"}, **wish)
+    outcome = play(
+        ["both", "on", "on", "off"], ["on", "on", "on", "nothing"], nodes={"node_label": "changes"}, **desired
+    )
     assert passes(outcome) == [API, KUBELET, NODES, NODES, API]
     first, second = arguments(outcome, API)
     assert (first["feature_gates"], first["purge"]) == ({"A": True}, False)
@@ -199,7 +201,7 @@ def test_a_run_that_names_nothing_is_refused(play: Play) -> None:
     assert outcome.calls == []
 
 
-def test_a_wish_may_stand_where_the_playbook_is_imported(play: Play) -> None:
+def test_a_desired_state_may_stand_where_the_playbook_is_imported(play: Play) -> None:
     gates = {"control_plane_feature_gates": {"A": True}}
     outcome = play("on", "on", name="feature_gates", imported=gates, node_kubelet_feature_gates={"A": True})
     assert passes(outcome) == [API, KUBELET]

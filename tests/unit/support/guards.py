@@ -10,11 +10,10 @@ import typing as t
 
 import pytest
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.common.errors import Refusal
-from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.guard import desired
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.guard import plan as placement_guard
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.guard import policies as placement_policies
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.guard import protection as placement_protection
-from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.guard.desired import Wish
+from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.guard.desired import Desired, parse_desired
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.guard.policies import Guard, Place
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.guard.protection import Cluster, Protection
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.node.extended_resources import RESOURCES
@@ -110,12 +109,12 @@ def by_kind(objects: list[Json]) -> dict[str, Json]:
     return {entry["kind"]: entry for entry in objects}
 
 
-def wish(**params: t.Any) -> Wish:
+def desired(**params: t.Any) -> Desired:
     """What a task asks for, with the defaults of the module."""
-    return desired.parse({**PARAMS, **params})
+    return parse_desired({**PARAMS, **params})
 
 
-def there(asked: Wish, *nodes: str) -> dict[Place, Json]:
+def there(asked: Desired, *nodes: str) -> dict[Place, Json]:
     """The objects of a guard for these nodes as they were read."""
     found = placement_policies.objects(placement_guard.guard_of(asked, Protection(nodes=nodes)))
     for entry in found:
@@ -124,7 +123,7 @@ def there(asked: Wish, *nodes: str) -> dict[Place, Json]:
 
 
 def protected(
-    asked: Wish,
+    asked: Desired,
     nodes: t.Sequence[Json] = NODES,
     former: t.Sequence[str] = (),
     *,
@@ -133,7 +132,7 @@ def protected(
     dry: bool = False,
     **workloads: t.Sequence[Json],
 ) -> Protection:
-    """Which nodes a wish comes to. former: nodes that the guard in force protects. sets: DaemonSets. others: policies of other guards."""
+    """Which nodes a desired state comes to. former: nodes that the guard in force protects. sets: DaemonSets. others: policies of other guards."""
     objects = there(asked, *former) if former else {}
     makers = {"DaemonSet": sets, **workloads}
     cluster = Cluster(objects, {node["metadata"]["name"]: node for node in nodes}, makers, others or {})

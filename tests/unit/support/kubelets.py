@@ -10,10 +10,9 @@ import typing as t
 
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.common.files import TextFile
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.documents.systemd_unit import with_file
-from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.kubelet import desired
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.kubelet import layout as kubelet_layout
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.kubelet import plan as kubelet
-from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.kubelet.desired import Wish
+from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.kubelet.desired import Desired, parse_desired
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.kubelet.state import State
 
 FRAGMENT = f"{kubelet_layout.CONFIG_DIR}/{kubelet_layout.FRAGMENT}"
@@ -86,9 +85,9 @@ def after(before: State, plan: kubelet.KubeletPlan) -> State:
     return dataclasses.replace(changed, record=plan.record, running=tuple(plan.after.command))
 
 
-def wish(**given: t.Any) -> Wish:
-    """A task's wish."""
-    return desired.parse_wish(parameters(**given))
+def desired(**given: t.Any) -> Desired:
+    """A task's desired state."""
+    return parse_desired(parameters(**given))
 
 
 def data_of(plan: kubelet.KubeletPlan) -> dict[str, t.Any]:

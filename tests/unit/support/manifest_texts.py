@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 nodecraft.kubeadm contributors
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Static pods in a random style, wishes for them, and what the kubelet and the component make of such a pod."""
+"""Static pods in a random style, desired states for them, and what the kubelet and the component make of such a pod."""
 
 from __future__ import annotations
 
@@ -57,19 +57,19 @@ class Case(t.NamedTuple):
 
     text: str
     pod: Json
-    wishes: tuple[Json, ...]
+    desired_states: tuple[Json, ...]
 
 
 def cases() -> st.SearchStrategy[Case]:
-    """Any manifest of an API server that could run, and any wishes for it. size: about how much of all they hold."""
+    """Any manifest of an API server that could run, and any desired states for it. size: about how much of all they hold."""
     return st.builds(case, st.integers(0, 3), st.randoms(use_true_random=True))
 
 
 def case(size: int, random: Random) -> Case:
     """One of them."""
     pod = _pod(size, random)
-    wishes = tuple(_wish(size, random) for dummy in range(random.choice([1, 1, 2])))
-    return Case(yaml_texts.write(pod, random), pod, wishes)
+    desired_states = tuple(_desired(size, random) for dummy in range(random.choice([1, 1, 2])))
+    return Case(yaml_texts.write(pod, random), pod, desired_states)
 
 
 # ---- pods ------------------------------------------------------------------------------------------------------------
@@ -155,10 +155,10 @@ def _mounts(name: str, random: Random) -> list[Json]:
     return random.choice([[mount]] * 6 + [[], [mount, {**mount, "mountPath": f"/again/{name}"}]])
 
 
-# ---- wishes ----------------------------------------------------------------------------------------------------------
+# ---- desired states --------------------------------------------------------------------------------------------------
 
 
-def _wish(size: int, random: Random) -> Json:
+def _desired(size: int, random: Random) -> Json:
     values = [*_WORDS, *_DASHED, *_LIKE_FLAGS]
 
     def texts() -> t.Any:
@@ -270,18 +270,18 @@ def _flags(command_line: list[str]) -> Json:
     return found
 
 
-def fulfilled(before: Meaning, wish: Json) -> Meaning:
-    """What a pod has to mean when a wish was carried out."""
-    texts = {name: _texts(value) for name, value in wish["args"].items()}
-    states = {name: None if state == "default" else state for name, state in wish["admission_plugins"].items()}
-    volumes = {volume["name"]: _wanted_volume(volume) for volume in wish["volumes"]}
+def fulfilled(before: Meaning, desired: Json) -> Meaning:
+    """What a pod has to mean when a desired state was carried out."""
+    texts = {name: _texts(value) for name, value in desired["args"].items()}
+    states = {name: None if state == "default" else state for name, state in desired["admission_plugins"].items()}
+    volumes = {volume["name"]: _wanted_volume(volume) for volume in desired["volumes"]}
     return before._replace(
-        gates=_merged(before.gates, wish["feature_gates"]),
+        gates=_merged(before.gates, desired["feature_gates"]),
         plugins=_merged(before.plugins, states),
         args=_merged(before.args, texts),
-        env=_merged(before.env, wish["env"]),
+        env=_merged(before.env, desired["env"]),
         volumes=_merged(before.volumes, volumes),
-        fields=_merged(before.fields, _wanted_fields(wish)),
+        fields=_merged(before.fields, _wanted_fields(desired)),
     )
 
 
@@ -289,18 +289,18 @@ def _merged(before: Json, wanted: Json) -> Json:
     return {name: value for name, value in {**before, **wanted}.items() if value is not None}
 
 
-def _wanted_fields(wish: Json) -> Json:
+def _wanted_fields(desired: Json) -> Json:
     amounts = {
         f"{kind}.{name}": amount and quantities.parse(str(amount))
-        for kind, given in wish["resources"].items()
+        for kind, given in desired["resources"].items()
         for name, amount in given.items()
     }
     times = {
         f"{probe}.{name}": number and int(number)
-        for probe, given in wish["probes"].items()
+        for probe, given in desired["probes"].items()
         for name, number in given.items()
     }
-    return {**amounts, **times, **wish["priority"]}
+    return {**amounts, **times, **desired["priority"]}
 
 
 def _texts(value: t.Any) -> list[str] | None:

@@ -8,7 +8,7 @@ import json
 import typing as t
 
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.node import plan as node_plan
-from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.node.plan import Kind, NodePlan, Wish
+from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.node.plan import Desired, Kind, NodePlan
 from ansible_collections.nodecraft.kubeadm.tests.unit.support.nodes import Json
 
 D = "example.com/dongle"
@@ -22,8 +22,8 @@ def owned(**keys: t.Any) -> str:
 
 
 def planned(kind: Kind, found: Json, values: t.Any, state: str = "present", *, purge: bool = False) -> NodePlan:
-    """The plan of a wish for a node."""
-    return node_plan.plan(kind, found, Wish(kind.parse(values, state), state, purge))
+    """The plan of a desired state for a node."""
+    return node_plan.plan(kind, found, Desired(kind.parse(values, state), state, purge))
 
 
 def seen(made: NodePlan) -> list[tuple[str, str, t.Any, t.Any]]:

@@ -94,11 +94,11 @@ class Site:
         """The preflight of a change that mounts another folder over a member's data."""
         (self.root / "elsewhere").mkdir(exist_ok=True)
         volume = samples.volume("etcd-data", str(self.root / "elsewhere"), mount_path=str(self.data), read_only=False)
-        wish = samples.wish(name="etcd", volumes=[volume])
-        plan = static_pod.plan(wish, static_pod.State(pod.manifest, {}, {}))
+        desired = samples.desired(name="etcd", volumes=[volume])
+        plan = static_pod.plan(desired, static_pod.State(pod.manifest, {}, {}))
         return preflight.check(pod, plan, self.node)
 
     @staticmethod
     def plan(pod: static_pods.StaticPod, **args: t.Any) -> static_pod.StaticPodPlan:
-        wish = samples.wish(name=pod.name, args={flag.replace("_", "-"): value for flag, value in args.items()})
-        return static_pod.plan(wish, static_pod.State(pod.manifest, {}, {}))
+        desired = samples.desired(name=pod.name, args={flag.replace("_", "-"): value for flag, value in args.items()})
+        return static_pod.plan(desired, static_pod.State(pod.manifest, {}, {}))

@@ -29,17 +29,17 @@ def steps(
     dry: bool = False,
     diff: bool = True,
     lock_wait: LockWait | None = None,
-    **wish: t.Any,
+    **desired: t.Any,
 ) -> PodCourse:
     """The steps of one run."""
-    given = samples.parameters(**{"wait_timeout": 20, "min_ready_seconds": 3, **wish})
+    given = samples.parameters(**{"wait_timeout": 20, "min_ready_seconds": 3, **desired})
     found = StaticPodSteps(given, diff=diff, run=run, host=master.host, patience=0, lock_wait=lock_wait)
     return Course(found, dry=dry)
 
 
-def carry_out(master: FakeNode, run: FakeRun, **wish: t.Any) -> Json:
+def carry_out(master: FakeNode, run: FakeRun, **desired: t.Any) -> Json:
     """A whole run of the module, and then of the engine."""
-    all_steps = steps(master, run, **wish)
+    all_steps = steps(master, run, **desired)
     with all_steps.session():
         all_steps.read()
         all_steps.notes()

@@ -8,9 +8,8 @@ import json
 import typing as t
 
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.common import ownership
-from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.static_pod import desired
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.static_pod import plan as static_pod
-from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.static_pod.desired import Wish
+from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.static_pod.desired import Desired, parse_desired
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.static_pod.manifest import Manifest
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.static_pod.plan import State, StaticPodPlan
 from ansible_collections.nodecraft.kubeadm.tests.unit.support.data import data_text
@@ -75,9 +74,9 @@ def parameters(**given: t.Any) -> dict[str, t.Any]:
     return {**defaults, **given}
 
 
-def wish(**given: t.Any) -> Wish:
-    """A wish as the module makes it from its parameters."""
-    return desired.parse_wish(parameters(**given))
+def desired(**given: t.Any) -> Desired:
+    """A desired state as the module makes it from its parameters."""
+    return parse_desired(parameters(**given))
 
 
 def state(text: str = API_SERVER, record: t.Any = None, files: t.Any = None) -> State:
@@ -86,9 +85,9 @@ def state(text: str = API_SERVER, record: t.Any = None, files: t.Any = None) -> 
 
 
 def planned(before: State | None = None, **given: t.Any) -> StaticPodPlan:
-    """The plan of a wish against what a node has: without anything given, kubeadm's manifest and none of the files."""
+    """The plan of a desired state against what a node has: without anything given, kubeadm's manifest and none of the files."""
     return static_pod.plan(
-        wish(**given), before or state(files={entry["path"]: None for entry in given.get("files") or []})
+        desired(**given), before or state(files={entry["path"]: None for entry in given.get("files") or []})
     )
 
 

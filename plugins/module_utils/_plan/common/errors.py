@@ -26,7 +26,7 @@ class Busy(KubeadmError):
 
 
 class Refusal(KubeadmError):
-    """The wish was understood and declined before anything was written."""
+    """The desired state was understood and declined before anything was written."""
 
 
 def several(failures: t.Mapping[str, str]) -> str:

@@ -41,25 +41,25 @@ class Change:
 
 @dataclasses.dataclass(frozen=True)
 class Resolution:
-    """What a wish comes to: the changes, the record after them, and what the user should know."""
+    """What a desired state comes to: the changes, the record after them, and what the user should know."""
 
     changes: tuple[Change, ...]
     record: Record
     warnings: tuple[str, ...]
 
 
-def resolve(*, wish: Values, live: Values, record: Record, state: str, purge: bool) -> Resolution:
-    """Compare a wish with what is there.
+def resolve(*, desired: Values, live: Values, record: Record, state: str, purge: bool) -> Resolution:
+    """Compare a desired state with what is there.
 
-    wish: the keys that the task names, with their wanted values.
-    live: the values that are set now. Keys with other fields than the wish's are allowed.
+    desired: the keys that the task names, with their wanted values.
+    live: the values that are set now. Keys with other fields than the desired state's are allowed.
     record: what we own.
     state: C(present): named keys get their values, other keys stay. C(absent): named keys that we own go back to what
     stood there before us. What others set stays: taking that away is what None with C(present) is for, and only there
     would a second run find nothing to do.
     purge: everything that we own and the task does not name goes back as well.
     """
-    targets = _targets(wish, record, state, purge)
+    targets = _targets(desired, record, state, purge)
     changes: list[Change] = []
     warnings: list[str] = []
     after: Record = {field: dict(keys) for field, keys in record.items()}
@@ -85,8 +85,8 @@ class _Target:
     ours_to_return: bool = False
 
 
-def _targets(wish: Values, record: Record, state: str, purge: bool) -> dict[tuple[str, str], _Target]:
-    named = {(field, key): value for field, keys in wish.items() for key, value in keys.items()}
+def _targets(desired: Values, record: Record, state: str, purge: bool) -> dict[tuple[str, str], _Target]:
+    named = {(field, key): value for field, keys in desired.items() for key, value in keys.items()}
     owned = {(field, key): entry for field, keys in record.items() for key, entry in keys.items()}
     targets: dict[tuple[str, str], _Target] = {}
     for place, value in named.items():

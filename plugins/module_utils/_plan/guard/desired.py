@@ -24,7 +24,7 @@ _DAEMON_SET = re.compile(r"[^/\s]+/[^/\s]+")
 
 
 @dataclasses.dataclass(frozen=True)
-class Wish:
+class Desired:
     """What a task asks for. affinity: whether names of nodes become affinities, which counts with enforce only."""
 
     name: str
@@ -43,10 +43,10 @@ class Wish:
     trial_namespace: str
 
 
-def parse(params: t.Mapping[str, t.Any]) -> Wish:
-    """Turn module parameters into a wish. Raises Refusal for what no cluster could guard."""
+def parse_desired(params: t.Mapping[str, t.Any]) -> Desired:
+    """Turn module parameters into a desired state. Raises Refusal for what no cluster could guard."""
     resources = tuple(params["resources"])
-    wish = Wish(
+    desired = Desired(
         name=params["name"],
         present=params["state"] == "present",
         nodes=tuple(sorted(set(params["nodes"]))),
@@ -62,67 +62,67 @@ def parse(params: t.Mapping[str, t.Any]) -> Wish:
         allow_refusals=params["allow_refusals"],
         trial_namespace=params["trial_namespace"],
     )
-    _check_names(wish)
-    _check_texts(wish)
-    if wish.present:
-        _check_sense(wish)
-    return wish
+    _check_names(desired)
+    _check_texts(desired)
+    if desired.present:
+        _check_sense(desired)
+    return desired
 
 
-def _check_names(wish: Wish) -> None:
-    node_names.check_object("name", wish.name, "policy")
-    if len(wish.name) > _LONGEST_NAME:
-        raise Refusal(f"name: it has {len(wish.name)} characters, and at most {_LONGEST_NAME} are allowed.")
-    if placement_policies.is_trial(wish.name):
+def _check_names(desired: Desired) -> None:
+    node_names.check_object("name", desired.name, "policy")
+    if len(desired.name) > _LONGEST_NAME:
+        raise Refusal(f"name: it has {len(desired.name)} characters, and at most {_LONGEST_NAME} are allowed.")
+    if placement_policies.is_trial(desired.name):
         raise Refusal(
-            f"name: {wish.name!r} is reserved for the copy of another guard during its trial; choose another suffix."
+            f"name: {desired.name!r} is reserved for the copy of another guard during its trial; choose another suffix."
         )
-    for name in wish.nodes:
+    for name in desired.nodes:
         node_names.check_node("nodes", name)
-    for name in wish.resources:
+    for name in desired.resources:
         node_names.check_resource(name)
-    for key in wish.taint_keys:
+    for key in desired.taint_keys:
         node_names.check_taint(key, "taint_keys")
-    for name in wish.exempt_namespaces:
+    for name in desired.exempt_namespaces:
         node_names.check_object("exempt_namespaces", name, "namespace")
-    node_names.check_object("trial_namespace", wish.trial_namespace, "namespace")
+    node_names.check_object("trial_namespace", desired.trial_namespace, "namespace")
 
 
-def _check_texts(wish: Wish) -> None:
-    for name in wish.exempt_daemon_sets:
+def _check_texts(desired: Desired) -> None:
+    for name in desired.exempt_daemon_sets:
         if not _DAEMON_SET.fullmatch(name):
             raise Refusal(f"exempt_daemon_sets: {name!r} has no namespace; write it as namespace/name.")
-    for option, texts in (("exceptions", wish.exceptions), ("schedulers", wish.schedulers)):
+    for option, texts in (("exceptions", desired.exceptions), ("schedulers", desired.schedulers)):
         if not all(text.strip() for text in texts):
             raise Refusal(f"{option}: one of them is empty; remove it.")
 
 
-def _check_sense(wish: Wish) -> None:
-    if not (wish.nodes or wish.taint_keys):
+def _check_sense(desired: Desired) -> None:
+    if not (desired.nodes or desired.taint_keys):
         raise Refusal(
             "none of nodes, resources and taint_keys is given; name the nodes to protect, or what this collection keeps them for."
         )
-    if wish.require_request and not wish.resources:
+    if desired.require_request and not desired.resources:
         raise Refusal("require_request: resources is empty; name there what pods have to request.")
-    if not wish.schedulers:
+    if not desired.schedulers:
         raise Refusal(
             "schedulers: it is empty, so no scheduler could place a pod on protected nodes; name one that may."
         )
-    if wish.trial_namespace in wish.exempt_namespaces:
+    if desired.trial_namespace in desired.exempt_namespaces:
         raise Refusal(
-            f"trial_namespace: the guard does not apply to {wish.trial_namespace}, so no trial is possible there; name another."
+            f"trial_namespace: the guard does not apply to {desired.trial_namespace}, so no trial is possible there; name another."
         )
 
 
-def refuse_unserved(wish: Wish, served: t.Collection[str], version: t.Callable[[], str]) -> None:
+def refuse_unserved(desired: Desired, served: t.Collection[str], version: t.Callable[[], str]) -> None:
     """Refuse a cluster that has no such policies. served: the kinds that it has. version: says the cluster's."""
-    lacking = [kind for kind in placement_policies.kinds_of(affinity=wish.affinity) if kind not in served]
+    lacking = [kind for kind in placement_policies.kinds_of(affinity=desired.affinity) if kind not in served]
     if not lacking:
         return
     reason = f"this cluster ({version()}) does not serve {lacking[0]} of admissionregistration.k8s.io/v1, which Kubernetes has"
     if lacking[0] == MUTATION:
         raise Refusal(f"on_node_name is affinity, and {reason} from 1.36 on. Leave it at refuse.")
-    key = wish.taint_keys[0] if wish.taint_keys else "KEY"
+    key = desired.taint_keys[0] if desired.taint_keys else "KEY"
     raise Refusal(
         f"{reason} from 1.30 on, unless --runtime-config switches it off. Without it, keep others off the nodes with a taint of the"
         f" effect NoExecute, which the kubelets enforce, too: give the nodes {{key: {key}, effect: NoExecute}} beside the one with"

@@ -13,7 +13,7 @@ import typing as t
 
 from ..common.errors import Refusal
 from . import policies as placement_policies
-from .desired import Wish
+from .desired import Desired
 from .policies import BINDING, GUARD_KINDS, POLICY, Guard, Json, Place
 from .protection import Cluster, Protection, losses, none_managed
 
@@ -64,28 +64,28 @@ def _is_ours(found: Json) -> bool:
 # ---- what is to be done ------------------------------------------------------------------------------------------------
 
 
-def guard_of(wish: Wish, protection: Protection) -> Guard:
+def guard_of(desired: Desired, protection: Protection) -> Guard:
     """What the policies are made of."""
     return Guard(
-        name=wish.name,
+        name=desired.name,
         nodes=protection.nodes,
-        resources=wish.resources,
+        resources=desired.resources,
         taints=protection.taints,
-        require_request=wish.require_request,
-        enforce=wish.enforce,
-        affinity=wish.affinity,
-        schedulers=wish.schedulers,
-        exceptions=wish.exceptions,
-        exempt_daemon_sets=wish.exempt_daemon_sets,
-        exempt_namespaces=wish.exempt_namespaces,
+        require_request=desired.require_request,
+        enforce=desired.enforce,
+        affinity=desired.affinity,
+        schedulers=desired.schedulers,
+        exceptions=desired.exceptions,
+        exempt_daemon_sets=desired.exempt_daemon_sets,
+        exempt_namespaces=desired.exempt_namespaces,
     )
 
 
-def bodies(wish: Wish, cluster: Cluster, protection: Protection) -> list[Json]:
+def bodies(desired: Desired, cluster: Cluster, protection: Protection) -> list[Json]:
     """The objects as they would be sent: what is there is replaced as it was read."""
-    if not wish.present:
+    if not desired.present:
         return []
-    found = placement_policies.objects(guard_of(wish, protection))
+    found = placement_policies.objects(guard_of(desired, protection))
     return [as_read(body, cluster.objects.get(place_of(body))) for body in found]
 
 
@@ -111,7 +111,7 @@ def place_of(body: t.Mapping[str, t.Any]) -> Place:
 
 
 def plan(
-    wish: Wish, cluster: Cluster, protection: Protection, sent: t.Sequence[Json], judged: t.Mapping[Place, Json]
+    desired: Desired, cluster: Cluster, protection: Protection, sent: t.Sequence[Json], judged: t.Mapping[Place, Json]
 ) -> GuardPlan:
     """Work out what to do.
 
@@ -120,8 +120,8 @@ def plan(
     """
     writes = [body for body in sent if differs(cluster.objects.get(place_of(body)), judged.get(place_of(body)))]
     wanted = [place_of(body) for body in sent]
-    going = [(kind, wish.name) for kind in reversed(GUARD_KINDS) if (kind, wish.name) not in wanted]
-    left = [(kind, placement_policies.trial_name(wish.name)) for kind in reversed(GUARD_KINDS)]
+    going = [(kind, desired.name) for kind in reversed(GUARD_KINDS) if (kind, desired.name) not in wanted]
+    left = [(kind, placement_policies.trial_name(desired.name)) for kind in reversed(GUARD_KINDS)]
     removals = tuple(place for place in going if place in cluster.objects)
     leftovers = tuple(place for place in left if place in cluster.objects)
     operations = [ObjectChange(place, REMOVED) for place in leftovers]
@@ -130,9 +130,9 @@ def plan(
     ]
     operations += [ObjectChange(place, REMOVED) for place in removals]
     warnings = [
-        *_warnings_of_disarming(wish, cluster),
-        *_warnings_of_nothing(wish, cluster, protection),
-        *_warnings(wish, protection),
+        *_warnings_of_disarming(desired, cluster),
+        *_warnings_of_nothing(desired, cluster, protection),
+        *_warnings(desired, protection),
     ]
     return GuardPlan(tuple(operations), tuple(warnings), tuple(writes), leftovers, removals)
 
@@ -142,58 +142,58 @@ def differs(found: t.Mapping[str, t.Any] | None, wanted: t.Mapping[str, t.Any] |
     return found is None or wanted is None or found.get("spec") != wanted.get("spec")
 
 
-def _warnings_of_disarming(wish: Wish, cluster: Cluster) -> list[str]:
-    if not (wish.present and was_enforced(wish, cluster)) or wish.enforce:
+def _warnings_of_disarming(desired: Desired, cluster: Cluster) -> list[str]:
+    if not (desired.present and was_enforced(desired, cluster)) or desired.enforce:
         return []
     return [
-        f"{wish.name} refused until now and only warns from now on, because enforce is not set; set it where the other"
+        f"{desired.name} refused until now and only warns from now on, because enforce is not set; set it where the other"
         " variables of the guard are, so that every run has it."
     ]
 
 
-def _warnings_of_nothing(wish: Wish, cluster: Cluster, found: Protection) -> list[str]:
-    if found.nodes or not wish.present:
+def _warnings_of_nothing(desired: Desired, cluster: Cluster, found: Protection) -> list[str]:
+    if found.nodes or not desired.present:
         return []
-    if (POLICY, wish.name) in cluster.objects:
-        return [f"The guard protects nothing as long as that is so. {none_managed(wish)}"]
-    return [f"Outside check mode this is refused, unless there is such a node by then. {none_managed(wish)}"]
+    if (POLICY, desired.name) in cluster.objects:
+        return [f"The guard protects nothing as long as that is so. {none_managed(desired)}"]
+    return [f"Outside check mode this is refused, unless there is such a node by then. {none_managed(desired)}"]
 
 
-def _warnings(wish: Wish, found: Protection) -> list[str]:
+def _warnings(desired: Desired, found: Protection) -> list[str]:
     warnings = [
         f"{name}: no longer a node of the cluster; remove it from the nodes to protect, or keep it there when it comes back."
         for name in found.stale
     ]
-    keys = f" {' or '.join(wish.taint_keys)}" if wish.taint_keys else ""
+    keys = f" {' or '.join(desired.taint_keys)}" if desired.taint_keys else ""
     warnings += [
         f"{name}: has no taint{keys} that keeps pods off, so the scheduler itself may place any pod there."
         for name in found.untainted
     ]
     if found.shut_out:
-        warnings.append(losses(found, "are refused" if wish.enforce else "would be refused if it were enforced,"))
-    if _KUBE_SCHEDULER not in wish.schedulers:
+        warnings.append(losses(found, "are refused" if desired.enforce else "would be refused if it were enforced,"))
+    if _KUBE_SCHEDULER not in desired.schedulers:
         warnings.append(
             f"schedulers: {_KUBE_SCHEDULER} is not among them, so the cluster's own scheduler cannot place any pod on protected nodes."
         )
     return warnings
 
 
-def was_enforced(wish: Wish, cluster: Cluster) -> bool:
+def was_enforced(desired: Desired, cluster: Cluster) -> bool:
     """Whether the guard that was found refuses."""
-    return placement_policies.denies(cluster.objects.get((BINDING, wish.name)))
+    return placement_policies.denies(cluster.objects.get((BINDING, desired.name)))
 
 
 # ---- what is told ------------------------------------------------------------------------------------------------------
 
 
-def lines(wish: Wish, found: Protection, operations: t.Sequence[ObjectChange], *, dry: bool) -> list[str]:
+def lines(desired: Desired, found: Protection, operations: t.Sequence[ObjectChange], *, dry: bool) -> list[str]:
     """What came of it, for people. dry: it was only worked out."""
     would = dry and bool(operations)
-    if not wish.present:
-        return [f"{wish.name}: {'would be removed' if would else 'not there any more'}"]
+    if not desired.present:
+        return [f"{desired.name}: {'would be removed' if would else 'not there any more'}"]
     does = "would refuse" if would else "refuses"
     only = "would only warn" if would else "only warns"
-    told = [f"{wish.name} {does if wish.enforce else only}; protected: {', '.join(found.nodes) or 'no node'}"]
+    told = [f"{desired.name} {does if desired.enforce else only}; protected: {', '.join(found.nodes) or 'no node'}"]
     told += [f"{name}: {'would be protected' if would else 'protected from now on'}" for name in found.added]
     for name in found.removed:
         why = ", and no node of the cluster any more" if name in found.gone else ""

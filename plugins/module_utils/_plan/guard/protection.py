@@ -21,7 +21,7 @@ from ..node.extended_resources import RESOURCES
 from ..node.plan import Node
 from ..node.taints import TAINTS
 from . import policies as placement_policies
-from .desired import Wish
+from .desired import Desired
 from .policies import BINDING, POLICY, Json, Place
 
 DAEMON_SET, CRON_JOB = "DaemonSet", "CronJob"
@@ -67,16 +67,16 @@ class Protection:
     shut_out: tuple[str, ...] = ()
 
 
-def protect(wish: Wish, cluster: Cluster, *, dry: bool) -> Protection:
+def protect(desired: Desired, cluster: Cluster, *, dry: bool) -> Protection:
     """Which nodes are protected. dry: nothing is written, so that nodes may yet come to be managed.
 
     Raises Refusal for nodes that do not exist or have another guard, for none at all when there is no guard yet, and for what
     would lose its pods.
     """
-    former = placement_policies.nodes_of(cluster.objects.get((POLICY, wish.name)))
-    nodes = (wish.nodes or _managed(wish, cluster)) if wish.present else ()
+    former = placement_policies.nodes_of(cluster.objects.get((POLICY, desired.name)))
+    nodes = (desired.nodes or _managed(desired, cluster)) if desired.present else ()
     removed = tuple(sorted(set(former) - set(nodes)))
-    held = {name: _keeping_off(wish.taint_keys, cluster.nodes[name]) for name in nodes if name in cluster.nodes}
+    held = {name: _keeping_off(desired.taint_keys, cluster.nodes[name]) for name in nodes if name in cluster.nodes}
     taints = _unique(taint for found in held.values() for taint in found)
     missing = [name for name in nodes if name not in cluster.nodes]
     found = Protection(
@@ -85,29 +85,29 @@ def protect(wish: Wish, cluster: Cluster, *, dry: bool) -> Protection:
         removed=removed,
         stale=tuple(name for name in missing if name in former),
         untainted=tuple(name for name, taints_there in held.items() if not taints_there),
-        gone=tuple(name for name in removed if name not in cluster.nodes) if wish.present else (),
+        gone=tuple(name for name in removed if name not in cluster.nodes) if desired.present else (),
         taints=taints,
-        shut_out=tuple(_shut_out(wish, cluster, nodes, taints)),
+        shut_out=tuple(_shut_out(desired, cluster, nodes, taints)),
     )
-    if wish.present:
+    if desired.present:
         _refuse_strangers([name for name in missing if name not in former], cluster)
         # A guard that is there follows its nodes, also when the last one goes.
-        if not (nodes or dry or (POLICY, wish.name) in cluster.objects):
-            raise Refusal(none_managed(wish))
-        _refuse_shared(wish, found, cluster)
-        _refuse_losses(wish, found)
+        if not (nodes or dry or (POLICY, desired.name) in cluster.objects):
+            raise Refusal(none_managed(desired))
+        _refuse_shared(desired, found, cluster)
+        _refuse_losses(desired, found)
     return found
 
 
-def _managed(wish: Wish, cluster: Cluster) -> tuple[str, ...]:
+def _managed(desired: Desired, cluster: Cluster) -> tuple[str, ...]:
     """The nodes on which this collection set one of the taints or advertises one of the resources."""
-    return tuple(name for name, node in sorted(cluster.nodes.items()) if _is_managed(wish, node))
+    return tuple(name for name, node in sorted(cluster.nodes.items()) if _is_managed(desired, node))
 
 
-def _is_managed(wish: Wish, node: Node) -> bool:
+def _is_managed(desired: Desired, node: Node) -> bool:
     keys = {known_as.rpartition(":")[0] for known_as in node_plan.read_record(TAINTS, node)}
     resources = set(node_plan.read_record(RESOURCES, node))
-    return not (keys.isdisjoint(wish.taint_keys) and resources.isdisjoint(wish.resources))
+    return not (keys.isdisjoint(desired.taint_keys) and resources.isdisjoint(desired.resources))
 
 
 def _keeping_off(keys: t.Collection[str], node: Node) -> list[Json]:
@@ -131,8 +131,8 @@ def _refuse_strangers(strangers: t.Sequence[str], cluster: Cluster) -> None:
         )
 
 
-def none_managed(wish: Wish) -> str:
-    kept_for = " or ".join(dict.fromkeys([*wish.resources, *wish.taint_keys]))
+def none_managed(desired: Desired) -> str:
+    kept_for = " or ".join(dict.fromkeys([*desired.resources, *desired.taint_keys]))
     return (
         f"nodes: none is given, and this collection manages no node with {kept_for}. Name the nodes, or use node_taint,"
         " node_extended_resource or the role node_resources first; state absent removes a guard that is no longer needed."
@@ -151,21 +151,21 @@ def refusing(objects: t.Mapping[Place, Json], name: str) -> dict[str, Json]:
     }
 
 
-def _refuse_shared(wish: Wish, found: Protection, cluster: Cluster) -> None:
+def _refuse_shared(desired: Desired, found: Protection, cluster: Cluster) -> None:
     # Each would refuse what the other lets through. One that only warns stands in nobody's way.
-    told = [text for name, policy in cluster.guards.items() for text in _shared(wish, found, cluster, name, policy)]
-    if wish.enforce and told:
+    told = [text for name, policy in cluster.guards.items() for text in _shared(desired, found, cluster, name, policy)]
+    if desired.enforce and told:
         raise Refusal(
             f"{'; '.join(told)}. Of two guards that refuse, one would refuse what the other is for. Name all resources in one guard, give"
             " the nodes other taints, or remove the other guard first (state absent)."
         )
 
 
-def _shared(wish: Wish, found: Protection, cluster: Cluster, name: str, policy: Json) -> list[str]:
+def _shared(desired: Desired, found: Protection, cluster: Cluster, name: str, policy: Json) -> list[str]:
     """What another guard is about, too: nodes, and, where a request is required, taints of them."""
     others = placement_policies.nodes_of(policy)
     both = sorted(set(found.nodes) & set(others))
-    ours = found.taints if wish.require_request else ()
+    ours = found.taints if desired.require_request else ()
     tolerated = [taint for taint in ours if taint in _off(cluster, others)]
     tolerated += [taint for taint in placement_policies.taints_of(policy) if taint in _off(cluster, found.nodes)]
     taints = sorted({f"{taint['key']}:{taint['effect']}" for taint in tolerated})
@@ -178,8 +178,8 @@ def _off(cluster: Cluster, nodes: t.Iterable[str]) -> list[Json]:
     return [taint for name in nodes if name in cluster.nodes for taint in _keeping_off((), cluster.nodes[name])]
 
 
-def _refuse_losses(wish: Wish, found: Protection) -> None:
-    if found.shut_out and wish.enforce and not wish.allow_refusals:
+def _refuse_losses(desired: Desired, found: Protection) -> None:
+    if found.shut_out and desired.enforce and not desired.allow_refusals:
         raise Refusal(
             f"require_request: {losses(found, 'would be refused')} Add DaemonSets that belong there to exempt_daemon_sets, or"
             " the namespaces of others that belong there to exempt_namespaces; remove the toleration from the rest; or set allow_refusals, for"
@@ -194,7 +194,7 @@ def losses(found: Protection, are_refused: str) -> str:
     )
 
 
-def _shut_out(wish: Wish, cluster: Cluster, nodes: t.Sequence[str], taints: t.Sequence[Json]) -> list[str]:
+def _shut_out(desired: Desired, cluster: Cluster, nodes: t.Sequence[str], taints: t.Sequence[Json]) -> list[str]:
     """What the guard would keep from making its pods although they tolerate the taints, by the rules of the policy."""
     there = [cluster.nodes[name] for name in nodes if name in cluster.nodes]
     found = []
@@ -202,13 +202,13 @@ def _shut_out(wish: Wish, cluster: Cluster, nodes: t.Sequence[str], taints: t.Se
         for workload in workloads:
             metadata, spec = workload["metadata"], _template_of(kind, workload)
             name = f"{metadata['namespace']}/{metadata['name']}"
-            exempt = metadata["namespace"] in wish.exempt_namespaces or (
+            exempt = metadata["namespace"] in desired.exempt_namespaces or (
                 # Each of its pods is for one node, which the policy sees.
-                name in wish.exempt_daemon_sets or not _lands(spec, there)
+                name in desired.exempt_daemon_sets or not _lands(spec, there)
                 if kind == DAEMON_SET
                 else _is_elsewhere(spec, nodes)
             )
-            if not exempt and _tolerates(spec, taints) and not _requests(spec, wish.resources):
+            if not exempt and _tolerates(spec, taints) and not _requests(spec, desired.resources):
                 found.append(f"{kind} {name}")
     return sorted(found)
 

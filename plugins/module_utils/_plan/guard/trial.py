@@ -11,7 +11,7 @@ from __future__ import annotations
 import dataclasses
 import typing as t
 
-from .desired import Wish
+from .desired import Desired
 from .policies import (
     ANNOTATION,
     BINDING,
@@ -215,25 +215,25 @@ def complaints(policy: t.Mapping[str, t.Any]) -> list[str]:
     ]
 
 
-def own_exception(wish: Wish, problems: t.Iterable[str]) -> str:
+def own_exception(desired: Desired, problems: t.Iterable[str]) -> str:
     """What else may be the cause when a guard that refuses lets a pod through; empty when it cannot be."""
-    if not (wish.exceptions and wish.enforce and any(text.startswith(_LET_THROUGH) for text in problems)):
+    if not (desired.exceptions and desired.enforce and any(text.startswith(_LET_THROUGH) for text in problems)):
         return ""
     return "Or one of its exceptions applies to the account of this task. Remove the account from them, because it must be refused here."
 
 
-def no_trial(wish: Wish, said: str) -> str:
+def no_trial(desired: Desired, said: str) -> str:
     """Why nothing can be tried where a harmless pod is refused. said: the refusal."""
     words = said.rstrip(".")
-    if f"ValidatingAdmissionPolicy '{wish.name}'" in words:
-        return f"the guard that is in force refuses a harmless pod: {words}. Another client changed it. {way_out(wish)} Then run the task again."
+    if f"ValidatingAdmissionPolicy '{desired.name}'" in words:
+        return f"the guard that is in force refuses a harmless pod: {words}. Another client changed it. {way_out(desired)} Then run the task again."
     return (
-        f"trial_namespace: no trial is possible in {wish.trial_namespace}, because a harmless pod is refused there: {words}. Name another"
+        f"trial_namespace: no trial is possible in {desired.trial_namespace}, because a harmless pod is refused there: {words}. Name another"
         " namespace."
     )
 
 
-def way_out(wish: Wish) -> str:
+def way_out(desired: Desired) -> str:
     """How to take a guard out of force, whatever else does not work."""
-    names = ["validatingadmissionpolicybinding", *(["mutatingadmissionpolicybinding"] if wish.affinity else [])]
-    return f"To disable it: {' and '.join(f'kubectl delete {kind} {wish.name}' for kind in names)}."
+    names = ["validatingadmissionpolicybinding", *(["mutatingadmissionpolicybinding"] if desired.affinity else [])]
+    return f"To disable it: {' and '.join(f'kubectl delete {kind} {desired.name}' for kind in names)}."

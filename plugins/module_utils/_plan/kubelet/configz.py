@@ -50,7 +50,7 @@ def differences(asked: t.Any, running: t.Mapping[str, t.Any]) -> list[ConfigDiff
     """Where a running kubelet differs from what was asked for.
 
     asked: C(feature_gates) and C(config) as the module C(kubelet) takes them. What is null there is not compared, because
-    any default is right then. running: the kubelet's own KubeletConfiguration. Raises Refusal for what is no such wish.
+    any default is right then. running: the kubelet's own KubeletConfiguration. Raises Refusal for what is no such desired state.
     """
     gates = {gate: option_values.gate(gate, value) for gate, value in _mapping(asked, GATES).items()}
     now = running.get("featureGates") or {}

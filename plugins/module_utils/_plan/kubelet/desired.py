@@ -40,7 +40,7 @@ _FIXED_FIELDS = ("containerRuntimeEndpoint", "staticPodPath", "staticPodURL")
 
 
 @dataclasses.dataclass(frozen=True)
-class Wish:
+class Desired:
     """What a task asks for, checked and in canonical form: field -> key -> value, None to remove."""
 
     values: Values
@@ -55,8 +55,8 @@ class Wish:
         return [(field, key) for field, keys in self.values.items() for key in keys]
 
 
-def parse_wish(params: t.Mapping[str, t.Any]) -> Wish:
-    """Turn module parameters into a wish. Raises Refusal for values that no kubelet could take."""
+def parse_desired(params: t.Mapping[str, t.Any]) -> Desired:
+    """Turn module parameters into a desired state. Raises Refusal for values that no kubelet could take."""
     values: Values = {
         GATES: {gate: option_values.gate(gate, value) for gate, value in (params[GATES] or {}).items()},
         CONFIG: _config(params[CONFIG] or {}),
@@ -67,7 +67,7 @@ def parse_wish(params: t.Mapping[str, t.Any]) -> Wish:
     option_values.refuse_twice(TAINTS, [kubelet_config.taint_key(taint) for taint in params[TAINTS] or []])
     # An option that is given but empty names nothing: an empty variable must not revert everything.
     everything = params["state"] == "absent" and all(params[option] is None for option in SETTINGS)
-    return Wish(values, params["state"], params["purge"] or everything, params["adopt"], params["force"])
+    return Desired(values, params["state"], params["purge"] or everything, params["adopt"], params["force"])
 
 
 def _argument(name: str, value: t.Any) -> list[str] | None:

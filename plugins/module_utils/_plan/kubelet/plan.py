@@ -4,12 +4,12 @@
 
 # PRIVATE to the collection: no promise of stability to code outside it.
 
-"""The plan of the module C(kubelet): a wish and what was read, in; every byte that will change, out.
+"""The plan of the module C(kubelet): a desired state and what was read, in; every byte that will change, out.
 
 Ours are a drop-in of the kubelet's unit, a fragment in its C(--config-dir), and for a unit that takes no variable a
 generator. All are rendered from the record of what we own and from nothing else, so an empty record means no file. What
 others set is found below ours (the "base"), which is also what a setting goes back to. An entry of a variable of others
-that would win over the wish is moved away only when the task says so (C(adopt)).
+that would win over the desired state is moved away only when the task says so (C(adopt)).
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ from . import limit_settings, rejoining
 from . import policies as kubelet_policies
 from .adoption import Move
 from .config import CONFIG
-from .desired import Wish
+from .desired import Desired
 from .layout import FRAGMENT, UNIT, Layout
 from .limits import Limits
 from .own_files import OwnFiles
@@ -89,38 +89,38 @@ class KubeletPlan:
         return limit_settings.change(self.before.settings, self.after.settings)
 
 
-def plan(wish: Wish, state: State) -> KubeletPlan:
-    """Work out a wish against what the node has. Raises Refusal for what cannot be done safely."""
+def plan(desired: Desired, state: State) -> KubeletPlan:
+    """Work out a desired state against what the node has. Raises Refusal for what cannot be done safely."""
     live, below = changeable(state), state.without_ours()
     theirs = state.foreign_fragments
     # Others may rely on the directory that the kubelet reads for our sake.
     awake = bool(theirs) and kubelet_layout.config_dir(live.command) is not None
-    moved = _adopt(wish, below.layout(reads_fragments=awake), below)
+    moved = _adopt(desired, below.layout(reads_fragments=awake), below)
     below = below.with_files({path: _version(below, path, move.text) for path, move in moved.items()})
     base = below.layout(reads_fragments=awake)
 
-    resolution = _resolve(wish, state, live, base, moved)
+    resolution = _resolve(desired, state, live, base, moved)
     owned = {field: keys for field, keys in resolution.record.items() if field != ADOPTED}
     adopted, returned, warnings = kubelet_adoption.account_for(
         state.record.get(ADOPTED, {}), moved, owned, state.record, state.texts
     )
     ours = OwnFiles.render(owned, base, state.version, keeps_folder=awake)
     has_folder = kubelet_layout.config_dir(base.command) is not None
-    if not awake and not wish.force and not has_folder and ours.fragment is not None:
+    if not awake and not desired.force and not has_folder and ours.fragment is not None:
         refuse_sleeping_fragments(theirs)
     path = posixpath.join(kubelet_layout.config_dir(base.command) or kubelet_layout.CONFIG_DIR, FRAGMENT)
     files = _our_versions(ours, state, path)
     fragment = files[path]
     files.update({path: _version(state, path, text) for path, text in returned.items()})
     after = below.with_files(files).layout()
-    _refuse_overridden(wish, after, live)
+    _refuse_overridden(desired, after, live)
 
     operations = (
         *(Change(ADOPTED, f"{path} {name}", text, None) for path, move in moved.items() for name, text in move.entries),
         *(Change(ADOPTED, path, None, "reverted") for path in returned),
         *resolution.changes,
     ) or tuple(_stale(live, after, ours.variable))
-    if operations and not wish.force:
+    if operations and not desired.force:
         refuse_newer_files(state)
     return KubeletPlan(
         before=live,
@@ -134,7 +134,7 @@ def plan(wish: Wish, state: State) -> KubeletPlan:
             *resolution.warnings,
             *warnings,
             *_kept_folder(owned, base, theirs if awake else ()),
-            *rejoining.warnings(wish, owned, base, state.joined),
+            *rejoining.warnings(desired, owned, base, state.joined),
             *(() if operations else _forgotten(live, state)),
         ),
     )
@@ -156,16 +156,18 @@ def refuse_unreachable(state: State) -> None:
         below.with_files({kubelet_layout.DROP_IN: any_version, kubelet_generator.GENERATOR: any_version})
 
 
-def _adopt(wish: Wish, base: Layout, below: State) -> dict[str, Move]:
-    if not wish.adopt or wish.state != "present":
+def _adopt(desired: Desired, base: Layout, below: State) -> dict[str, Move]:
+    if not desired.adopt or desired.state != "present":
         return {}
-    return kubelet_adoption.take_out(wish.keys, base, below.texts, below.host)
+    return kubelet_adoption.take_out(desired.keys, base, below.texts, below.host)
 
 
-def _resolve(wish: Wish, state: State, live: Layout, base: Layout, moved: t.Mapping[str, Move]) -> ownership.Resolution:
-    """Compare the wish with what counts now. What a setting goes back to is always what others say today."""
-    record = _without_relatives(wish, state.record)
-    likes = {(field, key): value for field, keys in wish.values.items() for key, value in keys.items()}
+def _resolve(
+    desired: Desired, state: State, live: Layout, base: Layout, moved: t.Mapping[str, Move]
+) -> ownership.Resolution:
+    """Compare the desired state with what counts now. What a setting goes back to is always what others say today."""
+    record = _without_relatives(desired, state.record)
+    likes = {(field, key): value for field, keys in desired.values.items() for key, value in keys.items()}
     places = {*likes, *((field, key) for field, keys in record.items() for key in keys)}
 
     def values(of: Layout, places: t.Iterable[tuple[str, str]]) -> Values:
@@ -191,9 +193,11 @@ def _resolve(wish: Wish, state: State, live: Layout, base: Layout, moved: t.Mapp
         }
         for field, keys in record.items()
     }
-    resolution = ownership.resolve(wish=wish.values, live=now, record=fresh, state=wish.state, purge=wish.purge)
+    resolution = ownership.resolve(
+        desired=desired.values, live=now, record=fresh, state=desired.state, purge=desired.purge
+    )
     after = {field: dict(keys) for field, keys in resolution.record.items()}
-    if wish.state == "present":
+    if desired.state == "present":
         # Others may by now say what we said before them. It stays ours: dropping it would restart for nothing.
         for (field, key), value in likes.items():
             is_ours = key in record.get(field, {}) or (field, key) in taken
@@ -209,9 +213,9 @@ def _as_written(live: Layout, field: str, key: str, entry: Owned, now: Values) -
     return now.get(field, {}).get(key) if is_ours else entry.set
 
 
-def _without_relatives(wish: Wish, record: Record) -> Record:
+def _without_relatives(desired: Desired, record: Record) -> Record:
     """What we own, without fields above or below a named one: the named one replaces them."""
-    named = [kubelet_config.path_of(key) for key in wish.values[CONFIG]] if wish.state == "present" else []
+    named = [kubelet_config.path_of(key) for key in desired.values[CONFIG]] if desired.state == "present" else []
 
     def is_replaced(key: str) -> bool:
         path = kubelet_config.path_of(key)
@@ -315,17 +319,17 @@ def _kept_folder(owned: Record, base: Layout, theirs: t.Sequence[TextFile]) -> t
         yield f"{kubelet_layout.DROP_IN} stays with only --config-dir, because the kubelet reads {paths} by it."
 
 
-def _refuse_overridden(wish: Wish, after: Layout, live: Layout) -> None:
-    """A source that wins over ours makes a wish come to nothing; it is named."""
-    if wish.state != "present":
+def _refuse_overridden(desired: Desired, after: Layout, live: Layout) -> None:
+    """A source that wins over ours makes a desired state come to nothing; it is named."""
+    if desired.state != "present":
         return
-    for field, key in wish.keys:
-        wanted = wish.values[field][key]
+    for field, key in desired.keys:
+        wanted = desired.values[field][key]
         found = after.settings.value(field, key, wanted)
         if found != wanted:
             raise Refusal(
                 f"{field}: {key} must be {_shown(wanted)}, but {_winner(after, field, key)} sets it to {_shown(found)} and takes precedence over this"
-                f" module. {_way_out(wish, after, field, key)}"
+                f" module. {_way_out(desired, after, field, key)}"
             )
 
 
@@ -336,11 +340,11 @@ def _winner(after: Layout, field: str, key: str) -> str:
     return str(sources[-1]) if sources else "another source"
 
 
-def _way_out(wish: Wish, after: Layout, field: str, key: str) -> str:
+def _way_out(desired: Desired, after: Layout, field: str, key: str) -> str:
     """What to do about the flag, or the file, that wins."""
     found = [(after.service.arguments[flag.index], flag) for flag in after.settings.flags_for(field, key)]
     theirs = [(argument, flag) for argument, flag in found if argument.source.path != kubelet_layout.DROP_IN]
-    fixed = [each for each in theirs if not kubelet_adoption.is_movable(*each, field, key, wish.keys)]
+    fixed = [each for each in theirs if not kubelet_adoption.is_movable(*each, field, key, desired.keys)]
     if theirs and not fixed:
         return "Remove it there, or set adopt: true to have the entry moved into the files of this collection."
     if fixed and kubelet_adoption.is_foreign(fixed[-1][0].source.path):

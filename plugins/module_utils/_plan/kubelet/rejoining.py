@@ -12,7 +12,7 @@ import typing as t
 
 from ..common.ownership import Record
 from .config import ARGS, CONFIG, GATES, TAINTS
-from .desired import Wish
+from .desired import Desired
 from .layout import Layout
 
 _FIELDS = (GATES, CONFIG, ARGS, TAINTS)
@@ -38,10 +38,10 @@ def overrides(owned: Record, base: Layout) -> list[Override]:
     return found
 
 
-def warnings(wish: Wish, owned: Record, base: Layout, joined: str) -> list[str]:
+def warnings(desired: Desired, owned: Record, base: Layout, joined: str) -> list[str]:
     """What to tell of settings that nobody asks for in the node's new life. owned: after the change. joined: when it began, UTC; empty when there
     is none."""
-    left = [each for each in overrides(owned, base) if (each.field, each.key) not in wish.keys] if joined else []
+    left = [each for each in overrides(owned, base) if (each.field, each.key) not in desired.keys] if joined else []
     if not left:
         return []
     names = ", ".join(f"{each.field} {each.key}" for each in left)

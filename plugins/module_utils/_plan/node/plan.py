@@ -4,7 +4,7 @@
 
 # PRIVATE to the collection: no promise of stability to code outside it.
 
-"""The plan of one node's labels, taints or extended resources: its object and a wish in, a JSON Patch out.
+"""The plan of one node's labels, taints or extended resources: its object and a desired state in, a JSON Patch out.
 
 What the three have in common stands here; what differs is a C(Kind), in a file of its own. The record of what we own is
 an annotation of the node, written by the same patch as the values.
@@ -55,7 +55,7 @@ class Kind:
 
 
 @dataclasses.dataclass(frozen=True)
-class Wish:
+class Desired:
     """What a task asks of one node. values: by key, None to remove. state and purge: as in C(ownership.resolve)."""
 
     values: Keys
@@ -64,13 +64,13 @@ class Wish:
 
 
 @dataclasses.dataclass(frozen=True)
-class Wishes:
+class DesiredStates:
     """What a task asks of all nodes: of those it selects, and of those it names one by one."""
 
-    common: Wish
-    per_node: t.Mapping[str, Wish]
+    common: Desired
+    per_node: t.Mapping[str, Desired]
 
-    def of(self, node: str) -> Wish:
+    def of(self, node: str) -> Desired:
         """What is asked of one node."""
         return self.per_node.get(node, self.common)
 
@@ -90,8 +90,8 @@ class NodePlan:
     warnings: tuple[str, ...]
 
 
-def parse_wishes(kind: Kind, params: t.Mapping[str, t.Any]) -> Wishes:
-    """Turn module parameters into wishes. Raises Refusal for what no node could take."""
+def parse_desired(kind: Kind, params: t.Mapping[str, t.Any]) -> DesiredStates:
+    """Turn module parameters into desired states. Raises Refusal for what no node could take."""
     common, per_node = params[kind.field], params["per_node"] or {}
     state, purge = params["state"], params["purge"]
     settings = {
@@ -102,10 +102,10 @@ def parse_wishes(kind: Kind, params: t.Mapping[str, t.Any]) -> Wishes:
             f"{kind.field} is required with state=present; an empty one together with purge removes what this collection owns."
         )
     shared = kind.parse(common, state) if common is not None else {}
-    return Wishes(
-        common=_wish(shared, common is not None, state, purge),
+    return DesiredStates(
+        common=_desired(shared, common is not None, state, purge),
         per_node={
-            name: _wish(
+            name: _desired(
                 {**shared, **(kind.parse(own, state) if own is not None else {})},
                 common is not None or own is not None,
                 state,
@@ -116,27 +116,27 @@ def parse_wishes(kind: Kind, params: t.Mapping[str, t.Any]) -> Wishes:
     )
 
 
-def _wish(values: Keys, given: bool, state: str, purge: bool) -> Wish:
+def _desired(values: Keys, given: bool, state: str, purge: bool) -> Desired:
     # An option that is given but empty names nothing: an empty variable must not revert everything.
-    return Wish(values, state, purge or (state == "absent" and not given))
+    return Desired(values, state, purge or (state == "absent" and not given))
 
 
-def plan(kind: Kind, node: Node, wish: Wish) -> NodePlan:
-    """Work out a wish against a node. Raises KubeadmError for what cannot be done there."""
+def plan(kind: Kind, node: Node, desired: Desired) -> NodePlan:
+    """Work out a desired state against a node. Raises KubeadmError for what cannot be done there."""
     name = node_name(node)
     foreign = kind.foreign(node)
-    for key in wish.values:
-        if key in foreign and wish.state == "present":
+    for key in desired.values:
+        if key in foreign and desired.state == "present":
             raise Refusal(f"{name}: {kind.field} {key} is not changed: {foreign[key]}.")
     held = read_record(kind, node)
     record = {key: owned for key, owned in held.items() if key not in foreign}
     live = kind.live(node)
     resolution = ownership.resolve(
-        wish={kind.field: wish.values},
+        desired={kind.field: desired.values},
         live={kind.field: live},
         record={kind.field: record},
-        state=wish.state,
-        purge=wish.purge,
+        state=desired.state,
+        purge=desired.purge,
     )
     after = resolution.record.get(kind.field, {})
     changed = {change.key: change.after for change in resolution.changes}
@@ -148,7 +148,7 @@ def plan(kind: Kind, node: Node, wish: Wish) -> NodePlan:
         node=name,
         operations=(*resolution.changes, *_record_changes(held, after, changed)) if patch else (),
         patch=tuple(patch),
-        wanted={**{key: live.get(key) for key in wish.values if key not in foreign}, **changed},
+        wanted={**{key: live.get(key) for key in desired.values if key not in foreign}, **changed},
         warnings=(
             *(f"{name}: {warning}" for warning in resolution.warnings),
             *(f"{name}: {kind.field} {key} is left alone: {foreign[key]}." for key in held if key in foreign),

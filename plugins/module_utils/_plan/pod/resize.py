@@ -4,7 +4,7 @@
 
 # PRIVATE to the collection: no promise of stability to code outside it.
 
-"""The plan of one running pod's new size: the pod and a wish in, a patch out.
+"""The plan of one running pod's new size: the pod and a desired state in, a patch out.
 
 An amount is known by its field, such as C(requests.cpu), and kept as it was written; amounts are compared by value.
 """
@@ -22,7 +22,7 @@ from ..kubernetes import option_values, pods, quantities
 from ..kubernetes.pods import Pod
 
 Amounts = t.Mapping[str, str]
-Wish = t.Mapping[str, Amounts]  # by the name of the container
+Desired = t.Mapping[str, Amounts]  # by the name of the container
 Container = t.Mapping[str, t.Any]
 
 AMOUNT_KINDS = ("requests", "limits")
@@ -48,10 +48,10 @@ class PodPlan:
     restarts: tuple[str, ...]
 
 
-# ---- the wish --------------------------------------------------------------------------------------------------------
+# ---- the desired state -----------------------------------------------------------------------------------------------
 
 
-def parse_wish(containers: t.Sequence[t.Mapping[str, t.Any]]) -> dict[str, dict[str, str]]:
+def parse_desired(containers: t.Sequence[t.Mapping[str, t.Any]]) -> dict[str, dict[str, str]]:
     """What is asked of which containers. Raises Refusal for what no running pod can be given."""
     option_values.refuse_twice("containers", [entry["name"] for entry in containers])
     return {entry["name"]: _parse_amounts(entry["name"], entry.get("resources") or {}) for entry in containers}
@@ -137,8 +137,8 @@ def amounts_of(container: Container) -> dict[str, str]:
     return {field: found[field] for field in FIELDS if field in found}
 
 
-def plan(pod: Pod, wish: Wish, *, allow_restart: bool) -> PodPlan:
-    """Work out a wish against a pod. Raises Refusal, which leaves it to the caller to name the pod, for what cannot be done there."""
+def plan(pod: Pod, desired: Desired, *, allow_restart: bool) -> PodPlan:
+    """Work out a desired state against a pod. Raises Refusal, which leaves it to the caller to name the pod, for what cannot be done there."""
     if pods.is_static(pod):
         raise Refusal(
             "Kubernetes says: static pods cannot be resized. The kubelet runs this one from a file: change that, with the"
@@ -148,12 +148,12 @@ def plan(pod: Pod, wish: Wish, *, allow_restart: bool) -> PodPlan:
         why = "it is being deleted" if pods.is_ending(pod) else f"it has ended ({pod['status']['phase']})"
         raise Refusal(f"{why}, so that there is nothing to resize.")
     found = containers_of(pod["spec"])
-    for container in wish:
+    for container in desired:
         if container not in found:
             raise Refusal(f"it has no container {container}; its containers are {', '.join(found)}.")
     operations = tuple(
         Change(field, container, before, after)
-        for container, amounts in wish.items()
+        for container, amounts in desired.items()
         for field, after in amounts.items()
         for before in [amounts_of(found[container][1]).get(field)]
         if not quantities.same(before, after)

@@ -15,7 +15,7 @@ from fractions import Fraction
 
 from ..kubernetes import quantities
 from ..kubernetes.pods import Pod
-from .resize import STEPS, Wish, amounts_of, containers_of
+from .resize import STEPS, Desired, amounts_of, containers_of
 
 # Outcomes.
 UNCHANGED, ACCEPTED, RESIZED, RESTARTED = "unchanged", "accepted", "resized", "restarted"
@@ -59,7 +59,7 @@ _ADVICE = (
 
 @dataclasses.dataclass(frozen=True)
 class ResizeState:
-    """What the kubelet has made of a wish. outcome: RESIZED when all is done. reason: else why not, mostly in its own words."""
+    """What the kubelet has made of a desired state. outcome: RESIZED when all is done. reason: else why not, mostly in its own words."""
 
     outcome: str
     reason: str = ""
@@ -110,19 +110,19 @@ def resize_conditions(pod: Pod) -> list[t.Any]:
     return [condition for kind in (_PENDING, _PROGRESS) for condition in found if condition.get("type") == kind]
 
 
-def state(pod: Pod, wish: Wish, doubted: t.Collection[t.Any] = ()) -> ResizeState:
+def state(pod: Pod, desired: Desired, doubted: t.Collection[t.Any] = ()) -> ResizeState:
     """Whether a pod's containers have what was asked for, by what the kubelet says of them."""
     told = pending(pod, doubted)
     if told:
         return told
-    missing = _missing(pod, wish)
+    missing = _missing(pod, desired)
     return ResizeState(IN_PROGRESS, "; ".join(missing)) if missing else ResizeState(RESIZED)
 
 
-def _missing(pod: Pod, wish: Wish) -> list[str]:
+def _missing(pod: Pod, desired: Desired) -> list[str]:
     """What the containers do not have yet: one text for each amount."""
     lacks = []
-    for container, amounts in wish.items():
+    for container, amounts in desired.items():
         status = _container_statuses(pod).get(container) or {}
         if not amounts or _is_finished(pod, container, status):
             continue
@@ -161,12 +161,12 @@ def _why_unknown(status: t.Mapping[str, t.Any]) -> str:
     )
 
 
-def overwritten(pod: Pod, wish: Wish) -> list[str]:
+def overwritten(pod: Pod, desired: Desired) -> list[str]:
     """What a pod is not meant to have any more: one text for each amount that somebody else changed since it was sent."""
     found = containers_of(pod["spec"])
     return [
         f"{field} of {container} is {has.get(field, 'unset')}"
-        for container, amounts in wish.items()
+        for container, amounts in desired.items()
         for has in [amounts_of(found[container][1])]
         for field, wanted in amounts.items()
         if not _is(field, has.get(field), wanted)

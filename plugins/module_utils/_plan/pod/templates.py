@@ -14,7 +14,7 @@ import typing as t
 from ..common.ownership import Change
 from ..kubernetes import quantities
 from . import resize as pod_resize
-from .resize import RESIZABLE, Amounts, Wish
+from .resize import RESIZABLE, Amounts, Desired
 
 Controller = dict[str, t.Any]
 
@@ -80,7 +80,7 @@ def selector_text(selector: t.Mapping[str, t.Any]) -> str:
     return ",".join(terms)
 
 
-def wish_of(controller: Controller, only: t.Collection[str] | None) -> dict[str, dict[str, str]]:
+def desired_of(controller: Controller, only: t.Collection[str] | None) -> dict[str, dict[str, str]]:
     """What the containers of a pod have that is made from a template. only: the names of some of them."""
     spec = controller["spec"]["template"]["spec"]
     found = {name: _made(container) for name, (_place, container) in pod_resize.containers_of(spec).items()}
@@ -95,15 +95,15 @@ def _made(container: pod_resize.Container) -> dict[str, str]:
 
 
 def differences(
-    controller: Controller, wish: Wish, running: t.Iterable[t.Mapping[str, Amounts]]
+    controller: Controller, desired: Desired, running: t.Iterable[t.Mapping[str, Amounts]]
 ) -> tuple[TemplateDifference, ...]:
     """Where running pods differ from the template, in what it says and in what was asked for. What else pods have, admission
     gave them, and it will do so again. running: the amounts of each pod's containers."""
-    template, everyone = wish_of(controller, None), list(running)
+    template, everyone = desired_of(controller, None), list(running)
     found = []
     for container in pod_resize.containers_of(controller["spec"]["template"]["spec"]):
         said = template.get(container, {})
-        for field in dict.fromkeys([*said, *wish.get(container, {})]):
+        for field in dict.fromkeys([*said, *desired.get(container, {})]):
             has = [own[container].get(field) for own in everyone if container in own]
             others = _distinct(amount for amount in has if not quantities.same(amount, said.get(field)))
             if others:
@@ -118,12 +118,12 @@ def _distinct(amounts: t.Iterable[str | None]) -> list[str | None]:
     return list(found.values())
 
 
-def changes(controller: Controller, wish: Wish) -> tuple[Change, ...]:
+def changes(controller: Controller, desired: Desired) -> tuple[Change, ...]:
     """What has to change in a template so that new pods get what was asked for, and nothing else."""
     known = pod_resize.containers_of(controller["spec"]["template"]["spec"])
     return tuple(
         Change(field, container, before, after)
-        for container, amounts in wish.items()
+        for container, amounts in desired.items()
         if container in known  # a container that admission put into the pods is in no template
         for field, before, after in _changes(known[container][1], amounts)
     )

@@ -53,7 +53,7 @@ class WantedFile:
 
 
 @dataclasses.dataclass(frozen=True)
-class Wish:
+class Desired:
     """What a task asks for, checked and in canonical form.
 
     values: field -> key -> value, None to remove. state: what to do with the named keys. purge: whether everything else
@@ -68,8 +68,8 @@ class Wish:
     restore_removed: bool = False
 
 
-def parse_wish(params: t.Mapping[str, t.Any]) -> Wish:
-    """Turn module parameters into a wish. Raises Refusal for values that no component could take."""
+def parse_desired(params: t.Mapping[str, t.Any]) -> Desired:
+    """Turn module parameters into a desired state. Raises Refusal for values that no component could take."""
     if not is_pod_name(params["name"]):
         raise Refusal(
             f"invalid name {params['name']!r}: must be the name of a static pod (lower case letters, digits, dots and dashes)."
@@ -102,7 +102,7 @@ def parse_wish(params: t.Mapping[str, t.Any]) -> Wish:
     # An option that is given but empty names nothing: an empty variable must not revert everything.
     everything = params["state"] == "absent" and all(params[option] is None for option in SETTINGS)
     purge = params["purge"] or everything
-    return Wish(params["name"], values, files, params["state"], purge, params["restore_removed"])
+    return Desired(params["name"], values, files, params["state"], purge, params["restore_removed"])
 
 
 def _plugin(plugin: str, value: t.Any) -> str | None:

@@ -4,7 +4,7 @@
 
 # PRIVATE to the collection: no promise of stability to code outside it.
 
-"""The plan of the module C(static_pod): a wish and what was read, in; every byte that will change, out."""
+"""The plan of the module C(static_pod): a desired state and what was read, in; every byte that will change, out."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from ..common.files import FileVersion, digest_of
 from ..common.ownership import Change, Record, Values
 from ..kubernetes import flags
 from . import pod_fields, reconciliation
-from .desired import Wish
+from .desired import Desired
 from .manifest import Manifest
 from .policy_files import PolicyFileChange, PolicyFiles
 from .reconciliation import FILES_ANNOTATION
@@ -36,8 +36,8 @@ class State:
 
     manifest: the manifest as it stands.
     record: what we own of it.
-    files: every file that the wish or the record names, None when it does not exist.
-    users, groups: the number of each owner and group that the wish names.
+    files: every file that the desired state or the record names, None when it does not exist.
+    users, groups: the number of each owner and group that the desired state names.
     written_image: the component's image at our last write; None when it is not known. changed: when the manifest was changed last, UTC.
     """
 
@@ -70,20 +70,20 @@ class StaticPodPlan:
     image: str | None = None
 
 
-def plan(wish: Wish, state: State) -> StaticPodPlan:
-    """Work out a wish against what the node has. Raises Refusal for what cannot be done safely."""
-    files = PolicyFiles(wish.files, state.record.get("files", {}), state.files, state.users, state.groups)
+def plan(desired: Desired, state: State) -> StaticPodPlan:
+    """Work out a desired state against what the node has. Raises Refusal for what cannot be done safely."""
+    files = PolicyFiles(desired.files, state.record.get("files", {}), state.files, state.users, state.groups)
     live, image = state.manifest.values(), state.manifest.container.get("image")
     found = reconciliation.reconcile(state.record, live, image=image, written_image=state.written_image)
-    if wish.state == "present" and not wish.restore_removed:
-        reconciliation.refuse_removed(wish.values, found, live, state.manifest.document.source, state.changed)
-    resources = pod_fields.as_written(wish.values[pod_fields.RESOURCES], live[pod_fields.RESOURCES])
+    if desired.state == "present" and not desired.restore_removed:
+        reconciliation.refuse_removed(desired.values, found, live, state.manifest.document.source, state.changed)
+    resources = pod_fields.as_written(desired.values[pod_fields.RESOURCES], live[pod_fields.RESOURCES])
     resolution = ownership.resolve(
-        wish={**wish.values, pod_fields.RESOURCES: resources, "files": files.targets()},
+        desired={**desired.values, pod_fields.RESOURCES: resources, "files": files.targets()},
         live={**live, "files": files.values()},
         record=reconciliation.with_files(found.owned, files.comparable()),
-        state=wish.state,
-        purge=wish.purge,
+        state=desired.state,
+        purge=desired.purge,
     )
     file_changes = tuple(files.change(change) for change in resolution.changes if change.field == "files")
     record = dict(resolution.record)
@@ -96,7 +96,7 @@ def plan(wish: Wish, state: State) -> StaticPodPlan:
     manifest = _with_checksum(manifest, record, file_changes, is_changed=manifest is not state.manifest)
     _refuse_shared_mount_paths(manifest)
     pod_fields.refuse_contradictions(live, manifest.values())
-    _refuse_anonymous_probes(wish, state.manifest, manifest)
+    _refuse_anonymous_probes(desired, state.manifest, manifest)
     _refuse_unreachable_probes(state.manifest, manifest)
     open_files = [change.path for change in file_changes if not change.sensitive]
     return StaticPodPlan(
@@ -105,7 +105,7 @@ def plan(wish: Wish, state: State) -> StaticPodPlan:
         files=file_changes,
         operations=tuple(without_secrets(change, open_files) for change in resolution.changes),
         record=record,
-        warnings=(*resolution.warnings, *reconciliation.told(found, wish.values)),
+        warnings=(*resolution.warnings, *reconciliation.told(found, desired.values)),
         lost=reconciliation.names(found.lost),
         # What is lost and neither asked for nor given up still counts as lost.
         image=state.written_image if _is_any_left(found.lost, record, manifest.values()) else image,
@@ -151,7 +151,7 @@ def _refuse_shared_mount_paths(manifest: Manifest) -> None:
             )
 
 
-def _refuse_anonymous_probes(wish: Wish, before: Manifest, after: Manifest) -> None:
+def _refuse_anonymous_probes(desired: Desired, before: Manifest, after: Manifest) -> None:
     """Most probes carry no credentials: without anonymous requests each gets 401 and the pod is killed for ever."""
     probes = [
         probe
@@ -161,7 +161,7 @@ def _refuse_anonymous_probes(wish: Wish, before: Manifest, after: Manifest) -> N
     off = [
         flags.gate_value(flags.last(each.arguments, "anonymous-auth") or "true") is False for each in (before, after)
     ]
-    if wish.name == "kube-apiserver" and probes and off == [False, True]:
+    if desired.name == "kube-apiserver" and probes and off == [False, True]:
         raise Refusal(
             "args: anonymous-auth=false would make the API server answer the kubelet's own probes with 401, and the kubelet"
             " would restart it forever. Use an AuthenticationConfiguration with anonymous conditions"

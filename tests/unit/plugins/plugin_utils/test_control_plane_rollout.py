@@ -114,7 +114,7 @@ def test_a_host_that_is_repaired_passes_the_question_on() -> None:
 
 
 @pytest.mark.parametrize("hosts", [{"cp1": host("cp1", NOTHING)}, {"cp1": host("cp1", control_plane_lease=False)}])
-def test_no_lease_is_asked_for_without_a_change_or_a_wish_for_one(hosts: dict[str, Json]) -> None:
+def test_no_lease_is_asked_for_without_a_change_unless_one_is_desired(hosts: dict[str, Json]) -> None:
     its_pass = FakePass(hosts, answer=HELD)
     assert its_pass.take("decide")["lease"] == {}
     assert its_pass.asked == []

@@ -187,7 +187,7 @@ def test_the_lease_is_acquired_for_the_changes_and_renewed_before_each_turn() ->
     assert leases(found) == [("held", "cp1"), ("held", "cp1"), ("held", "cp1"), ("released", "cp1")]
     taken, renewed, _again, released = (call.arguments for call in found.play.calls("rollout_lease"))
     assert (taken["takeover"], taken["resume"], taken["open_transactions"]) == (False, False, [])
-    assert [len(wish) for wish in taken["intents"]] == [16]
+    assert [len(desired) for desired in taken["intents"]] == [16]
     assert taken["cluster"] == {"ca_sha256": "a", "machine_ids": {name: f"id-{name}" for name in ("cp1", "cp2", "cp3")}}
     assert (renewed["wait_timeout"], "takeover" in renewed, int(renewed["plan_age"]) >= 0) == (0, False, True)
     assert released["completed"] is True
@@ -214,7 +214,7 @@ def test_a_host_without_the_role_that_is_no_control_plane_of_the_inventory_does_
     assert (found.changed, {on for _state, on in leases(found)}) == (["cp2"], {"cp2"})
 
 
-def test_no_lease_without_a_change_or_a_wish_for_one() -> None:
+def test_no_lease_without_a_change_unless_one_is_desired() -> None:
     assert run(NOTHING, NOTHING).play.asked == []
     found = run(None, variables={"control_plane_lease": "no"})
     assert (found.changed, found.play.asked) == (["cp1"], [])
@@ -296,7 +296,7 @@ def test_a_lease_that_cannot_be_released_fails_nothing(answer: Json) -> None:
     assert "WARNING: the Lease is still held by" in found.lines
 
 
-def test_a_node_that_stays_busy_is_no_failed_wish() -> None:
+def test_a_node_that_stays_busy_is_no_failed_desired_state() -> None:
     found = run(None, None, changes={"cp1": {"failed": True, "busy": True, "msg": "busy", "changed": False}})
     assert (found.changed, leases(found)[-1][0]) == (["cp1"], "released")
 

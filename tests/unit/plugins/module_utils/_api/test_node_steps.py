@@ -387,14 +387,14 @@ def test_waiting_in_vain_names_what_was_found(serve: Serve) -> None:
 
 def test_what_is_refused_before_anything_is_sent(serve: Serve) -> None:
     api = serve(node("w1"))
-    wishes: list[Json] = [
+    desired_states: list[Json] = [
         {"resources": {"foo": 1}},
         {"resources": {D: "abc"}},
         {"nodes": ["a/../b"], "resources": {D: 1}},
         {"per_node": {"W1": {"resources": {D: 1}}}},
     ]
-    for wish in wishes:
-        done = run(RESOURCES, api, **{"nodes": ["w1"], **wish})
+    for desired in desired_states:
+        done = run(RESOURCES, api, **{"nodes": ["w1"], **desired})
         assert done.error is not None
         assert done.report == {"nodes": {}, "diff": []}
     assert api.requests == []

@@ -83,8 +83,8 @@ def test_a_request_of_nothing_that_somebody_else_gives_back_is_told(serve_pods: 
     api = serve_pods(sized())
     requests = {"memory": "32Mi"}
     api.look = lambda: api.pods[0]["spec"]["containers"][0]["resources"].update(requests=requests)  # type: ignore[method-assign]
-    wish = [{"name": "app", "resources": {"requests": {"memory": "0"}, "limits": {"cpu": "2"}}}]
-    done = run(api, names=["web-1"], wait=True, containers=wish)
+    desired = [{"name": "app", "resources": {"requests": {"memory": "0"}, "limits": {"cpu": "2"}}}]
+    done = run(api, names=["web-1"], wait=True, containers=desired)
     assert "another client changed it in the meantime: requests.memory of app is 32Mi" in str(done.error)
 
 

@@ -47,9 +47,9 @@ class Server:
         manifest = samples.manifest(text)
         pod = static_pods.StaticPod("kube-apiserver", samples.SOURCE, FileVersion(b"", 0o600), manifest, {}, "x")
         given = {flag.replace("_", "-"): value for flag, value in args.items()}
-        wish = samples.wish(args=given, files=list(files), admission_plugins=plugins)
+        desired = samples.desired(args=given, files=list(files), admission_plugins=plugins)
         state = static_pod.State(manifest, {}, static_pods.read_files(entry["path"] for entry in files))
-        return api_server_files.findings(pod, static_pod.plan(wish, state), self.host)
+        return api_server_files.findings(pod, static_pod.plan(desired, state), self.host)
 
 
 @pytest.fixture(name="server")

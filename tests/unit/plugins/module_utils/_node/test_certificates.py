@@ -119,7 +119,7 @@ class Node:
             "/etc/kubernetes/pki", str(self.folder)
         )
         state = static_pod.State(samples.manifest(text), {}, {entry["path"]: None for entry in files})
-        plan = static_pod.plan(samples.wish(args=args or {"v": 4}, files=files), state)
+        plan = static_pod.plan(samples.desired(args=args or {"v": 4}, files=files), state)
         return certificates.findings(
             "kube-apiserver",
             ComponentFiles.planned(plan),
@@ -221,7 +221,7 @@ def test_an_etcd_is_reached_where_it_listens_and_where_it_says(
     def findings(pair: str) -> list[certificates.Finding]:
         args = {"cert-file": f"{tmp_path}/{pair}.crt", "key-file": f"{tmp_path}/{pair}.key"}
         state = static_pod.State(samples.manifest(text, "etcd"), {}, {})
-        plan = static_pod.plan(samples.wish(name="etcd", args=args), state)
+        plan = static_pod.plan(samples.desired(name="etcd", args=args), state)
         files = ComponentFiles.planned(plan), ComponentFiles(plan.before)
         return certificates.findings("etcd", *files, address=None, kubeconfig="/none")
 

@@ -193,9 +193,9 @@ def test_what_starts_a_new_cluster_is_refused_as_an_environment_variable_too(
     site: Site, etcd_pod: static_pods.StaticPod
 ) -> None:
     site.start(etcd_pod)
-    wish = samples.wish(name="etcd", env={"ETCD_FORCE_NEW_CLUSTER": "true"})
+    desired = samples.desired(name="etcd", env={"ETCD_FORCE_NEW_CLUSTER": "true"})
     with pytest.raises(Refusal, match="force-new-cluster"):
-        preflight.check(etcd_pod, static_pod.plan(wish, static_pod.State(etcd_pod.manifest, {}, {})), site.node)
+        preflight.check(etcd_pod, static_pod.plan(desired, static_pod.State(etcd_pod.manifest, {}, {})), site.node)
 
 
 def test_another_member_that_answers_does_not_speak_for_one_that_is_down(

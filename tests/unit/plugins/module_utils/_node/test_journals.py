@@ -35,14 +35,14 @@ def test_what_a_journal_holds(master: FakeNode, run: FakeRun, monkeypatch: pytes
     monkeypatch.setenv("SSH_CLIENT", "10.0.0.99 51000 22")
     policy = master.policy
     volume = samples.volume("audit", str(policy.parent), path_type="DirectoryOrCreate")
-    wish: dict[str, t.Any] = {
+    desired: dict[str, t.Any] = {
         "files": [samples.file(str(policy), "p", mode="0640")],
         "volumes": [volume],
         "args": {"audit-policy-file": str(policy)},
         "feature_gates": {"A": True},
         "rollback": False,
     }
-    all_steps = steps(master, run, **wish)
+    all_steps = steps(master, run, **desired)
     with all_steps.session():
         all_steps.read()
         all_steps.plan()

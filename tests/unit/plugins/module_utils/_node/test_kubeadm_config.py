@@ -112,26 +112,26 @@ def test_a_value_that_was_there_before_us_is_not() -> None:
     assert kubeadm_config.adopted({}, {"args": {"v": ["4"]}}, same) == {}
 
 
-def described(known: KubeadmConfig = KNOWN, **wish: t.Any) -> Json:
-    plan = samples.planned(samples.state(), **wish)
-    found: Json = kubeadm_config.describe(plan, samples.wish(**wish), known, ())["settings"]
+def described(known: KubeadmConfig = KNOWN, **desired: t.Any) -> Json:
+    plan = samples.planned(samples.state(), **desired)
+    found: Json = kubeadm_config.describe(plan, samples.desired(**desired), known, ())["settings"]
     return found
 
 
 def test_files_that_settings_name_are_told_as_the_plan_leaves_them(tmp_path: Path) -> None:
     policy, other = tmp_path / "policy.yaml", tmp_path / "other.yaml"
-    wish: Json = {
+    desired: Json = {
         "args": {"audit-policy-file": str(policy), "audit-log-path": "/var/log/a", "v": 4},
         "volumes": [samples.volume("audit", str(tmp_path))],
         "files": [samples.file(str(policy), "rules"), samples.file(str(other), "beside")],
     }
-    found = described(**wish)
+    found = described(**desired)
     assert set(found["args"]["audit-policy-file"]["files"]) == {str(policy), str(other)}
     assert len(set(found["args"]["audit-policy-file"]["files"].values())) == 2
     assert found["volumes"]["audit"]["files"] == found["args"]["audit-policy-file"]["files"]
     assert found["args"]["v"]["files"] == found["args"]["audit-log-path"]["files"] == {}
     changed = described(
-        **{**wish, "files": [samples.file(str(policy), "other rules"), samples.file(str(other), "beside")]}
+        **{**desired, "files": [samples.file(str(policy), "other rules"), samples.file(str(other), "beside")]}
     )
     differing = [
         path
@@ -139,24 +139,24 @@ def test_files_that_settings_name_are_told_as_the_plan_leaves_them(tmp_path: Pat
         if found["args"]["audit-policy-file"]["files"][path] != digest
     ]
     assert differing == [str(policy)]
-    assert set(described(KubeadmConfig({}, Persisted(), b""), **wish)["volumes"]["audit"]["files"].values()) == {
+    assert set(described(KubeadmConfig({}, Persisted(), b""), **desired)["volumes"]["audit"]["files"].values()) == {
         UNKNOWN
     }
 
 
 def test_files_that_came_before_the_node_joined_are_told_like_those_of_other_nodes(tmp_path: Path) -> None:
     """join_files leaves no record of them."""
-    wish: Json = {
+    desired: Json = {
         "args": {"audit-policy-file": str(tmp_path / "policy.yaml")},
         "volumes": [samples.volume("audit", str(tmp_path))],
         "files": [samples.file(str(tmp_path / name), name) for name in ("policy.yaml", "other.yaml")],
     }
-    plan = samples.planned(samples.state(), **wish)
+    plan = samples.planned(samples.state(), **desired)
     for change in plan.files:
         Path(change.path).write_bytes(change.after.content if change.after else b"")
     record = {field: keys for field, keys in plan.record.items() if field != "files"}
     told = [
-        kubeadm_config.describe(each, samples.wish(**wish), KNOWN, ())["settings"]
+        kubeadm_config.describe(each, samples.desired(**desired), KNOWN, ())["settings"]
         for each in (plan, dataclasses.replace(plan, files=(), record=record))
     ]
     for field, key in (("args", "audit-policy-file"), ("volumes", "audit")):
@@ -167,13 +167,13 @@ def test_files_that_came_before_the_node_joined_are_told_like_those_of_other_nod
 
 def test_files_of_others_are_read_and_one_that_is_missing_is_told(tmp_path: Path) -> None:
     policy = tmp_path / "policy.yaml"
-    wish: Json = {"args": {"audit-policy-file": str(policy)}, "volumes": [samples.volume("audit", str(tmp_path))]}
-    assert described(**wish)["args"]["audit-policy-file"]["files"] == {str(policy): MISSING}
+    desired: Json = {"args": {"audit-policy-file": str(policy)}, "volumes": [samples.volume("audit", str(tmp_path))]}
+    assert described(**desired)["args"]["audit-policy-file"]["files"] == {str(policy): MISSING}
     policy.write_text("rules", encoding="utf-8")
-    first = described(**wish)["args"]["audit-policy-file"]["files"][str(policy)]
+    first = described(**desired)["args"]["audit-policy-file"]["files"][str(policy)]
     assert first not in (MISSING, UNKNOWN)
-    assert "audit-policy-file" in described(args=wish["args"])["args"]
-    assert described(args=wish["args"])["args"]["audit-policy-file"]["files"] == {str(policy): first}
+    assert "audit-policy-file" in described(args=desired["args"])["args"]
+    assert described(args=desired["args"])["args"]["audit-policy-file"]["files"] == {str(policy): first}
 
 
 @pytest.mark.parametrize(

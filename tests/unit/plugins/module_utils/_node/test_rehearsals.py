@@ -26,10 +26,10 @@ from ansible_collections.nodecraft.kubeadm.tests.unit.support.fake_run import Fa
 RUNTIME = "unix:///run/containerd/containerd.sock"
 
 
-def rehearse(master: FakeNode, run: FakeRun, **wish: t.Any) -> Verdict:
-    pod = static_pods.read_static_pod(wish.get("name", NAME), str(master.manifests), "cp1")
-    files = {entry["path"]: None for entry in wish.get("files", [])}
-    plan = static_pod.plan(samples.wish(**wish), static_pod.State(pod.manifest, {}, files))
+def rehearse(master: FakeNode, run: FakeRun, **desired: t.Any) -> Verdict:
+    pod = static_pods.read_static_pod(desired.get("name", NAME), str(master.manifests), "cp1")
+    files = {entry["path"]: None for entry in desired.get("files", [])}
+    plan = static_pod.plan(samples.desired(**desired), static_pod.State(pod.manifest, {}, files))
     runtime = runtime_at(RUNTIME, run)
     return rehearsals.rehearse(pod, plan, run=run, runtime=runtime, clock=master.clock, host=master.host)
 

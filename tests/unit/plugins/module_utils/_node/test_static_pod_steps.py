@@ -39,7 +39,7 @@ from ansible_collections.nodecraft.kubeadm.tests.unit.support.static_pod_runs im
 KEYS = documented("static_pod") - {"rehearsal"}  # which is the runner's
 
 
-def test_a_change_from_the_wish_to_the_commit(master: FakeNode, run: FakeRun) -> None:
+def test_a_change_from_the_desired_state_to_the_commit(master: FakeNode, run: FakeRun) -> None:
     master.allowed.add(pod("--v=4", "--feature-gates=A=true").encode())
     report = carry_out(master, run, args={"v": 4}, feature_gates={"A": True})
     assert set(report) == KEYS
@@ -210,9 +210,9 @@ def test_the_preflight_tells_what_a_user_should_know(
         assert change.plan().warnings[-1] == "etcd is alone"
 
 
-def settle(master: FakeNode, run: FakeRun, *, dry: bool = False, **wish: t.Any) -> list[str]:
+def settle(master: FakeNode, run: FakeRun, *, dry: bool = False, **desired: t.Any) -> list[str]:
     """A run of the module that has nothing to change; what it warned of."""
-    idle = steps(master, run, dry=dry, **wish)
+    idle = steps(master, run, dry=dry, **desired)
     with idle.session():
         idle.read()
         plan = idle.plan()

@@ -23,7 +23,7 @@ from ansible_collections.nodecraft.kubeadm.tests.unit.support.static_pod_runs im
 
 FLAG = "encryption-provider-config"
 LONG_AGO = (0, 0)
-Wish = dict[str, t.Any]
+Desired = dict[str, t.Any]
 
 
 class Pod:
@@ -35,22 +35,22 @@ class Pod:
         self.folder.mkdir()
         self.path = self.folder / "config.json"
 
-    def wish(self, *keys: str, **given: t.Any) -> Wish:
+    def desired(self, *keys: str, **given: t.Any) -> Desired:
         """A task with the flag, its volume, and a file that has these keys."""
         args = {FLAG: str(self.path), **given.pop("args", {})}
         volumes = [samples.volume("enc", str(self.folder), path_type="DirectoryOrCreate")]
         return {"args": args, "volumes": volumes, "files": [samples.file(str(self.path), config(*keys))], **given}
 
-    def plan(self, **wish: t.Any) -> StaticPodPlan:
+    def plan(self, **desired: t.Any) -> StaticPodPlan:
         """The plan of a task, in check mode."""
-        dry = steps(self.node, self.programs, dry=True, **wish)
+        dry = steps(self.node, self.programs, dry=True, **desired)
         with dry.session():
             dry.read()
             return dry.plan()
 
-    def do(self, **wish: t.Any) -> StaticPodPlan:
+    def do(self, **desired: t.Any) -> StaticPodPlan:
         """A whole run of the module and of its engine."""
-        run = steps(self.node, self.programs, **wish)
+        run = steps(self.node, self.programs, **desired)
         with run.session():
             run.read()
             plan = run.plan()
@@ -70,7 +70,7 @@ class Pod:
 
     def start_with(self, *keys: str) -> None:
         """Have the API server run with these keys, by a task that had to be forced."""
-        self.do(**self.wish(*keys, force=True))
+        self.do(**self.desired(*keys, force=True))
 
 
 @pytest.fixture(name="server")
@@ -78,67 +78,67 @@ def fixture_server(master: FakeNode, run: FakeRun, tmp_path: Path) -> Pod:
     return Pod(master, run, tmp_path)
 
 
-def absent(server: Pod) -> Wish:
+def absent(server: Pod) -> Desired:
     return {"state": "absent"}
 
 
-def absent_by_name(server: Pod) -> Wish:
+def absent_by_name(server: Pod) -> Desired:
     return {"state": "absent", "args": {FLAG: "x"}}
 
 
-def absent_file(server: Pod) -> Wish:
+def absent_file(server: Pod) -> Desired:
     return {"state": "absent", "files": [samples.file(str(server.path), "x")]}
 
 
-def purge(server: Pod) -> Wish:
+def purge(server: Pod) -> Desired:
     return {"purge": True}
 
 
-def previous(server: Pod) -> Wish:
+def previous(server: Pod) -> Desired:
     return {"state": "previous"}
 
 
-def no_flag(server: Pod) -> Wish:
+def no_flag(server: Pod) -> Desired:
     return {"args": {FLAG: None}}
 
 
-def other_file(server: Pod) -> Wish:
+def other_file(server: Pod) -> Desired:
     (server.folder / "other.json").write_text(config("k2", "identity"), encoding="ascii")
     return {"args": {FLAG: str(server.folder / "other.json")}}
 
 
-def other_folder(server: Pod) -> Wish:
+def other_folder(server: Pod) -> Desired:
     other = server.folder.with_name("other")
     other.mkdir()
     (other / server.path.name).write_text(config("identity"), encoding="ascii")
     return {"volumes": [samples.volume("enc", str(other), mount_path=str(server.folder))]}
 
 
-def edited(server: Pod) -> Wish:
+def edited(server: Pod) -> Desired:
     return {"files": [samples.file(str(server.path), config("k2", "identity"))]}
 
 
-def edited_under_reload(server: Pod) -> Wish:
+def edited_under_reload(server: Pod) -> Desired:
     return {"args": {f"{FLAG}-automatic-reload": True}, **edited(server)}
 
 
-def edited_through_a_link(server: Pod) -> Wish:
+def edited_through_a_link(server: Pod) -> Desired:
     link = server.folder.with_name("link")
     link.symlink_to(server.folder)
     volumes = [samples.volume("link", str(link))]
     return {"volumes": volumes, "files": [samples.file(str(link / server.path.name), config("identity"))]}
 
 
-def removed(server: Pod) -> Wish:
+def removed(server: Pod) -> Desired:
     return {"files": [samples.file(str(server.path), None, state="absent")], "args": {FLAG: None}}
 
 
-def another_first(server: Pod) -> Wish:
-    return server.wish("k2", "k1", "identity")
+def another_first(server: Pod) -> Desired:
+    return server.desired("k2", "k1", "identity")
 
 
-def plain_text_first(server: Pod) -> Wish:
-    return server.wish("identity", "k1")
+def plain_text_first(server: Pod) -> Desired:
+    return server.desired("identity", "k1")
 
 
 WAYS = [absent, absent_by_name, absent_file, purge, previous, no_flag, other_file, other_folder, edited]
@@ -146,18 +146,18 @@ WAYS += [edited_under_reload, edited_through_a_link, removed, another_first, pla
 
 
 @pytest.mark.parametrize("way", WAYS)
-def test_a_key_is_taken_away_by_no_way_unless_it_is_forced(server: Pod, way: t.Callable[[Pod], Wish]) -> None:
+def test_a_key_is_taken_away_by_no_way_unless_it_is_forced(server: Pod, way: t.Callable[[Pod], Desired]) -> None:
     server.start_with("k1", "identity")
-    wish = way(server)
+    desired = way(server)
     with pytest.raises(Refusal) as refused:
-        server.plan(**wish)
+        server.plan(**desired)
     words = str(refused.value)
     assert words.startswith("refused before anything was written")
     assert f"--{FLAG}: " in words
     assert "add the new key behind the one in use" in words
     assert words.endswith("force: true changes it anyway.")
     assert all(secret not in words for name in encryption.SECRETS for secret in secrets_of(name))
-    (warning,) = (each for each in server.plan(**wish, force=True).warnings if each.startswith("forced: "))
+    (warning,) = (each for each in server.plan(**desired, force=True).warnings if each.startswith("forced: "))
     assert warning[8:] in words
 
 
@@ -173,25 +173,25 @@ def test_the_file_cannot_be_edited_in_the_name_of_another_pod(server: Pod) -> No
     (manifests / "kube-scheduler.yaml").write_text(samples.SCHEDULER, encoding="utf-8")
     (manifests / "kube-apiserver.yaml").write_bytes(server.node.manifest.read_bytes())
     scheduler = {"name": "kube-scheduler", "manifest_dir": str(manifests)}
-    wish = {**edited(server), "volumes": [samples.volume("enc", str(server.folder))]}
+    desired = {**edited(server), "volumes": [samples.volume("enc", str(server.folder))]}
     with pytest.raises(Refusal, match=f"--{FLAG}: secrets: .*aescbc key k1 would be removed"):
-        server.plan(**scheduler, **wish)
+        server.plan(**scheduler, **desired)
     assert not [each for each in server.plan(**scheduler, args={"v": 3}).warnings if "encryption" in each]
 
 
 def test_the_documented_steps_pass(server: Pod) -> None:
     """Up to the last one, which has to ask etcd."""
     for keys in (("identity", "k1"), ("k1", "identity"), ("k1", "k2", "identity"), ("k2", "k1", "identity")):
-        assert server.do(**server.wish(*keys)).warnings == ()
+        assert server.do(**server.desired(*keys)).warnings == ()
     with pytest.raises(
         Refusal, match=r"k1 would be removed, and whether stored values need it cannot be determined \(.*etcd"
     ):
-        server.plan(**server.wish("k2", "identity"))
+        server.plan(**server.desired("k2", "identity"))
 
 
 def test_a_step_is_taken_back(server: Pod) -> None:
     server.start_with("k1", "k2", "identity")
-    server.do(**server.wish("k2", "k1", "identity"))
+    server.do(**server.desired("k2", "k1", "identity"))
     assert server.do(state="previous").warnings == ()
     assert json.loads(server.path.read_text(encoding="utf-8"))["resources"][0]["providers"][0] == {
         "aescbc": {"keys": [{"name": "k1", "secret": encryption.material("k1")}]}
@@ -202,7 +202,7 @@ def test_what_does_not_touch_encryption_says_nothing(server: Pod) -> None:
     server.start_with("k1", "identity")
     assert server.plan(args={"v": 4}).warnings == ()
     assert server.plan(files=[samples.file(str(server.folder / "x"), "x")]).warnings == ()
-    assert not server.plan(**server.wish("k1", "identity")).operations
+    assert not server.plan(**server.desired("k1", "identity")).operations
 
 
 def test_an_edit_that_the_api_server_has_not_read_is_not_brought_in_by_a_restart(
@@ -229,7 +229,7 @@ def test_an_edit_that_the_api_server_has_not_read_is_not_brought_in_by_a_restart
 
 
 def test_an_edit_is_read_by_an_api_server_that_reloads(server: Pod) -> None:
-    server.do(**server.wish("k1", "identity", args={f"{FLAG}-automatic-reload": True}, force=True))
+    server.do(**server.desired("k1", "identity", args={f"{FLAG}-automatic-reload": True}, force=True))
     server.path.write_text(config("k2", "identity"), encoding="ascii")
     assert server.plan(args={"v": 4}).warnings == ()
 
@@ -251,5 +251,5 @@ def test_an_unreadable_configuration_is_not_left_without_force(server: Pod) -> N
     server.start_with("k1", "identity")
     server.path.write_text("resources: [unfinished", encoding="ascii")
     with pytest.raises(Refusal, match=r"reads and writes now cannot be determined \(it is not a single YAML document"):
-        server.plan(**server.wish("k1", "identity"))
-    assert server.plan(**server.wish("k1", "identity", force=True)).operations
+        server.plan(**server.desired("k1", "identity"))
+    assert server.plan(**server.desired("k1", "identity", force=True)).operations

@@ -130,10 +130,10 @@ def test_policy_files(tmp_path: Path) -> None:
 # ---- files that arguments name ---------------------------------------------------------------------------------------
 
 
-def check(wish: dict[str, t.Any]) -> None:
-    files = {entry["path"]: None for entry in wish.get("files", [])}
+def check(desired: dict[str, t.Any]) -> None:
+    files = {entry["path"]: None for entry in desired.get("files", [])}
     state = static_pod.State(samples.manifest(), {}, files)
-    static_pods.refuse_unreachable_files(static_pod.plan(samples.wish(**wish), state))
+    static_pods.refuse_unreachable_files(static_pod.plan(samples.desired(**desired), state))
 
 
 def test_a_file_that_the_component_can_open_passes(tmp_path: Path) -> None:
@@ -181,20 +181,20 @@ UNREACHABLE = {
 }
 
 
-@pytest.mark.parametrize(("wish", "complaint"), UNREACHABLE.values(), ids=UNREACHABLE)
-def test_a_file_that_the_component_cannot_open_is_refused(wish: dict[str, t.Any], complaint: str) -> None:
+@pytest.mark.parametrize(("desired", "complaint"), UNREACHABLE.values(), ids=UNREACHABLE)
+def test_a_file_that_the_component_cannot_open_is_refused(desired: dict[str, t.Any], complaint: str) -> None:
     with pytest.raises(Refusal) as refusal:
-        check(wish)
+        check(desired)
     assert complaint in str(refusal.value)
 
 
 def test_a_file_goes_back_together_with_the_volume_that_showed_it(tmp_path: Path) -> None:
     policy = tmp_path / "policy.yaml"
     theirs, ours = FileVersion(b"theirs", 0o600), FileVersion(b"ours", 0o600)
-    wish = {"volumes": [samples.volume("a", str(tmp_path))], "files": [samples.file(str(policy), "ours")]}
-    done = static_pod.plan(samples.wish(**wish), static_pod.State(samples.manifest(), {}, {str(policy): theirs}))
+    desired = {"volumes": [samples.volume("a", str(tmp_path))], "files": [samples.file(str(policy), "ours")]}
+    done = static_pod.plan(samples.desired(**desired), static_pod.State(samples.manifest(), {}, {str(policy): theirs}))
     after = static_pod.State(done.after, done.record, {str(policy): ours})
-    back = static_pod.plan(samples.wish(state="absent"), after)
+    back = static_pod.plan(samples.desired(state="absent"), after)
     assert back.files[0].after == theirs
     static_pods.refuse_unreachable_files(back)
 
@@ -212,7 +212,7 @@ def test_files_that_were_named_before_are_not_questioned() -> None:
 
 
 def test_owners_are_looked_up_on_the_node() -> None:
-    files = samples.wish(
+    files = samples.desired(
         files=[
             samples.file("/a", owner="root", group="0"),
             samples.file("/b", owner="12345", group="root"),
@@ -224,7 +224,7 @@ def test_owners_are_looked_up_on_the_node() -> None:
 
 @pytest.mark.parametrize("kind", ["owner", "group"])
 def test_an_owner_that_the_node_does_not_know_is_refused(kind: str) -> None:
-    files = samples.wish(files=[samples.file("/a", **{kind: "no-such-account"})]).files
+    files = samples.desired(files=[samples.file("/a", **{kind: "no-such-account"})]).files
     with pytest.raises(Refusal, match=rf"files: invalid {kind} 'no-such-account' of /a: must be a name that .* knows"):
         static_pods.read_accounts(files)
 
@@ -245,10 +245,10 @@ def nested(tmp_path: Path, **outer: t.Any) -> dict[str, t.Any]:
     }
 
 
-def refuse_unreachable_files(wish: dict[str, t.Any]) -> None:
-    files = {entry["path"]: None for entry in wish.get("files", [])}
+def refuse_unreachable_files(desired: dict[str, t.Any]) -> None:
+    files = {entry["path"]: None for entry in desired.get("files", [])}
     static_pods.refuse_unreachable_files(
-        static_pod.plan(samples.wish(**wish), static_pod.State(samples.manifest(), {}, files))
+        static_pod.plan(samples.desired(**desired), static_pod.State(samples.manifest(), {}, files))
     )
 
 

@@ -395,14 +395,14 @@ CONFIRM = {"confirm": True, "confirm_url": "https://lb:6443/readyz"}
 
 def test_what_a_journal_says_of_a_confirmation(master: FakeNode, run: FakeRun) -> None:
     longest = {}
-    wishes: dict[str, dict[str, t.Any]] = {"no": {}, "yes": {**CONFIRM, "confirm_timeout": 77}}
-    for name, wish in wishes.items():
-        all_steps = steps(master, run, args={"v": 4}, **wish)
+    desired_states: dict[str, dict[str, t.Any]] = {"no": {}, "yes": {**CONFIRM, "confirm_timeout": 77}}
+    for name, desired in desired_states.items():
+        all_steps = steps(master, run, args={"v": 4}, **desired)
         with all_steps.session():
             all_steps.read()
             all_steps.plan()
             all_steps.apply()
-        assert master.opened()["confirm_timeout"] == (77 if wish else None)
+        assert master.opened()["confirm_timeout"] == (77 if desired else None)
         longest[name] = all_steps.report()["transaction"]["longest_seconds"]
     assert longest["yes"] == longest["no"] + 77
 

@@ -178,12 +178,12 @@ def test_policy_files_and_their_folder_go_too(api: Pod) -> None:
     folder = api.node.policy.parent
     policy = str(api.node.policy)
     os.makedirs(folder.parent)
-    wish: Json = {
+    desired: Json = {
         "files": [samples.file(policy, "secret", mode="0640")],
         "volumes": [samples.volume("p", str(folder.parent))],
     }
-    api.node.allowed = {OLD.encode(), api.plan(**wish).after.text.encode()}
-    api.run(**wish)
+    api.node.allowed = {OLD.encode(), api.plan(**desired).after.text.encode()}
+    api.run(**desired)
     assert folder.is_dir()
     told = api.told()
     assert "secret" not in json.dumps(told)

@@ -66,9 +66,9 @@ class Check:
     def generated(self, text: str) -> None:
         self.run.manifests = {version: {NAME: text} for version in (f"v{TARGET}", CURRENT)}
 
-    def __call__(self, **wish: t.Any) -> Found:
+    def __call__(self, **desired: t.Any) -> Found:
         found = Found()
-        entry = {key: value for key, value in samples.parameters(**wish).items() if key not in ("state", "purge")}
+        entry = {key: value for key, value in samples.parameters(**desired).items() if key not in ("state", "purge")}
         node = ControlPlane(
             node_name="cp1",
             manifest_dir=str(self.node.manifests),

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 nodecraft.kubeadm contributors
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Who set what: the table of wish, live value and record."""
+"""Who set what: the table of desired state, live value and record."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from hypothesis import strategies as st
 class Case(t.NamedTuple):
     """One key, f/k. unset: the key is not there, or not named, or not ours."""
 
-    wished: t.Any
+    desired: t.Any
     live: t.Any
     owned: Owned | None
     state: str
@@ -44,7 +44,9 @@ CASES = {
     "a foreign edit of ours is set again": Case(
         "ours", "foreign", OURS, "present", False, "ours", Owned("ours", "foreign")
     ),
-    "a foreign edit to the wished value is theirs": Case("foreign", "foreign", OURS, "present", False, "foreign", None),
+    "a foreign edit to the desired value is theirs": Case(
+        "foreign", "foreign", OURS, "present", False, "foreign", None
+    ),
     "remove ours": Case(None, "ours", OURS_NEW, "present", False, None, None),
     "remove ours, first set by others": Case(None, "ours", OURS, "present", False, None, Owned(None, "first")),
     "not named: stays": Case(UNNAMED, "ours", OURS, "present", False, "ours", OURS),
@@ -71,7 +73,7 @@ CASES = {
 
 def resolve(case: Case) -> ownership.Resolution:
     return ownership.resolve(
-        wish={"f": {} if case.wished is UNNAMED else {"k": case.wished}},
+        desired={"f": {} if case.desired is UNNAMED else {"k": case.desired}},
         live={"f": {} if case.live is None else {"k": case.live}},
         record={"f": {"k": case.owned}} if case.owned else {},
         state=case.state,
@@ -105,7 +107,7 @@ def test_a_second_run_changes_nothing(case: Case) -> None:
 def test_absent_with_a_name_leaves_other_keys_of_ours_alone() -> None:
     record = {"f": {"a": Owned("1", None), "b": Owned("2", None)}}
     live = {"f": {"a": "1", "b": "2"}}
-    resolution = ownership.resolve(wish={"f": {"a": None}}, live=live, record=record, state="absent", purge=False)
+    resolution = ownership.resolve(desired={"f": {"a": None}}, live=live, record=record, state="absent", purge=False)
     assert [change.key for change in resolution.changes] == ["a"]
     assert resolution.record == {"f": {"b": Owned("2", None)}}
 
@@ -123,20 +125,20 @@ KEYED = st.dictionaries(st.sampled_from("kmn"), VALUES, max_size=3)
 
 @given(
     originals=KEYED,
-    wishes=st.lists(st.tuples(KEYED, st.booleans()), max_size=4),
+    desired_states=st.lists(st.tuples(KEYED, st.booleans()), max_size=4),
 )
-def test_purge_gives_back_what_was_there_before_any_wish(
-    originals: dict[str, t.Any], wishes: list[tuple[dict[str, t.Any], bool]]
+def test_purge_gives_back_what_was_there_before_any_desired_state(
+    originals: dict[str, t.Any], desired_states: list[tuple[dict[str, t.Any], bool]]
 ) -> None:
     originals = {key: value for key, value in originals.items() if value is not None}
     live: ownership.Values = {"f": dict(originals)}
     record: ownership.Record = {}
-    for wish, purge in [*wishes, ({}, True)]:
+    for desired, purge in [*desired_states, ({}, True)]:
         given_live, given_record = copy.deepcopy(live), copy.deepcopy(record)
-        resolution = ownership.resolve(wish={"f": wish}, live=live, record=record, state="present", purge=purge)
+        resolution = ownership.resolve(desired={"f": desired}, live=live, record=record, state="present", purge=purge)
         assert (live, record) == (given_live, given_record), "what was given must stay as it is"
         live = {"f": _changed(live["f"], resolution)}
-        assert {key: live["f"].get(key) for key in wish} == wish
+        assert {key: live["f"].get(key) for key in desired} == desired
         record = ownership.load_record(json.loads(json.dumps(ownership.dump_record(resolution.record))))
         assert record == resolution.record
     assert live == {"f": originals}

@@ -5,15 +5,15 @@
 from __future__ import annotations
 
 import pytest
-from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.guard import desired
+from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.guard.desired import refuse_unserved
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.guard.policies import (
     GUARD_KINDS,
 )
 from ansible_collections.nodecraft.kubeadm.tests.unit.support.guards import (
     TRIAL,
     D,
+    desired,
     refusal,
-    wish,
 )
 from ansible_collections.nodecraft.kubeadm.tests.unit.support.nodes import Json
 
@@ -47,39 +47,43 @@ AFFINITY: Json = {"enforce": True, "on_node_name": "affinity"}
     ],
 )
 def test_what_could_not_be_guarded_is_refused(params: Json, says: str) -> None:
-    assert says in refusal(lambda: wish(**params))
+    assert says in refusal(lambda: desired(**params))
 
 
 def test_what_is_asked_for_comes_in_one_form() -> None:
-    asked = wish(nodes=["w2", "w1", "w2"], exempt_namespaces=["b", "kube-system", "a"])
+    asked = desired(nodes=["w2", "w1", "w2"], exempt_namespaces=["b", "kube-system", "a"])
     assert (asked.nodes, asked.exempt_namespaces) == (("w1", "w2"), ("kube-system", "a", "b"))
-    assert (asked.taint_keys, wish(taint_keys=["k"]).taint_keys, wish(taint_keys=[]).taint_keys) == ((D,), ("k",), (D,))
+    assert (asked.taint_keys, desired(taint_keys=["k"]).taint_keys, desired(taint_keys=[]).taint_keys) == (
+        (D,),
+        ("k",),
+        (D,),
+    )
 
 
 def test_an_affinity_counts_where_it_is_enforced() -> None:
-    assert wish(**AFFINITY).affinity
-    assert not wish(on_node_name="affinity").affinity
+    assert desired(**AFFINITY).affinity
+    assert not desired(on_node_name="affinity").affinity
 
 
 def test_nothing_has_to_be_named_to_remove_it() -> None:
-    assert not wish(state="absent", resources=[], schedulers=[]).present
+    assert not desired(state="absent", resources=[], schedulers=[]).present
 
 
 def test_a_cluster_without_policies_is_told_the_other_way() -> None:
-    message = refusal(lambda: desired.refuse_unserved(wish(), [], lambda: "v1.29.3"))
+    message = refusal(lambda: refuse_unserved(desired(), [], lambda: "v1.29.3"))
     assert message.startswith(
         "this cluster (v1.29.3) does not serve ValidatingAdmissionPolicy of admissionregistration.k8s.io/v1"
     )
     assert "from 1.30 on" in message
     assert f"{{key: {D}, effect: NoExecute}}" in message
-    named = wish(resources=[], nodes=["w1"])
-    assert "{key: KEY, effect: NoExecute}" in refusal(lambda: desired.refuse_unserved(named, [], str))
+    named = desired(resources=[], nodes=["w1"])
+    assert "{key: KEY, effect: NoExecute}" in refusal(lambda: refuse_unserved(named, [], str))
 
 
 def test_a_cluster_that_changes_no_pods_refuses_the_affinity_alone() -> None:
-    message = refusal(lambda: desired.refuse_unserved(wish(**AFFINITY), GUARD_KINDS[:2], lambda: "v1.35.0"))
+    message = refusal(lambda: refuse_unserved(desired(**AFFINITY), GUARD_KINDS[:2], lambda: "v1.35.0"))
     assert message == (
         "on_node_name is affinity, and this cluster (v1.35.0) does not serve MutatingAdmissionPolicy of admissionregistration.k8s.io/v1,"
         " which Kubernetes has from 1.36 on. Leave it at refuse."
     )
-    desired.refuse_unserved(wish(), GUARD_KINDS[:2], str)
+    refuse_unserved(desired(), GUARD_KINDS[:2], str)

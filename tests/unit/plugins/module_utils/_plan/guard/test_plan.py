@@ -10,7 +10,7 @@ import typing as t
 
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.guard import plan as placement_guard
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.guard import protection as placement_protection
-from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.guard.desired import Wish
+from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.guard.desired import Desired
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.guard.plan import GuardPlan
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.guard.policies import (
     BINDING,
@@ -26,11 +26,11 @@ from ansible_collections.nodecraft.kubeadm.tests.unit.support.guards import (
     NODES,
     TRIAL,
     D,
+    desired,
     protected,
     refusal,
     tainted,
     there,
-    wish,
 )
 from ansible_collections.nodecraft.kubeadm.tests.unit.support.nodes import Json
 
@@ -38,7 +38,7 @@ AFFINITY: Json = {"enforce": True, "on_node_name": "affinity"}
 
 
 def test_what_somebody_else_made_is_refused() -> None:
-    objects = there(wish(), "w1")
+    objects = there(desired(), "w1")
     placement_guard.refuse_foreign(objects)
     objects[BINDING, NAME]["metadata"]["labels"] = {"team": "a"}
     assert refusal(lambda: placement_guard.refuse_foreign(objects)) == (
@@ -52,7 +52,7 @@ def test_what_somebody_else_made_is_refused() -> None:
 # ---- what is to be done ----------------------------------------------------------------------------------------------
 
 
-def planned(asked: Wish, objects: t.Mapping[Place, Json] | None = None, **judged: t.Any) -> GuardPlan:
+def planned(asked: Desired, objects: t.Mapping[Place, Json] | None = None, **judged: t.Any) -> GuardPlan:
     """The plan against objects that were read. judged: kinds that the API server makes something else of; None: declines."""
     cluster = Cluster(objects or {}, {node["metadata"]["name"]: node for node in NODES})
     protection = placement_protection.protect(asked, cluster, dry=False)
@@ -66,75 +66,75 @@ def told(plan: GuardPlan) -> list[str]:
 
 
 def test_a_new_guard_is_created_the_policy_first() -> None:
-    plan = planned(wish(**AFFINITY))
+    plan = planned(desired(**AFFINITY))
     assert told(plan) == [f"{kind} {NAME}: created" for kind in (POLICY, BINDING, MUTATION, MUTATION_BINDING)]
     assert [body["kind"] for body in plan.writes] == list(GUARD_KINDS)
     assert [body for body in plan.writes if "resourceVersion" in body["metadata"]] == []
 
 
 def test_what_is_as_it_should_be_is_left_alone() -> None:
-    plan = planned(wish(), there(wish(), "w1", "w2"))
+    plan = planned(desired(), there(desired(), "w1", "w2"))
     assert (plan.operations, plan.writes, plan.leftovers, plan.removals) == ((), (), (), ())
 
 
 def test_what_differs_is_replaced_as_it_was_read() -> None:
-    plan = planned(wish(enforce=True), there(wish(), "w1", "w2"))
+    plan = planned(desired(enforce=True), there(desired(), "w1", "w2"))
     assert told(plan) == [f"{BINDING} {NAME}: changed"]
     assert plan.writes[0]["metadata"]["resourceVersion"] == "7"
 
 
 def test_what_somebody_added_counts_as_a_difference() -> None:
-    objects = there(wish(), "w1", "w2")
+    objects = there(desired(), "w1", "w2")
     objects[BINDING, NAME]["spec"]["matchResources"] = {"objectSelector": {"matchLabels": {"a": "b"}}}
-    assert told(planned(wish(), objects)) == [f"{BINDING} {NAME}: changed"]
+    assert told(planned(desired(), objects)) == [f"{BINDING} {NAME}: changed"]
 
 
 def test_a_label_that_somebody_added_does_not() -> None:
-    objects = there(wish(), "w1", "w2")
+    objects = there(desired(), "w1", "w2")
     objects[BINDING, NAME]["metadata"]["labels"]["team"] = "a"
-    assert told(planned(wish(), objects)) == []
+    assert told(planned(desired(), objects)) == []
 
 
 def test_what_the_api_server_declines_is_a_change() -> None:
-    assert told(planned(wish(), **{POLICY: None})) == [f"{POLICY} {NAME}: created", f"{BINDING} {NAME}: created"]
+    assert told(planned(desired(), **{POLICY: None})) == [f"{POLICY} {NAME}: created", f"{BINDING} {NAME}: created"]
 
 
 def test_an_affinity_that_is_not_asked_for_any_more_goes_the_binding_first() -> None:
-    plan = planned(wish(enforce=True), there(wish(**AFFINITY), "w1", "w2"))
+    plan = planned(desired(enforce=True), there(desired(**AFFINITY), "w1", "w2"))
     assert plan.removals == ((MUTATION_BINDING, NAME), (MUTATION, NAME))
     assert plan.writes == ()
 
 
 def test_all_of_it_goes_the_bindings_first() -> None:
-    plan = planned(wish(state="absent"), there(wish(**AFFINITY), "w1"))
+    plan = planned(desired(state="absent"), there(desired(**AFFINITY), "w1"))
     assert told(plan) == [f"{kind} {NAME}: removed" for kind in (MUTATION_BINDING, MUTATION, BINDING, POLICY)]
-    assert planned(wish(state="absent")).operations == ()
+    assert planned(desired(state="absent")).operations == ()
 
 
 def test_what_a_trial_left_goes_in_any_case() -> None:
-    left = {(kind, TRIAL): entry for (kind, _name), entry in there(wish(), "w1").items()}
-    plan = planned(wish(), {**there(wish(), "w1", "w2"), **left})
+    left = {(kind, TRIAL): entry for (kind, _name), entry in there(desired(), "w1").items()}
+    plan = planned(desired(), {**there(desired(), "w1", "w2"), **left})
     assert (plan.leftovers, plan.writes) == (((BINDING, TRIAL), (POLICY, TRIAL)), ())
     assert told(plan) == [f"{BINDING} {TRIAL}: removed", f"{POLICY} {TRIAL}: removed"]
 
 
 def test_a_plan_is_the_same_each_time_and_changes_nothing_that_was_read() -> None:
-    objects = there(wish(), "w2", "w1")
+    objects = there(desired(), "w2", "w1")
     before = copy.deepcopy(objects)
-    assert planned(wish(enforce=True), objects) == planned(wish(enforce=True), objects)
+    assert planned(desired(enforce=True), objects) == planned(desired(enforce=True), objects)
     assert objects == before
 
 
 def test_a_guard_that_stops_refusing_is_told() -> None:
-    (warning,) = planned(wish(), there(wish(enforce=True))).warnings
+    (warning,) = planned(desired(), there(desired(enforce=True))).warnings
     assert warning.startswith(f"{NAME} refused until now and only warns from now on, because enforce is not set")
-    assert not planned(wish(enforce=True), there(wish(enforce=True))).warnings
-    assert not planned(wish(), there(wish())).warnings
-    assert not planned(wish(state="absent"), there(wish(enforce=True))).warnings
+    assert not planned(desired(enforce=True), there(desired(enforce=True))).warnings
+    assert not planned(desired(), there(desired())).warnings
+    assert not planned(desired(state="absent"), there(desired(enforce=True))).warnings
 
 
 def test_what_the_user_should_know() -> None:
-    asked = wish(nodes=["w1", "w3", "gone"], schedulers=["mine"])
+    asked = desired(nodes=["w1", "w3", "gone"], schedulers=["mine"])
     found = dataclasses.replace(protected(asked, former=["gone"]), shut_out=("Deployment a/b",))
     plan = placement_guard.plan(asked, Cluster({}, {}), found, [], {})
     assert list(plan.warnings) == [
@@ -148,16 +148,16 @@ def test_what_the_user_should_know() -> None:
 
 def test_whether_the_former_guard_refused() -> None:
     for enforce in (True, False):
-        cluster = Cluster(there(wish(enforce=enforce), "w1"), {})
-        assert placement_guard.was_enforced(wish(), cluster) == enforce
-    assert not placement_guard.was_enforced(wish(), Cluster({}, {}))
+        cluster = Cluster(there(desired(enforce=enforce), "w1"), {})
+        assert placement_guard.was_enforced(desired(), cluster) == enforce
+    assert not placement_guard.was_enforced(desired(), Cluster({}, {}))
 
 
 def test_a_guard_that_is_there_protects_nothing_when_its_last_node_goes() -> None:
     free = [tainted("w1"), tainted("w2")]
-    found = protected(wish(), free, former=["w1", "w2"])
+    found = protected(desired(), free, former=["w1", "w2"])
     assert (found.nodes, found.removed) == ((), ("w1", "w2"))
-    asked = wish()
+    asked = desired()
     cluster = Cluster(there(asked, "w1"), {node["metadata"]["name"]: node for node in free})
     plan = placement_guard.plan(asked, cluster, found, placement_guard.bodies(asked, cluster, found), {})
     assert plan.warnings[0].startswith("The guard protects nothing as long as that is so. nodes: none is given")
@@ -166,8 +166,8 @@ def test_a_guard_that_is_there_protects_nothing_when_its_last_node_goes() -> Non
 
 def test_a_plan_says_what_a_real_run_refuses() -> None:
     cluster = Cluster({}, {})
-    found = placement_protection.protect(wish(), cluster, dry=True)
-    (warning,) = placement_guard.plan(wish(), cluster, found, [], {}).warnings
+    found = placement_protection.protect(desired(), cluster, dry=True)
+    (warning,) = placement_guard.plan(desired(), cluster, found, [], {}).warnings
     assert warning.startswith("Outside check mode this is refused, unless there is such a node by then. nodes: none is")
     assert f"manages no node with {D}" in warning
 
@@ -176,9 +176,9 @@ def test_a_plan_says_what_a_real_run_refuses() -> None:
 
 
 def test_what_was_done_is_told() -> None:
-    asked = wish(nodes=["w1", "w3", "gone"])
+    asked = desired(nodes=["w1", "w3", "gone"])
     found = protected(asked, former=["gone", "w2", "older"])
-    operations = planned(wish()).operations[:1]
+    operations = planned(desired()).operations[:1]
     assert placement_guard.lines(asked, found, operations, dry=False) == [
         f"{NAME} only warns; protected: gone, w1, w3",
         "w1: protected from now on",
@@ -190,7 +190,7 @@ def test_what_was_done_is_told() -> None:
 
 
 def test_what_is_only_planned_is_told_as_such() -> None:
-    asked = wish(enforce=True)
+    asked = desired(enforce=True)
     found = protected(asked, former=["w2", "w3"])
     operations = planned(asked).operations[:1]
     assert placement_guard.lines(asked, found, operations, dry=True) == [
@@ -202,21 +202,21 @@ def test_what_is_only_planned_is_told_as_such() -> None:
 
 
 def test_what_stays_is_told_plainly() -> None:
-    assert placement_guard.lines(wish(enforce=True), Protection(nodes=("w1",)), (), dry=True) == [
+    assert placement_guard.lines(desired(enforce=True), Protection(nodes=("w1",)), (), dry=True) == [
         f"{NAME} refuses; protected: w1"
     ]
-    assert placement_guard.lines(wish(), Protection(), (), dry=True) == [f"{NAME} only warns; protected: no node"]
+    assert placement_guard.lines(desired(), Protection(), (), dry=True) == [f"{NAME} only warns; protected: no node"]
 
 
 def test_a_removal_is_told() -> None:
-    asked = wish(state="absent")
-    operations = planned(asked, there(wish(), "w1")).operations
+    asked = desired(state="absent")
+    operations = planned(asked, there(desired(), "w1")).operations
     assert placement_guard.lines(asked, Protection(), operations, dry=False) == [f"{NAME}: not there any more"]
     assert placement_guard.lines(asked, Protection(), operations, dry=True) == [f"{NAME}: would be removed"]
 
 
 def test_a_diff_shows_expressions_line_by_line() -> None:
-    policy = there(wish(), "w1", "w2")[POLICY, NAME]
+    policy = there(desired(), "w1", "w2")[POLICY, NAME]
     policy["metadata"]["managedFields"] = [{}]
     found = placement_guard.shown(policy)
     assert set(found["metadata"]) == {"name", "labels"}

@@ -20,11 +20,11 @@ from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.guard.prot
 from ansible_collections.nodecraft.kubeadm.tests.unit.support.guards import (
     D,
     daemon_set,
+    desired,
     protected,
     refusal,
     tainted,
     there,
-    wish,
 )
 from ansible_collections.nodecraft.kubeadm.tests.unit.support.nodes import Json
 
@@ -41,11 +41,11 @@ STRICT: Json = {"enforce": True, "require_request": True}
     ],
 )
 def test_nodes_are_those_named_or_those_managed(params: Json, nodes: tuple[str, ...]) -> None:
-    assert protected(wish(**params)).nodes == nodes
+    assert protected(desired(**params)).nodes == nodes
 
 
 def test_a_taint_of_others_makes_no_node_managed() -> None:
-    asked = wish(resources=[], taint_keys=["node-role.kubernetes.io/control-plane"])
+    asked = desired(resources=[], taint_keys=["node-role.kubernetes.io/control-plane"])
     assert "this collection manages no node with node-role.kubernetes.io/control-plane" in refusal(
         lambda: protected(asked)
     )
@@ -57,17 +57,17 @@ def test_a_record_that_nobody_can_read_is_an_error() -> None:
     broken = tainted("w1")
     broken["metadata"]["annotations"] = {"nodecraft.kubeadm/owned-taints": "x"}
     with pytest.raises(KubeadmError, match="does not hold what this collection writes"):
-        protected(wish(), [broken])
+        protected(desired(), [broken])
 
 
 def test_what_came_and_went() -> None:
-    found = protected(wish(nodes=["w1", "w3", "gone"]), former=["gone", "w2", "older"])
+    found = protected(desired(nodes=["w1", "w3", "gone"]), former=["gone", "w2", "older"])
     assert (found.nodes, found.added, found.removed) == (("gone", "w1", "w3"), ("w1", "w3"), ("older", "w2"))
     assert (found.stale, found.gone, found.untainted) == (("gone",), ("older",), ("w3",))
 
 
 def test_a_new_name_that_nobody_has_is_refused_and_one_that_went_is_not() -> None:
-    asked = wish(nodes=["w1", "w9"])
+    asked = desired(nodes=["w1", "w9"])
     assert refusal(lambda: protected(asked)) == (
         "nodes: w9: there is no node of this name in the cluster; it has cp1, w1, w2, w3."
     )
@@ -75,43 +75,43 @@ def test_a_new_name_that_nobody_has_is_refused_and_one_that_went_is_not() -> Non
 
 
 def test_a_guard_that_goes_protects_nobody() -> None:
-    found = protected(wish(state="absent"), nodes=(), former=["w1"])
+    found = protected(desired(state="absent"), nodes=(), former=["w1"])
     assert (found.nodes, found.removed, found.gone) == ((), ("w1",), ())
 
 
 def test_a_taint_that_keeps_nobody_off_is_none() -> None:
-    found = protected(wish(), [tainted("w1", f"{D}:PreferNoSchedule")])
+    found = protected(desired(), [tainted("w1", f"{D}:PreferNoSchedule")])
     assert (found.untainted, found.taints) == (("w1",), ())
 
 
 def test_taints_are_those_of_the_keys_each_once_and_sorted() -> None:
     nodes = [tainted("w1", f"{D}:NoSchedule", "a:NoSchedule"), tainted("w2", f"{D}:NoSchedule", f"{D}:NoExecute")]
-    assert protected(wish(), nodes).taints == (
+    assert protected(desired(), nodes).taints == (
         {"effect": "NoExecute", "key": D, "value": ""},
         {"effect": "NoSchedule", "key": D, "value": ""},
     )
-    named = wish(resources=[], nodes=["w1"])
+    named = desired(resources=[], nodes=["w1"])
     assert [taint["key"] for taint in protected(named, nodes).taints] == ["a", D]
 
 
 def test_taints_with_other_values_are_others() -> None:
     nodes = [tainted("w1", f"{D}:NoSchedule"), tainted("w2", f"{D}:NoSchedule")]
     nodes[1]["spec"]["taints"][0]["value"] = "b"
-    assert [taint["value"] for taint in protected(wish(), nodes).taints] == ["", "b"]
+    assert [taint["value"] for taint in protected(desired(), nodes).taints] == ["", "b"]
 
 
 def policy_of(*nodes: str, taints: t.Sequence[Json] = (), **params: t.Any) -> Json:
     """The policy of another guard."""
     protection = Protection(nodes=nodes, taints=tuple(taints))
-    return placement_policies.objects(placement_guard.guard_of(wish(**params), protection))[0]
+    return placement_policies.objects(placement_guard.guard_of(desired(**params), protection))[0]
 
 
 def test_a_node_has_one_guard_that_refuses() -> None:
     others = {"gpu": policy_of("w2", "w3"), "fpga": policy_of("w9")}
-    message = refusal(lambda: protected(wish(enforce=True), others=others))
+    message = refusal(lambda: protected(desired(enforce=True), others=others))
     assert message.startswith("w2 protected by gpu already. Of two guards that refuse,")
-    assert protected(wish(), others=others).nodes == ("w1", "w2")
-    assert protected(wish(state="absent"), others=others).nodes == ()
+    assert protected(desired(), others=others).nodes == ("w1", "w2")
+    assert protected(desired(state="absent"), others=others).nodes == ()
 
 
 SHARED = {"key": D, "effect": "NoSchedule", "value": ""}
@@ -130,7 +130,7 @@ SHARED = {"key": D, "effect": "NoSchedule", "value": ""}
     ],
 )
 def test_what_has_to_be_tolerated_for_another_guard_is_left_to_it(params: Json, other: Json, refused: bool) -> None:
-    asked = wish(**{"enforce": True, "nodes": ["w1"], **params})
+    asked = desired(**{"enforce": True, "nodes": ["w1"], **params})
     if refused:
         message = refusal(lambda: protected(asked, others={"gpu": other}))
         assert message.startswith(f"{D}:NoSchedule on nodes of gpu, too, and require_request. Of two guards")
@@ -141,7 +141,7 @@ def test_what_has_to_be_tolerated_for_another_guard_is_left_to_it(params: Json, 
 def test_the_other_guards_are_those_that_refuse() -> None:
     objects: dict[Place, Json] = {}
     for name, enforce in (("mine", True), ("gpu", True), ("gpu-trial", True), ("warns", False)):
-        objects |= there(wish(name=name.removesuffix("-trial"), enforce=enforce), "w1")
+        objects |= there(desired(name=name.removesuffix("-trial"), enforce=enforce), "w1")
         for kind in (POLICY, BINDING):
             objects[kind, name] = objects[kind, name.removesuffix("-trial")]
     objects |= {(POLICY, "loose"): objects[POLICY, "gpu"]}
@@ -166,7 +166,7 @@ SETS = [
 
 
 def test_daemon_sets_that_would_lose_their_pods_are_refused() -> None:
-    message = refusal(lambda: protected(wish(**STRICT), sets=SETS))
+    message = refusal(lambda: protected(desired(**STRICT), sets=SETS))
     assert (
         "pods of DaemonSet logging/agent, DaemonSet monitoring/exporter would be refused at their next start" in message
     )
@@ -183,12 +183,12 @@ def test_daemon_sets_that_would_lose_their_pods_are_refused() -> None:
     ],
 )
 def test_they_are_not_when_that_is_meant(way: Json, shut_out: tuple[str, ...]) -> None:
-    assert protected(wish(**{**STRICT, **way}), sets=SETS).shut_out == shut_out
+    assert protected(desired(**{**STRICT, **way}), sets=SETS).shut_out == shut_out
 
 
 def test_a_daemon_set_of_the_nodes_own_labels_is_meant() -> None:
     nodes = [tainted("w1", f"{D}:NoSchedule", labels={"disk": "ssd"})]
-    assert "other/elsewhere" in refusal(lambda: protected(wish(**STRICT), nodes, sets=SETS))
+    assert "other/elsewhere" in refusal(lambda: protected(desired(**STRICT), nodes, sets=SETS))
 
 
 @pytest.mark.parametrize(
@@ -207,7 +207,7 @@ def test_a_daemon_set_with_an_affinity_is_meant_where_the_labels_fit(expressions
     nodes = [tainted("w1", f"{D}:NoSchedule", labels={"disk": "ssd", "rank": "3"})]
     required = {"nodeSelectorTerms": [{"matchExpressions": expressions}]}
     affinity = {"nodeAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": required}}
-    asked = wish(**STRICT, allow_refusals=True)
+    asked = desired(**STRICT, allow_refusals=True)
     found = protected(asked, nodes, sets=[daemon_set("other/agent", EVERYTHING, affinity=affinity)])
     assert found.shut_out == (("DaemonSet other/agent",) if meant else ())
 
@@ -215,26 +215,26 @@ def test_a_daemon_set_with_an_affinity_is_meant_where_the_labels_fit(expressions
 @pytest.mark.parametrize(("name", "meant"), [("w1", True), ("cp1", False), ("", True)])
 def test_a_daemon_set_that_names_its_node_is_meant_there(name: str, meant: bool) -> None:
     sets = [daemon_set("other/agent", EVERYTHING, nodeName=name)]
-    assert bool(protected(wish(**STRICT, allow_refusals=True), sets=sets).shut_out) is meant
+    assert bool(protected(desired(**STRICT, allow_refusals=True), sets=sets).shut_out) is meant
 
 
 def test_a_request_of_nothing_is_none() -> None:
     empty = daemon_set("dongles/none", OF_THE_KEY, resources={"requests": {D: "0"}})
-    assert "dongles/none" in refusal(lambda: protected(wish(**STRICT), sets=[empty]))
+    assert "dongles/none" in refusal(lambda: protected(desired(**STRICT), sets=[empty]))
 
 
 def test_what_lands_nobody_knows_where_is_refused_wherever_it_would_run() -> None:
     elsewhere = daemon_set("ops/roamer", EVERYTHING, nodeSelector={"disk": "ssd"})
     nightly = {**elsewhere, "spec": {"jobTemplate": {"spec": elsewhere["spec"]}}}
     message = refusal(
-        lambda: protected(wish(**STRICT), Deployment=[elsewhere], StatefulSet=[elsewhere], CronJob=[nightly])
+        lambda: protected(desired(**STRICT), Deployment=[elsewhere], StatefulSet=[elsewhere], CronJob=[nightly])
     )
     assert "pods of CronJob ops/roamer, Deployment ops/roamer, StatefulSet ops/roamer would be refused" in message
     assert "those of others wherever they would run" in message
     # Such a list is for DaemonSets, whose controller alone is believed.
-    listed = wish(**STRICT, exempt_daemon_sets=["ops/roamer"])
+    listed = desired(**STRICT, exempt_daemon_sets=["ops/roamer"])
     assert "Deployment ops/roamer" in refusal(lambda: protected(listed, Deployment=[elsewhere]))
-    assert protected(wish(**STRICT, exempt_namespaces=["ops"]), Deployment=[elsewhere]).shut_out == ()
+    assert protected(desired(**STRICT, exempt_namespaces=["ops"]), Deployment=[elsewhere]).shut_out == ()
 
 
 def pinned_to(*terms: t.Sequence[str]) -> Json:
@@ -256,12 +256,12 @@ def pinned_to(*terms: t.Sequence[str]) -> Json:
 )
 def test_what_names_other_nodes_is_not_meant(spec: Json, meant: bool) -> None:
     pinned = daemon_set("ops/pinned", EVERYTHING, **spec)
-    assert bool(protected(wish(**STRICT, allow_refusals=True), Deployment=[pinned]).shut_out) is meant
+    assert bool(protected(desired(**STRICT, allow_refusals=True), Deployment=[pinned]).shut_out) is meant
 
 
 def test_a_toleration_of_another_value_is_none() -> None:
     nodes = [tainted("w1", f"{D}:NoSchedule")]
     nodes[0]["spec"]["taints"][0]["value"] = "b"
     other, same = ({"key": D, "value": value, "effect": "NoSchedule"} for value in ("a", "b"))
-    assert protected(wish(**STRICT), nodes, sets=[daemon_set("ops/agent", other)]).shut_out == ()
-    assert "ops/agent" in refusal(lambda: protected(wish(**STRICT), nodes, sets=[daemon_set("ops/agent", same)]))
+    assert protected(desired(**STRICT), nodes, sets=[daemon_set("ops/agent", other)]).shut_out == ()
+    assert "ops/agent" in refusal(lambda: protected(desired(**STRICT), nodes, sets=[daemon_set("ops/agent", same)]))

@@ -23,8 +23,8 @@ from ansible_collections.nodecraft.kubeadm.tests.unit.support.guards import (
     STRICT_GUARD,
     D,
     by_kind,
+    desired,
     expressions,
-    wish,
 )
 from ansible_collections.nodecraft.kubeadm.tests.unit.support.nodes import Json
 
@@ -229,7 +229,7 @@ def test_what_is_said_of_expressions() -> None:
 
 
 def test_the_way_out_names_every_binding() -> None:
-    assert placement_trial.way_out(wish(enforce=True)) == (
+    assert placement_trial.way_out(desired(enforce=True)) == (
         f"To disable it: kubectl delete validatingadmissionpolicybinding {NAME}."
     )
-    assert f"and kubectl delete mutatingadmissionpolicybinding {NAME}." in placement_trial.way_out(wish(**AFFINITY))
+    assert f"and kubectl delete mutatingadmissionpolicybinding {NAME}." in placement_trial.way_out(desired(**AFFINITY))

@@ -172,7 +172,7 @@ def test_values_of_others_are_replaced_and_removed_where_they_are_named_and_come
         "https://b",
     ]
     assert again(first, {}).after == OTHERS
-    unnamed = {place: Wanted(wish.value, named=False) for place, wish in wanted.items()}
+    unnamed = {place: Wanted(desired.value, named=False) for place, desired in wanted.items()}
     second = plan(OTHERS, unnamed)
     assert (second.after, set(second.left_out)) == (OTHERS, set(unnamed))
 
@@ -249,16 +249,16 @@ def test_what_the_nodes_had_before_stays_as_it_was_first_noted() -> None:
 
 
 @pytest.mark.parametrize(
-    ("wish", "text", "reason"),
+    ("desired", "text", "reason"),
     [
         (Place(API_SERVER, "feature_gates", "B"), "feature-gates", "extraArgs has feature-gates 2 times"),
         (PLUGIN, "enable-admission-plugins", "extraArgs has enable-admission-plugins 2 times"),
     ],
 )
-def test_a_list_that_stands_there_twice_is_left_alone(wish: Place, text: str, reason: str) -> None:
+def test_a_list_that_stands_there_twice_is_left_alone(desired: Place, text: str, reason: str) -> None:
     twice = OTHERS.replace("  extraEnvs:\n", f"  - name: {text}\n    value: C=true\n  extraEnvs:\n")
-    found = plan(twice, {wish: Wanted(True if wish.field == "feature_gates" else "enabled"), **arg("v", "4")})
-    assert found.left_out[wish].startswith(reason)
+    found = plan(twice, {desired: Wanted(True if desired.field == "feature_gates" else "enabled"), **arg("v", "4")})
+    assert found.left_out[desired].startswith(reason)
     assert [change.key for change in found.operations] == ["args v"]
 
 

@@ -17,8 +17,8 @@ from ansible_collections.nodecraft.kubeadm.tests.unit.support import kubelet_lay
 from ansible_collections.nodecraft.kubeadm.tests.unit.support.kubelets import (
     EXTRA,
     after,
+    desired,
     state,
-    wish,
 )
 
 
@@ -38,12 +38,12 @@ from ansible_collections.nodecraft.kubeadm.tests.unit.support.kubelets import (
 )
 def test_entries_of_the_administrator_are_moved_and_come_back(extra: str, left: str, given: dict[str, t.Any]) -> None:
     before = state(extra)
-    plan = kubelet.plan(wish(adopt=True, **given), before)
+    plan = kubelet.plan(desired(adopt=True, **given), before)
     changed = after(before, plan)
     assert changed.variables[EXTRA] == left
     assert plan.operations[0].field == "adopted"
-    assert kubelet.plan(wish(adopt=True, purge=True, **given), changed).operations == ()
-    for gone in (wish(state="absent"), wish(purge=True)):
+    assert kubelet.plan(desired(adopt=True, purge=True, **given), changed).operations == ()
+    for gone in (desired(state="absent"), desired(purge=True)):
         back = after(changed, kubelet.plan(gone, changed))
         assert back.variables[EXTRA] == extra
         assert (back.unit, back.fragments, back.record) == (before.unit, before.fragments, {})
@@ -100,11 +100,11 @@ HCLOUD_TEXT = '# by hand\n[Service]\nEnvironment="HTTPS_PROXY=http://u:s3cret@p"
 def test_entries_of_any_file_of_variables_are_moved_and_come_back(
     before: State, path: str, left: str, given: dict[str, t.Any]
 ) -> None:
-    plan = kubelet.plan(wish(adopt=True, **given), before)
+    plan = kubelet.plan(desired(adopt=True, **given), before)
     changed = after(before, plan)
     assert changed.texts[path] == left
-    assert kubelet.plan(wish(adopt=True, purge=True, **given), changed).operations == ()
-    back = after(changed, kubelet.plan(wish(state="absent"), changed))
+    assert kubelet.plan(desired(adopt=True, purge=True, **given), changed).operations == ()
+    back = after(changed, kubelet.plan(desired(state="absent"), changed))
     assert (back.unit, back.environment, back.fragments, back.record) == (before.unit, before.environment, (), {})
     assert "s3cret" not in str(kubelet.diff(plan))
 
@@ -116,13 +116,13 @@ def test_what_a_packages_unit_says_is_not_edited() -> None:
         Refusal,
         match=rf"{kubelets.KUBEADM}:3 sets it to .*belongs to a package.*below /etc/systemd/system/kubelet.service.d",
     ):
-        kubelet.plan(wish(adopt=True, args={"v": 4}), before)
+        kubelet.plan(desired(adopt=True, args={"v": 4}), before)
 
 
 def test_a_flag_of_exec_start_itself_is_named_with_its_line() -> None:
     with pytest.raises(Refusal, match=r"10-kubeadm\.conf:6 sets it to .*Remove it there, run systemctl daemon-reload"):
         kubelet.plan(
-            wish(adopt=True, config={"maxPods": 50}),
+            desired(adopt=True, config={"maxPods": 50}),
             dataclasses.replace(
                 kubelet_layouts.MINIKUBE.state(running=None),
                 unit=tuple(
@@ -136,42 +136,42 @@ def test_a_flag_of_exec_start_itself_is_named_with_its_line() -> None:
 def test_the_administrators_file_keeps_mode_and_owner() -> None:
     theirs = FileVersion(b"KUBELET_EXTRA_ARGS=--v=2\n", 0o640, 7, 8)
     before = state(environment={**state().environment, EXTRA: theirs})
-    change = kubelet.plan(wish(adopt=True, args={"v": 4}), before).files[-1]
+    change = kubelet.plan(desired(adopt=True, args={"v": 4}), before).files[-1]
     assert (change.path, change.before) == (EXTRA, theirs)
     assert change.after == FileVersion(b"KUBELET_EXTRA_ARGS=\n", 0o640, 7, 8)
 
 
 def test_the_variables_of_others_are_not_shown() -> None:
     extra = "# old\n# NO_PROXY=s3cret\nHTTPS_PROXY=http://user:s3cret@proxy\nKUBELET_EXTRA_ARGS=--v=2\n"
-    shown = kubelet.diff(kubelet.plan(wish(adopt=True, args={"v": 4}), state(extra)))[-1]
+    shown = kubelet.diff(kubelet.plan(desired(adopt=True, args={"v": 4}), state(extra)))[-1]
     assert shown["before"] == "# old\n# NO_PROXY=...\nHTTPS_PROXY=...\nKUBELET_EXTRA_ARGS=--v=2\n"
     assert shown["after"] == "# old\n# NO_PROXY=...\nHTTPS_PROXY=...\nKUBELET_EXTRA_ARGS=\n"
 
 
 def test_a_file_that_changed_since_is_not_put_back() -> None:
     before = state("KUBELET_EXTRA_ARGS=--v=2\n")
-    changed = after(before, kubelet.plan(wish(adopt=True, args={"v": 4}), before))
+    changed = after(before, kubelet.plan(desired(adopt=True, args={"v": 4}), before))
     edited = kubelets.state(
         "KUBELET_EXTRA_ARGS=--x=y\n", drop_ins={kubelet_layout.DROP_IN: changed.unit[-1].text}, record=changed.record
     )
-    plan = kubelet.plan(wish(state="absent"), edited)
+    plan = kubelet.plan(desired(state="absent"), edited)
     assert after(edited, plan).variables[EXTRA] == "KUBELET_EXTRA_ARGS=--x=y\n"
     assert "was changed since" in plan.warnings[0]
 
 
 def test_what_is_dropped_of_several_adopted_settings_is_told() -> None:
     before = state("KUBELET_EXTRA_ARGS='--max-pods=50 --v=2'\n")
-    changed = after(before, kubelet.plan(wish(adopt=True, args={"v": 4}, config={"maxPods": 60}), before))
-    plan = kubelet.plan(wish(args={"v": 4}, purge=True), changed)
+    changed = after(before, kubelet.plan(desired(adopt=True, args={"v": 4}, config={"maxPods": 60}), before))
+    plan = kubelet.plan(desired(args={"v": 4}, purge=True), changed)
     assert plan.warnings == (
         f"the former entries of {EXTRA} for maxPods are not restored there before all that was adopted from it is reverted.",
     )
-    assert kubelet.plan(wish(args={"v": 4}, purge=True), after(changed, plan)).warnings == ()
+    assert kubelet.plan(desired(args={"v": 4}, purge=True), after(changed, plan)).warnings == ()
 
 
 def test_a_list_is_adopted_only_as_a_whole() -> None:
     with pytest.raises(Refusal, match="eviction"):
         kubelet.plan(
-            wish(adopt=True, config={"evictionHard": {"memory.available": "5%"}}),
+            desired(adopt=True, config={"evictionHard": {"memory.available": "5%"}}),
             state("KUBELET_EXTRA_ARGS='--eviction-hard=nodefs.available<1%'\n"),
         )

@@ -90,6 +90,6 @@ def test_nothing_asked() -> None:
 
 
 @pytest.mark.parametrize("asked", ["maxPods", ["config"], {"maxPods": 1}, {"config": 5}])
-def test_what_is_no_wish(asked: t.Any) -> None:
+def test_what_is_no_desired_state(asked: t.Any) -> None:
     with pytest.raises(Refusal, match="must be a mapping with feature_gates and config"):
         differences(asked, {})

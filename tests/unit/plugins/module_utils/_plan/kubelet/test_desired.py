@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 nodecraft.kubeadm contributors
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Module parameters turned into a wish, and what no kubelet could take."""
+"""Module parameters turned into a desired state, and what no kubelet could take."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.kubelet im
 from ansible_collections.nodecraft.kubeadm.tests.unit.support.kubelets import (
     TAINT,
     data_of,
+    desired,
     state,
-    wish,
 )
 
 
 def test_a_taint_is_registered_as_it_is_set_on_a_node() -> None:
-    plan = kubelet.plan(wish(register_with_taints=[{**TAINT, "value": True}]), state())
+    plan = kubelet.plan(desired(register_with_taints=[{**TAINT, "value": True}]), state())
     assert data_of(plan)["registerWithTaints"] == [{**TAINT, "value": "true"}]
 
 
@@ -45,9 +45,9 @@ def test_a_taint_is_registered_as_it_is_set_on_a_node() -> None:
 )
 def test_what_no_kubelet_could_take_is_refused(given: dict[str, t.Any], words: str) -> None:
     with pytest.raises(Refusal, match=words):
-        wish(**given)
+        desired(**given)
 
 
 def test_an_option_that_is_given_but_empty_takes_nothing_back() -> None:
-    assert wish(state="absent", config={}).purge is False
-    assert wish(state="absent").purge is True
+    assert desired(state="absent", config={}).purge is False
+    assert desired(state="absent").purge is True

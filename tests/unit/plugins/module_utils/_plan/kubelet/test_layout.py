@@ -11,7 +11,7 @@ from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.documents.
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.kubelet import layout as kubelet_layout
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.kubelet import plan as kubelet
 from ansible_collections.nodecraft.kubeadm.tests.unit.support import kubelet_layouts
-from ansible_collections.nodecraft.kubeadm.tests.unit.support.kubelets import state, wish
+from ansible_collections.nodecraft.kubeadm.tests.unit.support.kubelets import desired, state
 
 
 @pytest.mark.parametrize("name", sorted(kubelet_layouts.ALL))
@@ -54,4 +54,4 @@ def test_a_variable_that_a_later_drop_in_sets_is_not_used() -> None:
 @pytest.mark.parametrize("text", ["", "- a\n", "a: [\n"])
 def test_a_file_with_which_no_kubelet_starts_is_named(text: str) -> None:
     with pytest.raises(Refusal, match=r"config\.yaml"):
-        kubelet.plan(wish(args={"v": 4}), state(main=text))
+        kubelet.plan(desired(args={"v": 4}), state(main=text))

@@ -9,9 +9,10 @@ from fractions import Fraction
 
 import pytest
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.common.errors import Refusal
-from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.kubelet import desired, limit_settings
+from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.kubelet import limit_settings
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.kubelet import limits as kubelet_limits
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.kubelet import plan as kubelet
+from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.kubelet.desired import parse_desired
 from ansible_collections.nodecraft.kubeadm.tests.unit.plugins.module_utils._plan.kubelet.test_config import settings
 from ansible_collections.nodecraft.kubeadm.tests.unit.support import kubelets
 
@@ -78,8 +79,8 @@ def test_what_are_no_limits(limits: t.Any) -> None:
 
 
 def test_a_plan_tells_them_when_they_change() -> None:
-    def planned(**wish: t.Any) -> t.Any:
-        return kubelet.plan(desired.parse_wish(kubelets.parameters(**wish)), kubelets.state()).limits
+    def planned(**desired: t.Any) -> t.Any:
+        return kubelet.plan(parse_desired(kubelets.parameters(**desired)), kubelets.state()).limits
 
     assert planned(config={"maxPods": 3})["max_pods"] == 3
     assert planned(config={"registryPullQPS": 3}) is None

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 nodecraft.kubeadm contributors
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Plans of a kubelet: what is written for a wish, what wins over it, and what is left when it is taken back."""
+"""Plans of a kubelet: what is written for a desired state, what wins over it, and what is left when it is taken back."""
 
 from __future__ import annotations
 
@@ -20,8 +20,8 @@ from ansible_collections.nodecraft.kubeadm.tests.unit.support.kubelets import (
     TAINT,
     after,
     data_of,
+    desired,
     state,
-    wish,
 )
 
 
@@ -34,7 +34,7 @@ def operations(plan: kubelet.KubeletPlan) -> list[tuple[str, str, t.Any, t.Any]]
 
 def test_settings_go_into_a_drop_in_and_a_fragment_of_ours() -> None:
     plan = kubelet.plan(
-        wish(
+        desired(
             feature_gates={"Mine": "yes"},
             config={"maxPods": 50, "evictionHard": {"memory.available": "5%"}},
             args={"v": 4},
@@ -65,7 +65,7 @@ def test_settings_go_into_a_drop_in_and_a_fragment_of_ours() -> None:
 
 
 def test_what_is_so_already_changes_nothing() -> None:
-    plan = kubelet.plan(wish(config={"maxPods": 110}, feature_gates={"Theirs": True, "No": None}), state())
+    plan = kubelet.plan(desired(config={"maxPods": 110}, feature_gates={"Theirs": True, "No": None}), state())
     assert plan.operations == ()
     assert plan.files == ()
 
@@ -81,9 +81,9 @@ def test_what_is_so_already_changes_nothing() -> None:
 )
 def test_a_second_run_finds_nothing_and_removal_leaves_nothing(given: dict[str, t.Any]) -> None:
     before = state()
-    changed = after(before, kubelet.plan(wish(**given), before))
-    assert kubelet.plan(wish(**given, purge=True), changed).operations == ()
-    for gone in (wish(state="absent"), wish(**given, state="absent"), wish(config={}, purge=True)):
+    changed = after(before, kubelet.plan(desired(**given), before))
+    assert kubelet.plan(desired(**given, purge=True), changed).operations == ()
+    for gone in (desired(state="absent"), desired(**given, state="absent"), desired(config={}, purge=True)):
         plan = kubelet.plan(gone, changed)
         assert plan.operations
         left = after(changed, plan)
@@ -94,55 +94,55 @@ def test_a_second_run_finds_nothing_and_removal_leaves_nothing(given: dict[str, 
 
 
 def test_what_a_task_does_not_name_stays_and_purge_takes_it_back() -> None:
-    both = after(state(), kubelet.plan(wish(feature_gates={"A": True}, config={"maxPods": 50}), state()))
-    plan = kubelet.plan(wish(feature_gates={"B": True}), both)
+    both = after(state(), kubelet.plan(desired(feature_gates={"A": True}, config={"maxPods": 50}), state()))
+    plan = kubelet.plan(desired(feature_gates={"B": True}), both)
     assert data_of(plan)["featureGates"] == {"A": True, "B": True}
     assert data_of(plan)["maxPods"] == 50
-    purged = kubelet.plan(wish(feature_gates={"B": True}, purge=True), both)
+    purged = kubelet.plan(desired(feature_gates={"B": True}, purge=True), both)
     assert "maxPods" not in data_of(purged)
     assert ("config", "maxPods", 50, 110) in operations(purged)
 
 
 def test_a_removed_setting_goes_back_to_what_others_say_today() -> None:
-    changed = after(state(), kubelet.plan(wish(config={"maxPods": 50}), state()))
+    changed = after(state(), kubelet.plan(desired(config={"maxPods": 50}), state()))
     today = kubelets.state(
         main=kubelets.MAIN_TEXT.replace("110", "200"),
         drop_ins={kubelet_layout.DROP_IN: changed.unit[-1].text},
         fragments={file.path: file.text for file in changed.fragments},
         record=changed.record,
     )
-    assert operations(kubelet.plan(wish(state="absent"), today)) == [("config", "maxPods", 50, 200)]
-    kept = kubelet.plan(wish(config={"maxPods": 200}), today)
+    assert operations(kubelet.plan(desired(state="absent"), today)) == [("config", "maxPods", 50, 200)]
+    kept = kubelet.plan(desired(config={"maxPods": 200}), today)
     assert data_of(kept)["maxPods"] == 200
 
 
 def test_a_field_above_an_owned_one_replaces_it() -> None:
-    changed = after(state(), kubelet.plan(wish(config={"evictionHard": {"memory.available": "5%"}}), state()))
-    plan = kubelet.plan(wish(config={"evictionHard": None}), changed)
+    changed = after(state(), kubelet.plan(desired(config={"evictionHard": {"memory.available": "5%"}}), state()))
+    plan = kubelet.plan(desired(config={"evictionHard": None}), changed)
     assert data_of(plan)["evictionHard"] is None
 
 
 def test_a_folder_in_use_is_used_and_needs_no_drop_in() -> None:
     before = state("KUBELET_EXTRA_ARGS=--config-dir=/etc/mine\n", fragments={"/etc/mine/a.conf": '{"maxPods": 5}'})
-    plan = kubelet.plan(wish(config={"maxPods": 50}), before)
+    plan = kubelet.plan(desired(config={"maxPods": 50}), before)
     assert [change.path for change in plan.files] == [f"/etc/mine/{kubelet_layout.FRAGMENT}"]
     assert plan.after.settings.config["maxPods"] == 50
 
 
 def test_a_drop_in_that_repeats_an_old_unit_is_written_anew() -> None:
-    changed = after(state(), kubelet.plan(wish(config={"maxPods": 50}), state()))
+    changed = after(state(), kubelet.plan(desired(config={"maxPods": 50}), state()))
     text = changed.unit[-1].text.replace("--config=/var/lib/kubelet/config.yaml", "--config=/old")
     stale = state(
         drop_ins={kubelet_layout.DROP_IN: text},
         fragments={f.path: f.text for f in changed.fragments},
         record=changed.record,
     )
-    ((field, key, dummy, now),) = operations(kubelet.plan(wish(config={"maxPods": 50}), stale))
+    ((field, key, dummy, now),) = operations(kubelet.plan(desired(config={"maxPods": 50}), stale))
     assert (field, key) == ("unit", kubelet_layout.HOOK)
     assert "--config=/var/lib/kubelet/config.yaml" in now
 
 
-# ---- what wins over a wish -------------------------------------------------------------------------------------------
+# ---- what wins over a desired state ----------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
@@ -160,10 +160,10 @@ def test_a_drop_in_that_repeats_an_old_unit_is_written_anew() -> None:
         ({"args": {"node-ip": None}}, "", f"{kubelets.FLAGS}:1"),
     ],
 )
-def test_what_wins_over_the_wish_is_named(given: dict[str, t.Any], extra: str, source: str) -> None:
+def test_what_wins_over_the_desired_state_is_named(given: dict[str, t.Any], extra: str, source: str) -> None:
     with pytest.raises(Refusal, match=rf"but {source} sets it to .*or set adopt: true") as caught:
-        kubelet.plan(wish(**given), state(extra))
-    assert kubelet.plan(wish(adopt=True, **given), state(extra)).operations, caught.value
+        kubelet.plan(desired(**given), state(extra))
+    assert kubelet.plan(desired(adopt=True, **given), state(extra)).operations, caught.value
 
 
 def test_adopting_is_not_advised_where_it_would_not_help() -> None:
@@ -172,19 +172,19 @@ def test_adopting_is_not_advised_where_it_would_not_help() -> None:
         with pytest.raises(
             Refusal, match=rf"{EXTRA}:1 sets it to unset .* Remove it there, run systemctl daemon-reload"
         ):
-            kubelet.plan(wish(register_with_taints=[TAINT], adopt=adopt), state(other_taint))
+            kubelet.plan(desired(register_with_taints=[TAINT], adopt=adopt), state(other_taint))
 
 
 def test_a_fragment_behind_ours_is_named_with_its_line() -> None:
     behind = {"/etc/kubernetes/kubelet.conf.d/zzz.conf": "kind: KubeletConfiguration\nmaxPods: 5\n"}
     with pytest.raises(Refusal, match=r"zzz.conf:2 sets it to 5"):
-        kubelet.plan(wish(config={"maxPods": 50}, force=True), state(fragments=behind))
+        kubelet.plan(desired(config={"maxPods": 50}, force=True), state(fragments=behind))
 
 
 def test_a_later_drop_in_that_sets_the_hook_has_another_variable_used() -> None:
     path = "/etc/systemd/system/kubelet.service.d/30-mine.conf"
     plan = kubelet.plan(
-        wish(args={"v": 4}), state(drop_ins={path: "[Service]\nEnvironment=KUBELET_CONFIG_ARGS=--config=/x\n"})
+        desired(args={"v": 4}), state(drop_ins={path: "[Service]\nEnvironment=KUBELET_CONFIG_ARGS=--config=/x\n"})
     )
     assert plan.after.command[2:5] == ["--kubeconfig=/etc/kubernetes/kubelet.conf", "--v=4", "--config=/x"]
 
@@ -192,34 +192,34 @@ def test_a_later_drop_in_that_sets_the_hook_has_another_variable_used() -> None:
 def test_fragments_that_nobody_reads_need_force() -> None:
     sleeping = {"/etc/kubernetes/kubelet.conf.d/a.conf": '{"maxPods": 5}'}
     with pytest.raises(Refusal, match=r"a.conf: the kubelet does not read this directory now"):
-        kubelet.plan(wish(config={"podPidsLimit": 50}), state(fragments=sleeping))
-    assert kubelet.plan(wish(config={"podPidsLimit": 50}, force=True), state(fragments=sleeping)).operations
+        kubelet.plan(desired(config={"podPidsLimit": 50}), state(fragments=sleeping))
+    assert kubelet.plan(desired(config={"podPidsLimit": 50}, force=True), state(fragments=sleeping)).operations
 
 
 def test_a_folder_that_is_read_for_our_sake_stays_for_the_files_of_others() -> None:
-    ours = after(state(), kubelet.plan(wish(config={"podPidsLimit": 50}), state()))
+    ours = after(state(), kubelet.plan(desired(config={"podPidsLimit": 50}), state()))
     theirs = TextFile.of("/etc/kubernetes/kubelet.conf.d/zzz-them.conf", "{\n  maxPods: 66\n}\n")
     both = dataclasses.replace(ours, fragments=(*ours.fragments, theirs))
-    assert kubelet.plan(wish(config={"podPidsLimit": 50}, purge=True), both).operations == ()
+    assert kubelet.plan(desired(config={"podPidsLimit": 50}, purge=True), both).operations == ()
     with pytest.raises(Refusal, match=r"zzz-them.conf:2 sets it to 66 and takes precedence"):
-        kubelet.plan(wish(config={"maxPods": 150}), both)
-    plan = kubelet.plan(wish(state="absent"), both)
+        kubelet.plan(desired(config={"maxPods": 150}), both)
+    plan = kubelet.plan(desired(state="absent"), both)
     gone = after(both, plan)
     assert gone.fragments == (theirs,)
     assert kubelet_layout.config_dir(plan.after.command) == kubelet_layout.CONFIG_DIR
     assert "because the kubelet reads /etc/kubernetes/kubelet.conf.d/zzz-them.conf by it" in plan.warnings[0]
-    assert kubelet.plan(wish(state="absent"), gone).operations == ()
+    assert kubelet.plan(desired(state="absent"), gone).operations == ()
     without_theirs = dataclasses.replace(gone, fragments=())
-    assert after(without_theirs, kubelet.plan(wish(state="absent"), without_theirs)).unit == state().unit
+    assert after(without_theirs, kubelet.plan(desired(state="absent"), without_theirs)).unit == state().unit
 
 
 def test_what_somebody_wrote_into_our_file_goes_with_it() -> None:
-    ours = after(state(), kubelet.plan(wish(config={"podPidsLimit": 50, "registryBurst": 5}), state()))
+    ours = after(state(), kubelet.plan(desired(config={"podPidsLimit": 50, "registryBurst": 5}), state()))
     (fragment,) = ours.fragments
     edited = dataclasses.replace(ours, fragments=(TextFile.of(fragment.path, fragment.text.replace("50", "77")),))
-    kept = kubelet.plan(wish(config={"registryBurst": 6}), edited)
+    kept = kubelet.plan(desired(config={"registryBurst": 6}), edited)
     assert data_of(kept)["podPidsLimit"] == 77
-    plan = kubelet.plan(wish(config={"registryBurst": 5}, purge=True), edited)
+    plan = kubelet.plan(desired(config={"registryBurst": 5}, purge=True), edited)
     assert [(change.key, change.before, change.after) for change in plan.operations] == [("podPidsLimit", 77, None)]
     assert plan.warnings == ()
 
@@ -229,19 +229,19 @@ def test_what_somebody_wrote_into_our_file_goes_with_it() -> None:
 
 def test_a_kubelet_that_runs_something_else_is_refused() -> None:
     with pytest.raises(Refusal, match=r"only in the process: --v=9\)"):
-        kubelet.plan(wish(args={"v": 4}), state(running=(*BASE.split(), "--v=9")))
-    assert kubelet.plan(wish(args={"v": 4}), state(running=tuple(BASE.split()))).operations
+        kubelet.plan(desired(args={"v": 4}), state(running=(*BASE.split(), "--v=9")))
+    assert kubelet.plan(desired(args={"v": 4}), state(running=tuple(BASE.split()))).operations
 
 
 def test_a_restart_that_would_bring_in_more_is_refused() -> None:
     changed = state(newer=("/var/lib/kubelet/config.yaml",))
     with pytest.raises(Refusal, match=r"^/var/lib/kubelet/config.yaml changed after the kubelet was started"):
-        kubelet.plan(wish(args={"v": 4}), changed)
-    assert kubelet.plan(wish(), changed).operations == ()
-    assert kubelet.plan(wish(args={"v": 4}, force=True), changed).operations
+        kubelet.plan(desired(args={"v": 4}), changed)
+    assert kubelet.plan(desired(), changed).operations == ()
+    assert kubelet.plan(desired(args={"v": 4}, force=True), changed).operations
 
 
 def test_the_diff_names_each_file() -> None:
-    entries = kubelet.diff(kubelet.plan(wish(config={"maxPods": 50}), state()))
+    entries = kubelet.diff(kubelet.plan(desired(config={"maxPods": 50}), state()))
     assert [entry["after_header"] for entry in entries] == [FRAGMENT, kubelet_layout.DROP_IN]
     assert '"maxPods": 50' in entries[0]["after"]

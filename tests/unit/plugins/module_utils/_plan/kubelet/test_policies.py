@@ -11,7 +11,7 @@ from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.kubelet im
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.kubelet import policies as kubelet_policies
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.kubelet.policies import UNREADABLE, Remembered
 from ansible_collections.nodecraft.kubeadm.tests.unit.plugins.module_utils._plan.kubelet.test_config import settings
-from ansible_collections.nodecraft.kubeadm.tests.unit.support.kubelets import state, wish
+from ansible_collections.nodecraft.kubeadm.tests.unit.support.kubelets import desired, state
 
 CPU, MEMORY = "cpuManagerPolicy: static", "memoryManagerPolicy: Static"
 TOPOLOGY = "topologyManagerPolicy: restricted"
@@ -129,7 +129,7 @@ def test_a_state_file_that_does_not_match_is_told(remembered: Remembered, text: 
 
 
 def plan(remembered: Remembered, **config: t.Any) -> kubelet.KubeletPlan:
-    return kubelet.plan(wish(config=config), state(remembered=remembered))
+    return kubelet.plan(desired(config=config), state(remembered=remembered))
 
 
 def test_a_file_that_does_not_match_makes_way_with_any_change() -> None:

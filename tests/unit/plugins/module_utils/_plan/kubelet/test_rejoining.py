@@ -14,17 +14,17 @@ from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.kubelet.st
 from ansible_collections.nodecraft.kubeadm.tests.unit.support import kubelets
 
 JOINED = "2026-01-01T00:05:00Z"
-WISH = {"config": {"maxPods": 120, "imageGCHighThresholdPercent": 90}, "feature_gates": {"Theirs": True}}
+DESIRED = {"config": {"maxPods": 120, "imageGCHighThresholdPercent": 90}, "feature_gates": {"Theirs": True}}
 
 
 def planned(before: State, **given: t.Any) -> kubelet.KubeletPlan:
-    return kubelet.plan(kubelets.wish(**given), before)
+    return kubelet.plan(kubelets.desired(**given), before)
 
 
 def rejoined() -> State:
     """What we set before is there, and kubelet-config says something else."""
     before = kubelets.state()
-    before = kubelets.after(before, planned(before, **WISH))
+    before = kubelets.after(before, planned(before, **DESIRED))
     main = kubelets.state(main=kubelets.MAIN_TEXT.replace("maxPods: 110", "maxPods: 121")).main
     return dataclasses.replace(before, main=main, joined=JOINED)
 
@@ -43,7 +43,7 @@ def test_what_wins_over_kubelet_config_and_nobody_asks_for_is_told() -> None:
 
 def test_what_is_asked_for_or_taken_back_is_no_news() -> None:
     after = rejoined()
-    assert planned(after, **WISH).warnings == ()
+    assert planned(after, **DESIRED).warnings == ()
     back = planned(after, purge=True)
     assert back.warnings == ()
     assert {each.key for each in back.operations} >= {"maxPods"}

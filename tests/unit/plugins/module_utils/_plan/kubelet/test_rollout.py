@@ -216,8 +216,8 @@ def operation(field: str, key: str, after: t.Any) -> Json:
 
 
 def test_what_is_expected_of_the_kubelet() -> None:
-    wish = {"feature_gates": {"A": True}, "config": {"maxPods": 5}, "state": "present"}
-    assert rollout.expected({}, wish, is_rollback=False) == {"feature_gates": {"A": True}, "config": {"maxPods": 5}}
+    desired = {"feature_gates": {"A": True}, "config": {"maxPods": 5}, "state": "present"}
+    assert rollout.expected({}, desired, is_rollback=False) == {"feature_gates": {"A": True}, "config": {"maxPods": 5}}
     operations = [
         operation("feature_gates", "B", False),
         operation("feature_gates", "C", None),
@@ -226,7 +226,7 @@ def test_what_is_expected_of_the_kubelet() -> None:
         operation("config", "text", "7"),
         operation("args", "v", ["5"]),
     ]
-    assert rollout.expected({"operations": operations}, wish, is_rollback=True) == {
+    assert rollout.expected({"operations": operations}, desired, is_rollback=True) == {
         "feature_gates": {"B": False},
         "config": {"maxPods": 7},
     }

@@ -14,10 +14,10 @@ from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.kubelet im
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.kubelet import undo as kubelet_undo
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.transaction.undo import WrittenFile
 from ansible_collections.nodecraft.kubeadm.tests.unit.support.kubelet_layouts import ALL
-from ansible_collections.nodecraft.kubeadm.tests.unit.support.kubelets import FRAGMENT, TAINT, after, wish
+from ansible_collections.nodecraft.kubeadm.tests.unit.support.kubelets import FRAGMENT, TAINT, after, desired
 from ansible_collections.nodecraft.kubeadm.tests.unit.support.undos import way
 
-WISHES: dict[str, dict[str, t.Any]] = {
+DESIRED_STATES: dict[str, dict[str, t.Any]] = {
     "gate": {"feature_gates": {"Mine": True}},
     "field": {"config": {"podPidsLimit": 50}},
     "flag": {"args": {"log-flush-frequency": "7s"}},
@@ -25,12 +25,12 @@ WISHES: dict[str, dict[str, t.Any]] = {
 }
 
 
-@pytest.mark.parametrize("given", WISHES.values(), ids=WISHES)
+@pytest.mark.parametrize("given", DESIRED_STATES.values(), ids=DESIRED_STATES)
 @pytest.mark.parametrize("name", sorted(ALL))
 def test_every_plan_on_every_layout(name: str, given: dict[str, t.Any]) -> None:
     layout = ALL[name]
     before = layout.state()
-    plan = kubelet.plan(wish(**given), before)
+    plan = kubelet.plan(desired(**given), before)
     changed = after(before, plan)
     gained = [argument for argument in changed.layout().command if argument not in layout.command.split()]
     by_flag = ["--log-flush-frequency=7s"] if "args" in given else []
@@ -42,8 +42,8 @@ def test_every_plan_on_every_layout(name: str, given: dict[str, t.Any]) -> None:
     assert (kubelet_generator.GENERATOR in written) is layout.derived
     if not by_flag:
         assert f"{layout.config_dir or kubelet_layout.CONFIG_DIR}/{kubelet_layout.FRAGMENT}" in written
-    assert kubelet.plan(wish(**given, purge=True), changed).operations == ()
-    assert_same(after(changed, kubelet.plan(wish(state="absent"), changed)), before)
+    assert kubelet.plan(desired(**given, purge=True), changed).operations == ()
+    assert_same(after(changed, kubelet.plan(desired(state="absent"), changed)), before)
 
     files = [WrittenFile(each.path, each.before, each.after, each.after) for each in plan.files]
     undone = kubelet_undo.plan(way(*files, record=before.record), changed, force=False)
@@ -60,14 +60,14 @@ def assert_same(found: t.Any, wanted: t.Any) -> None:
 
 
 def test_arguments_are_said_to_stand_where_they_were_derived_from() -> None:
-    changed = after(ALL["minikube"].state(), kubelet.plan(wish(args={"v": 4}), ALL["minikube"].state()))
+    changed = after(ALL["minikube"].state(), kubelet.plan(desired(args={"v": 4}), ALL["minikube"].state()))
     sources = {argument.text: str(argument.source) for argument in changed.layout().service.arguments}
     assert sources["--node-ip=192.168.49.2"] == "/etc/systemd/system/kubelet.service.d/10-kubeadm.conf:6"
     assert sources["--v=4"] == f"{kubelet_layout.DROP_IN}:3"
 
 
 def test_a_generator_that_somebody_made_inert_is_mended() -> None:
-    changed = after(ALL["minikube"].state(), kubelet.plan(wish(args={"v": 4}), ALL["minikube"].state()))
+    changed = after(ALL["minikube"].state(), kubelet.plan(desired(args={"v": 4}), ALL["minikube"].state()))
     assert changed.generator is not None
     inert = dataclasses.replace(
         changed,
@@ -75,7 +75,7 @@ def test_a_generator_that_somebody_made_inert_is_mended() -> None:
         generator=dataclasses.replace(changed.generator, mode=0o644),
         running=tuple(ALL["minikube"].command.split()),
     )
-    plan = kubelet.plan(wish(), inert)
+    plan = kubelet.plan(desired(), inert)
     assert [(change.field, change.key, change.after) for change in plan.operations] == [
         ("unit", kubelet_generator.VARIABLE, "--v=4")
     ]

@@ -21,9 +21,9 @@ from ansible_collections.nodecraft.kubeadm.tests.unit.support import kubelets
 from ansible_collections.nodecraft.kubeadm.tests.unit.support.undos import file, way
 
 
-def change(before: State, **wish: t.Any) -> tuple[State, WayBack]:
+def change(before: State, **desired: t.Any) -> tuple[State, WayBack]:
     """What the node has after a change, and that change as something to take back."""
-    plan = kubelet.plan(kubelets.wish(**wish), before)
+    plan = kubelet.plan(kubelets.desired(**desired), before)
     assert plan.operations
     files = [WrittenFile(each.path, each.before, each.after, each.after) for each in plan.files]
     return kubelets.after(before, plan), way(*files, record=before.record)
@@ -39,7 +39,7 @@ def assert_same(found: State, wanted: State) -> None:
 
 
 @pytest.mark.parametrize(
-    ("wish", "operations"),
+    ("desired", "operations"),
     [
         ({"config": {"maxPods": 50}}, [Change("config", "maxPods", 50, 110)]),
         ({"args": {"v": 4}}, [Change("args", "v", ["4"], None)]),
@@ -53,9 +53,9 @@ def assert_same(found: State, wanted: State) -> None:
         ),
     ],
 )
-def test_the_first_change_goes_back_to_nothing_of_ours(wish: dict[str, t.Any], operations: list[Change]) -> None:
+def test_the_first_change_goes_back_to_nothing_of_ours(desired: dict[str, t.Any], operations: list[Change]) -> None:
     before = kubelets.state()
-    state, taken = change(before, **wish)
+    state, taken = change(before, **desired)
     plan = take_back(state, taken)
     assert list(plan.operations) == operations
     assert_same(kubelets.after(state, plan), before)

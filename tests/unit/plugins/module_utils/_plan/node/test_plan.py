@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 nodecraft.kubeadm contributors
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The plan of one node: what is wished and what is there, in; a JSON Patch out."""
+"""The plan of one node: the desired state and what is there, in; a JSON Patch out."""
 
 from __future__ import annotations
 
@@ -85,23 +85,23 @@ PARAMS: Json = {"labels": None, "per_node": None, "state": "present", "purge": F
 @pytest.mark.parametrize("changes", [{}, {"per_node": {"w1": {}}}, {"per_node": {"w1": {"labels": {}}, "w2": None}}])
 def test_nothing_named_is_refused_with_present(changes: Json) -> None:
     with pytest.raises(Refusal, match="labels is required with state=present"):
-        node_plan.parse_wishes(LABELS, {**PARAMS, **changes})
+        node_plan.parse_desired(LABELS, {**PARAMS, **changes})
 
 
 def test_what_single_nodes_get_goes_on_top() -> None:
-    wishes = node_plan.parse_wishes(
+    desired_states = node_plan.parse_desired(
         LABELS, {**PARAMS, "labels": {"a": 1, "b": 1}, "per_node": {"w1": {"labels": {"b": 2, "c": None}}, "w2": {}}}
     )
-    assert wishes.of("w1").values == {"a": "1", "b": "2", "c": None}
-    assert wishes.of("w2").values == wishes.of("w3").values == {"a": "1", "b": "1"}
+    assert desired_states.of("w1").values == {"a": "1", "b": "2", "c": None}
+    assert desired_states.of("w2").values == desired_states.of("w3").values == {"a": "1", "b": "1"}
 
 
 def test_absent_without_anything_named_takes_all_of_ours_back() -> None:
     absent = {**PARAMS, "state": "absent"}
-    assert node_plan.parse_wishes(LABELS, absent).of("w1").purge
-    assert node_plan.parse_wishes(LABELS, {**absent, "per_node": {"w1": {}}}).of("w1").purge
-    assert not node_plan.parse_wishes(LABELS, {**absent, "labels": {}}).of("w1").purge
-    assert not node_plan.parse_wishes(LABELS, {**absent, "per_node": {"w1": {"labels": {}}}}).of("w1").purge
+    assert node_plan.parse_desired(LABELS, absent).of("w1").purge
+    assert node_plan.parse_desired(LABELS, {**absent, "per_node": {"w1": {}}}).of("w1").purge
+    assert not node_plan.parse_desired(LABELS, {**absent, "labels": {}}).of("w1").purge
+    assert not node_plan.parse_desired(LABELS, {**absent, "per_node": {"w1": {"labels": {}}}}).of("w1").purge
 
 
 def test_what_is_not_seen_yet() -> None:

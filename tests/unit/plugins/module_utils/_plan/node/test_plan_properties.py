@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 nodecraft.kubeadm contributors
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Whatever is wished for whatever node: the patch brings it about, once, and its way back leads to what was there."""
+"""Whatever is desired for whatever node: the patch brings it about, once, and its way back leads to what was there."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.kubernetes
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.node import plan as node_plan
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.node.extended_resources import RESOURCES
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.node.labels import LABELS
-from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.node.plan import Kind, NodePlan, Wish
+from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.node.plan import Desired, Kind, NodePlan
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.node.taints import TAINTS, taint_of
 from ansible_collections.nodecraft.kubeadm.tests.unit.support.nodes import Json, node
 from hypothesis import given
@@ -45,26 +45,26 @@ def test_there_and_back(name: str, data: st.DataObject) -> None:
     kind, keys, values, make = KINDS[name]
     found = make(data.draw(st.dictionaries(keys, values)))
     before = kind.live(found)
-    values_wished = data.draw(st.dictionaries(keys, st.none() | values))
-    wish = Wish(values_wished, "present", purge=False)
+    values_desired = data.draw(st.dictionaries(keys, st.none() | values))
+    desired = Desired(values_desired, "present", purge=False)
 
-    changed = patched(found, node_plan.plan(kind, found, wish))
-    merged = {**before, **values_wished}
+    changed = patched(found, node_plan.plan(kind, found, desired))
+    merged = {**before, **values_desired}
     assert kind.live(changed) == {key: value for key, value in merged.items() if value is not None}
-    assert node_plan.plan(kind, changed, wish).operations == ()
+    assert node_plan.plan(kind, changed, desired).operations == ()
 
-    back = patched(changed, node_plan.plan(kind, changed, Wish({}, "absent", purge=True)))
+    back = patched(changed, node_plan.plan(kind, changed, Desired({}, "absent", purge=True)))
     assert kind.live(back) == before
     assert not node_plan.read_record(kind, back)
 
 
 @pytest.mark.parametrize("name", KINDS)
 @given(data=st.data())
-def test_purge_ends_where_the_last_wish_alone_would(name: str, data: st.DataObject) -> None:
+def test_purge_ends_where_the_last_desired_state_alone_would(name: str, data: st.DataObject) -> None:
     kind, keys, values, make = KINDS[name]
     found = make(data.draw(st.dictionaries(keys, values)))
     first, second = (
-        Wish(data.draw(st.dictionaries(keys, st.none() | values)), "present", purge=True) for dummy in range(2)
+        Desired(data.draw(st.dictionaries(keys, st.none() | values)), "present", purge=True) for dummy in range(2)
     )
     direct = patched(found, node_plan.plan(kind, found, second))
     between = patched(found, node_plan.plan(kind, found, first))

@@ -23,18 +23,18 @@ def asked(name: str = "app", **resources: Json) -> list[Json]:
 
 def plan(pod: Json, *, allow_restart: bool = False, **resources: Json) -> pod_resize.PodPlan:
     return pod_resize.plan(
-        pod, pod_resize.parse_wish([{"name": "app", "resources": resources}]), allow_restart=allow_restart
+        pod, pod_resize.parse_desired([{"name": "app", "resources": resources}]), allow_restart=allow_restart
     )
 
 
-# ---- the wish --------------------------------------------------------------------------------------------------------
+# ---- the desired state -----------------------------------------------------------------------------------------------
 
 
-def test_a_wish_keeps_amounts_as_they_are_written() -> None:
-    wish = pod_resize.parse_wish(
+def test_a_desired_state_keeps_amounts_as_they_are_written() -> None:
+    desired = pod_resize.parse_desired(
         [*asked(requests={"cpu": 0.5, "memory": " 600Mi "}, limits={"cpu": 2}), *asked("log", limits={"memory": "1e3"})]
     )
-    assert wish == {
+    assert desired == {
         "app": {"requests.cpu": "0.5", "requests.memory": "600Mi", "limits.cpu": "2"},
         "log": {"limits.memory": "1e3"},
     }
@@ -69,16 +69,16 @@ def test_a_wish_keeps_amounts_as_they_are_written() -> None:
 )
 def test_what_no_running_pod_can_be_given(containers: list[Json], words: str) -> None:
     with pytest.raises(Refusal, match=words) as caught:
-        pod_resize.parse_wish(containers)
+        pod_resize.parse_desired(containers)
     assert str(caught.value).startswith("containers: ")
 
 
 @given(st.integers(0, 10**6))
 def test_requests_may_be_up_to_the_limits(milli: int) -> None:
-    wish = pod_resize.parse_wish(
+    desired = pod_resize.parse_desired(
         asked(requests={"cpu": f"{milli}m", "memory": f"{milli}000m"}, limits={"cpu": milli / 1000})
     )
-    assert quantities.parse(wish["app"]["limits.cpu"]) == Fraction(milli, 1000)
+    assert quantities.parse(desired["app"]["limits.cpu"]) == Fraction(milli, 1000)
 
 
 @pytest.mark.parametrize(
@@ -127,8 +127,8 @@ def test_an_amount_that_was_not_there() -> None:
 
 def test_containers_and_sidecars_stand_in_lists_of_their_own() -> None:
     pod = sized("p", container(), container("log"), sidecars=[container("proxy")])
-    wish = pod_resize.parse_wish([*asked("proxy", limits={"cpu": 2}), *asked("log", limits={"cpu": 3})])
-    spec = pod_resize.plan(pod, wish, allow_restart=False).patch["spec"]
+    desired = pod_resize.parse_desired([*asked("proxy", limits={"cpu": 2}), *asked("log", limits={"cpu": 3})])
+    spec = pod_resize.plan(pod, desired, allow_restart=False).patch["spec"]
     assert {place: [entry["name"] for entry in entries] for place, entries in spec.items()} == {
         "initContainers": ["proxy"],
         "containers": ["log"],

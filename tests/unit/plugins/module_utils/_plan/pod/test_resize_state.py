@@ -18,7 +18,7 @@ from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.pod.resize
 )
 from ansible_collections.nodecraft.kubeadm.tests.unit.support.sized_pods import Json, container, sized
 
-WISH = {"app": {"limits.cpu": "2"}}
+DESIRED = {"app": {"limits.cpu": "2"}}
 WORDS = "Node didn't have enough capacity: cpu, requested: 9000, capacity: 2000"
 
 
@@ -68,7 +68,7 @@ def condition(kind: str = "Pending", reason: str = "", message: str = "", observ
     ],
 )
 def test_what_the_kubelet_says(pod: Json, outcome: str, reason: str) -> None:
-    found = pod_resize_state.state(pod, WISH)
+    found = pod_resize_state.state(pod, DESIRED)
     assert found.outcome == outcome
     if reason:
         assert re.search(reason, found.reason)
@@ -79,18 +79,18 @@ def test_what_the_kubelet_says(pod: Json, outcome: str, reason: str) -> None:
 def test_a_kubelet_that_tells_nothing() -> None:
     pod = has()
     del pod["status"]["containerStatuses"][0]["resources"]
-    assert "the kubelet's gate InPlacePodVerticalScaling is on" in pod_resize_state.state(pod, WISH).reason
+    assert "the kubelet's gate InPlacePodVerticalScaling is on" in pod_resize_state.state(pod, DESIRED).reason
 
 
 def test_a_condition_that_may_be_from_before_is_doubted() -> None:
     old = condition("Pending", "Infeasible", WORDS)
     pod = has("1", conditions=[old])
     assert pod_resize_state.resize_conditions(pod) == [old]
-    assert pod_resize_state.state(pod, WISH, [old]).outcome == IN_PROGRESS
-    assert pod_resize_state.state(pod, WISH).outcome == INFEASIBLE
+    assert pod_resize_state.state(pod, DESIRED, [old]).outcome == IN_PROGRESS
+    assert pod_resize_state.state(pod, DESIRED).outcome == INFEASIBLE
     # One that says which generation it belongs to is not.
     new = condition("Pending", "Infeasible", WORDS, 1)
-    assert pod_resize_state.state(has("1", conditions=[new]), WISH, [new]).outcome == INFEASIBLE
+    assert pod_resize_state.state(has("1", conditions=[new]), DESIRED, [new]).outcome == INFEASIBLE
 
 
 @pytest.mark.parametrize(
@@ -130,19 +130,19 @@ def test_a_sidecar_is_seen() -> None:
 
 def test_an_init_container_that_is_done_has_nothing_to_show() -> None:
     init = container("migrate", {"limits": {"cpu": "1"}})
-    wish = {"migrate": {"limits.cpu": "1"}, "app": {"limits.cpu": "1"}}
-    assert pod_resize_state.state(sized("p", finished=[init]), wish).outcome == RESIZED
+    desired = {"migrate": {"limits.cpu": "1"}, "app": {"limits.cpu": "1"}}
+    assert pod_resize_state.state(sized("p", finished=[init]), desired).outcome == RESIZED
     # One that still runs has, and so has a sidecar that ended.
     running = sized("p", finished=[init])
     running["status"]["initContainerStatuses"][0].update(state={"running": {}}, resources={"limits": {"cpu": "500m"}})
-    assert "of migrate should be 1" in pod_resize_state.state(running, wish).reason
+    assert "of migrate should be 1" in pod_resize_state.state(running, desired).reason
     sidecar = sized("p", sidecars=[init])
     sidecar["status"]["initContainerStatuses"][0]["state"] = {"terminated": {"reason": "Error"}}
-    assert "container migrate does not run (Error)" in pod_resize_state.state(sidecar, wish).reason
+    assert "container migrate does not run (Error)" in pod_resize_state.state(sidecar, desired).reason
     # One that failed is started again.
     failed = sized("p", finished=[init])
     failed["status"]["initContainerStatuses"][0]["state"] = {"terminated": {"exitCode": 1, "reason": "Error"}}
-    assert "container migrate does not run (Error)" in pod_resize_state.state(failed, wish).reason
+    assert "container migrate does not run (Error)" in pod_resize_state.state(failed, desired).reason
 
 
 def test_a_container_of_which_nothing_is_asked_needs_no_status() -> None:

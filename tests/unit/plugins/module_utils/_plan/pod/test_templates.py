@@ -13,7 +13,7 @@ from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.pod import
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.pod.templates import TemplateDifference
 from ansible_collections.nodecraft.kubeadm.tests.unit.support.sized_pods import Json, container, controller, sized
 
-WISH = {"app": {"limits.cpu": "2"}}
+DESIRED = {"app": {"limits.cpu": "2"}}
 LIMITS: Json = {"limits": {"cpu": "1", "memory": "400Mi"}}
 
 
@@ -57,8 +57,8 @@ def test_who_made_a_pod() -> None:
 def test_pods_get_the_limit_as_request_where_the_template_names_no_request() -> None:
     made = {"requests.cpu": "1", "requests.memory": "400Mi", "limits.cpu": "1", "limits.memory": "400Mi"}
     template = controller("Deployment", "web", container(resources=LIMITS), container("log", {}))
-    assert pod_templates.wish_of(template, None) == {"app": made}
-    assert pod_templates.wish_of(template, ["log"]) == {}
+    assert pod_templates.desired_of(template, None) == {"app": made}
+    assert pod_templates.desired_of(template, ["log"]) == {}
     running = amounts({"requests": LIMITS["limits"], **LIMITS})
     assert pod_templates.differences(template, {}, running) == ()
 
@@ -67,8 +67,8 @@ def test_where_pods_differ() -> None:
     same: Json = {"requests": {"cpu": "0.5", "memory": "200Mi"}, "limits": {"cpu": "1", "memory": "400Mi"}}
     other: Json = {**same, "limits": {"cpu": "2", "memory": "400Mi"}}
     again: Json = {**same, "limits": {"cpu": "2000m", "memory": "400Mi"}}
-    assert pod_templates.differences(controller(), WISH, amounts(same)) == ()
-    (found,) = pod_templates.differences(controller(), WISH, amounts(same, other, again))
+    assert pod_templates.differences(controller(), DESIRED, amounts(same)) == ()
+    (found,) = pod_templates.differences(controller(), DESIRED, amounts(same, other, again))
     assert found == TemplateDifference("limits.cpu", "app", "1", ("2",))
     assert str(found) == "limits.cpu of app is 1 in the template and 2 in pods"
 
@@ -80,14 +80,14 @@ def test_what_pods_lack_and_the_template_names_is_a_difference() -> None:
     assert str(found) == "limits.cpu of app is 1 in the template and unset in pods"
     # What neither has is none, also when it is asked for.
     bare = controller("Deployment", "web", container(resources={}))
-    assert pod_templates.differences(bare, WISH, amounts({})) == ()
+    assert pod_templates.differences(bare, DESIRED, amounts({})) == ()
 
 
 def test_what_a_limit_range_gave_is_no_difference_and_what_was_asked_for_is() -> None:
     template = controller("Deployment", "web", container(resources={}))
     running = amounts({"limits": {"cpu": "2", "memory": "1Gi"}})
     assert pod_templates.differences(template, {}, running) == ()
-    (found,) = pod_templates.differences(template, WISH, running)
+    (found,) = pod_templates.differences(template, DESIRED, running)
     assert str(found) == "limits.cpu of app is unset in the template and 2 in pods"
 
 
@@ -111,7 +111,7 @@ def test_a_template_is_brought_in_step() -> None:
 
 def test_a_request_that_was_the_limit_stays_when_the_limit_changes() -> None:
     template = controller("Deployment", "web", container(resources=LIMITS))
-    changes = pod_templates.changes(template, WISH)
+    changes = pod_templates.changes(template, DESIRED)
     assert changes == (Change("limits.cpu", "app", "1", "2"), Change("requests.cpu", "app", None, "1"))
     # Unless that is asked for, too, or the limit stays.
     both = {"app": {"limits.cpu": "2", "requests.cpu": "2"}}
@@ -121,7 +121,7 @@ def test_a_request_that_was_the_limit_stays_when_the_limit_changes() -> None:
     assert pod_templates.changes(template, {"app": {"limits.cpu": "1000m"}}) == ()
     # Where there was no limit a request is left to admission.
     bare = controller("Deployment", "web", container(resources={}))
-    assert pod_templates.changes(bare, WISH) == (Change("limits.cpu", "app", None, "2"),)
+    assert pod_templates.changes(bare, DESIRED) == (Change("limits.cpu", "app", None, "2"),)
 
 
 @pytest.mark.parametrize(

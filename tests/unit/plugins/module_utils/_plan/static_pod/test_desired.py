@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 nodecraft.kubeadm contributors
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Module parameters turned into a wish: canonical values, and every bad one refused by its name."""
+"""Module parameters turned into a desired: canonical values, and every bad one refused by its name."""
 
 from __future__ import annotations
 
@@ -23,14 +23,14 @@ from ansible_collections.nodecraft.kubeadm.tests.unit.support import static_pods
     ],
 )
 def test_gates_take_what_inventories_write(given: t.Any, value: bool | None) -> None:
-    assert samples.wish(feature_gates={"A": given}).values["feature_gates"] == {"A": value}
+    assert samples.desired(feature_gates={"A": given}).values["feature_gates"] == {"A": value}
 
 
 @pytest.mark.parametrize(
     ("given", "value"), [("enabled", "enabled"), ("disabled", "disabled"), ("default", None), (None, None)]
 )
 def test_plugins(given: str | None, value: str | None) -> None:
-    assert samples.wish(admission_plugins={"P": given}).values["admission_plugins"] == {"P": value}
+    assert samples.desired(admission_plugins={"P": given}).values["admission_plugins"] == {"P": value}
 
 
 @pytest.mark.parametrize(
@@ -48,16 +48,16 @@ def test_plugins(given: str | None, value: str | None) -> None:
     ],
 )
 def test_args_are_rendered_kubernetes_way(given: t.Any, value: list[str] | None) -> None:
-    assert samples.wish(args={"some_flag": given}).values["args"] == {"some-flag": value}
+    assert samples.desired(args={"some_flag": given}).values["args"] == {"some-flag": value}
 
 
 @pytest.mark.parametrize(("given", "value"), [("x", "x"), (5, "5"), (True, "true"), (False, "false"), (None, None)])
 def test_environment(given: t.Any, value: str | None) -> None:
-    assert samples.wish(env={"HTTPS_PROXY": given}).values["env"] == {"HTTPS_PROXY": value}
+    assert samples.desired(env={"HTTPS_PROXY": given}).values["env"] == {"HTTPS_PROXY": value}
 
 
 def test_volumes() -> None:
-    wish = samples.wish(
+    desired = samples.desired(
         volumes=[
             samples.volume("a", "/a"),
             samples.volume("b", "/b", mount_path="/c", read_only=False, path_type="File"),
@@ -71,7 +71,7 @@ def test_volumes() -> None:
             },
         ]
     )
-    assert wish.values["volumes"] == {
+    assert desired.values["volumes"] == {
         "a": {"host_path": "/a", "mount_path": "/a", "path_type": "", "read_only": True},
         "b": {"host_path": "/b", "mount_path": "/c", "path_type": "File", "read_only": False},
         "c": None,
@@ -79,14 +79,14 @@ def test_volumes() -> None:
 
 
 def test_files() -> None:
-    wish = samples.wish(
+    desired = samples.desired(
         files=[
             samples.file("/a", "ä", mode="0640", sensitive=True),
             samples.file("/b", None, state="absent"),
             samples.file("/c", "", owner="etcd", group="0"),
         ]
     )
-    assert wish.files == (
+    assert desired.files == (
         WantedFile("/a", FileVersion("ä".encode(), 0o640), True),
         WantedFile("/b", None, False),
         WantedFile("/c", FileVersion(b"", 0o600), False, "etcd", "0"),
@@ -94,22 +94,22 @@ def test_files() -> None:
 
 
 def test_a_mapping_as_content_is_json() -> None:
-    (file,) = samples.wish(files=[samples.file("/a", {"b": [1], "a": None})]).files
+    (file,) = samples.desired(files=[samples.file("/a", {"b": [1], "a": None})]).files
     assert file.version is not None
     assert json.loads(file.version.content) == {"a": None, "b": [1]}
 
 
 def test_absent_without_any_option_takes_everything_back_and_with_empty_ones_nothing() -> None:
-    assert samples.wish(state="absent").purge
-    assert not samples.wish(state="absent", args={}).purge
-    assert samples.wish(state="absent", args={}, purge=True).purge
-    assert not samples.wish(state="present").purge
+    assert samples.desired(state="absent").purge
+    assert not samples.desired(state="absent", args={}).purge
+    assert samples.desired(state="absent", args={}, purge=True).purge
+    assert not samples.desired(state="present").purge
 
 
-def test_nothing_asked_for_is_a_wish_too() -> None:
-    wish = samples.wish()
-    assert not any(wish.values.values())
-    assert wish.files == ()
+def test_nothing_asked_for_is_a_desired_state_too() -> None:
+    desired = samples.desired()
+    assert not any(desired.values.values())
+    assert desired.files == ()
 
 
 BAD: dict[str, tuple[dict[str, t.Any], str]] = {
@@ -204,24 +204,24 @@ BAD: dict[str, tuple[dict[str, t.Any], str]] = {
 @pytest.mark.parametrize(("given", "complaint"), BAD.values(), ids=BAD)
 def test_a_bad_value_is_refused_by_its_name(given: dict[str, t.Any], complaint: str) -> None:
     with pytest.raises(Refusal) as refusal:
-        samples.wish(**given)
+        samples.desired(**given)
     assert complaint in str(refusal.value)
 
 
 @pytest.mark.parametrize("path", ["/", "/proc", "/usr/local/bin", "/usr/local/bin/"])
 def test_a_mount_does_not_hide_the_image(path: str) -> None:
     with pytest.raises(Refusal, match="would hide"):
-        samples.wish(volumes=[samples.volume("a", "/srv/a", mount_path=path)])
+        samples.desired(volumes=[samples.volume("a", "/srv/a", mount_path=path)])
 
 
 @pytest.mark.parametrize("path", ["/a/../b", "/a//b", "//a", "/a/."])
 def test_a_mount_path_is_plain(path: str) -> None:
     with pytest.raises(Refusal, match="not a normalized path"):
-        samples.wish(volumes=[samples.volume("a", "/srv/a", mount_path=path)])
+        samples.desired(volumes=[samples.volume("a", "/srv/a", mount_path=path)])
 
 
 def test_no_refusal_shows_a_value_of_the_environment() -> None:
     for given, dummy in (case for name, case in BAD.items() if name.startswith("variable")):
         with pytest.raises(Refusal) as refusal:
-            samples.wish(**given)
+            samples.desired(**given)
         assert "secret" not in str(refusal.value)

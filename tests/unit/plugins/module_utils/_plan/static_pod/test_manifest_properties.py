@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 nodecraft.kubeadm contributors
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Any wish for any static pod: fulfilled exactly, once, and with a way back, or refused with the line."""
+"""Any desired state for any static pod: fulfilled exactly, once, and with a way back, or refused with the line."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ MANY = 8
 _COMMENT = re.compile(r"# comment (\d+)\.")
 
 
-def test_any_wish_is_fulfilled_exactly_or_refused() -> None:
+def test_any_desired_state_is_fulfilled_exactly_or_refused() -> None:
     """Also counts: a plan that refuses everything must not pass."""
     outcomes = {"fulfilled": 0, "refused": 0}
 
@@ -53,7 +53,7 @@ _NOTHING: Json = {
     "priority": {},
 }
 
-# What a search found, made small: the rest of the manifest, the wish, and whether it can be fulfilled.
+# What a search found, made small: the rest of the manifest, the desired state, and whether it can be fulfilled.
 FOUND = {
     "value of the next list": ("    command: [kube-apiserver, --v]\n    args: ['1']\n", {"args": {"v": "2"}}, True),
     "value of the next list, removed": (
@@ -92,24 +92,24 @@ FOUND = {
 }
 
 
-@pytest.mark.parametrize(("rest", "wish", "fulfilled"), FOUND.values(), ids=FOUND)
-def test_what_was_found_before(rest: str, wish: Json, fulfilled: bool) -> None:
-    whole = {**_NOTHING, **wish}
+@pytest.mark.parametrize(("rest", "desired", "fulfilled"), FOUND.values(), ids=FOUND)
+def test_what_was_found_before(rest: str, desired: Json, fulfilled: bool) -> None:
+    whole = {**_NOTHING, **desired}
     assert _is_fulfilled_or_refused(Case(_POD + rest, yaml.safe_load(_POD + rest), (whole,))) is fulfilled
 
 
 def _is_fulfilled_or_refused(case: Case) -> bool:
     now = State(samples.manifest(case.text), {}, {})
     refused = False
-    for wish in case.wishes:
-        done, refusal = _plan(now, **wish)
+    for desired in case.desired_states:
+        done, refusal = _plan(now, **desired)
         if done is None:
             assert re.search(r"\bline \d+: |^volumes: |^priority: ", refusal)
             refused = True
             continue
-        _assert_exact(now, done, wish)
+        _assert_exact(now, done, desired)
         now = State(done.after, done.record, {})
-        again, refusal = _plan(now, **wish)
+        again, refusal = _plan(now, **desired)
         assert again is not None, refusal
         assert again.operations == ()
         assert again.after.text == now.manifest.text
@@ -117,17 +117,17 @@ def _is_fulfilled_or_refused(case: Case) -> bool:
     return not refused
 
 
-def _plan(before: State, **wish: t.Any) -> tuple[StaticPodPlan | None, str]:
+def _plan(before: State, **desired: t.Any) -> tuple[StaticPodPlan | None, str]:
     try:
-        return static_pod.plan(samples.wish(**wish), before), ""
+        return static_pod.plan(samples.desired(**desired), before), ""
     except Refusal as exc:
         return None, str(exc)
 
 
-def _assert_exact(before: State, done: StaticPodPlan, wish: Json) -> None:
+def _assert_exact(before: State, done: StaticPodPlan, desired: Json) -> None:
     old, new = before.manifest.text, done.after.text
     assert (old == new) == (done.operations == ())
-    assert _meaning(new) == manifest_texts.fulfilled(_meaning(old), wish)
+    assert _meaning(new) == manifest_texts.fulfilled(_meaning(old), desired)
     kept = _COMMENT.findall(new)
     assert kept == [number for number in _COMMENT.findall(old) if number in kept]
     assert ("\r\n" in old) == ("\r\n" in new)

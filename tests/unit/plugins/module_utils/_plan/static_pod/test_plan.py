@@ -60,7 +60,7 @@ def test_gates_that_are_true_in_other_words_are_true() -> None:
 
 
 def test_a_second_run_changes_nothing() -> None:
-    wish: dict[str, t.Any] = {
+    desired: dict[str, t.Any] = {
         "feature_gates": {"A": True},
         "admission_plugins": {"P": "disabled"},
         "args": {"x": ["1", "2"], "secure-port": None},
@@ -68,9 +68,9 @@ def test_a_second_run_changes_nothing() -> None:
         "volumes": [samples.volume("audit", "/etc/kubernetes/audit", path_type="DirectoryOrCreate")],
         "files": [samples.file(POLICY, "kind: Policy\n")],
     }
-    first = planned(**wish)
+    first = planned(**desired)
     assert len(first.operations) == 7
-    second = planned(following(first), **wish, purge=True)
+    second = planned(following(first), **desired, purge=True)
     assert second.operations == ()
     assert second.after.text == first.after.text
     assert second.record == following(first).record
@@ -104,7 +104,7 @@ def test_another_content_or_mode_restarts_the_component(change: dict[str, str]) 
     assert second.after.text != first.after.text
 
 
-def test_a_file_that_is_as_wished_but_not_ours_is_left_alone() -> None:
+def test_a_file_that_is_as_desired_but_not_ours_is_left_alone() -> None:
     before = state(files={POLICY: FileVersion(b"x", 0o600)})
     done = planned(before, files=[samples.file(POLICY, "x")])
     assert done.operations == ()
@@ -223,7 +223,7 @@ def test_two_mounts_at_one_path_are_refused() -> None:
         planned(volumes=[samples.volume("mine", "/mine", mount_path="/etc/ssl/certs")])
 
 
-# ---- any wish, any style ---------------------------------------------------------------------------------------------
+# ---- any desired state, any style ------------------------------------------------------------------------------------
 
 WORDS = st.sampled_from(["1", "true", "/etc/x", "a=b", "a, b", "it's", 'say "x"', "x: y # z", "$(HOST)", "ü"])
 GATES = st.dictionaries(st.sampled_from(["Alpha", "Beta", "Gamma"]), st.sampled_from([True, False, None]), max_size=3)
@@ -263,7 +263,7 @@ FILES = st.lists(
     max_size=2,
     unique_by=lambda file: file["path"],
 )
-WISHES = st.fixed_dictionaries(
+DESIRED_STATES = st.fixed_dictionaries(
     {
         "feature_gates": GATES,
         "admission_plugins": PLUGINS,
@@ -330,31 +330,31 @@ def _values(found: State) -> dict[str, t.Any]:
     return values
 
 
-def _try(wish: dict[str, t.Any], before: State) -> StaticPodPlan | None:
+def _try(desired: dict[str, t.Any], before: State) -> StaticPodPlan | None:
     try:
-        return static_pod.plan(samples.wish(**wish), before)
+        return static_pod.plan(samples.desired(**desired), before)
     except Refusal:
         return None
 
 
-def test_any_wish_is_fulfilled_exactly_and_can_be_taken_back() -> None:
+def test_any_desired_state_is_fulfilled_exactly_and_can_be_taken_back() -> None:
     outcomes = {"planned": 0, "refused": 0}
 
     @settings(max_examples=settings().max_examples * 2 // 5)
-    @given(yaml_texts.texts(PODS), st.lists(WISHES, min_size=1, max_size=2))
-    def check(text: yaml_texts.Text, wishes: list[dict[str, t.Any]]) -> None:
+    @given(yaml_texts.texts(PODS), st.lists(DESIRED_STATES, min_size=1, max_size=2))
+    def check(text: yaml_texts.Text, desired_states: list[dict[str, t.Any]]) -> None:
         files = {"/etc/a/1": FileVersion(b"theirs\n", 0o644), "/etc/a/2": None}
         first = State(samples.manifest(text.text), {}, files)
         now = first
-        for wish in wishes:
-            done = _try(wish, now)
+        for desired in desired_states:
+            done = _try(desired, now)
             if done is None:
                 outcomes["refused"] += 1
                 continue
             outcomes["planned"] += 1
-            _assert_fulfilled(wish, now, done)
+            _assert_fulfilled(desired, now, done)
             now = following(done, now)
-            again = _try(wish, now)
+            again = _try(desired, now)
             assert again is not None
             assert again.operations == ()
             assert again.after.text == now.manifest.text
@@ -367,13 +367,13 @@ def test_any_wish_is_fulfilled_exactly_and_can_be_taken_back() -> None:
     assert outcomes["planned"] > outcomes["refused"], outcomes
 
 
-def _assert_fulfilled(wish: dict[str, t.Any], before: State, done: StaticPodPlan) -> None:
-    wanted = samples.wish(**wish)
+def _assert_fulfilled(desired: dict[str, t.Any], before: State, done: StaticPodPlan) -> None:
+    wanted = samples.desired(**desired)
     values = _values(following(done, before))
     for field, keys in wanted.values.items():
         for key, value in keys.items():
             assert values[field].get(key) == value
-    if not wish["purge"]:  # whatever is not named stays
+    if not desired["purge"]:  # whatever is not named stays
         for field, keys in _values(before).items():
             named = {entry.path for entry in wanted.files} if field == "files" else set(wanted.values.get(field, {}))
             for key, value in keys.items():

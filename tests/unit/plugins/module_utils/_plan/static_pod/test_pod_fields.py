@@ -162,5 +162,5 @@ BAD: dict[str, tuple[Options, str]] = {
 @pytest.mark.parametrize(("options", "complaint"), BAD.values(), ids=BAD)
 def test_what_no_pod_could_have_is_refused(options: Options, complaint: str) -> None:
     with pytest.raises(Refusal) as refusal:
-        samples.wish(**options)
+        samples.desired(**options)
     assert complaint in str(refusal.value)

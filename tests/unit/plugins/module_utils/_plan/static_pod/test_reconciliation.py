@@ -18,7 +18,7 @@ from ansible_collections.nodecraft.kubeadm.tests.unit.support.static_pods import
 
 CHANGED = "2026-01-01T00:05:00Z"
 POLICY = "/etc/kubernetes/audit/policy.yaml"
-WISH: dict[str, t.Any] = {"args": {"v": 4}, "feature_gates": {"Fresh": True}, "env": {"GOGC": "50"}}
+DESIRED: dict[str, t.Any] = {"args": {"v": 4}, "feature_gates": {"Fresh": True}, "env": {"GOGC": "50"}}
 LOST = {"args": ["v"], "env": ["GOGC"], "feature_gates": ["Fresh"]}
 
 
@@ -40,20 +40,20 @@ def changed_by(done: StaticPodPlan) -> set[tuple[str, str]]:
 
 
 def test_what_stands_as_it_was_set_is_ours() -> None:
-    before = following(planned(**WISH))
-    found = planned(before, **WISH)
+    before = following(planned(**DESIRED))
+    found = planned(before, **DESIRED)
     assert (found.operations, found.lost, found.record) == ((), {}, before.record)
     assert found.image == before.manifest.container["image"]
 
 
 def test_what_an_upgrade_took_is_lost_and_set_again() -> None:
-    after = upgraded(following(planned(**WISH)))
-    found = planned(after, purge=True, **WISH)
+    after = upgraded(following(planned(**DESIRED)))
+    found = planned(after, purge=True, **DESIRED)
     assert found.lost == LOST
     assert changed_by(found) == {("args", "v"), ("feature_gates", "Fresh"), ("env", "GOGC")}
     assert "50" not in str(found.lost)
     again = following(found)
-    assert planned(again, purge=True, **WISH).lost == {}
+    assert planned(again, purge=True, **DESIRED).lost == {}
     back = planned(again, purge=True)
     assert back.after.text == after.manifest.text
     assert back.record == {}
@@ -61,7 +61,7 @@ def test_what_an_upgrade_took_is_lost_and_set_again() -> None:
 
 def test_what_an_upgrade_took_and_nothing_asks_for_is_told_and_given_up() -> None:
     """Such as settings of etcd, which a run without them plans with purge only."""
-    after = upgraded(following(planned(**WISH)))
+    after = upgraded(following(planned(**DESIRED)))
     found = planned(after, purge=True)
     assert (found.operations, found.lost, found.record) == ((), LOST, {})
     # Where a task leaves what it does not name as it is, it stays lost.
@@ -74,33 +74,33 @@ def test_what_an_upgrade_took_and_nothing_asks_for_is_told_and_given_up() -> Non
 
 
 def test_kubeadm_may_write_the_manifest_again_in_the_same_version() -> None:
-    before = following(planned(**WISH))
+    before = following(planned(**DESIRED))
     again = dataclasses.replace(before, manifest=samples.manifest())
-    assert planned(again, purge=True, **WISH).lost == LOST
+    assert planned(again, purge=True, **DESIRED).lost == LOST
 
 
 def test_what_someone_took_out_stops_the_run_until_it_is_said_to_go_on() -> None:
-    after = edited(following(planned(**WISH)), "    - --v=4\n")
+    after = edited(following(planned(**DESIRED)), "    - --v=4\n")
     with pytest.raises(Refusal) as refusal:
-        planned(after, purge=True, **WISH)
+        planned(after, purge=True, **DESIRED)
     told = str(refusal.value)
     assert told.startswith(f"args v: this collection set it in {samples.SOURCE}, and it was removed")
     assert f"changed at {CHANGED}" in told
     assert "restore_removed" in told
-    assert changed_by(planned(after, purge=True, restore_removed=True, **WISH)) == {("args", "v")}
+    assert changed_by(planned(after, purge=True, restore_removed=True, **DESIRED)) == {("args", "v")}
     # Another value than the one that was taken out is no word either.
     with pytest.raises(Refusal):
         planned(after, args={"v": 5})
 
 
 def test_who_takes_out_most_of_it_is_no_upgrade_while_one_is_left() -> None:
-    before = following(planned(**WISH))
+    before = following(planned(**DESIRED))
     after = edited(edited(before, "    - --v=4\n"), "    - --feature-gates=Fresh=true\n")
     with pytest.raises(Refusal, match=r"^args v, feature_gates Fresh: this collection set it in "):
-        planned(after, purge=True, **WISH)
+        planned(after, purge=True, **DESIRED)
     unknown = dataclasses.replace(after, changed="")
     with pytest.raises(Refusal, match="the file was changed at an unknown time, and its image"):
-        planned(unknown, purge=True, **WISH)
+        planned(unknown, purge=True, **DESIRED)
 
 
 def test_a_record_without_files_names_none() -> None:
@@ -128,8 +128,8 @@ def test_what_someone_took_out_and_nothing_asks_for_is_not_ours_any_more(given: 
 
 
 def test_what_has_another_value_is_not_ours_any_more() -> None:
-    after = edited(following(planned(**WISH)), "--v=4", "--v=7")
-    found = planned(after, env=WISH["env"])
+    after = edited(following(planned(**DESIRED)), "--v=4", "--v=7")
+    found = planned(after, env=DESIRED["env"])
     assert found.operations == ()
     assert "args" not in found.record
     assert found.warnings == ("args v: it was changed since this collection set it, so it is left alone from now on.",)
@@ -166,28 +166,28 @@ def test_files_are_nothing_that_an_upgrade_takes() -> None:
 
 
 def test_the_annotation_returns_with_the_next_change_although_no_file_changes() -> None:
-    wish: dict[str, t.Any] = {"files": [samples.file(POLICY, "ours")], "args": {"v": 4}}
-    before = following(planned(**wish))
+    desired: dict[str, t.Any] = {"files": [samples.file(POLICY, "ours")], "args": {"v": 4}}
+    before = following(planned(**desired))
     checksum = before.manifest.values()["annotations"][FILES_ANNOTATION]
-    found = planned(upgraded(before), **wish)
+    found = planned(upgraded(before), **desired)
     assert changed_by(found) == {("args", "v")}
     assert found.after.values()["annotations"][FILES_ANNOTATION] == checksum
     # Where ClusterConfiguration has the rest, it alone is no reason to restart anything.
     held = samples.manifest(
         samples.API_SERVER.replace("    - kube-apiserver\n", "    - kube-apiserver\n    - --v=4\n", 1)
     )
-    assert planned(upgraded(before, held.text), **wish).operations == ()
+    assert planned(upgraded(before, held.text), **desired).operations == ()
 
 
 def test_an_annotation_tells_that_the_manifest_was_not_written_again() -> None:
-    wish: dict[str, t.Any] = {"files": [samples.file(POLICY, "ours")], "args": {"v": 4}}
-    after = edited(following(planned(**wish)), "    - --v=4\n")
+    desired: dict[str, t.Any] = {"files": [samples.file(POLICY, "ours")], "args": {"v": 4}}
+    after = edited(following(planned(**desired)), "    - --v=4\n")
     with pytest.raises(Refusal, match="it was removed"):
-        planned(after, **wish)
+        planned(after, **desired)
     again = dataclasses.replace(after, manifest=samples.manifest())
-    assert planned(again, **wish).lost == {"args": ["v"]}
+    assert planned(again, **desired).lost == {"args": ["v"]}
 
 
 def test_names_have_no_values() -> None:
-    record = following(planned(**WISH)).record
+    record = following(planned(**DESIRED)).record
     assert reconciliation.names(record) == LOST

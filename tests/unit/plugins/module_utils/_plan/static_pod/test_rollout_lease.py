@@ -218,9 +218,9 @@ def test_what_did_not_come_to_its_end_leaves_the_mark_of_an_earlier_one(hosts: l
 )
 def test_a_failed_rollout_leaves_its_mark(failure: Json, reason: str) -> None:
     request = released(begun(host("cp1"), COMMITTED), begun(host("cp2", desired="b"), failure), host("cp3"))
-    wish = rollout_lease.desired_digest(host("cp2", desired="b"))
+    desired = rollout_lease.desired_digest(host("cp2", desired="b"))
     marked = {key: request[key] for key in ("state", "node", "reason", "intents", "completed")}
-    assert marked == {"state": "halted", "node": "cp2", "reason": reason, "intents": [wish], "completed": False}
+    assert marked == {"state": "halted", "node": "cp2", "reason": reason, "intents": [desired], "completed": False}
 
 
 def test_the_node_that_was_lost_is_named_first() -> None:

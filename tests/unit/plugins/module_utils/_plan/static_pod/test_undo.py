@@ -22,19 +22,19 @@ NAME = "kube-apiserver"
 OWNED = {"args": {"v": Owned(["5"], ["4"])}}
 
 
-def changed(*files: WrittenFile, **wish: t.Any) -> tuple[StaticPodPlan, StaticPodPlan]:
+def changed(*files: WrittenFile, **desired: t.Any) -> tuple[StaticPodPlan, StaticPodPlan]:
     """A change of kubeadm's manifest, and the plan that takes it back."""
     before = samples.manifest()
-    there = {entry["path"]: None for entry in wish.get("files", [])}
-    change = static_pod.plan(samples.wish(**wish), State(before, {}, there))
+    there = {entry["path"]: None for entry in desired.get("files", [])}
+    change = static_pod.plan(samples.desired(**desired), State(before, {}, there))
     manifest = file(samples.SOURCE, before.text, change.after.text, switch=True)
     state = State(change.after, change.record, {})
     return change, static_pod_undo.plan(NAME, way(manifest, *files, record=OWNED), state)
 
 
 def test_the_former_manifest_and_record_come_back() -> None:
-    wish = {"feature_gates": {"A": True}, "args": {"v": 4}, "admission_plugins": {"NodeRestriction": "disabled"}}
-    change, back = changed(**wish)
+    desired = {"feature_gates": {"A": True}, "args": {"v": 4}, "admission_plugins": {"NodeRestriction": "disabled"}}
+    change, back = changed(**desired)
     assert back.after.text == change.before.text
     assert back.record == OWNED
     assert back.operations == (

@@ -91,20 +91,20 @@ def test_one_that_ran_out_is_taken_over() -> None:
 
 
 def test_one_that_ran_out_is_not_taken_over_while_a_change_is_open() -> None:
-    wish = dataclasses.replace(US, open_transactions=("kube-apiserver on cp2",))
+    desired = dataclasses.replace(US, open_transactions=("kube-apiserver on cp2",))
     with pytest.raises(Refusal, match="expired 900 s ago, and its run left changes open: kube-apiserver on cp2"):
-        rollout_lease.hold(held(THEM), wish, NOW + 1000)
+        rollout_lease.hold(held(THEM), desired, NOW + 1000)
 
 
 def test_open_changes_say_nothing_of_a_free_one() -> None:
-    wish = dataclasses.replace(US, open_transactions=("kube-apiserver on cp2",))
-    assert body(rollout_lease.hold(released(THEM), wish, NOW + 1000))
+    desired = dataclasses.replace(US, open_transactions=("kube-apiserver on cp2",))
+    assert body(rollout_lease.hold(released(THEM), desired, NOW + 1000))
 
 
 @pytest.mark.parametrize("changes", [(), ("kube-apiserver on cp2",)])
 def test_a_human_may_take_it_over_at_once(changes: tuple[str, ...]) -> None:
-    wish = dataclasses.replace(US, takeover=True, open_transactions=changes)
-    plan = rollout_lease.hold(held(THEM), wish, NOW + 1)
+    desired = dataclasses.replace(US, takeover=True, open_transactions=changes)
+    plan = rollout_lease.hold(held(THEM), desired, NOW + 1)
     assert (body(plan)["spec"]["holderIdentity"], plan.taken_over_from) == ("us@here/1", "them@there/2")
 
 
@@ -117,15 +117,15 @@ def test_one_without_a_time_never_runs_out() -> None:
 
 @pytest.mark.parametrize(("ago", "stale"), [(200, True), (104, True), (90, False)])
 def test_a_plan_older_than_the_end_of_another_run_is_stale(ago: int, stale: bool) -> None:
-    wish = dataclasses.replace(US, plan_age=ago)
-    assert rollout_lease.hold(released(THEM), wish, NOW + 100).stale is stale
+    desired = dataclasses.replace(US, plan_age=ago)
+    assert rollout_lease.hold(released(THEM), desired, NOW + 100).stale is stale
 
 
 def test_our_own_end_makes_no_plan_stale() -> None:
     assert not rollout_lease.hold(released(US), US, NOW + 1).stale
 
 
-def test_a_halted_wish_is_refused_until_it_is_resumed() -> None:
+def test_a_halted_desired_state_is_refused_until_it_is_resumed() -> None:
     with pytest.raises(
         Refusal, match=r"failed on cp1 at 2027-01-15T08:00:00.000000Z \(run of them@there/2\): it did not come up. C"
     ):
@@ -133,7 +133,7 @@ def test_a_halted_wish_is_refused_until_it_is_resumed() -> None:
     assert body(rollout_lease.hold(halted(THEM), dataclasses.replace(US, resume=True), NOW + 1))
 
 
-def test_another_wish_goes_on_and_the_mark_stays_until_it_is_done() -> None:
+def test_another_desired_state_goes_on_and_the_mark_stays_until_it_is_done() -> None:
     repair = dataclasses.replace(US, intents=("w3",))
     lease = held(repair, NOW + 1, halted(THEM))
     assert rollout_lease.HALTED in lease["metadata"]["annotations"]

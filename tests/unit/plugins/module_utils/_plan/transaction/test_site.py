@@ -126,7 +126,7 @@ def test_resources_that_a_playbook_does_not_use_are_not_looked_at() -> None:
     )
 
 
-WISH: Json = {
+DESIRED: Json = {
     "control_plane_feature_gates": {"A": True, "B": False, "C": None, "D": "no", "E": "yes", "F": 0},
     "control_plane_admission_plugins": {"P": "enabled", "Q": "disabled", "R": None},
     "node_kubelet_feature_gates": {"A": "true", "B": "Off"},
@@ -136,8 +136,8 @@ WISH: Json = {
 }
 
 
-def test_a_wish_without_what_goes() -> None:
-    assert site.additions(WISH) == {
+def test_a_desired_state_without_what_goes() -> None:
+    assert site.additions(DESIRED) == {
         "control_plane_feature_gates": {"A": True, "E": "yes"},
         "control_plane_admission_plugins": {"P": "enabled"},
         "node_kubelet_feature_gates": {"A": "true"},

@@ -20,7 +20,14 @@ from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.upgrade.fi
     OTHER,
     WARNS,
 )
-from ansible_collections.nodecraft.kubeadm.tests.unit.support.kubelets import EXTRA, FLAGS, FRAGMENT, MAIN, state, wish
+from ansible_collections.nodecraft.kubeadm.tests.unit.support.kubelets import (
+    EXTRA,
+    FLAGS,
+    FRAGMENT,
+    MAIN,
+    desired,
+    state,
+)
 
 OURS = '{\n"apiVersion": "kubelet.config.k8s.io/v1beta1",\n"featureGates": {\n"Gone": true,\n"Kept": true}}\n'
 DROP_IN = f'[Service]\nEnvironment="KUBELET_CONFIG_ARGS=--config={MAIN} --config-dir={kubelet_layout.CONFIG_DIR}"\n'
@@ -148,7 +155,7 @@ def test_a_flag_that_kubeadm_takes_out_of_its_own_file(paths: list[str], target:
 
 
 def test_a_planned_fragment_is_heard_without_it_too() -> None:
-    plan = kubelet.plan(wish(feature_gates={"Gone": True, "Kept": True}), state())
+    plan = kubelet.plan(desired(feature_gates={"Gone": True, "Kept": True}), state())
     left = upgrade.without(plan, [("feature_gates", "Gone")])
     (text,) = [change.after.text for change in left.files if change.path == FRAGMENT and change.after]
     assert json.loads(text)["featureGates"] == {"Kept": True}

@@ -39,11 +39,11 @@ EMPTY = ClusterConfiguration.parse(HEAD)
 CONFIGURED = ClusterConfiguration.parse(f"{HEAD}apiServer:\n  extraArgs:\n  - name: v\n    value: '4'\n")
 
 
-def sides(live: str, generated: str = samples.API_SERVER, record: Record | None = None, **wish: t.Any) -> Sides:
+def sides(live: str, generated: str = samples.API_SERVER, record: Record | None = None, **desired: t.Any) -> Sides:
     """What is compared: by default kubeadm generates what it always did."""
     new = samples.manifest(generated)
-    plan = static_pod.plan(samples.wish(**wish), static_pod.State(new, record or {}, {}))
-    named = frozenset((field, key) for field, keys in samples.wish(**wish).values.items() for key in keys)
+    plan = static_pod.plan(samples.desired(**desired), static_pod.State(new, record or {}, {}))
+    named = frozenset((field, key) for field, keys in samples.desired(**desired).values.items() for key in keys)
     return Sides(
         component=NAME,
         live=samples.manifest(live),
@@ -57,9 +57,9 @@ def sides(live: str, generated: str = samples.API_SERVER, record: Record | None 
     )
 
 
-def changed(**wish: t.Any) -> str:
+def changed(**desired: t.Any) -> str:
     """The manifest with settings in it."""
-    return samples.planned(samples.state(), **wish).after.text
+    return samples.planned(samples.state(), **desired).after.text
 
 
 def told(found: list[Finding]) -> list[tuple[str, str, str, str]]:

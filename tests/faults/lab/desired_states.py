@@ -23,9 +23,9 @@ def with_file(flag: str, path: str, content: t.Any) -> Json:
     return {"args": {flag: path}, "volumes": [volume], "files": [{"path": path, "content": content}]}
 
 
-def content(wish: Json) -> str:
-    """The text of a wish's file. A mapping is written as JSON, which is YAML as well."""
-    text = wish["files"][0]["content"]
+def content(desired: Json) -> str:
+    """The text of a desired state's file. A mapping is written as JSON, which is YAML as well."""
+    text = desired["files"][0]["content"]
     return text if isinstance(text, str) else json.dumps(text)
 
 
