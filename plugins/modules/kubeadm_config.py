@@ -122,8 +122,8 @@ operations:
     after:
       description: The new value; V(null) when there is none.
       type: raw
-left_out:
-  description: Settings that were skipped because the text cannot have them without other changes, with the reason.
+not_persisted:
+  description: Settings that are not kept in kubeadm-config because the text cannot have them without other changes, with the reason.
   returned: always
   type: dict
   sample: {}

@@ -96,8 +96,8 @@ settings:
   description: What the other hosts need to know of this one.
   returned: with O(step=begin)
   type: dict
-left_out:
-  description: Why the host is skipped; empty when it takes part.
+excluded:
+  description: Why the host is excluded from the rollout; empty when it takes part.
   returned: with O(step=begin)
   type: str
 check_mode:

@@ -156,9 +156,9 @@ class Persistence:
 
     def _settings(self) -> Json:
         found: Json = {}
-        left_out = self._plan.left_out if self._plan else {}
+        skipped = self._plan.skipped if self._plan else {}
         for place, wanted in self._entries.wanted.items():
-            if place not in left_out:
+            if place not in skipped:
                 fields = found.setdefault(place.component, {})
                 fields.setdefault(place.field, {})[place.key] = dataclasses.asdict(wanted)
         return found

@@ -194,7 +194,7 @@ class DevicePluginRollout(RoleRollout):
             files=self._variable("files"),
             expected=self._variable("expected"),
             pod_spec=self._variable("pod_spec"),
-            left_out=self._pass.left_out_by_serial(),
+            excluded=self._pass.excluded_by_serial(),
         )
 
 

@@ -57,8 +57,8 @@ class NodeKubeletRollout(RoleRollout):
             return {"coordinator": coordinator, "api": [{"host": self._pass.host, "become": False}]}
         hosts = self._pass.hosts()
         planned = rollout.participants(hosts)
-        found: Json = {"coordinator": coordinator, "planned": list(planned), "left_out": list(rollout.left_out(hosts))}
-        refusal = self._left_out_refusal(hosts) or kubelets.refusal(planned, self._pass.play_hosts)
+        found: Json = {"coordinator": coordinator, "planned": list(planned), "excluded": list(rollout.excluded(hosts))}
+        refusal = self._excluded_refusal(hosts) or kubelets.refusal(planned, self._pass.play_hosts)
         if refusal:
             return {**found, "failed": True, "msg": f"Nothing was changed. {refusal}"}
         planes = [host for host, registers in planned.items() if kubelets.is_control_plane(registers)]
@@ -112,7 +112,7 @@ class NodeKubeletRollout(RoleRollout):
         if turns and rollout.settings_of(self._pass.own)["node_kubelet_check_api"]:
             found.update(self._asked(hosts, turns, decision, found["cluster"]))
         elif turns:
-            found.update(self._judged_coverage(hosts, None, decision["left_out"]))
+            found.update(self._judged_coverage(hosts, None, decision["excluded"]))
         return {**found, "failed": bool(found["refusal"])}
 
     def _end_api(self, decision: Json) -> Json:
@@ -157,7 +157,7 @@ class NodeKubeletRollout(RoleRollout):
             if "nodes" in answer
             else self._pass.ask("node_resource_info", {"requested": False, "cluster": cluster})
         )
-        found = self._judged_coverage(hosts, known.get("nodes"), decision["left_out"])
+        found = self._judged_coverage(hosts, known.get("nodes"), decision["excluded"])
         judged = kubelets.objections(hosts, turns, answer)
         offers = {host: kubelets.offers(answer, hosts[host]["plan"]["node"]) for host in turns}
         if judged.told and not found["refusal"]:
@@ -165,7 +165,7 @@ class NodeKubeletRollout(RoleRollout):
         found.update(objections=judged.by_host, offers=offers)
         return found
 
-    def _judged_coverage(self, hosts: rollout.Hosts, nodes: Json | None, left_out: t.Sequence[str]) -> Json:
+    def _judged_coverage(self, hosts: rollout.Hosts, nodes: Json | None, excluded: t.Sequence[str]) -> Json:
         """What is said of a run by the nodes that the API knows. nodes: these, None when it does not tell."""
         has_control_plane = any(kubelets.is_control_plane(registers) for registers in hosts.values())
         # Read only where it counts: what is for control planes need not be defined on the host that asks.
@@ -173,7 +173,7 @@ class NodeKubeletRollout(RoleRollout):
         found = coverage.judge(
             nodes,
             [registers["plan"]["node"] for registers in hosts.values()],
-            left_out=left_out,
+            excluded=excluded,
             grouped=self._pass.control_planes(),
             has_control_plane=has_control_plane,
             settings=settings,
@@ -308,7 +308,7 @@ class NodeKubeletRollout(RoleRollout):
 
     def _told(self, own_report: Json, decision: Json, admitted: Json) -> Json:
         """The report of all, on the host that speaks."""
-        hosts = self._pass.hosts([*decision["planned"], *decision["left_out"]])
+        hosts = self._pass.hosts([*decision["planned"], *decision["excluded"]])
         turns = (
             {host for batch in decision.get("batches", ()) for host in batch} if not self._pass.check_mode else set()
         )
@@ -317,9 +317,9 @@ class NodeKubeletRollout(RoleRollout):
             host: kubelets.judged(host, each, admitted, stopped, has_turn=host in turns) for host, each in hosts.items()
         }
         lost = [host for host, each in hosts.items() if rollout.state(each) == "lost"]
-        shown = {host: each for host, each in reports.items() if each and host not in decision["left_out"]}
+        shown = {host: each for host, each in reports.items() if each and host not in decision["excluded"]}
         lines = [
-            *(f"{host}: skipped, because it cannot be reached" for host in decision["left_out"]),
+            *(f"{host}: skipped, because it cannot be reached" for host in decision["excluded"]),
             admitted.get("told", ""),
             *report.kubelets(shown, lost),
             rollout.again(shown),

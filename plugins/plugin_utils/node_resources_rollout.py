@@ -29,12 +29,12 @@ class NodeResourcesRollout(RoleRollout):
         """Learn the name of the node as well: from the inventory, from the role node_kubelet before it, or from the node."""
         self._refuse_variables()
         settings = self._checked_settings()
-        node, left_out = self._pass.registered(_KUBELET_PLAN), ""
+        node, excluded = self._pass.registered(_KUBELET_PLAN), ""
         if settings["node"]:
             node = {}
         elif "cluster" not in node:
-            node, left_out = self._read_node()
-            if node.get("failed") or (left_out and not settings["max_unreachable"]):
+            node, excluded = self._read_node()
+            if node.get("failed") or (excluded and not settings["max_unreachable"]):
                 raise Refusal(
                     f"Nothing was changed: the name of {self._pass.host} in Kubernetes is not known: {node.get('msg')}"
                 )
@@ -43,7 +43,7 @@ class NodeResourcesRollout(RoleRollout):
             cluster=node.get("cluster") or {},
             control_plane=bool(node.get("control_plane")),
         )
-        return self._begun(settings, left_out)
+        return self._begun(settings, excluded)
 
     def _checked_settings(self) -> Json:
         found = dict(self._settings)
@@ -60,7 +60,7 @@ class NodeResourcesRollout(RoleRollout):
             return {"coordinator": coordinator, "api": []}
         hosts = self._pass.hosts()
         served = rollout.participants(hosts)
-        refusal = self._left_out_refusal(hosts) or resources.refusal(served)
+        refusal = self._excluded_refusal(hosts) or resources.refusal(served)
         if refusal:
             raise Refusal(f"Nothing was changed. {refusal}")
         candidates = list(dict.fromkeys([*resources.control_planes(served), *self._pass.control_planes()]))
@@ -69,7 +69,7 @@ class NodeResourcesRollout(RoleRollout):
         return {
             "coordinator": coordinator,
             "served": list(served),
-            "left_out": list(rollout.left_out(hosts)),
+            "excluded": list(rollout.excluded(hosts)),
             "api": api,
         }
 
@@ -120,7 +120,7 @@ class NodeResourcesRollout(RoleRollout):
         own = resources.outcome(self._pass.own, applied)
         decision = rollout.of_pass(self._pass.own, "decide")
         # Of the coordinator alone these are named.
-        hosts = self._pass.hosts([*decision.get("left_out", ()), *decision.get("served", ())])
+        hosts = self._pass.hosts([*decision.get("excluded", ()), *decision.get("served", ())])
         return self._ended(
             own, resources.lines({host: resources.outcome(each, applied) for host, each in hosts.items()})
         )

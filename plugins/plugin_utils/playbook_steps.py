@@ -223,10 +223,10 @@ class UpgradeCheckSteps(Steps):
         results = {host: self._pass.registered(_UPGRADE_CHECK, host) for host in self._pass.all_play_hosts}
         checked = [result["node"] for result in results.values() if "node" in result]
         kubelets = info.get("kubelets") or {}
-        left_out = upgrade_cluster.left_out(kubelets, checked)
-        own = [*upgrade_cluster.unchecked(kubelets, left_out, target), *self._mixed(results), *self._changed(info)]
+        not_checked = upgrade_cluster.not_checked(kubelets, checked)
+        own = [*upgrade_cluster.unchecked(kubelets, not_checked, target), *self._mixed(results), *self._changed(info)]
         found = [*(info.get("findings") or ()), *map(dataclasses.asdict, own)]
-        told = upgrade_report.report(target, results, found, left_out)
+        told = upgrade_report.report(target, results, found, not_checked)
         stats = {"data": {"upgrade_check_report": told}, "per_host": False, "aggregate": False}
         return {"report": told, "lines": upgrade_report.lines(told), "ansible_stats": stats}
 

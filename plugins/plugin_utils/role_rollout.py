@@ -50,13 +50,13 @@ class RoleRollout(Steps):
                 f"Nothing was changed on {self._pass.host}: nodes that failed, could not be reached or were ended earlier in this play cannot"
                 f" be planned ({', '.join(lost)}). Repair them, or exclude them with --limit."
             )
-        _node, left_out = self._read_node() if settings.get("max_unreachable") else ({}, "")
-        return self._begun(settings, left_out)
+        _node, excluded = self._read_node() if settings.get("max_unreachable") else ({}, "")
+        return self._begun(settings, excluded)
 
     @staticmethod
-    def _begun(settings: Json, left_out: str) -> Json:
-        """The result of the step begin. left_out: why this host cannot be reached; empty when it takes part."""
-        return {"at_work": True, "settings": settings, "left_out": left_out}
+    def _begun(settings: Json, excluded: str) -> Json:
+        """The result of the step begin. excluded: why this host cannot be reached; empty when it takes part."""
+        return {"at_work": True, "settings": settings, "excluded": excluded}
 
     def _checked_settings(self) -> Json:
         """The settings of the step begin in their types. Raises Refusal for those that cannot be used."""
@@ -90,10 +90,10 @@ class RoleRollout(Steps):
 
     # ---- deciding for all --------------------------------------------------------------------------------------------
 
-    def _left_out_refusal(self, hosts: rollout.Hosts) -> str:
+    def _excluded_refusal(self, hosts: rollout.Hosts) -> str:
         """Why hosts that cannot be reached must not be skipped; empty when they may. hosts: all that use the role."""
         objection = coverage.objection(
-            rollout.left_out(hosts),
+            rollout.excluded(hosts),
             self._pass.control_planes(),
             hosts=hosts,
             limit=rollout.settings_of(self._pass.own)["max_unreachable"],

@@ -150,7 +150,7 @@ class RolloutPass:
         left = set(self.play_hosts)
         return [host for host in self.all_play_hosts if host not in left]
 
-    def left_out_by_serial(self) -> list[str]:
+    def excluded_by_serial(self) -> list[str]:
         """The hosts of the play that are not in this batch of it."""
         batch = set(self.batch_hosts)
         return [host for host in self.play_hosts if host not in batch]

@@ -54,7 +54,7 @@ def test_a_module_packs_the_engine_as_it_stands_here(tmp_path: Path, module: str
     assert found == {f"_engine/{name}.py": source for name, source in sources().items()}
 
 
-def test_no_file_of_the_package_is_run_or_left_out() -> None:
+def test_no_file_of_the_package_is_run_or_missing() -> None:
     """Ansible ships what is imported, and its import test runs a file of the name ``__main__``."""
     reached, new = set[str](), {PROGRAM}
     while new:

@@ -16,7 +16,7 @@ def test_the_page_has_the_picture_of_the_contract() -> None:
     assert picture() in (ROOT / "docs/architecture.md").read_text(encoding="utf-8"), picture()
 
 
-def test_an_arrow_that_others_lead_to_is_left_out() -> None:
+def test_an_arrow_that_others_lead_to_is_not_drawn() -> None:
     assert arrows({"a": ("b", "c"), "b": ("c",), "c": ()}) == ["a --> b", "b --> c"]
 
 

@@ -28,14 +28,14 @@ NEED_ANSIBLE = (
 
 
 def run_unit_tests(session: nox.Session, core: str | None, *, profile: str) -> None:
-    """Run all but the plays of the roles. core: the release of ansible-core; without one, what needs it is left out.
+    """Run all but the plays of the roles. core: the release of ansible-core; without one, what needs it is skipped.
 
     profile: how hard the property-based tests search.
     """
     session.env["HYPOTHESIS_PROFILE"] = os.environ.get("HYPOTHESIS_PROFILE", profile)
     install_unit_tools(session, core)
-    left_out = [] if core else [f"--ignore=tests/unit/{name}" for name in NEED_ANSIBLE]
-    run_pytest(session, "--numprocesses=auto", "tests/unit", f"--ignore={PLAYS}", *left_out)
+    skipped = [] if core else [f"--ignore=tests/unit/{name}" for name in NEED_ANSIBLE]
+    run_pytest(session, "--numprocesses=auto", "tests/unit", f"--ignore={PLAYS}", *skipped)
 
 
 def run_plays(session: nox.Session, core: str | None, *arguments: str) -> None:

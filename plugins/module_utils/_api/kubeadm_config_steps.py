@@ -114,7 +114,7 @@ class KubeadmConfigSteps(ApiSteps[Observed, ConfigPlan]):
         plan = self._planned_again or plan
         return {
             "operations": [dataclasses.asdict(operation) for operation in plan.operations] if plan else [],
-            "left_out": {str(place): reason for place, reason in plan.left_out.items()} if plan else {},
+            "not_persisted": {str(place): reason for place, reason in plan.skipped.items()} if plan else {},
             "diff": [difference(IN_CONFIG_MAP, plan.before, plan.after)]
             if plan and self._diff and plan.before != plan.after
             else [],

@@ -156,7 +156,7 @@ def _text(value: str) -> str:
 
 
 def _number(value: t.Any) -> int:
-    """Numbers of 64 bits are texts in etcd's JSON, and left out when they are 0."""
+    """Numbers of 64 bits are texts in etcd's JSON, and omitted when they are 0."""
     try:
         return int(value or 0)
     except (TypeError, ValueError):

@@ -55,7 +55,7 @@ def test_a_task_without_a_loop_gives_its_reason_once() -> None:
 
 
 def test_what_went_well_gives_no_reason() -> None:
-    loop = result(results=[{"msg": "fine", "failed": False}, {"msg": "left out", "skipped": True}])
+    loop = result(results=[{"msg": "fine", "failed": False}, {"msg": "skipped", "skipped": True}])
     assert record({"cp1": result(msg="fine", failed=False), "cp2": loop}).reasons == []
 
 

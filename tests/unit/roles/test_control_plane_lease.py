@@ -115,7 +115,7 @@ def test_without_the_lease_nothing_is_changed(play: Play) -> None:
     assert "set control_plane_lease: false" in " ".join(outcome.output.split())
 
 
-def test_those_left_out_are_known_by_the_group_that_the_inventory_names(stage: Stage) -> None:
+def test_those_excluded_are_known_by_the_group_that_the_inventory_names(stage: Stage) -> None:
     host = {"stub": {API_SERVER: "changes"}, "stub_lease": {"held": "silent"}, "kube_control_plane_group": "masters"}
     role = {"role": "nodecraft.kubeadm.control_plane"}
     outcome = stage.play({"masters": {"cp1": host, "cp2": host}}, "--limit=cp1", roles=[role])

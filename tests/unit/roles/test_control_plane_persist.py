@@ -95,7 +95,7 @@ def test_a_run_with_nothing_else_to_do_writes_it(stage: Stage) -> None:
     assert any("kube-apiserver args v: unset -> 5" in report for report in outcome.reports)
 
 
-def test_what_comes_from_a_vault_is_left_out(stage: Stage, tmp_path: Path) -> None:
+def test_what_comes_from_a_vault_is_skipped(stage: Stage, tmp_path: Path) -> None:
     (tmp_path / "password").write_text("a password", encoding="utf-8")
     secret = vaulted("5", "a password")
     for components in ({"args": {"v": "{{ level }}"}}, {"args": {"v": ["4", secret]}}):

@@ -200,7 +200,7 @@ def test_a_run_without_control_planes_says_so(stage: Stage) -> None:
 GONE = {"stub_kubelet_info": "gone", "stub": {"kubelet": "gone"}}
 
 
-def test_a_worker_that_cannot_be_reached_may_be_left_out(play: Play) -> None:
+def test_a_worker_that_cannot_be_reached_may_be_excluded(play: Play) -> None:
     api = {"control_planes": ["cp1"], "others": ["w9", "w1"]}
     limit = {"node_kubelet_max_unreachable": 1, **ASKED}
     outcome = play(*ALL, each={"w2": GONE}, api=api, vars=limit, any_errors_fatal=True)

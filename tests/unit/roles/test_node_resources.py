@@ -72,7 +72,7 @@ def test_a_control_plane_that_cannot_be_reached_does_not_end_a_play_that_stops_a
     assert who(outcome) == {("cp2", True, "a")}
 
 
-def test_a_worker_that_cannot_be_reached_may_be_left_out(stage: Stage) -> None:
+def test_a_worker_that_cannot_be_reached_may_be_excluded(stage: Stage) -> None:
     groups: dict[str, Json] = {
         "kube_control_plane": {"cp1": {}},
         "kube_node": {"w1": {"stub_kubelet_info": "gone"}, "w2": {}},
@@ -86,7 +86,7 @@ def test_a_worker_that_cannot_be_reached_may_be_left_out(stage: Stage) -> None:
     assert outcome.statistics["node_resources_report"]["w1"]["unreachable"] is True
 
 
-def test_more_hosts_may_be_left_out_than_ansible_has_forks(stage: Stage) -> None:
+def test_more_hosts_may_be_excluded_than_ansible_has_forks(stage: Stage) -> None:
     """Those that end before the first host that is reached are told of all the same."""
     gone: Json = {name: {"stub_kubelet_info": "gone"} for name in ("w1", "w2", "w3")}
     groups: dict[str, Json] = {"a_node": {**gone, "w4": {}}, "kube_control_plane": {"cp1": {}}}

@@ -134,7 +134,7 @@ def test_a_group_that_the_inventory_does_not_have_is_named(stage: Stage) -> None
     assert outcome.calls == []
 
 
-def test_a_worker_that_cannot_be_reached_may_be_left_out_of_the_whole_run(stage: Stage) -> None:
+def test_a_worker_that_cannot_be_reached_may_be_excluded_from_the_whole_run(stage: Stage) -> None:
     def host(behaviour: str, **variables: t.Any) -> Json:
         limits = {"node_kubelet_max_unreachable": 1, "node_resources_max_unreachable": 1}
         return {"stub": {API: "on", KUBELET: behaviour}, **ASKED, **limits, **variables}

@@ -185,8 +185,8 @@ def _keys(policy: Json | None) -> set[str]:
 def _selects(binding: Json, pod: Json) -> bool:
     selector = binding["spec"].get("matchResources", {}).get("objectSelector", {})
     label = pod["metadata"].get("labels", {}).get(TRIAL_LABEL)
-    left_out = [value for entry in selector.get("matchExpressions", []) for value in entry["values"]]
-    return label not in left_out and selector.get("matchLabels", {}).get(TRIAL_LABEL) in (None, label)
+    skipped = [value for entry in selector.get("matchExpressions", []) for value in entry["values"]]
+    return label not in skipped and selector.get("matchLabels", {}).get(TRIAL_LABEL) in (None, label)
 
 
 def _with_defaults(sent: Json) -> Json:

@@ -217,7 +217,7 @@ class Kubelets(Course):
         self._begin(hosts)
 
         def plan(host: str) -> Json:
-            if self.result("pass", host).get("left_out"):
+            if self.result("pass", host).get("excluded"):
                 return {"skipped": True}
             return self._next("plan", self._plans, host)
 

@@ -101,7 +101,7 @@ def _pod(size: int, random: Random) -> Json:
 
 
 def _put(parent: Json, key: str, value: t.Any, random: Random) -> None:
-    """Nothing is left out, empty or null."""
+    """Nothing is omitted, empty or null."""
     if value:
         parent[key] = value
     elif random.randrange(8) == 0:

@@ -34,7 +34,7 @@ def host(name: str = "w1", *, plan: Json | None = None, settings: Json | None = 
         "open_transaction": None,
         **(plan or {}),
     }
-    begun = {**OF, "at_work": True, "left_out": "", "settings": {"force": False, "node_name": "", **(settings or {})}}
+    begun = {**OF, "at_work": True, "excluded": "", "settings": {"force": False, "node_name": "", **(settings or {})}}
     return {"pass": begun, "plan": planned, "decide": OF, **registers}
 
 

@@ -213,9 +213,9 @@ def _reason(
     if gives < has:
         sick = [f"{each['id']}: {each['reason']}" for each in told.get("devices", []) if not each["healthy"]]
         return f"{has - gives} of {has} devices are unhealthy{_in_brackets(sick)}"
-    left_out = [f"{each['what']}: {each['reason']}" for each in told.get("left_out", [])]
+    skipped = [f"{each['what']}: {each['reason']}" for each in told.get("left_out", [])]
     found = "the plugin found none" if not has else f"the plugin advertises {has}"
-    return f"{found}{_in_brackets(left_out)}{_joined('', told.get('failure'))}"
+    return f"{found}{_in_brackets(skipped)}{_joined('', told.get('failure'))}"
 
 
 def _in_brackets(details: t.Sequence[str]) -> str:

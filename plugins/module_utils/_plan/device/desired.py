@@ -38,7 +38,7 @@ class Settings:
     """The variables of the role that decisions go by, by their names without C(device_plugin_).
 
     image: empty when it is not set. has_archive, has_token: whether device_plugin_image_archive and device_plugin_pod_resources_token
-    are set; their values are not needed. left_out: the hosts of the play that serial keeps out of this batch.
+    are set; their values are not needed. excluded: the hosts of the play that serial keeps out of this batch.
     """
 
     state: str
@@ -51,7 +51,7 @@ class Settings:
     files: Json
     expected: t.Sequence[Json]
     pod_spec: Json
-    left_out: t.Sequence[str] = ()
+    excluded: t.Sequence[str] = ()
 
     @property
     def is_present(self) -> bool:
@@ -109,9 +109,9 @@ def objections(settings: Settings) -> list[str]:
         ): bool(placing),
         f"device_plugin_expected has {', '.join(stray)}, which device_plugin_config does not advertise.": bool(stray),
         (
-            f"serial excludes {', '.join(sorted(settings.left_out))}, which would be waited for without its image. Remove serial from"
+            f"serial excludes {', '.join(sorted(settings.excluded))}, which would be waited for without its image. Remove serial from"
             " the play; the plugin is replaced on device_plugin_max_unavailable nodes at a time."
-        ): settings.has_archive and bool(settings.left_out),
+        ): settings.has_archive and bool(settings.excluded),
     }
     return [sentence for sentence, holds in found.items() if holds]
 

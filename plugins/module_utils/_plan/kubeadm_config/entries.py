@@ -46,10 +46,10 @@ class Asked:
 
 @dataclasses.dataclass(frozen=True)
 class Entries:
-    """wanted: what shall stand there. left_out: what is ours and shall not, with the reason. files: of the wanted ones, on every control plane."""
+    """wanted: what shall stand there. skipped: what is ours and shall not, with the reason. files: of the wanted ones, on every control plane."""
 
     wanted: dict[Place, Wanted]
-    left_out: dict[Place, str]
+    skipped: dict[Place, str]
     files: list[str]
 
 
@@ -67,7 +67,7 @@ def collect(
         for place, entry in persisted.entries.items()
         if place.component not in static_pods
     }
-    left_out: dict[Place, str] = {}
+    skipped: dict[Place, str] = {}
     files: dict[str, None] = {}
     for place in sorted({place for table in tables.values() for place in table}):
         found = {host: table.get(place) for host, table in tables.items()}
@@ -77,7 +77,7 @@ def collect(
             continue
         reason = _reason(place, found, asked)
         if reason:
-            left_out[place] = reason
+            skipped[place] = reason
             continue
         first = next((entry for entry in entries if entry["ours"]), entries[0])
         original = first["original"] if first["ours"] or known is None else known.original
@@ -85,9 +85,9 @@ def collect(
         files.update(dict.fromkeys(first["files"]))
     while missing := {place: names for place in wanted if (names := _missing_references(place, wanted))}:
         for place, names in missing.items():
-            left_out[place] = f"it refers to {', '.join(names)}, which is not written to kubeadm-config"
+            skipped[place] = f"it refers to {', '.join(names)}, which is not written to kubeadm-config"
             del wanted[place]
-    return Entries(wanted, left_out, list(files))
+    return Entries(wanted, skipped, list(files))
 
 
 def _is_of_persisted(known: Entry | None, entries: t.Iterable[Json]) -> bool:

@@ -35,13 +35,13 @@ class Wanted:
 
 @dataclasses.dataclass(frozen=True)
 class ConfigPlan:
-    """operations: by static pod, field and key. left_out: what cannot be written, with the reason."""
+    """operations: by static pod, field and key. skipped: what cannot be written, with the reason."""
 
     before: str
     after: str
     record: Persisted
     operations: tuple[Change, ...]
-    left_out: t.Mapping[Place, str]
+    skipped: t.Mapping[Place, str]
     warnings: tuple[str, ...] = ()
 
 
@@ -64,17 +64,17 @@ def plan(text: str, persisted: Persisted, wanted: t.Mapping[Place, Wanted]) -> C
     # Where another has written since, nothing moves that is right where it stands.
     after = base if is_known else Text.parse(text)
     entries: dict[Place, Entry] = {}
-    left_out: dict[Place, str] = {}
+    skipped: dict[Place, str] = {}
     for place, desired in sorted(wanted.items()):
         configured = base.value(place)
         reason = _foreign(place, configuration) or _reason(place, desired, configured)
         if reason or desired.value == configured:
-            left_out.update({place: reason} if reason else {})
+            skipped.update({place: reason} if reason else {})
             continue
         try:
             after = after if after.value(place) == desired.value else after.set(place, desired.value)
         except Refusal as exc:
-            left_out[place] = str(exc)
+            skipped[place] = str(exc)
             continue
         former = persisted.entries.get(place)
         entry = Entry(desired.value, desired.original, configured)
@@ -83,7 +83,7 @@ def plan(text: str, persisted: Persisted, wanted: t.Mapping[Place, Wanted]) -> C
     for place in persisted.entries:
         if place not in entries and after.value(place) != base.value(place):
             after = after.set(place, base.value(place))
-    return _made(text, persisted, base, after, entries, left_out, warnings)
+    return _made(text, persisted, base, after, entries, skipped, warnings)
 
 
 def _base(text: str, persisted: Persisted) -> tuple[Text, tuple[str, ...]]:
@@ -127,7 +127,7 @@ def _made(
     base: Text,
     after: Text,
     entries: dict[Place, Entry],
-    left_out: dict[Place, str],
+    skipped: dict[Place, str],
     warnings: tuple[str, ...],
 ) -> ConfigPlan:
     before = Text.parse(text)
@@ -146,7 +146,7 @@ def _made(
     if not is_noted and not operations:
         places = sorted({*persisted.entries} ^ {*entries}) or sorted(entries)
         operations = [Change("record", str(place), place in persisted.entries, place in entries) for place in places]
-    return ConfigPlan(text, new, record, tuple(operations), left_out, warnings)
+    return ConfigPlan(text, new, record, tuple(operations), skipped, warnings)
 
 
 def shown(change: Change) -> str:

@@ -47,9 +47,9 @@ class Outlook:
     @property
     def lost(self) -> dict[Place, str]:
         """What an upgrade takes, with the reason, which is empty for what could be written."""
-        left_out = {**self.entries.left_out, **(self.plan.left_out if self.plan else {})}
+        skipped = {**self.entries.skipped, **(self.plan.skipped if self.plan else {})}
         is_kept = self.ending in (PLANNED, UNCHANGED, WRITTEN) and not self.refusal
-        return {**{place: "" for place in ([] if is_kept else self._pending) if place not in left_out}, **left_out}
+        return {**{place: "" for place in ([] if is_kept else self._pending) if place not in skipped}, **skipped}
 
     @property
     def _pending(self) -> list[Place]:

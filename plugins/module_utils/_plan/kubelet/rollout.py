@@ -306,8 +306,8 @@ def report(registers: Registers) -> dict[str, t.Any]:
     own = registers.get("pass", NOTHING)
     if "report" in own:  # it has come to the end already
         return dict(own["report"])
-    if own.get("left_out"):
-        text = f"skipped, because it cannot be reached: {own['left_out']}"
+    if own.get("excluded"):
+        text = f"skipped, because it cannot be reached: {own['excluded']}"
         return {"changed": False, "failed": False, "unreachable": True, "msg": text, "operations": []}
     plan = registers.get("plan", NOTHING)
     if not own.get("at_work") or "operations" not in plan:

@@ -27,7 +27,7 @@ def objection(
     """Why hosts that cannot be reached must not be skipped in a run; empty when they may be.
 
     unreachable: host -> why. grouped: the hosts that the inventory names as control planes. hosts: all that take part. limit: how many may
-    be left out, as the variable says.
+    be excluded, as the variable says.
     """
     if not unreachable:
         return ""
@@ -64,7 +64,7 @@ def judge(
     nodes: t.Mapping[str, t.Mapping[str, t.Any]] | None,
     reached: t.Collection[str],
     *,
-    left_out: t.Sequence[str] = (),
+    excluded: t.Sequence[str] = (),
     grouped: t.Sequence[str] = (),
     has_control_plane: bool = False,
     settings: t.Mapping[str, t.Any] | None = None,
@@ -72,19 +72,19 @@ def judge(
     """Judge a run. nodes: all nodes that the API knows, by name, each with its labels; None when it does not tell. reached: the nodes of
     the run.
 
-    left_out: its hosts that cannot be reached. grouped: the hosts that the inventory names as control planes. has_control_plane: whether a
+    excluded: its hosts that cannot be reached. grouped: the hosts that the inventory names as control planes. has_control_plane: whether a
     node of the run is one. settings: variables that are for control planes.
     """
     if nodes is None:
-        return Coverage(refusal=_unknown(left_out)) if left_out else Coverage()
+        return Coverage(refusal=_unknown(excluded)) if excluded else Coverage()
     planes = sorted(name for name, node in nodes.items() if control_planes.role_label({"metadata": node}))
-    missing = tuple(missing_nodes(nodes, [*reached, *left_out]))
+    missing = tuple(missing_nodes(nodes, [*reached, *excluded]))
     absence = control_planes.Absence() if has_control_plane else control_planes.absence(planes, grouped, settings or {})
     # A host that the inventory names as a control plane takes no part, or would have been reached.
     strangers = [name for name in planes if name not in reached and name not in grouped]
-    if left_out and strangers and not absence.refusal:
+    if excluded and strangers and not absence.refusal:
         return Coverage(
-            refusal=f"{_listed(left_out)} cannot be reached, and the cluster has the control plane {_listed(strangers)}, which this run does not"
+            refusal=f"{_listed(excluded)} cannot be reached, and the cluster has the control plane {_listed(strangers)}, which this run does not"
             f" reach. A control plane is never skipped: put {_listed(strangers)} into the group {control_planes.GROUP} under that name, or"
             " repair the hosts that cannot be reached.",
             missing=missing,
@@ -92,9 +92,9 @@ def judge(
     return Coverage(absence.warning, absence.refusal, missing)
 
 
-def _unknown(left_out: t.Sequence[str]) -> str:
+def _unknown(excluded: t.Sequence[str]) -> str:
     return (
-        f"{_listed(left_out)} cannot be reached, and the API does not show which nodes are control planes, which are never skipped."
+        f"{_listed(excluded)} cannot be reached, and the API does not show which nodes are control planes, which are never skipped."
         " Repair that, or name the hosts of the run with --limit."
     )
 

@@ -91,20 +91,20 @@ def outcome(registers: rollout.Registers, applied: Result) -> dict[str, t.Any]:
     begun = registers["pass"]
     if "report" in begun:  # it has come to its end already
         return dict(begun["report"])
-    if begun["left_out"]:
+    if begun["excluded"]:
         # Nothing was asked of the API for it.
         nothing = dict.fromkeys(("node", *TASKS))
         return {
             **nothing,
             "unreachable": True,
-            "msg": f"skipped, because it cannot be reached: {begun['left_out']}",
+            "msg": f"skipped, because it cannot be reached: {begun['excluded']}",
         }
     return report.outcome(begun["settings"]["node"], {kind: applied.get(kind) or {} for kind in TASKS})
 
 
 def lines(outcomes: t.Mapping[str, Result]) -> list[str]:
     """What became of all hosts, as lines. outcomes: by host."""
-    left_out = [host for host, each in outcomes.items() if each.get("unreachable")]
-    return [f"{host}: skipped, because it cannot be reached" for host in left_out] + report.lines(
-        each for host, each in outcomes.items() if host not in left_out
+    excluded = [host for host, each in outcomes.items() if each.get("unreachable")]
+    return [f"{host}: skipped, because it cannot be reached" for host in excluded] + report.lines(
+        each for host, each in outcomes.items() if host not in excluded
     )

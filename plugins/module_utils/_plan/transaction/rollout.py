@@ -9,7 +9,7 @@
 A host is known by the results of its tasks, each under a short name. Those of the action plugin C(rollout) tell by C(pass) to which pass of the
 host they belong:
 
-- pass: the step begin, then end. at_work: between the two. settings: what the others have to know of this host. left_out: why the run does
+- pass: the step begin, then end. at_work: between the two. settings: what the others have to know of this host. excluded: why the run does
   without this host; empty when it takes part.
 - plan: the result of the module that plans and changes. change: that of a loop with it, each C(item) of which has the pass.
 - decide, admit, turn, verify: the steps of these names.
@@ -33,7 +33,7 @@ def is_at_work(registers: Registers) -> bool:
 
 def takes_part(registers: Registers) -> bool:
     """Whether a host is planned and changed: it uses the role and can be reached."""
-    return is_at_work(registers) and not registers["pass"].get("left_out")
+    return is_at_work(registers) and not registers["pass"].get("excluded")
 
 
 def participants(hosts: Hosts) -> dict[str, Registers]:
@@ -41,9 +41,9 @@ def participants(hosts: Hosts) -> dict[str, Registers]:
     return {host: registers for host, registers in hosts.items() if takes_part(registers)}
 
 
-def left_out(hosts: Hosts) -> dict[str, str]:
+def excluded(hosts: Hosts) -> dict[str, str]:
     """The hosts that use the role and cannot be reached, with the reason."""
-    return {host: reason for host, registers in hosts.items() if (reason := registers["pass"]["left_out"])}
+    return {host: reason for host, registers in hosts.items() if (reason := registers["pass"]["excluded"])}
 
 
 def coordinator(hosts: t.Iterable[tuple[str, Registers]]) -> str:

@@ -141,7 +141,7 @@ def device_classes(classes: t.Iterable[Json], ours: t.Mapping[str, t.Collection[
     return found
 
 
-def left_out(kubelets: t.Mapping[str, str], checked: t.Collection[str]) -> list[str]:
+def not_checked(kubelets: t.Mapping[str, str], checked: t.Collection[str]) -> list[str]:
     """Nodes that the API knows and the run did not check. kubelets: their versions, by node."""
     return sorted(set(kubelets).difference(checked))
 

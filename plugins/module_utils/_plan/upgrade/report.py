@@ -62,25 +62,25 @@ def objection(names: t.Iterable[str], known: t.Sequence[str]) -> str:
 
 
 def report(
-    target: str, results: t.Mapping[str, Json], cluster: t.Sequence[Json] = (), left_out: t.Sequence[str] = ()
+    target: str, results: t.Mapping[str, Json], cluster: t.Sequence[Json] = (), not_checked: t.Sequence[str] = ()
 ) -> dict[str, t.Any]:
     """The report of a run.
 
-    results: of the module C(upgrade_check), by host; empty for a host that was not asked. cluster: findings of all. left_out: the nodes that the
+    results: of the module C(upgrade_check), by host; empty for a host that was not asked. cluster: findings of all. not_checked: the nodes that the
     API knows and the run did not check. Returns C(target); C(safe), whether every node of the cluster was checked and nothing breaks; C(nodes), by
     host C(checked), C(msg), C(node), C(seconds), C(findings), C(rehearsed) and C(not_rehearsed); C(cluster), the findings of no single node; and
-    C(left_out).
+    C(not_checked).
     """
     nodes = {host: _of_node(result) for host, result in results.items()}
     found = [*cluster, *(finding for node in nodes.values() for finding in node["findings"])]
     return {
         "target": target,
-        "safe": not left_out
+        "safe": not not_checked
         and all(node["checked"] for node in nodes.values())
         and not any(each["fate"] == BREAKS for each in found),
         "nodes": nodes,
         "cluster": list(cluster),
-        "left_out": list(left_out),
+        "not_checked": list(not_checked),
     }
 
 
@@ -110,7 +110,7 @@ def _promise(told: Json) -> str:
         return "nothing that was rehearsed breaks"
     if any(failure(told, host) for host in told["nodes"]):
         return "DO NOT UPGRADE before this is repaired"
-    return f"nothing that was rehearsed breaks, and nothing is known about {', '.join(told['left_out'])}"
+    return f"nothing that was rehearsed breaks, and nothing is known about {', '.join(told['not_checked'])}"
 
 
 def _lines_of_node(host: str, node: Json) -> list[str]:

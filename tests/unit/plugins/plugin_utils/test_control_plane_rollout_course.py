@@ -264,7 +264,7 @@ def test_where_no_api_answers_one_alone_or_a_repair_goes_on(pods: Json, groups: 
         assert ("make sure that nothing changes cp2 meanwhile" in found.lines) is ("cp2" in groups)
 
 
-def test_those_left_out_are_known_by_the_group_that_the_inventory_names() -> None:
+def test_those_excluded_are_known_by_the_group_that_the_inventory_names() -> None:
     variables = {"kube_control_plane_group": "masters"}
     found = run(None, groups={"masters": ["cp1", "cp2"]}, variables=variables, answers={"rollout_lease": SILENT})
     assert found.changed == []

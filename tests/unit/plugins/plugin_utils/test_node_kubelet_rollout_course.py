@@ -240,7 +240,7 @@ def labelled(*planes: str, **others: Json) -> t.Callable[[Call], Json]:
 
 @pytest.mark.parametrize("forks", [1, 5])
 @pytest.mark.parametrize("gone", ["w0", "w2"])
-def test_a_worker_that_cannot_be_reached_may_be_left_out(gone: str, forks: int) -> None:
+def test_a_worker_that_cannot_be_reached_may_be_excluded(gone: str, forks: int) -> None:
     """Also before the first host that is reached, which ends when that one has ended already."""
     names = ("w0", "cp1", "w2")
     answers = {"kubelet_info": reached_but(gone), "node_resource_info": labelled("cp1", w9={})}
@@ -255,14 +255,14 @@ def test_a_worker_that_cannot_be_reached_may_be_left_out(gone: str, forks: int) 
     )
 
 
-def test_without_the_api_no_host_is_left_out() -> None:
+def test_without_the_api_no_host_is_excluded() -> None:
     variables = {"node_kubelet_max_unreachable": 1, "node_kubelet_check_api": False}
     found = run("cp1", "w1", "w2", variables=variables, answers={"kubelet_info": reached_but("w1")})
     assert found.changed == []
     assert "the API does not show which nodes are control planes" in found.failures["cp1 admit"]
 
 
-def test_where_nothing_changes_nobody_asks_who_was_left_out() -> None:
+def test_where_nothing_changes_no_host_asks_who_was_excluded() -> None:
     answers = {"kubelet_info": reached_but("w1"), "node_resource_info": SILENT}
     found = run("cp1", "w1", plans={"cp1": IDLE}, variables=AT_MOST_ONE, answers=answers)
     assert (found.failures, asked(found)) == ({}, [])
@@ -278,7 +278,7 @@ def test_where_nothing_changes_nobody_asks_who_was_left_out() -> None:
         (["w1"], SILENT, "w1 cannot be reached, and the API does not show which nodes are control planes"),
     ],
 )
-def test_who_must_not_be_left_out(gone: list[str], answer: t.Any, words: str) -> None:
+def test_who_must_not_be_excluded(gone: list[str], answer: t.Any, words: str) -> None:
     answers = {"kubelet_info": reached_but(*gone), "node_resource_info": answer}
     found = run("cp1", "w1", "w2", variables={**AT_MOST_ONE, "node_kubelet_force": True}, answers=answers)
     assert found.changed == []
@@ -482,13 +482,13 @@ def test_a_restarted_kubelet_is_waited_for_until_it_offers_its_devices_again(
 
 
 @pytest.mark.parametrize("variable", ["node_kubelet_allocatable_timeout", "node_kubelet_check_api"])
-def test_devices_may_be_left_out(variable: str) -> None:
+def test_devices_may_be_excluded(variable: str) -> None:
     answers = {"node_resource_info": offering("w1", 4, 0)}
     found = run("w1", groups={}, variables={variable: 0}, answers=answers)
     assert (found.failures, found.changed) == ({}, ["w1"])
 
 
-def test_devices_that_may_be_left_out_are_not_judged_by_what_is_compared() -> None:
+def test_devices_that_may_be_excluded_are_not_judged_by_what_is_compared() -> None:
     variables = {"node_kubelet_allocatable_timeout": 0}
     found = course("w1", groups={}, variables=variables, answers={"node_resource_info": offering("w1", 4, 0)})
     found.desire(config={"maxPods": 50})

@@ -121,7 +121,7 @@ def test_check_mode_asks_in_check_mode() -> None:
 # ---- the name of a node ----------------------------------------------------------------------------------------------
 
 
-def test_a_host_whose_name_is_given_is_not_asked_and_so_not_left_out() -> None:
+def test_a_host_whose_name_is_given_is_not_asked_and_so_not_excluded() -> None:
     each = {"w1": {"node_resources_node_name": "n1"}}
     answers: dict[str, Answer] = {"kubelet_info": lambda call: dict(GONE) if call.host == "w1" else node(call)}
     found = run("cp1", "w1", each=each, answers=answers, variables={"node_resources_max_unreachable": 1})
@@ -135,7 +135,7 @@ def test_no_node_is_asked_again_for_what_another_role_read() -> None:
         found.play.hostvars[name]["__node_kubelet_plan"] = node(Call("", name, name, {}, dry=False))
     found.run()
     assert asked(found)[0] == ("node_taint", ["node-cp1", "node-w1"])
-    # What that role left out, or could not plan, is asked.
+    # What that role excluded, or could not plan, is asked.
     found.play.hostvars["w1"]["__node_kubelet_plan"] = {"skipped": True}
     found.run()
     assert found.failures["w1 begin"] == "Nothing was changed: the name of w1 in Kubernetes is not known: gone"
@@ -151,12 +151,12 @@ def test_a_node_that_does_not_tell_its_name_ends_the_play(answer: Json) -> None:
     assert ("w1 begin" in limited.failures) is bool(answer.get("failed"))
 
 
-# ---- who is left out -------------------------------------------------------------------------------------------------
+# ---- who is excluded -------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("forks", [1, 2, 5])
 @pytest.mark.parametrize("gone", [["w1", "w2", "w3"], ["w5"], ["w1", "w5"]])
-def test_workers_that_cannot_be_reached_may_be_left_out(gone: list[str], forks: int) -> None:
+def test_workers_that_cannot_be_reached_may_be_excluded(gone: list[str], forks: int) -> None:
     """Also when they end before the first one that is reached."""
     names = ["w1", "w2", "w3", "w4", "cp1", "w5"]
     answers: dict[str, Answer] = {"kubelet_info": lambda call: dict(GONE) if call.host in gone else node(call)}
@@ -176,7 +176,7 @@ def test_workers_that_cannot_be_reached_may_be_left_out(gone: list[str], forks: 
         (["cp1", "w1", "w2"], 9, "Nothing was changed. "),
     ],
 )
-def test_who_must_not_be_left_out(gone: list[str], most: int, words: str) -> None:
+def test_who_must_not_be_excluded(gone: list[str], most: int, words: str) -> None:
     answers: dict[str, Answer] = {"kubelet_info": lambda call: dict(GONE) if call.host in gone else node(call)}
     found = run("cp1", "w1", "w2", answers=answers, variables={"node_resources_max_unreachable": most})
     assert asked(found) == []
@@ -253,7 +253,7 @@ def test_what_fails_ends_the_play_and_is_what_is_reported(answer: Json, ignores_
 # ---- passes ----------------------------------------------------------------------------------------------------------
 
 
-def test_hosts_that_skip_the_role_are_left_out_wherever_they_stand() -> None:
+def test_hosts_that_skip_the_role_are_excluded_wherever_they_stand() -> None:
     found = course("cp1", "w1")
     found.run()
     found.run(skipped_by=["cp1"])

@@ -23,7 +23,7 @@ def begin(role: str, play: FakePlay) -> Json:
 @pytest.mark.parametrize("role", ALL)
 def test_a_play_that_goes_well(role: str) -> None:
     found = begin(role, FakePlay({"w1": {}, "w2": {}}))
-    assert (found.get("failed"), found["at_work"], found["left_out"]) == (None, True, "")
+    assert (found.get("failed"), found["at_work"], found["excluded"]) == (None, True, "")
 
 
 @pytest.mark.parametrize("role", ALL)

@@ -35,7 +35,7 @@ def test_hosts_in_the_order_of_the_play() -> None:
     play.play_hosts, play.batch = ["w1", "w3"], ["w3"]
     found = seen(play)
     assert (found.all_play_hosts, found.play_hosts, found.lost_hosts()) == (["w1", "w2", "w3"], ["w1", "w3"], ["w2"])
-    assert (found.batch_hosts, found.left_out_by_serial()) == (["w3"], ["w1"])
+    assert (found.batch_hosts, found.excluded_by_serial()) == (["w3"], ["w1"])
 
 
 @pytest.mark.parametrize(
@@ -67,7 +67,7 @@ def test_who_is_at_work_is_the_coordinator() -> None:
     play = FakePlay({"w1": {}, "w2": {}, "w3": {}})
     play.hostvars["w1"]["__node_kubelet_pass"] = {"skipped": True}
     for host in ("w2", "w3"):
-        play.hostvars[host]["__node_kubelet_pass"] = {"at_work": True, "settings": {}, "left_out": ""}
+        play.hostvars[host]["__node_kubelet_pass"] = {"at_work": True, "settings": {}, "excluded": ""}
     found = seen(play)
     assert (found.coordinator, list(found.hosts()), list(found.hosts(["w1"]))) == ("w2", ["w2", "w3"], ["w1"])
     assert [name for name, _registers in found.all_hosts()] == ["w1", "w2", "w3"]

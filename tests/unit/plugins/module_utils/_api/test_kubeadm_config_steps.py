@@ -216,6 +216,8 @@ def test_a_cluster_without_kubeadm_config() -> None:
 def test_what_cannot_be_written_is_told() -> None:
     settings = {API_SERVER: {"args": {"profiling": {"value": None}}}}
     result = carry_out(steps(ConfigMaps(), settings))
-    assert list(result["left_out"]) == ["kube-apiserver args profiling"]
+    assert list(result["not_persisted"]) == ["kube-apiserver args profiling"]
     unnamed = {API_SERVER: {"args": {"audit-log-maxage": {"value": ["1"], "named": False}}}}
-    assert list(carry_out(steps(ConfigMaps(OTHERS), unnamed))["left_out"]) == ["kube-apiserver args audit-log-maxage"]
+    assert list(carry_out(steps(ConfigMaps(OTHERS), unnamed))["not_persisted"]) == [
+        "kube-apiserver args audit-log-maxage"
+    ]

@@ -74,8 +74,8 @@ def test_what_breaks(api: FakeApi) -> None:
         ("extended_resources", "example.com/gpu"),
     ]
     out = [{"key": "kubernetes.io/metadata.name", "operator": "NotIn", "values": ["kube-system"]}]
-    left_out = {**hook, "namespaceSelector": {"matchExpressions": out}}
-    api.answers[f"{GROUP}/validatingwebhookconfigurations"] = [{"webhooks": [left_out]}]
+    skipped = {**hook, "namespaceSelector": {"matchExpressions": out}}
+    api.answers[f"{GROUP}/validatingwebhookconfigurations"] = [{"webhooks": [skipped]}]
     assert [each["field"] for each in read(api)["findings"]] == ["api", "extended_resources"]
     api.answers[f"{GROUP}/validatingwebhookconfigurations"] = [{"webhooks": [hook]}]
     ready = {"conditions": {"ready": True}}

@@ -22,7 +22,7 @@ def test_the_holder_of_a_lock_is_named(master: FakeNode) -> None:
         pass
 
 
-def test_what_cannot_be_read_of_a_holder_is_left_out(master: FakeNode) -> None:
+def test_what_cannot_be_read_of_a_holder_is_skipped(master: FakeNode) -> None:
     path = f"{state_folder(NAME)}/{LOCK}"
     assert lock_holder.describe(path) == ""  # there is no such file
     with transactions.exclusive(NAME, dry=False):

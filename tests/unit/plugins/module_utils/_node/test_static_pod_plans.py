@@ -246,7 +246,7 @@ def test_a_look_that_fails_is_a_problem_too(master: FakeNode, run: FakeRun, monk
         ("previous", "lock", [OTHER]),
     ],
 )
-def test_what_was_never_changed_is_left_out_on_demand(
+def test_what_was_never_changed_is_skipped_on_demand(
     master: FakeNode, run: FakeRun, state_asked: str, trace: str | None, planned: list[str]
 ) -> None:
     if trace:

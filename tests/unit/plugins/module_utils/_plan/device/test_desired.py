@@ -55,7 +55,7 @@ def test_a_request_without_a_fault() -> None:
             settings(expected=[{"resources": {G: 1, D: 1}}, {"resources": {G: 2}}]),
             f"device_plugin_expected has {G}, which device_plugin_config does not advertise.",
         ),
-        (settings(has_archive=True, left_out=["w3", "w2"]), "serial excludes w2, w3"),
+        (settings(has_archive=True, excluded=["w3", "w2"]), "serial excludes w2, w3"),
     ],
 )
 def test_what_cannot_be_deployed(asked: Settings, says: str) -> None:
@@ -64,7 +64,7 @@ def test_what_cannot_be_deployed(asked: Settings, says: str) -> None:
 
 
 def test_what_matters_only_with_an_archive() -> None:
-    assert desired.objections(settings(image="p:1", left_out=["w2"])) == []
+    assert desired.objections(settings(image="p:1", excluded=["w2"])) == []
 
 
 @pytest.mark.parametrize(

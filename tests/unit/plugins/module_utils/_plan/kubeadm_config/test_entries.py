@@ -57,15 +57,15 @@ def test_what_is_the_same_everywhere_is_wanted_with_its_files() -> None:
         (told(), "/a differs between cp1 and cp2"),
     ],
 )
-def test_what_differs_is_left_out(other: Json, reason: str) -> None:
+def test_what_differs_is_skipped(other: Json, reason: str) -> None:
     found = judged(told(files={"/a": "1"}), other)
     assert (found.wanted, found.files) == ({}, [])
-    assert reason in found.left_out[ARG]
+    assert reason in found.skipped[ARG]
 
 
 def test_files_of_a_single_control_plane_need_no_comparison_and_have_to_be_there() -> None:
     assert judged(told(files={"/a": rules.UNKNOWN})).files == ["/a"]
-    assert judged(told(files={"/a": rules.MISSING})).left_out == {ARG: "/a does not exist on cp1"}
+    assert judged(told(files={"/a": rules.MISSING})).skipped == {ARG: "/a does not exist on cp1"}
 
 
 def test_what_is_ours_on_one_and_equal_on_all_is_wanted_with_what_that_one_had_before() -> None:
@@ -97,7 +97,7 @@ def test_of_static_pods_that_the_run_does_not_ask_for_what_is_written_stays() ->
 
 def test_gates_are_asked_for_by_name() -> None:
     gate = Place(API_SERVER, "feature_gates", "A")
-    assert "control_plane_persist_feature_gates" in judged(told(gate, True)).left_out[gate]
+    assert "control_plane_persist_feature_gates" in judged(told(gate, True)).skipped[gate]
     assert judged(told(gate, True), asked=Asked(gates=["A"])).wanted == {gate: Wanted(True)}
 
 
@@ -135,7 +135,7 @@ def test_gates_are_asked_for_by_name() -> None:
 def test_a_value_that_may_be_secret_is_never_written(key: str, value: str, reason: str) -> None:
     place = Place(API_SERVER, "env", key)
     found = judged(told(place, value))
-    assert (reason in found.left_out[place]) if reason else found.wanted == {place: Wanted(value)}
+    assert (reason in found.skipped[place]) if reason else found.wanted == {place: Wanted(value)}
 
 
 @pytest.mark.parametrize(
@@ -143,18 +143,18 @@ def test_a_value_that_may_be_secret_is_never_written(key: str, value: str, reaso
 )
 def test_a_value_from_a_vault_is_never_written(field: str, key: str, written: str) -> None:
     place = Place(API_SERVER, field, key)
-    assert "vault" in judged(told(place, "a"), asked=Asked(env=[key], vaulted=[written])).left_out[place]
+    assert "vault" in judged(told(place, "a"), asked=Asked(env=[key], vaulted=[written])).skipped[place]
 
 
 def test_an_argument_with_a_secret_is_not_written_either() -> None:
-    assert "password" in judged(told(value=("https://a:b@etcd:2379",))).left_out[ARG]
+    assert "password" in judged(told(value=("https://a:b@etcd:2379",))).skipped[ARG]
 
 
 def test_what_a_node_had_before_may_be_secret_as_well() -> None:
-    reason = judged(told(original=["https://a:b@etcd:2379"])).left_out[ARG]
+    reason = judged(told(original=["https://a:b@etcd:2379"])).skipped[ARG]
     assert reason.startswith("its former value is a URL with a user's password, and would be kept in ConfigMap")
     theirs = told(ours=False, named=False)
-    assert ARG in judged(theirs, told(original=["https://a:b@etcd:2379"])).left_out
+    assert ARG in judged(theirs, told(original=["https://a:b@etcd:2379"])).skipped
 
 
 def test_a_variable_needs_the_variables_that_it_refers_to_and_so_on() -> None:
@@ -164,7 +164,7 @@ def test_a_variable_needs_the_variables_that_it_refers_to_and_so_on() -> None:
     settings = {"args": told(value=("$(A)",))[API_SERVER]["settings"]["args"], "env": found}
     judgement = judged({API_SERVER: {"settings": settings, "others": []}})
     assert [place.key for place in judgement.wanted] == ["D", "E"]
-    assert {place.key: reason.split(",")[0] for place, reason in judgement.left_out.items()} == {
+    assert {place.key: reason.split(",")[0] for place, reason in judgement.skipped.items()} == {
         "B": "it refers to C",
         "A": "it refers to B",
         "v": "it refers to A",
@@ -173,11 +173,11 @@ def test_a_variable_needs_the_variables_that_it_refers_to_and_so_on() -> None:
 
 def test_an_argument_needs_the_variables_that_it_refers_to() -> None:
     argument, variable = told(value=("$(LEVEL)",)), told(Place(API_SERVER, "env", "LEVEL"), "5")
-    assert "LEVEL" in judged(argument).left_out[ARG]
+    assert "LEVEL" in judged(argument).skipped[ARG]
     both = {
         API_SERVER: {"settings": {**argument[API_SERVER]["settings"], **variable[API_SERVER]["settings"]}, "others": []}
     }
-    assert judged(both).left_out == {}
+    assert judged(both).skipped == {}
 
 
 @pytest.mark.parametrize(

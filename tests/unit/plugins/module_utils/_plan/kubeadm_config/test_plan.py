@@ -47,7 +47,7 @@ def again(former: ConfigPlan, wanted: t.Mapping[Place, Wanted], text: str | None
 @pytest.mark.parametrize("text", [TEXT, OTHERS, TEXT.replace("\n", "\r\n")])
 def test_everything_comes_and_goes_and_leaves_the_former_bytes(text: str) -> None:
     first = plan(text, EVERYTHING)
-    assert first.left_out == {}
+    assert first.skipped == {}
     assert len(first.operations) == len(EVERYTHING)
     gone = [line[2:] for line in difflib.ndiff(text.splitlines(), first.after.splitlines()) if line.startswith("- ")]
     assert set(gone) <= {
@@ -174,13 +174,13 @@ def test_values_of_others_are_replaced_and_removed_where_they_are_named_and_come
     assert again(first, {}).after == OTHERS
     unnamed = {place: Wanted(desired.value, named=False) for place, desired in wanted.items()}
     second = plan(OTHERS, unnamed)
-    assert (second.after, set(second.left_out)) == (OTHERS, set(unnamed))
+    assert (second.after, set(second.skipped)) == (OTHERS, set(unnamed))
 
 
 def test_a_value_of_others_that_is_right_stays_theirs() -> None:
     for named in (True, False):
         found = plan(OTHERS, arg("audit-log-maxage", "10", named=named))
-        assert (found.operations, found.record, found.after, found.left_out) == ((), Persisted(), OTHERS, {})
+        assert (found.operations, found.record, found.after, found.skipped) == ((), Persisted(), OTHERS, {})
 
 
 def test_a_flag_that_stands_there_several_times_gets_its_values_in_their_order() -> None:
@@ -207,7 +207,7 @@ def test_a_flag_that_stands_there_several_times_gets_its_values_in_their_order()
 
 def test_a_default_of_kubeadm_cannot_be_said_to_be_unset() -> None:
     found = plan(TEXT, arg("profiling"))
-    assert (found.operations, list(found.left_out.values())) == (
+    assert (found.operations, list(found.skipped.values())) == (
         (),
         ["kubeadm sets it by itself, and kubeadm-config cannot express that it is unset"],
     )
@@ -258,7 +258,7 @@ def test_what_the_nodes_had_before_stays_as_it_was_first_noted() -> None:
 def test_a_list_that_stands_there_twice_is_left_alone(desired: Place, text: str, reason: str) -> None:
     twice = OTHERS.replace("  extraEnvs:\n", f"  - name: {text}\n    value: C=true\n  extraEnvs:\n")
     found = plan(twice, {desired: Wanted(True if desired.field == "feature_gates" else "enabled"), **arg("v", "4")})
-    assert found.left_out[desired].startswith(reason)
+    assert found.skipped[desired].startswith(reason)
     assert [change.key for change in found.operations] == ["args v"]
 
 
@@ -267,20 +267,20 @@ def test_a_variable_that_is_computed_is_left_alone() -> None:
     twice = OTHERS.replace("  - name: FROM\n", "  - name: GOGC\n    value: '1'\n  - name: FROM\n")
     assert (
         "2 times"
-        in plan(twice, {Place(API_SERVER, "env", "GOGC"): Wanted("2")}).left_out[Place(API_SERVER, "env", "GOGC")]
+        in plan(twice, {Place(API_SERVER, "env", "GOGC"): Wanted("2")}).skipped[Place(API_SERVER, "env", "GOGC")]
     )
-    assert "valueFrom" in plan(TEXT, {place: Wanted({"fieldRef": {}})}).left_out[place]
+    assert "valueFrom" in plan(TEXT, {place: Wanted({"fieldRef": {}})}).skipped[place]
     for value in ("x", None):
         found = plan(OTHERS, {place: Wanted(value)})
         assert (found.after, found.operations) == (OTHERS, ())
-        assert "valueFrom" in found.left_out[place]
+        assert "valueFrom" in found.skipped[place]
 
 
 def test_of_a_variable_that_stands_there_twice_the_last_one_counts() -> None:
     place = Place(API_SERVER, "env", "GOGC")
     twice = OTHERS.replace('    value: "50"\n', '    value: "50"\n  - name: GOGC\n    value: "60"\n')
-    assert plan(twice, {place: Wanted("60")}).left_out == {}
-    assert "2 times" in plan(twice, {place: Wanted("50")}).left_out[place]
+    assert plan(twice, {place: Wanted("60")}).skipped == {}
+    assert "2 times" in plan(twice, {place: Wanted("50")}).skipped[place]
 
 
 def test_beside_an_external_etcd_there_is_no_local_one() -> None:
@@ -291,7 +291,7 @@ def test_beside_an_external_etcd_there_is_no_local_one() -> None:
         again(first, arg("v", "4", component="etcd"), external),
     ):
         assert (found.after, found.record) == (external, Persisted())
-        assert "etcd.external" in found.left_out[Place("etcd", "args", "v")]
+        assert "etcd.external" in found.skipped[Place("etcd", "args", "v")]
 
 
 @pytest.mark.parametrize(

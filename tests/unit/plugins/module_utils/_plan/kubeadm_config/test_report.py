@@ -19,7 +19,7 @@ GUARD = Place(API_SERVER, "args", "encryption-provider-config")
 
 def lines(ending: str, *, refusal: str = "", diff: bool = False, text: str | None = TEXT, **more: t.Any) -> list[str]:
     wanted = {**arg("v", "5"), **more.pop("wanted", {})}
-    entries = Entries(wanted, more.pop("left_out", {}), more.pop("files", []))
+    entries = Entries(wanted, more.pop("skipped", {}), more.pop("files", []))
     plan = kubeadm_config.plan(text, Persisted(), wanted) if text else None
     return report.lines(report.Outlook(ending, refusal, entries, plan, more.get("others", {})), diff=diff)
 
@@ -35,7 +35,7 @@ def test_without_the_word_it_names_what_is_lost_and_the_word() -> None:
 def test_what_protects_the_cluster_is_the_first_line() -> None:
     first, *_rest = lines(report.NOT_ASKED, wanted=arg("encryption-provider-config", "/a"))
     assert first.startswith("WARNING: the next kubeadm upgrade removes kube-apiserver args encryption-provider-config")
-    first, *_rest = lines(report.WRITTEN, left_out={GUARD: "it differs"})
+    first, *_rest = lines(report.WRITTEN, skipped={GUARD: "it differs"})
     assert first.startswith("WARNING")
 
 
@@ -56,9 +56,9 @@ def test_where_nothing_is_left_to_write_only_the_files_are_told() -> None:
     assert lines(report.NOT_ASKED, text=written) == []
 
 
-def test_what_is_left_out_has_its_reason() -> None:
+def test_what_is_skipped_has_its_reason() -> None:
     place = Place(API_SERVER, "feature_gates", "A")
-    found = lines(report.WRITTEN, left_out={place: "no reason"})
+    found = lines(report.WRITTEN, skipped={place: "no reason"})
     assert found[-1] == "kube-apiserver feature_gates A is not kept in kubeadm-config: no reason."
 
 

@@ -271,15 +271,15 @@ def test_devices_that_are_missing() -> None:
 
 
 def test_a_host_that_has_not_planned_has_no_report() -> None:
-    begun = {"pass": {**OF, "at_work": True, "left_out": ""}}
+    begun = {"pass": {**OF, "at_work": True, "excluded": ""}}
     assert rollout.report(begun) == {}
     assert rollout.report({**begun, "plan": {"unreachable": True, "msg": "gone"}}) == {}
     assert rollout.report({"pass": {"skipped": True}, "plan": host()["plan"]}) == {}
     assert rollout.report({}) == {}
 
 
-def test_a_host_that_is_left_out_says_why() -> None:
-    found = rollout.report({"pass": {**OF, "at_work": True, "left_out": "no route"}})
+def test_a_host_that_is_excluded_says_why() -> None:
+    found = rollout.report({"pass": {**OF, "at_work": True, "excluded": "no route"}})
     assert (found["unreachable"], found["failed"]) == (True, False)
     assert found["msg"] == "skipped, because it cannot be reached: no route"
 

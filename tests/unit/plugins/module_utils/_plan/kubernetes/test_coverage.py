@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 nodecraft.kubeadm contributors
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Which hosts may be left out of a run, and which nodes it does not reach."""
+"""Which hosts may be excluded from a run, and which nodes it does not reach."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def objects(
 # ---- hosts that cannot be reached ------------------------------------------------------------------------------------
 
 
-def test_as_many_workers_as_the_variable_says_may_be_left_out() -> None:
+def test_as_many_workers_as_the_variable_says_may_be_excluded() -> None:
     assert (objects(limit=0), objects("w1"), objects("w1", "w2", limit=2)) == ("", "", "")
 
 
@@ -47,7 +47,7 @@ def test_more_of_them_or_a_control_plane_may_not(unreachable: list[str], limit: 
     assert told in objects(*unreachable, limit=limit)
 
 
-def test_where_the_inventory_names_no_control_plane_nobody_is_left_out() -> None:
+def test_where_the_inventory_names_no_control_plane_no_host_is_excluded() -> None:
     told = "Whether that is a control plane, which is never skipped, is not known"
     assert told in objects("w1", grouped=[])
 
@@ -70,7 +70,7 @@ def test_a_run_that_reaches_all_says_nothing() -> None:
 
 
 def test_nodes_that_it_does_not_name_are_told() -> None:
-    found = judge(nodes("cp1", "w1", "w3", "w2"), ["cp1"], left_out=["w1"], grouped=["cp1"], has_control_plane=True)
+    found = judge(nodes("cp1", "w1", "w3", "w2"), ["cp1"], excluded=["w1"], grouped=["cp1"], has_control_plane=True)
     assert found == Coverage(missing=("w2", "w3"))
 
 
@@ -80,12 +80,12 @@ def test_without_a_control_plane_its_settings_are_judged() -> None:
     assert "the cluster has cp1" in judge(nodes("cp1", "w1"), ["w1"]).warning
 
 
-def test_a_host_that_is_left_out_may_not_be_a_control_plane_under_another_name() -> None:
+def test_a_host_that_is_excluded_may_not_be_a_control_plane_under_another_name() -> None:
     known = nodes("cp1", "cp3", "w1")
-    found = judge(known, ["cp1"], left_out=["10.0.0.7"], grouped=["cp1"], has_control_plane=True)
+    found = judge(known, ["cp1"], excluded=["10.0.0.7"], grouped=["cp1"], has_control_plane=True)
     assert "10.0.0.7 cannot be reached, and the cluster has the control plane cp3" in found.refusal
     # One that the inventory names takes no part in this run, or would have been reached.
-    assert judge(known, ["cp1"], left_out=["w1"], grouped=["cp1", "cp3"], has_control_plane=True).refusal == ""
+    assert judge(known, ["cp1"], excluded=["w1"], grouped=["cp1", "cp3"], has_control_plane=True).refusal == ""
     assert judge(known, ["cp1"], grouped=["cp1"], has_control_plane=True).refusal == ""
 
 

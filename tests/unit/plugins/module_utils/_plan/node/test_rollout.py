@@ -12,7 +12,7 @@ CLUSTER = {"ca_sha256": "a", "server": "", "machine_id": "1"}
 SHARED = dict.fromkeys(rollout.SHARED, 1)
 
 
-def host(node: str, left_out: str = "", **settings: object) -> Json:
+def host(node: str, excluded: str = "", **settings: object) -> Json:
     known = {
         **SHARED,
         "node": node,
@@ -22,7 +22,7 @@ def host(node: str, left_out: str = "", **settings: object) -> Json:
         "resources": {},
         "labels": {"a": "b"},
     }
-    return {"pass": {**OF, "at_work": True, "left_out": left_out, "settings": {**known, **settings}}}
+    return {"pass": {**OF, "at_work": True, "excluded": excluded, "settings": {**known, **settings}}}
 
 
 @pytest.mark.parametrize(
@@ -68,8 +68,8 @@ def test_what_became_of_a_host() -> None:
     assert (found["node"], found["taints"]["changed"], found["labels"]) == ("n1", True, None)
 
 
-def test_a_host_that_is_left_out() -> None:
-    found = rollout.outcome(host("", left_out="no route"), {})
+def test_a_host_that_is_excluded() -> None:
+    found = rollout.outcome(host("", excluded="no route"), {})
     assert found == {
         "node": None,
         "taints": None,

@@ -68,5 +68,5 @@ def met(*conditions: str) -> str:
         (["(", "", "\0", "(" * 5000], "KASCDP"),
     ],
 )
-def test_a_caller_is_left_out_only_where_that_is_certain(conditions: list[str], expected: str) -> None:
+def test_a_caller_is_excluded_only_where_that_is_certain(conditions: list[str], expected: str) -> None:
     assert met(*conditions) == expected

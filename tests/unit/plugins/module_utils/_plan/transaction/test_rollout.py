@@ -22,7 +22,7 @@ from ansible_collections.nodecraft.kubeadm.tests.unit.support.rollouts import (
 
 SKIPPED: Json = {"pass": {"skipped": True}}
 ENDED: Json = {"pass": {**OF, "at_work": False}}
-LEFT_OUT: Json = {"pass": {**OF, "at_work": True, "left_out": "no route"}}
+EXCLUDED: Json = {"pass": {**OF, "at_work": True, "excluded": "no route"}}
 FORMER: Json = {"pass": "former"}
 
 
@@ -33,7 +33,7 @@ FORMER: Json = {"pass": "former"}
     ("registers", "at_work", "takes_part"),
     [
         (host(), True, True),
-        (LEFT_OUT, True, False),
+        (EXCLUDED, True, False),
         (SKIPPED, False, False),
         (ENDED, False, False),
         ({}, False, False),
@@ -44,17 +44,17 @@ def test_who_takes_part(registers: Json, at_work: bool, takes_part: bool) -> Non
     assert rollout.takes_part(registers) is takes_part
 
 
-def test_hosts_that_are_left_out_take_no_part() -> None:
-    hosts = {"w1": host(), "w2": LEFT_OUT}
+def test_hosts_that_are_excluded_take_no_part() -> None:
+    hosts = {"w1": host(), "w2": EXCLUDED}
     assert list(rollout.participants(hosts)) == ["w1"]
-    assert rollout.left_out(hosts) == {"w2": "no route"}
+    assert rollout.excluded(hosts) == {"w2": "no route"}
 
 
 def test_the_first_host_that_takes_part_coordinates() -> None:
-    hosts = {"w0": SKIPPED, "w1": LEFT_OUT, "w2": host("w2"), "w3": host("w3")}
+    hosts = {"w0": SKIPPED, "w1": EXCLUDED, "w2": host("w2"), "w3": host("w3")}
     assert rollout.coordinator(hosts.items()) == "w2"
     # One has to refuse a run that reaches no host.
-    assert rollout.coordinator([("w0", SKIPPED), ("w1", LEFT_OUT), ("w2", LEFT_OUT)]) == "w1"
+    assert rollout.coordinator([("w0", SKIPPED), ("w1", EXCLUDED), ("w2", EXCLUDED)]) == "w1"
     assert rollout.coordinator([]) == ""
 
 
@@ -86,7 +86,7 @@ def test_a_host_that_is_lost_or_failed_to_plan_refuses_all() -> None:
 
 
 def test_a_host_that_has_not_come_to_a_step_refuses_all() -> None:
-    hosts = {"w1": host(), "w2": host(decide=FORMER), "w3": SKIPPED, "w4": LEFT_OUT}
+    hosts = {"w1": host(), "w2": host(decide=FORMER), "w3": SKIPPED, "w4": EXCLUDED}
     assert rollout.step_refusal(hosts, "decide").startswith("w2 is not planned yet, so this play does not keep")
     assert rollout.step_refusal({"w1": host()}, "decide") == ""
 

@@ -93,16 +93,16 @@ def test_device_classes_that_offer_what_we_set() -> None:
 
 
 @pytest.mark.parametrize(
-    ("kubelets", "left_out", "fates"),
+    ("kubelets", "not_checked", "fates"),
     [
         ({"cp1": "v1.36.3"}, [], []),
         ({"w2": "v1.36.3", "cp1": "v1.36.3", "w1": "v1.36.3"}, ["w1", "w2"], [WARNS]),
         ({"cp1": "v1.36.3", "w1": "v1.33.3"}, ["w1"], [BREAKS, WARNS]),
     ],
 )
-def test_nodes_that_the_run_did_not_check(kubelets: dict[str, str], left_out: list[str], fates: list[str]) -> None:
-    missing = cluster.left_out(kubelets, ["cp1", "gone"])
-    assert missing == left_out
+def test_nodes_that_the_run_did_not_check(kubelets: dict[str, str], not_checked: list[str], fates: list[str]) -> None:
+    missing = cluster.not_checked(kubelets, ["cp1", "gone"])
+    assert missing == not_checked
     assert [finding.fate for finding in cluster.unchecked(kubelets, missing, "1.37.2")] == fates
 
 

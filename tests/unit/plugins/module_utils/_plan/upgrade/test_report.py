@@ -107,12 +107,12 @@ def test_what_is_of_no_single_node() -> None:
     assert report.lines(told)[0] == "cluster: to be known: several versions"
 
 
-def test_a_cluster_of_which_nodes_were_left_out_is_not_safe() -> None:
-    told = report.report("1.37.2", {"cp1": result()}, left_out=["w1", "w2"])
-    assert (told["safe"], told["left_out"]) == (False, ["w1", "w2"])
+def test_a_cluster_of_which_nodes_were_not_checked_is_not_safe() -> None:
+    told = report.report("1.37.2", {"cp1": result()}, not_checked=["w1", "w2"])
+    assert (told["safe"], told["not_checked"]) == (False, ["w1", "w2"])
     assert report.failure(told, "cp1") == ""
     assert report.lines(told)[-1].startswith(
         "Upgrade to 1.37.2: nothing that was rehearsed breaks, and nothing is known about w1, w2."
     )
-    assert "DO NOT UPGRADE" in report.lines(report.report("1.37.2", {"cp1": result(BROKEN)}, left_out=["w1"]))[-1]
-    assert report.report("1.37.2", {"cp1": result()})["left_out"] == []
+    assert "DO NOT UPGRADE" in report.lines(report.report("1.37.2", {"cp1": result(BROKEN)}, not_checked=["w1"]))[-1]
+    assert report.report("1.37.2", {"cp1": result()})["not_checked"] == []
