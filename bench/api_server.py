@@ -25,7 +25,7 @@ SWITCH_ON = f"s/=NodeRestriction$/=NodeRestriction,{PLUGIN}/"
 SWITCH_OFF = f"s/=NodeRestriction,{PLUGIN}$/=NodeRestriction/"
 MIN_READY = 10
 # An API server whose clients have not come back yet stops sooner: every change starts from a cluster at rest.
-SETTLE = 30
+REST_SECONDS = 30
 
 
 @dataclasses.dataclass(frozen=True)
@@ -122,7 +122,7 @@ def measure_changes(lab: Lab) -> list[Sample]:
             lambda: by_module(lab, probe, "on", "enabled"),
             lambda: by_module(lab, probe, "off", "default"),
         ):
-            time.sleep(SETTLE)
+            time.sleep(REST_SECONDS)
             sample = take()
             samples.append(sample)
             say(

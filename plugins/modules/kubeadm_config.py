@@ -42,7 +42,7 @@ options:
       - Admission plugins are written with those that kubeadm itself enables.
     type: dict
     required: true
-  proven:
+  verified:
     description: The SHA-256 digests of the verified texts. Where the ConfigMap has, or would get, another text, nothing is written.
     type: dict
     suboptions:
@@ -162,7 +162,7 @@ def main() -> t.NoReturn:
     module = ApiModule(
         argument_spec={
             "settings": {"type": "dict", "required": True},
-            "proven": {"type": "dict", "options": digests},
+            "verified": {"type": "dict", "options": digests},
             "concurrency": {"type": "int", "default": 1},
         }
     )

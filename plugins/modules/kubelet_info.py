@@ -166,7 +166,7 @@ in_sync:
     changed otherwise.
   returned: success
   type: bool
-obstacle:
+blocked_by:
   description: Why M(nodecraft.kubeadm.kubelet) would refuse to change this unit; V(null) when it would not.
   returned: success
   type: str
@@ -209,7 +209,7 @@ undo:
       description: Every setting that would change, as M(nodecraft.kubeadm.kubelet) returns it.
       type: list
       elements: dict
-    obstacle:
+    blocked_by:
       description: Why it would be refused, such as a file that was changed since; V(null) when it would not.
       type: str
 unreadable_journals:

@@ -79,7 +79,7 @@ EXAMPLES = r"""
       - w1
     plugin_token_secret: nodecraft-device-plugin-token
   register: found
-  failed_when: not found.nodes.w1.answered or found.allocations | length > 0
+  failed_when: not found.nodes.w1.responded or found.allocations | length > 0
 """
 
 RETURN = r"""
@@ -102,7 +102,7 @@ nodes:
   returned: success
   type: dict
   contains:
-    answered:
+    responded:
       description: Whether a plugin of the node answered.
       type: bool
     msg:
@@ -116,7 +116,7 @@ nodes:
       type: dict
   sample:
     w1:
-      answered: true
+      responded: true
       msg: ""
       resources:
         example.com/dongle:
@@ -129,7 +129,7 @@ nodes:
           free:
             - usb-FTDI_A6008isQ
     w2:
-      answered: false
+      responded: false
       msg: >-
         no pod with the labels app.kubernetes.io/name=nodecraft-device-plugin in the namespace nodecraft-device-plugin is on w2. Let
         the DaemonSet of the device plugin select the node and tolerate its taints.

@@ -112,7 +112,7 @@ api:
   description: The hosts that may send API requests, best first, or the one that does, each with C(host) and C(become).
   returned: with most steps
   type: raw
-answered:
+api_reachable:
   description: Whether the API answered this host. If not, the next one is used.
   returned: with steps that use the API
   type: bool

@@ -159,7 +159,7 @@ api:
   sample:
     host: cp1
     server: https://10.0.0.10:6443
-answered:
+api_reachable:
   description: Whether an API server answered; V(null) when none was contacted, such as without credentials.
   returned: always
   type: bool

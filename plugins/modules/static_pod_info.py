@@ -194,7 +194,7 @@ static_pods:
           description: Every setting that would change, as M(nodecraft.kubeadm.static_pod) returns it.
           type: list
           elements: dict
-        obstacle:
+        blocked_by:
           description: Why it would be refused, such as a file that was changed since; V(null) when it would not.
           type: str
     unreadable_journals:

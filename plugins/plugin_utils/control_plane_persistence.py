@@ -14,7 +14,7 @@ import dataclasses
 import functools
 
 from ..module_utils._plan.common.errors import Refusal
-from ..module_utils._plan.kubeadm_config import obstacles, report
+from ..module_utils._plan.kubeadm_config import blockers, report
 from ..module_utils._plan.kubeadm_config import plan as kubeadm_config
 from ..module_utils._plan.kubeadm_config.entries import Asked, Entries, collect
 from ..module_utils._plan.kubeadm_config.plan import ConfigPlan
@@ -66,7 +66,7 @@ class Persistence:
             registers["plan"]["node"]: registers["plan"]["kubeadm_config"]["version"]
             for registers in self.hosts.values()
         }
-        return obstacles.refusal(self._known, versions)
+        return blockers.refusal(self._known, versions)
 
     @functools.cached_property
     def _entries(self) -> Entries:
@@ -150,7 +150,7 @@ class Persistence:
         """The options of the module C(kubeadm_config)."""
         return {
             "settings": self._settings(),
-            "proven": {"before": digest_of(plan.before), "after": digest_of(plan.after)},
+            "verified": {"before": digest_of(plan.before), "after": digest_of(plan.after)},
             "cluster": control_planes.cluster(self.hosts),
         }
 

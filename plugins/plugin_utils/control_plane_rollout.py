@@ -65,7 +65,7 @@ class ControlPlaneRollout(RoleRollout):
         """Work out on one host, when all have planned, who has a turn, and keep other runs out. The others do not ask."""
         coordinator, own = self._pass.coordinator, self._pass.own
         if coordinator != self._pass.host:
-            return {"answered": True, "coordinator": coordinator}
+            return {"api_reachable": True, "coordinator": coordinator}
         hosts, former = self._pass.hosts(), rollout.of_pass(own, "decide")
         # In check mode no kubelet was repaired. The plan has told what would change then.
         plan_only = self._plan_only or (self._pass.check_mode and bool(control_planes.kubelet_refusal(hosts, ())))
@@ -74,7 +74,7 @@ class ControlPlaneRollout(RoleRollout):
         # Where everything was planned again, that was after the last decision.
         planned_at = former["at"] if "at" in former and not former["plan_only"] else begun_at
         found: Json = {
-            "answered": True,
+            "api_reachable": True,
             "coordinator": coordinator,
             "plan_only": plan_only,
             "planned": list(hosts),
@@ -98,7 +98,7 @@ class ControlPlaneRollout(RoleRollout):
         if not (turns or writes) or not self._is_lease_wanted:
             return {**found, "is_ready": control_planes.is_ready(hosts, time.time() - planned_at)}
         if self._api(hosts)["host"] != self._pass.asked_host:
-            return {"answered": False}
+            return {"api_reachable": False}
         admitted = self._admission(hosts, former.get("lease", {}), int(time.time() - planned_at))
         ready = control_planes.is_ready(hosts, time.time() - planned_at)
         return {**found, "at": time.time(), "is_ready": ready, **admitted}
@@ -164,7 +164,7 @@ class ControlPlaneRollout(RoleRollout):
         # Files are included in the order of the hosts, so what the last one includes is behind all others.
         is_last = bool(decision.get("persists")) and host == decision["planned"][-1]
         persist = [{"file": _PERSIST, "host": host}] if is_last else []
-        found.update(then=persist, **({"proves": decision["planned"]} if is_last else {}))
+        found.update(then=persist, **({"verifies": decision["planned"]} if is_last else {}))
         if host not in decision["turns"]:
             return found
         is_first = host == decision["turns"][0]
@@ -255,12 +255,12 @@ class ControlPlaneRollout(RoleRollout):
         return {"host": self._pass.asked_host, **self._asked("kubeadm_config_check", persistence.proof(work))}
 
     def apply(self) -> Json:
-        """Write what all hosts have proven, under the Lease."""
+        """Write what all hosts have verified, under the Lease."""
         decision = self._decision
         hosts = self._pass.hosts(decision["planned"])
-        unproven = [host for host in hosts if host not in _proven(self._pass.own)]
-        if unproven:
-            raise Refusal(f"kubeadm-config was not written, because it was not verified on {', '.join(unproven)}.")
+        unverified = [host for host in hosts if host not in _verified_hosts(self._pass.own)]
+        if unverified:
+            raise Refusal(f"kubeadm-config was not written, because it was not verified on {', '.join(unverified)}.")
         self._refuse(self._renewal_refusal(hosts, decision, None))
         persistence, work = self._to_write()
         return self._asked("kubeadm_config", persistence.write(work))
@@ -348,8 +348,8 @@ class ControlPlaneRollout(RoleRollout):
         return bool(rollout.settings_of(self._pass.own)["control_plane_lease"])
 
 
-def _proven(registers: rollout.Registers) -> list[str]:
-    """The hosts on which the new kubeadm-config is proven."""
+def _verified_hosts(registers: rollout.Registers) -> list[str]:
+    """The hosts on which the new kubeadm-config is verified."""
     results = registers.get("verify", rollout.NOTHING).get("results") or ()
     own = registers["pass"]["pass"]
     return [

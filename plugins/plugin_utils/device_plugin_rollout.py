@@ -70,7 +70,7 @@ class DevicePluginRollout(RoleRollout):
 
     def _on_node(self, module: str, arguments: Json) -> Json:
         """The result of a module on the node. Raises Refusal when it failed."""
-        return _answered(self._pass.ask(module, arguments), f"Nothing was deployed, because of {self._pass.host}")
+        return _checked(self._pass.ask(module, arguments), f"Nothing was deployed, because of {self._pass.host}")
 
     # ---- the coordinator ---------------------------------------------------------------------------------------------
 
@@ -122,7 +122,7 @@ class DevicePluginRollout(RoleRollout):
             question = {**self._question(), "cdi": desired.uses_cdi(settings), "gather_subset": ["nodes", "objects"]}
         else:
             question = {"name": settings.name, "namespace": settings.namespace, "gather_subset": ["objects", "others"]}
-        return _answered(self._pass.ask("device_plugin_info", question), "Nothing was changed")
+        return _checked(self._pass.ask("device_plugin_info", question), "Nothing was changed")
 
     def admit(self) -> Json:
         """Let the coordinator write when no node is without the image."""
@@ -137,12 +137,12 @@ class DevicePluginRollout(RoleRollout):
             problem = (
                 f"{settings.namespace}/{settings.name} was removed, but what kubelets still show of it is not known"
             )
-            return {"kept": deployment.kept(settings, _answered(answer, problem)["nodes"])}
+            return {"kept": deployment.kept(settings, _checked(answer, problem)["nodes"])}
         if not deployment.waits(own["decide"], own["change"], self._mode):
             return {}
         question = {**self._question(), "wait": True, "wait_timeout": self._variable("wait_timeout")}
         answer = self._pass.ask("device_plugin_info", question)
-        _answered(
+        _checked(
             answer, f"{settings.namespace}/{settings.name} was deployed, but what the nodes advertise is not known"
         )
         problem = deployment.doubt(settings, answer)
@@ -204,7 +204,7 @@ def _refuse(reason: str) -> None:
         raise Refusal(f"Nothing was changed. {reason}")
 
 
-def _answered(answer: Json, otherwise: str) -> Json:
+def _checked(answer: Json, otherwise: str) -> Json:
     """An answer of the API. Raises Refusal when there is none. otherwise: what has to be told then."""
     if answer.get("failed") or answer.get("unreachable"):
         raise Refusal(f"{otherwise}: {answer.get('msg') or 'no answer'}")

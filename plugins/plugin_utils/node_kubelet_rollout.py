@@ -94,16 +94,16 @@ class NodeKubeletRollout(RoleRollout):
         """Ask the API on one host what it says against the restarts, and keep other runs out. The others take their own part of it."""
         decision = self._decision
         if not decision or decision.get("failed"):
-            return {"answered": True, "batches": [], "before": []}
+            return {"api_reachable": True, "batches": [], "before": []}
         if self._pass.own["decide"]["coordinator"] != self._pass.host:
-            return {"answered": True, "api": self._end_api(decision), **self._own_part(decision)}
+            return {"api_reachable": True, "api": self._end_api(decision), **self._own_part(decision)}
         hosts = self._pass.hosts(decision["planned"])
         barrier = rollout.step_refusal(hosts, "decide")
         if barrier:
             raise Refusal(f"Nothing was changed. {barrier}")
         turns = [host for batch in decision["batches"] for host in batch]
         found: Json = {
-            "answered": True,
+            "api_reachable": True,
             "api": self._here(decision),
             "cluster": kubelets.cluster(hosts),
             "refusal": "",
@@ -137,7 +137,7 @@ class NodeKubeletRollout(RoleRollout):
     def _asked(self, hosts: rollout.Hosts, turns: t.Sequence[str], decision: Json, cluster: Json) -> Json:
         """What the API says of the restarts, and the Lease of those that make them."""
         found = self._judged(hosts, turns, decision, cluster)
-        if found.get("refusal") or not found.get("answered", True):
+        if found.get("refusal") or not found.get("api_reachable", True):
             return found
         acquired = self._acquired(cluster)
         if acquired.pop("stale", False):
@@ -147,10 +147,10 @@ class NodeKubeletRollout(RoleRollout):
         return {**found, **acquired, **({"warnings": warnings} if warnings else {})}
 
     def _judged(self, hosts: rollout.Hosts, turns: t.Sequence[str], decision: Json, cluster: Json) -> Json:
-        """What the API says of the restarts. answered is false when the next host is to be asked."""
+        """What the API says of the restarts. api_reachable is false when the next host is to be asked."""
         answer = self._pass.ask("node_resource_info", {**kubelets.question(hosts, turns), "cluster": cluster})
         if "nodes" not in answer and self._pass.asked_host != decision["api"][-1]["host"]:
-            return {"answered": False}  # the next control plane may have an API server that answers
+            return {"api_reachable": False}  # the next control plane may have an API server that answers
         # An account that may not list pods may still list nodes.
         known = (
             answer
@@ -241,8 +241,8 @@ class NodeKubeletRollout(RoleRollout):
         lease = self._renewed(admitted["lease"], before) if "lease" in admitted else {}
         (batch,) = self._pass.own["admit"]["batches"]
         # Of those that are as good, the one that answered: control planes that take no part may be down.
-        answered = admitted.get("api", {}).get("host")
-        candidates = sorted(self._decision["candidates"], key=lambda host: host != answered)
+        responding = admitted.get("api", {}).get("host")
+        candidates = sorted(self._decision["candidates"], key=lambda host: host != responding)
         api = self._api_hosts(candidates, changing=batch)[0]
         offered = admitted.get("offers", {}).get(self._pass.host, {})
         # The result of the change tells by its item to which pass it belongs.

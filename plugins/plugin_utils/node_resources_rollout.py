@@ -78,11 +78,11 @@ class NodeResourcesRollout(RoleRollout):
         decision = rollout.of_pass(self._pass.own, "decide")
         hosts = self._pass.hosts(decision["served"])
         is_last = self._pass.asked_host == decision["api"][-1]["host"]
-        found: Json = {"answered": True}
+        found: Json = {"api_reachable": True}
         for kind, module in resources.TASKS.items():
             found[kind] = self._pass.ask(module, resources.arguments(kind, hosts), is_plan=self._plan_only)
             if found[kind].get("unreachable") and not is_last:
-                return {"answered": False}
+                return {"api_reachable": False}
             if found[kind].get("failed") or found[kind].get("unreachable"):
                 found[kind]["msg"] += self._without_api(hosts)
                 found.update(failed=True, msg=found[kind]["msg"])

@@ -156,7 +156,7 @@ class RolloutPass:
         return [host for host in self.play_hosts if host not in batch]
 
     def unordered_strategy(self) -> str:
-        """The strategy of the play, if it does not keep its hosts in step; else an empty text."""
+        """The strategy of the play, if it does not keep its hosts in sync; else an empty text."""
         name = str(self._action._task.get_play().strategy)
         return name if name.rpartition(".")[2] in _UNORDERED else ""
 

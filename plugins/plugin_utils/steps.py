@@ -41,20 +41,22 @@ class Steps:
         """Ask the node where the step runs which cluster it belongs to, and decide who asks the API of that cluster.
 
         candidates: the control planes, each of which is asked until one answers. named: the host that the user names for the API.
-        Returns answered, false when the next one is to be asked, and then api and cluster, as modules that ask the API take it.
+        Returns api_reachable, false when the next one is to be asked, and then api and cluster, as modules that ask the API take it.
         """
         here = self._pass.asked_host
         node = self._pass.ask("kubelet_info", {})
-        answered = "cluster" in node
-        if not answered and here != candidates[-1]:
-            return {"answered": False}
-        api, *_others = self._pass.api_hosts(self._pass.control_planes(), named, reachable=[here] if answered else [])
-        if not answered:
-            return {"answered": True, "api": api, "cluster": {"ca_sha256": "", "machine_ids": {}}}
+        api_reachable = "cluster" in node
+        if not api_reachable and here != candidates[-1]:
+            return {"api_reachable": False}
+        api, *_others = self._pass.api_hosts(
+            self._pass.control_planes(), named, reachable=[here] if api_reachable else []
+        )
+        if not api_reachable:
+            return {"api_reachable": True, "api": api, "cluster": {"ca_sha256": "", "machine_ids": {}}}
         identity = node["cluster"]
         machine_ids = {node["node"]: identity["machine_id"]}
         return {
-            "answered": True,
+            "api_reachable": True,
             "api": api,
             "cluster": {"ca_sha256": identity["ca_sha256"], "machine_ids": machine_ids},
         }

@@ -78,7 +78,7 @@ def test_a_playbook_of_nodes_checks_the_inventory_first(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", [name for name in NEEDED if name not in JOINING])
-def test_a_playbook_of_nodes_keeps_its_hosts_in_step(name: str) -> None:
+def test_a_playbook_of_nodes_keeps_its_hosts_in_sync(name: str) -> None:
     _first, play = plays(name)
     assert (play["hosts"], play["strategy"], "serial" in play) == (NODES, "ansible.builtin.linear", False)
     assert (play.get("any_errors_fatal", False), play["gather_facts"]) == (name not in READING, False)

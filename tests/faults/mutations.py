@@ -184,7 +184,7 @@ _PROOF = {
         "does_not_hold and never",
     ),
     "prove-restore": _edit(
-        "what was restored is proven, too",
+        "what was restored is verified, too",
         'if edited is None and (failure is None or not self.journal["before"]["healthy"]):',
         "if True:",
         "restore_that_does_not_come_up",
@@ -219,9 +219,9 @@ _PROOF = {
         "if True:",
         "limit_holds",
     ),
-    "nudge": _edit(
+    "trigger": _edit(
         "a kubelet that starts nothing is started anew, once",
-        "            self.watcher.nudge()\n",
+        "            self.watcher.trigger()\n",
         "            pass\n",
         "kubelet_that_does_not_start",
     ),
@@ -232,7 +232,7 @@ _PROOF = {
         "policy_that_is_not_used",
     ),
     "etcd-proof": _edit(
-        "a member of etcd is proven by a write, its alarms and the others' revision",
+        "a member of etcd is verified by a write, its alarms and the others' revision",
         "self.etcd.failure() or ",
         "",
         "etcd_that_does_less",

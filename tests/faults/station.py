@@ -134,7 +134,7 @@ class Place:
     state: Path
     clock: Clock
 
-    def settle_in(self, root: Path, worker: Worker, host: Host) -> None:
+    def install(self, root: Path, worker: Worker, host: Host) -> None:
         """Where its unit files are, what runs its processes, and where these look."""
         self.root = root
         self._looked_at = host._asdict()
@@ -234,7 +234,7 @@ class Station(Place, FakeNode):
     def __init__(self, root: Path, web: Web, worker: Worker) -> None:
         super().__init__(root, web)
         web.up, web.status = True, 200
-        self.settle_in(root, worker, self.host)
+        self.install(root, worker, self.host)
         self.old = manifest(web.port, "--v=1")
         self.give_manifest(self.old)
         add_kubelet(self)
@@ -246,7 +246,7 @@ class Station(Place, FakeNode):
         self.allowed = {text.encode()}
         self.write_manifest(text)
         self.manifest.chmod(mode)
-        self.settle()
+        self.stabilize()
 
     def accept(self, desired: dict[str, t.Any]) -> None:
         """From now on the manifest may also have the bytes that this desired state gives it, by the module's own preview."""
@@ -278,7 +278,7 @@ class UnitStation(Place, FakeUnit):
 
     def __init__(self, root: Path, web: Web, worker: Worker) -> None:
         super().__init__(root, web)
-        self.settle_in(root, worker, self.host)
+        self.install(root, worker, self.host)
 
     def begin(self, **given: t.Any) -> Ended:
         """Hand over the journal of a change of the setting."""

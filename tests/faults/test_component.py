@@ -198,7 +198,7 @@ def test_what_was_broken_before_is_put_back_as_it_was(make: Make) -> None:
     station = make(BAD)
     station.kubelet.behaviours["--v=2"] = HOPELESS
     station.kubelet.instances[0].behaviour = HOPELESS
-    station.settle()
+    station.stabilize()
     old = snapshot(station)
     assert not station.module(**BAD.desired(station.root)).result["failed"]
     assert finish(station)["outcome"] == ROLLED_BACK

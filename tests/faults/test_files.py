@@ -111,7 +111,7 @@ def test_f28_f29_only_the_asked_bytes_differ(station: Station, style: t.Callable
     text = style(station.old)
     station.allowed = {text.encode()}
     station.write_manifest(text)
-    station.settle()
+    station.stabilize()
     assert change(station) == COMMITTED
     assert station.manifest.read_bytes() == text.replace("--v=1", "--v=2").encode()
 
@@ -123,7 +123,7 @@ def test_f30_a_link_stays_and_its_target_is_changed(station: Station) -> None:
     link = station.manifests / ".link"
     link.symlink_to(target)
     link.rename(station.manifest)
-    station.settle()
+    station.stabilize()
     assert change(station) == COMMITTED
     assert os.readlink(station.manifest) == str(target)
     assert "--v=2" in target.read_text(encoding="utf-8")

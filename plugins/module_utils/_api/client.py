@@ -97,7 +97,7 @@ class Client:
     ) -> None:
         self.clock = clock
         self.sleep = sleep
-        self.answered = ""  # by which address, if any
+        self.server = ""  # by which address, if any
         self._pools = pools
         self._pool = pools[0]
         self._headers = headers
@@ -326,7 +326,7 @@ class Client:
         self._date = response.headers.get("Date", "")
         answer = _answer_of(response)
         if answer.found is not None or answer.status not in _NOBODY_BEHIND:
-            self.answered = pool.url
+            self.server = pool.url
         return answer
 
     def _advised(self, answer: Answer) -> str:

@@ -65,9 +65,9 @@ class KubeadmConfigSteps(ApiSteps[Observed, ConfigPlan]):
         return config_plan.plan(str(observed.config["data"][KIND]), observed.persisted, self._wanted)
 
     def preflight(self, observed: Observed, plan: ConfigPlan) -> tuple[str, ...]:
-        """Raises Refusal where the new text is not the one that was proven."""
-        proven = self._params["proven"]
-        if proven and (digest_of(plan.before), digest_of(plan.after)) != (proven["before"], proven["after"]):
+        """Raises Refusal where the new text is not the one that was verified."""
+        verified = self._params["verified"]
+        if verified and (digest_of(plan.before), digest_of(plan.after)) != (verified["before"], verified["after"]):
             raise Refusal(
                 f"{CONFIG_MAP_SOURCE} was changed by another client since this run read it, so its verification does not hold. Nothing was written. Run again."
             )

@@ -26,9 +26,9 @@ _LOOK_AGAIN = 5.0  # seconds between two looks at a Lease that somebody else hol
 
 @dataclasses.dataclass
 class Told:
-    """What the result says, whichever step fails: noted as soon as it is known. answered: by whatever API; None when nobody was asked."""
+    """What the result says, whichever step fails: noted as soon as it is known. api_reachable: by whatever API; None when nobody was asked."""
 
-    answered: bool | None = None
+    api_reachable: bool | None = None
     holder: str | None = None
     taken_over_from: str | None = None
     stale: bool = False
@@ -84,16 +84,16 @@ class LeaseSteps(ApiSteps[Observed, LeasePlan]):
 
     def read(self) -> Observed:
         """Read the Lease. Whether anybody answered is told in the result: without an API there may still be a node to repair."""
-        self._told.answered = False
+        self._told.api_reachable = False
         try:
             found = self._api.find(self._path)
         except ApiError as exc:
-            self._told.answered = 400 <= exc.status < 500
+            self._told.api_reachable = 400 <= exc.status < 500
             raise _explained(exc) from exc
         except Refusal:
-            self._told.answered = True  # though not by the API of these nodes
+            self._told.api_reachable = True  # though not by the API of these nodes
             raise
-        self._told.answered = True
+        self._told.api_reachable = True
         self._told.note_lease(found)
         return Observed(found)
 

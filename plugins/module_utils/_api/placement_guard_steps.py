@@ -113,7 +113,7 @@ class PlacementGuardSteps(ApiSteps[Observed, GuardPlan]):
         return verdict
 
     def apply(self, observed: Observed, plan: GuardPlan) -> None:
-        """Try the guard, write it, remove what is not asked for any more, and prove it; at a failure tell whether something was written
+        """Try the guard, write it, remove what is not asked for any more, and verify it; at a failure tell whether something was written
         before."""
         try:
             self._change(observed, plan)
@@ -302,7 +302,7 @@ class PlacementGuardSteps(ApiSteps[Observed, GuardPlan]):
             if exc.status != HTTPStatus.NOT_FOUND:
                 raise
 
-    # ---- trying and proving --------------------------------------------------------------------------------------------
+    # ---- trying and verifying ----------------------------------------------------------------------------------------
 
     def _try(self, guard: Guard) -> None:
         """Try a copy of the policies on pods that are never made, and remove it again, whatever comes of it."""
@@ -350,13 +350,13 @@ class PlacementGuardSteps(ApiSteps[Observed, GuardPlan]):
         patient = bool(case.says) or case.scheduled
         found = ""
 
-        def is_settled() -> bool:
+        def is_stable() -> bool:
             nonlocal found
             taken, said = self._ask(case)
             found = placement_trial.problem(case, taken, said, seconds=limit, namespace=namespace)
             return not found or not patient or (placement_trial.fails(said) and not case.former)
 
-        self._api.poll(is_settled, limit, _LOOK_AGAIN)
+        self._api.poll(is_stable, limit, _LOOK_AGAIN)
         return found
 
     def _ask(self, case: Case) -> tuple[Json | None, str]:
@@ -381,10 +381,10 @@ class PlacementGuardSteps(ApiSteps[Observed, GuardPlan]):
 
     def _end(self, observed: Observed) -> None:
         if self._desired.present and self._desired.enforce and not self._dry:
-            self._prove(observed)
+            self._verify(observed)
         self._done = True
 
-    def _prove(self, observed: Observed) -> None:
+    def _verify(self, observed: Observed) -> None:
         """See on the guard itself that it refuses what it should, a node that it did not protect before first, and nothing else."""
         namespace = self._params["trial_namespace"]
         node = next(iter((*observed.protection.added, *observed.protection.nodes)), None)

@@ -145,7 +145,7 @@ class PodResizeSteps(ApiSteps[Observed, TaskPlan]):
 
     def __init__(self, params: Params, *, connect: Connect, diff: bool) -> None:
         super().__init__(params, connect=connect, diff=diff)
-        self._takes_back = params["state"] == "absent"
+        self._reverts = params["state"] == "absent"
         self._found: Observed | None = None  # for the result, where the controllers could not be read
 
     # ---- the steps -----------------------------------------------------------------------------------------------------
@@ -155,10 +155,10 @@ class PodResizeSteps(ApiSteps[Observed, TaskPlan]):
         """Which pods are meant, and what they get. Raises Refusal for what cannot be asked for."""
         params, owner = self._params, self._params["owner"]
         if params["containers"] == []:
-            instead = ", or omit it to select all of them" if self._takes_back else " and what they get"
+            instead = ", or omit it to select all of them" if self._reverts else " and what they get"
             raise Refusal(f"containers: it is empty; name the containers{instead}.")
         desired: Desired = {entry["name"]: {} for entry in params["containers"] or []}
-        if not self._takes_back:
+        if not self._reverts:
             desired = pod_resize.parse_desired(params["containers"])
         pod_resize.parse_max_unavailable(params["max_unavailable"], 1)
         node_names.check_object("namespace", params["namespace"], "namespace")
@@ -193,8 +193,8 @@ class PodResizeSteps(ApiSteps[Observed, TaskPlan]):
         }
         templates = Templates(self._api, self._workloads, namespace=params["namespace"], policy=params["template"])
         observed = self._found = Observed(targets, templates, "/resize" if "pods/resize" in served else "")
-        needed = self._takes_back or params["template"] == UPDATE
-        templates.read(found, self._asked.desired, needed=needed, reverts=self._takes_back)
+        needed = self._reverts or params["template"] == UPDATE
+        templates.read(found, self._asked.desired, needed=needed, reverts=self._reverts)
         return observed
 
     def notes(self, observed: Observed) -> list[str]:
@@ -220,7 +220,7 @@ class PodResizeSteps(ApiSteps[Observed, TaskPlan]):
         return self._judge(lambda: self._declined(observed), each="every patch")
 
     def apply(self, observed: Observed, plan: TaskPlan) -> None:
-        """Send the patches, watch what becomes of them, and bring the templates in step."""
+        """Send the patches, watch what becomes of them, and bring the templates in sync."""
         try:
             self._send(observed, [target for target in observed.changing if not target.restarts], dry_run=False)
             self._stop_if_asked(observed)
@@ -266,7 +266,7 @@ class PodResizeSteps(ApiSteps[Observed, TaskPlan]):
         return pod_resize.plan(pod, target.desired, allow_restart=self._params["allow_restart"])
 
     def _desired_of(self, observed: Observed, target: PodTarget) -> Desired:
-        if not self._takes_back:
+        if not self._reverts:
             return self._asked.desired
         template = observed.templates.of(target.name)
         if template is None:

@@ -66,7 +66,7 @@ def read_all(params: Params, *, connect: Connect, warn: t.Callable[[str], None])
     held = {name: pod_resources.allocations(name, view, on_node[name]) for name, view in views.items()}
     found = {
         name: {
-            "answered": name in views,
+            "responded": name in views,
             "msg": ". ".join([*reasons.get(name, []), ""]).strip(),
             "resources": pod_resources.resources(node, views.get(name), held.get(name, []), on_node.get(name, [])),
         }
@@ -131,7 +131,7 @@ def _ask_all(
         for name in nodes
         if name not in reasons
         for pod in plugins[name]
-        if pod_resources.obstacle(pod) is None
+        if pod_resources.blocker(pod) is None
     ]
     asking = _Asking(client, f"{params['port']}/proxy/{params['path'].lstrip('/')}", _headers(client, params))
 

@@ -4,7 +4,7 @@
 
 # PRIVATE to the collection: no promise of stability to code outside it.
 
-"""What the module C(pod_resize) does about the templates of the pods: holds them against the pods, and brings them in step."""
+"""What the module C(pod_resize) does about the templates of the pods: holds them against the pods, and brings them in sync."""
 
 from __future__ import annotations
 

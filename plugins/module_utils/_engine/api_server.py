@@ -51,7 +51,7 @@ class ApiServer(t.NamedTuple):
         return {"clients": clients, "mirrored": _carries(uid)(answer) if answer.is_ok() else None}
 
     def failure(self, uid: str) -> str | None:
-        """Why the instance with this UID is not proven; None when it is. A server that has just been started forbids everything
+        """Why the instance with this UID is not verified; None when it is. A server that has just been started forbids everything
         until it knows who may do what, and its kubelet reports it some seconds later."""
         limit = self.clock() + HICCUP_SECONDS
         answers = []
@@ -90,8 +90,8 @@ class ApiServer(t.NamedTuple):
         """Whether an answer is a part of the proof: where it was given before, and where nobody was answered because the server
         was not healthy. An address that did not answer although the server was healthy is not the right one."""
         before = self.journal["before"]
-        answered = before.get("clients", {}).get(kubeconfig, before.get("admits", False))
-        return answered is True or (answered is None and not before["healthy"])
+        responded = before.get("clients", {}).get(kubeconfig, before.get("admits", False))
+        return responded is True or (responded is None and not before["healthy"])
 
     def _patiently(
         self, side: Side, kubeconfig: str, path: str, is_enough: t.Callable[[Answer], bool], limit: float

@@ -217,7 +217,7 @@ class EtcdMember(t.NamedTuple):
         return {"etcd": found}
 
     def failure(self) -> str | None:
-        """Why the changed member is not proven; None when it is."""
+        """Why the changed member is not verified; None when it is."""
         former = self.journal["before"].get("etcd")
         if former is None:
             return None

@@ -45,6 +45,7 @@ _EARLIER_NAMES = {
     "restored": ROLLED_BACK,
     "abandoned": ABORTED,
     "takes_back": "reverts",
+    "nudged": "triggered",
 }
 STATIC_POD, SYSTEMD_UNIT = "static_pod", "systemd_unit"
 
@@ -336,7 +337,7 @@ class Progress(t.TypedDict, total=False):
     mark: Mark | None
     switched: bool
     reason: str
-    nudged: bool
+    triggered: bool
     gates: dict[str, bool | None]
     gates_note: str
     clients: list[str]

@@ -122,12 +122,12 @@ class StaticPodWatcher:
     def switch(self) -> None:
         """The kubelet does it."""
 
-    def obstacle(self) -> str:
+    def blocker(self) -> str:
         """A kubelet that does not run."""
         state = self.run(["systemctl", "is-active", KUBELET])[1].strip() or "not known to run"
         return "" if state == "active" else f"{KUBELET} is {state}, and only it starts and stops pods"
 
-    def nudge(self) -> None:
+    def trigger(self) -> None:
         """Start the kubelet anew, which reads all its manifests then. Containers run on meanwhile."""
         self.run(["systemctl", "restart", "--no-block", KUBELET])
 

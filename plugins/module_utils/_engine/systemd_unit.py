@@ -181,7 +181,7 @@ class UnitWatcher:
 
         Where the API server could be asked before the change it must be possible after it. It may be this very change
         that made it impossible; but an outage of the API server that was there before, or came while the former files
-        are proven, is not the kubelet's.
+        are verified, is not the kubelet's.
         """
         node, why = self._read_node()
         phase = self.journal["phase"]
@@ -333,11 +333,11 @@ class UnitWatcher:
             os.replace(aside, path)
         sync_folder(os.path.dirname(path))
 
-    def obstacle(self) -> str:
+    def blocker(self) -> str:
         """What keeps a unit from its work is seen by looking at it."""
         return ""
 
-    def nudge(self) -> None:
+    def trigger(self) -> None:
         """systemd needs none."""
 
     # -- the end -------------------------------------------------------------------------------------------------------

@@ -6,8 +6,8 @@
 
 """The transaction: what changes files on a node, waits for the outcome, and commits or restores.
 
-The rule at the end is always the same: proven healthy, and confirmed where that was asked for, is committed; everything else
-is restored to the former bytes, and the former state is proven too.
+The rule at the end is always the same: verified healthy, and confirmed where that was asked for, is committed; everything else
+is restored to the former bytes, and the former state is verified too.
 """
 
 from __future__ import annotations
@@ -316,7 +316,7 @@ class Engine:
         ]
 
     def _begin_restore(self, reason: str) -> None:
-        """Note, before the first file goes back, whether the component has seen the change: it must be proven then."""
+        """Note, before the first file goes back, whether the component has seen the change: it must be verified then."""
         switched = self.journal["phase"] in ON_TRIAL or self.watcher.has_seen_change()
         self._save({"phase": ROLLING_BACK, "reason": reason, "switched": switched, "deadline": None, "mark": None})
 
@@ -368,7 +368,7 @@ class Engine:
                 return str(exc)
             self.sleep(POLL_SECONDS)
 
-    def _prove(self) -> None:
+    def _verify(self) -> None:
         failure, sight = self._watch_until_healthy()
         edited = self._edited()
         if edited is None and (failure is None or not self.journal["before"]["healthy"]):
@@ -384,7 +384,7 @@ class Engine:
         WAITING: _wait,
         CONFIRMING: _confirm,
         ROLLING_BACK: _restore,
-        VERIFYING: _prove,
+        VERIFYING: _verify,
     }
 
     # -- waiting -------------------------------------------------------------------------------------------------------
@@ -393,7 +393,7 @@ class Engine:
         """Watch until the wanted instance was healthy for min_ready_seconds without a break.
 
         Returns why not (None: it was), and the last look. The time limit is for becoming healthy; the seconds of
-        proving come on top.
+        verifying come on top.
         """
         if self.journal.get("deadline") is None:
             self._save({"deadline": self.clock() + self._patience()})
@@ -422,25 +422,25 @@ class Engine:
                 if failure:
                     return failure, sight
                 self._say(sight.missing())
-                self._nudge(sight, now)
+                self._trigger(sight, now)
                 self.sleep(POLL_SECONDS)
 
-    def _nudge(self, sight: Seen, now: float) -> None:
+    def _trigger(self, sight: Seen, now: float) -> None:
         """After a restart of the node a kubelet was seen not to start a pod whose manifest had been put back meanwhile. What
         was healthy before and is not started at all gets one reminder; what crashes is in the kubelet's hands."""
-        if self.journal["phase"] != VERIFYING or self.journal.get("nudged") or not self.journal["before"]["healthy"]:
+        if self.journal["phase"] != VERIFYING or self.journal.get("triggered") or not self.journal["before"]["healthy"]:
             return
         if sight.rest is None or sight.rest != self._quiet[0]:
             self._quiet = (sight.rest, now)
         if now - self._quiet[1] < QUIET_SECONDS:
             return
         self._quiet = (sight.rest, now)
-        if not self.watcher.obstacle():
+        if not self.watcher.blocker():
             self._note(
                 f"{KUBELET} was restarted, because it did not start {self.journal['name']} for {QUIET_SECONDS} s"
             )
-            self._save({"nudged": True, "deadline": max(self._deadline(), now + REVIVAL_SECONDS)})
-            self.watcher.nudge()
+            self._save({"triggered": True, "deadline": max(self._deadline(), now + REVIVAL_SECONDS)})
+            self.watcher.trigger()
 
     def _deadline(self) -> float:
         """Until when what is waited for may take; what was given no time has none left."""
@@ -463,11 +463,11 @@ class Engine:
             return None
         return (
             f"{name} was not healthy within {self._patience():.0f} s: it {sight.missing()} ({'; '.join(sight.probes)})"
-            f"{self._backups()}{self._obstacle()}"
+            f"{self._backups()}{self._blocker()}"
         )
 
-    def _obstacle(self) -> str:
-        found = self.watcher.obstacle()
+    def _blocker(self) -> str:
+        found = self.watcher.blocker()
         return f"; {found}" if found else ""
 
     def _backups(self) -> str:

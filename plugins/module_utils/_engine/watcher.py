@@ -75,7 +75,7 @@ class Watcher(t.Protocol):
         """Look once for the instance that the journal's phase wants."""
 
     def has_seen_change(self) -> bool:
-        """Whether the component may have seen the new files, so that a restore has to be proven on it."""
+        """Whether the component may have seen the new files, so that a restore has to be verified on it."""
 
     def mark(self) -> Mark | None:
         """What tells later whether the files were made to take effect; None when that needs no help."""
@@ -83,10 +83,10 @@ class Watcher(t.Protocol):
     def switch(self) -> None:
         """Make the files take effect, unless that happened since the mark. Raises EngineError."""
 
-    def obstacle(self) -> str:
+    def blocker(self) -> str:
         """Why nobody starts or stops the component, in words; empty when nothing is known of that."""
 
-    def nudge(self) -> None:
+    def trigger(self) -> None:
         """Remind of the component whoever should start it."""
 
     def verify(self) -> str | None:

@@ -57,9 +57,9 @@ _OWN_ARG_SPEC: dict[str, t.Any] = {
 
 
 class Answering(t.Protocol):
-    """The client of a module. answered: the address that answered it, if any."""
+    """The client of a module. server: the address that answered it, if any."""
 
-    answered: str
+    server: str
 
 
 def node_options(field: str, option: dict[str, t.Any]) -> dict[str, t.Any]:
@@ -119,7 +119,7 @@ class ApiModule(AnsibleModule):
 
     def _return_formatted(self, kwargs: dict[str, t.Any]) -> None:
         """Every result tells who was asked, also one of a task that failed."""
-        server = (self.client.answered if self.client else "") or None
+        server = (self.client.server if self.client else "") or None
         super()._return_formatted({**kwargs, "api": {"host": os.uname().nodename, "server": server}})
 
     def check_per_node(self, field: str, option: dict[str, t.Any]) -> None:

@@ -19,7 +19,7 @@ from .._engine.files import Json, read_bytes
 from .._engine.probes import Answer, ask
 from .._plan.common.errors import KubeadmError, Refusal
 from .._plan.common.ownership import Owned, Record, Values
-from .._plan.kubeadm_config import obstacles, settings
+from .._plan.kubeadm_config import blockers, settings
 from .._plan.kubeadm_config.cluster_configuration import KIND, ClusterConfiguration
 from .._plan.kubeadm_config.entries import MISSING, UNKNOWN
 from .._plan.kubeadm_config.record import KEY, NAME, Entry, Persisted
@@ -39,7 +39,7 @@ Ask = t.Callable[[str, str], Answer]
 
 @dataclasses.dataclass(frozen=True)
 class KubeadmConfig:
-    """What the API server of this node tells. told: as C(_plan/kubeadm_config/obstacles) takes it. persisted: what is ours there. key: with which
+    """What the API server of this node tells. told: as C(_plan/kubeadm_config/blockers) takes it. persisted: what is ours there. key: with which
     contents of files are told, so that they can be compared and not guessed."""
 
     told: Json
@@ -60,7 +60,7 @@ def read(kubeconfig: str, ask_api: Ask = ask) -> KubeadmConfig:
             name for name, found in (("kubeadm-config", config_map), (NAME, own)) if found.get("immutable")
         ]
         told["control_planes"] = [node["metadata"]["name"] for node in nodes]
-        told["managers"] = obstacles.managers(nodes)
+        told["managers"] = blockers.managers(nodes)
         persisted = Persisted.parse(told["record"])
     except KubeadmError as exc:
         return KubeadmConfig({**told, "problem": str(exc)}, Persisted(), b"")

@@ -46,7 +46,7 @@ class Check:
         run: Run,
         host: Host = NODE,
         clock: t.Callable[[], float] = time.monotonic,
-        patience: float = static_pods.SETTLE_SECONDS,
+        patience: float = static_pods.STABLE_SECONDS,
     ) -> None:
         self._params = params
         self._run = run

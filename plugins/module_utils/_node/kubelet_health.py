@@ -28,7 +28,7 @@ from .kubelet_units import KUBELET_NAME, KubeletUnit
 from .state import Run
 
 # systemd waits ten seconds between two starts of what crashed.
-SETTLE_SECONDS = 60.0
+STABLE_SECONDS = 60.0
 
 
 def instance(layout: Layout) -> Instance:

@@ -59,7 +59,7 @@ def read_all(*, run: Run, warn: t.Callable[[str], None], host: Host = NODE) -> J
         "in_sync": unit.state.running is not None
         and list(unit.state.running) == unit.layout.command
         and not unit.state.newer,
-        "obstacle": _obstacle(unit),
+        "blocked_by": _blocker(unit),
         **transaction_log.summary(KUBELET_NAME),
         "undo": undo.describe(KUBELET_NAME, unit.node_name, lambda way: _taken_back(way, unit)),
     }
@@ -104,7 +104,7 @@ def _process(unit: KubeletUnit, host: Host) -> Json | None:
     return {"pid": unit.pid, "arguments": list(unit.state.running), "started": host.started(unit.pid)}
 
 
-def _obstacle(unit: KubeletUnit) -> str | None:
+def _blocker(unit: KubeletUnit) -> str | None:
     try:
         kubelet.refuse_unreachable(unit.state)
     except Refusal as exc:

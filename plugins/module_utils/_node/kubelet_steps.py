@@ -31,7 +31,7 @@ from .._plan.transaction.undo import PREVIOUS, WayBack, refuse_settings
 from . import control_planes, journals, kubelet_rehearsals, transaction_log, undo
 from .journals import TransactionSettings
 from .kubelet_health import (
-    SETTLE_SECONDS,
+    STABLE_SECONDS,
     ask_why_not_drained,
     has_static_pods,
     instance,
@@ -64,7 +64,7 @@ class KubeletSteps(TransactionSteps):
         diff: bool,
         run: Run,
         host: Host = NODE,
-        patience: float = SETTLE_SECONDS,
+        patience: float = STABLE_SECONDS,
         lock_wait: LockWait | None = None,
     ) -> None:
         super().__init__(params, name=KUBELET_NAME, diff=diff, run=run, host=host, lock_wait=lock_wait)

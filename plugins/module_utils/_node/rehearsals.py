@@ -42,7 +42,7 @@ def rehearse(
     """
     arguments = plan.after.expected_arguments()
     known = [argument for argument in arguments if argument is not None]
-    reason = rehearsal.obstacle(pod.name, arguments, plan.after.entrypoint)
+    reason = rehearsal.blocker(pod.name, arguments, plan.after.entrypoint)
     if reason:
         return Verdict(SKIPPED, reason)
     began = clock()

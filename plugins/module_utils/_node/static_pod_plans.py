@@ -51,7 +51,7 @@ class StaticPodPlans:
         *,
         run: Run,
         host: Host = NODE,
-        patience: float = static_pods.SETTLE_SECONDS,
+        patience: float = static_pods.STABLE_SECONDS,
         lock_wait: LockWait | None = None,
     ) -> None:
         self._shared = {key: value for key, value in params.items() if key not in ("static_pods", "persist_env")}

@@ -135,7 +135,7 @@ def _describe_pod(name: str, folder: str, kubelet: Kubelet, host: Host) -> Json:
         **{field: values[field] for field in pod_fields.FIELDS},
         **_ours(pod, values),
         "process": None if process is None else _describe_process(process, pod, host),
-        "in_sync": process is not None and _in_step(process, pod.manifest),
+        "in_sync": process is not None and _in_sync(process, pod.manifest),
         **_judge(static_pods.look(pod, host)),
         "stray_files": static_pods.stray_files(path, others, pod.manifest.pod),
         "error": None,
@@ -156,7 +156,7 @@ def _ours(pod: static_pods.StaticPod, values: Values) -> Json:
 
 def _describe_process(process: Process, pod: static_pods.StaticPod, host: Host) -> Json:
     manifest = pod.manifest
-    as_written = manifest.entrypoint is not None and _in_step(process, manifest)
+    as_written = manifest.entrypoint is not None and _in_sync(process, manifest)
     return {
         **process._asdict(),
         # Expanded ones may hold the values of environment variables.
@@ -167,7 +167,7 @@ def _describe_process(process: Process, pod: static_pods.StaticPod, host: Host) 
     }
 
 
-def _in_step(process: Process, manifest: Manifest) -> bool:
+def _in_sync(process: Process, manifest: Manifest) -> bool:
     return process.runs(manifest.expected_arguments(), of_image=manifest.entrypoint is None)
 
 

@@ -72,7 +72,7 @@ class StaticPodSteps(TransactionSteps):
         diff: bool,
         run: Run,
         host: Host = NODE,
-        patience: float = static_pods.SETTLE_SECONDS,
+        patience: float = static_pods.STABLE_SECONDS,
         lock_wait: LockWait | None = None,
         kubelet: Kubelet | None = None,
     ) -> None:
@@ -130,9 +130,9 @@ class StaticPodSteps(TransactionSteps):
 
     def preflight(self, observed: Observed, plan: StaticPodPlan) -> t.Sequence[str]:
         """Look for what would keep the changed component from coming up."""
-        return preflight.check(observed.pod, plan, self._fitness(observed)) if plan.operations else ()
+        return preflight.check(observed.pod, plan, self._preflight_context(observed)) if plan.operations else ()
 
-    def _fitness(self, observed: Observed) -> PreflightContext:
+    def _preflight_context(self, observed: Observed) -> PreflightContext:
         return PreflightContext(
             kubelet=observed.kubelet,
             run=self._run,
@@ -178,7 +178,7 @@ class StaticPodSteps(TransactionSteps):
         journal = static_pod_journals.static_pod_journal(pod, plan, self._settings, _clients(observed), places)
         if self._name == static_pods.ETCD:
             etcd_preflight.add_member(journal, plan, os.path.dirname(pod.path))
-            self._snapshot = etcd_preflight.save_snapshot(pod, plan, self._fitness(observed))
+            self._snapshot = etcd_preflight.save_snapshot(pod, plan, self._preflight_context(observed))
             if self._snapshot:
                 journal["notes"].append(
                     f"a snapshot of etcd was saved before the change, and read back: {self._snapshot}"

@@ -235,7 +235,7 @@ def refuse_unmatched(pod: StaticPod, host: Host) -> None:
 
 
 # The kubelet waits between two starts of what crashed, and a restarted API server makes the others start anew.
-SETTLE_SECONDS = 60.0
+STABLE_SECONDS = 60.0
 
 
 def look(pod: StaticPod, host: Host, ask: Ask = api_get) -> Sight:

@@ -64,7 +64,7 @@ def describe(
         _refuse_open(name, node)
         return None if way is None or way.is_done else undo.describe(way, *plan(way))
     except KubeadmError as exc:
-        return undo.describe(way, (), (), obstacle=str(exc))
+        return undo.describe(way, (), (), blocked_by=str(exc))
 
 
 def _refuse_open(name: str, node: str) -> None:

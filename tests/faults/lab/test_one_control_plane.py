@@ -529,7 +529,7 @@ def test_a_restarted_container_runtime_makes_no_restore(one: Cluster, record: Re
 # ---- the way back ----------------------------------------------------------------------------------------------------
 
 
-def test_the_way_back_leads_to_the_newest_proven_state(one: Cluster, record: Recorder) -> None:
+def test_the_rollback_leads_to_the_newest_verified_state(one: Cluster, record: Recorder) -> None:
     """Two good changes, then one that was restored: what is taken back is the second, not the third nor both."""
     entry, first = record("F45", "the last change did not hold, the one before it is taken back"), one.first
     for desired in (desired_states.GOOD, {"args": {"event-ttl": "2h"}}):

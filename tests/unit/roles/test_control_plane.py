@@ -97,7 +97,7 @@ def test_nothing_is_changed_behind_a_failure_that_is_ignored(play: Play) -> None
     assert outcome.status != 0 or "cp2 was not changed, because cp1 failed or was lost." in outcome.output
 
 
-def test_a_play_that_does_not_keep_its_hosts_in_step_is_refused(play: Play) -> None:
+def test_a_play_that_does_not_keep_its_hosts_in_sync_is_refused(play: Play) -> None:
     outcome = play("changes", "changes", "changes", strategy="host_pinned")
     assert outcome.status != 0
     assert len(changed(outcome)) <= 1

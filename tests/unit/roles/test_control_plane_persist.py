@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 nodecraft.kubeadm contributors
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""When kubeadm-config is proven and written, and what is told of it: the role and the playbook site as they are, run by Ansible."""
+"""When kubeadm-config is verified and written, and what is told of it: the role and the playbook site as they are, run by Ansible."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def play(stage: Stage, *options: str, stub: str = "nothing", told: Json | None =
 
 
 def steps(outcome: Outcome) -> list[tuple[str, str]]:
-    """What was asked for, in its order, as far as it writes or proves."""
+    """What was asked for, in its order, as far as it writes or verifies."""
     kept = ("kubeadm_config", "kubeadm_config_check", "lease", API_SERVER)
     return [
         (call["component"], call["host"])
@@ -62,7 +62,7 @@ def test_without_the_word_it_is_told_and_nothing_is_written(stage: Stage) -> Non
 
 
 @pytest.mark.slice
-def test_it_is_proven_on_all_nodes_after_the_last_turn_and_written_under_the_lease(stage: Stage) -> None:
+def test_it_is_verified_on_all_nodes_after_the_last_turn_and_written_under_the_lease(stage: Stage) -> None:
     outcome = play(stage, stub="changes", **ASKED)
     assert outcome.status == 0, outcome.output
     found = steps(outcome)

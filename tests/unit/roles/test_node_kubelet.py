@@ -157,7 +157,7 @@ def test_a_refusal_keeps_every_node_from_a_change(play: Play) -> None:
     assert changed(outcome) == []
 
 
-def test_a_play_that_does_not_keep_its_hosts_in_step_is_refused(play: Play) -> None:
+def test_a_play_that_does_not_keep_its_hosts_in_sync_is_refused(play: Play) -> None:
     outcome = play(*ALL, strategy="free")
     assert outcome.status != 0
     assert (planned(outcome), changed(outcome)) == ([], [])

@@ -12,14 +12,14 @@ from ansible_collections.nodecraft.kubeadm.tests.unit.support.plays import Json,
 API, KUBELET = "kube-apiserver", "kubelet"
 
 
-def way(gate: str = "A", *, obstacle: str | None = None) -> Json:
+def way(gate: str = "A", *, blocked_by: str | None = None) -> Json:
     """What an info module says of a gate that was switched on."""
     operation = {"field": "feature_gates", "key": gate, "before": True, "after": None}
     return {
         "transaction": f"T-{gate}",
         "ended": "2026-01-01T00:00:30Z",
-        "operations": [] if obstacle else [operation],
-        "obstacle": obstacle,
+        "operations": [] if blocked_by else [operation],
+        "blocked_by": blocked_by,
     }
 
 
@@ -89,7 +89,7 @@ def test_one_node_may_be_named(play: Play) -> None:
 
 
 def test_what_cannot_be_taken_back_is_refused_before_anything_is_planned(play: Play) -> None:
-    outcome = play(BOTH, BOTH, {KUBELET: way(obstacle="w1: it was changed since")}, components=KUBELET)
+    outcome = play(BOTH, BOTH, {KUBELET: way(blocked_by="w1: it was changed since")}, components=KUBELET)
     assert outcome.status != 0
     assert "it was changed since" in outcome.output
     assert done(outcome) == []

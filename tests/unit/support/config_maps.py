@@ -18,7 +18,7 @@ _PLACE = "namespaces/kube-system/configmaps"
 class ConfigMaps:
     """Stands in for the client. meanwhile: called before each write, with its verb; once_refused: a status for the next write."""
 
-    url = answered = "https://api:6443"
+    url = server = "https://api:6443"
 
     def __init__(self, text: str | None = TEXT) -> None:
         self.objects: dict[str, Json] = {}

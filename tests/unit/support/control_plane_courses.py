@@ -15,7 +15,7 @@ CHANGES: Json = {API_SERVER: pod(ON, **REHEARSED)}
 NOTHING: Json = {API_SERVER: pod(**REHEARSED)}
 DOWN: Json = {API_SERVER: pod(ON, problem="is down", **REHEARSED)}
 FAILED: Json = {"changed": True, "failed": True, "msg": "the change was rolled back"}
-SILENT: Json = {"failed": True, "answered": False, "msg": "the API server did not answer."}
+SILENT: Json = {"failed": True, "api_reachable": False, "msg": "the API server did not answer."}
 READY: Json = {"static_pods": [{"name": name, "ready": True, "problem": None} for name in (API_SERVER, ETCD)]}
 TRANSACTION: Json = {"outcome": "committed", "seconds": 1.0, "outage_seconds": 1.0, "proof": {"pid": 1, "uid": "u"}}
 

@@ -13,13 +13,13 @@ LONG_AGO = "2026-01-01T00:00:00Z"
 
 
 def daemon_set(**parts: t.Any) -> Json:
-    """The DaemonSet x/p. parts: generation, observed, settle, template (the specification of its pods)."""
+    """The DaemonSet x/p. parts: generation, observed, min_ready_seconds, template (the specification of its pods)."""
     generation = parts.get("generation", 1)
     return {
         "metadata": {"name": "p", "namespace": "x", "uid": "u", "generation": generation},
         "spec": {
             "selector": {"matchLabels": {"app.kubernetes.io/instance": "p"}},
-            "minReadySeconds": parts.get("settle", 10),
+            "minReadySeconds": parts.get("min_ready_seconds", 10),
             "template": {"spec": {"tolerations": [{"operator": "Exists"}], **parts.get("template", {})}},
         },
         "status": {"observedGeneration": parts.get("observed", generation)},

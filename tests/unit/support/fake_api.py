@@ -194,12 +194,12 @@ class FakeApi:
 
     def _way(self, path: str) -> t.Callable[[str, str, bytes], Json | str]:
         if unquote(urlsplit(path).path) in self.answers:
-            return self._answered
+            return self._response
         if path == "/version":
             return lambda *_request: {"gitVersion": self.version}
         return self._lease if path.startswith(LEASES) else self._found
 
-    def _answered(self, _verb: str, path: str, _body: bytes) -> Json | str:
+    def _checked(self, _verb: str, path: str, _body: bytes) -> Json | str:
         answer = self.answers[unquote(urlsplit(path).path)]
         if isinstance(answer, Refused):
             raise answer

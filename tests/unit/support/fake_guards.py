@@ -35,7 +35,7 @@ class FakeGuards(FakeApi):
     in_force: the objects that pods meet, which are those that were there at the last look. taken_up: whether looks take them up. hurries: whether
     it looks before every pod.
     looks_at: called with verb, place and whether it is a dry run before an object is touched, and with a pod; it may refuse.
-    unanswered: objects of which the next write is kept and not answered.
+    unacknowledged: objects of which the next write is kept and not answered.
     checked: what the controller manager says of a policy; None: it does not look at any. made: pods that were no dry runs.
     """
 
@@ -57,7 +57,7 @@ class FakeGuards(FakeApi):
         self.asked_pods: list[Json] = []
         self.made: list[Json] = []
         self.looks_at: t.Callable[[str, Place, bool], None] = lambda verb, place, dry: None
-        self.unanswered: list[Place] = []
+        self.unacknowledged: list[Place] = []
         self.looks_at_pod: t.Callable[[Json], None] = lambda pod: None
         self.checked: Json | None = {"observedGeneration": 1}
 
@@ -121,8 +121,8 @@ class FakeGuards(FakeApi):
         found["metadata"]["resourceVersion"] = str(int(version or 0) + 1)
         if not dry:
             self.guards[place] = found
-            if place in self.unanswered:
-                self.unanswered.remove(place)
+            if place in self.unacknowledged:
+                self.unacknowledged.remove(place)
                 raise Refused(503, "etcd is gone")
         return found
 

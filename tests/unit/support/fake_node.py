@@ -287,7 +287,7 @@ class FakeNode:
         # A hosted control plane has processes of the same name in pods of its own.
         self.add_process(2, "f" * 32, [NAME, "--v=2"], network=2)
         self.kubelet = Kubelet(self)
-        self.settle()
+        self.stabilize()
         self.watcher = FolderWatcher(self.manifests)
         self.clock.watchers += [self.kubelet.step, self.look]
 
@@ -302,7 +302,7 @@ class FakeNode:
             kubelet_conf=str(self.kubelet_conf),
         )
 
-    def settle(self) -> None:
+    def stabilize(self) -> None:
         """Let the kubelet bring up what the manifest says."""
         for dummy in range(40):
             self.clock.now += 0.25

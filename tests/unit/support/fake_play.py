@@ -201,7 +201,7 @@ class FakePlay:
             results: list[Json] = []
             for machine in loop(host):
                 results.append(self.take(role, step, host, on=machine, settings=own))
-                if results[-1].get("answered", True):
+                if results[-1].get("api_reachable", True):
                     break
             failed = [each for each in results if each.get("failed")]
             return {"results": results, **({"failed": True, "msg": failed[-1]["msg"]} if failed else {})}

@@ -161,9 +161,9 @@ class ControlPlanes(Course):
                     self._keep(host) if file["file"] == "persist.yml" else self._turn(host)
 
     def _keep(self, host: str) -> None:
-        """The last host, for all: prove kubeadm-config on each, and write it."""
+        """The last host, for all: verify kubeadm-config on each, and write it."""
         admitted = self.result("admit", host)
-        proofs = [self.play.take(self.role, "verify", host, on=each) for each in admitted["proves"]]
+        proofs = [self.play.take(self.role, "verify", host, on=each) for each in admitted["verifies"]]
         why = [str(proof["msg"]) for proof in proofs if proof.get("failed")]
         failed = {"failed": True, "msg": why[0]} if why else {}
         self.play.register("__control_plane_verify", lambda _host: {"results": proofs, **failed}, [host], step="verify")
@@ -338,7 +338,7 @@ class DevicePlugin(Course):
             self.play.each(self.role, "admit", [asks])
         self.changed.append(asks)
         self.play.register("__device_plugin_change", lambda host: self._next("change", self._changes, host), [asks])
-        if self.result("change", asks).get("changed") or self.result("decide", asks)["unsettled"]:
+        if self.result("change", asks).get("changed") or self.result("decide", asks)["must_verify"]:
             self.play.each(self.role, "verify", [asks])
 
 
@@ -356,7 +356,7 @@ def held(call: Call) -> Json:
     """A Lease that nobody else wants."""
     is_ours = call.arguments["state"] == "held" and not call.dry
     return {
-        "answered": True,
+        "api_reachable": True,
         "stale": False,
         "taken_over_from": None,
         "holder": call.arguments["holder"] if is_ours else None,

@@ -185,13 +185,13 @@ def why_not_asked(node: Node, found: t.Sequence[Pod], sought: str) -> str | None
             f"no pod with {sought} is on {name}. Let the DaemonSet of the device plugin select the node and tolerate its"
             " taints"
         )
-    if any(obstacle(pod) is None for pod in found):
+    if any(blocker(pod) is None for pod in found):
         return None
-    told = "; ".join(f"{pods.full_name(pod)} {obstacle(pod)}" for pod in found)
+    told = "; ".join(f"{pods.full_name(pod)} {blocker(pod)}" for pod in found)
     return f"{told}. See kubectl describe pod --namespace {found[0]['metadata']['namespace']} {found[0]['metadata']['name']}"
 
 
-def obstacle(pod: Pod) -> str | None:
+def blocker(pod: Pod) -> str | None:
     """Why a pod cannot be asked; None when it can. One that is not ready can: it is so while it is not registered."""
     status = pod.get("status", {})
     if pods.is_ending(pod):

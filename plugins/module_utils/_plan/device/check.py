@@ -48,7 +48,7 @@ class Observation:
     told: t.Mapping[str, Json] = dataclasses.field(default_factory=dict)
 
     @property
-    def settle(self) -> float:
+    def min_ready_seconds(self) -> float:
         """Seconds for which a pod has to be ready until it counts."""
         return float((self.daemon_set or {}).get("spec", {}).get("minReadySeconds") or 0)
 
@@ -119,29 +119,29 @@ def _cause(node: Node, pod: Pod | None, seen: Observation) -> str:
 
 def _absence(node: Node, ending: Pod | None, seen: Observation, daemon_set: Json) -> str:
     """Why the controller has no pod on a node, or only one that is ending."""
-    obstacle = _obstacle(node, daemon_set["spec"]["template"]["spec"])
-    if obstacle:
-        return f"its pod template keeps it off this node: {obstacle}"
+    blocker = _blocker(node, daemon_set["spec"]["template"]["spec"])
+    if blocker:
+        return f"its pod template keeps it off this node: {blocker}"
     if ending:
         return f"{full_name(ending)} is terminating, and the next one is created when it is gone"
     _namespace, _slash, name = seen.name.partition("/")
     return seen.events.get(("DaemonSet", name)) or "its controller has created none yet"
 
 
-def _obstacle(node: Node, template: Json) -> str | None:
+def _blocker(node: Node, template: Json) -> str | None:
     """What keeps pods of a template off a node; None when nothing does."""
     asking: Pod = {"spec": template}
     placement = Placement({}, template.get("tolerations") or [])
     name, labels = node_plan.node_name(node), node_labels.live(node)
-    return readmission.affinity_reason(asking, name, labels) or placement.obstacle(node)
+    return readmission.affinity_reason(asking, name, labels) or placement.blocker(node)
 
 
 def _waits(pod: Pod, seen: Observation) -> str:
     """What a pod that is ready has yet to become; empty for one that counts."""
     if not seen.is_current(pod):
         return "of an earlier revision: the rollout has not reached this node"
-    if seen.now - _ready_since(pod) < seen.settle:
-        return f"ready for less than {seen.settle:g} s"
+    if seen.now - _ready_since(pod) < seen.min_ready_seconds:
+        return f"ready for less than {seen.min_ready_seconds:g} s"
     return ""
 
 

@@ -114,14 +114,14 @@ def decision(
 ) -> dict[str, t.Any]:
     """What is to be done. problems: of the nodes before anything was written.
 
-    unsettled: something is left to do even when nothing that is written changes anything. unjudged: the DaemonSet is only shown, because
+    must_verify: something is left to do even when nothing that is written changes anything. unjudged: the DaemonSet is only shown, because
     it would be made in a namespace that check mode does not make.
     """
     removed = removals(settings, found, mode)
     return {
         "writes": writes(settings, found, mode, has_files=has_files) if settings.is_present else [],
         "removals": removed,
-        "unsettled": bool(removed or (problems and not mode.check)),
+        "must_verify": bool(removed or (problems and not mode.check)),
         "unjudged": mode.check and found.namespace is None,
         "others": list(found.others),
     }

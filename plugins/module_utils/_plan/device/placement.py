@@ -65,7 +65,7 @@ class Placement:
     node_selector: t.Mapping[str, str]
     tolerations: t.Sequence[t.Mapping[str, t.Any]]
 
-    def obstacle(self, node: Node) -> str | None:
+    def blocker(self, node: Node) -> str | None:
         """Why a node gets no pod; None when it gets one."""
         labels = node_labels.live(node)
         lacking = [f"{key}={value}" for key, value in self.node_selector.items() if labels.get(key) != value]
@@ -127,10 +127,10 @@ def select(
     Raises Refusal when there is none, and for an entry with a node that does not exist or gets no pod.
     """
     found = {node_plan.node_name(node): node for node in nodes}
-    obstacles = {name: placement.obstacle(node) for name, node in found.items()}
-    wanted: dict[str, dict[str, Amount]] = {name: {} for name in found if obstacles[name] is None}
+    blockers = {name: placement.blocker(node) for name, node in found.items()}
+    wanted: dict[str, dict[str, Amount]] = {name: {} for name in found if blockers[name] is None}
     if not wanted:
-        raise Refusal(f"no node gets the device plugin: {_of_all(placement, obstacles)}. {_ADVICE}")
+        raise Refusal(f"no node gets the device plugin: {_of_all(placement, blockers)}. {_ADVICE}")
     for expectation in expected:
         for name in wanted if expectation.nodes is None else expectation.nodes:
             if name not in found:
@@ -138,18 +138,18 @@ def select(
             if name not in wanted:
                 raise Refusal(
                     f"{expectation.source}: {', '.join(expectation.resources)} is expected of {name}, which gets no device plugin:"
-                    f" {obstacles[name]}. Change the node, node_selector or tolerations, or exclude the node."
+                    f" {blockers[name]}. Change the node, node_selector or tolerations, or exclude the node."
                 )
             wanted[name].update(expectation.resources)
     return wanted
 
 
-def _of_all(placement: Placement, obstacles: t.Mapping[str, str | None]) -> str:
+def _of_all(placement: Placement, blockers: t.Mapping[str, str | None]) -> str:
     selector = ", ".join(f"{key}={value}" for key, value in placement.node_selector.items())
-    if not obstacles:
+    if not blockers:
         return "the cluster has no node"
-    examples = "; ".join(f"{name}: {reason}" for name, reason in list(obstacles.items())[:3])
-    return f"node_selector {selector or '(empty)'} with these tolerations matches none of {len(obstacles)} nodes ({examples})"
+    examples = "; ".join(f"{name}: {reason}" for name, reason in list(blockers.items())[:3])
+    return f"node_selector {selector or '(empty)'} with these tolerations matches none of {len(blockers)} nodes ({examples})"
 
 
 def check_cdi(nodes: t.Sequence[Node]) -> list[str]:

@@ -7,7 +7,7 @@
 """Byte-span edits of a YAML document: change one value, leave every other byte alone.
 
 A dump by any YAML library reformats what its user wrote (comments, quoting, line ends, flow lists). Here the parser is
-only used to find *where* a node stands; the edit then cuts and pastes text at that place. Each edit is proven: the
+only used to find *where* a node stands; the edit then cuts and pastes text at that place. Each edit is verified: the
 document is parsed again and must equal the parsed original with the same operation applied to it. What cannot be
 edited under that proof is refused, with the line.
 """
@@ -454,7 +454,7 @@ def _block_item(value: t.Any, indent: int, dash: str = "- ") -> list[str]:
     return [lead + lines[0].lstrip(" ")] + lines[1:]
 
 
-# ---- the same operation on parsed data: what an edit is proven against ---------------------------------------------
+# ---- the same operation on parsed data: what an edit is verified against ---------------------------------------------
 
 
 def _apply_to_data(data: t.Any, operation: Operation) -> t.Any:

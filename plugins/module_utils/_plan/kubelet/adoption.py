@@ -85,7 +85,7 @@ def _says(flag: flags.Flag, field: str, key: str, named: t.Sequence[_Place]) -> 
 def _without(
     text: str, variable: Variable, host: str, argument: Argument, flag: flags.Flag, keys: t.Sequence[str]
 ) -> str:
-    """A file without an entry of a variable; of feature gates, without the named ones. Proven by reading it again."""
+    """A file without an entry of a variable; of feature gates, without the named ones. Verified by reading it again."""
     left = ""
     if flag.name == flags.FEATURE_GATES:
         gates = {gate: value for gate, value in flags.parse_gates([flag.text]).items() if gate not in keys}

@@ -82,7 +82,7 @@ def batches(hosts: Hosts, size: int) -> list[list[str]]:
 
 
 def cluster(hosts: Hosts) -> dict[str, t.Any]:
-    """By what the API has to prove to be that of these nodes, as the modules that ask it take it."""
+    """By what the API is verified to be that of these nodes, as the modules that ask it take it."""
     identities = {registers["plan"]["node"]: registers["plan"]["cluster"] for registers in hosts.values()}
     authorities = dict.fromkeys(identity["ca_sha256"] for identity in identities.values())
     return {
@@ -185,7 +185,7 @@ def lease_refusal(answer: Result) -> str:
     if answer.get("failed") or answer.get("unreachable"):
         way_out = (
             ""
-            if answer.get("answered")
+            if answer.get("api_reachable")
             else " To continue although nothing excludes other runs, set node_kubelet_lease to false."
         )
         return f"{_said(answer)}.{way_out}"

@@ -101,8 +101,8 @@ def _of_containers(pod: Pod) -> dict[str, Fraction]:
     return {name: max(total.get(name, Fraction(0)), peak.get(name, Fraction(0))) for name in {*total, *peak}}
 
 
-def _requests(asker: t.Mapping[str, t.Any]) -> dict[str, Fraction]:
-    return _amounts((asker.get("resources") or {}).get("requests"))
+def _requests(requester: t.Mapping[str, t.Any]) -> dict[str, Fraction]:
+    return _amounts((requester.get("resources") or {}).get("requests"))
 
 
 def _amounts(found: t.Mapping[str, t.Any] | None) -> dict[str, Fraction]:

@@ -66,7 +66,7 @@ def arguments(kind: str, hosts: Hosts) -> dict[str, t.Any]:
     if kind == "taints":
         found["allow_eviction"] = settings[0]["node_resources_allow_eviction"]
     if told:
-        # By what the API has to prove to be that of the nodes. One whose name stands in the inventory was not asked.
+        # By what the API is verified to be that of the nodes. One whose name stands in the inventory was not asked.
         found["cluster"] = {
             "ca_sha256": ",".join(dict.fromkeys(each["cluster"]["ca_sha256"] for each in told)),
             "machine_ids": {each["node"]: each["cluster"]["machine_id"] for each in told},

@@ -130,7 +130,7 @@ def impaired(hosts: Hosts) -> list[str]:
 
 
 def cluster(hosts: Hosts) -> dict[str, t.Any]:
-    """By what the API has to prove to be that of these nodes, as the modules that ask it take it."""
+    """By what the API is verified to be that of these nodes, as the modules that ask it take it."""
     plans = [registers["plan"] for registers in hosts.values() if registers.get("plan", NOTHING).get("cluster")]
     return {
         "ca_sha256": ",".join(dict.fromkeys(plan["cluster"]["ca_sha256"] for plan in plans)),

@@ -25,7 +25,7 @@ _DIGEST_CHARACTERS = 16
 _TURN_SECONDS = 60
 _CHANGE_SECONDS = 180
 _ROLLBACK_SECONDS = 300
-# What it takes to prove a new kubeadm-config on all control planes at once, and to write it.
+# What it takes to verify a new kubeadm-config on all control planes at once, and to write it.
 _PERSIST_SECONDS = 300
 
 
@@ -94,7 +94,7 @@ def admission(hosts: Hosts, answer: Result, holder: str, skipped: t.Sequence[str
     """
     problem = answer.get("msg")
     if problem is not None:
-        return _without(hosts, f"{problem}", answer.get("answered"), skipped)
+        return _without(hosts, f"{problem}", answer.get("api_reachable"), skipped)
     former = answer.get("taken_over_from")
     return Admission(
         warning=f"the Lease {'would be' if dry else 'is'} taken over from {former}." if former else "",
@@ -103,15 +103,17 @@ def admission(hosts: Hosts, answer: Result, holder: str, skipped: t.Sequence[str
     )
 
 
-def _without(hosts: Hosts, problem: str, answered: bool | None, skipped: t.Sequence[str]) -> Admission:
-    """What it means that the Lease could not be acquired. answered: whether an API server did; None when none was asked."""
-    if answered is False and _may_be_alone(hosts, skipped):
+def _without(hosts: Hosts, problem: str, api_reachable: bool | None, skipped: t.Sequence[str]) -> Admission:
+    """What it means that the Lease could not be acquired. api_reachable: whether an API server answered; None when none was asked."""
+    if api_reachable is False and _may_be_alone(hosts, skipped):
         meanwhile = f" (make sure that nothing changes {', '.join(skipped)} meanwhile)" if skipped else ""
         return Admission(
             warning=f"continuing without the Lease, because this play has one node and no API server answers{meanwhile}: {problem}",
             is_alone=True,
         )
-    way_out = "" if answered else " To continue although nothing excludes other runs, set control_plane_lease: false."
+    way_out = (
+        "" if api_reachable else " To continue although nothing excludes other runs, set control_plane_lease: false."
+    )
     return Admission(objection=f"{problem}{way_out}")
 
 

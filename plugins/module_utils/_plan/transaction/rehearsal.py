@@ -58,7 +58,7 @@ _PLAIN_ERROR = re.compile(
 )
 
 
-def obstacle(component: str, arguments: t.Sequence[str | None], program: str | None) -> str | None:
+def blocker(component: str, arguments: t.Sequence[str | None], program: str | None) -> str | None:
     """Why a component's start cannot be rehearsed; None when it can. An argument of None is one only the kubelet knows.
     program: what the manifest names to be started."""
     if component not in (*_DEFAULT_PORTS, "etcd"):

@@ -29,7 +29,7 @@ def static_pods(
     lines: list[str] = []
     for host, components in reports.items():
         for component, result in components.items():
-            lines += _change(f"{host} {component}", result, _proven_pod, _argument, is_lost=host in lost)
+            lines += _change(f"{host} {component}", result, _verified_pod, _argument, is_lost=host in lost)
         if not any(result["operations"] or result.get("failed") for result in components.values()):
             lines.append(f"{host} static pods: nothing to change")
     if warns and any(
@@ -46,7 +46,7 @@ def kubelets(reports: t.Mapping[str, Result], lost: t.Collection[str] = ()) -> l
         what = f"{host} kubelet"
         if result.get("problem"):
             lines.append(f"{what}: before the change, {result['problem']}")
-        lines += _change(what, result, _proven_kubelet, _setting, is_lost=host in lost)
+        lines += _change(what, result, _verified_kubelet, _setting, is_lost=host in lost)
         if not result.get("operations") and not result.get("failed"):
             lines.append(f"{what}: nothing to change")
     return lines
@@ -55,7 +55,7 @@ def kubelets(reports: t.Mapping[str, Result], lost: t.Collection[str] = ()) -> l
 def _change(
     what: str,
     result: Result,
-    proven: t.Callable[[Result], str],
+    verified: t.Callable[[Result], str],
     shown: t.Callable[[t.Any], str],
     *,
     is_lost: bool,
@@ -64,16 +64,16 @@ def _change(
     lines = []
     if result.get("previous_transaction"):
         lines.append(
-            f"{what}: an earlier run that was not followed to its end: {proven(result['previous_transaction'])}"
+            f"{what}: an earlier run that was not followed to its end: {verified(result['previous_transaction'])}"
         )
     if result.get("operations"):
         rehearsal = result["rehearsal"]
-        line = f"{what}: {_ending(result, proven, is_lost=is_lost)}; rehearsal {rehearsal['verdict']} in {_seconds(rehearsal)}"
+        line = f"{what}: {_ending(result, verified, is_lost=is_lost)}; rehearsal {rehearsal['verdict']} in {_seconds(rehearsal)}"
         named = {"reverts": result.get("reverts"), "snapshot": result.get("snapshot")}
         lines.append("; ".join([line, *(f"{word} {value}" for word, value in named.items() if value)]))
     elif result.get("failed"):
         # A change that was refused when its turn came tells no operations, though the plan had some.
-        lines.append(f"{what}: {_ending(result, proven, is_lost=is_lost)}: {result.get('msg')}")
+        lines.append(f"{what}: {_ending(result, verified, is_lost=is_lost)}: {result.get('msg')}")
     lost = [(field, key) for field, keys in (result.get("lost") or {}).items() for key in keys]
     for each in result.get("operations") or ():
         line = f"    {each['field']} {each['key']}: {shown(each['before'])} -> {shown(each['after'])}"
@@ -84,10 +84,10 @@ def _change(
     return lines
 
 
-def _ending(result: Result, proven: t.Callable[[Result], str], *, is_lost: bool) -> str:
+def _ending(result: Result, verified: t.Callable[[Result], str], *, is_lost: bool) -> str:
     transaction = result.get("transaction")
     if transaction:
-        return proven(transaction) if transaction.get("outcome") else "end not seen"
+        return verified(transaction) if transaction.get("outcome") else "end not seen"
     if is_lost:
         return "lost"
     if result.get("begun") is False and result.get("failed"):
@@ -95,14 +95,14 @@ def _ending(result: Result, proven: t.Callable[[Result], str], *, is_lost: bool)
     return "failed" if result.get("failed") else "planned"
 
 
-def _proven_pod(transaction: Result) -> str:
+def _verified_pod(transaction: Result) -> str:
     proof = transaction.get("proof")
     process = f", now pid {proof['pid']} of pod {proof['uid']}" if proof else ""
     outage = _seconds(transaction, "outage_seconds")
     return f"{messages.worded(transaction['outcome'])} after {_seconds(transaction)}, outage {outage}{process}"
 
 
-def _proven_kubelet(transaction: Result) -> str:
+def _verified_kubelet(transaction: Result) -> str:
     proof = transaction.get("proof")
     process = f", now pid {proof['pid']}" if proof else ""
     outage = _seconds(transaction, "outage_seconds")

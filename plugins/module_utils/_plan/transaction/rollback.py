@@ -52,7 +52,7 @@ class _Way:
     host: str
     component: str
     operations: list[Json]
-    obstacle: str
+    blocked_by: str
     text: str
 
 
@@ -85,7 +85,7 @@ def objection(request: Request, ways: t.Mapping[str, t.Mapping[str, Json]], host
     unknown = [name for name in request.components if name not in (*STATIC_PODS, KUBELET)]
     if unknown:
         return f"invalid rollback_components {', '.join(unknown)}: must be of {', '.join(STATIC_PODS)} and {KUBELET}."
-    blocked = [way.text for way in found if way.obstacle]
+    blocked = [way.text for way in found if way.blocked_by]
     if blocked:
         return " ".join(blocked)
     different = [way.text for component in request.components for way in _different(component, found)]
@@ -118,8 +118,8 @@ def _way(host: str, component: str, way: Json) -> _Way:
         for each in way["operations"]
     ]
     last = f" (transaction {way['transaction']}, ended {way['ended']})" if way["transaction"] else ""
-    text = f"{host} {component}: {way['obstacle'] or ', '.join(changes)}{last}"
-    return _Way(host, component, list(way["operations"]), way["obstacle"] or "", text)
+    text = f"{host} {component}: {way['blocked_by'] or ', '.join(changes)}{last}"
+    return _Way(host, component, list(way["operations"]), way["blocked_by"] or "", text)
 
 
 def _value(value: t.Any) -> str:

@@ -93,7 +93,7 @@ def planning_refusal(hosts: Hosts, reachable: t.Collection[str]) -> str:
 
 
 def step_refusal(hosts: Hosts, step: str) -> str:
-    """Why a turn must not begin yet: a host that has not come to a step, which a strategy that keeps its hosts in step does not have."""
+    """Why a turn must not begin yet: a host that has not come to a step, which a strategy that keeps its hosts in sync does not have."""
     missing = [host for host, registers in hosts.items() if takes_part(registers) and not of_pass(registers, step)]
     if not missing:
         return ""

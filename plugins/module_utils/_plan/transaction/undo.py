@@ -141,11 +141,11 @@ def describe(
     way: WayBack | None,
     changes: t.Iterable[Change],
     shown: t.Iterable[t.Mapping[str, str]],
-    obstacle: str | None = None,
+    blocked_by: str | None = None,
 ) -> dict[str, t.Any]:
     """What an info module says of the rollback. shown: the differences that may be shown, in Ansible's form.
 
-    obstacle: why the change would not be reverted.
+    blocked_by: why the change would not be reverted.
     """
     diffs = {entry["after_header"]: _unified(entry["before"], entry["after"]) for entry in shown}
     return {
@@ -157,7 +157,7 @@ def describe(
             for file in (way.files if way else ())
         ],
         "operations": [dataclasses.asdict(change) for change in changes],
-        "obstacle": obstacle,
+        "blocked_by": blocked_by,
     }
 
 

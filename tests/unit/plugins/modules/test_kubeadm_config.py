@@ -63,7 +63,7 @@ def test_a_failure_has_the_same_keys(play: t.Callable[..., Json]) -> None:
     [
         ({}, "missing required arguments: settings"),
         ({"settings": {"kube-vip": {}}}, "invalid settings kube-vip"),
-        ({"settings": V, "proven": {"before": "a"}}, "missing required arguments: after"),
+        ({"settings": V, "verified": {"before": "a"}}, "missing required arguments: after"),
     ],
 )
 def test_bad_parameters(play: t.Callable[..., Json], given: Json, complaint: str) -> None:

@@ -36,7 +36,7 @@ def test_a_node_that_does_not_tell_is_a_warning(play: Start, api: FakeApi, monke
     api.pods = [pod("plugin", namespace="nodecraft-device-plugin", labels=LABELS, phase="Pending")]
     result = play(pod_resource_info)
     assert "failed" not in result
-    assert not result["nodes"]["w1"]["answered"]
+    assert not result["nodes"]["w1"]["responded"]
     assert "1 of 1 nodes do not report" in str(warned)
 
 

@@ -21,7 +21,7 @@ __all__ = ["fixture_api", "fixture_play"]
 KEYS = {
     "api",
     "changed",
-    "answered",
+    "api_reachable",
     "holder",
     "taken_over_from",
     "stale",

@@ -97,7 +97,7 @@ def test_a_record_that_is_not_ours_keeps_no_run_from_its_end() -> None:
 def test_what_was_put_there_and_is_not_wanted_any_more_goes() -> None:
     assert of({"record": RECORD, "text": WITH_V}, facts=NONE).work
     assert not of({"text": WITH_V}, facts=NONE).work
-    # Another took it out: the record alone is written, and there is nothing to prove.
+    # Another took it out: the record alone is written, and there is nothing to verify.
     gone = of({"record": RECORD}, facts=NONE)
     assert proof_of(gone)["changes"] == []
 
@@ -119,17 +119,17 @@ def test_without_facts_or_in_an_earlier_pass_nothing_is_decided() -> None:
     assert Persistence.of(without, check_mode=False) is None
 
 
-def test_what_is_proven_and_what_is_written() -> None:
+def test_what_is_verified_and_what_is_written() -> None:
     proof, request = proof_of(of()), of().write(work_of(of()))
     assert proof["settings"] == {API_SERVER: {"args": {"v": ["5"]}}}
     assert proof["changes"] == [{"component": API_SERVER, "field": "args", "key": "v"}]
     assert proof["before"] == TEXT
     assert request["settings"] == {API_SERVER: {"args": {"v": {"value": ["5"], "original": None, "named": True}}}}
-    assert request["proven"] == {"before": digest_of(TEXT), "after": digest_of(proof["after"])}
+    assert request["verified"] == {"before": digest_of(TEXT), "after": digest_of(proof["after"])}
     assert request["cluster"]["ca_sha256"] == "a"
 
 
-def test_what_the_text_cannot_have_is_neither_proven_nor_written() -> None:
+def test_what_the_text_cannot_have_is_neither_verified_nor_written() -> None:
     facts = {"settings": {"args": {"v": ENTRY, "profiling": {**ENTRY, "value": None}}}, "others": []}
     assert list(proof_of(of(facts=facts))["settings"][API_SERVER]["args"]) == ["v"]
 

@@ -21,10 +21,10 @@ from ansible_collections.nodecraft.kubeadm.tests.unit.support.control_plane_host
     seen,
 )
 
-HELD: Json = {"answered": True, "holder": "us"}
+HELD: Json = {"api_reachable": True, "holder": "us"}
 NOTHING: Json = {API_SERVER: pod()}
 DOWN: Json = {API_SERVER: pod(ON, problem="is down")}
-SILENT: Json = {"answered": False, "msg": "no answer."}
+SILENT: Json = {"api_reachable": False, "msg": "no answer."}
 
 
 class FakePass:
@@ -97,20 +97,20 @@ def decided(its_pass: FakePass, **settings: t.Any) -> FakePass:
 def test_one_host_decides_and_acquires_the_lease() -> None:
     its_pass = FakePass(two(), answer=HELD)
     found = its_pass.take("decide")
-    assert (found["answered"], found["planned"], found["turns"]) == (True, ["cp1", "cp2"], ["cp1", "cp2"])
+    assert (found["api_reachable"], found["planned"], found["turns"]) == (True, ["cp1", "cp2"], ["cp1", "cp2"])
     assert (found["lease"]["held"], found["is_ready"], found["told"]) == (True, True, [])
     ((module, request),) = its_pass.asked
     assert (module, request["state"], request["plan_age"]) == ("rollout_lease", "held", 0)
-    assert its_pass.as_host("cp2").take("decide") == {"pass": "cp2", "answered": True, "coordinator": "cp1"}
+    assert its_pass.as_host("cp2").take("decide") == {"pass": "cp2", "api_reachable": True, "coordinator": "cp1"}
     assert len(its_pass.asked) == 1
 
 
 def test_a_host_that_is_repaired_passes_the_question_on() -> None:
     its_pass = FakePass({"cp1": host("cp1", DOWN), "cp2": host("cp2")}, answer=HELD)
-    assert its_pass.take("decide") == {"pass": "cp1", "answered": False}
+    assert its_pass.take("decide") == {"pass": "cp1", "api_reachable": False}
     its_pass.asked_host = "cp2"
     found = its_pass.take("decide")
-    assert (found["answered"], found["is_ready"], len(its_pass.asked)) == (True, False, 1)
+    assert (found["api_reachable"], found["is_ready"], len(its_pass.asked)) == (True, False, 1)
 
 
 @pytest.mark.parametrize("hosts", [{"cp1": host("cp1", NOTHING)}, {"cp1": host("cp1", control_plane_lease=False)}])
@@ -270,7 +270,7 @@ def test_a_turn_renews_the_lease_and_names_what_to_change() -> None:
 
 @pytest.mark.parametrize(("lease", "held"), [(True, False), (False, True)])
 def test_a_turn_needs_the_lease_where_it_is_wanted(lease: bool, held: bool) -> None:
-    its_pass = decided(FakePass(two(control_plane_lease=lease), answer={"answered": True}))
+    its_pass = decided(FakePass(two(control_plane_lease=lease), answer={"api_reachable": True}))
     if held:
         assert its_pass.as_host("cp1").take("turn")["changes"]
         assert its_pass.asked == []

@@ -231,10 +231,10 @@ def test_check_mode_only_looks_at_it() -> None:
     ("answer", "told"),
     [
         (SILENT, "To continue although nothing excludes other runs, set control_plane_lease: false."),
-        ({"failed": True, "answered": None, "msg": "no credentials."}, "set control_plane_lease: false"),
+        ({"failed": True, "api_reachable": None, "msg": "no credentials."}, "set control_plane_lease: false"),
         (GONE, "set control_plane_lease: false"),
         (
-            {"failed": True, "answered": True, "msg": "a rollout of the same desired state failed on cp1."},
+            {"failed": True, "api_reachable": True, "msg": "a rollout of the same desired state failed on cp1."},
             "failed on cp1.",
         ),
     ],
@@ -280,7 +280,7 @@ def test_a_plan_older_than_another_run_is_made_again() -> None:
 
 
 @pytest.mark.parametrize(
-    "answer", [{"stale": True}, {"failed": True, "answered": True, "msg": "the run them is in progress."}]
+    "answer", [{"stale": True}, {"failed": True, "api_reachable": True, "msg": "the run them is in progress."}]
 )
 def test_a_lease_that_was_lost_ends_the_rollout(answer: Json) -> None:
     found = run(None, NOTHING, answers=by_state(renewed=answer))

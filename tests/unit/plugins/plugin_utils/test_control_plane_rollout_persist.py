@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 nodecraft.kubeadm contributors
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""When kubeadm-config is proven and written: the steps of the role in their course."""
+"""When kubeadm-config is verified and written: the steps of the role in their course."""
 
 from __future__ import annotations
 
@@ -74,7 +74,7 @@ def test_a_proof_that_fails_on_one_node_keeps_it_from_being_written() -> None:
     assert "it was not verified on cp2" in " ".join(found.failures.values())
 
 
-def test_a_failed_change_keeps_it_from_being_proven() -> None:
+def test_a_failed_change_keeps_it_from_being_verified() -> None:
     found = run(ON, change=courses.FAILED, ignores_errors=True)
     assert asked(found) == []
     assert "because cp2 failed or was lost" in " ".join(found.failures.values())
@@ -101,7 +101,7 @@ def test_what_could_not_be_read_fails_the_run_behind_its_changes() -> None:
     assert "could not be read: no answer" in why
 
 
-def test_what_stands_there_already_is_neither_proven_nor_a_reason_for_the_lease() -> None:
+def test_what_stands_there_already_is_neither_verified_nor_a_reason_for_the_lease() -> None:
     written = KNOWN["text"].replace("apiServer: {}", 'apiServer:\n  extraArgs:\n  - name: v\n    value: "5"')
     found = run(known={"text": written})
     assert (asked(found), found.play.calls("rollout_lease")) == ([], [])

@@ -32,11 +32,11 @@ def test_a_run_without_the_lease_or_the_api_holds_none(variables: Json) -> None:
     ("answer", "told"),
     [
         (
-            {"failed": True, "answered": True, "msg": "a rollout of the same desired state failed on cp1."},
+            {"failed": True, "api_reachable": True, "msg": "a rollout of the same desired state failed on cp1."},
             "failed on cp1.",
         ),
         (
-            {"failed": True, "answered": False, "msg": "silent."},
+            {"failed": True, "api_reachable": False, "msg": "silent."},
             "silent. To continue although nothing excludes other runs",
         ),
         (GONE, "gone. To continue although nothing excludes other runs"),

@@ -19,9 +19,9 @@ def node(call: Call) -> Json:
 # ---- rollback --------------------------------------------------------------------------------------------------------
 
 
-def way(gate: str, obstacle: str | None = None) -> Json:
+def way(gate: str, blocked_by: str | None = None) -> Json:
     operation = {"field": "feature_gates", "key": gate, "before": True, "after": None}
-    return {"transaction": f"T-{gate}", "ended": "then", "operations": [operation], "obstacle": obstacle}
+    return {"transaction": f"T-{gate}", "ended": "then", "operations": [operation], "blocked_by": blocked_by}
 
 
 def rollback(**variables: t.Any) -> FakePlay:
@@ -127,14 +127,14 @@ def test_the_first_control_plane_that_answers_says_whose_cluster_it_is(
     without_credentials(monkeypatch)
     play = resize(lambda call: GONE if call.on == "cp1" else node(call))
     settings = {"planes": ["cp1", "cp2"]}
-    assert play.take(role, "admit", "localhost", on="cp1", settings=settings)["answered"] is False
+    assert play.take(role, "admit", "localhost", on="cp1", settings=settings)["api_reachable"] is False
     found = play.take(role, "admit", "localhost", on="cp2", settings=settings)
-    assert (found["answered"], found["api"]) == (True, {"host": "cp2", "become": True})
+    assert (found["api_reachable"], found["api"]) == (True, {"host": "cp2", "become": True})
     assert found["cluster"] == {"ca_sha256": "a", "machine_ids": {"node-cp2": "id-cp2"}}
     # The last one that does not answer leaves the API to say what is wrong.
     play.answers["kubelet_info"] = {"failed": True, "msg": "no kubelet"}
     last = play.take(role, "admit", "localhost", on="cp2", settings=settings)
-    assert (last["answered"], last["cluster"]) == (True, {"ca_sha256": "", "machine_ids": {}})
+    assert (last["api_reachable"], last["cluster"]) == (True, {"ca_sha256": "", "machine_ids": {}})
 
 
 @pytest.mark.parametrize(

@@ -28,7 +28,7 @@ def test_a_play_that_goes_well(role: str) -> None:
 
 @pytest.mark.parametrize("role", ALL)
 @pytest.mark.parametrize("strategy", ["free", "ansible.builtin.host_pinned"])
-def test_a_play_that_does_not_keep_its_hosts_in_step_is_refused(role: str, strategy: str) -> None:
+def test_a_play_that_does_not_keep_its_hosts_in_sync_is_refused(role: str, strategy: str) -> None:
     told = begin(role, FakePlay({"w1": {}}, strategy=strategy))["msg"]
     assert told == (
         f"Nothing was changed on w1. invalid strategy {strategy}: must be linear, because a turn begins only when every host has planned."

@@ -59,7 +59,7 @@ def test_the_keyword_order_counts_in_the_batch(order: str | None, hosts: list[st
         ("debug", ""),
     ],
 )
-def test_a_strategy_that_does_not_keep_its_hosts_in_step(strategy: str, told: str) -> None:
+def test_a_strategy_that_does_not_keep_its_hosts_in_sync(strategy: str, told: str) -> None:
     assert seen(FakePlay({"w1": {}}, strategy=strategy)).unordered_strategy() == told
 
 
@@ -78,18 +78,18 @@ def test_results_are_read_by_their_short_names() -> None:
     play = FakePlay(
         {"w1": {"__node_kubelet_plan": {"node": "n"}, "__node_kubelet_other": 1, "__control_plane_plan": {}}}
     )
-    play.hostvars["w1"]["__node_kubelet_admit"] = {"results": [{"answered": False}, {"answered": True}]}
+    play.hostvars["w1"]["__node_kubelet_admit"] = {"results": [{"api_reachable": False}, {"api_reachable": True}]}
     play.hostvars["w1"]["__node_kubelet_decide"] = {"results": []}
     play.hostvars["w1"]["__node_kubelet_change"] = {"results": [{"item": {}}]}
-    play.hostvars["w1"]["__node_kubelet_apply"] = {"answered": True}  # skipped, or of no loop
+    play.hostvars["w1"]["__node_kubelet_apply"] = {"api_reachable": True}  # skipped, or of no loop
     own = seen(play).own
     assert (dict(own), len(own)) == (
         {
             "plan": {"node": "n"},
-            "admit": {"answered": True},
+            "admit": {"api_reachable": True},
             "decide": {},
             "change": {"results": [{"item": {}}]},
-            "apply": {"answered": True},
+            "apply": {"api_reachable": True},
         },
         5,
     )

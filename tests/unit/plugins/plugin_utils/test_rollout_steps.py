@@ -64,7 +64,7 @@ def test_a_pass_has_a_number_that_all_its_steps_tell() -> None:
     assert take(play, role="node_resources", step="decide")["pass"] == begun["pass"]
     play.hostvars["w1"]["__node_resources_decide"] = take(play, role="node_resources", step="decide")
     # Not every task has settings.
-    assert take(play, role="node_resources", step="apply")["answered"] is True
+    assert take(play, role="node_resources", step="apply")["api_reachable"] is True
     again = take(play, role="node_resources", step="begin", settings=settings)
     assert again["pass"] != begun["pass"]
     # So is one that could not begin: its end is not that of the pass before.

@@ -32,7 +32,7 @@ def mounted(container: Json) -> dict[str, tuple[bool, str | None]]:
 
 
 @pytest.mark.slice
-def test_ours_is_deployed_hardened_and_proven(play: Play) -> None:
+def test_ours_is_deployed_hardened_and_verified(play: Play) -> None:
     outcome = play(OURS, become=True)
     assert outcome.status == 0, outcome.output
     # One host asks for all, and not as root.

@@ -78,7 +78,7 @@ def test_a_control_planes_own_server_answers_where_the_first_does_not(
             trouble.balancer = 503
         client = connection.connect(admin(first, api.url))
         assert client.get("nodes/w1")["metadata"]["name"] == "w1"
-        assert (client.answered, client.url) == (api.url, api.url)
+        assert (client.server, client.url) == (api.url, api.url)
         assert client.get("nodes/w1")
         if isinstance(trouble, FakeApi):
             assert trouble.connections == connections

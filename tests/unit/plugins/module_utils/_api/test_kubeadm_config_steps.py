@@ -36,9 +36,9 @@ CONFIG = "replace kubeadm-config"
 
 
 def steps(
-    api: ConfigMaps, settings: Json | None = None, *, dry: bool = False, proven: Json | None = None
+    api: ConfigMaps, settings: Json | None = None, *, dry: bool = False, verified: Json | None = None
 ) -> ConfigCourse:
-    params = {"settings": V if settings is None else settings, "proven": proven}
+    params = {"settings": V if settings is None else settings, "verified": verified}
     return Course(KubeadmConfigSteps(params, connect=lambda: t.cast(t.Any, api), diff=True), dry=dry)
 
 
@@ -166,15 +166,15 @@ def test_what_another_writes_meanwhile_is_planned_again() -> None:
     assert api.text == OTHERS
 
 
-def test_what_was_proven_is_what_is_written() -> None:
+def test_what_was_verified_is_what_is_written() -> None:
     first = steps(ConfigMaps())
     first.read()
     plan = first.plan()
-    proven = {"before": digest_of(plan.before), "after": digest_of(plan.after)}
-    carry_out(steps(ConfigMaps(), proven=proven))
-    for api, given in ((ConfigMaps(OTHERS), proven), (ConfigMaps(), {**proven, "after": "x"})):
+    verified = {"before": digest_of(plan.before), "after": digest_of(plan.after)}
+    carry_out(steps(ConfigMaps(), verified=verified))
+    for api, given in ((ConfigMaps(OTHERS), verified), (ConfigMaps(), {**verified, "after": "x"})):
         with pytest.raises(Refusal, match="was changed by another client since this run read it"):
-            carry_out(steps(api, proven=given))
+            carry_out(steps(api, verified=given))
         assert api.writes == []
     api = ConfigMaps()
 
@@ -184,7 +184,7 @@ def test_what_was_proven_is_what_is_written() -> None:
 
     api.meanwhile = change
     with pytest.raises(Refusal, match="was changed by another"):
-        carry_out(steps(api, proven=proven))
+        carry_out(steps(api, verified=verified))
     assert api.text == OTHERS
 
 

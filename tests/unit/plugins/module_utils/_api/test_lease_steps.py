@@ -71,7 +71,7 @@ def fixture_desk(serve: t.Callable[..., FakeApi]) -> Desk:
 
 def test_taken_renewed_let_go(desk: Desk) -> None:
     assert desk.run().report() == {
-        "answered": True,
+        "api_reachable": True,
         "holder": "us",
         "taken_over_from": None,
         "stale": False,
@@ -208,7 +208,7 @@ def test_an_account_without_the_right(desk: Desk) -> None:
     desk.api.before_write = refuse(403, "leases is forbidden")
     with pytest.raises(KubeadmError, match=r"needs get, create and update on leases .* control_plane_lease"):
         desk.run()
-    assert desk.last.report()["answered"] is True
+    assert desk.last.report()["api_reachable"] is True
 
 
 def test_an_account_that_is_not_known_any_more_is_told_how_to_go_on(desk: Desk) -> None:
@@ -218,7 +218,7 @@ def test_an_account_that_is_not_known_any_more_is_told_how_to_go_on(desk: Desk) 
         KubeadmError, match=r"401, Unauthorized.*locked you out.*control_plane_lease or node_kubelet_lease: false"
     ):
         desk.run()
-    assert desk.last.report()["answered"] is True
+    assert desk.last.report()["api_reachable"] is True
 
 
 def test_nobody_answers(desk: Desk) -> None:
@@ -226,19 +226,19 @@ def test_nobody_answers(desk: Desk) -> None:
     with pytest.raises(KubeadmError, match="did not answer for 60 s"):
         desk.run()
     report = desk.last.report()
-    assert (report["answered"], report["holder"], report["operations"]) == (False, None, [])
+    assert (report["api_reachable"], report["holder"], report["operations"]) == (False, None, [])
 
 
 def test_an_api_of_others_is_no_reason_to_go_on_without_it(desk: Desk) -> None:
     """With one node and no answer a role does: here somebody answered."""
 
     def refuse_it(_client: object) -> t.NoReturn:
-        raise Refusal("not proven")
+        raise Refusal("not verified")
 
     steps = Course(LeaseSteps(DEFAULTS, connect=lambda: client_of(desk.api.url, desk.clock, check=refuse_it)))
     with pytest.raises(Refusal), steps.session():
         steps.read()
-    assert steps.report()["answered"] is True
+    assert steps.report()["api_reachable"] is True
     assert desk.api.requests == []
 
 
@@ -249,7 +249,7 @@ def test_nobody_is_asked_without_credentials() -> None:
     steps = Course(LeaseSteps(DEFAULTS, connect=connect))
     with pytest.raises(KubeadmError), steps.session():
         raise AssertionError
-    assert steps.report()["answered"] is None
+    assert steps.report()["api_reachable"] is None
 
 
 def test_a_failed_roll_out_keeps_its_desired_state_from_being_tried_again(desk: Desk) -> None:

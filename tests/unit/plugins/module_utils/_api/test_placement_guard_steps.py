@@ -45,7 +45,7 @@ def test_a_version_that_is_not_tested(api: FakeGuards) -> None:
 # ---- making it ---------------------------------------------------------------------------------------------------------
 
 
-def test_it_is_tried_on_pods_that_are_never_made_then_written_then_proven(api: FakeGuards) -> None:
+def test_it_is_tried_on_pods_that_are_never_made_then_written_then_verified(api: FakeGuards) -> None:
     done = run(api, **ENFORCED)
     assert done.error is None
     assert api.writes == [*TRIED, f"POST {POLICY} {NAME}", f"POST {BINDING} {NAME}"]
@@ -77,7 +77,7 @@ def test_what_is_documented_is_returned(api: FakeGuards) -> None:
     assert set(run(api).report) | {"api", "rehearsal"} == documented("placement_guard")
 
 
-def test_a_guard_that_only_warns_is_tried_and_not_proven(api: FakeGuards) -> None:
+def test_a_guard_that_only_warns_is_tried_and_not_verified(api: FakeGuards) -> None:
     done = run(api)
     assert (done.error, done.report["enforced"]) == (None, False)
     assert api.writes == [*TRIED, f"POST {POLICY} {NAME}", f"POST {BINDING} {NAME}"]
@@ -384,9 +384,9 @@ def test_a_write_whose_answer_was_lost_counts(api: FakeGuards, first: bool) -> N
         run(api)
         api.objects["w4"] = tainted("w4", f"{D}:NoSchedule")
     del api.writes[:]
-    api.unanswered.append((POLICY, NAME))
+    api.unacknowledged.append((POLICY, NAME))
     assert run(api).error is None
-    assert api.unanswered == []
+    assert api.unacknowledged == []
     assert nodes_of(api.guards[POLICY, NAME]) == ["w1", "w2", *([] if first else ["w4"])]
 
 

@@ -206,7 +206,7 @@ def test_what_the_guard_lost_on_the_way_comes_back(api: FakeGuards) -> None:
     assert run(api, **AFFINITY).error is None
 
 
-def test_the_policy_behind_an_affinity_is_proven_too(api: FakeGuards) -> None:
+def test_the_policy_behind_an_affinity_is_verified_too(api: FakeGuards) -> None:
     run(api, **AFFINITY)
     del api.guards[BINDING, NAME]
     stops_at(api, BINDING)
@@ -284,7 +284,7 @@ def test_two_runs_do_not_take_away_each_others_copies(api: FakeGuards) -> None:
     assert names(api) == [f"{BINDING} {TRIAL}"]
 
 
-def test_tolerations_are_proven_too(api: FakeGuards) -> None:
+def test_tolerations_are_verified_too(api: FakeGuards) -> None:
     def untolerated(pod: Json) -> None:
         if "labels" not in pod["metadata"]:
             pod["spec"].pop("tolerations", None)

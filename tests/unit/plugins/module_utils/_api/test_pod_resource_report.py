@@ -88,7 +88,7 @@ def test_all_nodes(api: FakeApi) -> None:
         "w1": ["b"],
         "w2": ["a", "b"],
     }
-    assert all(entry["answered"] and entry["msg"] == "" for entry in found.nodes.values())
+    assert all(entry["responded"] and entry["msg"] == "" for entry in found.nodes.values())
     assert found.warnings == []
     asked = [path for path in api.asked("GET") if "/proxy/" in path]
     assert sorted(asked) == [
@@ -114,7 +114,7 @@ def test_many_nodes_take_one_request_each_three_lists_and_the_version(serve: Ser
     api.pods = [plugin(name) for name in names]
     api.behind = {f"plugin-{name}": view() for name in names}
     found = Read(api)
-    assert all(entry["answered"] for entry in found.nodes.values())
+    assert all(entry["responded"] for entry in found.nodes.values())
     assert len(api.requests) == 24
 
 
@@ -153,9 +153,9 @@ def test_pods_are_read_after_the_plugins(api: FakeApi) -> None:
 def test_a_node_that_does_not_tell_is_named_with_the_reason(api: FakeApi, answer: t.Any, words: str) -> None:
     api.behind["plugin-w2"] = answer
     found = Read(api)
-    assert found.nodes["w1"]["answered"]
+    assert found.nodes["w1"]["responded"]
     w2 = found.nodes["w2"]
-    assert not w2["answered"]
+    assert not w2["responded"]
     assert w2["msg"].startswith("devices/plugin-w2 ")
     assert words in w2["msg"]
     assert w2["msg"].endswith(".")
@@ -179,7 +179,7 @@ def test_a_node_that_offers_nothing_gives_no_warning_unless_it_is_named(serve: S
     api.pods = [plugin("w1")]
     api.behind = {"plugin-w1": view()}
     found = Read(api)
-    assert (found.nodes["cp1"]["answered"], found.nodes["cp1"]["resources"], found.warnings) == (False, {}, [])
+    assert (found.nodes["cp1"]["responded"], found.nodes["cp1"]["resources"], found.warnings) == (False, {}, [])
     assert "is on cp1" in found.nodes["cp1"]["msg"]
     assert len(Read(api, nodes=["cp1"]).warnings) == 1
 
@@ -198,7 +198,7 @@ def test_several_plugins_on_one_node(api: FakeApi) -> None:
     api.pods.append(plugin("w1", "somebodys"))
     api.behind["somebodys"] = (404, "no such page")
     found = Read(api)
-    assert found.nodes["w1"]["answered"]
+    assert found.nodes["w1"]["responded"]
     assert "devices/somebodys answered 404, no such page" in found.nodes["w1"]["msg"]
     assert (len(found.allocations), found.warnings) == (1, [])
 

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 nodecraft.kubeadm contributors
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The templates of pods that are resized: held against the pods, brought in step, and taken back to."""
+"""The templates of pods that are resized: held against the pods, brought in sync, and taken back to."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def test_a_template_that_differs_is_reported(web: FakePods) -> None:
     assert run(web, owner=OWNER, template="report").warnings == [warning]
 
 
-def test_a_template_is_brought_in_step(web: FakePods) -> None:
+def test_a_template_is_brought_in_sync(web: FakePods) -> None:
     done = run(web, owner=OWNER, template="update", wait=True)
     assert done.error is None
     spec = web.controllers["Deployment", "web"]["spec"]["template"]["spec"]
@@ -134,7 +134,7 @@ def test_templates_that_may_not_be_read(serve_pods: Serve) -> None:
     api = serve_pods(sized(owner=SET))
     place = "/apis/apps/v1/namespaces/shop/replicasets/web-5d"
     api.answers[place] = Refused(403, 'User "u" cannot get resource "replicasets"')
-    api._apps = api._answered  # type: ignore[method-assign,assignment]
+    api._apps = api._response  # type: ignore[method-assign,assignment]
     done = run(api, names=["web-1"], template="report")
     assert (done.error, done.outcomes) == (None, {"web-1": "accepted"})
     assert "whether the templates differ from the pods could not be determined" in done.warnings[0]

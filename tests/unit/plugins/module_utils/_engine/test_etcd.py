@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 nodecraft.kubeadm contributors
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What is proven of a member of etcd that is healthy."""
+"""What is verified of a member of etcd that is healthy."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ def fixture_other(tmp_path: Path, authority: Authority, server: Pair, member: Fa
     other.close()
 
 
-def test_a_write_through_the_changed_member_is_proven_and_leaves_nothing(
+def test_a_write_through_the_changed_member_is_verified_and_leaves_nothing(
     node: FakeNode, client: dict[str, str], member: FakeEtcd, other: FakeEtcd
 ) -> None:
     result = change(node, client)

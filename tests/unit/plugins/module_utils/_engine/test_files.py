@@ -41,7 +41,7 @@ def test_a_file_is_replaced_with_mode_and_attributes(tmp_path: Path) -> None:
     assert os.listdir(tmp_path) == ["file"]
 
 
-def test_what_a_killed_run_left_is_no_obstacle(tmp_path: Path) -> None:
+def test_what_a_killed_run_left_blocks_nothing(tmp_path: Path) -> None:
     (tmp_path / ".file.nodecraft-kubeadm").write_bytes(b"half")
     write(tmp_path / "file", b"new")
     assert os.listdir(tmp_path) == ["file"]

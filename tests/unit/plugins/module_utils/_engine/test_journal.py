@@ -108,7 +108,7 @@ def restoring(node: FakeNode) -> t.Any:
 
 
 @pytest.mark.parametrize("damage", DAMAGES.values(), ids=DAMAGES)
-def test_a_damaged_second_copy_is_no_obstacle_and_written_again(node: FakeNode, damage: Damage) -> None:
+def test_a_damaged_second_copy_blocks_nothing_and_is_written_again(node: FakeNode, damage: Damage) -> None:
     node.prepare()
     damage(copies(node)[1])
     result = node.run()
@@ -252,6 +252,7 @@ def test_a_closed_transaction_that_does_not_say_how_it_ended_is_damaged() -> Non
         ({"result": {"outcome": "restored"}}, {"result": {"outcome": ROLLED_BACK}}),
         ({"result": {"outcome": "abandoned"}}, {"result": {"outcome": ABORTED}}),
         ({"takes_back": "0000"}, {"reverts": "0000"}),
+        ({"nudged": True}, {"triggered": True}),
     ],
 )
 def test_what_an_earlier_version_wrote_has_the_names_of_today(tmp_path: Path, earlier: t.Any, today: t.Any) -> None:

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 nodecraft.kubeadm contributors
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What is proven of a static pod that is healthy."""
+"""What is verified of a static pod that is healthy."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 nodecraft.kubeadm contributors
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Transactions of a systemd unit: started anew once, proven by its process and its Node, restored when it does not come up."""
+"""Transactions of a systemd unit: started anew once, verified by its process and its Node, restored when it does not come up."""
 
 from __future__ import annotations
 

@@ -41,7 +41,7 @@ def text_of(node: FakeNode) -> str:
 # ---- commit ----------------------------------------------------------------------------------------------------------
 
 
-def test_a_healthy_change_is_committed_and_proven(node: FakeNode) -> None:
+def test_a_healthy_change_is_committed_and_verified(node: FakeNode) -> None:
     result = node.change()
     assert result["outcome"] == COMMITTED
     assert result["reason"] is None
@@ -132,7 +132,7 @@ def test_a_slow_start_is_not_restored(node: FakeNode) -> None:
     assert result["outage_seconds"] > 280
 
 
-def test_a_component_without_probes_is_proven_by_its_process(node: FakeNode) -> None:
+def test_a_component_without_probes_is_verified_by_its_process(node: FakeNode) -> None:
     node.web.status = 500
     watch = {side: {**node.instance(text), "probes": []} for side, text in (("before", OLD), ("after", NEW))}
     assert node.change(watch=watch)["outcome"] == COMMITTED
@@ -147,7 +147,7 @@ def test_probes_that_need_the_kubelet_are_left_to_it(node: FakeNode) -> None:
 def test_a_component_that_was_down_is_repaired(node: FakeNode) -> None:
     (instance,) = node.kubelet.instances
     instance.behaviour = Behaviour(alive=0.0, back_off=1000)
-    node.settle()
+    node.stabilize()
     assert node.kubelet.instances == []
     result = node.change()
     assert result["outcome"] == COMMITTED
@@ -165,7 +165,7 @@ def test_the_log_that_is_kept_shows_no_hidden_value(node: FakeNode) -> None:
     assert node.run()["log"] == ["E1 invalid $(A) and $(B)"]
 
 
-def test_what_never_gets_ready_is_restored_and_the_former_state_proven(node: FakeNode) -> None:
+def test_what_never_gets_ready_is_restored_and_the_former_state_verified(node: FakeNode) -> None:
     node.kubelet.behaviours["--v=2"] = Behaviour(ready=None, log=("I1 one", "E1 why it hangs"))
     began = node.clock.now
     result = node.change()
@@ -193,7 +193,7 @@ def test_a_crash_loop_is_restored_before_the_time_is_up(node: FakeNode) -> None:
 
 
 def test_a_component_that_was_ready_once_gets_its_whole_time(node: FakeNode) -> None:
-    """Crashes in the watched seconds are no crash loop from the start: it may still settle."""
+    """Crashes in the watched seconds are no crash loop from the start: it may still become stable."""
     node.kubelet.behaviours["--v=2"] = Behaviour(alive=1.5, ready=0.5, back_off=0.5)
     began = node.clock.now
     result = node.change(wait_timeout=40)
@@ -230,7 +230,7 @@ def test_a_former_state_that_does_not_come_back_is_an_alarm(node: FakeNode) -> N
 def test_what_was_broken_before_need_not_be_healthy_after_a_restore(node: FakeNode) -> None:
     node.kubelet.behaviours.update({"--v=1": Behaviour(ready=None), "--v=2": Behaviour(ready=None)})
     node.kubelet.instances[0].behaviour = Behaviour(ready=None)
-    node.settle()
+    node.stabilize()
     node.clock.pace = 10
     result = node.change()
     assert result["outcome"] == ROLLED_BACK
@@ -316,7 +316,7 @@ class Blocked(t.NamedTuple):
     """Why a file cannot be written, whoever tries; and what has to be there again afterwards."""
 
     path: str
-    obstacle: str
+    blocker: str
 
 
 BLOCKED = {
@@ -330,10 +330,10 @@ BLOCKED = {
 def test_a_file_that_cannot_be_written_leaves_everything_as_it_was(
     node: FakeNode, tmp_path: Path, blocked: Blocked
 ) -> None:
-    if blocked.obstacle.endswith("/"):
-        (tmp_path / blocked.obstacle).mkdir()
-    elif blocked.obstacle:
-        (tmp_path / blocked.obstacle).write_text("a file", encoding="utf-8")
+    if blocked.blocker.endswith("/"):
+        (tmp_path / blocked.blocker).mkdir()
+    elif blocked.blocker:
+        (tmp_path / blocked.blocker).write_text("a file", encoding="utf-8")
     first, second = with_policy(node), node.entry(tmp_path / blocked.path, "content")
     result = node.change(files=[*first["files"], second], directories=first["directories"])
     assert result["outcome"] == ABORTED
@@ -344,8 +344,8 @@ def test_a_file_that_cannot_be_written_leaves_everything_as_it_was(
 
 
 def test_a_manifest_that_cannot_be_written_leaves_everything_as_it_was(node: FakeNode) -> None:
-    obstacle = node.manifests / f".{node.manifest.name}.nodecraft-kubeadm"
-    obstacle.mkdir()
+    blocker = node.manifests / f".{node.manifest.name}.nodecraft-kubeadm"
+    blocker.mkdir()
     result = node.change(**with_policy(node))
     assert result["outcome"] == ABORTED
     assert text_of(node) == OLD
@@ -354,9 +354,9 @@ def test_a_manifest_that_cannot_be_written_leaves_everything_as_it_was(node: Fak
 
 def test_a_restore_that_cannot_be_written_is_tried_until_it_can(node: FakeNode) -> None:
     node.kubelet.behaviours["--v=2"] = Behaviour(ready=None)
-    obstacle = node.manifests / f".{node.manifest.name}.nodecraft-kubeadm"
-    node.once(WAITING, obstacle.mkdir)
-    node.at(40, obstacle.rmdir)
+    blocker = node.manifests / f".{node.manifest.name}.nodecraft-kubeadm"
+    node.once(WAITING, blocker.mkdir)
+    node.at(40, blocker.rmdir)
     assert node.change()["outcome"] == ROLLED_BACK
     assert text_of(node) == OLD
     assert any(message.startswith("cannot be rolled back yet: ") for message in node.messages)
@@ -364,8 +364,8 @@ def test_a_restore_that_cannot_be_written_is_tried_until_it_can(node: FakeNode) 
 
 def test_a_restore_that_can_never_be_written_is_an_alarm(node: FakeNode) -> None:
     node.kubelet.behaviours["--v=2"] = Behaviour(ready=None)
-    obstacle = node.manifests / f".{node.manifest.name}.nodecraft-kubeadm"
-    node.once(WAITING, obstacle.mkdir)
+    blocker = node.manifests / f".{node.manifest.name}.nodecraft-kubeadm"
+    node.once(WAITING, blocker.mkdir)
     node.clock.pace = 10
     result = node.change()
     assert result["outcome"] == ALARM
@@ -493,7 +493,7 @@ def test_a_file_that_somebody_puts_back_in_the_watched_seconds_is_not_committed(
     assert node.manifest.read_text(encoding="utf-8") == OLD
 
 
-def test_an_edit_while_the_former_state_is_proven_is_an_alarm(node: FakeNode) -> None:
+def test_an_edit_while_the_former_state_is_verified_is_an_alarm(node: FakeNode) -> None:
     node.kubelet.behaviours["--v=2"] = Behaviour(ready=None)
     node.prepare()
     node.once(VERIFYING, node.foreign_edit)

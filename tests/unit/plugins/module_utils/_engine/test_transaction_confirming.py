@@ -104,7 +104,7 @@ def test_the_time_for_the_word_goes_on_over_a_restart_of_the_engine(node: FakeNo
 
 
 @pytest.mark.parametrize(("word", "outcome"), [(True, COMMITTED), (False, ROLLED_BACK)])
-def test_after_a_reboot_it_is_proven_again_and_a_word_stays_given(node: FakeNode, word: bool, outcome: str) -> None:
+def test_after_a_reboot_it_is_verified_again_and_a_word_stays_given(node: FakeNode, word: bool, outcome: str) -> None:
     node.prepare(confirm_timeout=30)
     node.once(CONFIRMING, die)
     with pytest.raises(Killed):
@@ -187,7 +187,7 @@ def test_an_engine_that_dies_after_it_does_not_start_the_kubelet_again(node: Fak
 def test_what_was_down_before_is_no_reason_to_start_the_kubelet_anew(node: FakeNode) -> None:
     (instance,) = node.kubelet.instances
     instance.behaviour = Behaviour(alive=0.0, back_off=10000)
-    node.settle()
+    node.stabilize()
     node.kubelet.behaviours = {"--v=1": Behaviour(start=10000), "--v=2": Behaviour(ready=None)}
     node.clock.pace = 4
     assert node.change(wait_timeout=200)["outcome"] == ROLLED_BACK

@@ -59,7 +59,7 @@ def start_over(node: FakeNode, tmp: str, ready: float | None, *, confirm: bool) 
     """The node as it was at first, with a journal, and the word from outside that it may need."""
     node.write_manifest(OLD)
     node.kubelet.behaviours = {"--v=1": QUICK, "--v=2": Behaviour(stop=1, start=1, ready=ready)}
-    node.settle()
+    node.stabilize()
     node.prepare(
         files=[node.entry(node.policy, "policy")],
         directories=[str(node.policy.parent.parent), str(node.policy.parent)],

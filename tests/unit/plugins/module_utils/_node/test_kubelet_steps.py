@@ -219,7 +219,7 @@ def test_a_kubelet_without_a_version_is_named(node: Node) -> None:
         kubelet_units.read_unit(node.run, node.host)
 
 
-def settle(node: Node) -> None:
+def carry_out_nothing(node: Node) -> None:
     steps = node.steps(config={"maxPods": 110})
     with steps.session():
         steps.read()
@@ -230,14 +230,14 @@ def settle(node: Node) -> None:
 def test_nothing_to_do_is_no_success_over_a_kubelet_that_is_down(node: Node) -> None:
     node.shown.update(ActiveState="activating", SubState="auto-restart", MainPID="0")
     with pytest.raises(KubeadmError, match=r"it is activating \(auto-restart\).*command failed"):
-        settle(node)
+        carry_out_nothing(node)
 
 
 def test_a_kubelet_that_runs_and_answers_is_left_alone(node: Node, web: Web, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(probes, "api_get", lambda kubeconfig, path: (None, "nobody answers"))
     node.main.write_text(f"{kubelets.MAIN_TEXT}healthzPort: {web.port}\n", encoding="ascii")
     node.shown.update(ActiveState="active", SubState="running")
-    settle(node)
+    carry_out_nothing(node)
 
 
 # ---- policies --------------------------------------------------------------------------------------------------------
@@ -486,7 +486,7 @@ def test_the_report_names_what_sets_what(node: Node) -> None:
     found = kubelet_report.read_all(run=node.run, warn=pytest.fail, host=node.host)
     assert set(found) == documented("kubelet_info")
     assert found["in_sync"]
-    assert found["obstacle"] is None
+    assert found["blocked_by"] is None
     assert found["process"]["pid"] == 7
     assert found["feature_gates"] == {"Theirs": True}
     assert found["sources"]["config"]["maxPods"] == [f"{node.main}:7"]
@@ -517,5 +517,5 @@ def test_the_report_tells_why_a_unit_would_be_refused(node: Node) -> None:
     late = node.write("zzzzz.conf", "[Service]\nExecStart=\nExecStart=/usr/bin/kubelet --hostname-override=w1\n")
     node.shown.update(MainPID="0", DropInPaths=str(late))
     found = kubelet_report.read_all(run=node.run, warn=pytest.fail, host=node.host)
-    assert f"{late}:3 sets ExecStart in a drop-in that is read after" in found["obstacle"]
+    assert f"{late}:3 sets ExecStart in a drop-in that is read after" in found["blocked_by"]
     assert (found["process"], found["in_sync"]) == (None, False)

@@ -210,7 +210,7 @@ def test_the_preflight_tells_what_a_user_should_know(
         assert change.plan().warnings[-1] == "etcd is alone"
 
 
-def settle(master: FakeNode, run: FakeRun, *, dry: bool = False, **desired: t.Any) -> list[str]:
+def carry_out_nothing(master: FakeNode, run: FakeRun, *, dry: bool = False, **desired: t.Any) -> list[str]:
     """A run of the module that has nothing to change; what it warned of."""
     idle = steps(master, run, dry=dry, **desired)
     with idle.session():
@@ -222,11 +222,11 @@ def settle(master: FakeNode, run: FakeRun, *, dry: bool = False, **desired: t.An
 
 
 def test_nothing_to_change_is_no_success_over_a_component_that_is_down(master: FakeNode, run: FakeRun) -> None:
-    assert settle(master, run) == []
+    assert carry_out_nothing(master, run) == []
     master.kubelet.kill(master.kubelet.instances[0])
     for dry in (False, True):
         with pytest.raises(KubeadmError, match="kube-apiserver on cp1: there is nothing to change, but it is down"):
-            settle(master, run, dry=dry)
+            carry_out_nothing(master, run, dry=dry)
 
 
 def test_a_component_that_is_broken_is_told_with_its_last_transaction_and_words(master: FakeNode, run: FakeRun) -> None:
@@ -234,7 +234,7 @@ def test_a_component_that_is_broken_is_told_with_its_last_transaction_and_words(
     assert master.change(rollback=False)["outcome"] == UNHEALTHY
     master.kubelet.kill(master.kubelet.instances[-1])
     with pytest.raises(KubeadmError, match=r"logged last: E1 why it hangs. .*ended unhealthy: .*not healthy"):
-        settle(master, run)
+        carry_out_nothing(master, run)
 
 
 def test_what_somebody_else_changed_is_theirs_from_then_on(master: FakeNode, run: FakeRun) -> None:
@@ -243,10 +243,10 @@ def test_what_somebody_else_changed_is_theirs_from_then_on(master: FakeNode, run
     master.foreign_edit(pod("--v=3"))
     for dummy in range(60):
         master.clock.sleep(0.5)
-    (warning,) = settle(master, run, dry=True, purge=True)
+    (warning,) = carry_out_nothing(master, run, dry=True, purge=True)
     assert "left alone from now on" in warning
-    assert settle(master, run, purge=True) == [warning]
-    assert settle(master, run, purge=True) == []
+    assert carry_out_nothing(master, run, purge=True) == [warning]
+    assert carry_out_nothing(master, run, purge=True) == []
 
 
 def test_without_diff_mode_there_is_no_diff(master: FakeNode, run: FakeRun) -> None:

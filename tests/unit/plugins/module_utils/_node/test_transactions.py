@@ -173,7 +173,7 @@ def test_recover_does_not_guess_at_a_damaged_journal(master: FakeNode, run: Fake
     assert master.journal_path.read_text(encoding="ascii") == "{"
 
 
-def test_a_closed_journal_that_is_damaged_is_told_and_no_obstacle(master: FakeNode, run: FakeRun) -> None:
+def test_a_closed_journal_that_is_damaged_is_told_and_blocks_nothing(master: FakeNode, run: FakeRun) -> None:
     master.change()
     (identifier,) = transaction_log.history(NAME)
     damage(master.state, identifier=identifier)
@@ -267,7 +267,7 @@ def test_following_an_unknown_transaction_is_an_error(master: FakeNode) -> None:
 
 
 @pytest.mark.parametrize("content", ["{", "[]", "null", '"x"', "\0\0\0"])
-def test_a_damaged_hint_is_no_obstacle(master: FakeNode, content: str) -> None:
+def test_a_damaged_hint_blocks_nothing(master: FakeNode, content: str) -> None:
     """Only the journal is synced; what else the engine says may be anything after a power loss."""
     journal = master.prepare()
     (master.state / "progress.json").write_text(content, encoding="utf-8")

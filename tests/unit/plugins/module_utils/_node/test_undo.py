@@ -224,13 +224,13 @@ def test_an_edit_since_is_refused_and_told(api: Pod) -> None:
     assert str(api.history(1)) in str(refusal.value)
     assert api.text == FOREIGN
     told = api.told() or {}
-    assert (told["transaction"], told["obstacle"]) == ("20260101T000001.000000Z-abcdef", str(refusal.value))
+    assert (told["transaction"], told["blocked_by"]) == ("20260101T000001.000000Z-abcdef", str(refusal.value))
 
 
 def test_what_was_put_back_by_hand_needs_nothing(api: Pod) -> None:
     api.run(args={"v": 4})
     api.node.write_manifest(OLD)
-    api.node.settle()
+    api.node.stabilize()
     assert api.back()["transaction"] is None
     assert api.told() is None
 
@@ -264,17 +264,17 @@ def test_nothing_older_is_taken_back_in_place_of_a_damaged_one(api: Pod, how: t.
 def test_a_damaged_copy_is_told(api: Pod) -> None:
     api.run(args={"v": 4})
     damage(api.history(1))
-    assert "does not match its checksum" in (api.told() or {})["obstacle"]
+    assert "does not match its checksum" in (api.told() or {})["blocked_by"]
 
 
 def test_a_file_beside_the_manifest_is_told(api: Pod) -> None:
     api.run(args={"v": 4})
     stray = api.node.manifests / "kube-apiserver.yaml.bak"
     stray.write_text(OLD, encoding="utf-8")
-    obstacle = (api.told() or {})["obstacle"]
+    blocked_by = (api.told() or {})["blocked_by"]
     stray.unlink()
     api.node.watcher.events()
-    assert f"{stray} on " in obstacle
+    assert f"{stray} on " in blocked_by
 
 
 def test_a_damaged_older_journal_does_not_matter(api: Pod) -> None:
@@ -288,7 +288,7 @@ def test_a_damaged_older_journal_does_not_matter(api: Pod) -> None:
 def test_an_open_transaction_stands_in_the_way(api: Pod) -> None:
     api.run(args={"v": 4})
     save_journal(str(api.node.state), api.node.journal(phase=WAITING))
-    assert "is open" in (api.told() or {})["obstacle"]
+    assert "is open" in (api.told() or {})["blocked_by"]
     # Check mode says so and plans nothing out of what stands half-way.
     assert api.plan(state="previous", dry=True).operations == ()
 

@@ -12,7 +12,7 @@ import typing as t
 
 from ..module_utils import stand_in
 
-SILENT: dict[str, t.Any] = {"msg": "the API server did not answer for 60 s.", "answered": False}
+SILENT: dict[str, t.Any] = {"msg": "the API server did not answer for 60 s.", "api_reachable": False}
 
 
 def main() -> t.NoReturn:
@@ -26,7 +26,7 @@ def main() -> t.NoReturn:
         stand_in.lose_connection()
     result = {
         "changed": True,
-        "answered": True,
+        "api_reachable": True,
         "holder": arguments["holder"] if state in ("held", "renewed") and not call.dry else None,
         "taken_over_from": "them" if behaviour == "overtaken" else None,
         "stale": behaviour == "overtaken",

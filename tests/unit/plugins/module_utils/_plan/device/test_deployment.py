@@ -215,7 +215,7 @@ def test_a_namespace_that_stays(found: Found) -> None:
 
 
 @pytest.mark.parametrize(
-    ("stale", "problems", "mode", "unsettled"),
+    ("stale", "problems", "mode", "must_verify"),
     [
         ([], [], NORMAL, False),
         ([FORMER], [], NORMAL, True),
@@ -225,10 +225,10 @@ def test_a_namespace_that_stays(found: Found) -> None:
     ],
 )
 def test_what_is_left_to_do_when_nothing_changes(
-    stale: list[Json], problems: list[str], mode: Mode, unsettled: bool
+    stale: list[Json], problems: list[str], mode: Mode, must_verify: bool
 ) -> None:
     found = Found(NAMESPACE, DAEMON_SET, stale, [], "", [])
-    assert deployment.decision(PRESENT, found, mode, has_files=True, problems=problems)["unsettled"] is unsettled
+    assert deployment.decision(PRESENT, found, mode, has_files=True, problems=problems)["must_verify"] is must_verify
 
 
 def test_a_decision() -> None:

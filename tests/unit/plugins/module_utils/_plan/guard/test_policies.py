@@ -29,7 +29,7 @@ from ansible_collections.nodecraft.kubeadm.tests.unit.support.guards import (
 
 @pytest.mark.parametrize(("guard", "name"), [(GUARD, "guard_small.txt"), (STRICT_GUARD, "guard_full.txt")])
 def test_objects_as_a_whole(guard: Guard, name: str) -> None:
-    """As they were proven on Kubernetes 1.36."""
+    """As they were verified on Kubernetes 1.36."""
     found = placement_policies.objects(guard)
     for policy in (thing for thing in found if "variables" in thing["spec"]):
         assert re.fullmatch('"[0-9a-f]{8}"', policy["spec"]["variables"][0]["expression"])

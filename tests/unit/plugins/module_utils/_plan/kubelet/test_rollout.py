@@ -159,8 +159,8 @@ STALE = "another run held the Lease of the kubelets since everything was planned
     [
         ({"stale": False}, "", ""),
         ({"stale": True}, "", STALE),
-        ({"failed": True, "answered": True, "msg": "taken."}, "taken.", "taken."),
-        ({"failed": True, "answered": False, "msg": "silent."}, "silent. To continue", "silent. To continue"),
+        ({"failed": True, "api_reachable": True, "msg": "taken."}, "taken.", "taken."),
+        ({"failed": True, "api_reachable": False, "msg": "silent."}, "silent. To continue", "silent. To continue"),
         (
             {"unreachable": True, "msg": "gone"},
             "gone. To continue although nothing excludes other runs",

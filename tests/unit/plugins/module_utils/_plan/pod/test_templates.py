@@ -96,7 +96,7 @@ def test_a_container_that_admission_adds_is_no_difference() -> None:
     assert pod_templates.differences(controller(), {"proxy": {"limits.cpu": "1"}}, [pod]) == ()
 
 
-def test_a_template_is_brought_in_step() -> None:
+def test_a_template_is_brought_in_sync() -> None:
     template = controller()
     changes = pod_templates.changes(
         template, {"app": {"limits.cpu": "2", "requests.cpu": "0.5"}, "injected": {"limits.cpu": "2"}}

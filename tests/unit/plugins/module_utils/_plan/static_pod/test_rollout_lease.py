@@ -22,8 +22,8 @@ from ansible_collections.nodecraft.kubeadm.tests.unit.support.control_plane_host
 
 Json = dict[str, t.Any]
 
-HELD: Json = {"answered": True, "holder": "me"}
-SILENT: Json = {"msg": "no answer for 60 s.", "answered": False}
+HELD: Json = {"api_reachable": True, "holder": "me"}
+SILENT: Json = {"msg": "no answer for 60 s.", "api_reachable": False}
 DOWN: Json = {API_SERVER: pod(ON, problem="is down")}
 CLUSTER = {"ca_sha256": "a", "machine_ids": {"cp1": "machine-cp1"}}
 COMMITTED: Json = {"transaction": {"outcome": "committed"}}
@@ -99,7 +99,7 @@ def test_a_lease_that_is_taken_over_is_told(dry: bool, word: str) -> None:
 @pytest.mark.parametrize(
     ("answer", "way_out"),
     [
-        ({"msg": "marked.", "answered": True}, ""),
+        ({"msg": "marked.", "api_reachable": True}, ""),
         (SILENT, " To continue although nothing excludes other runs, set control_plane_lease: false."),
         (
             {"msg": "gone.", "unreachable": True},
@@ -118,8 +118,8 @@ def test_without_the_lease_nothing_is_changed(answer: Json, way_out: str) -> Non
         (SILENT, [host("cp1")], ["cp2"], False),
         (SILENT, [host("cp1", DOWN)], ["cp2"], True),
         (SILENT, [host("cp1", DOWN), host("cp2", DOWN)], [], False),
-        ({**SILENT, "answered": None}, [host("cp1")], [], False),
-        ({**SILENT, "answered": True}, [host("cp1")], [], False),
+        ({**SILENT, "api_reachable": None}, [host("cp1")], [], False),
+        ({**SILENT, "api_reachable": True}, [host("cp1")], [], False),
     ],
 )
 def test_one_node_goes_on_without_an_api(answer: Json, hosts: list[Json], skipped: list[str], goes_on: bool) -> None:

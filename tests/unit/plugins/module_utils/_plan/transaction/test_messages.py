@@ -45,10 +45,10 @@ def test_every_other_end_is_a_failure_with_cause_and_ending(ended: str, words: s
     assert messages.changed(ended) is changed
 
 
-def test_what_was_broken_before_is_not_called_proven() -> None:
+def test_what_was_broken_before_is_not_called_verified() -> None:
     message = str(messages.failure("kube-apiserver", "cp1", {**transaction("rolled_back"), "healthy": False}))
     assert "as unhealthy as it was before" in message
-    assert "proven" not in message
+    assert "verified" not in message
 
 
 def test_check_mode_names_the_transaction_that_waits() -> None:

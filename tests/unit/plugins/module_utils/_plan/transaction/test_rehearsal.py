@@ -164,17 +164,17 @@ def test_the_command_is_the_new_one_and_behind_it_what_must_differ(
 
 
 def test_an_argument_that_only_the_kubelet_knows_cannot_be_rehearsed() -> None:
-    assert "valueFrom" in str(rehearsal.obstacle("kube-scheduler", ["kube-scheduler", None], "kube-scheduler"))
+    assert "valueFrom" in str(rehearsal.blocker("kube-scheduler", ["kube-scheduler", None], "kube-scheduler"))
 
 
 @pytest.mark.parametrize("component", COMPONENTS)
 def test_the_three_components_can_be_rehearsed(component: str) -> None:
-    assert rehearsal.obstacle(component, [component], component) is None
+    assert rehearsal.blocker(component, [component], component) is None
     assert rehearsal.shows_files(component)
 
 
 def test_of_etcd_nothing_but_the_flags_is_rehearsed() -> None:
-    assert rehearsal.obstacle("etcd", ["etcd"], "etcd") is None
+    assert rehearsal.blocker("etcd", ["etcd"], "etcd") is None
     assert not rehearsal.shows_files("etcd")
     assert rehearsal.command("etcd", ["etcd", "--v=1"]) == ["etcd", "--v=1", "--version"]
     assert rehearsal.judge("etcd", 0, "etcd Version: 3.6.5\nGit SHA: x\n").verdict == verdicts.ACCEPTED
@@ -201,8 +201,8 @@ def test_etcds_words_are_told(words: str) -> None:
     ],
 )
 def test_what_cannot_be_rehearsed_is_skipped_with_the_reason(component: str, arguments: list[str], reason: str) -> None:
-    assert reason in str(rehearsal.obstacle(component, [component, *arguments], component))
+    assert reason in str(rehearsal.blocker(component, [component, *arguments], component))
 
 
 def test_what_only_the_image_knows_cannot_be_rehearsed() -> None:
-    assert "no command" in str(rehearsal.obstacle("kube-apiserver", ["--v=4"], None))
+    assert "no command" in str(rehearsal.blocker("kube-apiserver", ["--v=4"], None))

@@ -16,7 +16,7 @@ HOSTS = ["cp1", "w1"]
 
 def way(after: t.Any = None, **more: t.Any) -> Json:
     operation = {"field": "config", "key": "maxPods", "before": 5, "after": after}
-    return {"transaction": "T", "ended": "then", "operations": [operation], "obstacle": None, **more}
+    return {"transaction": "T", "ended": "then", "operations": [operation], "blocked_by": None, **more}
 
 
 @pytest.mark.parametrize(("value", "names"), [(None, []), ("", []), ("a, b,", ["a", "b"]), (["a"], ["a"]), ([], [])])
@@ -65,7 +65,7 @@ def test_names_that_are_not_known() -> None:
         (
             ["kubelet"],
             HOSTS,
-            {"w1": {"kubelet": way(obstacle="changed since", transaction=None)}},
+            {"w1": {"kubelet": way(blocked_by="changed since", transaction=None)}},
             "w1 kubelet: changed since",
         ),
         (

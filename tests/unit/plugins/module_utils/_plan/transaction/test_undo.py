@@ -123,10 +123,10 @@ def test_what_an_info_module_says() -> None:
         {"path": "/gone", "change": "created", "diff": None},
     ]
     assert found["operations"] == [{"field": "args", "key": "v", "before": ["5"], "after": None}]
-    assert found["obstacle"] is None
+    assert found["blocked_by"] is None
 
 
-def test_an_obstacle_is_said_with_the_same_keys() -> None:
-    found = undo.describe(None, (), (), obstacle="damaged")
+def test_a_blocked_change_is_told_with_the_same_keys() -> None:
+    found = undo.describe(None, (), (), blocked_by="damaged")
     assert set(found) == set(undo.describe(way(LEFT), (), ()))
-    assert (found["transaction"], found["files"], found["obstacle"]) == (None, [], "damaged")
+    assert (found["transaction"], found["files"], found["blocked_by"]) == (None, [], "damaged")

@@ -7,15 +7,15 @@ from __future__ import annotations
 import typing as t
 
 import pytest
-from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.kubeadm_config import obstacles
+from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.kubeadm_config import blockers
 from ansible_collections.nodecraft.kubeadm.tests.unit.support.cluster_configurations import KNOWN, TEXT, Json
 
 SAME = {"cp1": "v1.37.2", "cp2": "v1.37.2"}
 
 
 def test_nothing_keeps_it() -> None:
-    assert obstacles.refusal(KNOWN, SAME) == ""
-    assert obstacles.refusal({**KNOWN, "text": TEXT.replace("v1.37.2", "1.37.2")}, SAME) == ""
+    assert blockers.refusal(KNOWN, SAME) == ""
+    assert blockers.refusal({**KNOWN, "text": TEXT.replace("v1.37.2", "1.37.2")}, SAME) == ""
 
 
 @pytest.mark.parametrize(
@@ -35,7 +35,7 @@ def test_nothing_keeps_it() -> None:
     ],
 )
 def test_what_keeps_it(known: Json, versions: t.Mapping[str, str], why: str) -> None:
-    assert why in obstacles.refusal({**KNOWN, **known}, versions)
+    assert why in blockers.refusal({**KNOWN, **known}, versions)
 
 
 def test_who_else_manages_the_nodes() -> None:
@@ -43,14 +43,14 @@ def test_who_else_manages_the_nodes() -> None:
         return {"metadata": {"name": "n", **metadata}}
 
     assert (
-        obstacles.managers(
+        blockers.managers(
             [node(), node(labels={"kubernetes.io/hostname": "a"}, annotations={"kubeadm.alpha.kubernetes.io/x": ""})]
         )
         == []
     )
-    assert obstacles.managers([node(annotations={"cluster.x-k8s.io/cluster-name": "c"})]) == [
+    assert blockers.managers([node(annotations={"cluster.x-k8s.io/cluster-name": "c"})]) == [
         "Cluster API (the Nodes have cluster.x-k8s.io/cluster-name)"
     ]
-    assert obstacles.managers([node(labels={"minikube.k8s.io/name": "m"})]) == [
+    assert blockers.managers([node(labels={"minikube.k8s.io/name": "m"})]) == [
         "minikube (the Nodes have minikube.k8s.io/name)"
     ]
