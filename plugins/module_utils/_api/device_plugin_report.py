@@ -55,7 +55,7 @@ def _read_nodes(client: Client, params: Params, warn: t.Callable[[str], None]) -
         if len(_problems(checks)) < fewest:
             # A roll-out goes on, node by node, and a large cluster has many.
             fewest, since = len(_problems(checks)), client.clock()
-    if _problems(checks) and reader.seen.daemon_set is not None:
+    if _problems(checks) and reader.observed.daemon_set is not None:
         checks = reader.look_closer()
     return _nodes(checks, client.clock() - began)
 
@@ -94,14 +94,14 @@ class _Reader:
         self._expected = self._expectations(params["expected"])
         self._nodes: dict[str, Json] = {}
         self._wanted: t.Mapping[str, ExpectedAmounts] = {}
-        self.seen = Observation(f"{self._namespace}/{self._name}", None, None, [], 0.0)
+        self.observed = Observation(f"{self._namespace}/{self._name}", None, None, [], 0.0)
 
     def look(self) -> dict[str, NodeCheck]:
         """Check every node that gets the plugin. Raises Refusal when the expectations fit no node."""
         nodes = self._client.list("nodes")
         self._nodes = {node_plan.node_name(node): node for node in nodes}
         self._wanted = device_plugin.select(nodes, self._placement, self._expected)
-        self.seen = self._observe()
+        self.observed = self._observe()
         checks = self._checks()
         return checks if _problems(checks) else self._confirmed(checks)
 
@@ -122,13 +122,13 @@ class _Reader:
     def look_closer(self) -> dict[str, NodeCheck]:
         """The last look again, with what only matters when something is wrong: warnings, and what the plugin says itself."""
         self._ask([check.pod for check in self._checks().values() if check.problem])
-        self.seen = dataclasses.replace(self.seen, events=self._warnings())
+        self.observed = dataclasses.replace(self.observed, events=self._warnings())
         return self._checks()
 
     def _ask(self, pods: t.Iterable[str | None], stop_at_failure: bool = False) -> None:
         """Have pods of our plugin tell of themselves. pods: full names. stop_at_failure: ask no more after one that does not."""
         names = {pod.partition("/")[2] for pod in pods if pod}
-        asked = [pod for pod in self.seen.pods if pod["metadata"]["name"] in names and _is_ours(pod)]
+        asked = [pod for pod in self.observed.pods if pod["metadata"]["name"] in names and _is_ours(pod)]
         told: dict[str, Json] = {}
 
         def ask(pod: Json) -> bool:
@@ -137,11 +137,11 @@ class _Reader:
             return bool(answer)
 
         for_each(asked, ask, workers=self._workers, stop_at_failure=stop_at_failure)
-        self.seen = dataclasses.replace(self.seen, told=told)
+        self.observed = dataclasses.replace(self.observed, told=told)
 
     def _checks(self) -> dict[str, NodeCheck]:
         return {
-            name: device_plugin_check.check(self._nodes[name], expected, self.seen)
+            name: device_plugin_check.check(self._nodes[name], expected, self.observed)
             for name, expected in sorted(self._wanted.items())
         }
 
@@ -154,11 +154,11 @@ class _Reader:
     def _observe(self) -> Observation:
         daemon_set = self._client.find(f"/apis/apps/v1/namespaces/{self._namespace}/daemonsets/{self._name}")
         if daemon_set is None:
-            return Observation(self.seen.name, None, None, [], 0.0)
+            return Observation(self.observed.name, None, None, [], 0.0)
         selector = pod_templates.selector_text(daemon_set["spec"]["selector"])
         pods = self._made(daemon_set, f"namespaces/{self._namespace}/pods", selector)
         return Observation(
-            self.seen.name, daemon_set, self._revision(daemon_set, selector), pods, self._client.server_time()
+            self.observed.name, daemon_set, self._revision(daemon_set, selector), pods, self._client.server_time()
         )
 
     def _revision(self, daemon_set: Json, selector: str) -> str | None:

@@ -31,8 +31,8 @@ from .journal import (
 from .node import KUBELET, Host, Run, last_words
 from .pods import find
 from .probes import Ask, read_gates
-from .static_pod_look import Sight, count_starts, look, told_unmatched
-from .watcher import WANTED, Seen
+from .static_pod_look import PodObservation, count_starts, look, told_unmatched
+from .watcher import WANTED, Observation
 
 # A component that crashed this often without ever becoming ready does not come up later by waiting.
 MAX_CRASHES = 3
@@ -87,7 +87,7 @@ class StaticPodWatcher:
         path = mirror_pod.path_of(self.watch["log_prefix"])
         return bool(kinds.difference(mirror_pod.OUTSIDE)) and self.ask(self.host.kubelet_conf, path)[0] is not None
 
-    def look(self) -> Sight:
+    def look(self) -> PodObservation:
         """One look at the pod's processes and probes."""
         phase = self.journal["phase"]
         acceptable = {PREPARED: lambda uid: True, VERIFYING: self._may_be_former}.get(phase, self._may_be_new)
@@ -150,23 +150,23 @@ class StaticPodWatcher:
         wrong = [gate for gate, value in wanted.items() if gates.get(gate) != value]
         return f"the running process reports other values than desired: {', '.join(wrong)}" if wrong else None
 
-    def log(self, sight: Seen) -> list[str]:
+    def log(self, observation: Observation) -> list[str]:
         """The end of the newest container's log."""
-        return last_words(sight.logs)
+        return last_words(observation.logs)
 
-    def proof(self, sight: Seen) -> Json | None:
+    def proof(self, observation: Observation) -> Json | None:
         """The process, its probes and its gates."""
-        if sight.process is None:
+        if observation.process is None:
             return None
-        is_new = self._may_be_new(sight.process.uid)
+        is_new = self._may_be_new(observation.process.uid)
         side: Side = "after" if is_new else "before"
         return {
-            "uid": sight.process.uid,
-            "pid": sight.process.pid,
-            "container_id": sight.process.container_id,
+            "uid": observation.process.uid,
+            "pid": observation.process.pid,
+            "container_id": observation.process.container_id,
             # The process runs exactly these, with $(VARIABLES) expanded; their values are nobody's business.
             "arguments": self.watch[side]["written"],
-            "probes": list(sight.probes),
+            "probes": list(observation.probes),
             "feature_gates": self.journal.get("gates") if is_new else None,
             "feature_gates_note": self.journal.get("gates_note") if is_new else None,
             "clients": self.journal.get("clients", []) if is_new else [],

@@ -27,7 +27,7 @@ def told_unmatched(processes: t.Sequence[Process]) -> str:
     )
 
 
-class Sight(t.NamedTuple):
+class PodObservation(t.NamedTuple):
     """One look at a static pod.
 
     process: the process that runs the wanted command line in a pod that may be the wanted one; None when there is none.
@@ -92,7 +92,7 @@ def look(
     baseline: t.Mapping[str, int],
     ask: Ask,
     is_reported: bool = False,
-) -> Sight:
+) -> PodObservation:
     """Look at a static pod once.
 
     wanted: arguments and probes of the instance that should run. acceptable: whether an instance with this UID can be
@@ -113,7 +113,7 @@ def look(
     starts, logs = _starts(
         {uid: paths for uid, paths in found.logs.items() if acceptable(uid)}, watch["container"], baseline
     )
-    return Sight(
+    return PodObservation(
         process=process,
         others=tuple(
             other for other in found.processes if not acceptable(other.uid) or (process and other.uid != process.uid)

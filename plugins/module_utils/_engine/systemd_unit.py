@@ -22,7 +22,7 @@ from .journal import APPLYING, ON_TRIAL, PREPARED, ROLLING_BACK, VERIFYING, Form
 from .node import Host, Process, Run, unit_log
 from .probes import Ask, run_probe
 from .state_files import named_policy
-from .watcher import WANTED, Seen
+from .watcher import WANTED, Observation
 
 # systemd starts a service anew in the same way each time, and a kubelet only every ten seconds.
 MAX_UNIT_CRASHES = 2
@@ -40,7 +40,7 @@ def _condition(thing: Json, kind: str) -> Json | None:
     return next((entry for entry in thing["status"].get("conditions") or [] if entry["type"] == kind), None)
 
 
-class UnitSight(t.NamedTuple):
+class UnitObservation(t.NamedTuple):
     """One look at a systemd unit.
 
     state: systemd's own word. strange: the unit runs, but not the wanted command line; of the former instance that is so
@@ -111,7 +111,7 @@ class UnitWatcher:
             "complaints": self._complaints(invocation),
         }
 
-    def look(self) -> UnitSight:
+    def look(self) -> UnitObservation:
         """One look at unit, process, probes and Node."""
         shown, phase = self._show(), self.journal["phase"]
         wanted = self.watch[WANTED[phase]]
@@ -125,7 +125,7 @@ class UnitWatcher:
         results = [run_probe(probe) for probe in wanted["probes"]]
         probes_ok = all(ok for ok, dummy in results)
         node_ok, node = self._judge(process) if process and probes_ok else (False, "")
-        return UnitSight(
+        return UnitObservation(
             process=process,
             state=f"{shown['ActiveState']} ({shown['SubState']})",
             strange=found is not None and process is None,
@@ -352,17 +352,17 @@ class UnitWatcher:
         output = self.run(["journalctl", "--output=cat", "--no-pager", f"_SYSTEMD_INVOCATION_ID={invocation}"])[1]
         return sorted(set(re.findall(r"strict decoding error: [^\n]*", output)))
 
-    def log(self, sight: Seen) -> list[str]:
+    def log(self, observation: Observation) -> list[str]:
         """The unit's last lines, whatever was seen of it."""
         return unit_log(self.run, self.watch["unit"])
 
-    def proof(self, sight: Seen) -> Json | None:
+    def proof(self, observation: Observation) -> Json | None:
         """The process, its probes and its Node."""
-        if sight.process is None:
+        if observation.process is None:
             return None
         return {
-            "uid": sight.process.uid,
-            "pid": sight.process.pid,
-            "arguments": list(sight.process.arguments),
-            "probes": list(sight.probes),
+            "uid": observation.process.uid,
+            "pid": observation.process.pid,
+            "arguments": list(observation.process.arguments),
+            "probes": list(observation.probes),
         }

@@ -57,7 +57,7 @@ from .node import KUBELET, NODE, Host, Process, Run, boot_id, hide, run_program,
 from .probes import Ask, api_get
 from .static_pod import StaticPodWatcher, backups_of
 from .systemd_unit import UnitWatcher
-from .watcher import HICCUP_SECONDS, Seen, Watcher
+from .watcher import HICCUP_SECONDS, Observation, Watcher
 
 LOCK_SECONDS = 10.0
 # A restore gets at least this time, however short the user's patience with the change was: a component with watches
@@ -249,34 +249,32 @@ class Engine:
             write_atomically(path, new, mode=version["mode"], uid=version["uid"], gid=version["gid"], recheck=recheck)
 
     def _wait(self) -> None:
-        failure, sight = self._watch_until_healthy()
+        failure, observation = self._watch_until_healthy()
         failure = failure or self.watcher.verify() or self._edited()
         timeout = self.journal.get("confirm_timeout")
         if failure is not None:
-            self._fail(failure, sight)
+            self._fail(failure, observation)
         elif timeout is not None:
             self._save({"phase": CONFIRMING, "deadline": self.clock() + timeout})
         else:
-            self._close(COMMITTED, None, sight)
+            self._close(COMMITTED, None, observation)
 
     def _confirm(self) -> None:
         """Wait for a word from outside: what is healthy on this node may be out of reach for everybody else."""
         self._say("is healthy, waits for its confirmation")
         while True:
-            sight = self.watcher.look()
-            self._measure(sight)
+            observation = self.watcher.look()
+            self._measure(observation)
             failure = self._edited()
-            if failure is None and sight.healthy and self._is_confirmed():
-                self._close(COMMITTED, None, sight)
+            if failure is None and observation.healthy and self._is_confirmed():
+                self._close(COMMITTED, None, observation)
                 return
             if failure is None and self.clock() >= self._deadline():
                 failure = f"there was no confirmation within {self.journal['confirm_timeout']} s that it is reachable"
-                if not sight.healthy:
-                    failure = (
-                        f"{self.journal['name']} {sight.missing()} after it was healthy ({'; '.join(sight.probes)})"
-                    )
+                if not observation.healthy:
+                    failure = f"{self.journal['name']} {observation.missing()} after it was healthy ({'; '.join(observation.probes)})"
             if failure is not None:
-                self._fail(failure, sight)
+                self._fail(failure, observation)
                 return
             self.sleep(POLL_SECONDS)
 
@@ -287,15 +285,15 @@ class Engine:
         except OSError:
             return False
 
-    def _fail(self, failure: str, sight: Seen) -> None:
+    def _fail(self, failure: str, observation: Observation) -> None:
         """Take back what is not committed. What somebody else wrote is for a restore to judge, also without rollback."""
-        if not sight.healthy or self.journal["phase"] == WAITING:
+        if not observation.healthy or self.journal["phase"] == WAITING:
             # What a component says that only lacks a word from outside is no reason.
-            self.journal["log"] = self.watcher.log(sight)
+            self.journal["log"] = self.watcher.log(observation)
         if self.journal["rollback"] or self._foreign():
             self._begin_restore(failure)
         else:
-            self._close(UNHEALTHY, failure, sight)
+            self._close(UNHEALTHY, failure, observation)
 
     def _edited(self) -> str | None:
         """What somebody else did to our files, in words. Whoever reads them may not have done so yet."""
@@ -369,14 +367,14 @@ class Engine:
             self.sleep(POLL_SECONDS)
 
     def _verify(self) -> None:
-        failure, sight = self._watch_until_healthy()
+        failure, observation = self._watch_until_healthy()
         edited = self._edited()
         if edited is None and (failure is None or not self.journal["before"]["healthy"]):
             # What was broken before need not be healthy now: it is as it was.
-            self._close(ROLLED_BACK, self.journal["reason"], sight)
+            self._close(ROLLED_BACK, self.journal["reason"], observation)
         else:
             failure = edited or failure
-            self._close(ALARM, f"{self.journal['reason']}; rolled back to the former files, but {failure}", sight)
+            self._close(ALARM, f"{self.journal['reason']}; rolled back to the former files, but {failure}", observation)
 
     _PHASES: t.ClassVar[dict[str, t.Callable[[Engine], None]]] = {
         PREPARED: _prepare,
@@ -389,7 +387,7 @@ class Engine:
 
     # -- waiting -------------------------------------------------------------------------------------------------------
 
-    def _watch_until_healthy(self) -> tuple[str | None, Seen]:
+    def _watch_until_healthy(self) -> tuple[str | None, Observation]:
         """Watch until the wanted instance was healthy for min_ready_seconds without a break.
 
         Returns why not (None: it was), and the last look. The time limit is for becoming healthy; the seconds of
@@ -400,41 +398,41 @@ class Engine:
         ready_since: float | None = None
         identity: Process | None = None
         while True:
-            sight = self.watcher.look()
+            observation = self.watcher.look()
             now = self.clock()
-            self._measure(sight)
+            self._measure(observation)
             edited = self._edited()
             if edited is not None:
-                return edited, sight
-            if not sight.healthy:
+                return edited, observation
+            if not observation.healthy:
                 ready_since = None
-            elif ready_since is None or sight.process != identity:
+            elif ready_since is None or observation.process != identity:
                 ready_since = now
-            identity = sight.process
+            identity = observation.process
             if ready_since is not None:
                 self._say(f"is healthy, watched for {self.journal['min_ready_seconds']} s")
                 left = ready_since + self.journal["min_ready_seconds"] - now
                 if left <= 0:
-                    return None, sight
+                    return None, observation
                 self.sleep(min(POLL_SECONDS, left))
             else:
-                failure = self._given_up(sight, now)
+                failure = self._given_up(observation, now)
                 if failure:
-                    return failure, sight
-                self._say(sight.missing())
-                self._trigger(sight, now)
+                    return failure, observation
+                self._say(observation.missing())
+                self._trigger(observation, now)
                 self.sleep(POLL_SECONDS)
 
-    def _trigger(self, sight: Seen, now: float) -> None:
+    def _trigger(self, observation: Observation, now: float) -> None:
         """After a restart of the node a kubelet was seen not to start a pod whose manifest had been put back meanwhile. What
         was healthy before and is not started at all gets one reminder; what crashes is in the kubelet's hands."""
         if self.journal["phase"] != VERIFYING or self.journal.get("triggered") or not self.journal["before"]["healthy"]:
             return
-        if sight.rest is None or sight.rest != self._quiet[0]:
-            self._quiet = (sight.rest, now)
+        if observation.rest is None or observation.rest != self._quiet[0]:
+            self._quiet = (observation.rest, now)
         if now - self._quiet[1] < QUIET_SECONDS:
             return
-        self._quiet = (sight.rest, now)
+        self._quiet = (observation.rest, now)
         if not self.watcher.blocker():
             self._note(
                 f"{KUBELET} was restarted, because it did not start {self.journal['name']} for {QUIET_SECONDS} s"
@@ -452,17 +450,17 @@ class Engine:
         restores = self.journal["phase"] == VERIFYING and self.journal["before"]["healthy"]
         return max(wanted, RESTORE_SECONDS) if restores else wanted
 
-    def _given_up(self, sight: Seen, now: float) -> str | None:
+    def _given_up(self, observation: Observation, now: float) -> str | None:
         name = self.journal["name"]
-        if sight.hopeless:
-            return f"{name} {sight.hopeless}"
+        if observation.hopeless:
+            return f"{name} {observation.hopeless}"
         never_ready = self.journal["phase"] == WAITING and WAITING not in self.journal["times"]
-        if never_ready and sight.crashes >= self.watcher.max_crashes:
-            return f"{name} crashed {sight.crashes} times and was never ready"
+        if never_ready and observation.crashes >= self.watcher.max_crashes:
+            return f"{name} crashed {observation.crashes} times and was never ready"
         if now < self._deadline():
             return None
         return (
-            f"{name} was not healthy within {self._patience():.0f} s: it {sight.missing()} ({'; '.join(sight.probes)})"
+            f"{name} was not healthy within {self._patience():.0f} s: it {observation.missing()} ({'; '.join(observation.probes)})"
             f"{self._backups()}{self._blocker()}"
         )
 
@@ -480,30 +478,30 @@ class Engine:
             self.journal["times"][event] = self.clock()
             self._save()
 
-    def _measure(self, sight: Seen) -> None:
+    def _measure(self, observation: Observation) -> None:
         """Note when the probes failed first after the switch, when they passed again, and when all was well."""
         times = self.journal["times"]
-        if not sight.probes_ok:
+        if not observation.probes_ok:
             self._time("down")
             times.pop("up", None)
         elif "down" in times:
             self._time("up")
-        if sight.healthy:
+        if observation.healthy:
             self._time(self.journal["phase"])
 
     # -- the end -------------------------------------------------------------------------------------------------------
 
-    def _close(self, outcome: str, reason: str | None, sight: Seen | None = None) -> None:
+    def _close(self, outcome: str, reason: str | None, observation: Observation | None = None) -> None:
         times, now, phase = self.journal["times"], self.clock(), self.journal["phase"]
         result: Result = {
             "outcome": outcome,
             "reason": reason,
-            "healthy": sight.healthy if sight else None,
+            "healthy": observation.healthy if observation else None,
             "ended": utc_now(),
             "seconds": _span(times.get("began"), now),
             "restart_seconds": _span(times.get("switched"), times.get(WAITING if phase in ON_TRIAL else phase)),
             "outage_seconds": _span(times.get("down"), times.get("up", now)) or 0.0,
-            "proof": self.watcher.proof(sight) if sight else None,
+            "proof": self.watcher.proof(observation) if observation else None,
             "confirmed": None if self.journal.get("confirm_timeout") is None else self._is_confirmed(),
             "notes": self.journal.get("notes", []),
             "log": [hide(line, self.journal["watch"].get("hidden", {})) for line in self.journal.get("log", [])],

@@ -20,7 +20,7 @@ HICCUP_SECONDS = 10.0
 WANTED: dict[str, Side] = {PREPARED: "before", WAITING: "after", CONFIRMING: "after", VERIFYING: "before"}
 
 
-class Seen(t.Protocol):
+class Observation(t.Protocol):
     """One look at a component, of whatever kind.
 
     process: the wanted one; None while there is none. probes_ok, probes: whether its probes pass, and what each said.
@@ -71,7 +71,7 @@ class Watcher(t.Protocol):
     def what_runs(self) -> Former:
         """What is remembered of the former instance, to tell the new one from it. Raises EngineError where that cannot be told."""
 
-    def look(self) -> Seen:
+    def look(self) -> Observation:
         """Look once for the instance that the journal's phase wants."""
 
     def has_seen_change(self) -> bool:
@@ -92,8 +92,8 @@ class Watcher(t.Protocol):
     def verify(self) -> str | None:
         """What is wrong with an instance that is healthy; None when nothing is."""
 
-    def log(self, sight: Seen) -> list[str]:
+    def log(self, observation: Observation) -> list[str]:
         """The component's last words."""
 
-    def proof(self, sight: Seen) -> Json | None:
+    def proof(self, observation: Observation) -> Json | None:
         """What was seen of it, for the result."""

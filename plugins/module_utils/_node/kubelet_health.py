@@ -17,7 +17,7 @@ from .._engine import probes
 from .._engine.files import POLL_SECONDS
 from .._engine.journal import PREPARED, SYSTEMD_UNIT, Instance, UnitWatch
 from .._engine.node import Host
-from .._engine.systemd_unit import UnitSight, UnitWatcher
+from .._engine.systemd_unit import UnitObservation, UnitWatcher
 from .._engine.watcher import HICCUP_SECONDS
 from .._plan.kubelet.layout import Layout
 from .._plan.kubernetes import pods
@@ -45,7 +45,7 @@ def watch_until_healthy(
     seconds: float,
     clock: t.Callable[[], float],
     sleep: t.Callable[[float], None],
-) -> tuple[UnitSight, list[str]]:
+) -> tuple[UnitObservation, list[str]]:
     """The look at a kubelet that runs and answers, or the last one when it does not get so; and its last words."""
     now = instance(unit.layout)
     watch: UnitWatch = {
@@ -61,19 +61,19 @@ def watch_until_healthy(
     watcher = UnitWatcher({"phase": PREPARED}, watch, host, run, probes.api_get, clock)
     limit = clock() + seconds
     while True:
-        sight = watcher.look()
-        if (sight.process is not None and sight.probes_ok) or clock() >= limit:
-            return sight, watcher.log(sight)
+        observation = watcher.look()
+        if (observation.process is not None and observation.probes_ok) or clock() >= limit:
+            return observation, watcher.log(observation)
         sleep(POLL_SECONDS)
 
 
 def problem_of(unit: KubeletUnit, host: Host, run: Run, patience: float) -> str:
     """Why a kubelet does not work, with its last words; empty when it does. patience: seconds for a moment's weakness, up to those of a hiccup."""
     seconds = min(patience, HICCUP_SECONDS)
-    sight, log = watch_until_healthy(unit, host, run=run, seconds=seconds, clock=time.monotonic, sleep=time.sleep)
-    if sight.process is not None and sight.probes_ok:
+    observation, log = watch_until_healthy(unit, host, run=run, seconds=seconds, clock=time.monotonic, sleep=time.sleep)
+    if observation.process is not None and observation.probes_ok:
         return ""
-    return messages.down(KUBELET_NAME, unit.node_name, sight.missing(), sight.probes, log)
+    return messages.down(KUBELET_NAME, unit.node_name, observation.missing(), observation.probes, log)
 
 
 def has_static_pods(unit: KubeletUnit) -> bool:

@@ -127,12 +127,14 @@ class KubeletSteps(TransactionSteps):
         unit = observed.unit
         if observed.earlier.open is not None:  # it is in the middle of a change
             return
-        sight, log = watch_until_healthy(
+        observation, log = watch_until_healthy(
             unit, self._host, run=self._run, seconds=self._patience, clock=time.monotonic, sleep=time.sleep
         )
-        if sight.process is None or not sight.probes_ok:
+        if observation.process is None or not observation.probes_ok:
             last = transaction_log.last(KUBELET_NAME)
-            raise KubeadmError(messages.unwell(KUBELET_NAME, unit.node_name, sight.missing(), sight.probes, log, last))
+            raise KubeadmError(
+                messages.unwell(KUBELET_NAME, unit.node_name, observation.missing(), observation.probes, log, last)
+            )
 
     def report(self, observed: Observed | None, plan: KubeletPlan | None) -> dict[str, t.Any]:
         """The result of the module, whatever step it reached."""

@@ -50,8 +50,10 @@ def patiently(ask: t.Callable[[], Answer], is_fine: t.Callable[[Answer], bool], 
 
 def is_healthy(pod: static_pods.StaticPod, node: PreflightContext) -> bool:
     """Whether a component runs what its manifest says, and is ready."""
-    sight = static_pods.watch_until_healthy(pod, node.host, seconds=node.patience, clock=node.clock, sleep=node.sleep)
-    return sight.healthy
+    observation = static_pods.watch_until_healthy(
+        pod, node.host, seconds=node.patience, clock=node.clock, sleep=node.sleep
+    )
+    return observation.healthy
 
 
 def runs(pod: static_pods.StaticPod, node: PreflightContext) -> bool:

@@ -14,7 +14,7 @@ import typing as t
 
 from .._engine.files import Json
 from .._engine.node import NODE, Host, Process, hide
-from .._engine.static_pod_look import Sight
+from .._engine.static_pod_look import PodObservation
 from .._plan.common.errors import KubeadmError
 from .._plan.common.ownership import Change, Values
 from .._plan.kubernetes import versions
@@ -71,8 +71,12 @@ def readiness(name: str, folder: str, node_name: str, host: Host) -> Json:
         return _unready(str(exc))
 
 
-def _judge(sight: Sight) -> Json:
-    return {"ready": True, "problem": None} if sight.healthy else _unready("; ".join((sight.missing(), *sight.probes)))
+def _judge(observation: PodObservation) -> Json:
+    return (
+        {"ready": True, "problem": None}
+        if observation.healthy
+        else _unready("; ".join((observation.missing(), *observation.probes)))
+    )
 
 
 def _unready(problem: str) -> Json:

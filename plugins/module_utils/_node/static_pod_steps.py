@@ -157,13 +157,15 @@ class StaticPodSteps(TransactionSteps):
             write_record(self._name, before=pod.record, after=plan.record, images=images)
         if kubelet.problem:  # it comes up with its kubelet only
             return
-        sight = static_pods.watch_until_healthy(
+        observation = static_pods.watch_until_healthy(
             pod, observed.host, seconds=self._patience, clock=time.monotonic, sleep=time.sleep
         )
-        if not sight.healthy:
-            log = [hide(line, pod.manifest.hidden) for line in last_words(sight.logs)]
+        if not observation.healthy:
+            log = [hide(line, pod.manifest.hidden) for line in last_words(observation.logs)]
             last = transaction_log.last(self._name)
-            raise KubeadmError(messages.unwell(self._name, kubelet.node_name, sight.missing(), sight.probes, log, last))
+            raise KubeadmError(
+                messages.unwell(self._name, kubelet.node_name, observation.missing(), observation.probes, log, last)
+            )
 
     def rehearse(self, observed: Observed, plan: StaticPodPlan) -> Verdict:
         """Start the component with its new command line in a sandbox."""

@@ -21,7 +21,7 @@ from .._engine.journal import Instance, Logs
 from .._engine.node import Host, Process
 from .._engine.pods import find as find_processes
 from .._engine.probes import Ask, api_get
-from .._engine.static_pod_look import Sight, told_unmatched
+from .._engine.static_pod_look import PodObservation, told_unmatched
 from .._engine.static_pod_look import look as look_for
 from .._plan.common import ownership, times
 from .._plan.common.errors import KubeadmError, Refusal
@@ -238,7 +238,7 @@ def refuse_unmatched(pod: StaticPod, host: Host) -> None:
 STABLE_SECONDS = 60.0
 
 
-def look(pod: StaticPod, host: Host, ask: Ask = api_get) -> Sight:
+def look(pod: StaticPod, host: Host, ask: Ask = api_get) -> PodObservation:
     """Look once whether a component runs what its manifest says, alone, and is ready."""
     return look_for(host, pod.logs, instance_of(pod.manifest), acceptable=lambda uid: True, baseline={}, ask=ask)
 
@@ -250,13 +250,13 @@ def watch_until_healthy(
     seconds: float,
     clock: t.Callable[[], float],
     sleep: t.Callable[[float], None],
-) -> Sight:
+) -> PodObservation:
     """The look at a component that runs what its manifest says and is ready, or the last one when it does not get so."""
     limit = clock() + seconds
     while True:
-        sight = look(pod, host)
-        if sight.healthy or clock() >= limit:
-            return sight
+        observation = look(pod, host)
+        if observation.healthy or clock() >= limit:
+            return observation
         sleep(POLL_SECONDS)
 
 

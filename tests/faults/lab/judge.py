@@ -16,7 +16,7 @@ def check_untouched(record: Record, node: Node, samples: Samples, result: Json, 
     """A change that was refused: nothing was written and nothing started anew."""
     record.outcome, record.ended = "refused", "old"
     record.reported = bool(result["failed"])
-    record.seen(samples)
+    record.observe(samples)
     assert result["failed"]
     assert result["transaction"] is None
     assert samples.written() is None
@@ -27,7 +27,7 @@ def check_untouched(record: Record, node: Node, samples: Samples, result: Json, 
 def check_restored(record: Record, node: Node, samples: Samples, ended: Json) -> None:
     """A change that was taken back: by the node's own word, and by the file, the process and the API server."""
     record.outcome, record.ended = ended["outcome"], "old"
-    record.seen(samples)
+    record.observe(samples)
     assert ended["outcome"] == "rolled_back"
     assert ended["healthy"]
     assert ended["reason"]
@@ -43,7 +43,7 @@ def check_committed(record: Record, node: Node, samples: Samples, ended: Json) -
     """A change that holds, by the same signs."""
     record.outcome, record.ended = ended["outcome"], "new" if ended["outcome"] == "committed" else "old"
     record.false_restore = ended["outcome"] == "rolled_back"
-    record.seen(samples)
+    record.observe(samples)
     assert ended["outcome"] == "committed"
     assert len(samples.versions()) == 2
     assert len(samples.manifests) == 2, "it was written more than once"

@@ -41,7 +41,7 @@ class Record:
     note: str = ""
     effort: Json | None = None
 
-    def seen(self, samples: Samples) -> None:
+    def observe(self, samples: Samples) -> None:
         """Take the times from what a sampler saw from beginning to end."""
         self.outages = samples.outages()
         self.restore_seconds = samples.restore_seconds()

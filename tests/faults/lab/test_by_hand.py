@@ -23,17 +23,17 @@ QUIET_SECONDS = 45.0
 LAST_SECONDS = 60.0
 
 # Nothing of these ways looks at a file, so each stands in a folder that the API server sees already.
-SEEN = "/etc/kubernetes/pki"
+MOUNTED = "/etc/kubernetes/pki"
 FAULTS: dict[str, tuple[str, t.Any]] = {
     "good": ("v", 1),
     "F01": ("no-such-flag", "x"),
-    "F05": ("audit-policy-file", f"{SEEN}/audit.yaml"),
-    "F07": ("encryption-provider-config", f"{SEEN}/encryption.yaml"),
-    "F16": ("encryption-provider-config", f"{SEEN}/encryption.yaml"),
+    "F05": ("audit-policy-file", f"{MOUNTED}/audit.yaml"),
+    "F07": ("encryption-provider-config", f"{MOUNTED}/encryption.yaml"),
+    "F16": ("encryption-provider-config", f"{MOUNTED}/encryption.yaml"),
 }
 FILES = {
-    f"{SEEN}/audit.yaml": desired_states.content(desired_states.MALFORMED_FILE),
-    f"{SEEN}/encryption.yaml": desired_states.content(desired_states.NEVER_READY),
+    f"{MOUNTED}/audit.yaml": desired_states.content(desired_states.MALFORMED_FILE),
+    f"{MOUNTED}/encryption.yaml": desired_states.content(desired_states.NEVER_READY),
 }
 
 
@@ -64,7 +64,7 @@ def test_what_becomes_of_it(one: Cluster, record: Recorder, way: str, fault: str
         entry.ended = what_it_came_to(one, sampling, f"--{flag}={value}")
     entry.reported = status != 0
     entry.outcome = "killed" if fault == "F16" else f"run {'failed' if entry.reported else 'ended well'}"
-    entry.seen(sampling.samples)
+    entry.observe(sampling.samples)
     assert written is not None, "it wrote nothing, so nothing was tried"
     entry.reached = (
         f"the manifest had {len(sampling.samples.versions())} versions, the folder {sampling.samples.names()}"

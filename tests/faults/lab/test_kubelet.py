@@ -82,14 +82,14 @@ ROLLED_BACK = (
 @pytest.mark.parametrize(("title", "desired"), ROLLED_BACK, ids=[fault[0].replace(" ", "-") for fault in ROLLED_BACK])
 def test_is_restored(one: Cluster, record: Recorder, title: str, desired: Json) -> None:
     entry, former = record("F41", f"kubelet: {title}"), one.workers[0].kubelet()
-    state = seen(former.path(STATE_FILE))
+    state = identity_of(former.path(STATE_FILE))
     with change(one, desired) as task:
         result = task.result()
     check_restored(entry, one, former, result)
-    assert seen(one.workers[0].kubelet().path(STATE_FILE)) == state
+    assert identity_of(one.workers[0].kubelet().path(STATE_FILE)) == state
 
 
-def seen(path: Path) -> tuple[int, int, bytes]:
+def identity_of(path: Path) -> tuple[int, int, bytes]:
     """A file as it is: the same one, with the same rights and bytes."""
     status = path.stat()
     return status.st_ino, status.st_mode, path.read_bytes()
@@ -97,7 +97,7 @@ def seen(path: Path) -> tuple[int, int, bytes]:
 
 def test_a_policy_changes_with_its_state_file(one: Cluster, record: Recorder) -> None:
     entry, node = record("-", "kubelet: CPU manager policy there and back on a drained node"), one.workers[0]
-    ends, former = [], seen(node.kubelet().path(STATE_FILE))
+    ends, former = [], identity_of(node.kubelet().path(STATE_FILE))
     one.lab.kubectl("drain", node.name, "--ignore-daemonsets", "--delete-emptydir-data", "--force", "--timeout=60s")
     try:
         for desired, policy in ((STATIC, "static"), ({"state": "absent"}, "none")):
@@ -108,7 +108,7 @@ def test_a_policy_changes_with_its_state_file(one: Cluster, record: Recorder) ->
             assert json.loads(path.read_bytes())["policyName"] == policy
             assert used(one, node)["cpuManagerPolicy"] == policy
             (aside,) = path.parent.glob(f"{path.name}.*")
-            assert (seen(aside) == former) is (policy == "static"), "of the former ones the last is kept"
+            assert (identity_of(aside) == former) is (policy == "static"), "of the former ones the last is kept"
             with change(one, desired) as task:
                 assert not task.result()["changed"]
     finally:

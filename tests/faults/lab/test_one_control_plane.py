@@ -432,7 +432,7 @@ def test_a_backup_that_appears_in_the_middle_is_named(one: Cluster, record: Reco
         result = change.result()
     ended = result["transaction"]
     entry.outcome, entry.ended = ended["outcome"], "old"
-    entry.seen(sampling.samples)
+    entry.observe(sampling.samples)
     assert ended["outcome"] == "rolled_back"
     assert f"{MANIFESTS}/{backup.name}" in result["msg"]
     entry.reached = result["msg"]

@@ -82,6 +82,6 @@ def looked(registers: Json, **told: t.Sequence[Json] | str) -> Json:
     return {**registers, "look": {"results": results}}
 
 
-def seen(name: str, problem: str | None = None) -> Json:
+def observed(name: str, problem: str | None = None) -> Json:
     """A static pod as C(static_pod_info) tells it."""
     return {"name": name, "ready": problem is None, "problem": problem, "open_transaction": None}

@@ -39,14 +39,14 @@ class Course(t.Generic[Observed, P]):
     def __init__(self, steps: Steps[Observed, P], *, dry: bool = False) -> None:
         self.steps = steps
         self.dry = dry
-        self.seen: Observed | None = None
+        self.last_observed: Observed | None = None
         self.made: P | None = None
 
     @property
     def observed(self) -> Observed:
         """What was read."""
-        assert self.seen is not None
-        return self.seen
+        assert self.last_observed is not None
+        return self.last_observed
 
     @property
     def planned(self) -> P:
@@ -58,8 +58,8 @@ class Course(t.Generic[Observed, P]):
         return self.steps.session(dry=self.dry)
 
     def read(self) -> Observed:
-        self.seen = self.steps.read()
-        return self.seen
+        self.last_observed = self.steps.read()
+        return self.last_observed
 
     def notes(self) -> t.Sequence[str]:
         return self.steps.notes(self.observed)
@@ -85,7 +85,7 @@ class Course(t.Generic[Observed, P]):
         self.steps.finish(self.observed)
 
     def report(self) -> Json:
-        return self.steps.report(self.seen, self.made)
+        return self.steps.report(self.last_observed, self.made)
 
 
 class Run(t.NamedTuple):

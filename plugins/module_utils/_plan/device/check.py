@@ -76,17 +76,17 @@ class NodeCheck:
         return self.problem or ", ".join(f"{name} {amount}" for name, amount in self.allocatable.items()) or "runs"
 
 
-def check(node: Node, expected: ExpectedAmounts, seen: Observation) -> NodeCheck:
+def check(node: Node, expected: ExpectedAmounts, observed: Observation) -> NodeCheck:
     """Hold what a node offers against what is expected of it."""
     capacity, allocatable = node_resources.capacity(node), node_resources.allocatable(node)
-    pod = seen.pod_of(node_plan.node_name(node))
+    pod = observed.pod_of(node_plan.node_name(node))
     wrong = {name: amount for name, amount in expected.items() if not amount.holds(_count(allocatable, name))}
-    cause = _cause(node, pod, seen)
+    cause = _cause(node, pod, observed)
     parts = [f"{name}: expected {amount}, found {_count(allocatable, name)}" for name, amount in wrong.items()]
     if pod is None or cause:
         problem = f"{'; '.join(parts)}{': ' if parts else ''}{cause}"
     else:
-        told = seen.told.get(pod["metadata"]["name"], {})
+        told = observed.told.get(pod["metadata"]["name"], {})
         reasons = [_reason(name, capacity, allocatable, pod, told.get(name, {})) for name in wrong]
         problem = "; ".join(f"{part}: {reason}" for part, reason in zip(parts, reasons))
     return NodeCheck(
@@ -102,30 +102,30 @@ def _count(amounts: t.Mapping[str, str], name: str) -> int:
     return int(amounts.get(name, "0"))
 
 
-def _cause(node: Node, pod: Pod | None, seen: Observation) -> str:
+def _cause(node: Node, pod: Pod | None, observed: Observation) -> str:
     """What keeps the plugin itself from working on a node; empty when it works."""
     if not node_plan.is_ready(node):
         return "the node is not Ready, so its kubelet starts no pod and reports nothing new"
-    if seen.daemon_set is None:
-        return f"there is no DaemonSet {seen.name}"
+    if observed.daemon_set is None:
+        return f"there is no DaemonSet {observed.name}"
     if pod is None or is_ending(pod):
-        return f"there is no pod of the DaemonSet {seen.name}: {_absence(node, pod, seen, seen.daemon_set)}"
-    trouble = _trouble(pod, seen)
+        return f"there is no pod of the DaemonSet {observed.name}: {_absence(node, pod, observed, observed.daemon_set)}"
+    trouble = _trouble(pod, observed)
     if trouble:
         return f"the pod {full_name(pod)} is not ready: {trouble}"
-    waits = _waits(pod, seen)
+    waits = _waits(pod, observed)
     return f"the pod {full_name(pod)} is {waits}" if waits else ""
 
 
-def _absence(node: Node, ending: Pod | None, seen: Observation, daemon_set: Json) -> str:
+def _absence(node: Node, ending: Pod | None, observed: Observation, daemon_set: Json) -> str:
     """Why the controller has no pod on a node, or only one that is ending."""
     blocker = _blocker(node, daemon_set["spec"]["template"]["spec"])
     if blocker:
         return f"its pod template keeps it off this node: {blocker}"
     if ending:
         return f"{full_name(ending)} is terminating, and the next one is created when it is gone"
-    _namespace, _slash, name = seen.name.partition("/")
-    return seen.events.get(("DaemonSet", name)) or "its controller has created none yet"
+    _namespace, _slash, name = observed.name.partition("/")
+    return observed.events.get(("DaemonSet", name)) or "its controller has created none yet"
 
 
 def _blocker(node: Node, template: Json) -> str | None:
@@ -136,16 +136,16 @@ def _blocker(node: Node, template: Json) -> str | None:
     return readmission.affinity_reason(asking, name, labels) or placement.blocker(node)
 
 
-def _waits(pod: Pod, seen: Observation) -> str:
+def _waits(pod: Pod, observed: Observation) -> str:
     """What a pod that is ready has yet to become; empty for one that counts."""
-    if not seen.is_current(pod):
+    if not observed.is_current(pod):
         return "of an earlier revision: the rollout has not reached this node"
-    if seen.now - _ready_since(pod) < seen.min_ready_seconds:
-        return f"ready for less than {seen.min_ready_seconds:g} s"
+    if observed.now - _ready_since(pod) < observed.min_ready_seconds:
+        return f"ready for less than {observed.min_ready_seconds:g} s"
     return ""
 
 
-def _trouble(pod: Pod, seen: Observation) -> str:
+def _trouble(pod: Pod, observed: Observation) -> str:
     """Why a pod is not ready; empty when it is."""
     status, name = pod.get("status", {}), pod["metadata"]["name"]
     if status.get("phase") == "Failed":
@@ -155,7 +155,7 @@ def _trouble(pod: Pod, seen: Observation) -> str:
         if trouble:
             return trouble
     # The plugin knows at once what the API learns only while the kubelet speaks.
-    told = _own_words(seen.told.get(name, {}))
+    told = _own_words(observed.told.get(name, {}))
     if told:
         return told
     conditions = {entry["type"]: entry for entry in status.get("conditions") or []}
@@ -164,7 +164,7 @@ def _trouble(pod: Pod, seen: Observation) -> str:
     scheduled = conditions.get("PodScheduled", {})
     if scheduled.get("status") == "False":
         return _joined("it has no node", scheduled.get("message"))
-    return seen.events.get(("Pod", name)) or "it is being started"
+    return observed.events.get(("Pod", name)) or "it is being started"
 
 
 def _own_words(told: t.Mapping[str, t.Any]) -> str:

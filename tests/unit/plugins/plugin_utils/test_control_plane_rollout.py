@@ -17,8 +17,8 @@ from ansible_collections.nodecraft.kubeadm.tests.unit.support.control_plane_host
     Json,
     begun,
     host,
+    observed,
     pod,
-    seen,
 )
 
 HELD: Json = {"api_reachable": True, "holder": "us"}
@@ -220,7 +220,7 @@ def test_a_kubelet_that_does_not_work_stops_the_rollout_unless_this_run_repaired
 
 
 def test_a_host_whose_kubelet_does_not_work_counts_as_one_that_cannot_be_asked() -> None:
-    answer: Json = {"static_pods": [seen("kube-apiserver")], "kubelet_problem": PROBLEM}
+    answer: Json = {"static_pods": [observed("kube-apiserver")], "kubelet_problem": PROBLEM}
     told = FakePass({name: host(name) for name in ("cp1", "cp2")}, answer=answer).take("look")
     assert (told["static_pods"], told["msg"]) == (None, PROBLEM)
 

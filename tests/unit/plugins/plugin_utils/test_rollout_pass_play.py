@@ -13,7 +13,7 @@ from ansible_collections.nodecraft.kubeadm.plugins.plugin_utils.rollout_pass imp
 from ansible_collections.nodecraft.kubeadm.tests.unit.support.fake_play import GONE, FakePlay, Json, Task
 
 
-def seen(play: FakePlay, host: str = "w1", role: str = "node_kubelet", **of_task: t.Any) -> RolloutPass:
+def pass_of(play: FakePlay, host: str = "w1", role: str = "node_kubelet", **of_task: t.Any) -> RolloutPass:
     """What a step of a role sees on a host. of_task: keywords of its task."""
     task = Task({}, play.play, **of_task)
     return RolloutPass(play._action(task), play.variables(role, host), role)
@@ -22,7 +22,7 @@ def seen(play: FakePlay, host: str = "w1", role: str = "node_kubelet", **of_task
 def test_the_results_of_a_host_are_read_once() -> None:
     play = FakePlay({"w1": {}})
     play.hostvars["w1"]["__node_kubelet_plan"] = {"operations": []}
-    found = seen(play)
+    found = pass_of(play)
     assert found.registers("w1") is found.registers("w1")
     assert found.registers("w1")["plan"] is found.registers("w1")["plan"]
 
@@ -33,7 +33,7 @@ def test_the_results_of_a_host_are_read_once() -> None:
 def test_hosts_in_the_order_of_the_play() -> None:
     play = FakePlay({"w1": {}, "w2": {}, "w3": {}})
     play.play_hosts, play.batch = ["w1", "w3"], ["w3"]
-    found = seen(play)
+    found = pass_of(play)
     assert (found.all_play_hosts, found.play_hosts, found.lost_hosts()) == (["w1", "w2", "w3"], ["w1", "w3"], ["w2"])
     assert (found.batch_hosts, found.excluded_by_serial()) == (["w3"], ["w1"])
 
@@ -45,7 +45,7 @@ def test_hosts_in_the_order_of_the_play() -> None:
 def test_the_keyword_order_counts_in_the_batch(order: str | None, hosts: list[str]) -> None:
     play = FakePlay({"w1": {}, "w2": {}, "w3": {}}, order=order)
     play.batch = ["w3", "w2"]
-    assert seen(play).all_play_hosts == hosts
+    assert pass_of(play).all_play_hosts == hosts
 
 
 @pytest.mark.parametrize(
@@ -60,7 +60,7 @@ def test_the_keyword_order_counts_in_the_batch(order: str | None, hosts: list[st
     ],
 )
 def test_a_strategy_that_does_not_keep_its_hosts_in_sync(strategy: str, told: str) -> None:
-    assert seen(FakePlay({"w1": {}}, strategy=strategy)).unordered_strategy() == told
+    assert pass_of(FakePlay({"w1": {}}, strategy=strategy)).unordered_strategy() == told
 
 
 def test_who_is_at_work_is_the_coordinator() -> None:
@@ -68,10 +68,10 @@ def test_who_is_at_work_is_the_coordinator() -> None:
     play.hostvars["w1"]["__node_kubelet_pass"] = {"skipped": True}
     for host in ("w2", "w3"):
         play.hostvars[host]["__node_kubelet_pass"] = {"at_work": True, "settings": {}, "excluded": ""}
-    found = seen(play)
+    found = pass_of(play)
     assert (found.coordinator, list(found.hosts()), list(found.hosts(["w1"]))) == ("w2", ["w2", "w3"], ["w1"])
     assert [name for name, _registers in found.all_hosts()] == ["w1", "w2", "w3"]
-    assert seen(play, role="control_plane").coordinator == ""
+    assert pass_of(play, role="control_plane").coordinator == ""
 
 
 def test_results_are_read_by_their_short_names() -> None:
@@ -82,7 +82,7 @@ def test_results_are_read_by_their_short_names() -> None:
     play.hostvars["w1"]["__node_kubelet_decide"] = {"results": []}
     play.hostvars["w1"]["__node_kubelet_change"] = {"results": [{"item": {}}]}
     play.hostvars["w1"]["__node_kubelet_apply"] = {"api_reachable": True}  # skipped, or of no loop
-    own = seen(play).own
+    own = pass_of(play).own
     assert (dict(own), len(own)) == (
         {
             "plan": {"node": "n"},
@@ -96,7 +96,7 @@ def test_results_are_read_by_their_short_names() -> None:
 
 
 def test_what_a_host_registered_under_any_name() -> None:
-    found = seen(FakePlay({"w1": {"a": {"b": 1}}, "w2": {"a": None}}))
+    found = pass_of(FakePlay({"w1": {"a": {"b": 1}}, "w2": {"a": None}}))
     assert (found.registered("a"), found.registered("a", "w2"), found.registered("c")) == ({"b": 1}, {}, {})
     assert found.of_role("control_plane").role == "control_plane"
 
@@ -111,13 +111,13 @@ def test_what_a_host_registered_under_any_name() -> None:
     ],
 )
 def test_the_control_planes_of_the_inventory(groups: Json, variables: Json, planes: list[str]) -> None:
-    found = seen(FakePlay({"w1": variables}, groups))
+    found = pass_of(FakePlay({"w1": variables}, groups))
     assert found.control_planes() == planes
     assert found.group("nowhere") == []
 
 
 def test_variables() -> None:
-    found = seen(FakePlay({"w1": {"mine": {"a": 1}}}))
+    found = pass_of(FakePlay({"w1": {"mine": {"a": 1}}}))
     assert (found.variable("mine"), found.variable("other"), found.variable("other", 5)) == ({"a": 1}, None, 5)
     assert {"mine", "node_kubelet_state", "inventory_hostname"} <= set(found.variable_names())
     assert "node_kubelet_state" in found.argument_specs()["main"]["options"]
@@ -135,7 +135,7 @@ def test_credentials_of_the_controller(monkeypatch: pytest.MonkeyPatch, name: st
     for each in ("K8S_AUTH_KUBECONFIG", "K8S_AUTH_HOST"):
         monkeypatch.delenv(each, raising=False)
     monkeypatch.setenv(name, value)
-    found = seen(FakePlay({"w1": {}, "cp1": {"ansible_become": False}}))
+    found = pass_of(FakePlay({"w1": {}, "cp1": {"ansible_become": False}}))
     assert found.has_api_credentials() is has
     asks = {"host": "localhost", "become": False} if has else {"host": "cp1", "become": False}
     assert found.api_hosts(["cp1"], "", reachable=["cp1"]) == [asks]
@@ -143,7 +143,7 @@ def test_credentials_of_the_controller(monkeypatch: pytest.MonkeyPatch, name: st
 
 def test_a_module_runs_where_the_task_does() -> None:
     play = FakePlay({"w1": {}}, answers={"kubelet_info": {"node": "n", "warnings": ["old"]}})
-    found = seen(play, delegate_to="cp1")
+    found = pass_of(play, delegate_to="cp1")
     assert found.ask("kubelet_info", {"a": 1}) == {"node": "n"}
     found.ask("kubelet_info", {})
     (call, _again) = play.asked
@@ -154,7 +154,7 @@ def test_a_module_runs_where_the_task_does() -> None:
         False,
         ["old", "old"],
     )
-    assert (found.asked_host, seen(play).asked_host) == ("cp1", "w1")
+    assert (found.asked_host, pass_of(play).asked_host) == ("cp1", "w1")
 
 
 @pytest.mark.parametrize(
@@ -162,18 +162,18 @@ def test_a_module_runs_where_the_task_does() -> None:
 )
 def test_a_plan_is_asked_for_in_check_mode(check_mode: bool, is_plan: bool, dry: bool) -> None:
     play = FakePlay({"w1": {}})
-    seen(play, check_mode=check_mode, diff=True).ask("node_taint", {}, is_plan=is_plan)
+    pass_of(play, check_mode=check_mode, diff=True).ask("node_taint", {}, is_plan=is_plan)
     assert play.asked[0].dry is dry
     assert play.asked[0].diff is not is_plan
 
 
 def test_a_lost_connection_is_a_result() -> None:
-    assert seen(FakePlay({"w1": {}}, answers={"kubelet_info": GONE})).ask("kubelet_info", {}) == GONE
+    assert pass_of(FakePlay({"w1": {}}, answers={"kubelet_info": GONE})).ask("kubelet_info", {}) == GONE
 
 
 def test_a_module_without_an_action_plugin_is_run_as_it_is() -> None:
     play = FakePlay({"w1": {}})
-    found = seen(play)
+    found = pass_of(play)
     calls: list[t.Any] = []
 
     def execute(name: str, *, module_args: Json, task_vars: Json) -> Json:
@@ -192,7 +192,7 @@ def test_a_module_without_an_action_plugin_is_run_as_it_is() -> None:
 
 def test_what_ran_a_module_cleans_up_also_behind_a_lost_connection() -> None:
     play = FakePlay({"w1": {}}, answers={"kubelet_info": GONE})
-    seen(play).ask("kubelet_info", {})
+    pass_of(play).ask("kubelet_info", {})
     assert play.cleaned == 1
 
 
@@ -203,7 +203,7 @@ def test_module_defaults_of_the_play_count_for_the_modules_of_a_step() -> None:
         {"group/nodecraft.kubeadm.api": {"kubeconfig": "/c", "context": "of all"}, "other": {"a": 1}},
         {"nodecraft.kubeadm.node_taint": {"context": "of taints", "wait": False, "api_key": "__omit__"}},
     ]
-    found = seen(play, module_defaults=defaults)
+    found = pass_of(play, module_defaults=defaults)
     found.ask("node_taint", {"wait": True})
     found.ask("node_label", {})
     taint, label = (call.arguments for call in play.asked)
@@ -214,7 +214,7 @@ def test_module_defaults_of_the_play_count_for_the_modules_of_a_step() -> None:
 def test_a_program_runs_on_the_controller() -> None:
     play = FakePlay({"w1": {}})
     play.controller.answer = (2, b"", b"line 1: bad\nline 2: worse")
-    assert seen(play).run_here(["python3", "-m", "a b"], "text", "/source") == {
+    assert pass_of(play).run_here(["python3", "-m", "a b"], "text", "/source") == {
         "rc": 2,
         "stderr_lines": ["line 1: bad", "line 2: worse"],
     }

@@ -21,7 +21,7 @@ from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.common.ver
     Verdict,
 )
 
-SEEN = "what was read"
+OBSERVED = "what was read"
 CHANGES = (Change("args", "v", "2", "4"),)
 NEWS = ["news", "beware", "etcd is alone"]
 
@@ -83,7 +83,7 @@ class FakeSteps:
 
     def read(self) -> str:
         self._note("read")
-        return SEEN
+        return OBSERVED
 
     def notes(self, observed: str) -> list[str]:
         self._note("notes", observed)
@@ -178,16 +178,16 @@ def test_each_step_is_handed_what_those_before_it_found() -> None:
     assert steps.handed.pop("session") == (False,)
     assert steps.handed.pop("read") == ()
     assert {name: steps.handed.pop(name) for name in ("notes", "plan", "finish")} == {
-        "notes": (SEEN,),
-        "plan": (SEEN,),
-        "finish": (SEEN,),
+        "notes": (OBSERVED,),
+        "plan": (OBSERVED,),
+        "finish": (OBSERVED,),
     }
     assert list(steps.handed) == ["preflight", "rehearse", "apply", "report"]
-    assert set(steps.handed.values()) == {(SEEN, plan)}
+    assert set(steps.handed.values()) == {(OBSERVED, plan)}
 
 
 @pytest.mark.parametrize(
-    ("step", "handed"), [("session", (None, None)), ("read", (None, None)), ("plan", (SEEN, None))]
+    ("step", "handed"), [("session", (None, None)), ("read", (None, None)), ("plan", (OBSERVED, None))]
 )
 def test_the_result_is_made_of_what_was_found_by_then(step: str, handed: tuple[str | None, None]) -> None:
     steps = FakeSteps(fails_in=step)
@@ -286,7 +286,7 @@ class FakePlans:
     def read(self) -> str:
         if self.fails is not None:
             raise self.fails
-        return SEEN
+        return OBSERVED
 
     def members(self, common: str, *, dry: bool) -> dict[str, FakeSteps]:
         self.dry = dry
@@ -308,7 +308,7 @@ def test_plans_are_made_one_after_the_other_and_never_applied(check_mode: bool) 
     one, idle = FakeSteps(), FakeSteps(changes=False)
     plans = FakePlans(one=one, idle=idle)
     module = run_plans(plans, check_mode=check_mode)
-    assert (plans.dry, module.result["common"]) == (check_mode, SEEN)
+    assert (plans.dry, module.result["common"]) == (check_mode, OBSERVED)
     assert [steps.handed["session"] for steps in (one, idle)] == [(True,)] * 2
     assert one.calls == ["session", "read", "notes", "plan", "preflight", "rehearse", "finish", "release", "report"]
     assert idle.calls == ["session", "read", "notes", "plan", "preflight", "verify", "finish", "release", "report"]

@@ -35,10 +35,10 @@ def check(
         ready=parts.pop("ready", True),
         taints=parts.pop("taints", []),
     )
-    seen = Observation(
+    observed = Observation(
         **{"name": "x/p", "daemon_set": daemon_set(), "revision": "new", "pods": pods or [POD], "now": NOW, **parts}
     )
-    return device_plugin_check.check(found, {D: expected or Amount(4)}, seen)
+    return device_plugin_check.check(found, {D: expected or Amount(4)}, observed)
 
 
 def test_a_node_that_offers_it() -> None:

@@ -7,7 +7,7 @@ from __future__ import annotations
 import pytest
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.common.errors import Refusal
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.node.extended_resources import RESOURCES
-from ansible_collections.nodecraft.kubeadm.tests.unit.support.node_plans import D, owned, planned, seen
+from ansible_collections.nodecraft.kubeadm.tests.unit.support.node_plans import D, owned, planned, shown
 from ansible_collections.nodecraft.kubeadm.tests.unit.support.nodes import node
 
 OURS = "nodecraft.kubeadm/owned-extended-resources"
@@ -27,6 +27,6 @@ def test_nothing_is_waited_for_that_is_a_device_plugins() -> None:
 def test_what_a_device_plugin_took_over_is_left_to_it() -> None:
     found = node(capacity={D: "4"}, managed=[D], annotations={OURS: owned(**{D: ("4", None)})})
     made = planned(RESOURCES, found, {}, purge=True)
-    assert seen(made) == [("owned", D, "4", None)]
+    assert shown(made) == [("owned", D, "4", None)]
     assert [entry["op"] for entry in made.patch] == ["test", "remove"]
     assert "is left alone: a device plugin" in made.warnings[0]

@@ -10,7 +10,7 @@ from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.documents 
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.node import plan as node_plan
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.node.extended_resources import RESOURCES
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.node.labels import LABELS
-from ansible_collections.nodecraft.kubeadm.tests.unit.support.node_plans import D, owned, planned, seen
+from ansible_collections.nodecraft.kubeadm.tests.unit.support.node_plans import D, owned, planned, shown
 from ansible_collections.nodecraft.kubeadm.tests.unit.support.nodes import Json, node
 
 OURS = "nodecraft.kubeadm/owned-extended-resources"
@@ -18,7 +18,7 @@ OURS = "nodecraft.kubeadm/owned-extended-resources"
 
 def test_a_resource_and_its_record_in_one_patch() -> None:
     made = planned(RESOURCES, node(), {D: 4})
-    assert seen(made) == [("resources", D, None, "4")]
+    assert shown(made) == [("resources", D, None, "4")]
     assert list(made.patch) == [
         {"op": "test", "path": "/metadata/annotations", "value": None},
         {"op": "add", "path": "/metadata/annotations", "value": {}},
@@ -42,7 +42,7 @@ def test_what_is_there_already_needs_nothing() -> None:
 def test_the_amount_as_it_was_read_is_what_the_patch_relies_on() -> None:
     made = planned(RESOURCES, node(capacity={D: "1k"}, annotations={}), {D: 4})
     assert {"op": "test", "path": "/status/capacity/example.com~1dongle", "value": "1k"} in made.patch
-    assert seen(made) == [("resources", D, "1000", "4")]
+    assert shown(made) == [("resources", D, "1000", "4")]
 
 
 def test_null_removes_and_the_record_goes_with_the_last_of_ours() -> None:
@@ -57,7 +57,7 @@ def test_null_removes_and_the_record_goes_with_the_last_of_ours() -> None:
 
 def test_purge_leaves_what_others_set() -> None:
     found = node(capacity={D: "4", "b.io/x": "1"}, annotations={OURS: owned(**{D: ("4", None)})})
-    assert seen(planned(RESOURCES, found, {}, purge=True)) == [("resources", D, "4", None)]
+    assert shown(planned(RESOURCES, found, {}, purge=True)) == [("resources", D, "4", None)]
 
 
 def test_absent_leaves_what_others_set() -> None:
@@ -68,7 +68,7 @@ def test_absent_leaves_what_others_set() -> None:
 def test_a_foreign_change_is_given_up_with_a_word() -> None:
     found = node(labels={"a": "theirs"}, annotations={LABELS.annotation: owned(a=("ours", None))})
     made = planned(LABELS, found, {}, purge=True)
-    assert seen(made) == [("owned", "a", "ours", None)]
+    assert shown(made) == [("owned", "a", "ours", None)]
     (warning,) = made.warnings
     assert warning.startswith("w1: labels a: it was changed since this collection set it")
 

@@ -10,7 +10,7 @@ import pytest
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.common.errors import Refusal
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.documents import json_patch
 from ansible_collections.nodecraft.kubeadm.plugins.module_utils._plan.node.taints import TAINTS
-from ansible_collections.nodecraft.kubeadm.tests.unit.support.node_plans import planned, seen
+from ansible_collections.nodecraft.kubeadm.tests.unit.support.node_plans import planned, shown
 from ansible_collections.nodecraft.kubeadm.tests.unit.support.nodes import Json, node
 
 
@@ -27,7 +27,7 @@ def test_taints_of_others_stay_as_they_are() -> None:
     made = planned(
         TAINTS, node(taints=[theirs, taint("a", value="1")], annotations={}), [entry("a", value=2), entry("c")]
     )
-    assert seen(made) == [("taints", "a:NoSchedule", "1", "2"), ("taints", "c:NoSchedule", None, "")]
+    assert shown(made) == [("taints", "a:NoSchedule", "1", "2"), ("taints", "c:NoSchedule", None, "")]
     assert list(made.patch)[-2:] == [
         {"op": "test", "path": "/spec/taints", "value": [theirs, taint("a", value="1")]},
         {"op": "add", "path": "/spec/taints", "value": [theirs, taint("a", value="2"), taint("c")]},

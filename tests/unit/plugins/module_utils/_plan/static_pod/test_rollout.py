@@ -16,9 +16,9 @@ from ansible_collections.nodecraft.kubeadm.tests.unit.support.control_plane_host
     begun,
     host,
     looked,
+    observed,
     pod,
     refused,
-    seen,
 )
 
 Json = dict[str, t.Any]
@@ -179,9 +179,9 @@ def test_the_plan_is_believed_while_it_is_new_and_all_is_ready(planned: Json, pl
 
 
 def test_all_that_is_vital_is_waited_for_but_what_is_repaired() -> None:
-    pods = [seen(API_SERVER, "is down"), seen(ETCD, "starts"), seen(SCHEDULER, "starts")]
+    pods = [observed(API_SERVER, "is down"), observed(ETCD, "starts"), observed(SCHEDULER, "starts")]
     assert rollout.awaited(host("cp1"), pods) == [API_SERVER, ETCD]
-    assert rollout.awaited(host("cp1"), [seen(API_SERVER), *pods[1:]]) == [ETCD]
+    assert rollout.awaited(host("cp1"), [observed(API_SERVER), *pods[1:]]) == [ETCD]
     assert rollout.awaited(host("cp1", DOWN), pods) == [ETCD]
     assert rollout.awaited(begun(host("cp1", DOWN), COMMITTED), pods) == [API_SERVER, ETCD]
 
@@ -216,8 +216,8 @@ def test_no_turn_begins_without_a_host_that_the_play_has_lost() -> None:
 def test_a_node_that_is_not_ready_keeps_another_from_its_turn() -> None:
     told = looked(
         host("cp1"),
-        cp1=[seen(API_SERVER), seen(ETCD), seen(SCHEDULER, "is down")],
-        cp2=[seen(ETCD, "runs, not ready yet")],
+        cp1=[observed(API_SERVER), observed(ETCD), observed(SCHEDULER, "is down")],
+        cp2=[observed(ETCD, "runs, not ready yet")],
         cp3="no route.",
     )
     assert (
@@ -228,20 +228,20 @@ def test_a_node_that_is_not_ready_keeps_another_from_its_turn() -> None:
 
 
 def test_a_node_that_was_not_asked_is_not_known() -> None:
-    told = looked(host("cp1"), cp1=[seen(API_SERVER)], cp2=[seen(API_SERVER)])
+    told = looked(host("cp1"), cp1=[observed(API_SERVER)], cp2=[observed(API_SERVER)])
     assert "cp3 could not be checked (no answer)" in rollout.readiness_refusal(three(cp1=told), "cp1")
     told["look"]["results"].append({"host": "cp3", "static_pods": None})
     assert "cp3 could not be checked (no answer)" in rollout.readiness_refusal(three(cp1=told), "cp1")
 
 
 def test_all_ready_nodes_let_a_turn_begin() -> None:
-    well = [seen(API_SERVER), seen(ETCD)]
+    well = [observed(API_SERVER), observed(ETCD)]
     assert rollout.readiness_refusal(three(cp1=looked(host("cp1"), cp1=well, cp2=well, cp3=well)), "cp1") == ""
     assert rollout.readiness_refusal(three(), "cp1") == ""
 
 
 def test_a_repair_may_begin_while_others_are_not_ready() -> None:
-    down = [seen(API_SERVER, "is down")]
+    down = [observed(API_SERVER, "is down")]
     repair = looked(host("cp1"), cp1=down, cp2=down, cp3="gone")
     assert rollout.readiness_refusal(three(cp1=repair), "cp1") == ""
     other = looked(host("cp1", {SCHEDULER: pod(ON)}), cp1=down, cp2=down, cp3=down)
